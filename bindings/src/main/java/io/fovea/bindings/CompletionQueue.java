@@ -1,0 +1,148 @@
+package io.fovea.bindings;
+
+import io.fovea.bindings.generated.LibUring;
+import io.fovea.bindings.generated.io_uring;
+import io.fovea.bindings.generated.io_uring_cq;
+import io.fovea.bindings.generated.io_uring_cqe;
+import io.fovea.bindings.generated.io_uring_sq;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
+
+/**
+ * The completion side of a ring: liburing's {@code io_uring_peek_cqe} and {@code
+ * io_uring_cqe_seen}, which are inline in C.
+ *
+ * <pre>
+ *        khead (we write)             ktail (kernel writes)
+ *          |                            |
+ *   ... free | completions to be reaped  | free ...          positions, 32 bits, wrapping
+ *
+ *   struct io_uring_cqe[entries], 16 bytes each, at position &amp; mask
+ *   user_data 8 | res 4 | flags 4
+ * </pre>
+ *
+ * <p><b>Memory order.</b> The kernel may add completions at any moment, from an interrupt or
+ * another thread.
+ *
+ * <ul>
+ *   <li>{@code ktail} is read with acquire semantics; partner: {@code
+ *       smp_store_release(&amp;rings-> cq.tail)} in {@code io_commit_cqring}. Forbidden: we see the
+ *       new tail and read a completion from before the kernel filled it.
+ *   <li>{@code khead} is written with release semantics, after the completion was read; partner:
+ *       the kernel's read of {@code rings->cq.head} before it decides that an entry is free ({@code
+ *       io_cqe_cache_refill}, ordered by the control dependency to its stores). Forbidden: the
+ *       kernel sees the new head and overwrites a completion that we have yet to read.
+ *   <li>The flags word is read opaquely: it says only that a call into the kernel would find more,
+ *       and a stale value only delays that to the next look. Who goes to sleep instead does so in
+ *       the kernel, which looks for itself.
+ * </ul>
+ *
+ * <p>Owner thread only; the confined arena checks it.
+ */
+final class CompletionQueue {
+  private static final long CQE_BYTES = io_uring_cqe.layout().byteSize();
+  private static final long USER_DATA = io_uring_cqe.user_data$offset();
+  private static final long RESULT = io_uring_cqe.res$offset();
+  private static final int MORE = LibUring.IORING_SQ_CQ_OVERFLOW() | LibUring.IORING_SQ_TASKRUN();
+  private static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();
+
+  private final MemorySegment ring;
+  private final MemorySegment khead;
+  private final MemorySegment ktail;
+  private final MemorySegment kflags;
+  private final MemorySegment cqes;
+  private final int entries;
+  private final int mask;
+  private int head;
+
+  /**
+   * Over a ring that liburing has set up.
+   *
+   * @param ring {@code struct io_uring}
+   * @param arena what the ring's memory lives as long as
+   */
+  CompletionQueue(MemorySegment ring, Arena arena) {
+    MemorySegment cq = io_uring.cq(ring);
+    this.ring = ring;
+    khead = io_uring_cq.khead(cq).reinterpret(Integer.BYTES, arena, null);
+    ktail = io_uring_cq.ktail(cq).reinterpret(Integer.BYTES, arena, null);
+    kflags = io_uring_sq.kflags(io_uring.sq(ring)).reinterpret(Integer.BYTES, arena, null);
+    mask = io_uring_cq.kring_mask(cq).reinterpret(Integer.BYTES).get(ValueLayout.JAVA_INT, 0);
+    entries = io_uring_cq.kring_entries(cq).reinterpret(Integer.BYTES).get(ValueLayout.JAVA_INT, 0);
+    cqes = io_uring_cq.cqes(cq).reinterpret(entries * CQE_BYTES, arena, null);
+    head = (int) INT.getAcquire(khead, 0L);
+  }
+
+  int entries() {
+    return entries;
+  }
+
+  /** The position up to which completions were reaped. */
+  int head() {
+    return head;
+  }
+
+  /**
+   * How many completions can be reaped now.
+   *
+   * @return the number, or a negated error number where the kernel has more but cannot hand it over
+   */
+  int ready() {
+    int ready = (int) INT.getAcquire(ktail, 0L) - head;
+    if (ready == 0 && ((int) INT.getOpaque(kflags, 0L) & MORE) != 0) {
+      int error = LibUring.io_uring_get_events(ring);
+      ready = (int) INT.getAcquire(ktail, 0L) - head;
+      if (ready == 0
+          && error < 0
+          && error != -Errno.EINTR
+          && error != -Errno.EAGAIN
+          && error != -Errno.EBUSY) {
+        return error;
+      }
+    }
+    return ready;
+  }
+
+  /** Takes up to {@code max} completions. */
+  int reap(long[] userData, int[] results, int max) {
+    int ready = ready();
+    if (ready <= 0) {
+      return ready;
+    }
+    int n = Math.min(ready, max);
+    int first = head;
+    for (int i = 0; i < n; i++) {
+      long at = ((first + i) & mask) * CQE_BYTES;
+      userData[i] = cqes.get(ValueLayout.JAVA_LONG, at + USER_DATA);
+      results[i] = cqes.get(ValueLayout.JAVA_INT, at + RESULT);
+    }
+    head = first + n;
+    INT.setRelease(khead, 0L, head);
+    return n;
+  }
+
+  /**
+   * Takes what is ready. The head moves before each call of the handler, so that a handler may
+   * throw, fill further requests, submit and even reap.
+   */
+  int reap(Ring.Completion handler) {
+    int ready = ready();
+    if (ready <= 0) {
+      return ready;
+    }
+    int end = head + ready;
+    int n = 0;
+    while (end - head > 0) {
+      long at = (head & mask) * CQE_BYTES;
+      long userData = cqes.get(ValueLayout.JAVA_LONG, at + USER_DATA);
+      int result = cqes.get(ValueLayout.JAVA_INT, at + RESULT);
+      head++;
+      INT.setRelease(khead, 0L, head);
+      n++;
+      handler.completed(userData, result);
+    }
+    return n;
+  }
+}

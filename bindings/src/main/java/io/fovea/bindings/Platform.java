@@ -1,0 +1,28 @@
+package io.fovea.bindings;
+
+import org.jspecify.annotations.Nullable;
+
+/** The machines that these bindings know. Stateless; any thread. */
+final class Platform {
+  private static final String OS = System.getProperty("os.name", "");
+  private static final String ARCH = System.getProperty("os.arch", "");
+
+  /** AArch64 numbers O_DIRECT and O_DIRECTORY differently. */
+  static final boolean AARCH64 = ARCH.equals("aarch64");
+
+  /** The release of the running kernel. */
+  static final String KERNEL = System.getProperty("os.version", "?");
+
+  private Platform() {}
+
+  /** Why nothing here works on this machine, or null where it does. */
+  static @Nullable String unsupported() {
+    if (!OS.equals("Linux")) {
+      return "needs Linux, this is " + OS;
+    }
+    if (!AARCH64 && !ARCH.equals("amd64")) {
+      return "needs x86-64 or AArch64, this is " + ARCH;
+    }
+    return null;
+  }
+}

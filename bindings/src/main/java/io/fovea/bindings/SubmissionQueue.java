@@ -1,0 +1,175 @@
+package io.fovea.bindings;
+
+import io.fovea.bindings.generated.LibUring;
+import io.fovea.bindings.generated.io_uring;
+import io.fovea.bindings.generated.io_uring_sq;
+import io.fovea.bindings.generated.io_uring_sqe;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
+import java.util.Objects;
+
+/**
+ * The submission side of a ring: liburing's {@code io_uring_get_sqe} and {@code io_uring_prep_*},
+ * which are inline in C.
+ *
+ * <pre>
+ *        khead (kernel writes)          sqe_tail (we write)
+ *          |                              |
+ *   ... free | consumed by no one yet      | free ...        positions, 32 bits, wrapping
+ *          +--- flushed ---+--- filled ---+
+ *                        ktail (liburing writes it in io_uring_submit)
+ *
+ *   struct io_uring_sqe[entries], 64 bytes each, at position &amp; mask
+ *   opcode 1 | flags 1 | ioprio 2 | fd 4 | off 8 | addr 8 | len 4 | rw_flags 4
+ *   user_data 8 | buf_index 2 | personality 2 | file_index 4 | addr3 8 | pad 8
+ * </pre>
+ *
+ * <p>{@code sqe_tail} stands in liburing's {@code struct io_uring}, so that {@code io_uring_submit}
+ * finds what was filled here; {@code ktail} and the index array are liburing's business.
+ *
+ * <p><b>Memory order.</b> There is no SQPOLL thread: the kernel looks at this queue only inside
+ * {@code io_uring_enter}, on the thread that filled it. Entries and tail need no fence, for the
+ * system call stands between in program order, and the JIT moves no memory access across a native
+ * call. The same holds for {@code khead}, written by that call; it is read with acquire semantics
+ * all the same (partner: {@code smp_store_release(&amp;rings->sq.head)} in {@code
+ * io_commit_sqring}), which forbids that an entry is filled before the kernel's read of the one it
+ * replaces, and costs nothing on x86.
+ *
+ * <p>Owner thread only; the confined arena checks it.
+ */
+final class SubmissionQueue {
+  private static final long SQ = io_uring.sq$offset();
+  private static final long TAIL = SQ + io_uring_sq.sqe_tail$offset();
+  private static final long SQE_BYTES = io_uring_sqe.layout().byteSize();
+  private static final long OPCODE = io_uring_sqe.opcode$offset();
+  private static final long FLAGS = io_uring_sqe.flags$offset();
+  private static final long IOPRIO = io_uring_sqe.ioprio$offset();
+  private static final long FD = io_uring_sqe.fd$offset();
+  private static final long OFF = io_uring_sqe.off$offset();
+  private static final long ADDR = io_uring_sqe.addr$offset();
+  private static final long LEN = io_uring_sqe.len$offset();
+  private static final long OP_FLAGS = io_uring_sqe.rw_flags$offset();
+  private static final long USER_DATA = io_uring_sqe.user_data$offset();
+  private static final long BUF_INDEX = io_uring_sqe.buf_index$offset();
+  private static final long PERSONALITY = io_uring_sqe.personality$offset();
+  private static final long FILE_INDEX = io_uring_sqe.file_index$offset();
+  private static final long ADDR3 = io_uring_sqe.addr3$offset();
+  private static final long PAD = io_uring_sqe.__pad2$offset();
+  private static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();
+
+  private static final byte FIXED_FILE = (byte) LibUring.IOSQE_FIXED_FILE();
+  private static final byte LINK = (byte) LibUring.IOSQE_IO_LINK();
+
+  /**
+   * Indexes of registered files begin here, far from -1 and from negated error numbers, so that a
+   * descriptor that was never opened is not taken for the first file.
+   */
+  private static final int REGISTERED = Integer.MIN_VALUE;
+
+  private static final int REGISTERED_MAX = 1 << 20;
+
+  private final MemorySegment ring;
+  private final MemorySegment khead;
+  private final MemorySegment sqes;
+  private final int entries;
+  private final int mask;
+  private int tail;
+
+  /**
+   * Over a ring that liburing has set up.
+   *
+   * @param ring {@code struct io_uring}
+   * @param arena what the ring's memory lives as long as
+   */
+  SubmissionQueue(MemorySegment ring, Arena arena) {
+    MemorySegment sq = io_uring.sq(ring);
+    this.ring = ring;
+    khead = io_uring_sq.khead(sq).reinterpret(Integer.BYTES, arena, null);
+    // Through the pointers: the fields that hold the values are padding before liburing 2.3.
+    mask = io_uring_sq.kring_mask(sq).reinterpret(Integer.BYTES).get(ValueLayout.JAVA_INT, 0);
+    entries = io_uring_sq.kring_entries(sq).reinterpret(Integer.BYTES).get(ValueLayout.JAVA_INT, 0);
+    sqes = io_uring_sq.sqes(sq).reinterpret(entries * SQE_BYTES, arena, null);
+    tail = ring.get(ValueLayout.JAVA_INT, TAIL);
+  }
+
+  /** How a request names the registered file of an index. */
+  static int registered(int index) {
+    return REGISTERED + Objects.checkIndex(index, REGISTERED_MAX);
+  }
+
+  int entries() {
+    return entries;
+  }
+
+  /** The position up to which the kernel has taken entries. */
+  int head() {
+    return (int) INT.getAcquire(khead, 0L);
+  }
+
+  /** Filled and not yet taken by the kernel. */
+  int pending() {
+    return tail - head();
+  }
+
+  /**
+   * Fills the next entry.
+   *
+   * @param fd a descriptor, or what {@link #registered} makes of an index
+   * @return false where the queue is full
+   */
+  boolean fill(
+      int opcode,
+      int fd,
+      long offset,
+      long address,
+      int length,
+      int opFlags,
+      int bufferIndex,
+      long userData) {
+    int position = tail;
+    if (position - head() >= entries) {
+      return false;
+    }
+    long at = (position & mask) * SQE_BYTES;
+    boolean fixed = fd < REGISTERED + REGISTERED_MAX;
+    MemorySegment s = sqes;
+    s.set(ValueLayout.JAVA_BYTE, at + OPCODE, (byte) opcode);
+    s.set(ValueLayout.JAVA_BYTE, at + FLAGS, fixed ? FIXED_FILE : 0);
+    s.set(ValueLayout.JAVA_SHORT, at + IOPRIO, (short) 0);
+    s.set(ValueLayout.JAVA_INT, at + FD, fixed ? fd - REGISTERED : fd);
+    s.set(ValueLayout.JAVA_LONG, at + OFF, offset);
+    s.set(ValueLayout.JAVA_LONG, at + ADDR, address);
+    s.set(ValueLayout.JAVA_INT, at + LEN, length);
+    s.set(ValueLayout.JAVA_INT, at + OP_FLAGS, opFlags);
+    s.set(ValueLayout.JAVA_LONG, at + USER_DATA, userData);
+    s.set(ValueLayout.JAVA_SHORT, at + BUF_INDEX, (short) bufferIndex);
+    s.set(ValueLayout.JAVA_SHORT, at + PERSONALITY, (short) 0);
+    s.set(ValueLayout.JAVA_INT, at + FILE_INDEX, 0);
+    s.set(ValueLayout.JAVA_LONG, at + ADDR3, 0L);
+    s.set(ValueLayout.JAVA_LONG, at + PAD, 0L);
+    tail = position + 1;
+    ring.set(ValueLayout.JAVA_INT, TAIL, tail);
+    return true;
+  }
+
+  /** Links the entry filled last to the one that is filled next. */
+  void link() {
+    if (pending() == 0) {
+      throw new IllegalStateException("there is no request to link from");
+    }
+    long at = ((tail - 1) & mask) * SQE_BYTES + FLAGS;
+    sqes.set(ValueLayout.JAVA_BYTE, at, (byte) (sqes.get(ValueLayout.JAVA_BYTE, at) | LINK));
+  }
+
+  /** Turns what the kernel has not taken into requests that do nothing. */
+  void defuse() {
+    int end = tail;
+    for (int position = head(); position != end; position++) {
+      long at = (position & mask) * SQE_BYTES;
+      sqes.asSlice(at, SQE_BYTES).fill((byte) 0);
+      sqes.set(ValueLayout.JAVA_BYTE, at + OPCODE, (byte) LibUring.IORING_OP_NOP());
+    }
+  }
+}

@@ -1,0 +1,123 @@
+package io.fovea.bindings;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.SymbolLookup;
+import java.util.List;
+
+/**
+ * Whether io_uring can be used here.
+ *
+ * <p>Three things may be in the way: the library is not installed (or older than 2.3), the kernel
+ * does not know io_uring or an operation that {@link Ring} uses, or it knows and refuses:
+ * containers commonly filter the system call (EPERM, ENOSYS), {@code kernel.io_uring_disabled}
+ * forbids it (EPERM), and older kernels count rings against the limit of locked memory (ENOMEM).
+ * Each is an {@link Availability.Unavailable} with its reason.
+ *
+ * <p>The generated classes load the library in their static initializers, where a failure would be
+ * an error for ever, so nothing here touches them before a look-up of its own went well. Stateless;
+ * any thread.
+ *
+ * @since 0.1.0
+ */
+public final class Uring {
+  /** The name that the generated class loads it by. */
+  static final String LIBRARY = "liburing.so.2";
+
+  /** One that every version has, and the youngest ones that Ring calls: 2.2 and 2.3. */
+  private static final List<String> SYMBOLS =
+      List.of(
+          "io_uring_queue_init_params", "io_uring_submit_and_wait_timeout", "io_uring_get_events");
+
+  private static final int PROBE_ENTRIES = 4;
+
+  private Uring() {}
+
+  /**
+   * Loads the library and opens a small ring, which is closed again. The answer may change while
+   * the process runs, since the administrator may allow and forbid io_uring; it is not remembered.
+   *
+   * @return the answer; nothing is thrown
+   * @since 0.1.0
+   */
+  public static Availability probe() {
+    return probe(LIBRARY, SYMBOLS);
+  }
+
+  static Availability probe(String library, List<String> symbols) {
+    String unsupported = Platform.unsupported();
+    if (unsupported != null) {
+      return new Availability.Unavailable("io_uring " + unsupported, 0);
+    }
+    try (Arena arena = Arena.ofConfined()) {
+      SymbolLookup lookup = SymbolLookup.libraryLookup(library, arena);
+      for (String symbol : symbols) {
+        if (lookup.find(symbol).isEmpty()) {
+          return new Availability.Unavailable(
+              library + " is older than 2.3, it has no " + symbol, 0);
+        }
+      }
+    } catch (IllegalCallerException e) {
+      return new Availability.Unavailable(
+          "native access is denied, start the JVM with "
+              + NativeAccess.missingOption(Uring.class.getModule()),
+          0);
+    } catch (IllegalArgumentException e) {
+      return new Availability.Unavailable(
+          library + " cannot be loaded, install liburing2 (Debian, Ubuntu) or liburing", 0);
+    } catch (UnsupportedOperationException e) {
+      return new Availability.Unavailable("this JVM has no foreign linker", 0);
+    }
+    return Thread.currentThread().isVirtual() ? onPlatformThread(library) : kernel(library);
+  }
+
+  /** What an error of the set-up means to a user. */
+  static Availability.Unavailable refused(int errno) {
+    String reason =
+        switch (Math.abs(errno)) {
+          case Errno.EPERM, Errno.EACCES ->
+              "the kernel forbids io_uring here (kernel.io_uring_disabled, or a container's seccomp"
+                  + " filter)";
+          case Errno.ENOSYS ->
+              "the kernel has no io_uring, or a container's seccomp filter hides it";
+          case Errno.ENOMEM -> "the limit of locked memory (ulimit -l) is too low for io_uring";
+          case Errno.EMFILE, Errno.ENFILE -> "no file descriptor is left for io_uring";
+          default -> "the kernel refuses to set up io_uring";
+        };
+    return new Availability.Unavailable(reason, Math.abs(errno));
+  }
+
+  private static Availability kernel(String library) {
+    try (Ring ring = Ring.open(PROBE_ENTRIES)) {
+      String missing = ring.missing();
+      return missing.isEmpty()
+          ? new Availability.Available(library, Platform.KERNEL, ring.features(), ring.setupFlags())
+          : new Availability.Unavailable(missing, 0);
+    } catch (NativeException e) {
+      return refused(e.errno());
+    }
+  }
+
+  /** A ring cannot be owned by a virtual thread. */
+  private static Availability onPlatformThread(String library) {
+    Availability[] answer = new Availability[1];
+    Thread thread =
+        Thread.ofPlatform()
+            .name("fovea-uring-probe")
+            .daemon()
+            .unstarted(() -> answer[0] = kernel(library));
+    thread.start();
+    boolean interrupted = false;
+    while (true) {
+      try {
+        thread.join();
+        break;
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+    return answer[0];
+  }
+}

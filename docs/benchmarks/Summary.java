@@ -1,0 +1,198 @@
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+
+/**
+ * Prints the results of run.sh as tables in Markdown. A TPC-C figure is the median of the rounds; a JMH
+ * figure is JMH's own average over forks and iterations.
+ *
+ * <p>Usage: {@code java Summary.java FOLDER}
+ */
+public final class Summary {
+  /** tpcc-1w1t-2.tpcc.json is the second round of tpcc-1w1t. */
+  private static final Pattern ROUND = Pattern.compile("(.*)-(\\d+)\\.tpcc\\.json");
+
+  private Summary() {}
+
+  public static void main(String[] args) throws IOException {
+    Path folder = Path.of(args[0]);
+    Map<String, List<String>> driver = new TreeMap<>();
+    Map<String, String> jmh = new TreeMap<>();
+    try (Stream<Path> files = Files.list(folder)) {
+      for (Path file : files.sorted().toList()) {
+        String name = file.getFileName().toString();
+        Matcher m = ROUND.matcher(name);
+        if (m.matches()) {
+          driver.computeIfAbsent(m.group(1), k -> new ArrayList<>()).add(Files.readString(file));
+        } else if (name.endsWith(".jmh.json")) {
+          jmh.put(name.replace(".jmh.json", ""), Files.readString(file));
+        }
+      }
+    }
+    Path machine = folder.resolve("machine.txt");
+    if (Files.exists(machine)) {
+      System.out.println("```\n" + Files.readString(machine).strip() + "\n```\n");
+    }
+    if (!driver.isEmpty()) {
+      driver(driver);
+    }
+    jmh.forEach(Summary::jmh);
+    Path inlining = folder.resolve("inlining.txt");
+    if (Files.exists(inlining)) {
+      String text = Files.readString(inlining);
+      System.out.println("## Inlining\n\n```");
+      System.out.println(text.substring(Math.max(0, text.indexOf("Calls of hot"))).strip());
+      System.out.println("```");
+    }
+  }
+
+  private static void driver(Map<String, List<String>> runs) {
+    System.out.println("## TPC-C\n");
+    System.out.println(
+        "| run | transactions/s | least | most | rounds | aborts per 1,000 commits"
+            + " (validation, lock, phantom) | reads/s | writes/s | consistent |");
+    System.out.println("|---|---|---|---|---|---|---|---|---|");
+    runs.forEach(
+        (name, reports) -> {
+          double[] perSecond = new double[reports.size()];
+          String[] causes = {"validation", "lock", "phantom"};
+          double[][] aborts = new double[causes.length][reports.size()];
+          double[] reads = new double[reports.size()];
+          double[] writes = new double[reports.size()];
+          boolean consistent = true;
+          for (int i = 0; i < reports.size(); i++) {
+            String report = reports.get(i);
+            perSecond[i] = number(report, "transactionsPerSecond");
+            double commits = Math.max(1, number(report, "commits"));
+            for (int c = 0; c < causes.length; c++) {
+              // The first "aborts" object is that of the whole run.
+              aborts[c][i] = 1000 * number(after(report, "\"aborts\""), causes[c]) / commits;
+            }
+            double seconds = number(report, "measuredSeconds");
+            String engine = after(report, "\"engine\"");
+            reads[i] = number(engine, "reads") / seconds;
+            writes[i] = number(engine, "writes") / seconds;
+            consistent &= report.contains("\"consistent\": true");
+          }
+          System.out.printf(
+              Locale.ROOT,
+              "| %s | %,.0f | %,.0f | %,.0f | %d | %.2f, %.2f, %.2f | %,.0f | %,.0f | %s |%n",
+              name,
+              median(perSecond),
+              Stream.of(box(perSecond)).min(Double::compare).orElse(0.0),
+              Stream.of(box(perSecond)).max(Double::compare).orElse(0.0),
+              reports.size(),
+              median(aborts[0]),
+              median(aborts[1]),
+              median(aborts[2]),
+              median(reads),
+              median(writes),
+              consistent ? "yes" : "NO");
+        });
+    System.out.println();
+    latencies(runs);
+  }
+
+  /** Of the round with the median throughput (of two in the middle the slower one). */
+  private static void latencies(Map<String, List<String>> runs) {
+    String[] types = {"newOrder", "payment", "orderStatus", "delivery", "stockLevel"};
+    String[] columns = {"p50", "p95", "p99", "p99.9", "max"};
+    System.out.println("Latencies in microseconds, of the round with the median throughput:\n");
+    System.out.println("| run | type | " + String.join(" | ", columns) + " |");
+    System.out.println("|---|---|---|---|---|---|---|");
+    runs.forEach(
+        (name, reports) -> {
+          List<String> sorted = new ArrayList<>(reports);
+          sorted.sort(Comparator.comparingDouble(r -> number(r, "transactionsPerSecond")));
+          String transactions = after(sorted.get((sorted.size() - 1) / 2), "\"transactions\"");
+          for (String type : types) {
+            String latency = after(after(transactions, '"' + type + '"'), "\"latencyMicros\"");
+            if (latency.isEmpty()) {
+              continue; // not in this mix
+            }
+            StringBuilder line = new StringBuilder("| " + name + " | " + type);
+            for (String column : columns) {
+              line.append(" | ").append(figure(number(latency, column.replace(".", "\\."))));
+            }
+            System.out.println(line + " |");
+          }
+        });
+    System.out.println();
+  }
+
+  private static void jmh(String name, String json) {
+    System.out.println("## " + name + "\n");
+    System.out.println("| benchmark | parameters | score | ± | unit | B/op |");
+    System.out.println("|---|---|---|---|---|---|");
+    for (String part : json.split("\"jmhVersion\"")) {
+      String benchmark = text(part, "benchmark");
+      if (benchmark.isEmpty()) {
+        continue;
+      }
+      String primary = after(part, "\"primaryMetric\"");
+      String allocated = after(part, "gc.alloc.rate.norm\"");
+      System.out.printf(
+          Locale.ROOT,
+          "| %s | %s | %s | %s | %s | %s |%n",
+          benchmark.replaceFirst("^io\\.fovea\\.jmh\\.", ""),
+          parameters(part),
+          figure(number(primary, "score")),
+          figure(number(primary, "scoreError")),
+          text(primary, "scoreUnit"),
+          allocated.isEmpty() ? "" : figure(number(allocated, "score")));
+    }
+    System.out.println();
+  }
+
+  private static String parameters(String part) {
+    Matcher m = Pattern.compile("\"params\"\\s*:\\s*\\{([^}]*)}").matcher(part);
+    return m.find() ? m.group(1).replaceAll("[\"\\s]", "").replace(":", "=") : "";
+  }
+
+  private static String figure(double value) {
+    return Double.isNaN(value)
+        ? ""
+        : value >= 1000
+            ? String.format(Locale.ROOT, "%,.0f", value)
+            : String.format(Locale.ROOT, "%.2f", value);
+  }
+
+  private static String after(String json, String mark) {
+    int at = json.indexOf(mark);
+    return at < 0 ? "" : json.substring(at + mark.length());
+  }
+
+  private static double number(String json, String field) {
+    Matcher m = Pattern.compile('"' + field + "\"\\s*:\\s*(-?[\\d.eE+-]+)").matcher(json);
+    return m.find() ? Double.parseDouble(m.group(1)) : Double.NaN;
+  }
+
+  private static String text(String json, String field) {
+    Matcher m = Pattern.compile('"' + field + "\"\\s*:\\s*\"([^\"]*)\"").matcher(json);
+    return m.find() ? m.group(1) : "";
+  }
+
+  private static Double[] box(double[] values) {
+    Double[] boxed = new Double[values.length];
+    for (int i = 0; i < values.length; i++) {
+      boxed[i] = values[i];
+    }
+    return boxed;
+  }
+
+  private static double median(double[] values) {
+    double[] sorted = values.clone();
+    java.util.Arrays.sort(sorted);
+    int n = sorted.length;
+    return n == 0 ? Double.NaN : (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
+  }
+}

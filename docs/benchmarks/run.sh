@@ -1,0 +1,239 @@
+#!/bin/sh
+# Makes the figures of docs/benchmarks, one page after the other, and a summary of all.
+#
+#   docs/benchmarks/run.sh                     everything: about two hours
+#   docs/benchmarks/run.sh tpcc ladder         some of it
+#   ROUNDS=1 QUICK=1 docs/benchmarks/run.sh    whether it works at all: minutes, figures mean nothing
+#   docs/benchmarks/run.sh profile BudgetInsertDelete.insert
+#                                              where the time goes in one benchmark: hot methods
+#
+#   tpcc        TPC-C in memory, 1 warehouse with 1 thread, 2 with 2, 10 with 2
+#   contention  TPC-C, 16 threads on one warehouse: aborts
+#   ladder      page translations from the latched table to the guess; also as TPC-C
+#   budget      what each operation costs, and its parts
+#   lookups     random point lookups of 10 million records, tree and API
+#   timestamps  what an item's timestamps cost
+#   disk        TPC-C on a file, also with a pool smaller than the data
+#   inlining    hot methods that were not inlined
+#
+# Results go to OUT, the folder benchmarks-<time> in the current one by default. What is compared is
+# run in turn, ROUNDS times (3), so that a slow minute of the machine slows all of it; the summary
+# takes medians. JMH starts ROUNDS JVMs for each benchmark. JAVA_HOME names the JDK to prefer.
+set -u
+
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd) || exit 1
+root=$(CDPATH='' cd -- "$here/../.." && pwd) || exit 1
+jar=$root/jmh/target/benchmarks.jar
+required=22
+rounds=${ROUNDS:-3}
+quick=${QUICK:-}
+out=${OUT:-benchmarks-$(date -u +%Y%m%d-%H%M%S)}
+
+die() {
+  printf 'run.sh: %s\n' "$1" >&2
+  exit 1
+}
+
+# Prints the feature version of a java command, such as 25; nothing where it does not run.
+version_of() {
+  "$1" -XshowSettings:properties -version 2>&1 </dev/null |
+    sed -n 's/^ *java\.specification\.version = \([0-9][0-9]*\)$/\1/p'
+}
+
+# Where JDKs usually are, as in tpcc/tpcc.sh.
+candidates() {
+  [ -n "${JAVA_HOME:-}" ] && printf '%s\n' "$JAVA_HOME/bin/java"
+  command -v java
+  for folder in \
+    /usr/lib/jvm/* /usr/lib64/jvm/* /usr/java/* /opt/java/* /opt/jdk* /opt/*/jdk* \
+    /usr/local/jdk* /usr/local/java/* "${HOME:-}"/.jdks/* "${HOME:-}"/.sdkman/candidates/java/* \
+    "${SDKMAN_CANDIDATES_DIR:-/nowhere}"/java/* "${HOME:-}"/.asdf/installs/java/* \
+    "${HOME:-}"/.local/share/mise/installs/java/* \
+    /Library/Java/JavaVirtualMachines/*/Contents/Home \
+    /opt/homebrew/opt/openjdk* /usr/local/opt/openjdk*
+  do
+    [ -x "$folder/bin/java" ] && printf '%s\n' "$folder/bin/java"
+  done
+}
+
+find_java() {
+  candidates | while IFS= read -r java; do
+    [ -x "$java" ] || continue
+    version=$(version_of "$java")
+    if [ "${version:-0}" -ge "$required" ]; then
+      printf '%s\n' "$java"
+      break
+    fi
+  done
+}
+
+java=$(find_java)
+[ -n "$java" ] || die "no JDK of version $required or later: install one, or set JAVA_HOME to it"
+home=$(dirname -- "$(dirname -- "$java")")
+
+build() {
+  changed=
+  [ -f "$jar" ] && changed=$(find "$root/pom.xml" "$root/bindings/src/main" "$root/engine/src/main" \
+    "$root/jmh/src/main" -newer "$jar" -type f 2>/dev/null | head -n 1)
+  [ -f "$jar" ] && [ -z "$changed" ] && return 0
+  command -v mvn >/dev/null 2>&1 || die "$jar is missing or old, and there is no Maven to build it"
+  printf 'building %s\n' "$jar" >&2
+  command -v java >/dev/null 2>&1 || JAVA_HOME=${JAVA_HOME:-$home}
+  export "JAVA$(version_of "$java")_HOME=$home" JAVA_HOME="${JAVA_HOME:-$home}"
+  (cd "$root" && mvn -B -q -ntp -pl jmh -am -DskipTests package </dev/null >&2) ||
+    die "the build failed"
+}
+
+say() {
+  printf '%s %s\n' "$(date -u +%H:%M:%S)" "$*" >&2
+}
+
+# jmh NAME ARGUMENT...: one run of the benchmarks' jar, its results in NAME.jmh.json.
+jmh() {
+  name=$1
+  shift
+  say "$name: $*"
+  # shellcheck disable=SC2086 # options are words
+  "$java" --enable-native-access=ALL-UNNAMED -jar "$jar" "$@" -f "$rounds" \
+    ${quick:+-wi 1 -i 1 -w 500ms -r 500ms} -rf json -rff "$out/$name.jmh.json" >"$out/$name.txt" 2>&1 ||
+    say "$name failed: see $out/$name.txt"
+}
+
+# tpcc NAME ARGUMENT...: one run of the driver, its report in NAME.tpcc.json.
+tpcc() {
+  name=$1
+  shift
+  duration=${quick:+2s}
+  warmup=${quick:+1s}
+  say "$name: tpcc.sh run $*"
+  JAVA_HOME=$home "$root/tpcc/tpcc.sh" run "$@" --duration "${duration:-10s}" --warmup "${warmup:-10s}" \
+    --json "$out/$name.tpcc.json" >"$out/$name.txt" 2>&1 ||
+    say "$name ended with $?: see $out/$name.txt"
+}
+
+# rounds COMMAND: runs it with the numbers of the rounds, from 1.
+in_turn() {
+  round=1
+  while [ "$round" -le "$rounds" ]; do
+    "$1" "$round"
+    round=$((round + 1))
+  done
+}
+
+machine() {
+  {
+    printf 'commit: '
+    git -C "$root" describe --always --dirty 2>/dev/null || printf 'unknown\n'
+    printf 'date: %s\n' "$(date -u +%Y-%m-%dT%H:%MZ)"
+    printf 'kernel: %s\n' "$(uname -sr)"
+    printf 'processor: %s, %s of them\n' \
+      "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo 2>/dev/null | head -n 1)" \
+      "$(getconf _NPROCESSORS_ONLN)"
+    lscpu 2>/dev/null | sed -n 's/^ *\(L[123][di]* cache\): */\1: /p'
+    sed -n 's/^MemTotal: */memory: /p' /proc/meminfo 2>/dev/null
+    printf 'transparent huge pages: %s\n' \
+      "$(cat /sys/kernel/mm/transparent_hugepage/enabled 2>/dev/null)"
+    "$java" -version 2>&1 | sed 's/^/java: /'
+    printf 'load before: %s\n' "$(cat /proc/loadavg 2>/dev/null)"
+  } >"$out/machine.txt"
+}
+
+do_tpcc() {
+  tpcc "tpcc-1w1t-$1" --io memory --warehouses 1 --threads 1
+  tpcc "tpcc-2w2t-$1" --io memory --warehouses 2 --threads 2
+  tpcc "tpcc-10w2t-$1" --io memory --warehouses 10 --threads 2
+}
+
+do_contention() {
+  tpcc "contention-full-$1" --io memory --warehouses 1 --threads 16
+  tpcc "contention-half-$1" --io memory --warehouses 1 --threads 16 --mix half
+}
+
+do_ladder_tpcc() {
+  for kind in latched optimistic predictive-hashed predictive; do
+    tpcc "ladder-$kind-$1" --io memory --warehouses 2 --threads 1 --translation $kind
+  done
+}
+
+do_ladder() {
+  jmh ladder-1t TranslationLadder -t 1 ${quick:+-p bufferMiB=64}
+  jmh ladder-2t TranslationLadder -t 2 ${quick:+-p bufferMiB=64}
+  in_turn do_ladder_tpcc
+}
+
+do_budget() {
+  # Inserts and deletes have one thread by their nature; the others are asked with two as well.
+  jmh budget-1t 'Budget(Point|Transaction|InsertDelete|Scan|Parts)\.' -prof gc \
+    ${quick:+-p records=20000}
+  jmh budget-2t 'Budget(Point|Transaction|Scan)\.' -t 2 -prof gc ${quick:+-p records=20000}
+}
+
+do_lookups() {
+  for threads in 1 2; do
+    jmh "lookups-tree-${threads}t" '\.PointLookup\.' -t $threads -prof gc ${quick:+-p records=100000}
+    jmh "lookups-api-${threads}t" ApiPointLookup -t $threads -prof gc ${quick:+-p records=100000}
+  done
+}
+
+do_timestamps() {
+  jmh timestamps-1t TimestampCost -t 1 -prof gc
+  jmh timestamps-2t TimestampCost -t 2 -prof gc
+}
+
+do_disk_once() {
+  for io in uring posix; do
+    rm -f "$out/disk.fovea"
+    tpcc "disk-$io-$1" --path "$out/disk.fovea" --io $io --warehouses 2 --threads 2
+    rm -f "$out/disk.fovea"
+    # Two warehouses are some 400 MB: an eighth of that.
+    tpcc "disk-eighth-$io-$1" --path "$out/disk.fovea" --io $io --warehouses 2 --threads 2 \
+      --buffer 48m
+    rm -f "$out/disk.fovea"
+  done
+}
+
+do_inlining() {
+  say inlining
+  "$java" -cp "$jar" io.fovea.jmh.InliningCheck >"$out/inlining.txt" 2>&1
+}
+
+# Where the time goes: the flight recorder's samples, which see inlined methods too.
+do_profile() {
+  say "profile $1"
+  mkdir -p "$out/profile"
+  "$java" --enable-native-access=ALL-UNNAMED -jar "$jar" "$1" -f 1 -wi 5 -i 10 -w 1s -r 1s \
+    -jvmArgsAppend "-XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints" \
+    -prof "jfr:dir=$out/profile" >"$out/profile/$1.txt" 2>&1
+  find "$out/profile" -name '*.jfr' | while IFS= read -r recording; do
+    printf '%s\n' "$recording"
+    "$home/bin/jfr" view --width 140 hot-methods "$recording"
+  done
+}
+
+mkdir -p "$out" || die "cannot make $out"
+out=$(CDPATH='' cd -- "$out" && pwd)
+build
+machine
+if [ "${1:-}" = profile ]; then
+  [ $# -ge 2 ] || die "which benchmark?"
+  shift
+  for benchmark; do
+    do_profile "$benchmark"
+  done
+  exit 0
+fi
+[ $# -gt 0 ] || set -- tpcc contention ladder budget lookups timestamps disk inlining
+for page; do
+  case $page in
+    tpcc) in_turn do_tpcc ;;
+    contention) in_turn do_contention ;;
+    ladder) do_ladder ;;
+    budget) do_budget ;;
+    lookups) do_lookups ;;
+    timestamps) do_timestamps ;;
+    disk) in_turn do_disk_once ;;
+    inlining) do_inlining ;;
+    *) die "no page $page: tpcc contention ladder budget lookups timestamps disk inlining profile" ;;
+  esac
+done
+"$java" -XX:TieredStopAtLevel=1 "$here/Summary.java" "$out" | tee "$out/summary.md"

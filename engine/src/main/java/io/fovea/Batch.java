@@ -1,0 +1,143 @@
+package io.fovea;
+
+import io.fovea.error.InvalidUseException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Several keys to be read at once, and the rows read: caller-owned, reusable.
+ *
+ * <p>Used by one thread at a time; its rows belong to the transaction that they were read in, as
+ * {@link Row} says.
+ *
+ * @since 0.1.0
+ */
+public final class Batch {
+  private final Table table;
+  private final @Nullable Key[] keys;
+  private final @Nullable Row[] rows;
+  private final boolean[] found;
+  private int size;
+
+  Batch(Table table, int capacity) {
+    if (capacity < 1) {
+      throw new IllegalArgumentException("A batch takes at least one key: " + capacity);
+    }
+    this.table = table;
+    this.keys = new Key[capacity];
+    this.rows = new Row[capacity];
+    this.found = new boolean[capacity];
+    for (int i = 0; i < capacity; i++) {
+      keys[i] = table.key();
+      rows[i] = table.row();
+    }
+  }
+
+  void requireOf(TableCore core) {
+    if (table.core() != core) {
+      throw new InvalidUseException("The batch belongs to table " + table.name());
+    }
+  }
+
+  Row rowAt(int i) {
+    return require(rows[i]);
+  }
+
+  void found(int i, boolean there) {
+    found[i] = there;
+  }
+
+  private static <T> T require(@Nullable T t) {
+    if (t == null) {
+      throw new IllegalStateException();
+    }
+    return t;
+  }
+
+  /**
+   * How many keys it takes.
+   *
+   * @return its capacity
+   */
+  public int capacity() {
+    return keys.length;
+  }
+
+  /**
+   * How many keys it has.
+   *
+   * @return 0 to its capacity
+   */
+  public int size() {
+    return size;
+  }
+
+  /**
+   * Removes all keys.
+   *
+   * @return this
+   */
+  public Batch clear() {
+    size = 0;
+    return this;
+  }
+
+  /**
+   * Adds a key, to be set by the caller.
+   *
+   * @return the new key, without parts
+   * @throws InvalidUseException if it is full
+   */
+  public Key add() {
+    if (size == keys.length) {
+      throw new InvalidUseException("The batch is full: it takes " + size + " keys");
+    }
+    found[size] = false;
+    require(rows[size]).invalidate();
+    return require(keys[size++]).clear();
+  }
+
+  /**
+   * Adds a copy of a key.
+   *
+   * @param key what to copy
+   * @return this
+   * @throws InvalidUseException if it is full, or the key has other parts
+   */
+  public Batch add(Key key) {
+    add().set(key);
+    return this;
+  }
+
+  /**
+   * A key.
+   *
+   * @param i its place, from 0
+   * @return the key
+   * @throws IndexOutOfBoundsException if there are not so many
+   */
+  public Key key(int i) {
+    return require(keys[java.util.Objects.checkIndex(i, size)]);
+  }
+
+  /**
+   * Whether there was a record of a key when the batch was read.
+   *
+   * @param i the key's place, from 0
+   * @return true if there was
+   * @throws IndexOutOfBoundsException if there are not so many
+   */
+  public boolean found(int i) {
+    return found[java.util.Objects.checkIndex(i, size)];
+  }
+
+  /**
+   * The record of a key.
+   *
+   * @param i the key's place, from 0
+   * @return its row; void if there is no record, or the batch was not read
+   * @throws IndexOutOfBoundsException if there are not so many
+   */
+  public Row row(int i) {
+    return require(rows[java.util.Objects.checkIndex(i, size)]);
+  }
+}

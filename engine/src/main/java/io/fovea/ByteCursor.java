@@ -1,0 +1,141 @@
+package io.fovea;
+
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.TransactionAbortedException;
+import io.fovea.memory.Mem;
+import io.fovea.txn.TxScan;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A scan of byte strings under way: it stands before the first record, then on one after the other.
+ *
+ * <p>Belongs to its transaction and to its thread, as {@link Cursor} does.
+ *
+ * @since 0.1.0
+ */
+public final class ByteCursor implements AutoCloseable {
+  private final Transaction tx;
+  private final TableCore table;
+  private @Nullable TxScan scan;
+  private boolean closed;
+  private boolean on;
+
+  ByteCursor(Transaction tx, TableCore table, @Nullable TxScan scan) {
+    this.tx = tx;
+    this.table = table;
+    this.scan = scan;
+  }
+
+  private void enter() {
+    if (closed) {
+      if (tx.isActive()) {
+        throw new InvalidUseException("The cursor is closed");
+      }
+      tx.requireMine("The cursor has ended with its transaction");
+    }
+    tx.enter(table.database);
+  }
+
+  private TxScan standing() {
+    TxScan s = scan;
+    if (!on || s == null) {
+      throw new InvalidUseException(
+          "The cursor stands on no record: next() must return true first");
+    }
+    return s;
+  }
+
+  /**
+   * Moves to the next record.
+   *
+   * @return false if there is none
+   * @throws TransactionAbortedException when the transaction can't go on
+   * @throws InvalidUseException if the cursor or its transaction has ended, or belongs to another
+   *     thread
+   * @throws io.fovea.error.DatabaseClosedException if the database was closed
+   */
+  public boolean next() {
+    enter();
+    try {
+      on = false;
+      on = scan != null && scan.next();
+      return on;
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /**
+   * The key of the record that it stands on.
+   *
+   * @return a new array
+   * @throws InvalidUseException if it stands on no record, or as {@link #next}
+   */
+  public byte[] key() {
+    enter();
+    try {
+      TxScan s = standing();
+      return copy(s.keySegment(), s.keyOffset(), s.keyLength());
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /**
+   * The value of the record that it stands on.
+   *
+   * @return a new array
+   * @throws InvalidUseException if it stands on no record, or as {@link #next}
+   */
+  public byte[] value() {
+    enter();
+    try {
+      TxScan s = standing();
+      return copy(s.valueSegment(), s.valueOffset(), s.valueLength());
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  private static byte[] copy(MemorySegment src, long off, int len) {
+    byte[] out = new byte[len];
+    Mem.getBytes(src, off, out, 0, len);
+    return out;
+  }
+
+  /**
+   * Ends the scan. A second call does nothing, as does one after the transaction's end.
+   *
+   * @throws InvalidUseException if it belongs to another thread
+   */
+  @Override
+  public void close() {
+    if (closed || !tx.isActive()) {
+      closed = true;
+      return;
+    }
+    tx.requireMine("The cursor can't be closed");
+    if (tx.slot().enter()) {
+      try {
+        TxScan s = scan;
+        scan = null;
+        closed = true;
+        on = false;
+        if (s != null) {
+          s.close();
+        }
+      } catch (TransactionAbortedException e) {
+        throw tx.doom(e);
+      } finally {
+        tx.exit();
+      }
+    }
+  }
+}

@@ -1,0 +1,378 @@
+package io.fovea;
+
+import io.fovea.error.DuplicateKeyException;
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.KeyTooLargeException;
+import io.fovea.error.TransactionAbortedException;
+import io.fovea.error.ValueTooLargeException;
+import io.fovea.index.Tuple;
+import io.fovea.memory.Mem;
+import io.fovea.txn.Tx;
+import io.fovea.txn.TxScan;
+import java.lang.foreign.MemorySegment;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A table of byte strings: keys up to the length that the table was made for, values from empty to
+ * larger than a page.
+ *
+ * <p>Keys are ordered byte by byte, unsigned, a prefix before what it is a prefix of. They have at
+ * least one byte. Arguments are copied before a method returns; heap and native segments are equal.
+ *
+ * <p>A handle, good in every thread for as long as the database is open. What operations of a
+ * {@link Table} throw, those of this one throw too.
+ *
+ * @since 0.1.0
+ */
+public final class ByteTable {
+  private final Table table;
+  private final TableCore core;
+
+  ByteTable(Table table) {
+    this.table = table;
+    this.core = table.core();
+  }
+
+  /**
+   * The table that this is a view of.
+   *
+   * @return the table
+   */
+  public Table table() {
+    return table;
+  }
+
+  // -------------------------------------------------------------------------------------- reading
+
+  /**
+   * Reads a value.
+   *
+   * @param tx the transaction
+   * @param key its key
+   * @return a new array, or null if there is no such key
+   * @throws KeyTooLargeException if no key of that length can be in the table
+   */
+  public byte @Nullable [] get(Transaction tx, byte[] key) {
+    Tx t = tx.enter(core.database);
+    try {
+      Slot slot = tx.slot();
+      MemorySegment k = stageKey(slot, key);
+      int n = value(t, slot, k, key.length);
+      if (n < 0) {
+        return null;
+      }
+      byte[] out = new byte[n];
+      Mem.getBytes(slot.valueStage(n), 0, out, 0, n);
+      return out;
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /**
+   * Reads a value into memory of the caller's.
+   *
+   * @param tx the transaction
+   * @param key its key
+   * @param out where as much of the value goes as fits
+   * @return the length of the whole value, or -1 if there is no such key
+   * @throws KeyTooLargeException if no key of that length can be in the table
+   */
+  public long get(Transaction tx, MemorySegment key, MemorySegment out) {
+    Objects.requireNonNull(out, "out");
+    Tx t = tx.enter(core.database);
+    try {
+      Slot slot = tx.slot();
+      MemorySegment k = stageKey(slot, key);
+      int n = value(t, slot, k, (int) key.byteSize());
+      if (n >= 0) {
+        MemorySegment.copy(slot.valueStage(n), 0, out, 0, Math.min(n, out.byteSize()));
+      }
+      return n;
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /** Reads a value as a whole into the stage. */
+  private int value(Tx t, Slot slot, MemorySegment k, int keyLen) {
+    MemorySegment v = slot.valueStage(0);
+    int n = t.get(core.tree, k, 0, keyLen, v, 0, (int) Math.min(v.byteSize(), Integer.MAX_VALUE));
+    while (n > v.byteSize()) {
+      v = slot.valueStage(n);
+      n = t.get(core.tree, k, 0, keyLen, v, 0, (int) Math.min(v.byteSize(), Integer.MAX_VALUE));
+    }
+    return n;
+  }
+
+  /**
+   * Whether there is a key.
+   *
+   * @param tx the transaction
+   * @param key the key
+   * @return true if there is
+   * @throws KeyTooLargeException if no key of that length can be in the table
+   */
+  public boolean exists(Transaction tx, byte[] key) {
+    Tx t = tx.enter(core.database);
+    try {
+      MemorySegment k = stageKey(tx.slot(), key);
+      return t.get(core.tree, k, 0, key.length, k, 0, 0) >= 0;
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  // -------------------------------------------------------------------------------------- writing
+
+  /**
+   * Adds a record.
+   *
+   * @param tx the transaction
+   * @param key its key
+   * @param value its value
+   * @throws DuplicateKeyException if the key is there already; nothing is changed then
+   * @throws KeyTooLargeException if the key is longer than the table allows
+   * @throws ValueTooLargeException if the value is longer than any can be
+   */
+  public void insert(Transaction tx, byte[] key, byte[] value) {
+    Objects.requireNonNull(value, "value");
+    insert(tx, segment(key), MemorySegment.ofArray(value));
+  }
+
+  /**
+   * Adds a record.
+   *
+   * @param tx the transaction
+   * @param key its key
+   * @param value its value
+   * @throws DuplicateKeyException if the key is there already; nothing is changed then
+   * @throws KeyTooLargeException if the key is longer than the table allows
+   * @throws ValueTooLargeException if the value is longer than any can be
+   */
+  public void insert(Transaction tx, MemorySegment key, MemorySegment value) {
+    Tx t = tx.enter(core.database);
+    try {
+      MemorySegment k = stageKey(tx.slot(), key);
+      MemorySegment v = stageValue(tx.slot(), value);
+      t.insert(core.tree, k, 0, (int) key.byteSize(), v, 0, (int) value.byteSize());
+    } catch (DuplicateKeyException e) {
+      throw new DuplicateKeyException("table \"" + core.name + '"');
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /**
+   * Sets the value of a key, whether it is there or not.
+   *
+   * @param tx the transaction
+   * @param key the key
+   * @param value its value
+   * @throws KeyTooLargeException if the key is longer than the table allows
+   * @throws ValueTooLargeException if the value is longer than any can be
+   */
+  public void put(Transaction tx, byte[] key, byte[] value) {
+    Objects.requireNonNull(value, "value");
+    put(tx, segment(key), MemorySegment.ofArray(value));
+  }
+
+  /**
+   * Sets the value of a key, whether it is there or not.
+   *
+   * @param tx the transaction
+   * @param key the key
+   * @param value its value
+   * @throws KeyTooLargeException if the key is longer than the table allows
+   * @throws ValueTooLargeException if the value is longer than any can be
+   */
+  public void put(Transaction tx, MemorySegment key, MemorySegment value) {
+    Tx t = tx.enter(core.database);
+    try {
+      MemorySegment k = stageKey(tx.slot(), key);
+      MemorySegment v = stageValue(tx.slot(), value);
+      t.put(core.tree, k, 0, (int) key.byteSize(), v, 0, (int) value.byteSize());
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /**
+   * Removes a record.
+   *
+   * @param tx the transaction
+   * @param key its key
+   * @return whether there was one
+   * @throws KeyTooLargeException if no key of that length can be in the table
+   */
+  public boolean delete(Transaction tx, byte[] key) {
+    return delete(tx, segment(key));
+  }
+
+  /**
+   * Removes a record.
+   *
+   * @param tx the transaction
+   * @param key its key
+   * @return whether there was one
+   * @throws KeyTooLargeException if no key of that length can be in the table
+   */
+  public boolean delete(Transaction tx, MemorySegment key) {
+    Tx t = tx.enter(core.database);
+    try {
+      return t.delete(core.tree, stageKey(tx.slot(), key), 0, (int) key.byteSize());
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  // -------------------------------------------------------------------------------------- scanning
+
+  /**
+   * Opens a scan of an interval.
+   *
+   * @param tx the transaction
+   * @param from the smallest key of the interval, null for no bound
+   * @param to the key below which the interval ends, itself excluded; null for no bound
+   * @param order in which direction
+   * @return a cursor before the first record, to be closed
+   * @throws KeyTooLargeException if a bound is longer than a key of the table can be
+   */
+  public ByteCursor scan(
+      Transaction tx, byte @Nullable [] from, byte @Nullable [] to, Order order) {
+    Objects.requireNonNull(order, "order");
+    return scan(tx, from, to, false, order);
+  }
+
+  /**
+   * Opens a scan of all keys that begin with a prefix.
+   *
+   * @param tx the transaction
+   * @param prefix what they begin with
+   * @param order in which direction
+   * @return a cursor before the first record, to be closed
+   * @throws KeyTooLargeException if the prefix is longer than a key of the table can be
+   */
+  public ByteCursor scanPrefix(Transaction tx, byte[] prefix, Order order) {
+    Objects.requireNonNull(prefix, "prefix");
+    Objects.requireNonNull(order, "order");
+    return scan(tx, prefix, prefix, true, order);
+  }
+
+  private ByteCursor scan(
+      Transaction tx, byte @Nullable [] from, byte @Nullable [] to, boolean prefix, Order order) {
+    Tx t = tx.enter(core.database);
+    try {
+      core.requireThere();
+      int loLen = from == null ? 0 : checkBound(from).length;
+      int hiLen = to == null ? -1 : checkBound(to).length;
+      MemorySegment s = tx.slot().keyStage((long) loLen + Math.max(hiLen, 0) + 8);
+      if (from != null) {
+        Mem.putBytes(s, 0, from, 0, loLen);
+      }
+      if (to != null) {
+        Mem.putBytes(s, loLen, to, 0, hiLen);
+        if (prefix) {
+          hiLen = Tuple.successorOfPrefix(s, loLen, hiLen);
+          hiLen = hiLen == 0 ? -1 : hiLen;
+        } else if (hiLen == 0) {
+          return new ByteCursor(tx, core, null);
+        }
+      }
+      TxScan scan =
+          t.scan(
+              core.tree,
+              s,
+              0,
+              loLen == 0 ? -1 : loLen,
+              true,
+              s,
+              loLen,
+              hiLen,
+              false,
+              order == Order.DESCENDING);
+      return new ByteCursor(tx, core, scan);
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  private byte[] checkBound(byte[] key) {
+    if (key.length > core.keyBytesMax) {
+      throw new KeyTooLargeException(key.length, core.keyBytesMax);
+    }
+    return key;
+  }
+
+  /**
+   * A view of the table as Java objects.
+   *
+   * @param <K> the class of the keys
+   * @param <V> the class of the values
+   * @param keys turns objects into keys and back
+   * @param values turns objects into values and back
+   * @return the view; any thread
+   */
+  public <K, V> TypedTable<K, V> as(ByteCodec<K> keys, ByteCodec<V> values) {
+    return new TypedTable<>(
+        this, Objects.requireNonNull(keys, "keys"), Objects.requireNonNull(values, "values"));
+  }
+
+  // -------------------------------------------------------------------------------------- staging
+
+  private static MemorySegment segment(byte[] key) {
+    return MemorySegment.ofArray(Objects.requireNonNull(key, "key"));
+  }
+
+  private MemorySegment stageKey(Slot slot, byte[] key) {
+    Objects.requireNonNull(key, "key");
+    checkKey(key.length);
+    MemorySegment stage = slot.keyStage(core.keyBytesMax);
+    Mem.putBytes(stage, 0, key, 0, key.length);
+    return stage;
+  }
+
+  private MemorySegment stageKey(Slot slot, MemorySegment key) {
+    Objects.requireNonNull(key, "key");
+    checkKey(key.byteSize());
+    MemorySegment stage = slot.keyStage(core.keyBytesMax);
+    MemorySegment.copy(key, 0, stage, 0, key.byteSize());
+    return stage;
+  }
+
+  private void checkKey(long bytes) {
+    core.requireThere();
+    if (bytes == 0) {
+      throw new InvalidUseException("A key has at least one byte");
+    }
+    if (bytes > core.keyBytesMax) {
+      throw new KeyTooLargeException(bytes, core.keyBytesMax);
+    }
+  }
+
+  private MemorySegment stageValue(Slot slot, MemorySegment value) {
+    Objects.requireNonNull(value, "value");
+    long bytes = value.byteSize();
+    if (bytes > core.tree.maxValueSize()) {
+      throw new ValueTooLargeException(bytes, core.tree.maxValueSize());
+    }
+    MemorySegment stage = slot.valueStage(bytes);
+    MemorySegment.copy(value, 0, stage, 0, bytes);
+    return stage;
+  }
+}

@@ -1,0 +1,327 @@
+package io.fovea;
+
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.TransactionAbortedException;
+import io.fovea.memory.Mem;
+import io.fovea.txn.Tx;
+import io.fovea.txn.TxScan;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A scan under way: it stands before the first record, then on one after the other.
+ *
+ * <p>It sees the records as of the transaction, its own changes included, also those that the
+ * transaction makes while the scan is open. {@link #row} and {@link #key} are copied when they are
+ * asked for; they belong to the cursor and change with {@link #next}.
+ *
+ * <p>Belongs to its transaction and to its thread. Close it when it is no longer needed; the
+ * transaction's end closes it at last.
+ *
+ * @since 0.1.0
+ */
+public final class Cursor implements AutoCloseable {
+  private final Transaction tx;
+  private final TableCore table;
+  private final TableSpec spec;
+  private final @Nullable IndexCore index;
+  private final MemorySegment memory;
+  private @Nullable TxScan scan;
+  private boolean closed;
+
+  /** Whether it stands on a record. */
+  private boolean on;
+
+  private @Nullable Row row;
+  private boolean rowRead;
+  private @Nullable Key key;
+  private boolean keyRead;
+  private @Nullable Key indexKey;
+
+  /** Its neighbours among the transaction's open cursors. */
+  @Nullable Cursor newer;
+
+  @Nullable Cursor older;
+
+  /** Where it was opened, if the leak detector asks. */
+  private final @Nullable Throwable site;
+
+  private Cursor(
+      Transaction tx,
+      TableCore table,
+      TableSpec spec,
+      @Nullable IndexCore index,
+      MemorySegment memory) {
+    this.tx = tx;
+    this.table = table;
+    this.spec = spec;
+    this.index = index;
+    this.memory = memory;
+    this.site = table.database.leaks().siteOfCursor();
+  }
+
+  /** Opens a cursor, within an operation. */
+  static Cursor open(
+      Transaction tx,
+      Tx t,
+      TableCore table,
+      TableSpec spec,
+      @Nullable IndexCore index,
+      Range range,
+      Order order) {
+    Slot slot = tx.slot();
+    int rowBytes = align(Row.bytes(spec.layout(), table.key.encodedSizeMax()));
+    int keyBytes = align(table.key.encodedSizeMax());
+    int entryBytes = index == null ? 0 : align(index.entryBytesMax());
+    int stride = Math.max(keyBytes, entryBytes);
+    MemorySegment stage = slot.entries(2L * stride);
+    TxScan scan =
+        index == null
+            ? Bounds.open(t, table.tree, table, true, range, order, stage, stride)
+            : Bounds.open(t, index.tree, index, index.unique, range, order, stage, stride);
+    Cursor cursor =
+        new Cursor(tx, table, spec, index, slot.take((long) rowBytes + keyBytes + entryBytes));
+    cursor.scan = scan;
+    tx.opened(cursor);
+    return cursor;
+  }
+
+  private static int align(int bytes) {
+    return (bytes + 7) & ~7;
+  }
+
+  /** Moves on, within an operation. */
+  boolean advance() {
+    if (row != null) {
+      row.invalidate();
+    }
+    rowRead = false;
+    keyRead = false;
+    on = false; // also if the scan throws
+    on = scan != null && scan.next();
+    return on;
+  }
+
+  /** Copies the primary key of the record that it stands on, within an operation. */
+  int primaryKey(MemorySegment out) {
+    TxScan s = standing();
+    int len = index == null ? s.keyLength() : s.valueLength();
+    if (len > table.keyBytesMax) {
+      throw new io.fovea.error.CorruptionException(
+          "length of a primary key of table " + table.name, -1, -1, table.keyBytesMax, len);
+    }
+    if (index == null) {
+      Mem.copy(s.keySegment(), s.keyOffset(), out, 0, len);
+    } else {
+      Mem.copy(s.valueSegment(), s.valueOffset(), out, 0, len);
+    }
+    return len;
+  }
+
+  private TxScan standing() {
+    TxScan s = scan;
+    if (!on || s == null) {
+      throw new InvalidUseException(
+          "The cursor stands on no record: next() must return true first");
+    }
+    return s;
+  }
+
+  private Tx enter() {
+    if (closed) {
+      if (tx.isActive()) {
+        throw new InvalidUseException("The cursor is closed");
+      }
+      tx.requireMine("The cursor has ended with its transaction");
+    }
+    return tx.enter(table.database);
+  }
+
+  /**
+   * Moves to the next record.
+   *
+   * @return false if there is none
+   * @throws TransactionAbortedException when the transaction can't go on
+   * @throws InvalidUseException if the cursor or its transaction has ended, or belongs to another
+   *     thread
+   * @throws io.fovea.error.DatabaseClosedException if the database was closed
+   */
+  public boolean next() {
+    enter();
+    try {
+      return advance();
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /**
+   * The record that it stands on; of a scan of an index, it is read when this is called. It may be
+   * changed and given to {@link Table#update}.
+   *
+   * @return the row, which belongs to the cursor and is void after {@link #next} and {@link #close}
+   * @throws TransactionAbortedException when the transaction can't go on
+   * @throws InvalidUseException if it stands on no record, if this is a scan of an index and the
+   *     transaction has deleted the record since {@link #next}, or as {@link #next}
+   */
+  public Row row() {
+    Tx t = enter();
+    try {
+      TxScan s = standing();
+      Row r = row;
+      if (r == null) {
+        r = new Row(spec.layout(), table, memory, 0);
+        row = r;
+      }
+      if (!rowRead) {
+        r.invalidate();
+        if (index == null) {
+          Table.requireSize(table, s.valueLength());
+          Mem.copy(s.valueSegment(), s.valueOffset(), memory, 0, r.size());
+          r.read(tx, s.keySegment(), s.keyOffset(), s.keyLength(), s.handle(), r.size());
+        } else {
+          Key pk = primaryKey();
+          Index.resolve(tx, t, table, index, pk.segment(), pk.base(), pk.length(), r);
+        }
+        rowRead = true;
+      }
+      return r;
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /**
+   * The primary key of the record that it stands on, without reading the record.
+   *
+   * @return the key, which belongs to the cursor and changes with {@link #next}
+   * @throws InvalidUseException if it stands on no record, or as {@link #next}
+   */
+  public Key key() {
+    enter();
+    try {
+      standing();
+      return primaryKey();
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  private Key primaryKey() {
+    Key k = key;
+    if (k == null) {
+      k =
+          new Key(
+              spec.key(),
+              table,
+              memory,
+              align(Row.bytes(spec.layout(), table.key.encodedSizeMax())));
+      key = k;
+    }
+    if (!keyRead) {
+      TxScan s = standing();
+      if (index == null) {
+        k.load(s.keySegment(), s.keyOffset(), s.keyLength());
+      } else {
+        k.load(s.valueSegment(), s.valueOffset(), s.valueLength());
+      }
+      keyRead = true;
+    }
+    return k;
+  }
+
+  /**
+   * Of a scan of an index, the key of the entry that it stands on: the index's fields, then what of
+   * the primary key is not among them (of a unique index, the fields alone).
+   *
+   * @return the key, which belongs to the cursor and changes with {@link #next}
+   * @throws InvalidUseException if this is a scan of a table, or as {@link #key}
+   */
+  public Key indexKey() {
+    IndexCore i = index;
+    if (i == null) {
+      throw new InvalidUseException("A scan of a table has no index key");
+    }
+    enter();
+    try {
+      TxScan s = standing();
+      Key k = indexKey;
+      if (k == null) {
+        k =
+            new Key(
+                i.entry,
+                i,
+                memory,
+                align(Row.bytes(spec.layout(), table.key.encodedSizeMax()))
+                    + align(table.key.encodedSizeMax()));
+        indexKey = k;
+      }
+      k.load(s.keySegment(), s.keyOffset(), s.keyLength());
+      return k;
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /**
+   * Ends the scan. A second call does nothing, as does one after the transaction's end.
+   *
+   * @throws InvalidUseException if it belongs to another thread
+   */
+  @Override
+  public void close() {
+    if (closed || !tx.isActive()) {
+      closed = true;
+      return;
+    }
+    tx.requireMine("The cursor can't be closed");
+    if (tx.slot().enter()) {
+      try {
+        release();
+      } catch (TransactionAbortedException e) {
+        throw tx.doom(e);
+      } finally {
+        tx.exit();
+      }
+    }
+  }
+
+  /** Closes it, within an operation. */
+  void release() {
+    TxScan s = scan;
+    scan = null;
+    closed = true;
+    on = false;
+    if (row != null) {
+      row.invalidate();
+    }
+    tx.closed(this);
+    tx.slot().give(memory);
+    if (s != null) {
+      s.close();
+    }
+  }
+
+  /** The transaction has ended, and its scans with it. */
+  void abandon(Slot slot) {
+    scan = null;
+    closed = true;
+    on = false;
+    if (row != null) {
+      row.invalidate();
+    }
+    slot.give(memory);
+    Throwable s = site;
+    if (s != null) {
+      table.database.leaks().report("A cursor of table " + table.name + " was not closed", s);
+    }
+  }
+}

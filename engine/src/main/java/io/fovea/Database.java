@@ -1,0 +1,630 @@
+package io.fovea;
+
+import io.fovea.buffer.AllocatorState;
+import io.fovea.buffer.PoolStats;
+import io.fovea.error.AbortCause;
+import io.fovea.error.CorruptionException;
+import io.fovea.error.DatabaseClosedException;
+import io.fovea.error.DatabaseLockedException;
+import io.fovea.error.DuplicateKeyException;
+import io.fovea.error.DurabilityLostException;
+import io.fovea.error.IncompatibleFormatException;
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.PoolTooSmallException;
+import io.fovea.error.StorageException;
+import io.fovea.error.TransactionAbortedException;
+import io.fovea.error.UncleanShutdownException;
+import io.fovea.io.IoOp;
+import io.fovea.io.IoStats;
+import io.fovea.txn.Tx;
+import io.fovea.txn.TxEngine;
+import io.fovea.txn.TxStats;
+import java.lang.System.Logger.Level;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A database: one file, or one in memory.
+ *
+ * <pre>{@code
+ * try (Database db = Database.open(Path.of("shop.fovea"), Options.defaults())) {
+ *   Table stock = db.table(STOCK);
+ *   db.run(tx -> {
+ *     Key key = stock.key().set(7);
+ *     Row row = stock.row();
+ *     if (stock.get(tx, key, row)) {
+ *       stock.update(tx, row.setInt(QUANTITY, row.getInt(QUANTITY) - 1));
+ *     }
+ *   });
+ * }
+ * }</pre>
+ *
+ * <p>Transactions are serializable: the result of all that committed is one that they could have
+ * had one after the other. {@link #run}, {@link #call} and {@link #read} take the body of a
+ * transaction, commit it, and do it again when it was in conflict with another; a body may run more
+ * than once and must keep its hands off everything that a second run would spoil. What a body
+ * throws rolls back and is thrown on, provided that what the body had read belongs to one state of
+ * the database; if not, the exception may be no more than a figment, and the body is done again
+ * instead.
+ *
+ * <p>Any thread, platform or virtual, may use it. Closing it ends everything that belongs to it:
+ * later use throws {@link DatabaseClosedException}.
+ *
+ * @since 0.1.0
+ */
+public final class Database implements AutoCloseable {
+  private static final System.Logger LOG = System.getLogger("io.fovea");
+
+  /** How long a change of the schema waits to be alone. */
+  private static final Duration ALONE_WAIT = Duration.ofSeconds(60);
+
+  /** Marks the threads that are in a body, so that one in another is noticed. */
+  private static final class Nest {
+    @Nullable Transaction current;
+  }
+
+  private final Options options;
+  private final Store store;
+  private final Schema schema;
+  private final Leaks leaks;
+  private final Runnable onClose;
+  private final ThreadLocal<Nest> nest = ThreadLocal.withInitial(Nest::new);
+  private final LongAdder retries = new LongAdder();
+
+  /** Transactions that were begun explicitly and have not ended. */
+  private final AtomicInteger explicit = new AtomicInteger();
+
+  private final ReentrantLock closing = new ReentrantLock();
+  private final List<Runnable> listeners = new ArrayList<>();
+  private boolean closed;
+
+  private Database(Options options, Store store) {
+    this.options = options;
+    this.store = store;
+    this.leaks = new Leaks(options.leakDetection());
+    this.schema = new Schema(this, store, store.catalog());
+    Runnable unwatch = leaks.watch(this, "Database " + store.name(), () -> {});
+    this.onClose = unwatch == null ? () -> {} : unwatch;
+  }
+
+  /**
+   * Opens a file, and creates it where it does not exist.
+   *
+   * @param file the file
+   * @param options how
+   * @return the database, to be closed
+   * @throws DatabaseLockedException if it is open already, here or in another process
+   * @throws IncompatibleFormatException if the file is no database, has another page size or a
+   *     newer format, or does not exist and is not to be created
+   * @throws UncleanShutdownException if it was not closed by who had it open last
+   * @throws CorruptionException if it is damaged
+   * @throws PoolTooSmallException if the buffer is smaller than the engine can work with
+   * @throws InvalidUseException if buffer and heap together exceed the memory of the machine or of
+   *     the container, or the options ask for what this version does not have
+   * @throws StorageException if the operating system refuses
+   */
+  public static Database open(Path file, Options options) {
+    Objects.requireNonNull(file, "file");
+    Objects.requireNonNull(options, "options");
+    return made(options, Store.open(file, options));
+  }
+
+  /**
+   * Makes a database in memory. What does not fit into the buffer is kept outside of it, in memory
+   * as well; nothing is left when it is closed.
+   *
+   * @param options how; those about files have no effect
+   * @return the database, to be closed
+   * @throws PoolTooSmallException if the buffer is smaller than the engine can work with
+   * @throws InvalidUseException as {@link #open}
+   */
+  public static Database inMemory(Options options) {
+    Objects.requireNonNull(options, "options");
+    return made(options, Store.open(null, options));
+  }
+
+  private static Database made(Options options, Store store) {
+    boolean done = false;
+    try {
+      Database db = new Database(options, store);
+      done = true;
+      return db;
+    } finally {
+      if (!done) {
+        store.discard();
+      }
+    }
+  }
+
+  // ------------------------------------------------------------------------------ for the engine
+
+  Leaks leaks() {
+    return leaks;
+  }
+
+  /** An explicit transaction has ended. */
+  void explicitEnded() {
+    explicit.decrementAndGet();
+  }
+
+  void requireOpen() {
+    if (!store.isOpen()) {
+      throw store.closedException();
+    }
+  }
+
+  DatabaseClosedException closedException() {
+    return store.closedException();
+  }
+
+  // ---------------------------------------------------------------------------------- description
+
+  /**
+   * Its name in log lines and meters.
+   *
+   * @return the name from the options, or that of the file
+   */
+  public String name() {
+    return store.name();
+  }
+
+  /**
+   * What it was opened with.
+   *
+   * @return the options
+   */
+  public Options options() {
+    return options;
+  }
+
+  /**
+   * Whether it is open.
+   *
+   * @return false from the beginning of {@link #close} on
+   */
+  public boolean isOpen() {
+    return store.isOpen();
+  }
+
+  // ---------------------------------------------------------------------------------------- schema
+
+  /**
+   * Opens a table, creating it where it is not there. An index that the table does not have yet is
+   * built from its records, which waits until no transaction is active.
+   *
+   * <p>This is no part of any transaction: it is done when it returns.
+   *
+   * @param spec what the table is
+   * @return the table
+   * @throws IncompatibleFormatException if there is a table of that name that is another one, or
+   *     has an index that the specification does not name
+   * @throws DuplicateKeyException if a new unique index would have two records with the same values
+   * @throws InvalidUseException if an index is to be built in a transaction of this thread
+   * @throws TransactionAbortedException if an index is to be built and transactions don't end
+   *     within a minute
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public Table table(TableSpec spec) {
+    Objects.requireNonNull(spec, "spec");
+    return schema.table(spec);
+  }
+
+  /**
+   * The names of its tables.
+   *
+   * @return a sorted list
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public List<String> tables() {
+    return schema.names();
+  }
+
+  /**
+   * Drops a table with its indexes; their pages become free. Waits until no transaction is active.
+   *
+   * @param name its name
+   * @return whether there was one
+   * @throws InvalidUseException in a transaction of this thread
+   * @throws TransactionAbortedException if transactions don't end within a minute
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public boolean dropTable(String name) {
+    Objects.requireNonNull(name, "name");
+    return schema.dropTable(name);
+  }
+
+  /**
+   * Drops an index; its pages become free. Waits until no transaction is active.
+   *
+   * @param table the table's name
+   * @param name the index's name
+   * @return whether there was one
+   * @throws InvalidUseException in a transaction of this thread
+   * @throws TransactionAbortedException if transactions don't end within a minute
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public boolean dropIndex(String table, String name) {
+    Objects.requireNonNull(table, "table");
+    Objects.requireNonNull(name, "name");
+    return schema.dropIndex(table, name);
+  }
+
+  /** Runs something while no transaction is active and none begins. */
+  void alone(String what, Runnable work) {
+    if (store.mine() > 0) {
+      throw new InvalidUseException(
+          "Can't " + what + " in a transaction: end the transaction of this thread first");
+    }
+    Tx tx = store.engine().begin(false, ALONE_WAIT.toNanos(), true);
+    try {
+      work.run();
+    } finally {
+      tx.rollback();
+    }
+  }
+
+  // ---------------------------------------------------------------------------------- transactions
+
+  /**
+   * Does work in a transaction and commits it; does it again after a conflict.
+   *
+   * @param <X> what the body throws
+   * @param task the body
+   * @throws X what the body threw; the transaction was rolled back
+   * @throws TransactionAbortedException if the transaction was aborted for a reason that doing it
+   *     again does not mend: its limit on time or on size
+   * @throws InvalidUseException inside the body of another transaction of this database
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public <X extends Exception> void run(Task<X> task) throws X {
+    run(TxOptions.defaults(), task);
+  }
+
+  /**
+   * Does work in a transaction and commits it; does it again after a conflict.
+   *
+   * @param <X> what the body throws
+   * @param txOptions what is special about the transaction
+   * @param task the body
+   * @throws X what the body threw; the transaction was rolled back
+   * @throws TransactionAbortedException as {@link #run(Task)}
+   * @throws InvalidUseException inside the body of another transaction of this database
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public <X extends Exception> void run(TxOptions txOptions, Task<X> task) throws X {
+    Objects.requireNonNull(task, "task");
+    Database.<@Nullable Void, X>loop(this, txOptions, null, task);
+  }
+
+  /**
+   * Does work in a transaction, commits it and returns its result; does it again after a conflict.
+   *
+   * @param <R> the result
+   * @param <X> what the body throws
+   * @param work the body
+   * @return the result of the run that committed
+   * @throws X what the body threw; the transaction was rolled back
+   * @throws TransactionAbortedException as {@link #run(Task)}
+   * @throws InvalidUseException inside the body of another transaction of this database
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public <R extends @Nullable Object, X extends Exception> R call(Work<R, X> work) throws X {
+    return call(TxOptions.defaults(), work);
+  }
+
+  /**
+   * Does work in a transaction, commits it and returns its result; does it again after a conflict.
+   *
+   * @param <R> the result
+   * @param <X> what the body throws
+   * @param txOptions what is special about the transaction
+   * @param work the body
+   * @return the result of the run that committed
+   * @throws X what the body threw; the transaction was rolled back
+   * @throws TransactionAbortedException as {@link #run(Task)}
+   * @throws InvalidUseException inside the body of another transaction of this database
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public <R extends @Nullable Object, X extends Exception> R call(
+      TxOptions txOptions, Work<R, X> work) throws X {
+    Objects.requireNonNull(work, "work");
+    return loop(this, txOptions, work, null);
+  }
+
+  /**
+   * Does work in a transaction that only reads, and returns its result; does it again after a
+   * conflict.
+   *
+   * @param <R> the result
+   * @param <X> what the body throws
+   * @param work the body
+   * @return a result that belongs to one state of the database
+   * @throws X what the body threw
+   * @throws TransactionAbortedException as {@link #run(Task)}
+   * @throws InvalidUseException inside the body of another transaction of this database, and if the
+   *     body writes
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public <R extends @Nullable Object, X extends Exception> R read(Work<R, X> work) throws X {
+    return call(TxOptions.forReading(), work);
+  }
+
+  /** One of {@code work} and {@code task} is the body. */
+  private static <R extends @Nullable Object, X extends Exception> R loop(
+      Database db, TxOptions txOptions, @Nullable Work<R, X> work, @Nullable Task<X> task)
+      throws X {
+    Objects.requireNonNull(txOptions, "options");
+    Nest nest = db.nest.get();
+    if (nest.current != null) {
+      throw new InvalidUseException(
+          "A transaction can't run inside another of the same database and thread. Pass the"
+              + " transaction on instead");
+    }
+    AbortCause previous = null;
+    for (int attempt = 1; ; attempt++) {
+      Transaction tx =
+          db.begin(
+              txOptions,
+              attempt,
+              previous,
+              true,
+              attempt > db.options.abortsBeforeAlone() && db.explicit.get() == 0);
+      nest.current = tx;
+      try {
+        R result = null;
+        if (work != null) {
+          result = work.call(tx);
+        } else if (task != null) {
+          task.run(tx);
+        }
+        if (tx.isActive()) {
+          tx.commit();
+        }
+        return cast(result);
+      } catch (TransactionAbortedException e) {
+        tx.abandon();
+        if (!e.retryable()) {
+          throw e;
+        }
+        previous = e.abortCause();
+      } catch (Throwable t) {
+        if (tx.failed(t)) {
+          throw t;
+        }
+        previous = AbortCause.VALIDATION;
+      } finally {
+        nest.current = null;
+      }
+      db.retries.increment();
+      TxEngine.backOff(attempt);
+    }
+  }
+
+  @SuppressWarnings("NullAway") // R may be nullable, and is where there was no work
+  private static <R extends @Nullable Object> R cast(@Nullable R result) {
+    return result;
+  }
+
+  /**
+   * Begins a transaction that its user ends, and that is not done again after a conflict.
+   *
+   * @return the transaction, of the calling thread; to be committed, rolled back or closed
+   * @throws InvalidUseException inside the body of a transaction of this database
+   * @throws TransactionAbortedException if none could begin in time, for too many are active
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public Transaction begin() {
+    return begin(TxOptions.defaults());
+  }
+
+  /**
+   * Begins a transaction that its user ends, and that is not done again after a conflict.
+   *
+   * @param txOptions what is special about it
+   * @return the transaction, of the calling thread; to be committed, rolled back or closed
+   * @throws InvalidUseException inside the body of a transaction of this database
+   * @throws TransactionAbortedException if none could begin in time, for too many are active
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public Transaction begin(TxOptions txOptions) {
+    Objects.requireNonNull(txOptions, "options");
+    if (nest.get().current != null) {
+      throw new InvalidUseException(
+          "A transaction can't begin inside the body of another of the same database and thread");
+    }
+    Transaction tx = begin(txOptions, 1, null, false, false);
+    Slot slot = tx.slot();
+    Tx context = tx.context();
+    AtomicInteger count = explicit;
+    count.incrementAndGet();
+    tx.onEnd =
+        leaks.watch(
+            tx,
+            "A transaction of " + store.name(),
+            () -> {
+              // Unreachable, so that nobody else can use the context at the same time.
+              if (slot.enter()) {
+                context.rollback();
+                slot.release();
+                count.decrementAndGet();
+              }
+            });
+    return tx;
+  }
+
+  private Transaction begin(
+      TxOptions txOptions,
+      int attempt,
+      @Nullable AbortCause previous,
+      boolean managed,
+      boolean alone) {
+    requireOpen();
+    if (!txOptions.readOnly()) {
+      store.willWrite();
+    }
+    Duration timeout = txOptions.timeout();
+    long timeoutNanos = (timeout == null ? options.transactionTimeout() : timeout).toNanos();
+    Tx tx = store.engine().begin(txOptions.readOnly(), timeoutNanos, alone);
+    boolean done = false;
+    try {
+      Slot slot = store.claimSlot();
+      Transaction t = new Transaction(this, slot, tx, attempt, previous, managed);
+      done = true;
+      return t;
+    } finally {
+      if (!done) {
+        tx.rollback();
+      }
+    }
+  }
+
+  // ---------------------------------------------------------------------------------- watching it
+
+  /**
+   * What it has done since it was opened, and how large it is.
+   *
+   * @return counters and sizes of this moment
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public DatabaseStats stats() {
+    requireOpen();
+    TxStats tx = store.engine().stats();
+    PoolStats pool = store.pool().stats();
+    IoStats io = store.device().stats();
+    AllocatorState allocator = store.pool().allocatorState();
+    Map<AbortCause, Long> aborts = new EnumMap<>(AbortCause.class);
+    for (AbortCause c : AbortCause.values()) {
+      aborts.put(c, tx.aborts()[c.ordinal()]);
+    }
+    int pageSize = options.pageSize();
+    return new DatabaseStats(
+        tx.commits(),
+        tx.rollbacks(),
+        aborts,
+        retries.sum(),
+        store.engine().active(),
+        store.engine().oldestAgeNanos(),
+        tx.durationNanos(),
+        new DatabaseStats.Buffer(
+            options.bufferBytes(),
+            pool.bytes(),
+            pageSize,
+            pool.frames(),
+            pool.framesFree(),
+            pool.framesDirty(),
+            Math.max(0, tx.pageAccesses() - pool.misses()),
+            pool.misses(),
+            Math.max(0, tx.pageAccesses() - pool.slowElsewhere()),
+            pool.slowElsewhere(),
+            pool.promotions(),
+            pool.evictionsClean(),
+            pool.evictionsDirty()),
+        new DatabaseStats.Device(
+            store.device().kind(),
+            io.count(IoOp.READ),
+            io.count(IoOp.WRITE),
+            io.count(IoOp.SYNC),
+            io.bytes(IoOp.READ),
+            io.bytes(IoOp.WRITE),
+            io.errors(IoOp.READ),
+            io.errors(IoOp.WRITE),
+            io.errors(IoOp.SYNC)),
+        new DatabaseStats.Storage(
+            allocator.highWater() * pageSize, allocator.freePages() * pageSize));
+  }
+
+  /**
+   * Checks the whole database: every tree in order and reachable, every page used once or free,
+   * every index entry with its record. Waits until no transaction is active, and lets none begin
+   * meanwhile.
+   *
+   * @return what was found; damage is a part of it, not an exception
+   * @throws InvalidUseException in a transaction of this thread
+   * @throws TransactionAbortedException if transactions don't end within a minute
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public VerifyReport verify() {
+    return schema.verify();
+  }
+
+  /**
+   * Asks to be told when the database closes: once, before anything is closed, by the thread that
+   * closes it.
+   *
+   * @param action what to do; what it throws is logged
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public void onClose(Runnable action) {
+    Objects.requireNonNull(action, "action");
+    synchronized (listeners) {
+      requireOpen();
+      listeners.add(action);
+    }
+  }
+
+  // --------------------------------------------------------------------------------------- closing
+
+  /**
+   * Closes the database: lets no more transactions begin, waits a while for those that are active
+   * ({@link Options#closeGrace}), aborts the others, writes everything and marks the file clean. A
+   * second call waits for the first and does nothing.
+   *
+   * @throws InvalidUseException inside the body of a transaction of this database
+   * @throws DurabilityLostException if not everything could be written; the file can't be opened
+   *     again then
+   * @throws StorageException likewise, when the operating system refuses
+   */
+  @Override
+  public void close() {
+    if (nest.get().current != null) {
+      throw new InvalidUseException("A database can't be closed inside the body of a transaction");
+    }
+    closing.lock();
+    try {
+      if (closed) {
+        return;
+      }
+      closed = true;
+      tellListeners();
+      onClose.run();
+      boolean quiet = store.quiesce(options.closeGrace());
+      schema.lock.lock();
+      try {
+        store.close(quiet);
+      } finally {
+        schema.lock.unlock();
+      }
+    } finally {
+      closing.unlock();
+    }
+  }
+
+  private void tellListeners() {
+    List<Runnable> all;
+    synchronized (listeners) {
+      all = List.copyOf(listeners);
+      listeners.clear();
+    }
+    for (Runnable r : all) {
+      try {
+        r.run();
+      } catch (RuntimeException e) {
+        LOG.log(Level.WARNING, "A listener failed while " + store.name() + " closed", e);
+      }
+    }
+  }
+
+  @Override
+  public String toString() {
+    return "Database[" + store.name() + (store.isOpen() ? "]" : ", closed]");
+  }
+}

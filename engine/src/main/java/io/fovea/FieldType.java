@@ -1,0 +1,42 @@
+package io.fovea;
+
+/**
+ * What a field of a {@link Layout} or a part of a {@link KeySpec} holds.
+ *
+ * @since 0.1.0
+ */
+public enum FieldType {
+  /** A 32-bit signed integer. */
+  INT32(1),
+  /** A 64-bit signed integer. */
+  INT64(2),
+  /** Text of a limited length, as UTF-8; in a row behind a length of 2 bytes. */
+  TEXT(3),
+  /** Bytes of a limited number; in a row behind a length of 2 bytes. */
+  BYTES(4);
+
+  private final int code;
+
+  FieldType(int code) {
+    this.code = code;
+  }
+
+  /** The number that stands for it in the catalog. Never changes. */
+  int code() {
+    return code;
+  }
+
+  /** Whether every value takes the same number of bytes in a key. */
+  boolean fixed() {
+    return this == INT32 || this == INT64;
+  }
+
+  static FieldType ofCode(int code) {
+    for (FieldType t : values()) {
+      if (t.code == code) {
+        return t;
+      }
+    }
+    throw new IllegalArgumentException("field type " + code);
+  }
+}

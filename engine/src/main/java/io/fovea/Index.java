@@ -1,0 +1,205 @@
+package io.fovea;
+
+import io.fovea.error.CorruptionException;
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.KeyTooLargeException;
+import io.fovea.error.TransactionAbortedException;
+import io.fovea.txn.Tx;
+import java.lang.foreign.MemorySegment;
+import java.util.Objects;
+
+/**
+ * A secondary index: the records of a table in another order.
+ *
+ * <p>A handle, good in every thread for as long as the database is open. What operations of a
+ * {@link Table} throw, those of an index throw too.
+ *
+ * @since 0.1.0
+ */
+public final class Index {
+  private final Table table;
+  private final TableCore tableCore;
+  private final IndexCore core;
+  private final IndexSpec spec;
+
+  Index(Table table, IndexCore core, IndexSpec spec) {
+    this.table = table;
+    this.tableCore = table.core();
+    this.core = core;
+    this.spec = spec;
+  }
+
+  /**
+   * The index's name.
+   *
+   * @return the name, unique in its table
+   */
+  public String name() {
+    return core.name;
+  }
+
+  /**
+   * What the index was opened with.
+   *
+   * @return the specification
+   */
+  public IndexSpec spec() {
+    return spec;
+  }
+
+  /**
+   * The table whose records it orders.
+   *
+   * @return the table
+   */
+  public Table table() {
+    return table;
+  }
+
+  /**
+   * Makes a key of this index: the fields that it is declared by, or the parts that its extractor
+   * computes. To be set and used again and again.
+   *
+   * @return a new key without parts
+   */
+  public Key key() {
+    tableCore.database.requireOpen();
+    return new Key(core.key, core);
+  }
+
+  /**
+   * Reads the record of an entry: of a complete key in a unique index the only one, otherwise the
+   * first that begins with the key.
+   *
+   * @param tx the transaction
+   * @param indexKey a key of this index, or a prefix
+   * @param out where the record goes; void if there is none
+   * @return whether there is such an entry
+   * @throws KeyTooLargeException if no key of that length can be in the index
+   */
+  public boolean get(Transaction tx, Key indexKey, Row out) {
+    Tx t = tx.enter(tableCore.database);
+    try {
+      require(indexKey);
+      if (out.owner() != tableCore) {
+        throw new InvalidUseException("The row belongs to another table than " + tableCore.name);
+      }
+      out.invalidate();
+      Slot slot = tx.slot();
+      MemorySegment pk = slot.keyStage(tableCore.keyBytesMax);
+      int pkLen;
+      if (core.unique && indexKey.isComplete()) {
+        pkLen =
+            t.get(
+                core.tree,
+                indexKey.segment(),
+                indexKey.base(),
+                indexKey.length(),
+                pk,
+                0,
+                tableCore.keyBytesMax);
+        if (pkLen < 0) {
+          return false;
+        }
+      } else {
+        Cursor c =
+            Cursor.open(
+                tx, t, tableCore, table.spec(), core, Range.prefix(indexKey), Order.ASCENDING);
+        try {
+          if (!c.advance()) {
+            return false;
+          }
+          pkLen = c.primaryKey(pk);
+        } finally {
+          c.release();
+        }
+      }
+      resolve(tx, t, tableCore, core, pk, 0, pkLen, out);
+      return true;
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /** Reads the record that an entry names. */
+  static void resolve(
+      Transaction tx,
+      Tx t,
+      TableCore table,
+      IndexCore index,
+      MemorySegment pk,
+      long pkOff,
+      int pkLen,
+      Row out) {
+    int n = t.get(table.tree, pk, pkOff, pkLen, out.segment(), out.base(), out.size());
+    if (n != out.size()) {
+      if (n < 0 && t.wrote(table.tree, pk, pkOff, pkLen)) {
+        throw new InvalidUseException(
+            "The transaction has deleted the record that the cursor stands on");
+      }
+      // Entry and record were read one after the other. A commit in between is a conflict; if all
+      // that was read still holds, the file is damaged.
+      if (!t.readsValid()) {
+        throw new TransactionAbortedException(io.fovea.error.AbortCause.VALIDATION);
+      }
+      throw new CorruptionException(
+          "record that an entry of index " + index.name + " names, its size",
+          -1,
+          -1,
+          out.size(),
+          n);
+    }
+    out.read(tx, pk, pkOff, pkLen, t.lastRead(), n);
+  }
+
+  /**
+   * Opens a scan in the order of the index.
+   *
+   * @param tx the transaction
+   * @param range which entries, by keys of this index
+   * @param order in which direction
+   * @return a cursor before the first entry; its rows are the records, its {@link Cursor#key} the
+   *     primary key; to be closed, and closed with the transaction at last
+   */
+  public Cursor scan(Transaction tx, Range range, Order order) {
+    Objects.requireNonNull(range, "range");
+    Objects.requireNonNull(order, "order");
+    Tx t = tx.enter(tableCore.database);
+    try {
+      requireThere();
+      return Cursor.open(tx, t, tableCore, table.spec(), core, range, order);
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  private void require(Key key) {
+    requireThere();
+    if (key.owner() != core) {
+      throw new InvalidUseException(
+          "The key belongs to another index or to a table: it is one of " + key.spec());
+    }
+    if (key.length() > core.tree.maxKeySize()) {
+      throw new KeyTooLargeException(key.length(), core.tree.maxKeySize());
+    }
+  }
+
+  private void requireThere() {
+    tableCore.requireThere();
+    if (tableCore.index(core.name) != core) {
+      throw new InvalidUseException(
+          "Index "
+              + core.name
+              + " was dropped, or its table was opened again: ask it for the index");
+    }
+  }
+
+  @Override
+  public String toString() {
+    return spec + " of table " + tableCore.name;
+  }
+}

@@ -1,0 +1,13 @@
+package io.fovea;
+
+/**
+ * The direction of a scan.
+ *
+ * @since 0.1.0
+ */
+public enum Order {
+  /** From the smallest key to the largest. */
+  ASCENDING,
+  /** From the largest key to the smallest. */
+  DESCENDING
+}

@@ -1,0 +1,377 @@
+package io.fovea;
+
+import io.fovea.btree.BTree;
+import io.fovea.btree.Position;
+import io.fovea.error.IncompatibleFormatException;
+import io.fovea.error.KeyTooLargeException;
+import io.fovea.error.ValueTooLargeException;
+import io.fovea.memory.Mem;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The tables of a database, and the catalog that keeps them.
+ *
+ * <p>Changes of the schema are no transactions: they are done when they return. They exclude one
+ * another by {@link #lock}; those that touch records of existing tables (building an index,
+ * dropping a table) also run alone, without any transaction beside them.
+ *
+ * <p><b>Why a built index needs no timestamps.</b> Its items begin at 0, below those of the records
+ * that the entries were made from. That can't mislead anybody: every transaction that came before
+ * the build had ended when it began, every one that sees the index begins after it, so all
+ * conflicts between the two lead from before to after.
+ */
+final class Schema {
+  private static final char TABLE = 't';
+
+  private final Database database;
+  private final Store store;
+  private final BTree catalog;
+  private final Map<String, TableCore> tables = new ConcurrentSkipListMap<>();
+
+  /** Held while the schema changes, and while the database closes. */
+  final ReentrantLock lock = new ReentrantLock();
+
+  Schema(Database database, Store store, BTree catalog) {
+    this.database = database;
+    this.store = store;
+    this.catalog = catalog;
+    Trees.forEach(
+        catalog,
+        (k, kOff, kLen, v, vOff, vLen) -> {
+          if (kLen > 0 && Mem.getByte(k, kOff) == TABLE) {
+            String name = new String(Trees.bytes(k, kOff + 1, kLen - 1), StandardCharsets.UTF_8);
+            tables.put(name, open(CatalogEntry.decode(name, Trees.bytes(v, vOff, vLen))));
+          }
+        });
+  }
+
+  private TableCore open(CatalogEntry e) {
+    IndexCore[] indexes = new IndexCore[0];
+    for (CatalogEntry.IndexEntry i : e.indexes()) {
+      indexes =
+          Trees.append(
+              indexes,
+              new IndexCore(
+                  i.name(),
+                  i.unique(),
+                  i.fields(),
+                  i.extractedKey(),
+                  null,
+                  e.key(),
+                  layoutOf(e),
+                  BTree.open(store.pool(), i.treeId(), i.rootPid())));
+    }
+    return new TableCore(
+        database,
+        e.name(),
+        e.key(),
+        e.layout(),
+        BTree.open(store.pool(), e.treeId(), e.rootPid()),
+        indexes);
+  }
+
+  private static Layout layoutOf(CatalogEntry e) {
+    Layout l = e.layout();
+    return l == null ? Layout.builder().build() : l;
+  }
+
+  private <T> T locked(Supplier<T> work) {
+    lock.lock();
+    try {
+      database.requireOpen();
+      return work.get();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  List<String> names() {
+    return locked(() -> List.copyOf(tables.keySet()));
+  }
+
+  VerifyReport verify() {
+    return locked(
+        () -> {
+          VerifyReport[] report = new VerifyReport[1];
+          database.alone("verify", () -> report[0] = Verification.run(store, tables.values()));
+          return report[0];
+        });
+  }
+
+  Table table(TableSpec spec) {
+    // Without the lock where nothing is to be done, so that a transaction may open its tables while
+    // somebody waits, with the lock, for its end.
+    TableCore there = tables.get(spec.name());
+    if (there != null && isOpenedAs(there, spec)) {
+      database.requireOpen();
+      return new Table(there, spec);
+    }
+    return locked(
+        () -> {
+          TableCore core = tables.get(spec.name());
+          if (core == null) {
+            core = create(spec);
+            tables.put(spec.name(), core);
+          } else {
+            adapt(core, spec);
+          }
+          return new Table(core, spec);
+        });
+  }
+
+  // ------------------------------------------------------------------------------------- creation
+
+  private TableCore create(TableSpec spec) {
+    checkSizes(spec);
+    store.willWrite();
+    List<BTree> made = new ArrayList<>();
+    boolean done = false;
+    try {
+      BTree tree = newTree(made);
+      IndexCore[] indexes = new IndexCore[0];
+      for (IndexSpec i : spec.indexes()) {
+        indexes = Trees.append(indexes, index(spec, i, newTree(made)));
+      }
+      TableCore core =
+          new TableCore(
+              database,
+              spec.name(),
+              spec.key(),
+              spec.isBytes() ? null : spec.layout(),
+              tree,
+              indexes);
+      save(core);
+      done = true;
+      return core;
+    } finally {
+      if (!done) {
+        made.forEach(BTree::drop);
+      }
+    }
+  }
+
+  private BTree newTree(List<BTree> made) {
+    BTree tree = BTree.create(store.pool(), store.nextTreeId());
+    made.add(tree);
+    return tree;
+  }
+
+  private static IndexCore index(TableSpec table, IndexSpec spec, BTree tree) {
+    return new IndexCore(
+        spec.name(),
+        spec.isUnique(),
+        spec.fields(),
+        spec.extractedKey(),
+        spec.extractor(),
+        table.key(),
+        table.layout(),
+        tree);
+  }
+
+  private void checkSizes(TableSpec spec) {
+    int keyMax = catalog.maxKeySize();
+    for (Field f : spec.key().parts()) {
+      if (!f.type().fixed() && f.width() > keyMax) {
+        throw new KeyTooLargeException(f.width(), keyMax);
+      }
+    }
+    if (!spec.isBytes() && spec.layout().size() > catalog.maxValueSize()) {
+      throw new ValueTooLargeException(spec.layout().size(), catalog.maxValueSize());
+    }
+  }
+
+  private void save(TableCore core) {
+    List<CatalogEntry.IndexEntry> indexes = new ArrayList<>();
+    for (IndexCore i : core.indexes()) {
+      indexes.add(i.asEntry());
+    }
+    CatalogEntry entry =
+        new CatalogEntry(
+            core.name, core.tree.treeId(), core.tree.rootPid(), core.key, core.layout, indexes);
+    Trees.put(catalog, catalogKey(core.name), entry.encode());
+  }
+
+  private static byte[] catalogKey(String name) {
+    return (TABLE + name).getBytes(StandardCharsets.UTF_8);
+  }
+
+  // ------------------------------------------------------------------------------- opening again
+
+  private void check(TableCore core, TableSpec spec) {
+    CatalogEntry known =
+        new CatalogEntry(
+            core.name, core.tree.treeId(), core.tree.rootPid(), core.key, core.layout, List.of());
+    String difference = known.difference(spec);
+    if (difference != null) {
+      throw mismatch(core, difference + ". Open it with the specification that it was made with.");
+    }
+    for (IndexCore i : core.indexes()) {
+      IndexSpec s = spec(spec, i.name);
+      if (s == null) {
+        throw mismatch(
+            core,
+            "it has an index \""
+                + i.name
+                + "\" that the specification does not name, and which changes would miss. Name it,"
+                + " or drop it with dropIndex.");
+      }
+      difference = i.asEntry().difference(s);
+      if (difference != null) {
+        throw mismatch(
+            core, "index \"" + i.name + "\": " + difference + ". Give a changed index a new name.");
+      }
+    }
+  }
+
+  private boolean isOpenedAs(TableCore core, TableSpec spec) {
+    IndexCore[] all = core.indexes();
+    if (core.isDropped() || all.length != spec.indexes().size()) {
+      return false;
+    }
+    check(core, spec);
+    for (IndexCore i : all) {
+      if (i.isExtracted() && i.extractor == null) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private void adapt(TableCore core, TableSpec spec) {
+    check(core, spec);
+    adoptExtractors(core, spec);
+    for (IndexSpec s : spec.indexes()) {
+      if (core.index(s.name()) == null) {
+        build(core, spec, s);
+      }
+    }
+  }
+
+  private static @Nullable IndexSpec spec(TableSpec table, String index) {
+    for (IndexSpec s : table.indexes()) {
+      if (s.name().equals(index)) {
+        return s;
+      }
+    }
+    return null;
+  }
+
+  private IncompatibleFormatException mismatch(TableCore core, String what) {
+    return new IncompatibleFormatException(
+        "Table " + core.name + " of " + store.name() + " is another one than specified: " + what);
+  }
+
+  /** After a database was opened, extracted indexes wait for their extractors. */
+  private static void adoptExtractors(TableCore core, TableSpec spec) {
+    IndexCore[] all = core.indexes().clone();
+    boolean changed = false;
+    for (int i = 0; i < all.length; i++) {
+      IndexSpec s = spec(spec, all[i].name);
+      if (s != null && all[i].isExtracted() && all[i].extractor == null) {
+        all[i] = index(spec, s, all[i].tree);
+        changed = true;
+      }
+    }
+    if (changed) {
+      core.indexes(all);
+    }
+  }
+
+  private void build(TableCore core, TableSpec spec, IndexSpec indexSpec) {
+    database.alone(
+        "build index " + indexSpec.name(),
+        () -> {
+          store.willWrite();
+          BTree tree = BTree.create(store.pool(), store.nextTreeId());
+          boolean done = false;
+          try {
+            IndexCore index = index(spec, indexSpec, tree);
+            fill(core, index);
+            core.indexes(Trees.append(core.indexes(), index));
+            save(core);
+            done = true;
+          } finally {
+            if (!done) {
+              tree.drop();
+            }
+          }
+        });
+  }
+
+  private static void fill(TableCore core, IndexCore index) {
+    Slot slot = new Slot();
+    MemorySegment entry = Arena.ofAuto().allocate(Math.max(8, index.entryBytesMax()), 8);
+    Position p = new Position();
+    Trees.forEach(
+        core.tree,
+        (k, kOff, kLen, v, vOff, vLen) -> {
+          Table.requireSize(core, vLen);
+          int len = index.build(slot, k, kOff, kLen, v, vOff, entry, 0);
+          if (len < 0) {
+            return;
+          }
+          if (len > index.tree.maxKeySize()) {
+            throw new KeyTooLargeException(len, index.tree.maxKeySize());
+          }
+          if (!index.tree.upsert(entry, 0, len, k, kOff, kLen, p)) {
+            throw Maintenance.duplicate(core, index);
+          }
+        });
+  }
+
+  // -------------------------------------------------------------------------------------- dropping
+
+  boolean dropTable(String name) {
+    return locked(
+        () -> {
+          TableCore core = tables.get(name);
+          if (core == null) {
+            return false;
+          }
+          database.alone(
+              "drop table " + name,
+              () -> {
+                store.willWrite();
+                tables.remove(name);
+                core.drop();
+                Trees.delete(catalog, catalogKey(name));
+                for (IndexCore i : core.indexes()) {
+                  i.tree.drop();
+                }
+                core.tree.drop();
+              });
+          return true;
+        });
+  }
+
+  boolean dropIndex(String table, String name) {
+    return locked(
+        () -> {
+          TableCore core = tables.get(table);
+          IndexCore index = core == null ? null : core.index(name);
+          if (core == null || index == null) {
+            return false;
+          }
+          database.alone(
+              "drop index " + name,
+              () -> {
+                store.willWrite();
+                List<IndexCore> rest = new ArrayList<>(List.of(core.indexes()));
+                rest.remove(index);
+                core.indexes(rest.toArray(IndexCore[]::new));
+                save(core);
+                index.tree.drop();
+              });
+          return true;
+        });
+  }
+}

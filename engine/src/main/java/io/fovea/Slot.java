@@ -1,0 +1,204 @@
+package io.fovea;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.IdentityHashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What the API lends to one active transaction: scratch memory, and the two words by which {@link
+ * Database#close} and the transaction's thread agree who may touch the engine. Slots live as long
+ * as their database; a transaction claims one when it begins and releases it at its end.
+ *
+ * <pre>
+ *   owner's thread                      closing thread
+ *     operations := odd                   refused := true
+ *     refused? ── yes ─► even, throw      (a pause that outlasts any store buffer)
+ *     ... the operation ...               wait until operations is even
+ *     operations := even                  flush, unmap
+ * </pre>
+ *
+ * <b>Why that is enough without a fence in every operation.</b> The forbidden outcome is that the
+ * owner misses {@code refused} and the closing thread misses the odd number. A fence between the
+ * owner's store and load would forbid it; it would cost every operation of every transaction about
+ * as much as the rest of its checks. Instead the closing thread waits some milliseconds between its
+ * store and its load. A store that has been executed becomes visible within the time of a cache
+ * miss (and a thread that is preempted has its stores visible by then), so after the pause the
+ * closing thread sees the odd number of every operation whose look at {@code refused} came too
+ * early. Both sides use opaque accesses, which the compiler neither drops nor swaps for each other.
+ *
+ * <p>Belongs to the thread whose transaction has it, but for those two words.
+ */
+final class Slot {
+  private static final VarHandle CLAIMED;
+  private static final VarHandle OPERATIONS;
+  private static final VarHandle REFUSED;
+  private static final int STAGE_BYTES = 4096;
+  private static final int KEEP_BYTES = 1 << 20;
+
+  static {
+    try {
+      MethodHandles.Lookup lookup = MethodHandles.lookup();
+      CLAIMED = lookup.findVarHandle(Slot.class, "claimed", boolean.class);
+      OPERATIONS = lookup.findVarHandle(Slot.class, "operations", long.class);
+      REFUSED = lookup.findVarHandle(Slot.class, "refused", boolean.class);
+    } catch (ReflectiveOperationException e) {
+      throw new ExceptionInInitializerError(e);
+    }
+  }
+
+  @SuppressWarnings("unused") // through CLAIMED
+  private volatile boolean claimed;
+
+  private long operations;
+  private boolean refused;
+  private @Nullable Thread owner;
+
+  private MemorySegment keyStage = Arena.ofAuto().allocate(256, 8);
+  private MemorySegment valueStage = Arena.ofAuto().allocate(STAGE_BYTES, 8);
+  private MemorySegment record = Arena.ofAuto().allocate(STAGE_BYTES, 8);
+  private MemorySegment entries = Arena.ofAuto().allocate(STAGE_BYTES, 8);
+
+  private final int[][] lengths = {new int[4], new int[4]};
+  private final MemorySegment[] spare = new MemorySegment[8];
+  private int spares;
+  private final Map<Object, Object> kept = new IdentityHashMap<>();
+
+  // ------------------------------------------------------------------------------------- lending
+
+  /** Takes it for the calling thread if it is free. */
+  boolean claim() {
+    if (claimed || !CLAIMED.compareAndSet(this, false, true)) {
+      return false;
+    }
+    owner = Thread.currentThread();
+    return true;
+  }
+
+  /** Gives it back at the end of a transaction, within its last operation. */
+  void release() {
+    ended();
+    owner = null;
+    exit();
+    CLAIMED.setRelease(this, false);
+  }
+
+  /** Whether a transaction of the calling thread has it. */
+  boolean isMine() {
+    return claimed && owner == Thread.currentThread();
+  }
+
+  // ------------------------------------------------------------------- operations and their end
+
+  /** Begins an operation; false if the database refuses it. */
+  boolean enter() {
+    OPERATIONS.setOpaque(this, operations + 1);
+    if ((boolean) REFUSED.getOpaque(this)) {
+      exit();
+      return false;
+    }
+    return true;
+  }
+
+  /** Ends an operation. What it did to memory is visible to who sees that it has ended. */
+  void exit() {
+    OPERATIONS.setRelease(this, operations + 1);
+  }
+
+  /** Refuses what comes; for the closing thread. */
+  void refuse() {
+    REFUSED.setVolatile(this, true);
+  }
+
+  /** Whether an operation is under way; for the closing thread, after a pause. */
+  boolean busy() {
+    return ((long) OPERATIONS.getAcquire(this) & 1) != 0;
+  }
+
+  // -------------------------------------------------------------------------------------- scratch
+
+  /** Room for a key. */
+  MemorySegment keyStage(long bytes) {
+    if (keyStage.byteSize() < bytes) {
+      keyStage = Arena.ofAuto().allocate(bytes, 8);
+    }
+    return keyStage;
+  }
+
+  /** Room for a value, given back at the end of the transaction if it is large. */
+  MemorySegment valueStage(long bytes) {
+    if (valueStage.byteSize() < bytes) {
+      valueStage = Arena.ofAuto().allocate(Math.max(bytes, 2 * valueStage.byteSize()), 8);
+    }
+    return valueStage;
+  }
+
+  /** Room for the records before and after a change. */
+  MemorySegment record(long bytes) {
+    if (record.byteSize() < bytes) {
+      record = Arena.ofAuto().allocate(bytes, 8);
+    }
+    return record;
+  }
+
+  /** Room for the keys of index entries. */
+  MemorySegment entries(long bytes) {
+    if (entries.byteSize() < bytes) {
+      entries = Arena.ofAuto().allocate(bytes, 8);
+    }
+    return entries;
+  }
+
+  /** Memory for a cursor, used again by later ones. */
+  MemorySegment take(long bytes) {
+    for (int i = spares - 1; i >= 0; i--) {
+      if (spare[i].byteSize() >= bytes) {
+        MemorySegment found = spare[i];
+        spare[i] = spare[--spares];
+        return found;
+      }
+    }
+    return Arena.ofAuto().allocate(Math.max(512, Long.highestOneBit(bytes - 1) << 1), 8);
+  }
+
+  void give(MemorySegment memory) {
+    if (spares < spare.length && memory.byteSize() <= KEEP_BYTES) {
+      spare[spares++] = memory;
+    }
+  }
+
+  /** Room for the lengths of entries, before (0) and after (1). */
+  int[] lengths(int which, int n) {
+    int[] room = lengths[which];
+    if (room.length < n) {
+      room = new int[n];
+      lengths[which] = room;
+    }
+    return room;
+  }
+
+  /** A key of a table for the engine's own use. */
+  Key key(TableCore core) {
+    Object found = kept.get(core);
+    if (found == null) {
+      found = new Key(core.key, core);
+      kept.put(core, found);
+    }
+    return (Key) found;
+  }
+
+  /** Objects that belong to something else and are made once per context. */
+  Map<Object, Object> kept() {
+    return kept;
+  }
+
+  /** The transaction has ended: what it used too much of goes. */
+  private void ended() {
+    if (valueStage.byteSize() > KEEP_BYTES) {
+      valueStage = Arena.ofAuto().allocate(STAGE_BYTES, 8);
+    }
+  }
+}

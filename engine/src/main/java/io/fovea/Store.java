@@ -1,0 +1,462 @@
+package io.fovea;
+
+import io.fovea.btree.BTree;
+import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.PoolConfig;
+import io.fovea.error.DatabaseClosedException;
+import io.fovea.error.DurabilityLostException;
+import io.fovea.error.IncompatibleFormatException;
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.UncleanShutdownException;
+import io.fovea.io.BlockDevice;
+import io.fovea.io.DeviceOptions;
+import io.fovea.io.Devices;
+import io.fovea.io.FileLock;
+import io.fovea.io.IoKind;
+import io.fovea.recovery.Superblock;
+import io.fovea.recovery.SuperblockFile;
+import io.fovea.txn.TxConfig;
+import io.fovea.txn.TxEngine;
+import java.lang.System.Logger.Level;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What is behind a database: the file and its lock, the pool, the transactions. Knows in which
+ * order they open and close.
+ *
+ * <pre>
+ *   open    options, memory ─► lock ─► device ─► superblock ─► pool ─► transactions ─► catalog
+ *   close   no more begins ─► grace ─► operations refused, those under way awaited
+ *           ─► pages written and synced ─► superblock: clean ─► pool, device, lock
+ * </pre>
+ *
+ * <p>Nothing is written to a file before it was found to be a database of this page size that was
+ * closed, and before its clean flag is off the disk.
+ */
+final class Store {
+  private static final System.Logger LOG = System.getLogger("io.fovea");
+  private static final AtomicBoolean FLAG_SHOWN = new AtomicBoolean();
+
+  /** How long a store may take to become visible, generously; see {@link Slot}. */
+  private static final long SETTLE_NANOS = 2_000_000;
+
+  /** How long an operation that is under way may keep a close waiting. */
+  private static final long OPERATION_NANOS = 60_000_000_000L;
+
+  private final String name;
+  private final Options options;
+  private final @Nullable FileLock lock;
+  private final BlockDevice device;
+
+  /** Null in memory, where nothing survives. */
+  private final @Nullable SuperblockFile superblocks;
+
+  private final BufferPool pool;
+  private final TxEngine engine;
+  private final BTree catalog;
+  private final Slot[] slots;
+  private Superblock superblock;
+  private int nextTreeId;
+
+  /** Whether the file says that it is not clean. */
+  private volatile boolean marked;
+
+  private volatile boolean open = true;
+
+  private Store(
+      String name,
+      Options options,
+      @Nullable FileLock lock,
+      BlockDevice device,
+      @Nullable SuperblockFile superblocks,
+      Superblock superblock,
+      boolean marked,
+      BufferPool pool,
+      TxEngine engine,
+      BTree catalog) {
+    this.name = name;
+    this.options = options;
+    this.lock = lock;
+    this.device = device;
+    this.superblocks = superblocks;
+    this.superblock = superblock;
+    this.nextTreeId = superblock.nextTreeId();
+    this.marked = marked;
+    this.pool = pool;
+    this.engine = engine;
+    this.catalog = catalog;
+    this.slots = new Slot[2 * options.maxTransactions()];
+    for (int i = 0; i < slots.length; i++) {
+      slots[i] = new Slot();
+    }
+  }
+
+  // --------------------------------------------------------------------------------------- opening
+
+  /** Opens a file, or a new store in memory where the path is null. */
+  static Store open(@Nullable Path path, Options options) {
+    checkOptions(options);
+    Deque<AutoCloseable> opened = new ArrayDeque<>();
+    boolean done = false;
+    try {
+      Store store = path == null ? openMemory(options, opened) : openFile(path, options, opened);
+      done = true;
+      return store;
+    } finally {
+      while (!done && !opened.isEmpty()) {
+        try {
+          opened.pop().close();
+        } catch (Exception e) {
+          LOG.log(Level.DEBUG, "while giving up opening", e);
+        }
+      }
+    }
+  }
+
+  private static void checkOptions(Options options) {
+    if (options.durability() != Durability.NONE) {
+      throw new InvalidUseException(
+          "Durability "
+              + options.durability()
+              + " needs the log, which this version does not have. Use Durability.NONE: everything"
+              + " is on disk when the database was closed.");
+    }
+    long memory = Machine.memoryBytes();
+    long heap = Runtime.getRuntime().maxMemory();
+    if (options.bufferBytes() > memory - Math.min(heap, memory)) {
+      throw new InvalidUseException(
+          "A buffer of "
+              + mib(options.bufferBytes())
+              + " and a heap of "
+              + mib(heap)
+              + " together exceed the "
+              + mib(memory)
+              + " that this machine or container has. Lower Options.bufferBytes, or the heap, with"
+              + " -Xmx.");
+    }
+    String flag = Machine.missingFlag();
+    if (!flag.isEmpty() && FLAG_SHOWN.compareAndSet(false, true)) {
+      LOG.log(
+          Level.WARNING,
+          "Native access is not enabled, which newer JDKs warn of and later ones refuse. Start java"
+              + " with "
+              + flag);
+    }
+  }
+
+  private static String mib(long bytes) {
+    return (bytes + (1 << 20) - 1 >> 20) + " MiB";
+  }
+
+  private static Store openMemory(Options options, Deque<AutoCloseable> opened) {
+    BlockDevice device =
+        Devices.open(Path.of("memory"), DeviceOptions.defaults().kind(IoKind.MEMORY));
+    opened.push(device);
+    String name = options.name().isEmpty() ? "memory" : options.name();
+    return build(
+        name, options, null, device, null, Superblock.ofNew(options.pageSize()), true, opened);
+  }
+
+  private static Store openFile(Path path, Options options, Deque<AutoCloseable> opened) {
+    if (Files.isDirectory(path)) {
+      throw new IncompatibleFormatException(path + " is a directory. A database is one file.");
+    }
+    if (!options.create() && !Files.exists(path)) {
+      throw new IncompatibleFormatException(
+          "There is no file " + path + ", and the options say not to create one.");
+    }
+    FileLock lock = FileLock.acquire(path);
+    opened.push(lock);
+    BlockDevice device =
+        Devices.open(
+            path,
+            DeviceOptions.defaults()
+                .kind(
+                    switch (options.io()) {
+                      case AUTO -> IoKind.AUTO;
+                      case URING -> IoKind.URING;
+                      case POSIX -> IoKind.POSIX;
+                    })
+                .direct(options.directIo()));
+    opened.push(device);
+    SuperblockFile superblocks = new SuperblockFile(device, path.toString());
+    Superblock found = superblocks.read();
+    String name = options.name().isEmpty() ? String.valueOf(path.getFileName()) : options.name();
+    if (found == null) {
+      return build(
+          name,
+          options,
+          lock,
+          device,
+          superblocks,
+          Superblock.ofNew(options.pageSize()),
+          true,
+          opened);
+    }
+    if (!found.clean()) {
+      throw new UncleanShutdownException(path.toString());
+    }
+    if (found.pageSize() != options.pageSize()) {
+      throw new IncompatibleFormatException(
+          path
+              + " has pages of "
+              + found.pageSize()
+              + " bytes, the options ask for "
+              + options.pageSize()
+              + ". A file keeps its page size: use Options.pageSize("
+              + found.pageSize()
+              + ").");
+    }
+    return build(name, options, lock, device, superblocks, found, false, opened);
+  }
+
+  private static Store build(
+      String name,
+      Options options,
+      @Nullable FileLock lock,
+      BlockDevice device,
+      @Nullable SuperblockFile superblocks,
+      Superblock superblock,
+      boolean fresh,
+      Deque<AutoCloseable> opened) {
+    io.fovea.buffer.Translation translation =
+        io.fovea.buffer.Translation.valueOf(options.translation().name());
+    BufferPool pool =
+        new BufferPool(
+            device,
+            PoolConfig.of(options.pageSize(), options.bufferBytes())
+                .with(translation)
+                .with(io.fovea.buffer.Pretouch.valueOf(options.pretouch().name())),
+            superblock.allocator());
+    opened.push(pool::abandon);
+    Superblock current = superblock;
+    if (fresh && superblocks != null) {
+      // From here on the file says that it is not clean. Not before: options that are refused leave
+      // nothing behind that could not be opened.
+      current = superblocks.write(superblock);
+    }
+    BTree catalog =
+        fresh
+            ? BTree.createAt(pool, Superblock.CATALOG_TREE_ID, current.catalogRootPid())
+            : BTree.open(pool, Superblock.CATALOG_TREE_ID, current.catalogRootPid());
+    TxConfig d = TxConfig.DEFAULT;
+    TxConfig config =
+        new TxConfig(
+            options.maxTransactions(),
+            options.maxTransactionBytes(),
+            d.itemsMax(),
+            Math.min(d.exactBytes(), options.timestampBytes()),
+            options.timestampBytes(),
+            d.sketchRows(),
+            d.sketchColumns(),
+            d.release(),
+            options.revalidateReads());
+    TxEngine engine = new TxEngine(config, options.pageSize());
+    Store store =
+        new Store(name, options, lock, device, superblocks, current, fresh, pool, engine, catalog);
+    LOG.log(
+        Level.INFO,
+        () ->
+            "Opened "
+                + name
+                + ": "
+                + device.kind()
+                + ", pages of "
+                + options.pageSize()
+                + " bytes, buffer "
+                + mib(options.bufferBytes())
+                + " ("
+                + pool.frames()
+                + " frames), translation "
+                + options.translation()
+                + ", durability "
+                + options.durability());
+    return store;
+  }
+
+  // --------------------------------------------------------------------------------------- parts
+
+  String name() {
+    return name;
+  }
+
+  BlockDevice device() {
+    return device;
+  }
+
+  BufferPool pool() {
+    return pool;
+  }
+
+  TxEngine engine() {
+    return engine;
+  }
+
+  BTree catalog() {
+    return catalog;
+  }
+
+  /** The size of the file, in bytes. */
+  long bytes() {
+    return device.size();
+  }
+
+  boolean isOpen() {
+    return open;
+  }
+
+  /** An id that no tree has or had; the caller holds the lock of the schema. */
+  int nextTreeId() {
+    return nextTreeId++;
+  }
+
+  /** Before the first change of a page: takes the clean flag off the disk. */
+  void willWrite() {
+    if (!marked) {
+      mark();
+    }
+  }
+
+  private synchronized void mark() {
+    if (!marked && open && superblocks != null) {
+      superblock = superblocks.write(superblock.with(false, nextTreeId, pool.allocatorState()));
+      marked = true;
+    }
+  }
+
+  /** A free slot for the calling thread. */
+  Slot claimSlot() {
+    int n = slots.length;
+    int i = (int) ((Thread.currentThread().threadId() * 0x9E3779B9L & 0x7FFF_FFFFL) % n);
+    for (int k = 0; ; k++) {
+      if (slots[i].claim()) {
+        return slots[i];
+      }
+      if (++i == n) {
+        i = 0;
+      }
+      if (k >= n) {
+        Thread.yield(); // a context was given back before its slot: soon
+      }
+    }
+  }
+
+  /** How many transactions of the calling thread are active. */
+  int mine() {
+    int n = 0;
+    for (Slot s : slots) {
+      if (s.isMine()) {
+        n++;
+      }
+    }
+    return n;
+  }
+
+  // --------------------------------------------------------------------------------------- closing
+
+  /** Begins nothing more, lets transactions end, then refuses their operations. */
+  boolean quiesce(Duration grace) {
+    open = false;
+    engine.close();
+    int own = mine(); // they can't go on while their thread is here
+    long deadline = System.nanoTime() + grace.toNanos();
+    while (engine.active() > own && System.nanoTime() < deadline) {
+      LockSupport.parkNanos(200_000);
+      if (Thread.currentThread().isInterrupted()) {
+        Thread.yield();
+      }
+    }
+    for (Slot s : slots) {
+      s.refuse();
+    }
+    // Whoever claimed a context before the line above is counted here; whoever does later sees it.
+    if (engine.active() == 0) {
+      return true;
+    }
+    LOG.log(
+        Level.INFO,
+        () -> "Closing " + name + ": aborting " + engine.active() + " transactions that still run");
+    long settle = System.nanoTime() + SETTLE_NANOS;
+    while (System.nanoTime() < settle) {
+      Thread.onSpinWait();
+    }
+    deadline = System.nanoTime() + OPERATION_NANOS;
+    for (Slot s : slots) {
+      while (s.busy()) {
+        if (System.nanoTime() > deadline) {
+          return false;
+        }
+        Thread.yield();
+      }
+    }
+    return true;
+  }
+
+  /**
+   * Writes everything and gives everything back. The pages are given back even if writing fails.
+   *
+   * @param quiet what {@link #quiesce} returned
+   */
+  void close(boolean quiet) {
+    close(quiet, false);
+  }
+
+  private synchronized void close(boolean quiet, boolean discard) {
+    try {
+      if (!discard) {
+        finish(quiet);
+      }
+    } finally {
+      pool.abandon();
+      try {
+        device.close();
+      } finally {
+        if (lock != null) {
+          lock.close();
+        }
+      }
+    }
+  }
+
+  private void finish(boolean quiet) {
+    if (superblocks == null || !marked) {
+      return;
+    }
+    Throwable poison = engine.poison();
+    if (poison != null) {
+      throw new DurabilityLostException(
+          name
+              + " is not marked clean, for a commit had failed halfway: its file can't be opened"
+              + " again",
+          poison);
+    }
+    if (!quiet) {
+      throw new DurabilityLostException(
+          name
+              + " is not marked clean, for an operation of a transaction did not end within "
+              + OPERATION_NANOS / 1_000_000_000
+              + " s: its file can't be opened again",
+          null);
+    }
+    pool.flushAll();
+    superblock = superblocks.write(superblock.with(true, nextTreeId, pool.allocatorState()));
+  }
+
+  /** Gives everything back without writing. */
+  void discard() {
+    open = false;
+    engine.close();
+    close(false, true);
+  }
+
+  DatabaseClosedException closedException() {
+    return new DatabaseClosedException("Database " + name + " is closed.");
+  }
+}

@@ -1,0 +1,570 @@
+package io.fovea;
+
+import io.fovea.btree.Lookahead;
+import io.fovea.error.CorruptionException;
+import io.fovea.error.DatabaseClosedException;
+import io.fovea.error.DuplicateKeyException;
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.KeyTooLargeException;
+import io.fovea.error.TransactionAbortedException;
+import io.fovea.txn.Tx;
+import java.util.Objects;
+
+/**
+ * A table: records in the order of their keys.
+ *
+ * <p>A handle, good in every thread for as long as the database is open. Every operation takes
+ * place in a transaction of the calling thread, and every one may throw, besides what it says
+ * itself:
+ *
+ * <ul>
+ *   <li>{@link TransactionAbortedException} when the transaction can't go on; in the body of {@link
+ *       Database#run} and its like, let it pass, and the body is done again;
+ *   <li>{@link InvalidUseException} when the transaction has ended, belongs to another thread or to
+ *       another database, when the key or the row is another table's, or when the table was
+ *       dropped;
+ *   <li>{@link DatabaseClosedException} when the database was closed;
+ *   <li>{@link NullPointerException} for null.
+ * </ul>
+ *
+ * <p>Reading, inserting, updating and deleting records of a table without an extracted index
+ * allocates nothing.
+ *
+ * @since 0.1.0
+ */
+public final class Table {
+  private final TableCore core;
+  private final TableSpec spec;
+
+  Table(TableCore core, TableSpec spec) {
+    this.core = core;
+    this.spec = spec;
+  }
+
+  TableCore core() {
+    return core;
+  }
+
+  // ---------------------------------------------------------------------------------- description
+
+  /**
+   * The table's name.
+   *
+   * @return the name, unique in the database
+   */
+  public String name() {
+    return core.name;
+  }
+
+  /**
+   * What the table was opened with.
+   *
+   * @return the specification
+   */
+  public TableSpec spec() {
+    return spec;
+  }
+
+  /**
+   * Makes a key of this table, to be set and used again and again.
+   *
+   * @return a new key without parts
+   */
+  public Key key() {
+    core.database.requireOpen();
+    return new Key(spec.key(), core);
+  }
+
+  /**
+   * Makes a row of this table, to be used again and again.
+   *
+   * @return a new row, zero and empty
+   * @throws InvalidUseException if this is a table of byte strings
+   */
+  public Row row() {
+    core.database.requireOpen();
+    requireRows();
+    return new Row(spec.layout(), core, core.key.encodedSizeMax());
+  }
+
+  /**
+   * Makes a batch of this table, to be used again and again.
+   *
+   * @param capacity how many keys it takes
+   * @return a new batch without keys
+   * @throws InvalidUseException if this is a table of byte strings
+   * @throws IllegalArgumentException if the capacity is not positive
+   */
+  public Batch batch(int capacity) {
+    core.database.requireOpen();
+    requireRows();
+    return new Batch(this, capacity);
+  }
+
+  private void requireRows() {
+    if (spec.isBytes()) {
+      throw new InvalidUseException(
+          "Table " + core.name + " holds byte strings: use bytes() instead of rows");
+    }
+  }
+
+  // -------------------------------------------------------------------------------------- reading
+
+  /**
+   * Reads a record.
+   *
+   * @param tx the transaction
+   * @param key the record's key, complete
+   * @param out where the record goes; void if there is none
+   * @return whether there is a record of that key
+   * @throws KeyTooLargeException if no key of that length can be in the table
+   */
+  public boolean get(Transaction tx, Key key, Row out) {
+    return read(tx, key, out, core.recordBytes());
+  }
+
+  /**
+   * Reads some fields of a record.
+   *
+   * @param tx the transaction
+   * @param key the record's key, complete
+   * @param out where the fields go, the others can't be used; void if there is no record
+   * @param fields which fields, of this table's layout
+   * @return whether there is a record of that key
+   * @throws KeyTooLargeException if no key of that length can be in the table
+   */
+  public boolean get(Transaction tx, Key key, Row out, Projection fields) {
+    return read(tx, key, out, bytes(fields));
+  }
+
+  private int bytes(Projection fields) {
+    if (fields.layout() != spec.layout() && !fields.layout().equals(spec.layout())) {
+      throw new InvalidUseException(
+          "The projection is one of " + fields.layout() + ", not of table " + core.name);
+    }
+    return fields.bytes();
+  }
+
+  /**
+   * Reads a record that will be changed. It says so to the engine, which may use it; it locks
+   * nothing.
+   *
+   * @param tx the transaction
+   * @param key the record's key, complete
+   * @param out where the record goes; void if there is none
+   * @return whether there is a record of that key
+   * @throws KeyTooLargeException if no key of that length can be in the table
+   */
+  public boolean getForUpdate(Transaction tx, Key key, Row out) {
+    return read(tx, key, out, core.recordBytes());
+  }
+
+  private boolean read(Transaction tx, Key key, Row out, int bytes) {
+    Tx t = tx.enter(core.database);
+    try {
+      require(key);
+      require(out);
+      out.invalidate();
+      int n =
+          t.get(
+              core.tree, key.segment(), key.base(), key.length(), out.segment(), out.base(), bytes);
+      if (n < 0) {
+        return false;
+      }
+      requireSize(core, n);
+      out.read(tx, key.segment(), key.base(), key.length(), t.lastRead(), bytes);
+      return true;
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /**
+   * Whether there is a record of a key.
+   *
+   * @param tx the transaction
+   * @param key the record's key, complete
+   * @return true if there is
+   * @throws KeyTooLargeException if no key of that length can be in the table
+   */
+  public boolean exists(Transaction tx, Key key) {
+    Tx t = tx.enter(core.database);
+    try {
+      require(key);
+      return t.get(core.tree, key.segment(), key.base(), key.length(), key.segment(), key.base(), 0)
+          >= 0;
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /**
+   * Reads several records at once, which overlaps their cache misses and their I/O.
+   *
+   * @param tx the transaction
+   * @param batch holds the keys, and then the rows
+   * @return how many of the keys have a record
+   */
+  public int getAll(Transaction tx, Batch batch) {
+    return getAll(tx, batch, core.recordBytes());
+  }
+
+  /**
+   * Reads some fields of several records at once.
+   *
+   * @param tx the transaction
+   * @param batch holds the keys, and then the rows
+   * @param fields which fields, of this table's layout
+   * @return how many of the keys have a record
+   */
+  public int getAll(Transaction tx, Batch batch, Projection fields) {
+    return getAll(tx, batch, bytes(fields));
+  }
+
+  private int getAll(Transaction tx, Batch batch, int bytes) {
+    batch.requireOf(core);
+    int found = 0;
+    Tx t = tx.enter(core.database);
+    try {
+      for (int from = 0; from < batch.size(); from += Lookahead.WIDTH) {
+        found += getGroup(tx, t, batch, from, bytes);
+      }
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+    return found;
+  }
+
+  /** Goes down for a group of keys together, then reads each where it was seen. */
+  private int getGroup(Transaction tx, Tx t, Batch batch, int from, int bytes) {
+    int n = Math.min(Lookahead.WIDTH, batch.size() - from);
+    Lookahead ahead = t.lookahead();
+    ahead.clear();
+    for (int i = 0; i < n; i++) {
+      Key key = batch.key(from + i);
+      require(key);
+      ahead.add(key.segment(), key.base(), key.length());
+    }
+    ahead.descend(core.tree);
+    int found = 0;
+    for (int i = 0; i < n; i++) {
+      Key key = batch.key(from + i);
+      Row out = batch.rowAt(from + i);
+      out.invalidate();
+      int length =
+          t.get(
+              i,
+              core.tree,
+              key.segment(),
+              key.base(),
+              key.length(),
+              out.segment(),
+              out.base(),
+              bytes);
+      batch.found(from + i, length >= 0);
+      if (length >= 0) {
+        requireSize(core, length);
+        out.read(tx, key.segment(), key.base(), key.length(), t.lastRead(), bytes);
+        found++;
+      }
+    }
+    return found;
+  }
+
+  // -------------------------------------------------------------------------------------- writing
+
+  /**
+   * Adds a record.
+   *
+   * @param tx the transaction
+   * @param key its key, complete
+   * @param row its fields
+   * @throws DuplicateKeyException if there is a record of that key, or one with the same values in
+   *     a unique index; nothing is changed then, and the transaction may go on
+   * @throws KeyTooLargeException if the key, or that of an index entry, is too long for a page
+   */
+  public void insert(Transaction tx, Key key, Row row) {
+    Tx t = tx.enter(core.database);
+    try {
+      require(key);
+      requireWhole(row);
+      IndexCore[] indexes = core.indexes();
+      if (indexes.length > 0) {
+        Maintenance.insert(tx, t, core, indexes, key, row);
+        return;
+      }
+      t.insert(
+          core.tree,
+          key.segment(),
+          key.base(),
+          key.length(),
+          row.segment(),
+          row.base(),
+          row.size());
+    } catch (DuplicateKeyException e) {
+      throw e.where().startsWith("unique index")
+          ? e
+          : new DuplicateKeyException("table \"" + core.name + '"');
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /**
+   * Sets a record, whether it is there or not.
+   *
+   * @param tx the transaction
+   * @param key its key, complete
+   * @param row its fields
+   * @throws DuplicateKeyException if there is another record with the same values in a unique
+   *     index; nothing is changed then, and the transaction may go on
+   * @throws KeyTooLargeException if the key, or that of an index entry, is too long for a page
+   */
+  public void put(Transaction tx, Key key, Row row) {
+    Tx t = tx.enter(core.database);
+    try {
+      require(key);
+      requireWhole(row);
+      IndexCore[] indexes = core.indexes();
+      if (indexes.length > 0) {
+        Maintenance.put(tx, t, core, indexes, key, row);
+        return;
+      }
+      t.put(
+          core.tree,
+          key.segment(),
+          key.base(),
+          key.length(),
+          row.segment(),
+          row.base(),
+          row.size());
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /**
+   * Writes the fields of a row that were changed since it was read. Does nothing if none was.
+   *
+   * @param tx the transaction that the row was read in
+   * @param row a row that was read from this table, by its key, in a batch or by a cursor
+   * @throws InvalidUseException if it was not read in this transaction, or its record was deleted
+   *     since
+   * @throws DuplicateKeyException if there is another record with the same values in a unique
+   *     index; nothing is changed then, and the transaction may go on
+   * @throws KeyTooLargeException if the key of an index entry is too long for a page
+   */
+  public void update(Transaction tx, Row row) {
+    Tx t = tx.enter(core.database);
+    try {
+      require(row);
+      row.requireReadIn(tx);
+      if (!row.changed()) {
+        return;
+      }
+      boolean plain = true;
+      IndexCore[] indexes = core.indexes();
+      for (IndexCore index : indexes) {
+        plain &= !index.dependsOn(row);
+      }
+      if (plain) {
+        if (t.readOnly()) {
+          throw new InvalidUseException("A read-only transaction can't write");
+        }
+        try {
+          patch(t, core, row);
+        } catch (TransactionAbortedException | InvalidUseException e) {
+          throw e; // the transaction is doomed, or nothing was written
+        } catch (Throwable e) {
+          tx.breakDown(e);
+          throw e;
+        }
+      } else {
+        Maintenance.update(tx, t, core, indexes, row);
+      }
+      row.unchanged();
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /** One patch for each run of changed fields that lie side by side. */
+  static void patch(Tx t, TableCore core, Row row) {
+    int f = row.nextChanged(0);
+    while (f >= 0) {
+      int from = row.field(f).offset();
+      int end = row.end(f);
+      int next = row.nextChanged(f + 1);
+      while (next >= 0 && row.field(next).offset() == end) {
+        end = row.end(next);
+        next = row.nextChanged(next + 1);
+      }
+      t.patch(
+          core.tree,
+          row.segment(),
+          row.keyBase(),
+          row.keyLength(),
+          row.handle(),
+          from,
+          row.segment(),
+          row.base() + from,
+          end - from);
+      f = next;
+    }
+  }
+
+  /**
+   * Removes a record.
+   *
+   * @param tx the transaction
+   * @param key its key, complete
+   * @return whether there was one
+   * @throws KeyTooLargeException if no key of that length can be in the table
+   */
+  public boolean delete(Transaction tx, Key key) {
+    Tx t = tx.enter(core.database);
+    try {
+      require(key);
+      IndexCore[] indexes = core.indexes();
+      return indexes.length > 0
+          ? Maintenance.delete(tx, t, core, indexes, key)
+          : t.delete(core.tree, key.segment(), key.base(), key.length());
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  // ---------------------------------------------------------------------------------- other views
+
+  /**
+   * Opens a scan.
+   *
+   * @param tx the transaction
+   * @param range which keys
+   * @param order in which direction
+   * @return a cursor before the first record; to be closed, and closed with the transaction at last
+   */
+  public Cursor scan(Transaction tx, Range range, Order order) {
+    Objects.requireNonNull(range, "range");
+    Objects.requireNonNull(order, "order");
+    requireRows();
+    Tx t = tx.enter(core.database);
+    try {
+      core.requireThere();
+      return Cursor.open(tx, t, core, spec, null, range, order);
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /**
+   * A secondary index.
+   *
+   * @param name its name
+   * @return the index
+   * @throws IllegalArgumentException if the table was opened without an index of that name
+   */
+  public Index index(String name) {
+    Objects.requireNonNull(name, "name");
+    core.database.requireOpen();
+    IndexCore found = core.index(name);
+    if (found == null) {
+      throw new IllegalArgumentException("Table " + core.name + " has no index \"" + name + '"');
+    }
+    for (IndexSpec i : spec.indexes()) {
+      if (i.name().equals(name)) {
+        return new Index(this, found, i);
+      }
+    }
+    throw new IllegalArgumentException(
+        "Table " + core.name + " was opened without its index \"" + name + '"');
+  }
+
+  /**
+   * A view of the table as Java objects, which are made and thrown away: the pleasant form, not the
+   * fast one.
+   *
+   * @param <K> the class of the keys
+   * @param <V> the class of the records
+   * @param keys turns objects into keys and back
+   * @param values turns objects into rows and back
+   * @return the view; any thread
+   * @throws InvalidUseException if this is a table of byte strings
+   */
+  public <K, V> TypedTable<K, V> as(KeyCodec<K> keys, Codec<V> values) {
+    requireRows();
+    return new TypedTable<>(
+        this, Objects.requireNonNull(keys, "keys"), Objects.requireNonNull(values, "values"));
+  }
+
+  /**
+   * A view of a table of byte strings.
+   *
+   * @return the view; any thread
+   * @throws InvalidUseException if this is a table of rows
+   */
+  public ByteTable bytes() {
+    if (!spec.isBytes()) {
+      throw new InvalidUseException("Table " + core.name + " holds rows, not byte strings");
+    }
+    return new ByteTable(this);
+  }
+
+  // -------------------------------------------------------------------------------------- checks
+
+  private void require(Key key) {
+    if (core.isDropped()) {
+      core.requireThere();
+    }
+    String unfit = key.unfit(core);
+    if (unfit != null) {
+      throw new InvalidUseException(unfit);
+    }
+    if (key.length() > core.keyBytesMax) {
+      throw new KeyTooLargeException(key.length(), core.keyBytesMax);
+    }
+  }
+
+  private void require(Row row) {
+    if (row.owner() != core) {
+      throw new InvalidUseException(
+          "The row belongs to another table: it is one of " + row.layout());
+    }
+    if (core.isDropped()) {
+      core.requireThere();
+    }
+  }
+
+  private void requireWhole(Row row) {
+    require(row);
+    row.requireWhole();
+  }
+
+  static void requireSize(TableCore core, int bytes) {
+    if (bytes != core.recordBytes()) {
+      throw new CorruptionException(
+          "size of a record of table " + core.name, -1, -1, core.recordBytes(), bytes);
+    }
+  }
+
+  @Override
+  public String toString() {
+    return spec.toString();
+  }
+}

@@ -1,0 +1,337 @@
+package io.fovea;
+
+import io.fovea.error.AbortCause;
+import io.fovea.error.DatabaseClosedException;
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.TransactionAbortedException;
+import io.fovea.txn.Tx;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A serializable transaction.
+ *
+ * <p>Given to the bodies of {@link Database#run}, {@link Database#call} and {@link Database#read},
+ * which commit it and do it again after a conflict, or begun by {@link Database#begin()}, and then
+ * to be ended by its user. It sees its own changes; nobody else does before it has committed.
+ *
+ * <p>It belongs to the thread that began it; any other gets an {@link InvalidUseException}. After
+ * an operation has thrown a {@link TransactionAbortedException}, the transaction can only be rolled
+ * back: a body that swallows the exception does not commit all the same.
+ *
+ * @since 0.1.0
+ */
+public final class Transaction implements AutoCloseable {
+  private enum State {
+    ACTIVE,
+    COMMITTED,
+    ROLLED_BACK,
+    ABORTED
+  }
+
+  private final Database database;
+  private final Slot slot;
+  private final Tx tx;
+  private final Thread owner;
+  private final int attempt;
+  private final @Nullable AbortCause previousAbort;
+
+  /** Whether a body of run, call or read has it, so that the loop around it can do it again. */
+  private final boolean managed;
+
+  private State state = State.ACTIVE;
+  private @Nullable Throwable broken;
+
+  /** The newest of its open cursors, which lead to the others. */
+  private @Nullable Cursor cursors;
+
+  /** Tells the leak detector that all is well; null where it does not watch. */
+  @Nullable Runnable onEnd;
+
+  Transaction(
+      Database database,
+      Slot slot,
+      Tx tx,
+      int attempt,
+      @Nullable AbortCause previousAbort,
+      boolean managed) {
+    this.database = database;
+    this.slot = slot;
+    this.tx = tx;
+    this.owner = Thread.currentThread();
+    this.attempt = attempt;
+    this.previousAbort = previousAbort;
+    this.managed = managed;
+  }
+
+  // ------------------------------------------------------------------------------ for the engine
+
+  Database database() {
+    return database;
+  }
+
+  Slot slot() {
+    return slot;
+  }
+
+  Tx context() {
+    return tx;
+  }
+
+  /** Whether it is active and belongs to the calling thread. */
+  boolean isMine() {
+    return state == State.ACTIVE && owner == Thread.currentThread();
+  }
+
+  /**
+   * Begins an operation of the calling thread on this database.
+   *
+   * @return the context; {@link #exit} must follow
+   */
+  Tx enter(Database db) {
+    if (state != State.ACTIVE || owner != Thread.currentThread() || db != database) {
+      requireMine("The transaction can't be used");
+      throw new InvalidUseException("The transaction belongs to another database");
+    }
+    if (!slot.enter()) {
+      throw refused();
+    }
+    return tx;
+  }
+
+  void exit() {
+    slot.exit();
+  }
+
+  private DatabaseClosedException refused() {
+    // The engine is going away; whatever happens next, this thread must not touch it.
+    state = State.ABORTED;
+    return database.closedException();
+  }
+
+  void opened(Cursor cursor) {
+    Cursor next = cursors;
+    cursor.newer = null;
+    cursor.older = next;
+    if (next != null) {
+      next.newer = cursor;
+    }
+    cursors = cursor;
+  }
+
+  void closed(Cursor cursor) {
+    Cursor newer = cursor.newer;
+    Cursor older = cursor.older;
+    if (newer == null) {
+      cursors = older;
+    } else {
+      newer.older = older;
+    }
+    if (older != null) {
+      older.newer = newer;
+    }
+    cursor.newer = null;
+    cursor.older = null;
+  }
+
+  /** Throws what is wrong with a use of it by the calling thread, if anything is. */
+  void requireMine(String what) {
+    if (owner != Thread.currentThread()) {
+      throw new InvalidUseException(
+          what
+              + ": the transaction belongs to thread "
+              + owner
+              + ", this is "
+              + Thread.currentThread());
+    }
+    if (state != State.ACTIVE) {
+      if (!database.isOpen()) {
+        throw database.closedException();
+      }
+      throw new InvalidUseException(
+          what
+              + ": the transaction "
+              + switch (state) {
+                case COMMITTED -> "has committed";
+                case ROLLED_BACK -> "was rolled back";
+                case ABORTED -> "was aborted";
+                case ACTIVE -> "is active";
+              });
+    }
+  }
+
+  /**
+   * An operation was aborted: whatever the program does with the exception, the transaction does
+   * not commit any more.
+   */
+  TransactionAbortedException doom(TransactionAbortedException e) {
+    if (broken == null) {
+      broken = e;
+    }
+    return e;
+  }
+
+  /** A statement failed when a part of it was done: the transaction must not commit. */
+  void breakDown(Throwable cause) {
+    if (broken == null) {
+      broken = cause;
+    }
+  }
+
+  // --------------------------------------------------------------------------------- description
+
+  /**
+   * Which attempt this is to do the work of a body.
+   *
+   * @return 1 for the first
+   */
+  public int attempt() {
+    return attempt;
+  }
+
+  /**
+   * Why the attempt before this one was aborted.
+   *
+   * @return the cause, or null in the first attempt
+   */
+  public @Nullable AbortCause previousAbort() {
+    return previousAbort;
+  }
+
+  /**
+   * Whether it refuses writes.
+   *
+   * @return true if it was begun for reading only
+   */
+  public boolean isReadOnly() {
+    return tx.readOnly();
+  }
+
+  /**
+   * Whether it has not ended.
+   *
+   * @return false after a commit, a rollback or an abort
+   */
+  public boolean isActive() {
+    return state == State.ACTIVE;
+  }
+
+  // -------------------------------------------------------------------------------------- the end
+
+  /**
+   * Commits. In the body of {@link Database#run} and its like that happens by itself.
+   *
+   * @throws TransactionAbortedException if the transaction was aborted, now or before; then it has
+   *     changed nothing
+   * @throws InvalidUseException if it has ended, or belongs to another thread
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public void commit() {
+    Tx t = enter(database);
+    try {
+      if (broken != null) {
+        state = State.ABORTED;
+        t.rollback();
+        throw broken instanceof TransactionAbortedException e
+            ? new TransactionAbortedException(e.abortCause(), "An operation had been aborted")
+            : new TransactionAbortedException(
+                AbortCause.USER, "A statement had failed halfway: " + broken);
+      }
+      state = State.ABORTED;
+      t.commit();
+      state = State.COMMITTED;
+    } finally {
+      end();
+    }
+  }
+
+  /**
+   * Ends the transaction; nothing of it remains. In the body of {@link Database#run} and its like
+   * the body may go on, but can't use the transaction any more.
+   *
+   * @throws TransactionAbortedException in a body, if what it has read belongs to no state of the
+   *     database, so that its decision rests on nothing: the body is then done again
+   * @throws InvalidUseException if it has ended, or belongs to another thread
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public void rollback() {
+    Tx t = enter(database);
+    try {
+      boolean valid = !managed || t.readsValid();
+      state = valid ? State.ROLLED_BACK : State.ABORTED;
+      t.rollback();
+      if (!valid) {
+        throw new TransactionAbortedException(AbortCause.VALIDATION);
+      }
+    } finally {
+      end();
+    }
+  }
+
+  /**
+   * Rolls back if the transaction is active, else does nothing.
+   *
+   * @throws InvalidUseException if it belongs to another thread
+   */
+  @Override
+  public void close() {
+    if (state == State.ACTIVE) {
+      requireMine("The transaction can't be closed");
+      abandon();
+    }
+  }
+
+  /**
+   * After a body has thrown something other than an abort: ends the transaction.
+   *
+   * @return whether the exception may leave, for all that was read belongs to one state
+   */
+  boolean failed(Throwable thrown) {
+    if (state != State.ACTIVE) {
+      return true;
+    }
+    boolean valid = true;
+    if (!(thrown instanceof VirtualMachineError) && slot.enter()) {
+      try {
+        valid = tx.readsValid();
+      } catch (RuntimeException e) {
+        thrown.addSuppressed(e);
+      } finally {
+        slot.exit();
+      }
+    }
+    abandon();
+    return valid;
+  }
+
+  /** Rolls back an active transaction, whatever became of the database. */
+  void abandon() {
+    if (state != State.ACTIVE) {
+      return;
+    }
+    state = State.ROLLED_BACK;
+    if (slot.enter()) {
+      try {
+        tx.rollback();
+      } finally {
+        end();
+      }
+    }
+  }
+
+  /** Within the last operation, after the context was given back. */
+  private void end() {
+    for (Cursor c = cursors; c != null; c = c.older) {
+      c.abandon(slot);
+    }
+    cursors = null;
+    slot.release();
+    if (!managed) {
+      database.explicitEnded();
+    }
+    Runnable r = onEnd;
+    if (r != null) {
+      onEnd = null;
+      r.run();
+    }
+  }
+}

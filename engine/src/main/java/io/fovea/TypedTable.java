@@ -1,0 +1,213 @@
+package io.fovea;
+
+import io.fovea.error.DuplicateKeyException;
+import java.util.Objects;
+import java.util.function.BiPredicate;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A table of Java objects, which codecs turn into records and back.
+ *
+ * <p>The pleasant form: every operation makes objects. Codecs may be called for transactions that
+ * are aborted later. What they throw leaves the operation as it is; nothing is changed then.
+ *
+ * <p>A handle, good in every thread for as long as the database is open. What operations of a
+ * {@link Table} throw, those of this one throw too.
+ *
+ * @param <K> the class of the keys
+ * @param <V> the class of the values
+ * @since 0.1.0
+ */
+public final class TypedTable<K, V> {
+  /** The two kinds of tables behind it. */
+  private sealed interface Backing<K, V> {
+    @Nullable V get(Transaction tx, K key);
+
+    void insert(Transaction tx, K key, V value);
+
+    void put(Transaction tx, K key, V value);
+
+    boolean delete(Transaction tx, K key);
+
+    void scan(
+        Transaction tx,
+        @Nullable K from,
+        @Nullable K to,
+        Order order,
+        BiPredicate<? super K, ? super V> visitor);
+  }
+
+  private final Backing<K, V> backing;
+
+  TypedTable(Table table, KeyCodec<K> keys, Codec<V> values) {
+    this.backing = new Rows<>(table, keys, values);
+  }
+
+  TypedTable(ByteTable table, ByteCodec<K> keys, ByteCodec<V> values) {
+    this.backing = new Bytes<>(table, keys, values);
+  }
+
+  /**
+   * Reads a record.
+   *
+   * @param tx the transaction
+   * @param key its key
+   * @return a new object, or null if there is no such key
+   */
+  public @Nullable V get(Transaction tx, K key) {
+    return backing.get(tx, Objects.requireNonNull(key, "key"));
+  }
+
+  /**
+   * Adds a record.
+   *
+   * @param tx the transaction
+   * @param key its key
+   * @param value its value
+   * @throws DuplicateKeyException if the key is there already, or another record has the same
+   *     values in a unique index; nothing is changed then
+   */
+  public void insert(Transaction tx, K key, V value) {
+    backing.insert(tx, Objects.requireNonNull(key, "key"), Objects.requireNonNull(value, "value"));
+  }
+
+  /**
+   * Sets a record, whether it is there or not.
+   *
+   * @param tx the transaction
+   * @param key its key
+   * @param value its value
+   * @throws DuplicateKeyException if another record has the same values in a unique index; nothing
+   *     is changed then
+   */
+  public void put(Transaction tx, K key, V value) {
+    backing.put(tx, Objects.requireNonNull(key, "key"), Objects.requireNonNull(value, "value"));
+  }
+
+  /**
+   * Removes a record.
+   *
+   * @param tx the transaction
+   * @param key its key
+   * @return whether there was one
+   */
+  public boolean delete(Transaction tx, K key) {
+    return backing.delete(tx, Objects.requireNonNull(key, "key"));
+  }
+
+  /**
+   * Visits records in order until there are no more or the visitor has enough.
+   *
+   * @param tx the transaction
+   * @param from the smallest key, null for no bound
+   * @param to the key below which the visit ends, itself excluded; null for no bound
+   * @param order in which direction
+   * @param visitor gets key and value; false ends the visit
+   */
+  public void scan(
+      Transaction tx,
+      @Nullable K from,
+      @Nullable K to,
+      Order order,
+      BiPredicate<? super K, ? super V> visitor) {
+    Objects.requireNonNull(order, "order");
+    Objects.requireNonNull(visitor, "visitor");
+    backing.scan(tx, from, to, order, visitor);
+  }
+
+  private record Rows<K, V>(Table table, KeyCodec<K> keys, Codec<V> values)
+      implements Backing<K, V> {
+    private Key encoded(K key) {
+      Key k = table.key();
+      keys.encode(key, k);
+      return k;
+    }
+
+    private Row encodedValue(V value) {
+      Row r = table.row();
+      values.encode(value, r);
+      return r;
+    }
+
+    @Override
+    public @Nullable V get(Transaction tx, K key) {
+      Row row = table.row();
+      return table.get(tx, encoded(key), row) ? values.decode(row) : null;
+    }
+
+    @Override
+    public void insert(Transaction tx, K key, V value) {
+      table.insert(tx, encoded(key), encodedValue(value));
+    }
+
+    @Override
+    public void put(Transaction tx, K key, V value) {
+      table.put(tx, encoded(key), encodedValue(value));
+    }
+
+    @Override
+    public boolean delete(Transaction tx, K key) {
+      return table.delete(tx, encoded(key));
+    }
+
+    @Override
+    public void scan(
+        Transaction tx,
+        @Nullable K from,
+        @Nullable K to,
+        Order order,
+        BiPredicate<? super K, ? super V> visitor) {
+      Key lo = from == null ? table.key() : encoded(from);
+      Range range = to == null ? Range.atLeast(lo) : Range.of(lo, true, encoded(to), false);
+      try (Cursor c = table.scan(tx, range, order)) {
+        while (c.next()) {
+          if (!visitor.test(keys.decode(c.key()), values.decode(c.row()))) {
+            return;
+          }
+        }
+      }
+    }
+  }
+
+  private record Bytes<K, V>(ByteTable table, ByteCodec<K> keys, ByteCodec<V> values)
+      implements Backing<K, V> {
+    @Override
+    public @Nullable V get(Transaction tx, K key) {
+      byte[] value = table.get(tx, keys.encode(key));
+      return value == null ? null : values.decode(value);
+    }
+
+    @Override
+    public void insert(Transaction tx, K key, V value) {
+      table.insert(tx, keys.encode(key), values.encode(value));
+    }
+
+    @Override
+    public void put(Transaction tx, K key, V value) {
+      table.put(tx, keys.encode(key), values.encode(value));
+    }
+
+    @Override
+    public boolean delete(Transaction tx, K key) {
+      return table.delete(tx, keys.encode(key));
+    }
+
+    @Override
+    public void scan(
+        Transaction tx,
+        @Nullable K from,
+        @Nullable K to,
+        Order order,
+        BiPredicate<? super K, ? super V> visitor) {
+      byte[] lo = from == null ? null : keys.encode(from);
+      byte[] hi = to == null ? null : keys.encode(to);
+      try (ByteCursor c = table.scan(tx, lo, hi, order)) {
+        while (c.next()) {
+          if (!visitor.test(keys.decode(c.key()), values.decode(c.value()))) {
+            return;
+          }
+        }
+      }
+    }
+  }
+}

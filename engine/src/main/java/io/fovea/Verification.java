@@ -1,0 +1,138 @@
+package io.fovea;
+
+import io.fovea.btree.BTree;
+import io.fovea.btree.Position;
+import io.fovea.error.FoveaException;
+import io.fovea.memory.Mem;
+import io.fovea.recovery.PageCensus;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.Collection;
+
+/**
+ * Checks a database at rest: its pages by {@link PageCensus}, its records against their size, its
+ * indexes against their tables.
+ */
+final class Verification {
+  private final Store store;
+  private final PageCensus census;
+  private long records;
+
+  private Verification(Store store) {
+    this.store = store;
+    this.census = new PageCensus(store.pool());
+  }
+
+  /** Checks everything, while no transaction is active. */
+  static VerifyReport run(Store store, Collection<TableCore> tables) {
+    Verification v = new Verification(store);
+    v.census.tree("catalog", store.catalog());
+    for (TableCore t : tables) {
+      v.table(t);
+    }
+    v.census.rest();
+    return new VerifyReport(
+        store.pool().allocatorState().highWater(),
+        v.census.freePages(),
+        v.census.trees(),
+        v.records,
+        v.census.problems());
+  }
+
+  private void table(TableCore table) {
+    String what = "table " + table.name;
+    records += census.tree(what, table.tree);
+    IndexCore[] indexes = table.indexes();
+    long[] entries = new long[indexes.length];
+    for (int i = 0; i < indexes.length; i++) {
+      entries[i] = census.tree(what + ", index " + indexes[i].name, indexes[i].tree);
+    }
+    try {
+      contents(what, table, indexes, entries);
+    } catch (FoveaException | IndexOutOfBoundsException e) {
+      census.problem(what + ": " + e.getMessage());
+    }
+  }
+
+  private void contents(String what, TableCore table, IndexCore[] indexes, long[] entries) {
+    if (table.layout == null) {
+      return;
+    }
+    Slot slot = new Slot();
+    Position p = new Position();
+    long[] expected = new long[indexes.length];
+    long entryBytes = 8;
+    for (IndexCore i : indexes) {
+      entryBytes = Math.max(entryBytes, i.entryBytesMax());
+    }
+    MemorySegment entry = Arena.ofAuto().allocate(entryBytes, 8);
+    MemorySegment found = Arena.ofAuto().allocate(Math.max(8, table.tree.maxKeySize()), 8);
+    Trees.forEach(
+        table.tree,
+        (k, kOff, kLen, v, vOff, vLen) -> {
+          if (vLen != table.recordBytes()) {
+            census.problem(
+                what + ": a record of " + vLen + " bytes instead of " + table.recordBytes());
+            return;
+          }
+          for (int i = 0; i < indexes.length; i++) {
+            IndexCore index = indexes[i];
+            if (index.isExtracted() && index.extractor == null) {
+              expected[i] = -1;
+              continue;
+            }
+            int len = index.build(slot, k, kOff, kLen, v, vOff, entry, 0);
+            if (len < 0) {
+              continue;
+            }
+            expected[i]++;
+            if (!names(index.tree, entry, len, p, found, k, kOff, kLen)) {
+              census.problem(
+                  what
+                      + ", index "
+                      + index.name
+                      + ": the entry of a record is missing or names another: "
+                      + key(table, k, kOff, kLen));
+            }
+          }
+        });
+    for (int i = 0; i < indexes.length; i++) {
+      if (expected[i] >= 0 && expected[i] != entries[i]) {
+        census.problem(
+            what
+                + ", index "
+                + indexes[i].name
+                + ": "
+                + entries[i]
+                + " entries, where the records have "
+                + expected[i]);
+      }
+    }
+  }
+
+  /** Whether an index has an entry, and its value is a primary key. */
+  private static boolean names(
+      BTree tree,
+      MemorySegment entry,
+      int len,
+      Position p,
+      MemorySegment found,
+      MemorySegment k,
+      long kOff,
+      int kLen) {
+    while (true) {
+      tree.find(entry, 0, len, p);
+      int n = p.found ? tree.copyValue(p, found, 0, (int) found.byteSize()) : 0;
+      boolean there = p.found;
+      if (n >= 0 && tree.valid(p)) {
+        return there && Mem.equal(found, 0, Math.min(n, (int) found.byteSize()), k, kOff, kLen);
+      }
+    }
+  }
+
+  private static String key(TableCore table, MemorySegment k, long kOff, int kLen) {
+    Key key = new Key(table.key, table);
+    key.load(k, kOff, kLen);
+    return key.toString();
+  }
+}

@@ -1,0 +1,780 @@
+package io.fovea.btree;
+
+import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.PageHeader;
+import io.fovea.error.CorruptionException;
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.KeyTooLargeException;
+import io.fovea.error.ValueTooLargeException;
+import io.fovea.memory.Mem;
+import java.lang.foreign.MemorySegment;
+import java.util.Objects;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+
+/**
+ * An ordered map of byte strings in pages of the buffer pool.
+ *
+ * <pre>
+ *                 root (page id fixed for ever)
+ *                /            |            \
+ *          inner            inner           inner         fences: (low, high] of each node,
+ *         /  |  \          /  |  \         /  |  \        the node's keys lie within
+ *      leaf leaf leaf    ...
+ *       &lt;--&gt;  &lt;--&gt;            siblings know each other by hints
+ * </pre>
+ *
+ * <h2>Reading: optimistic lock coupling</h2>
+ *
+ * <pre>
+ *   frame   := guess(root);  version := optimistic(frame, root)
+ *   loop    search the node; child := page id beside the separator
+ *           childFrame := guess(child);  childVersion := optimistic(childFrame, child)
+ *           if that fails: validate(frame, version), findSlow(child), again
+ *           validate(frame, version), else restart
+ *           frame, version := childFrame, childVersion
+ * </pre>
+ *
+ * <ol>
+ *   <li>The parent is validated <i>after</i> the child's version was read: at that moment the
+ *       parent still named this child, so the version is of the child that belongs to the key.
+ *       Without the second half of the sentence: read the child's id, the child is split, read the
+ *       child's version, search in the wrong half.
+ *   <li>A child id that was not validated goes to {@code guess} and {@code optimistic} only, which
+ *       take any number; before anything slower the parent is validated.
+ *   <li>A restart is a return value. After {@value #RESTARTS} of them the descent latches, shared,
+ *       one page at a time; fences, tree id and level take the place of the parent's version. Then
+ *       it can only be undone by changes of structure, each of which is the progress of another
+ *       thread.
+ *   <li>An {@link IndexOutOfBoundsException} is caught around the descent. The version tells
+ *       whether the page was torn (restart) or is damaged ({@link CorruptionException}).
+ *   <li>Frame, page id and version are locals, the accessors static, nothing is allocated.
+ *   <li>The descent and the two searches are each of more than 325 bytecodes, which the JVM never
+ *       inlines. That is wanted: every access to memory inlines some fifteen methods of the JDK,
+ *       and a compilation has a budget for that, so that three calls a level cost less than what
+ *       would not be inlined behind the end of it (measured: 127 ns to 111 ns a descent of three
+ *       levels).
+ * </ol>
+ *
+ * <p>Optimistic lock coupling: Leis, Haubenschild, Neumann, IEEE Data Eng. Bull. 42(1), 2019.
+ *
+ * <h2>Contract</h2>
+ *
+ * <p>All keys and values that are passed are in native memory. What a read returns holds only if
+ * {@link #valid} says so afterwards. Writers latch inside, and one key is never written by two
+ * threads at once: the caller sees to that.
+ *
+ * @since 0.1.0
+ */
+public final class BTree {
+  /** The longest value. */
+  public static final long VALUE_BYTES_MAX = 64L << 20;
+
+  private static final long RESTART = BufferPool.RESTART;
+
+  /** Restarts before a descent latches. */
+  private static final int RESTARTS = 32;
+
+  /** Latched descents that may end at the wrong node: some seconds' worth. */
+  private static final int LATCHED_MAX = 50_000;
+
+  /** No tree is as high as this: 2 children a node would address more pages than there are ids. */
+  private static final int DEPTH_MAX = 64;
+
+  private final BufferPool pool;
+  private final MemorySegment pages;
+  private final int pageShift;
+  private final int pageSize;
+  private final int treeId;
+  private final long rootPid;
+  private final TreeScratch.Stock scratches;
+  private final LeafWriter writer;
+  private final TreeShaper shaper;
+
+  private final Queue<Long> strays = new ConcurrentLinkedQueue<>();
+
+  /** Where the root was seen last: a guess, checked like any other. */
+  private int rootFrame;
+
+  private BTree(BufferPool pool, int treeId, long rootPid) {
+    this.pool = pool;
+    this.pages = pool.pages();
+    this.pageShift = pool.pageShift();
+    this.pageSize = pool.pageSize();
+    this.treeId = treeId;
+    this.rootPid = rootPid;
+    this.rootFrame = pool.guess(rootPid);
+    this.scratches = new TreeScratch.Stock(pageSize);
+    this.shaper = new TreeShaper(this);
+    this.writer = new LeafWriter(this, shaper);
+  }
+
+  /**
+   * Makes an empty tree.
+   *
+   * @param pool where its pages will be
+   * @param treeId the number that its pages carry; never used by another tree of the file
+   * @return the tree
+   */
+  public static BTree create(BufferPool pool, int treeId) {
+    int frame = pool.allocate(treeId, PageHeader.LEAF);
+    return initRoot(pool, treeId, frame);
+  }
+
+  /**
+   * Makes an empty tree whose root is a page that exists already and belongs to nobody: the
+   * catalog.
+   *
+   * @param pool where its pages will be
+   * @param treeId the number that its pages carry
+   * @param rootPid the page
+   * @return the tree
+   */
+  public static BTree createAt(BufferPool pool, int treeId, long rootPid) {
+    int frame = pool.allocateAt(rootPid, treeId, PageHeader.LEAF);
+    return initRoot(pool, treeId, frame);
+  }
+
+  private static BTree initRoot(BufferPool pool, int treeId, int frame) {
+    MemorySegment pages = pool.pages();
+    long base = pool.base(frame);
+    long pid = pool.pid(frame);
+    NodeEditor.init(
+        pages, base, pool.pageSize(), 0, pages, base, BTreeNode.NONE, pages, base, BTreeNode.NONE);
+    pool.markDirty(frame);
+    pool.releaseExclusive(frame);
+    return new BTree(pool, treeId, pid);
+  }
+
+  /**
+   * Opens a tree.
+   *
+   * @param pool where its pages are
+   * @param treeId the number that its pages carry
+   * @param rootPid its root
+   * @return the tree
+   * @throws CorruptionException if the page is no node of this tree
+   */
+  public static BTree open(BufferPool pool, int treeId, long rootPid) {
+    int frame = pool.fixShared(rootPid);
+    long base = pool.base(frame);
+    int type = PageHeader.type(pool.pages(), base);
+    int owner = PageHeader.treeId(pool.pages(), base);
+    pool.releaseShared(frame);
+    if (type != PageHeader.LEAF && type != PageHeader.INNER) {
+      throw OverflowChain.damaged(pool, rootPid, "type of a root page", PageHeader.INNER, type);
+    }
+    if (owner != treeId) {
+      throw OverflowChain.damaged(pool, rootPid, "tree id of a root page", treeId, owner);
+    }
+    return new BTree(pool, treeId, rootPid);
+  }
+
+  /**
+   * The number that the tree's pages carry.
+   *
+   * @return the tree's id
+   */
+  public int treeId() {
+    return treeId;
+  }
+
+  /**
+   * The root: the same page as long as the tree exists.
+   *
+   * @return its page id
+   */
+  public long rootPid() {
+    return rootPid;
+  }
+
+  /**
+   * The pool that the tree's pages are in.
+   *
+   * @return the pool
+   */
+  public BufferPool pool() {
+    return pool;
+  }
+
+  /**
+   * The longest key.
+   *
+   * @return bytes: an eighth of a page
+   */
+  public int maxKeySize() {
+    return BTreeNode.keyMax(pageSize);
+  }
+
+  /**
+   * The longest value; values above a quarter of a page are kept in pages of their own.
+   *
+   * @return bytes
+   */
+  public long maxValueSize() {
+    return VALUE_BYTES_MAX;
+  }
+
+  // --------------------------------------------------------------------------------- point reads
+
+  /**
+   * Finds where a key is or would be. Any thread, no latch.
+   *
+   * @param key where the key is; native memory
+   * @param off where it begins
+   * @param len how long it is
+   * @param p out: the leaf, the first slot whose key is not below the key, whether it is the key
+   */
+  public void find(MemorySegment key, long off, int len, Position p) {
+    if (!descend(key, off, len, false, 0, p)) {
+      descendAgain(key, off, len, false, 0, p);
+    }
+  }
+
+  /**
+   * Finds where a key is or would be, beginning with what a position remembers: the same slot of
+   * the unchanged leaf, else the same leaf if its fences bracket the key, else a descent.
+   *
+   * @param key where the key is; native memory
+   * @param off where it begins
+   * @param len how long it is
+   * @param p in: any position of a tree of this pool, a cleared one included; out: as {@link #find}
+   */
+  public void locate(MemorySegment key, long off, int len, Position p) {
+    if (p.frame < 0 || !locateThere(key, off, len, p)) {
+      find(key, off, len, p);
+    }
+  }
+
+  private boolean locateThere(MemorySegment key, long off, int len, Position p) {
+    long pid = p.pid;
+    int frame = p.frame;
+    long version = pool.optimistic(frame, pid);
+    if (version == RESTART) {
+      // The page may have moved home since.
+      frame = pool.guess(pid);
+      version = pool.optimistic(frame, pid);
+      if (version == RESTART) {
+        return false;
+      }
+    }
+    try {
+      p.pageAccesses++;
+      int hint = p.found && version == p.version ? p.slot : -1;
+      long base = (long) frame << pageShift;
+      int slot = BTreeNode.searchGuessed(pages, base, pageSize, treeId, hint, key, off, len);
+      if (slot < 0) {
+        return false;
+      }
+      p.set(frame, version, pid, slot >>> 1, (slot & 1) != 0);
+      return pool.validate(frame, version);
+    } catch (IndexOutOfBoundsException e) {
+      checkTorn(frame, version, pid, key, off, len, e);
+      return false;
+    }
+  }
+
+  /**
+   * Whether what was read through a position was of one moment: to be asked after reading.
+   *
+   * @param p a position that {@link #find} or another method filled
+   * @return true if the leaf has not changed since
+   */
+  public boolean valid(Position p) {
+    return pool.validate(p.frame, p.version);
+  }
+
+  /**
+   * How long the value at a position is. The position was found.
+   *
+   * @param p the position
+   * @return bytes; means nothing unless {@link #valid} afterwards
+   */
+  public int valueLength(Position p) {
+    MemorySegment s = pages;
+    long base = (long) p.frame << pageShift;
+    try {
+      long slot = BTreeNode.leafSlot(s, base, p.slot);
+      int field = BTreeNode.field(s, base, pageSize, slot);
+      return field != BTreeNode.OVERFLOW
+          ? field
+          : stubLength(s, BTreeNode.valueAt(base, pageSize, slot));
+    } catch (IndexOutOfBoundsException e) {
+      checkTorn(p.frame, p.version, p.pid, s, 0, 0, e);
+      return 0;
+    }
+  }
+
+  static long stubPid(MemorySegment s, long at) {
+    return Mem.getLong(s, at);
+  }
+
+  static int stubLength(MemorySegment s, long at) {
+    return (int) Math.max(0, Math.min(VALUE_BYTES_MAX, Mem.getLong(s, at + 8)));
+  }
+
+  /**
+   * Copies the value at a position, or what there is room for. The position was found.
+   *
+   * @param p the position
+   * @param dst where to; native memory
+   * @param dstOff where in it
+   * @param cap how many bytes there is room for
+   * @return how long the whole value is, or -1: the leaf has changed, find it again. Means nothing
+   *     unless {@link #valid} afterwards
+   */
+  public int copyValue(Position p, MemorySegment dst, long dstOff, int cap) {
+    MemorySegment s = pages;
+    long base = (long) p.frame << pageShift;
+    try {
+      long slot = BTreeNode.leafSlot(s, base, p.slot);
+      int field = BTreeNode.field(s, base, pageSize, slot);
+      if (field == BTreeNode.OVERFLOW) {
+        return copyLong(p, BTreeNode.valueAt(base, pageSize, slot), dst, dstOff, cap);
+      }
+      Mem.copy(s, BTreeNode.valueAt(base, pageSize, slot), dst, dstOff, Math.min(field, cap));
+      return field;
+    } catch (IndexOutOfBoundsException e) {
+      checkTorn(p.frame, p.version, p.pid, dst, dstOff, cap, e);
+      return -1;
+    }
+  }
+
+  private int copyLong(Position p, long stubAt, MemorySegment dst, long dstOff, int cap) {
+    long pid = stubPid(pages, stubAt);
+    int length = stubLength(pages, stubAt);
+    return OverflowChain.read(this, p, pid, dst, dstOff, Math.min(length, cap)) ? length : -1;
+  }
+
+  // ------------------------------------------------------------------------------------- descent
+
+  /**
+   * Goes down to a level.
+   *
+   * @param after whether what follows the key is looked for, rather than the key
+   * @param level 0 for the leaf
+   * @param p out: the node, and in it the first slot whose key is not below the key (whose key is
+   *     above it, where {@code after} is set in an inner node); {@code frame} is -1 if the tree is
+   *     not that high
+   * @return false if a writer interfered: start again
+   */
+  boolean descend(MemorySegment key, long off, int len, boolean after, int level, Position p) {
+    BufferPool pool = this.pool;
+    MemorySegment s = pages;
+    long pid = rootPid;
+    int frame = rootFrame;
+    long version = pool.optimistic(frame, pid);
+    if (version == RESTART) {
+      frame = findRoot();
+      version = pool.optimistic(frame, pid);
+      if (version == RESTART) {
+        return false;
+      }
+    }
+    try {
+      for (int depth = 1; ; depth++) {
+        long base = (long) frame << pageShift;
+        int kind = BTreeNode.kind(s, base);
+        if (!BTreeNode.kindInner(kind) || BTreeNode.kindLevel(kind) <= level) {
+          p.pageAccesses += depth;
+          return BTreeNode.kindLeaf(kind) && level == 0
+              ? arrive(key, off, len, p, frame, version, pid)
+              : arriveInner(key, off, len, after, level, p, frame, version, pid);
+        }
+        int found = BTreeNode.searchInner(s, base, pageSize, key, off, len);
+        long child = BTreeNode.child(s, base, (found >>> 1) + (after ? found & 1 : 0));
+        int childFrame = pool.guess(child);
+        long childVersion = pool.optimistic(childFrame, child);
+        if (childVersion == RESTART) {
+          if (!pool.validate(frame, version)) {
+            return false;
+          }
+          childFrame = pool.findSlow(child);
+          childVersion = pool.optimistic(childFrame, child);
+        }
+        if (!pool.validate(frame, version) || childVersion == RESTART || depth > DEPTH_MAX) {
+          return stopped(depth, pid);
+        }
+        frame = childFrame;
+        version = childVersion;
+        pid = child;
+      }
+    } catch (IndexOutOfBoundsException e) {
+      checkTorn(frame, version, pid, key, off, len, e);
+      return false;
+    }
+  }
+
+  /** Puts positions on the root, as unchecked guesses. */
+  void beginAt(Position[] places, int n) {
+    for (int i = 0; i < n; i++) {
+      places[i].set(rootFrame, RESTART, rootPid, 0, false);
+    }
+  }
+
+  private int findRoot() {
+    int frame = pool.findSlow(rootPid);
+    rootFrame = frame;
+    return frame;
+  }
+
+  /** Ends a descent in a leaf. */
+  private boolean arrive(
+      MemorySegment key, long off, int len, Position p, int frame, long version, long pid) {
+    int found = BTreeNode.searchLeaf(pages, (long) frame << pageShift, pageSize, key, off, len);
+    p.set(frame, version, pid, found >>> 1, (found & 1) != 0);
+    return pool.validate(frame, version);
+  }
+
+  /**
+   * Ends a descent at an inner node of the level that was asked for, or at what it did not expect.
+   */
+  private boolean arriveInner(
+      MemorySegment key,
+      long off,
+      int len,
+      boolean after,
+      int level,
+      Position p,
+      int frame,
+      long version,
+      long pid) {
+    long base = (long) frame << pageShift;
+    int kind = BTreeNode.kind(pages, base);
+    if (!BTreeNode.kindInner(kind) || BTreeNode.kindLevel(kind) != level) {
+      return arriveElsewhere(level, p, frame, version, pid);
+    }
+    int found = BTreeNode.searchInner(pages, base, pageSize, key, off, len);
+    p.set(frame, version, pid, (found >>> 1) + (after ? found & 1 : 0), (found & 1) != 0);
+    return pool.validate(frame, version);
+  }
+
+  /** Either the root is below the level, or the page is no node, or it was torn. */
+  private boolean arriveElsewhere(int level, Position p, int frame, long version, long pid) {
+    long base = (long) frame << pageShift;
+    int type = PageHeader.type(pages, base);
+    int found = PageHeader.level(pages, base);
+    if (!pool.validate(frame, version)) {
+      return false;
+    }
+    boolean node = type == (found == 0 ? PageHeader.LEAF : PageHeader.INNER);
+    if (!node || pid != rootPid) {
+      throw OverflowChain.damaged(pool, pid, "type and level of a node", level, type);
+    }
+    p.clear();
+    return true;
+  }
+
+  private boolean stopped(int depth, long pid) {
+    if (depth > DEPTH_MAX) {
+      throw OverflowChain.damaged(pool, pid, "height of the tree", DEPTH_MAX, depth);
+    }
+    return false;
+  }
+
+  /** What follows the first, failed descent: some more, then one that latches. */
+  void descendAgain(MemorySegment key, long off, int len, boolean after, int level, Position p) {
+    for (int i = 0; i < RESTARTS; i++) {
+      Pause.after(i);
+      if (descend(key, off, len, after, level, p)) {
+        return;
+      }
+    }
+    for (int i = 0; !descendLatched(key, off, len, after, level, p, false); i++) {
+      pauseLatched(i);
+    }
+  }
+
+  /**
+   * Waits after a latched descent that came to a node that should not be there. Somebody has just
+   * moved it; if it is never put right, then it is damage.
+   */
+  private void pauseLatched(int attempt) {
+    if (attempt > LATCHED_MAX) {
+      throw OverflowChain.damaged(
+          pool, rootPid, "fences or levels on the way from the root", LATCHED_MAX, attempt);
+    }
+    Pause.after(attempt);
+  }
+
+  /** As descend, with the retries. */
+  void descendTo(MemorySegment key, long off, int len, boolean after, int level, Position p) {
+    if (!descend(key, off, len, after, level, p)) {
+      descendAgain(key, off, len, after, level, p);
+    }
+  }
+
+  /**
+   * Goes down with one shared latch at a time. Between two of them the tree may change, so each
+   * node is checked to be the right one: a node of this tree and level whose fences bracket the
+   * key.
+   *
+   * @param keep whether the last latch is kept
+   * @return false if the structure changed meanwhile
+   */
+  private boolean descendLatched(
+      MemorySegment key, long off, int len, boolean after, int level, Position p, boolean keep) {
+    MemorySegment s = pages;
+    long pid = rootPid;
+    int expected = -1;
+    for (; ; ) {
+      int frame = pool.fixShared(pid);
+      p.pageAccesses++;
+      long base = pool.base(frame);
+      int at = PageHeader.level(s, base);
+      boolean right =
+          PageHeader.type(s, base) == (at == 0 ? PageHeader.LEAF : PageHeader.INNER)
+              && PageHeader.treeId(s, base) == treeId
+              && (expected < 0 || at == expected)
+              && BTreeNode.covers(s, base, pageSize, key, off, len, after);
+      if (!right) {
+        pool.releaseShared(frame);
+        return false;
+      }
+      if (at < level) {
+        pool.releaseShared(frame);
+        p.clear();
+        return true;
+      }
+      int found =
+          at == 0
+              ? BTreeNode.searchLeaf(s, base, pageSize, key, off, len)
+              : BTreeNode.searchInner(s, base, pageSize, key, off, len);
+      if (at > 0 && after) {
+        found += (found & 1) << 1;
+      }
+      if (at == level) {
+        // Under the latch the version stands still.
+        long version = pool.optimistic(frame, pid);
+        p.set(frame, version, pid, found >>> 1, (found & 1) != 0);
+        if (!keep) {
+          pool.releaseShared(frame);
+        }
+        return version != RESTART;
+      }
+      long child = BTreeNode.child(s, base, found >>> 1);
+      pool.releaseShared(frame);
+      pid = child;
+      expected = at - 1;
+    }
+  }
+
+  /**
+   * As {@link #find}, but the leaf stays latched shared, so that {@link #valid} cannot fail until
+   * {@link #releaseShared}: for a reader that writers disturb again and again. While it is held the
+   * thread must not wait for anything and must not call other methods of a tree than {@link
+   * #valueLength}, {@link #valid} and {@link #copyValue} of a value that is in the leaf.
+   *
+   * @param key where the key is; native memory
+   * @param off where it begins
+   * @param len how long it is
+   * @param p out: as in {@link #find}
+   */
+  public void findShared(MemorySegment key, long off, int len, Position p) {
+    findShared(key, off, len, false, p);
+  }
+
+  void findShared(MemorySegment key, long off, int len, boolean after, Position p) {
+    for (int i = 0; !descendLatched(key, off, len, after, 0, p, true); i++) {
+      pauseLatched(i);
+    }
+  }
+
+  /**
+   * Gives back what {@link #findShared} latched.
+   *
+   * @param p the position
+   */
+  public void releaseShared(Position p) {
+    pool.releaseShared(p.frame);
+  }
+
+  /** Tells a torn page from a damaged one, and both from a caller's mistake. */
+  void checkTorn(
+      int frame,
+      long version,
+      long pid,
+      MemorySegment outside,
+      long off,
+      long len,
+      IndexOutOfBoundsException e) {
+    if (off < 0 || len < 0 || off + len > outside.byteSize()) {
+      throw e;
+    }
+    if (pool.validate(frame, version)) {
+      throw damagedOffsets(pool, pid, e);
+    }
+  }
+
+  static CorruptionException damagedOffsets(
+      BufferPool pool, long pid, IndexOutOfBoundsException e) {
+    CorruptionException damage =
+        new CorruptionException("offsets in a node", pid, pid * pool.pageSize(), 0, -1);
+    damage.initCause(e);
+    return damage;
+  }
+
+  // ----------------------------------------------------------------------------------- successor
+
+  /**
+   * Finds the first key above a key. What it returns was true at one moment: no validation needed.
+   *
+   * @param key where the key is; native memory; may be the buffer that the answer goes to
+   * @param off where it begins
+   * @param len how long it is
+   * @param p in: a hint, as in {@link #locate}; out: where the successor is
+   * @param out out: the successor
+   * @return false if there is no key above
+   */
+  public boolean successor(MemorySegment key, long off, int len, Position p, KeyBuffer out) {
+    locate(key, off, len, p);
+    for (int i = 0; ; i++) {
+      int found = Successor.step(this, p, out);
+      if (found == Successor.NEXT_LEAF) {
+        found = Successor.beyond(this, p, out);
+      }
+      if (found == Successor.FOUND) {
+        out.publish();
+        return true;
+      }
+      if (found == Successor.NONE) {
+        return false;
+      }
+      Pause.after(i);
+      find(key, off, len, p);
+    }
+  }
+
+  // -------------------------------------------------------------------------------------- writes
+
+  /**
+   * Sets the value of a key.
+   *
+   * @param key where the key is; native memory
+   * @param off where it begins
+   * @param len how long it is
+   * @param value where the value is; native memory
+   * @param vOff where it begins
+   * @param vLen how long it is
+   * @param p in: a hint, as in {@link #locate}; out: where the key is
+   * @return true if the key was absent
+   * @throws KeyTooLargeException if the key is longer than {@link #maxKeySize}
+   * @throws ValueTooLargeException if the value is longer than {@link #maxValueSize}
+   */
+  public boolean upsert(
+      MemorySegment key, long off, int len, MemorySegment value, long vOff, int vLen, Position p) {
+    check(key, off, len, value, vOff, vLen);
+    return writer.upsert(key, off, len, value, vOff, vLen, p);
+  }
+
+  /**
+   * Removes a key.
+   *
+   * @param key where the key is; native memory
+   * @param off where it begins
+   * @param len how long it is
+   * @param p in: a hint, as in {@link #locate}; out: where the key was
+   * @return false if it was absent
+   */
+  public boolean delete(MemorySegment key, long off, int len, Position p) {
+    check(key, off, len, key, off, 0);
+    return writer.delete(key, off, len, p);
+  }
+
+  /**
+   * Overwrites a part of a value.
+   *
+   * @param key where the key is; native memory
+   * @param off where it begins
+   * @param len how long it is
+   * @param at from which byte of the value on
+   * @param bytes where the new bytes are; native memory
+   * @param bOff where they begin
+   * @param bLen how many they are
+   * @param p in: a hint, as in {@link #locate}; out: where the key is
+   * @return false if the key is absent or the value too short; then nothing has changed
+   */
+  public boolean patch(
+      MemorySegment key,
+      long off,
+      int len,
+      int at,
+      MemorySegment bytes,
+      long bOff,
+      int bLen,
+      Position p) {
+    check(key, off, len, bytes, bOff, bLen);
+    return writer.patch(key, off, len, at, bytes, bOff, bLen, p);
+  }
+
+  /**
+   * Says no to what the tree could not store, before anything is done for it.
+   *
+   * @param keyLength how long the key is, in bytes
+   * @param valueLength how long the value is, in bytes
+   * @throws KeyTooLargeException for a key above {@link #maxKeySize}
+   * @throws ValueTooLargeException for a value above {@link #maxValueSize}
+   */
+  public void checkSizes(int keyLength, int valueLength) {
+    if (keyLength > BTreeNode.keyMax(pageSize)) {
+      throw new KeyTooLargeException(keyLength, maxKeySize());
+    }
+    if (valueLength > VALUE_BYTES_MAX) {
+      throw new ValueTooLargeException(valueLength, VALUE_BYTES_MAX);
+    }
+  }
+
+  /**
+   * Also that both are where they are said to be: an exception under a latch would leave it taken.
+   */
+  private void check(
+      MemorySegment key, long off, int len, MemorySegment value, long vOff, int vLen) {
+    checkSizes(len, vLen);
+    Objects.checkFromIndexSize(off, len, key.byteSize());
+    Objects.checkFromIndexSize(vOff, vLen, value.byteSize());
+  }
+
+  // -------------------------------------------------------------------------------- whole trees
+
+  /**
+   * Fills an empty tree with keys that come in ascending order. Nobody else may use the tree until
+   * the loader has finished.
+   *
+   * @param fill how full the pages shall be, above 0 up to 1
+   * @return a loader; one thread
+   * @throws InvalidUseException if the tree is not empty
+   */
+  public BulkLoader bulkLoad(double fill) {
+    return new BulkLoader(this, fill);
+  }
+
+  /** Frees all pages, the root included. Nobody else may use the tree, now or later. */
+  public void drop() {
+    shaper.drop(rootPid);
+  }
+
+  /**
+   * How many levels the tree has: a moment's truth, for reports.
+   *
+   * @return 1 if the root is a leaf
+   */
+  public int height() {
+    int frame = pool.fixShared(rootPid);
+    int level = PageHeader.level(pages, pool.base(frame));
+    pool.releaseShared(frame);
+    return level + 1;
+  }
+
+  TreeShaper shaper() {
+    return shaper;
+  }
+
+  /** Chains that no leaf knows any more and that could not be freed: see {@link OverflowChain}. */
+  Queue<Long> strays() {
+    return strays;
+  }
+
+  TreeScratch.Stock scratches() {
+    return scratches;
+  }
+}

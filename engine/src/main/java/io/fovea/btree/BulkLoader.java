@@ -1,0 +1,410 @@
+package io.fovea.btree;
+
+import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.PageHeader;
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.KeyTooLargeException;
+import io.fovea.error.ValueTooLargeException;
+import io.fovea.memory.Mem;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * Builds a tree of keys that come in ascending order: leaves from left to right, inner nodes as
+ * their children are done.
+ *
+ * <pre>
+ *   level 2             [ S:5                                entries wait here until the node is full,
+ *   level 1    [ s:1 s:2 s:3 ] [ s:4                         or the load ends
+ *   level 0  (1) (2) (3)  (4)   (5) [ k k k
+ * </pre>
+ *
+ * <ol>
+ *   <li>A node takes the next entry if it would still be full enough and not too full with that
+ *       entry's key as high fence, and so with the prefix that this leaves.
+ *   <li>When it does not, a leaf is closed with a short separator before that entry, if its entries
+ *       fit with the prefix of that; else with its last key, with which they did.
+ *   <li>The last node of a level has no high fence, hence no prefix: if its entries do not fit like
+ *       that, it is closed before, and a smaller one follows.
+ *   <li>Pages are not reachable until {@link #finish} writes the root, so nothing is latched for
+ *       long, and {@link #close} without finish can free them all.
+ * </ol>
+ *
+ * <p>One thread; nobody else may use the tree meanwhile.
+ *
+ * @since 0.1.0
+ */
+public final class BulkLoader implements AutoCloseable {
+  private final BTree tree;
+  private final BufferPool pool;
+  private final MemorySegment pages;
+  private final int pageSize;
+  private final double fill;
+  private final List<Level> levels = new ArrayList<>();
+
+  /**
+   * Nodes that are built and that no parent has yet: one a level at most, and only for a moment.
+   */
+  private final Set<Long> detached = new HashSet<>();
+
+  private final KeyBuffer separator;
+  private final KeyBuffer a;
+  private final KeyBuffer b;
+  private final KeyBuffer last;
+  private long lastLeaf;
+  private long count;
+  private boolean finished;
+
+  /** The node of a level that is being filled. */
+  private static final class Level {
+    final int level;
+    final PendingNode pending;
+    final KeyBuffer low;
+    boolean first = true;
+
+    Level(int level, int keyMax) {
+      this.level = level;
+      this.pending = new PendingNode(level == 0);
+      this.low = new KeyBuffer(keyMax);
+    }
+
+    int lowLength() {
+      return first ? BTreeNode.NONE : low.length();
+    }
+  }
+
+  BulkLoader(BTree tree, double fill) {
+    this.tree = tree;
+    this.pool = tree.pool();
+    this.pages = pool.pages();
+    this.pageSize = pool.pageSize();
+    this.fill = Math.max(0.1, Math.min(1, fill));
+    int keyMax = tree.maxKeySize();
+    this.separator = new KeyBuffer(keyMax + 1);
+    this.a = new KeyBuffer(keyMax);
+    this.b = new KeyBuffer(keyMax);
+    this.last = new KeyBuffer(keyMax);
+    levels.add(new Level(0, keyMax));
+    int frame = pool.fixShared(tree.rootPid());
+    boolean empty =
+        BTreeNode.isLeaf(pages, pool.base(frame)) && BTreeNode.count(pages, pool.base(frame)) == 0;
+    pool.releaseShared(frame);
+    if (!empty) {
+      throw new InvalidUseException("Only an empty tree can be bulk loaded.");
+    }
+  }
+
+  /**
+   * Adds a key.
+   *
+   * @param key where the key is; native memory
+   * @param off where it begins
+   * @param len how long it is
+   * @param value where the value is; native memory
+   * @param vOff where it begins
+   * @param vLen how long it is
+   * @throws InvalidUseException if the key is not above the one before, or after {@link #finish}
+   * @throws KeyTooLargeException if the key is too long
+   * @throws ValueTooLargeException if the value is too long
+   */
+  public void add(MemorySegment key, long off, int len, MemorySegment value, long vOff, int vLen) {
+    if (finished) {
+      throw new InvalidUseException("The bulk load has ended.");
+    }
+    if (len > tree.maxKeySize()) {
+      throw new KeyTooLargeException(len, tree.maxKeySize());
+    }
+    if (vLen > tree.maxValueSize()) {
+      throw new ValueTooLargeException(vLen, tree.maxValueSize());
+    }
+    if (count > 0 && Mem.compare(last.segment(), 0, last.length(), key, off, len) >= 0) {
+      throw new InvalidUseException("Keys of a bulk load must ascend.");
+    }
+    last.set(key, off, len);
+    boolean inline = vLen <= BTreeNode.inlineMax(pageSize);
+    int field = inline ? vLen : BTreeNode.OVERFLOW;
+    int room = BTreeNode.inlineBytes(field);
+    Level leaf = levels.get(0);
+    int bytes = NodeEditor.leafEntryBytes(0, len, room);
+    if (!takes(leaf, key, off, len, bytes)) {
+      closeLeaf(leaf, leaf.pending.count(), key, off, len);
+    }
+    long chain = inline ? 0 : OverflowChain.write(tree, value, vOff, vLen);
+    PendingNode pending = leaf.pending;
+    int at = pending.add(key, off, len, field, room, 0);
+    if (inline) {
+      Mem.copy(value, vOff, pending.bytes(), at, vLen);
+    } else {
+      Mem.putLong(pending.bytes(), at, chain);
+      Mem.putLong(pending.bytes(), at + 8, vLen);
+    }
+    count++;
+  }
+
+  /** Bytes for entries and fences. */
+  private int capacity(boolean leaf) {
+    return pageSize - BTreeNode.slotsEnd(leaf, 0);
+  }
+
+  private static int prefix(Level level, MemorySegment high, long off, int len) {
+    return level.first
+        ? 0
+        : Mem.commonPrefix(level.low.segment(), 0, level.low.length(), high, off, len);
+  }
+
+  private static int lowBytes(Level level) {
+    return level.first ? 0 : level.low.length();
+  }
+
+  /** Whether a node has room for one more entry, whose key would be its high fence. */
+  private boolean takes(Level level, MemorySegment key, long off, int len, int bytes) {
+    boolean leaf = level.level == 0;
+    PendingNode pending = level.pending;
+    if (pending.count() == 0) {
+      return true;
+    }
+    int prefix = prefix(level, key, off, len);
+    int entries = pending.sum(prefix) + bytes - Math.min(prefix, Math.max(0, len - 4));
+    int whole = entries + lowBytes(level) + len;
+    // An inner node of a single child would be legal and useless.
+    boolean wanted = whole <= fill * capacity(leaf) || !leaf && pending.count() < 2;
+    return wanted && whole <= capacity(leaf);
+  }
+
+  // --------------------------------------------------------------------------------------- leaves
+
+  /** Builds a leaf of the first n pending entries; what follows is the next of them, or a key. */
+  private void closeLeaf(Level leaf, int n, MemorySegment next, long off, int len) {
+    PendingNode pending = leaf.pending;
+    a.set(pending.bytes(), pending.keyAt(n - 1), pending.keyLength(n - 1));
+    b.set(next, off, len);
+    Separators.between(a.segment(), a.length(), b.segment(), b.length(), separator);
+    int prefix = prefix(leaf, separator.segment(), 0, separator.length());
+    int bytes = pending.sum(0, n, prefix) + lowBytes(leaf) + separator.length();
+    if (bytes > capacity(true)) {
+      separator.set(a.segment(), 0, a.length());
+    }
+    int frame = pool.allocate(tree.treeId(), PageHeader.LEAF);
+    long pid = pool.pid(frame);
+    buildLeaf(leaf, n, frame, separator.length());
+    detached.add(pid);
+    pending.removeFirst(n);
+    linkLeaf(pid);
+    closed(leaf, pid);
+  }
+
+  private void buildLeaf(Level leaf, int n, int frame, int highLength) {
+    MemorySegment s = pages;
+    long base = pool.base(frame);
+    init(leaf, base, highLength);
+    PendingNode pending = leaf.pending;
+    MemorySegment from = pending.bytes();
+    for (int i = 0; i < n; i++) {
+      int field = pending.field(i);
+      long at =
+          NodeEditor.insertLeaf(
+              s, base, pageSize, i, from, pending.keyAt(i), pending.keyLength(i), field);
+      Mem.copy(from, pending.valueAt(i), s, at, BTreeNode.inlineBytes(field));
+    }
+    // Inserts that go on where the load ended find that they ascend.
+    NodeEditor.setRun(s, base, n, n - 1 & 0xFFFF);
+    NodeEditor.setPrev(s, base, lastLeaf);
+    pool.markDirty(frame);
+    pool.releaseExclusive(frame);
+  }
+
+  private void init(Level level, long base, int highLength) {
+    NodeEditor.init(
+        pages,
+        base,
+        pageSize,
+        level.level,
+        level.low.segment(),
+        0,
+        level.lowLength(),
+        separator.segment(),
+        0,
+        highLength);
+  }
+
+  /** Tells the leaf before about the new one. */
+  private void linkLeaf(long pid) {
+    if (lastLeaf != 0) {
+      int frame = pool.fixExclusive(lastLeaf);
+      NodeEditor.setNext(pages, pool.base(frame), pid);
+      pool.markDirty(frame);
+      pool.releaseExclusive(frame);
+    }
+    lastLeaf = pid;
+  }
+
+  // ---------------------------------------------------------------------------------- inner nodes
+
+  /** A node is done; the separator above it is in the buffer. */
+  private void closed(Level level, long pid) {
+    level.first = false;
+    level.low.set(separator.segment(), 0, separator.length());
+    Level parent = parent(level);
+    int length = separator.length();
+    int bytes = NodeEditor.innerEntryBytes(0, length);
+    if (!takes(parent, separator.segment(), 0, length, bytes)) {
+      // The separator is overwritten by what goes up; it is kept as the low fence below.
+      closeInner(parent, parent.pending.count());
+    }
+    parent.pending.add(level.low.segment(), 0, length, 0, 0, pid);
+    detached.remove(pid);
+  }
+
+  private Level parent(Level level) {
+    if (level.level + 1 == levels.size()) {
+      levels.add(new Level(level.level + 1, tree.maxKeySize()));
+    }
+    return levels.get(level.level + 1);
+  }
+
+  /** Builds an inner node of the first n pending children; the last one becomes the upper child. */
+  private void closeInner(Level level, int n) {
+    PendingNode pending = level.pending;
+    separator.set(pending.bytes(), pending.keyAt(n - 1), pending.keyLength(n - 1));
+    int frame = pool.allocate(tree.treeId(), PageHeader.INNER);
+    long pid = pool.pid(frame);
+    buildInner(level, n, frame, separator.length());
+    detached.add(pid);
+    pending.removeFirst(n);
+    closed(level, pid);
+  }
+
+  private void buildInner(Level level, int n, int frame, int highLength) {
+    MemorySegment s = pages;
+    long base = pool.base(frame);
+    init(level, base, highLength);
+    PendingNode pending = level.pending;
+    if (n > 1) {
+      choosePrefix(pending, n, base);
+    }
+    for (int i = 0; i < n - 1; i++) {
+      NodeEditor.insertInner(
+          s,
+          base,
+          pageSize,
+          i,
+          pending.bytes(),
+          pending.keyAt(i),
+          pending.keyLength(i),
+          pending.child(i));
+    }
+    NodeEditor.setChild(s, base, n - 1, pending.child(n - 1));
+    NodeEditor.makeHeads(s, base);
+    NodeEditor.setRun(s, base, n, n - 2 & 0xFFFF);
+    pool.markDirty(frame);
+    pool.releaseExclusive(frame);
+  }
+
+  /** The prefix of a node without fence; in the place of a missing fence it takes room. */
+  private void choosePrefix(PendingNode pending, int n, long base) {
+    a.set(pending.bytes(), pending.keyAt(0), pending.keyLength(0));
+    b.set(pending.bytes(), pending.keyAt(n - 2), pending.keyLength(n - 2));
+    NodeEditor.chooseOpenPrefix(pages, base, pageSize, a, b);
+    int prefix = BTreeNode.prefix(pages, base);
+    if (BTreeNode.isOpen(pages, base)
+        && BTreeNode.heap(pages, base) + pending.sum(0, n - 1, prefix) > capacity(false)) {
+      NodeEditor.setOpenPrefix(pages, base, pageSize, a.segment(), 0, 0);
+    }
+  }
+
+  // -------------------------------------------------------------------------------------- finish
+
+  /**
+   * Ends the load: now the tree has the keys.
+   *
+   * @return how many they are
+   */
+  public long finish() {
+    if (finished) {
+      throw new InvalidUseException("The bulk load has ended.");
+    }
+    Level leaf = levels.get(0);
+    while (sumOpen(leaf, 0) > capacity(true)) {
+      closeLeafBeforeTail(leaf);
+    }
+    if (leaf.first) {
+      buildLeaf(leaf, leaf.pending.count(), pool.fixExclusive(tree.rootPid()), BTreeNode.NONE);
+    } else {
+      int frame = pool.allocate(tree.treeId(), PageHeader.LEAF);
+      long pid = pool.pid(frame);
+      int n = leaf.pending.count();
+      buildLeaf(leaf, n, frame, BTreeNode.NONE);
+      detached.add(pid);
+      leaf.pending.removeFirst(n);
+      linkLeaf(pid);
+      finishInner(1, pid);
+    }
+    finished = true;
+    return count;
+  }
+
+  /** What a node without high fence would take with the entries from one on. */
+  private static int sumOpen(Level level, int from) {
+    return level.pending.sum(from, level.pending.count(), 0) + lowBytes(level);
+  }
+
+  /** Leaves as much for the last leaf as surely fits beside any low fence, and closes the rest. */
+  private void closeLeafBeforeTail(Level leaf) {
+    PendingNode pending = leaf.pending;
+    int n = pending.count();
+    // The largest record takes less than half of a leaf: at least one stays.
+    while (n > 1 && pending.sum(n - 1, pending.count(), 0) <= capacity(true) / 2) {
+      n--;
+    }
+    closeLeaf(leaf, n, pending.bytes(), pending.keyAt(n), pending.keyLength(n));
+  }
+
+  /** Adds the last child of a level, which has no separator, and goes up to the root. */
+  private void finishInner(int height, long lastChild) {
+    Level level = levels.get(height);
+    PendingNode pending = level.pending;
+    // The last child counts for a slot; its key is the upper one, which is none.
+    while (pending.count() > 1 && sumOpen(level, 0) + BTreeNode.INNER_STRIDE > capacity(false)) {
+      closeInner(level, Math.max(1, pending.count() / 2));
+    }
+    pending.add(separator.segment(), 0, 0, 0, 0, lastChild);
+    detached.remove(lastChild);
+    int n = pending.count();
+    if (level.first) {
+      buildInner(level, n, pool.fixExclusive(tree.rootPid()), BTreeNode.NONE);
+    } else {
+      int frame = pool.allocate(tree.treeId(), PageHeader.INNER);
+      long pid = pool.pid(frame);
+      buildInner(level, n, frame, BTreeNode.NONE);
+      detached.add(pid);
+      pending.removeFirst(n);
+      finishInner(height + 1, pid);
+    }
+  }
+
+  /** Frees everything, if the load was not finished: the tree is empty then. */
+  @Override
+  public void close() {
+    if (finished) {
+      return;
+    }
+    finished = true;
+    PendingNode leaf = levels.get(0).pending;
+    for (int i = 0; i < leaf.count(); i++) {
+      if (leaf.field(i) == BTreeNode.OVERFLOW) {
+        OverflowChain.free(tree, BTree.stubPid(leaf.bytes(), leaf.valueAt(i)));
+      }
+    }
+    for (long pid : detached) {
+      tree.shaper().drop(pid);
+    }
+    for (Level level : levels) {
+      for (int i = 0; level.level > 0 && i < level.pending.count(); i++) {
+        tree.shaper().drop(level.pending.child(i));
+      }
+    }
+  }
+}

@@ -1,0 +1,324 @@
+package io.fovea.btree;
+
+import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.PageHeader;
+import io.fovea.error.CorruptionException;
+import io.fovea.error.FoveaException;
+import io.fovea.memory.Mem;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * Changes of records: each latches one leaf, for as long as the change of its bytes takes.
+ *
+ * <pre>
+ *   find the leaf without a latch -&gt; upgrade the version to the latch, or begin again
+ *     same length                 overwrite in place
+ *     there is room               insert, or remove and insert
+ *     there is none               give the latch back, split (TreeShaper), begin again
+ *   after the latch was given back: free the old value's chain, merge an underfull leaf
+ * </pre>
+ *
+ * <p>The upgrade succeeds only if the leaf is what was searched, so nothing is searched again under
+ * the latch. Where the leaf is so busy that the upgrade fails again and again, the latch is waited
+ * for and the fences are asked whether the leaf is still the right one.
+ */
+final class LeafWriter {
+  /** How far the release of an exclusive latch moves the version (see the pool's latch word). */
+  static final long VERSION_STEP = 1L << 9;
+
+  /** Failed upgrades before the latch is waited for. */
+  private static final int UPGRADES = 3;
+
+  private final BTree tree;
+  private final BufferPool pool;
+  private final MemorySegment pages;
+  private final int pageSize;
+  private final TreeShaper shaper;
+
+  LeafWriter(BTree tree, TreeShaper shaper) {
+    this.tree = tree;
+    this.pool = tree.pool();
+    this.pages = pool.pages();
+    this.pageSize = pool.pageSize();
+    this.shaper = shaper;
+  }
+
+  /**
+   * Latches the leaf of a key exclusively.
+   *
+   * @param p in: a hint; out: the leaf and the slot; its version is the one before the latch, or
+   *     RESTART where that is not known
+   * @return the frame
+   */
+  private int latch(MemorySegment key, long off, int len, Position p) {
+    for (int i = 0; ; i++) {
+      tree.locate(key, off, len, p);
+      if (pool.tryUpgrade(p.frame, p.version)) {
+        return p.frame;
+      }
+      if (i >= UPGRADES && latchBusy(key, off, len, p)) {
+        return p.frame;
+      }
+      Pause.after(i);
+    }
+  }
+
+  private boolean latchBusy(MemorySegment key, long off, int len, Position p) {
+    MemorySegment s = pages;
+    long pid = p.pid;
+    int frame = pool.fixExclusive(pid);
+    long base = pool.base(frame);
+    if (!BTreeNode.isLeaf(s, base)
+        || PageHeader.treeId(s, base) != tree.treeId()
+        || !BTreeNode.covers(s, base, pageSize, key, off, len, false)) {
+      pool.releaseExclusiveUnchanged(frame);
+      return false;
+    }
+    try {
+      int found = BTreeNode.searchLeaf(s, base, pageSize, key, off, len);
+      p.set(frame, BufferPool.RESTART, pid, found >>> 1, (found & 1) != 0);
+      return true;
+    } catch (IndexOutOfBoundsException e) {
+      throw damaged(frame, pid, e);
+    }
+  }
+
+  /** An offset that leads out of the pool under the latch: the page is damaged, not torn. */
+  private CorruptionException damaged(int frame, long pid, IndexOutOfBoundsException e) {
+    // Not marked dirty: what was changed before this showed shall not be written.
+    pool.releaseExclusive(frame);
+    return BTree.damagedOffsets(pool, pid, e);
+  }
+
+  /** Gives a changed leaf back. The position keeps up with the version that the release makes. */
+  private void release(int frame, Position p) {
+    pool.markDirty(frame);
+    pool.releaseExclusive(frame);
+    if (p.version != BufferPool.RESTART) {
+      p.version += VERSION_STEP;
+    }
+  }
+
+  // -------------------------------------------------------------------------------------- upsert
+
+  boolean upsert(
+      MemorySegment key, long off, int len, MemorySegment value, long vOff, int vLen, Position p) {
+    if (vLen > BTreeNode.inlineMax(pageSize)) {
+      return upsertLong(key, off, len, value, vOff, vLen, p);
+    }
+    for (; ; ) {
+      int frame = latch(key, off, len, p);
+      long base = pool.base(frame);
+      boolean absent = !p.found;
+      long chain = 0;
+      long at;
+      try {
+        at = absent ? -1 : inPlace(base, p.slot, vLen);
+        if (at < 0) {
+          chain = absent ? 0 : chainAt(base, p.slot);
+          at = place(key, off, len, vLen, base, p);
+        }
+        if (at >= 0) {
+          Mem.copy(value, vOff, pages, at, vLen);
+        }
+      } catch (IndexOutOfBoundsException e) {
+        throw damaged(frame, p.pid, e);
+      }
+      if (at >= 0) {
+        release(frame, p);
+        OverflowChain.free(tree, chain);
+        return absent;
+      }
+      pool.releaseExclusiveUnchanged(frame);
+      shaper.splitLeaf(p.pid, key, off, len, vLen);
+    }
+  }
+
+  /** Where the value of a slot is, if it has a length and is in the leaf; else -1. */
+  private long inPlace(long base, int slot, int length) {
+    long entry = BTreeNode.leafSlot(pages, base, slot);
+    return BTreeNode.field(pages, base, pageSize, entry) == length
+        ? BTreeNode.valueAt(base, pageSize, entry)
+        : -1;
+  }
+
+  private boolean upsertLong(
+      MemorySegment key, long off, int len, MemorySegment value, long vOff, int vLen, Position p) {
+    long chain = OverflowChain.write(tree, value, vOff, vLen);
+    long old;
+    boolean absent;
+    try {
+      for (; ; ) {
+        int frame = latch(key, off, len, p);
+        long base = pool.base(frame);
+        absent = !p.found;
+        try {
+          old = absent ? 0 : chainAt(base, p.slot);
+          long at = place(key, off, len, BTreeNode.OVERFLOW, base, p);
+          if (at >= 0) {
+            Mem.putLong(pages, at, chain);
+            Mem.putLong(pages, at + 8, vLen);
+            release(frame, p);
+            break;
+          }
+        } catch (IndexOutOfBoundsException e) {
+          throw damaged(frame, p.pid, e);
+        }
+        pool.releaseExclusiveUnchanged(frame);
+        shaper.splitLeaf(p.pid, key, off, len, BTreeNode.STUB_BYTES);
+      }
+    } catch (RuntimeException e) {
+      // Not published: only a split can fail, and then nothing is latched.
+      OverflowChain.free(tree, chain);
+      throw e;
+    }
+    OverflowChain.free(tree, old);
+    return absent;
+  }
+
+  private long chainAt(long base, int slot) {
+    long entry = BTreeNode.leafSlot(pages, base, slot);
+    return BTreeNode.field(pages, base, pageSize, entry) == BTreeNode.OVERFLOW
+        ? BTree.stubPid(pages, BTreeNode.valueAt(base, pageSize, entry))
+        : 0;
+  }
+
+  /**
+   * Makes a record for a key, in place of the one it has.
+   *
+   * @param field the length of the value, or {@link BTreeNode#OVERFLOW}
+   * @return where the value goes, or -1: there is no room, nothing has changed
+   */
+  private long place(MemorySegment key, long off, int len, int field, long base, Position p) {
+    MemorySegment s = pages;
+    BTreeNode.checkSane(s, base, pageSize, true);
+    int inline = BTreeNode.inlineBytes(field);
+    int bytes = NodeEditor.leafEntryBytes(BTreeNode.prefix(s, base), len, inline);
+    if (p.found) {
+      long slot = BTreeNode.leafSlot(s, base, p.slot);
+      int old = BTreeNode.LEAF_STRIDE + BTreeNode.recordBytes(s, base, pageSize, true, slot);
+      if (!NodeEditor.fits(s, base, pageSize, true, bytes - old)) {
+        return -1;
+      }
+      NodeEditor.removeLeaf(s, base, pageSize, p.slot);
+    } else {
+      if (!NodeEditor.fits(s, base, pageSize, true, bytes)) {
+        return -1;
+      }
+      NodeEditor.noteInsert(s, base, p.slot);
+    }
+    if (bytes > BTreeNode.gap(s, base, pageSize, true)) {
+      compact(base);
+    }
+    p.found = true;
+    return NodeEditor.insertLeaf(s, base, pageSize, p.slot, key, off, len, field);
+  }
+
+  private void compact(long base) {
+    TreeScratch scratch = tree.scratches().take();
+    NodeEditor.compact(pages, base, pageSize, true, scratch.page);
+    tree.scratches().give(scratch);
+  }
+
+  // -------------------------------------------------------------------------------------- delete
+
+  boolean delete(MemorySegment key, long off, int len, Position p) {
+    int frame = latch(key, off, len, p);
+    if (!p.found) {
+      pool.releaseExclusiveUnchanged(frame);
+      return false;
+    }
+    MemorySegment s = pages;
+    long base = pool.base(frame);
+    long pid = p.pid;
+    long chain;
+    boolean underfull;
+    try {
+      BTreeNode.checkSane(s, base, pageSize, true);
+      chain = chainAt(base, p.slot);
+      NodeEditor.noteRemove(s, base, p.slot);
+      NodeEditor.removeLeaf(s, base, pageSize, p.slot);
+      underfull = TreeShaper.underfull(s, base, pageSize, true);
+    } catch (IndexOutOfBoundsException e) {
+      throw damaged(frame, pid, e);
+    }
+    p.found = false;
+    release(frame, p);
+    OverflowChain.free(tree, chain);
+    if (underfull && pid != tree.rootPid()) {
+      try {
+        shaper.merge(0, pid, key, off, len);
+      } catch (FoveaException e) {
+        // The key is gone, and that is what was asked for. A neighbour that cannot be read, or has
+        // no
+        // frame now, keeps the leaf as small as it is; who needs that neighbour will be told.
+        return true;
+      }
+    }
+    return true;
+  }
+
+  // --------------------------------------------------------------------------------------- patch
+
+  boolean patch(
+      MemorySegment key,
+      long off,
+      int len,
+      int at,
+      MemorySegment bytes,
+      long bOff,
+      int bLen,
+      Position p) {
+    int frame = latch(key, off, len, p);
+    int field = 0;
+    if (p.found) {
+      long base = pool.base(frame);
+      try {
+        long slot = BTreeNode.leafSlot(pages, base, p.slot);
+        field = BTreeNode.field(pages, base, pageSize, slot);
+        if (field != BTreeNode.OVERFLOW && at >= 0 && at <= field - bLen) {
+          Mem.copy(bytes, bOff, pages, BTreeNode.valueAt(base, pageSize, slot) + at, bLen);
+          release(frame, p);
+          return true;
+        }
+      } catch (IndexOutOfBoundsException e) {
+        throw damaged(frame, p.pid, e);
+      }
+    }
+    pool.releaseExclusiveUnchanged(frame);
+    return field == BTreeNode.OVERFLOW && patchLong(key, off, len, at, bytes, bOff, bLen, p);
+  }
+
+  /**
+   * A chain never changes: a new one takes its place. The caller lets nobody else write the key.
+   */
+  private boolean patchLong(
+      MemorySegment key,
+      long off,
+      int len,
+      int at,
+      MemorySegment bytes,
+      long bOff,
+      int bLen,
+      Position p) {
+    for (int i = 0; ; i++) {
+      tree.locate(key, off, len, p);
+      int length = p.found ? tree.valueLength(p) : -1;
+      if (tree.valid(p)) {
+        if (at < 0 || at > length - bLen) {
+          return false;
+        }
+        try (Arena arena = Arena.ofConfined()) {
+          MemorySegment value = arena.allocate(length, 8);
+          if (tree.copyValue(p, value, 0, length) == length && tree.valid(p)) {
+            Mem.copy(bytes, bOff, value, at, bLen);
+            upsert(key, off, len, value, 0, length, p);
+            return true;
+          }
+        }
+      }
+      Pause.after(i);
+    }
+  }
+}

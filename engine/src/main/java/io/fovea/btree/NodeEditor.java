@@ -1,0 +1,483 @@
+package io.fovea.btree;
+
+import static io.fovea.btree.BTreeNode.DEAD;
+import static io.fovea.btree.BTreeNode.FIELD_BYTES;
+import static io.fovea.btree.BTreeNode.HEADS;
+import static io.fovea.btree.BTreeNode.HEADS_COUNT;
+import static io.fovea.btree.BTreeNode.HEAD_BYTES;
+import static io.fovea.btree.BTreeNode.HINTS_FROM;
+import static io.fovea.btree.BTreeNode.INNER_SHIFT;
+import static io.fovea.btree.BTreeNode.INNER_SLOTS;
+import static io.fovea.btree.BTreeNode.INNER_STRIDE;
+import static io.fovea.btree.BTreeNode.LEAF_SHIFT;
+import static io.fovea.btree.BTreeNode.LEAF_SLOTS;
+import static io.fovea.btree.BTreeNode.LEAF_STRIDE;
+import static io.fovea.btree.BTreeNode.NONE;
+
+import io.fovea.buffer.PageHeader;
+import io.fovea.memory.Mem;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * Changes of one node (layout: {@link BTreeNode}).
+ *
+ * <p>The caller holds the page exclusively, or it is a page that nobody else knows. Readers without
+ * a latch may watch; they find out when they validate. Nothing here waits, allocates, or looks at
+ * another page, and nothing checks for space: the caller asked before.
+ */
+final class NodeEditor {
+  private static final int RUN_MAX = 0xFFFF;
+
+  private NodeEditor() {}
+
+  private static void put(MemorySegment s, long at, int value) {
+    Mem.putShort(s, at, (short) value);
+  }
+
+  // -------------------------------------------------------------------------------- whole nodes
+
+  /**
+   * Makes an empty node. The page header stays, but for type, layout and level.
+   *
+   * <p>The fences must not lie in the node itself.
+   *
+   * @param lowLength length of the low fence, or {@link BTreeNode#NONE}; the high fence likewise
+   */
+  static void init(
+      MemorySegment s,
+      long base,
+      int pageSize,
+      int level,
+      MemorySegment low,
+      long lowOff,
+      int lowLength,
+      MemorySegment high,
+      long highOff,
+      int highLength) {
+    PageHeader.setType(s, base, level == 0 ? PageHeader.LEAF : PageHeader.INNER);
+    PageHeader.setLayout(s, base, BTreeNode.LAYOUT);
+    PageHeader.setLevel(s, base, level);
+    int lowBytes = lowLength == NONE ? 0 : lowLength;
+    int highBytes = highLength == NONE ? 0 : highLength;
+    put(s, base + BTreeNode.COUNT, 0);
+    put(
+        s,
+        base + BTreeNode.PREFIX,
+        lowLength == NONE || highLength == NONE
+            ? 0
+            : Mem.commonPrefix(low, lowOff, lowLength, high, highOff, highLength));
+    put(s, base + BTreeNode.LOW, lowLength);
+    put(s, base + BTreeNode.HIGH, highLength);
+    put(s, base + BTreeNode.HEAP, lowBytes + highBytes);
+    put(s, base + DEAD, 0);
+    put(s, base + BTreeNode.LAST, NONE);
+    put(s, base + BTreeNode.RUN, 0);
+    Mem.putLong(s, base + BTreeNode.NEXT, 0);
+    Mem.putLong(s, base + BTreeNode.PREV, 0);
+    long end = base + pageSize;
+    Mem.copy(low, lowOff, s, end - highBytes - lowBytes, lowBytes);
+    Mem.copy(high, highOff, s, end - highBytes, highBytes);
+    if (level > 0) {
+      Mem.zero(s, base + HEADS, 4 * HEADS_COUNT);
+    }
+  }
+
+  /** Makes an empty node with the fences of another, which must be another page. */
+  static void initLike(
+      MemorySegment s, long base, int pageSize, int level, MemorySegment from, long fromBase) {
+    init(
+        s,
+        base,
+        pageSize,
+        level,
+        from,
+        fromBase + BTreeNode.lowAt(from, fromBase, pageSize),
+        BTreeNode.low(from, fromBase),
+        from,
+        fromBase + BTreeNode.highAt(from, fromBase, pageSize),
+        BTreeNode.high(from, fromBase));
+  }
+
+  /**
+   * Gives an empty inner node that lacks a fence the prefix of its keys to be.
+   *
+   * @param key where the prefix is; not in the node itself
+   */
+  static void setOpenPrefix(
+      MemorySegment s, long base, int pageSize, MemorySegment key, long off, int prefix) {
+    int low = BTreeNode.fenceBytes(BTreeNode.low(s, base), pageSize);
+    if (BTreeNode.high(s, base) == NONE) {
+      long end = base + pageSize;
+      Mem.copy(s, base + BTreeNode.lowAt(s, base, pageSize), s, end - prefix - low, low);
+      Mem.copy(key, off, s, end - prefix, prefix);
+      put(s, base + BTreeNode.HEAP, low + prefix);
+    }
+    put(s, base + BTreeNode.PREFIX, prefix);
+  }
+
+  /**
+   * Gives an empty inner node that lacks a fence the longest prefix that its keys will allow. A
+   * node with both fences has its prefix already.
+   *
+   * @param first its first key to be
+   * @param last its last key to be
+   */
+  static void chooseOpenPrefix(
+      MemorySegment s, long base, int pageSize, KeyBuffer first, KeyBuffer last) {
+    if (BTreeNode.isOpen(s, base)) {
+      int prefix =
+          innerPrefix(
+              s,
+              base + BTreeNode.lowAt(s, base, pageSize),
+              BTreeNode.low(s, base),
+              first,
+              s,
+              base + BTreeNode.highAt(s, base, pageSize),
+              BTreeNode.high(s, base),
+              last);
+      // All keys have it, so the first has.
+      setOpenPrefix(s, base, pageSize, first.segment(), 0, prefix);
+    }
+  }
+
+  /**
+   * What the fences of an inner node have in common; its first or last key stands for a missing
+   * one.
+   */
+  static int innerPrefix(
+      MemorySegment low,
+      long lowOff,
+      int lowLength,
+      KeyBuffer first,
+      MemorySegment high,
+      long highOff,
+      int highLength,
+      KeyBuffer last) {
+    boolean noLow = lowLength == NONE;
+    boolean noHigh = highLength == NONE;
+    return Mem.commonPrefix(
+        noLow ? first.segment() : low,
+        noLow ? 0 : lowOff,
+        noLow ? first.length() : lowLength,
+        noHigh ? last.segment() : high,
+        noHigh ? 0 : highOff,
+        noHigh ? last.length() : highLength);
+  }
+
+  /** Copies everything but the page header. */
+  static void copyBody(
+      MemorySegment from, long fromBase, MemorySegment to, long toBase, int pageSize) {
+    Mem.copy(
+        from,
+        fromBase + PageHeader.BYTES,
+        to,
+        toBase + PageHeader.BYTES,
+        pageSize - PageHeader.BYTES);
+  }
+
+  /** Squeezes the dead bytes out: every record moves, no slot changes but for its offset. */
+  static void compact(
+      MemorySegment s, long base, int pageSize, boolean leaf, MemorySegment scratch) {
+    copyBody(s, base, scratch, 0, pageSize);
+    int count = BTreeNode.count(s, base);
+    long slots = base + (leaf ? LEAF_SLOTS : INNER_SLOTS);
+    int shift = leaf ? LEAF_SHIFT : INNER_SHIFT;
+    int at = BTreeNode.lowAt(s, base, pageSize);
+    for (int i = 0; i < count; i++) {
+      long slotAt = slots + ((long) i << shift);
+      long slot = Mem.getLong(s, slotAt);
+      int bytes = BTreeNode.recordBytes(scratch, 0, pageSize, leaf, slot);
+      if (bytes > 0) {
+        at -= bytes;
+        Mem.copy(scratch, BTreeNode.offset(slot), s, base + at, bytes);
+        Mem.putLong(s, slotAt, withOffset(slot, at));
+      }
+    }
+    put(s, base + BTreeNode.HEAP, pageSize - at);
+    put(s, base + DEAD, 0);
+  }
+
+  private static long withOffset(long slot, int offset) {
+    return slot & 0xFFFF_FFFF_0000_FFFFL | (long) offset << 16;
+  }
+
+  // -------------------------------------------------------------------------------------- space
+
+  /** What a new entry takes: a record in a leaf. */
+  static int leafEntryBytes(int prefix, int keyLength, int inlineBytes) {
+    return LEAF_STRIDE + FIELD_BYTES + Math.max(0, keyLength - prefix - HEAD_BYTES) + inlineBytes;
+  }
+
+  /** What a new entry takes: a separator and a child in an inner node. */
+  static int innerEntryBytes(int prefix, int keyLength) {
+    return INNER_STRIDE + Math.max(0, keyLength - prefix - HEAD_BYTES);
+  }
+
+  /** Whether so many bytes can be had, perhaps by compacting. */
+  static boolean fits(MemorySegment s, long base, int pageSize, boolean leaf, int bytes) {
+    return bytes <= BTreeNode.gap(s, base, pageSize, leaf) + BTreeNode.dead(s, base);
+  }
+
+  /**
+   * Whether an inner node has room for a separator, perhaps by compacting.
+   *
+   * @return the prefix that the node will have then, or -1: there is no room
+   */
+  static int prefixWith(MemorySegment s, long base, int pageSize, KeyBuffer separator) {
+    int prefix = BTreeNode.prefix(s, base);
+    int length = separator.length();
+    if (!BTreeNode.isOpen(s, base)) {
+      return fits(s, base, pageSize, false, innerEntryBytes(prefix, length)) ? prefix : -1;
+    }
+    int count = BTreeNode.count(s, base);
+    int low = BTreeNode.low(s, base);
+    int high = BTreeNode.high(s, base);
+    long highAt = base + BTreeNode.highAt(s, base, pageSize);
+    // Without entries any prefix will do; where there is a high fence, it must be one of that.
+    int limit = count > 0 ? prefix : high == NONE ? length : high;
+    int with =
+        count == 0 && high == NONE
+            ? length
+            : Mem.commonPrefix(s, highAt, limit, separator.segment(), 0, length);
+    int bytes =
+        BTreeNode.fenceBytes(low, pageSize)
+            + (high == NONE ? with : high)
+            + Separators.innerBytes(s, base, 0, count, with)
+            + innerEntryBytes(with, length);
+    return bytes <= pageSize - BTreeNode.slotsEnd(false, 0) ? with : -1;
+  }
+
+  /** Makes room in the gap for a separator, with the prefix that {@link #prefixWith} said. */
+  static void prepareInner(
+      MemorySegment s,
+      long base,
+      int pageSize,
+      int prefix,
+      KeyBuffer separator,
+      TreeScratch scratch) {
+    if (prefix != BTreeNode.prefix(s, base)) {
+      changeOpenPrefix(s, base, pageSize, prefix, separator, scratch);
+    } else if (innerEntryBytes(prefix, separator.length())
+        > BTreeNode.gap(s, base, pageSize, false)) {
+      compact(s, base, pageSize, false, scratch.page);
+    }
+  }
+
+  /**
+   * Builds an inner node that lacks a fence anew, with a prefix that its keys and one more have.
+   */
+  private static void changeOpenPrefix(
+      MemorySegment s,
+      long base,
+      int pageSize,
+      int prefix,
+      KeyBuffer separator,
+      TreeScratch scratch) {
+    MemorySegment old = scratch.page;
+    copyBody(s, base, old, 0, pageSize);
+    int count = BTreeNode.count(s, base);
+    initLike(s, base, pageSize, PageHeader.level(s, base), old, 0);
+    setOpenPrefix(s, base, pageSize, separator.segment(), 0, prefix);
+    appendInner(old, 0, 0, count, s, base, pageSize, scratch.key);
+    setChild(s, base, count, BTreeNode.child(old, 0, count));
+    setRun(s, base, BTreeNode.run(old, 0), BTreeNode.last(old, 0));
+  }
+
+  private static int allocate(MemorySegment s, long base, int pageSize, int bytes) {
+    int heap = BTreeNode.heap(s, base) + bytes;
+    put(s, base + BTreeNode.HEAP, heap);
+    return pageSize - heap;
+  }
+
+  private static void addDead(MemorySegment s, long base, int bytes) {
+    put(s, base + DEAD, BTreeNode.dead(s, base) + bytes);
+  }
+
+  // ------------------------------------------------------------------------------------ entries
+
+  /**
+   * Inserts a key into a leaf; there is room in the gap.
+   *
+   * @param field the length of the value, or {@link BTreeNode#OVERFLOW}
+   * @return where in the segment the value, or its stub, is to be written
+   */
+  static long insertLeaf(
+      MemorySegment s,
+      long base,
+      int pageSize,
+      int slot,
+      MemorySegment key,
+      long off,
+      int len,
+      int field) {
+    int count = BTreeNode.count(s, base);
+    int prefix = BTreeNode.prefix(s, base);
+    int suffix = len - prefix;
+    int tail = Math.max(0, suffix - HEAD_BYTES);
+    int at = allocate(s, base, pageSize, FIELD_BYTES + tail + BTreeNode.inlineBytes(field));
+    put(s, base + at, field);
+    Mem.copy(key, off + prefix + HEAD_BYTES, s, base + at + FIELD_BYTES, tail);
+    long slotAt = base + LEAF_SLOTS + ((long) slot << LEAF_SHIFT);
+    Mem.copy(s, slotAt, s, slotAt + LEAF_STRIDE, (long) (count - slot) << LEAF_SHIFT);
+    int head = (int) (BTreeNode.word(key, off, len, suffix) >>> 32);
+    Mem.putLong(s, slotAt, BTreeNode.makeSlot(head, at, suffix));
+    put(s, base + BTreeNode.COUNT, count + 1);
+    return base + at + FIELD_BYTES + tail;
+  }
+
+  /** Removes the entry of a leaf. */
+  static void removeLeaf(MemorySegment s, long base, int pageSize, int slot) {
+    int count = BTreeNode.count(s, base);
+    long entry = BTreeNode.leafSlot(s, base, slot);
+    addDead(s, base, BTreeNode.recordBytes(s, base, pageSize, true, entry));
+    long slotAt = base + LEAF_SLOTS + ((long) slot << LEAF_SHIFT);
+    Mem.copy(s, slotAt + LEAF_STRIDE, s, slotAt, (long) (count - slot - 1) << LEAF_SHIFT);
+    put(s, base + BTreeNode.COUNT, count - 1);
+    if (count == 1) {
+      // Nothing is left: all of the heap but the fences is free again.
+      put(s, base + BTreeNode.HEAP, pageSize - BTreeNode.lowAt(s, base, pageSize));
+      put(s, base + DEAD, 0);
+    }
+  }
+
+  /**
+   * Inserts a separator and the child that holds the keys up to it; there is room in the gap. The
+   * node has an upper child already.
+   */
+  static void insertInner(
+      MemorySegment s,
+      long base,
+      int pageSize,
+      int slot,
+      MemorySegment key,
+      long off,
+      int len,
+      long child) {
+    int count = BTreeNode.count(s, base);
+    int prefix = BTreeNode.prefix(s, base);
+    int suffix = len - prefix;
+    int tail = Math.max(0, suffix - HEAD_BYTES);
+    int at = tail == 0 ? 0 : allocate(s, base, pageSize, tail);
+    Mem.copy(key, off + prefix + HEAD_BYTES, s, base + at, tail);
+    long slotAt = base + INNER_SLOTS + ((long) slot << INNER_SHIFT);
+    Mem.copy(s, slotAt, s, slotAt + INNER_STRIDE, (long) (count + 1 - slot) << INNER_SHIFT);
+    int head = (int) (BTreeNode.word(key, off, len, suffix) >>> 32);
+    Mem.putLong(s, slotAt, BTreeNode.makeSlot(head, at, suffix));
+    Mem.putLong(s, slotAt + BTreeNode.CHILD, child);
+    put(s, base + BTreeNode.COUNT, count + 1);
+  }
+
+  /** Sets the child of a slot; at slot {@code count} the upper child. */
+  static void setChild(MemorySegment s, long base, int slot, long child) {
+    long slotAt = base + INNER_SLOTS + ((long) slot << INNER_SHIFT);
+    if (slot == BTreeNode.count(s, base)) {
+      Mem.putLong(s, slotAt, 0);
+    }
+    Mem.putLong(s, slotAt + BTreeNode.CHILD, child);
+  }
+
+  /** Removes a separator and its child. */
+  static void removeInner(MemorySegment s, long base, int pageSize, int slot) {
+    int count = BTreeNode.count(s, base);
+    addDead(s, base, BTreeNode.tailLength(BTreeNode.innerSlot(s, base, slot)));
+    long slotAt = base + INNER_SLOTS + ((long) slot << INNER_SHIFT);
+    Mem.copy(s, slotAt + INNER_STRIDE, s, slotAt, (long) (count - slot) << INNER_SHIFT);
+    put(s, base + BTreeNode.COUNT, count - 1);
+    if (count == 1) {
+      put(s, base + BTreeNode.HEAP, pageSize - BTreeNode.lowAt(s, base, pageSize));
+      put(s, base + DEAD, 0);
+    }
+  }
+
+  /** Samples the heads of an inner node anew; after every change of its entries. */
+  static void makeHeads(MemorySegment s, long base) {
+    int count = BTreeNode.count(s, base);
+    if (count < HINTS_FROM) {
+      return;
+    }
+    int step = count / (HEADS_COUNT + 1);
+    for (int i = 0; i < HEADS_COUNT; i++) {
+      int head = (int) (BTreeNode.innerSlot(s, base, (i + 1) * step) >>> 32);
+      Mem.putInt(s, base + HEADS + 4L * i, head);
+    }
+  }
+
+  // ---------------------------------------------------------------------------- moving entries
+
+  /** Appends entries [from, to) of one leaf to another, whose prefix may be another. */
+  static void appendLeaf(
+      MemorySegment src,
+      long srcBase,
+      int from,
+      int to,
+      MemorySegment dst,
+      long dstBase,
+      int pageSize,
+      KeyBuffer key) {
+    MemorySegment k = key.segment();
+    for (int i = from; i < to; i++) {
+      long slot = BTreeNode.leafSlot(src, srcBase, i);
+      int len = BTreeNode.copyKey(src, srcBase, pageSize, true, slot, k, 0);
+      int field = BTreeNode.field(src, srcBase, pageSize, slot);
+      long at = insertLeaf(dst, dstBase, pageSize, BTreeNode.count(dst, dstBase), k, 0, len, field);
+      Mem.copy(
+          src, BTreeNode.valueAt(srcBase, pageSize, slot), dst, at, BTreeNode.inlineBytes(field));
+    }
+  }
+
+  /** Appends entries [from, to) of one inner node to another; its upper child is set afterwards. */
+  static void appendInner(
+      MemorySegment src,
+      long srcBase,
+      int from,
+      int to,
+      MemorySegment dst,
+      long dstBase,
+      int pageSize,
+      KeyBuffer key) {
+    MemorySegment k = key.segment();
+    for (int i = from; i < to; i++) {
+      int len =
+          BTreeNode.copyKey(
+              src, srcBase, pageSize, false, BTreeNode.innerSlot(src, srcBase, i), k, 0);
+      int count = BTreeNode.count(dst, dstBase);
+      insertInner(dst, dstBase, pageSize, count, k, 0, len, BTreeNode.child(src, srcBase, i));
+    }
+  }
+
+  // ------------------------------------------------------------------------- ascending inserts
+
+  /** Whether an insert at a slot goes on where the last ones were. */
+  static boolean ascends(MemorySegment s, long base, int slot) {
+    return slot == (BTreeNode.last(s, base) + 1 & 0xFFFF) || slot == BTreeNode.count(s, base);
+  }
+
+  /** Remembers an insert, before it is made. */
+  static void noteInsert(MemorySegment s, long base, int slot) {
+    int run = BTreeNode.run(s, base);
+    put(s, base + BTreeNode.RUN, ascends(s, base, slot) ? Math.min(run + 1, RUN_MAX) : run >>> 1);
+    put(s, base + BTreeNode.LAST, slot);
+  }
+
+  /** Keeps the memory of the last insert right when an entry goes. */
+  static void noteRemove(MemorySegment s, long base, int slot) {
+    int last = BTreeNode.last(s, base);
+    if (last != NONE && slot <= last) {
+      put(s, base + BTreeNode.LAST, last - 1);
+    }
+  }
+
+  /** Hands the memory of ascending inserts to the node that is to take the next ones. */
+  static void setRun(MemorySegment s, long base, int run, int last) {
+    put(s, base + BTreeNode.RUN, run);
+    put(s, base + BTreeNode.LAST, last);
+  }
+
+  static void setNext(MemorySegment s, long base, long pid) {
+    Mem.putLong(s, base + BTreeNode.NEXT, pid);
+  }
+
+  static void setPrev(MemorySegment s, long base, long pid) {
+    Mem.putLong(s, base + BTreeNode.PREV, pid);
+  }
+}

@@ -1,0 +1,29 @@
+package io.fovea.btree;
+
+import java.util.concurrent.locks.LockSupport;
+
+/** What to do between two attempts: spin, then yield, then sleep a little. Nothing is latched. */
+final class Pause {
+  private static final int SPINS = 16;
+  private static final int YIELDS = 48;
+  private static final long SLEEP_NANOS = 20_000;
+
+  private Pause() {}
+
+  /**
+   * Waits.
+   *
+   * @param attempt how many attempts have failed before this one
+   */
+  static void after(int attempt) {
+    if (attempt < SPINS) {
+      for (int i = 0; i <= attempt; i++) {
+        Thread.onSpinWait();
+      }
+    } else if (attempt < YIELDS) {
+      Thread.yield();
+    } else {
+      LockSupport.parkNanos(SLEEP_NANOS);
+    }
+  }
+}

@@ -1,0 +1,132 @@
+package io.fovea.btree;
+
+import io.fovea.memory.Mem;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+
+/**
+ * The entries of a node that a {@link BulkLoader} has not built yet: whole keys, since the prefix
+ * that the node will cut off is known only when its last key is.
+ *
+ * <p>Grows as needed. The bytes that the entries would take are kept for one prefix length; keys
+ * that ascend change that length seldom, and then the sum is made anew.
+ */
+final class PendingNode {
+  private final boolean leaf;
+  private MemorySegment bytes = Arena.ofAuto().allocate(1 << 14, 8);
+  private int used;
+  private int count;
+  private int[] keyAt = new int[64];
+  private int[] keyLength = new int[64];
+  private int[] valueLength = new int[64];
+  private long[] child = new long[64];
+  private int sumPrefix = -1;
+  private int sum;
+
+  PendingNode(boolean leaf) {
+    this.leaf = leaf;
+  }
+
+  int count() {
+    return count;
+  }
+
+  MemorySegment bytes() {
+    return bytes;
+  }
+
+  int keyAt(int i) {
+    return keyAt[i];
+  }
+
+  int keyLength(int i) {
+    return keyLength[i];
+  }
+
+  /** Where the value of an entry is, or its stub. */
+  int valueAt(int i) {
+    return keyAt[i] + keyLength[i];
+  }
+
+  /** The length field of an entry's value. */
+  int field(int i) {
+    return valueLength[i];
+  }
+
+  long child(int i) {
+    return child[i];
+  }
+
+  /**
+   * Adds an entry.
+   *
+   * @param room for how many bytes of value
+   * @return where the value goes, in {@link #bytes}
+   */
+  int add(MemorySegment key, long off, int len, int field, int room, long childPid) {
+    if (count == keyAt.length) {
+      int more = 2 * count;
+      keyAt = Arrays.copyOf(keyAt, more);
+      keyLength = Arrays.copyOf(keyLength, more);
+      valueLength = Arrays.copyOf(valueLength, more);
+      child = Arrays.copyOf(child, more);
+    }
+    if ((long) used + len + room > bytes.byteSize()) {
+      MemorySegment larger = Arena.ofAuto().allocate(2 * (bytes.byteSize() + len + room), 8);
+      Mem.copy(bytes, 0, larger, 0, used);
+      bytes = larger;
+    }
+    Mem.copy(key, off, bytes, used, len);
+    keyAt[count] = used;
+    keyLength[count] = len;
+    valueLength[count] = field;
+    child[count] = childPid;
+    used += len + room;
+    if (sumPrefix >= 0) {
+      sum += entryBytes(count, sumPrefix);
+    }
+    count++;
+    return used - room;
+  }
+
+  private int entryBytes(int i, int prefix) {
+    return leaf
+        ? NodeEditor.leafEntryBytes(prefix, keyLength[i], BTreeNode.inlineBytes(valueLength[i]))
+        : NodeEditor.innerEntryBytes(prefix, keyLength[i]);
+  }
+
+  /** What all entries take in a node with a prefix of so many bytes. */
+  int sum(int prefix) {
+    if (prefix != sumPrefix) {
+      sumPrefix = prefix;
+      sum = sum(0, count, prefix);
+    }
+    return sum;
+  }
+
+  /** What entries [from, to) take. */
+  int sum(int from, int to, int prefix) {
+    int total = 0;
+    for (int i = from; i < to; i++) {
+      total += entryBytes(i, prefix);
+    }
+    return total;
+  }
+
+  /** Forgets the first entries. */
+  void removeFirst(int n) {
+    int start = n < count ? keyAt[n] : used;
+    Mem.copy(bytes, start, bytes, 0, used - start);
+    used -= start;
+    count -= n;
+    System.arraycopy(keyAt, n, keyAt, 0, count);
+    System.arraycopy(keyLength, n, keyLength, 0, count);
+    System.arraycopy(valueLength, n, valueLength, 0, count);
+    System.arraycopy(child, n, child, 0, count);
+    for (int i = 0; i < count; i++) {
+      keyAt[i] -= start;
+    }
+    sumPrefix = -1;
+  }
+}

@@ -1,0 +1,91 @@
+package io.fovea.btree;
+
+import io.fovea.buffer.BufferPool;
+
+/**
+ * Where an operation stands in a leaf; what it leaves behind is the location memory of the next
+ * operation on the same key, or on a neighbour of it.
+ *
+ * <pre>
+ *   frame, version   while both hold, the leaf is what it was: the slot is right
+ *   frame, pid       the version moved: the leaf may still be the right one; its tree id, type and
+ *                    fences tell
+ *   slot, found      first slot whose key is not below the key that was looked for; whether it is it
+ * </pre>
+ *
+ * <p>A position is a hint wherever it goes <i>in</i>: everything in it is checked, so a stale one,
+ * or one of another key or tree of the same pool, costs time and never a wrong answer. Where it
+ * comes <i>out</i> of a read it holds only if {@link BTree#valid} says so <i>after</i> the contents
+ * were used.
+ *
+ * <p>Owned by one thread at a time, reusable, never allocated by the tree.
+ *
+ * @since 0.1.0
+ */
+public final class Position {
+  /** The frame of the leaf, or -1 where nothing is remembered. */
+  public int frame = -1;
+
+  /** The version of the frame. */
+  public long version = BufferPool.RESTART;
+
+  /** The page id of the leaf. */
+  public long pid;
+
+  /** The slot in the leaf. */
+  public int slot;
+
+  /** Whether the key is at the slot; if not, the slot is where it would be. */
+  public boolean found;
+
+  /** How many pages were looked at through this position: a plain counter, never reset here. */
+  public long pageAccesses;
+
+  /** Makes a position that remembers nothing. */
+  public Position() {}
+
+  /** Forgets the place; the counter stays. */
+  public void clear() {
+    frame = -1;
+    version = BufferPool.RESTART;
+    pid = 0;
+    slot = 0;
+    found = false;
+  }
+
+  /**
+   * Takes over the place that another position remembers; the counter stays.
+   *
+   * @param other the other position
+   */
+  public void copyFrom(Position other) {
+    frame = other.frame;
+    version = other.version;
+    pid = other.pid;
+    slot = other.slot;
+    found = other.found;
+  }
+
+  void set(int newFrame, long newVersion, long newPid, int newSlot, boolean newFound) {
+    frame = newFrame;
+    version = newVersion;
+    pid = newPid;
+    slot = newSlot;
+    found = newFound;
+  }
+
+  @Override
+  public String toString() {
+    return frame < 0
+        ? "nowhere"
+        : "page "
+            + pid
+            + " in frame "
+            + frame
+            + " at version "
+            + version
+            + ", slot "
+            + slot
+            + (found ? "" : " (not found)");
+  }
+}

@@ -1,0 +1,67 @@
+package io.fovea.btree;
+
+import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.PageHeader;
+import io.fovea.memory.Mem;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * From one leaf to the next, by a checked guess.
+ *
+ * <p>The page that a leaf names as its neighbour is the neighbour if it is a leaf of the same tree
+ * and the fences meet: then its keys are the next ones, whatever happened to the leaf meanwhile. If
+ * not, or if it is not resident, a descent with the fence as key finds the right one; the guess is
+ * worth no I/O.
+ */
+final class Siblings {
+  private Siblings() {}
+
+  /**
+   * Finds the leaf that follows a boundary, in either direction.
+   *
+   * @param hint the page that is probably it, or 0
+   * @param boundary the fence between the leaf and the one that was left
+   * @param forward whether the leaf above the boundary is meant, or the one that ends with it
+   * @param q out: the leaf, and the first slot in it whose key is not below the boundary
+   */
+  static void find(BTree tree, long hint, KeyBuffer boundary, boolean forward, Position q) {
+    if (hint == 0 || !check(tree, hint, boundary, forward, q)) {
+      tree.descendTo(boundary.segment(), 0, boundary.length(), forward, 0, q);
+    }
+  }
+
+  private static boolean check(
+      BTree tree, long pid, KeyBuffer boundary, boolean forward, Position q) {
+    BufferPool pool = tree.pool();
+    MemorySegment s = pool.pages();
+    int pageSize = pool.pageSize();
+    int frame = pool.guess(pid);
+    long version = pool.optimistic(frame, pid);
+    if (version == BufferPool.RESTART) {
+      return false;
+    }
+    long base = pool.base(frame);
+    try {
+      if (!BTreeNode.isLeaf(s, base) || PageHeader.treeId(s, base) != tree.treeId()) {
+        return false;
+      }
+      int fence = forward ? BTreeNode.low(s, base) : BTreeNode.high(s, base);
+      int at = forward ? BTreeNode.lowAt(s, base, pageSize) : BTreeNode.highAt(s, base, pageSize);
+      // A fence that does not exist is longer than any key.
+      if (fence != boundary.length()
+          || !Mem.equal(s, base + at, fence, boundary.segment(), 0, fence)) {
+        return false;
+      }
+      q.pageAccesses++;
+      int found =
+          forward
+              ? 0
+              : BTreeNode.searchLeaf(s, base, pageSize, boundary.segment(), 0, boundary.length());
+      q.set(frame, version, pid, found >>> 1, (found & 1) != 0);
+      return pool.validate(frame, version);
+    } catch (IndexOutOfBoundsException e) {
+      tree.checkTorn(frame, version, pid, boundary.segment(), 0, boundary.length(), e);
+      return false;
+    }
+  }
+}

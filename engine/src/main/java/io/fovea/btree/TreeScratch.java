@@ -1,0 +1,78 @@
+package io.fovea.btree;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a change of structure needs beside the pages: a page to copy to, and room for keys.
+ *
+ * <p>Belongs to whoever took it from the {@link Stock} of the tree until it is given back.
+ */
+final class TreeScratch {
+  final MemorySegment page;
+  final KeyBuffer key;
+  final KeyBuffer left;
+  final KeyBuffer right;
+  final KeyBuffer separator;
+
+  /**
+   * Whether the key for which a leaf is split goes left although its slot is the first right one.
+   */
+  boolean keyGoesLeft;
+
+  /** Where the parent of the node that is changed is. */
+  final Position parent = new Position();
+
+  /** Leaves that were passed without a key, and their versions: see {@link Successor}. */
+  int[] passedFrames = new int[8];
+
+  long[] passedVersions = new long[8];
+
+  private TreeScratch(int pageSize) {
+    page = Arena.ofAuto().allocate(pageSize + BTreeNode.SLACK, 8);
+    int keyMax = BTreeNode.keyMax(pageSize);
+    key = new KeyBuffer(keyMax);
+    left = new KeyBuffer(keyMax);
+    right = new KeyBuffer(keyMax);
+    // One more: a separator may be tried that is a byte longer than the key it is made from.
+    separator = new KeyBuffer(keyMax + 1);
+  }
+
+  /**
+   * The scratches of one tree: as many as were ever in use at once, up to a few; more are made when
+   * needed and forgotten after use. Taking and giving back are one atomic exchange each.
+   */
+  static final class Stock {
+    private static final int KEPT = 4;
+
+    private final AtomicReferenceArray<@Nullable TreeScratch> kept =
+        new AtomicReferenceArray<>(KEPT);
+    private final int pageSize;
+
+    Stock(int pageSize) {
+      this.pageSize = pageSize;
+    }
+
+    TreeScratch take() {
+      for (int i = 0; i < KEPT; i++) {
+        if (kept.getPlain(i) != null) {
+          TreeScratch scratch = kept.getAndSet(i, null);
+          if (scratch != null) {
+            return scratch;
+          }
+        }
+      }
+      return new TreeScratch(pageSize);
+    }
+
+    void give(TreeScratch scratch) {
+      for (int i = 0; i < KEPT; i++) {
+        if (kept.getPlain(i) == null && kept.compareAndSet(i, null, scratch)) {
+          return;
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,745 @@
+package io.fovea.btree;
+
+import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.PageHeader;
+import io.fovea.memory.Mem;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * Changes of structure: splits, merges, a root that grows and shrinks.
+ *
+ * <pre>
+ *   split     parent  ... S:C ...            -&gt;  ... s:C  S:N ...
+ *             C (l, S]                           C (l, s]   N (s, S]     N is new, C keeps its id
+ *   root      R (-, -]                       -&gt;  R: s:A, B   A (-, s]  B (s, -]   both are new
+ *   merge     parent  ... s:C  S:N ...       -&gt;  ... S:C ...             N is freed
+ *   shrink    R: C                           -&gt;  R := C                  C is freed
+ * </pre>
+ *
+ * <ol>
+ *   <li>New pages are allocated before anything is latched, and given back if they were not needed.
+ *   <li>The parent is found by a descent and its version upgraded: it is what it was when it was
+ *       searched. Then the children are tried, left to right. Whoever holds a parent waits for
+ *       nothing, so a child that is latched will be free soon; if it is not, everything is given
+ *       back and the attempt begins again.
+ *   <li>After latching it is checked again that the change is still wanted and possible: another
+ *       thread may have made it.
+ *   <li>A parent without room is split first, with nothing latched; then the caller begins again.
+ *   <li>A reader that stands in a child without a latch is safe: the child's version moves. One
+ *       that has just read the child's id is safe: the parent's version moves. Both move before the
+ *       first of the latches is given back, since they are held together.
+ *   <li>Pages are freed last, when nothing refers to them but stale hints; those are checked.
+ * </ol>
+ *
+ * <p><b>When to merge.</b> A node below a quarter of the page asks, when its count is a power of
+ * two: seven times at most on its way down from full, not at each delete. Two nodes become one if
+ * that is at most three quarters full, so that the next insert does not split it; if one is empty,
+ * whenever they fit. A neighbour that is too full, or under another parent, is left alone.
+ */
+final class TreeShaper {
+  private static final int DONE = 0;
+  private static final int NEEDLESS = 1;
+  private static final int AGAIN = 2;
+  private static final int PARENT_FULL = 3;
+  private static final int ALONE = 4;
+
+  private static final int TRIES = 64;
+
+  private static final int SPINS = 100;
+
+  private final BTree tree;
+  private final BufferPool pool;
+  private final MemorySegment pages;
+  private final int pageSize;
+
+  /** What is to be entered in a leaf is the key itself. */
+  private final KeyBuffer noEntry = new KeyBuffer(0);
+
+  TreeShaper(BTree tree) {
+    this.tree = tree;
+    this.pool = tree.pool();
+    this.pages = pool.pages();
+    this.pageSize = pool.pageSize();
+  }
+
+  // ------------------------------------------------------------------------------------- helpers
+
+  /** Sees to it that a page is resident; nothing is latched. Returns where it was a moment ago. */
+  private int resolve(long pid) {
+    int frame = pool.guess(pid);
+    return pool.optimistic(frame, pid) != BufferPool.RESTART ? frame : pool.findSlow(pid);
+  }
+
+  /** Latches a page whose parent is latched: who holds it now waits for nothing. */
+  private boolean tryLatch(int frame, long pid) {
+    for (int i = 0; i < SPINS; i++) {
+      if (pool.tryExclusive(frame, pid)) {
+        return true;
+      }
+      Thread.onSpinWait();
+    }
+    return false;
+  }
+
+  private void release(int frame) {
+    pool.markDirty(frame);
+    pool.releaseExclusive(frame);
+  }
+
+  // -------------------------------------------------------------------------------------- splits
+
+  /**
+   * Splits the leaf of a key, if a record still finds no room there.
+   *
+   * @param pid the leaf
+   * @param inlineBytes what the leaf would hold of the value
+   */
+  void splitLeaf(long pid, MemorySegment key, long off, int len, int inlineBytes) {
+    split(0, pid, key, off, len, noEntry, inlineBytes);
+  }
+
+  /**
+   * Splits a node.
+   *
+   * @param key a key that belongs into the node
+   * @param entry the separator that is to be entered, in an inner node
+   */
+  private void split(
+      int level, long pid, MemorySegment key, long off, int len, KeyBuffer entry, int inlineBytes) {
+    TreeScratch scratch = tree.scratches().take();
+    try {
+      if (pid == tree.rootPid()) {
+        splitRoot(level, key, off, len, entry, inlineBytes, scratch);
+        return;
+      }
+      int result = AGAIN;
+      int fresh = pool.allocate(tree.treeId(), level == 0 ? PageHeader.LEAF : PageHeader.INNER);
+      try {
+        for (int i = 0; i < TRIES && result == AGAIN; i++) {
+          result = trySplit(level, pid, fresh, key, off, len, entry, inlineBytes, scratch);
+          if (result == AGAIN) {
+            Pause.after(i);
+          }
+        }
+      } finally {
+        if (result != DONE) {
+          pool.free(fresh);
+        }
+      }
+      if (result == PARENT_FULL) {
+        long parent = scratch.parent.pid;
+        split(level + 1, parent, key, off, len, scratch.separator, 0);
+      }
+    } finally {
+      tree.scratches().give(scratch);
+    }
+  }
+
+  private int trySplit(
+      int level,
+      long pid,
+      int fresh,
+      MemorySegment key,
+      long off,
+      int len,
+      KeyBuffer entry,
+      int inlineBytes,
+      TreeScratch scratch) {
+    MemorySegment s = pages;
+    Position parent = scratch.parent;
+    tree.descendTo(key, off, len, false, level + 1, parent);
+    if (parent.frame < 0) {
+      return NEEDLESS;
+    }
+    int frame = resolve(pid);
+    if (!pool.tryUpgrade(parent.frame, parent.version)) {
+      return AGAIN;
+    }
+    long parentBase = pool.base(parent.frame);
+    if (BTreeNode.child(s, parentBase, parent.slot) != pid || !tryLatch(frame, pid)) {
+      boolean gone = BTreeNode.child(s, parentBase, parent.slot) != pid;
+      pool.releaseExclusiveUnchanged(parent.frame);
+      return gone ? NEEDLESS : AGAIN;
+    }
+    long base = pool.base(frame);
+    int result;
+    try {
+      BTreeNode.checkSane(s, base, pageSize, level == 0);
+      BTreeNode.checkSane(s, parentBase, pageSize, false);
+      result =
+          hasRoom(base, level, len, entry, inlineBytes)
+              ? NEEDLESS
+              : splitLatched(level, pid, base, parentBase, fresh, key, off, len, scratch);
+    } catch (IndexOutOfBoundsException e) {
+      pool.releaseExclusive(frame);
+      pool.releaseExclusive(parent.frame);
+      throw BTree.damagedOffsets(pool, pid, e);
+    }
+    if (result != DONE) {
+      pool.releaseExclusiveUnchanged(frame);
+      pool.releaseExclusiveUnchanged(parent.frame);
+      return result;
+    }
+    long next = 0;
+    long freshPid = pool.pid(fresh);
+    if (level == 0) {
+      next = BTreeNode.next(scratch.page, 0);
+      NodeEditor.setPrev(s, base, BTreeNode.prev(scratch.page, 0));
+      NodeEditor.setNext(s, base, freshPid);
+      NodeEditor.setPrev(s, pool.base(fresh), pid);
+      NodeEditor.setNext(s, pool.base(fresh), next);
+    }
+    release(fresh);
+    release(frame);
+    release(parent.frame);
+    repairPrev(next, pid, freshPid);
+    return DONE;
+  }
+
+  private int splitLatched(
+      int level,
+      long pid,
+      long base,
+      long parentBase,
+      int fresh,
+      MemorySegment key,
+      long off,
+      int len,
+      TreeScratch scratch) {
+    MemorySegment s = pages;
+    int at = plan(base, level, key, off, len, scratch);
+    int prefix = NodeEditor.prefixWith(s, parentBase, pageSize, scratch.separator);
+    if (prefix < 0) {
+      return PARENT_FULL;
+    }
+    enter(parentBase, scratch.parent.slot, pid, pool.pid(fresh), prefix, scratch);
+    splitInto(base, level, at >> 16, at & 0xFFFF, base, pool.base(fresh), scratch);
+    return DONE;
+  }
+
+  private boolean hasRoom(long base, int level, int len, KeyBuffer entry, int inlineBytes) {
+    if (level > 0) {
+      return NodeEditor.prefixWith(pages, base, pageSize, entry) >= 0;
+    }
+    int prefix = BTreeNode.prefix(pages, base);
+    return NodeEditor.fits(
+        pages, base, pageSize, true, NodeEditor.leafEntryBytes(prefix, len, inlineBytes));
+  }
+
+  /**
+   * Decides where to split; the separator is in the scratch.
+   *
+   * @return the slot of the split in the upper half, the slot of the key in the lower
+   */
+  private int plan(
+      long base, int level, MemorySegment key, long off, int len, TreeScratch scratch) {
+    MemorySegment s = pages;
+    if (level == 0) {
+      int slot = BTreeNode.searchLeaf(s, base, pageSize, key, off, len) >>> 1;
+      return Separators.planLeaf(s, base, pageSize, slot, key, off, len, scratch) << 16 | slot;
+    }
+    int slot = BTreeNode.searchInner(s, base, pageSize, key, off, len) >>> 1;
+    return Separators.planInner(s, base, pageSize, slot, scratch) << 16 | slot;
+  }
+
+  /** Makes an entry (separator, left) before the one whose child becomes right. */
+  private void enter(
+      long parentBase, int slot, long left, long right, int prefix, TreeScratch scratch) {
+    MemorySegment s = pages;
+    KeyBuffer separator = scratch.separator;
+    NodeEditor.prepareInner(s, parentBase, pageSize, prefix, separator, scratch);
+    NodeEditor.noteInsert(s, parentBase, slot);
+    NodeEditor.insertInner(
+        s, parentBase, pageSize, slot, separator.segment(), 0, separator.length(), left);
+    NodeEditor.setChild(s, parentBase, slot + 1, right);
+    NodeEditor.makeHeads(s, parentBase);
+  }
+
+  /** Distributes a node over two pages, of which the left may be the node's own. */
+  private void splitInto(
+      long base, int level, int at, int slot, long left, long right, TreeScratch scratch) {
+    MemorySegment s = pages;
+    MemorySegment old = scratch.page;
+    int count = BTreeNode.count(s, base);
+    int run = BTreeNode.run(s, base);
+    KeyBuffer separator = scratch.separator;
+    NodeEditor.copyBody(s, base, old, 0, pageSize);
+    NodeEditor.init(
+        s,
+        left,
+        pageSize,
+        level,
+        old,
+        BTreeNode.lowAt(old, 0, pageSize),
+        BTreeNode.low(old, 0),
+        separator.segment(),
+        0,
+        separator.length());
+    NodeEditor.init(
+        s,
+        right,
+        pageSize,
+        level,
+        separator.segment(),
+        0,
+        separator.length(),
+        old,
+        BTreeNode.highAt(old, 0, pageSize),
+        BTreeNode.high(old, 0));
+    if (level == 0) {
+      NodeEditor.appendLeaf(old, 0, 0, at, s, left, pageSize, scratch.key);
+      NodeEditor.appendLeaf(old, 0, at, count, s, right, pageSize, scratch.key);
+      continueRun(left, right, run, slot, scratch.keyGoesLeft ? at + 1 : at);
+    } else {
+      choosePrefix(old, 0, at, left, scratch);
+      NodeEditor.appendInner(old, 0, 0, at, s, left, pageSize, scratch.key);
+      NodeEditor.setChild(s, left, at, BTreeNode.child(old, 0, at));
+      NodeEditor.makeHeads(s, left);
+      choosePrefix(old, at + 1, count, right, scratch);
+      NodeEditor.appendInner(old, 0, at + 1, count, s, right, pageSize, scratch.key);
+      NodeEditor.setChild(s, right, count - at - 1, BTreeNode.child(old, 0, count));
+      NodeEditor.makeHeads(s, right);
+      continueRun(left, right, run, slot, at + 1);
+    }
+  }
+
+  /** Lets an inner node that lacks a fence have the prefix of the entries that it is to get. */
+  private void choosePrefix(
+      MemorySegment from, int first, int behindLast, long base, TreeScratch scratch) {
+    if (first < behindLast) {
+      load(from, 0, first, scratch.left);
+      load(from, 0, behindLast - 1, scratch.right);
+      NodeEditor.chooseOpenPrefix(pages, base, pageSize, scratch.left, scratch.right);
+    }
+  }
+
+  private void load(MemorySegment s, long base, int slot, KeyBuffer key) {
+    long entry = BTreeNode.innerSlot(s, base, slot);
+    key.setLength(BTreeNode.copyKey(s, base, pageSize, false, entry, key.segment(), 0));
+  }
+
+  /** Ascending inserts go on in the half where the next one will be. */
+  private void continueRun(long left, long right, int run, int slot, int firstOnTheRight) {
+    if (slot >= firstOnTheRight) {
+      NodeEditor.setRun(pages, right, run, slot - firstOnTheRight - 1 & 0xFFFF);
+    } else {
+      NodeEditor.setRun(pages, left, run, slot - 1 & 0xFFFF);
+    }
+  }
+
+  private void splitRoot(
+      int level,
+      MemorySegment key,
+      long off,
+      int len,
+      KeyBuffer entry,
+      int inlineBytes,
+      TreeScratch scratch) {
+    MemorySegment s = pages;
+    int type = level == 0 ? PageHeader.LEAF : PageHeader.INNER;
+    int left = pool.allocate(tree.treeId(), type);
+    int right;
+    try {
+      right = pool.allocate(tree.treeId(), type);
+    } catch (RuntimeException e) {
+      pool.free(left);
+      throw e;
+    }
+    // Nobody can wait for the two new pages, so waiting for the root is safe.
+    int root;
+    try {
+      root = pool.fixExclusive(tree.rootPid());
+    } catch (RuntimeException e) {
+      pool.free(left);
+      pool.free(right);
+      throw e;
+    }
+    long base = pool.base(root);
+    boolean split = false;
+    try {
+      if (PageHeader.level(s, base) == level) {
+        BTreeNode.checkSane(s, base, pageSize, level == 0);
+        split = !hasRoom(base, level, len, entry, inlineBytes);
+      }
+      if (split) {
+        int at = plan(base, level, key, off, len, scratch);
+        splitInto(base, level, at >> 16, at & 0xFFFF, pool.base(left), pool.base(right), scratch);
+      }
+    } catch (IndexOutOfBoundsException e) {
+      pool.releaseExclusive(root);
+      pool.free(left);
+      pool.free(right);
+      throw BTree.damagedOffsets(pool, tree.rootPid(), e);
+    }
+    if (!split) {
+      pool.releaseExclusiveUnchanged(root);
+      pool.free(left);
+      pool.free(right);
+      return;
+    }
+    long leftPid = pool.pid(left);
+    long rightPid = pool.pid(right);
+    if (level == 0) {
+      NodeEditor.setNext(s, pool.base(left), rightPid);
+      NodeEditor.setPrev(s, pool.base(right), leftPid);
+    }
+    NodeEditor.init(s, base, pageSize, level + 1, s, base, BTreeNode.NONE, s, base, BTreeNode.NONE);
+    NodeEditor.setChild(s, base, 0, rightPid);
+    enter(base, 0, leftPid, rightPid, scratch.separator.length(), scratch);
+    release(left);
+    release(right);
+    release(root);
+  }
+
+  /** Tells a leaf that another one is before it now: a hint, so only if that costs nothing. */
+  private void repairPrev(long pid, long was, long is) {
+    if (pid == 0) {
+      return;
+    }
+    MemorySegment s = pages;
+    int frame = pool.guess(pid);
+    long version = pool.optimistic(frame, pid);
+    if (version == BufferPool.RESTART) {
+      return;
+    }
+    long base = pool.base(frame);
+    // What was read here holds if the upgrade succeeds. Not dirty: a lost hint is no loss.
+    if (BTreeNode.isLeaf(s, base)
+        && PageHeader.treeId(s, base) == tree.treeId()
+        && BTreeNode.prev(s, base) == was
+        && pool.tryUpgrade(frame, version)) {
+      NodeEditor.setPrev(s, base, is);
+      pool.releaseExclusive(frame);
+    }
+  }
+
+  // -------------------------------------------------------------------------------------- merges
+
+  /** Whether a node should look for a neighbour to merge with, now. */
+  static boolean underfull(MemorySegment s, long base, int pageSize, boolean leaf) {
+    int count = BTreeNode.count(s, base);
+    return (count & count - 1) == 0 && BTreeNode.used(s, base, pageSize, leaf) < pageSize >>> 2;
+  }
+
+  /**
+   * Merges a node with a neighbour under the same parent, if they fit; then perhaps the parent.
+   *
+   * @param key a key that belongs into the node
+   * @return whether anything was merged
+   */
+  boolean merge(int level, long pid, MemorySegment key, long off, int len) {
+    TreeScratch scratch = tree.scratches().take();
+    try {
+      for (int i = 0; i < TRIES; i++) {
+        int result = tryMerge(level, pid, key, off, len, scratch);
+        long parentPid = scratch.parent.pid;
+        if (result == NEEDLESS) {
+          return false;
+        }
+        if (result == DONE) {
+          if (parentPid == tree.rootPid()) {
+            shrinkRoot();
+          } else if (scratch.parent.found) {
+            merge(level + 1, parentPid, key, off, len);
+          }
+          return true;
+        }
+        if (result == ALONE) {
+          if (parentPid == tree.rootPid()) {
+            return shrinkRoot();
+          }
+          if (!merge(level + 1, parentPid, key, off, len)) {
+            return false;
+          }
+        }
+        Pause.after(i);
+      }
+      return false;
+    } finally {
+      tree.scratches().give(scratch);
+    }
+  }
+
+  /** One attempt; after DONE the position of the parent says in {@code found}: it is underfull. */
+  private int tryMerge(
+      int level, long pid, MemorySegment key, long off, int len, TreeScratch scratch) {
+    MemorySegment s = pages;
+    Position parent = scratch.parent;
+    tree.descendTo(key, off, len, false, level + 1, parent);
+    if (parent.frame < 0) {
+      return NEEDLESS;
+    }
+    long parentBase = pool.base(parent.frame);
+    int slot = parent.slot;
+    int count = BTreeNode.innerCount(s, parentBase, pageSize);
+    if (slot > count || BTreeNode.child(s, parentBase, slot) != pid) {
+      return pool.validate(parent.frame, parent.version) ? NEEDLESS : AGAIN;
+    }
+    if (count == 0) {
+      return pool.validate(parent.frame, parent.version) ? ALONE : AGAIN;
+    }
+    int result = NEEDLESS;
+    if (slot < count) {
+      result = tryMergePair(level, slot, scratch);
+    }
+    if (slot > 0 && result == NEEDLESS) {
+      result = tryMergePair(level, slot - 1, scratch);
+    }
+    return result;
+  }
+
+  /** Merges the children of two neighbouring slots of the parent. */
+  private int tryMergePair(int level, int slot, TreeScratch scratch) {
+    MemorySegment s = pages;
+    Position parent = scratch.parent;
+    long parentBase = pool.base(parent.frame);
+    long leftPid = BTreeNode.child(s, parentBase, slot);
+    long rightPid = BTreeNode.child(s, parentBase, slot + 1);
+    if (!pool.validate(parent.frame, parent.version)) {
+      return AGAIN;
+    }
+    int left = resolve(leftPid);
+    int right = resolve(rightPid);
+    // A look without latches first: most attempts end here.
+    if (!mayFit(left, leftPid, right, rightPid, level)) {
+      return NEEDLESS;
+    }
+    if (!pool.tryUpgrade(parent.frame, parent.version)) {
+      return AGAIN;
+    }
+    if (!tryLatch(left, leftPid)) {
+      pool.releaseExclusiveUnchanged(parent.frame);
+      return AGAIN;
+    }
+    if (!tryLatch(right, rightPid)) {
+      pool.releaseExclusiveUnchanged(left);
+      pool.releaseExclusiveUnchanged(parent.frame);
+      return AGAIN;
+    }
+    long leftBase = pool.base(left);
+    long rightBase = pool.base(right);
+    long next = level == 0 ? BTreeNode.next(s, rightBase) : 0;
+    try {
+      BTreeNode.checkSane(s, parentBase, pageSize, false);
+      BTreeNode.checkSane(s, leftBase, pageSize, level == 0);
+      BTreeNode.checkSane(s, rightBase, pageSize, level == 0);
+      load(s, parentBase, slot, scratch.separator);
+      if (!fitTogether(leftBase, rightBase, level, scratch)) {
+        pool.releaseExclusiveUnchanged(right);
+        pool.releaseExclusiveUnchanged(left);
+        pool.releaseExclusiveUnchanged(parent.frame);
+        return NEEDLESS;
+      }
+      mergeInto(leftBase, rightBase, level, scratch);
+      NodeEditor.noteRemove(s, parentBase, slot);
+      NodeEditor.removeInner(s, parentBase, pageSize, slot);
+      NodeEditor.setChild(s, parentBase, slot, leftPid);
+      NodeEditor.makeHeads(s, parentBase);
+      parent.found = underfull(s, parentBase, pageSize, false);
+    } catch (IndexOutOfBoundsException e) {
+      pool.releaseExclusive(right);
+      pool.releaseExclusive(left);
+      pool.releaseExclusive(parent.frame);
+      throw BTree.damagedOffsets(pool, leftPid, e);
+    }
+    release(left);
+    release(parent.frame);
+    pool.free(right);
+    repairPrev(next, rightPid, leftPid);
+    return DONE;
+  }
+
+  /** A rough answer from pages that are not latched: a wrong one costs a merge or an attempt. */
+  private boolean mayFit(int left, long leftPid, int right, long rightPid, int level) {
+    if (pool.optimistic(left, leftPid) == BufferPool.RESTART
+        || pool.optimistic(right, rightPid) == BufferPool.RESTART) {
+      return true;
+    }
+    boolean leaf = level == 0;
+    int bytes =
+        BTreeNode.used(pages, pool.base(left), pageSize, leaf)
+            + BTreeNode.used(pages, pool.base(right), pageSize, leaf);
+    return bytes <= pageSize;
+  }
+
+  private boolean fitTogether(long left, long right, int level, TreeScratch scratch) {
+    MemorySegment s = pages;
+    int low = BTreeNode.low(s, left);
+    int high = BTreeNode.high(s, right);
+    long lowAt = left + BTreeNode.lowAt(s, left, pageSize);
+    long highAt = right + BTreeNode.highAt(s, right, pageSize);
+    int leftCount = BTreeNode.count(s, left);
+    int rightCount = BTreeNode.count(s, right);
+    int bytes = BTreeNode.fenceBytes(low, pageSize) + BTreeNode.fenceBytes(high, pageSize);
+    if (level == 0) {
+      boolean open = low == BTreeNode.NONE || high == BTreeNode.NONE;
+      int prefix = open ? 0 : Mem.commonPrefix(s, lowAt, low, s, highAt, high);
+      bytes += Separators.leafBytes(s, left, pageSize, 0, leftCount, prefix);
+      bytes += Separators.leafBytes(s, right, pageSize, 0, rightCount, prefix);
+    } else {
+      loadEnds(left, right, scratch);
+      int prefix =
+          NodeEditor.innerPrefix(s, lowAt, low, scratch.left, s, highAt, high, scratch.right);
+      bytes += high == BTreeNode.NONE ? prefix : 0;
+      bytes += Separators.innerBytes(s, left, 0, leftCount, prefix);
+      bytes += Separators.innerBytes(s, right, 0, rightCount, prefix);
+      bytes += NodeEditor.innerEntryBytes(prefix, scratch.separator.length());
+    }
+    boolean anEmptyOne = leftCount == 0 || rightCount == 0;
+    return bytes
+        <= pageSize - BTreeNode.slotsEnd(level == 0, 0) - (anEmptyOne ? 0 : pageSize >>> 2);
+  }
+
+  /**
+   * Loads the first and the last separator that two inner nodes have together with that between.
+   */
+  private void loadEnds(long left, long right, TreeScratch scratch) {
+    KeyBuffer separator = scratch.separator;
+    int rightCount = BTreeNode.count(pages, right);
+    if (BTreeNode.count(pages, left) > 0) {
+      load(pages, left, 0, scratch.left);
+    } else {
+      scratch.left.set(separator.segment(), 0, separator.length());
+    }
+    if (rightCount > 0) {
+      load(pages, right, rightCount - 1, scratch.right);
+    } else {
+      scratch.right.set(separator.segment(), 0, separator.length());
+    }
+  }
+
+  /** Puts everything into the left node. */
+  private void mergeInto(long left, long right, int level, TreeScratch scratch) {
+    MemorySegment s = pages;
+    MemorySegment old = scratch.page;
+    NodeEditor.copyBody(s, left, old, 0, pageSize);
+    int leftCount = BTreeNode.count(s, left);
+    int rightCount = BTreeNode.count(s, right);
+    NodeEditor.init(
+        s,
+        left,
+        pageSize,
+        level,
+        old,
+        BTreeNode.lowAt(old, 0, pageSize),
+        BTreeNode.low(old, 0),
+        s,
+        right + BTreeNode.highAt(s, right, pageSize),
+        BTreeNode.high(s, right));
+    KeyBuffer key = scratch.key;
+    if (level == 0) {
+      NodeEditor.appendLeaf(old, 0, 0, leftCount, s, left, pageSize, key);
+      NodeEditor.appendLeaf(s, right, 0, rightCount, s, left, pageSize, key);
+      NodeEditor.setPrev(s, left, BTreeNode.prev(old, 0));
+      NodeEditor.setNext(s, left, BTreeNode.next(s, right));
+      return;
+    }
+    // The ends were loaded when it was asked whether the two fit.
+    NodeEditor.chooseOpenPrefix(s, left, pageSize, scratch.left, scratch.right);
+    KeyBuffer separator = scratch.separator;
+    NodeEditor.appendInner(old, 0, 0, leftCount, s, left, pageSize, key);
+    NodeEditor.insertInner(
+        s,
+        left,
+        pageSize,
+        leftCount,
+        separator.segment(),
+        0,
+        separator.length(),
+        BTreeNode.child(old, 0, leftCount));
+    NodeEditor.appendInner(s, right, 0, rightCount, s, left, pageSize, key);
+    NodeEditor.setChild(s, left, leftCount + 1 + rightCount, BTreeNode.child(s, right, rightCount));
+    NodeEditor.makeHeads(s, left);
+  }
+
+  /** Takes the contents of an only child into the root, as often as there is one. */
+  private boolean shrinkRoot() {
+    MemorySegment s = pages;
+    boolean shrunk = false;
+    for (int i = 0; i < TRIES; i++) {
+      int root = resolve(tree.rootPid());
+      long version = pool.optimistic(root, tree.rootPid());
+      if (version != BufferPool.RESTART) {
+        long base = pool.base(root);
+        boolean only = BTreeNode.isInner(s, base) && BTreeNode.count(s, base) == 0;
+        long child = BTreeNode.child(s, base, 0);
+        if (pool.validate(root, version)) {
+          if (!only) {
+            return shrunk;
+          }
+          shrunk |= pullUp(root, version, child);
+        }
+      }
+      Pause.after(i);
+    }
+    return shrunk;
+  }
+
+  private boolean pullUp(int root, long version, long child) {
+    MemorySegment s = pages;
+    int frame = resolve(child);
+    if (!pool.tryUpgrade(root, version)) {
+      return false;
+    }
+    if (!tryLatch(frame, child)) {
+      pool.releaseExclusiveUnchanged(root);
+      return false;
+    }
+    long base = pool.base(root);
+    long childBase = pool.base(frame);
+    NodeEditor.copyBody(s, childBase, s, base, pageSize);
+    PageHeader.setType(s, base, PageHeader.type(s, childBase));
+    PageHeader.setLayout(s, base, PageHeader.layout(s, childBase));
+    PageHeader.setLevel(s, base, PageHeader.level(s, childBase));
+    if (PageHeader.level(s, base) == 0) {
+      // The only leaf has no neighbours, whatever its hints say.
+      NodeEditor.setNext(s, base, 0);
+      NodeEditor.setPrev(s, base, 0);
+    }
+    release(root);
+    pool.free(frame);
+    return true;
+  }
+
+  // ---------------------------------------------------------------------------------------- drop
+
+  /** Frees a page and all below it, chains included; nobody else uses the tree. */
+  void drop(long pid) {
+    MemorySegment s = pages;
+    int frame = pool.fixExclusive(pid);
+    long base = pool.base(frame);
+    boolean leaf = BTreeNode.isLeaf(s, base);
+    try {
+      BTreeNode.checkSane(s, base, pageSize, leaf);
+    } catch (IndexOutOfBoundsException e) {
+      pool.releaseExclusiveUnchanged(frame);
+      throw BTree.damagedOffsets(pool, pid, e);
+    }
+    if (PageHeader.treeId(s, base) != tree.treeId() || !leaf && !BTreeNode.isInner(s, base)) {
+      int owner = PageHeader.treeId(s, base);
+      pool.releaseExclusiveUnchanged(frame);
+      throw OverflowChain.damaged(pool, pid, "owner of a node", tree.treeId(), owner);
+    }
+    int count = BTreeNode.count(s, base);
+    // Parts first, so that only one page is latched at a time.
+    long[] parts = new long[count + 1];
+    for (int i = 0; i < count + (leaf ? 0 : 1); i++) {
+      if (!leaf) {
+        parts[i] = BTreeNode.child(s, base, i);
+        continue;
+      }
+      long slot = BTreeNode.leafSlot(s, base, i);
+      if (BTreeNode.field(s, base, pageSize, slot) == BTreeNode.OVERFLOW) {
+        parts[i] = BTree.stubPid(s, BTreeNode.valueAt(base, pageSize, slot));
+      }
+    }
+    pool.free(frame);
+    for (long part : parts) {
+      if (part != 0 && leaf) {
+        OverflowChain.free(tree, part);
+      } else if (part != 0) {
+        drop(part);
+      }
+    }
+  }
+}

@@ -1,0 +1,515 @@
+package io.fovea.btree;
+
+import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.PageHeader;
+import io.fovea.error.CorruptionException;
+import io.fovea.memory.Mem;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.List;
+
+/**
+ * Walks a whole tree and says what is wrong with it.
+ *
+ * <pre>
+ *   each page     type, layout, level, tree id, page id; reached once, here and in other trees
+ *   fences        those of a node are the separators beside it in its parent; prefix = what they share
+ *   space         slots, gap, records, fences add up; no two records overlap
+ *   keys          ascend, lie within the fences; heads are padded with zeros, sampled heads match
+ *   chains        type, owner, index, lengths; as many pages as the length needs
+ *   hints         counted: a sibling that is not the sibling is allowed, it is only slow
+ * </pre>
+ *
+ * <p>The tree should be at rest. Each page is copied under a shared latch, then looked at; a
+ * damaged page gives problems, not exceptions, and what is below it is left out where it cannot be
+ * trusted.
+ *
+ * @since 0.1.0
+ */
+public final class TreeVerifier {
+  /** What kind of rule is broken. */
+  public enum Kind {
+    /** The page cannot be read. */
+    UNREADABLE,
+    /** Another type, layout, level, tree id or page id than it should be. */
+    HEADER,
+    /** A page that was reached before, or an id that is none. */
+    REFERENCE,
+    /** A fence is not the separator beside it, or the prefix not what the fences share. */
+    FENCE,
+    /** Slots and records do not add up. */
+    SPACE,
+    /** Keys do not ascend, or are outside of the fences. */
+    ORDER,
+    /** A head does not match. */
+    HEAD,
+    /** A long value's pages do not add up. */
+    OVERFLOW
+  }
+
+  /**
+   * A broken rule.
+   *
+   * @param kind which
+   * @param pid the page
+   * @param slot the entry in the page, or -1
+   * @param detail what was found, what was expected
+   */
+  public record Problem(Kind kind, long pid, int slot, String detail) {
+    @Override
+    public String toString() {
+      return kind + " page " + pid + (slot < 0 ? "" : " slot " + slot) + ": " + detail;
+    }
+  }
+
+  /**
+   * What was found.
+   *
+   * @param keys how many keys the tree has
+   * @param leafPages leaves
+   * @param innerPages inner nodes, the root included
+   * @param overflowPages pages of long values
+   * @param height levels
+   * @param usedBytes of leaves: slots and records
+   * @param staleHints siblings that are not the siblings, in both directions
+   * @param problems everything that is wrong, up to a limit
+   */
+  public record Report(
+      long keys,
+      long leafPages,
+      long innerPages,
+      long overflowPages,
+      int height,
+      long usedBytes,
+      long staleHints,
+      List<Problem> problems) {
+    /**
+     * Whether nothing is wrong.
+     *
+     * @return true if there are no problems
+     */
+    public boolean clean() {
+      return problems.isEmpty();
+    }
+
+    /**
+     * All pages of the tree.
+     *
+     * @return how many
+     */
+    public long pages() {
+      return leafPages + innerPages + overflowPages;
+    }
+
+    /**
+     * Complains.
+     *
+     * @return this
+     * @throws CorruptionException if there are problems: the first, with its number of followers
+     */
+    public Report throwIfDamaged() {
+      if (!problems.isEmpty()) {
+        throw new CorruptionException(
+            problems.get(0) + " (and " + (problems.size() - 1) + " more)",
+            problems.get(0).pid(),
+            -1,
+            0,
+            problems.size());
+      }
+      return this;
+    }
+  }
+
+  private static final int PROBLEMS_MAX = 1000;
+  private static final int LEVELS_MAX = 64;
+
+  private final BTree tree;
+  private final BufferPool pool;
+  private final int pageSize;
+  private final PageSet reached;
+  private final List<Problem> problems = new ArrayList<>();
+  private final List<MemorySegment> scratch = new ArrayList<>();
+  private final MemorySegment part;
+  private final KeyBuffer key;
+  private final KeyBuffer before;
+  private long keys;
+  private long leafPages;
+  private long innerPages;
+  private long overflowPages;
+  private long usedBytes;
+  private long staleHints;
+  private long lastLeaf;
+  private long lastNext;
+
+  private TreeVerifier(BTree tree, PageSet reached) {
+    this.tree = tree;
+    this.pool = tree.pool();
+    this.pageSize = pool.pageSize();
+    this.reached = reached;
+    this.part = Arena.ofAuto().allocate(pageSize + BTreeNode.SLACK, 8);
+    this.key = new KeyBuffer(tree.maxKeySize());
+    this.before = new KeyBuffer(tree.maxKeySize());
+  }
+
+  /**
+   * Verifies a tree.
+   *
+   * @param tree the tree
+   * @return what was found
+   */
+  public static Report verify(BTree tree) {
+    return verify(tree, new PageSet());
+  }
+
+  /**
+   * Verifies a tree among others of its file.
+   *
+   * @param tree the tree
+   * @param reached in: pages that belong to others; out: with those of the tree
+   * @return what was found
+   */
+  public static Report verify(BTree tree, PageSet reached) {
+    return new TreeVerifier(tree, reached).run();
+  }
+
+  private Report run() {
+    long root = tree.rootPid();
+    int height = 0;
+    MemorySegment page = load(root, 0);
+    if (page != null) {
+      height = PageHeader.level(page, 0) + 1;
+      if (height > LEVELS_MAX) {
+        add(Kind.HEADER, root, -1, "a level of " + (height - 1));
+      } else {
+        node(root, page, height - 1, 0, new KeyBuffer(0), BTreeNode.NONE, before, BTreeNode.NONE);
+        if (lastNext != 0) {
+          staleHints++;
+        }
+      }
+    }
+    return new Report(
+        keys,
+        leafPages,
+        innerPages,
+        overflowPages,
+        height,
+        usedBytes,
+        staleHints,
+        List.copyOf(problems));
+  }
+
+  private void add(Kind kind, long pid, int slot, String detail) {
+    if (problems.size() < PROBLEMS_MAX) {
+      problems.add(new Problem(kind, pid, slot, detail));
+    }
+  }
+
+  private @org.jspecify.annotations.Nullable MemorySegment load(long pid, int depth) {
+    if (pid <= 0 || !reached.add(pid)) {
+      add(Kind.REFERENCE, pid, -1, pid <= 0 ? "no page id" : "reached a second time");
+      return null;
+    }
+    while (scratch.size() <= depth) {
+      scratch.add(Arena.ofAuto().allocate(pageSize + BTreeNode.SLACK, 8));
+    }
+    MemorySegment page = scratch.get(depth);
+    return copy(pid, page) ? page : null;
+  }
+
+  private boolean copy(long pid, MemorySegment page) {
+    try {
+      int frame = pool.fixShared(pid);
+      Mem.copy(pool.pages(), pool.base(frame), page, 0, pageSize);
+      pool.releaseShared(frame);
+      return true;
+    } catch (CorruptionException e) {
+      add(Kind.UNREADABLE, pid, -1, String.valueOf(e.getMessage()));
+      return false;
+    }
+  }
+
+  // --------------------------------------------------------------------------------------- nodes
+
+  /** Looks at a node and at what is below it; the fences are those that the parent implies. */
+  private void node(
+      long pid,
+      MemorySegment page,
+      int level,
+      int depth,
+      KeyBuffer low,
+      int lowLength,
+      KeyBuffer high,
+      int highLength) {
+    boolean leaf = level == 0;
+    if (!header(pid, page, level)
+        || !space(pid, page, leaf)
+        || !fence(pid, page, true, low, lowLength)
+        || !fence(pid, page, false, high, highLength)
+        || !prefix(pid, page, leaf)
+        || !records(pid, page, leaf)) {
+      // What is below cannot be trusted, and the chain of leaves has a hole.
+      lastLeaf = 0;
+      lastNext = 0;
+      return;
+    }
+    order(pid, page, leaf);
+    if (leaf) {
+      leaf(pid, page);
+    } else {
+      inner(pid, page, level, depth);
+    }
+  }
+
+  private boolean header(long pid, MemorySegment page, int level) {
+    int type = level == 0 ? PageHeader.LEAF : PageHeader.INNER;
+    return same(pid, "type", type, PageHeader.type(page, 0))
+        && same(pid, "layout", BTreeNode.LAYOUT, PageHeader.layout(page, 0))
+        && same(pid, "level", level, PageHeader.level(page, 0))
+        && same(pid, "tree id", tree.treeId(), PageHeader.treeId(page, 0))
+        && same(pid, "page id", pid, PageHeader.pid(page, 0));
+  }
+
+  private boolean same(long pid, String what, long expected, long found) {
+    if (expected != found) {
+      add(Kind.HEADER, pid, -1, what + " " + found + " instead of " + expected);
+    }
+    return expected == found;
+  }
+
+  private boolean space(long pid, MemorySegment page, boolean leaf) {
+    int count = BTreeNode.count(page, 0);
+    int heap = BTreeNode.heap(page, 0);
+    int fences = 0;
+    for (int fence : new int[] {BTreeNode.low(page, 0), BTreeNode.high(page, 0)}) {
+      if (fence != BTreeNode.NONE && fence > tree.maxKeySize()) {
+        add(Kind.SPACE, pid, -1, "a fence of " + fence + " bytes");
+        return false;
+      }
+      fences += BTreeNode.fenceBytes(fence, pageSize);
+    }
+    if (BTreeNode.high(page, 0) == BTreeNode.NONE) {
+      fences += BTreeNode.prefix(page, 0);
+    }
+    int slotsEnd = BTreeNode.slotsEnd(leaf, count);
+    if (slotsEnd + heap > pageSize || heap < fences + BTreeNode.dead(page, 0)) {
+      add(
+          Kind.SPACE,
+          pid,
+          -1,
+          count + " entries, " + heap + " bytes of heap, " + BTreeNode.dead(page, 0) + " dead");
+      return false;
+    }
+    return true;
+  }
+
+  private boolean fence(long pid, MemorySegment page, boolean low, KeyBuffer expected, int length) {
+    int found = low ? BTreeNode.low(page, 0) : BTreeNode.high(page, 0);
+    int at = low ? BTreeNode.lowAt(page, 0, pageSize) : BTreeNode.highAt(page, 0, pageSize);
+    boolean same =
+        found == length
+            && (length == BTreeNode.NONE
+                || Mem.equal(page, at, length, expected.segment(), 0, length));
+    if (!same) {
+      add(Kind.FENCE, pid, -1, "the " + (low ? "low" : "high") + " fence is not the separator");
+    }
+    return same;
+  }
+
+  private boolean prefix(long pid, MemorySegment page, boolean leaf) {
+    int low = BTreeNode.low(page, 0);
+    int high = BTreeNode.high(page, 0);
+    if (!leaf && BTreeNode.isOpen(page, 0)) {
+      // Any that its keys have, and they are made with it; it must be there, though.
+      int prefix = BTreeNode.prefix(page, 0);
+      boolean there = prefix <= (high == BTreeNode.NONE ? tree.maxKeySize() : high);
+      if (!there) {
+        add(Kind.FENCE, pid, -1, "a prefix of " + prefix + " bytes");
+      }
+      return there;
+    }
+    int expected =
+        low == BTreeNode.NONE || high == BTreeNode.NONE
+            ? 0
+            : Mem.commonPrefix(
+                page,
+                BTreeNode.lowAt(page, 0, pageSize),
+                low,
+                page,
+                BTreeNode.highAt(page, 0, pageSize),
+                high);
+    int found = BTreeNode.prefix(page, 0);
+    if (found != expected) {
+      add(Kind.FENCE, pid, -1, "a prefix of " + found + " bytes instead of " + expected);
+    }
+    return found == expected;
+  }
+
+  /** Records lie in the heap, do not overlap, and leave what is said to be dead. */
+  private boolean records(long pid, MemorySegment page, boolean leaf) {
+    int count = BTreeNode.count(page, 0);
+    int start = pageSize - BTreeNode.heap(page, 0);
+    int stop = BTreeNode.lowAt(page, 0, pageSize);
+    BitSet taken = new BitSet(pageSize);
+    int sum = 0;
+    for (int i = 0; i < count; i++) {
+      long slot = BTreeNode.slot(page, 0, leaf, i);
+      int at = BTreeNode.offset(slot);
+      if (BTreeNode.prefix(page, 0) + BTreeNode.suffixLength(slot) > tree.maxKeySize()) {
+        add(Kind.SPACE, pid, i, "a suffix of " + BTreeNode.suffixLength(slot) + " bytes");
+        return false;
+      }
+      boolean nothing = !leaf && BTreeNode.tailLength(slot) == 0;
+      if (nothing) {
+        continue;
+      }
+      if (at < start || at > stop - (leaf ? BTreeNode.FIELD_BYTES : 0)) {
+        add(Kind.SPACE, pid, i, "a record at " + at);
+        return false;
+      }
+      int bytes = BTreeNode.recordBytes(page, 0, pageSize, leaf, slot);
+      int next = taken.nextSetBit(at);
+      if (at + bytes > stop || next >= 0 && next < at + bytes) {
+        add(Kind.SPACE, pid, i, "a record of " + bytes + " bytes at " + at);
+        return false;
+      }
+      taken.set(at, at + bytes);
+      sum += bytes;
+    }
+    int dead = stop - start - sum;
+    if (dead != BTreeNode.dead(page, 0)) {
+      add(Kind.SPACE, pid, -1, BTreeNode.dead(page, 0) + " dead bytes instead of " + dead);
+      return false;
+    }
+    return true;
+  }
+
+  private void order(long pid, MemorySegment page, boolean leaf) {
+    int count = BTreeNode.count(page, 0);
+    int low = BTreeNode.low(page, 0);
+    int high = BTreeNode.high(page, 0);
+    for (int i = 0; i < count; i++) {
+      long slot = BTreeNode.slot(page, 0, leaf, i);
+      int suffix = BTreeNode.suffixLength(slot);
+      if (suffix < 4 && slot >>> 32 << 8 * suffix + 32 != 0) {
+        add(Kind.HEAD, pid, i, "bytes behind a suffix of " + suffix);
+      }
+      int len = BTreeNode.copyKey(page, 0, pageSize, leaf, slot, key.segment(), 0);
+      boolean aboveLow =
+          i > 0
+              ? Mem.compare(key.segment(), 0, len, before.segment(), 0, before.length()) > 0
+              : low == BTreeNode.NONE
+                  || Mem.compare(
+                          key.segment(), 0, len, page, BTreeNode.lowAt(page, 0, pageSize), low)
+                      > 0;
+      boolean upToHigh =
+          high == BTreeNode.NONE
+              || Mem.compare(key.segment(), 0, len, page, BTreeNode.highAt(page, 0, pageSize), high)
+                  <= 0;
+      if (!aboveLow || !upToHigh) {
+        add(Kind.ORDER, pid, i, aboveLow ? "above the high fence" : "not above what is before");
+      }
+      before.set(key.segment(), 0, len);
+    }
+    if (!leaf && count >= BTreeNode.HINTS_FROM) {
+      int step = count / (BTreeNode.HEADS_COUNT + 1);
+      for (int i = 0; i < BTreeNode.HEADS_COUNT; i++) {
+        int head = (int) (BTreeNode.innerSlot(page, 0, (i + 1) * step) >>> 32);
+        if (Mem.getInt(page, BTreeNode.HEADS + 4L * i) != head) {
+          add(Kind.HEAD, pid, (i + 1) * step, "sampled head " + i);
+        }
+      }
+    }
+  }
+
+  private void leaf(long pid, MemorySegment page) {
+    int count = BTreeNode.count(page, 0);
+    leafPages++;
+    keys += count;
+    usedBytes += BTreeNode.used(page, 0, pageSize, true) + BTreeNode.LEAF_SLOTS;
+    if (leafPages > 1 && (lastNext != pid || BTreeNode.prev(page, 0) != lastLeaf)) {
+      staleHints += (lastNext != pid ? 1 : 0) + (BTreeNode.prev(page, 0) != lastLeaf ? 1 : 0);
+    }
+    lastLeaf = pid;
+    lastNext = BTreeNode.next(page, 0);
+    for (int i = 0; i < count; i++) {
+      long slot = BTreeNode.leafSlot(page, 0, i);
+      int field = BTreeNode.field(page, 0, pageSize, slot);
+      if (field == BTreeNode.OVERFLOW) {
+        long at = BTreeNode.valueAt(0, pageSize, slot);
+        chain(pid, i, BTree.stubPid(page, at), Mem.getLong(page, at + 8));
+      } else if (field > BTreeNode.inlineMax(pageSize)) {
+        add(Kind.SPACE, pid, i, "a value of " + field + " bytes in the leaf");
+      }
+    }
+  }
+
+  private void inner(long pid, MemorySegment page, int level, int depth) {
+    innerPages++;
+    int count = BTreeNode.count(page, 0);
+    KeyBuffer low = new KeyBuffer(tree.maxKeySize());
+    KeyBuffer high = new KeyBuffer(tree.maxKeySize());
+    int lowLength = BTreeNode.low(page, 0);
+    if (lowLength != BTreeNode.NONE) {
+      low.set(page, BTreeNode.lowAt(page, 0, pageSize), lowLength);
+    }
+    for (int i = 0; i <= count; i++) {
+      int highLength;
+      if (i < count) {
+        long slot = BTreeNode.innerSlot(page, 0, i);
+        highLength = BTreeNode.copyKey(page, 0, pageSize, false, slot, high.segment(), 0);
+      } else {
+        highLength = BTreeNode.high(page, 0);
+        if (highLength != BTreeNode.NONE) {
+          high.set(page, BTreeNode.highAt(page, 0, pageSize), highLength);
+        }
+      }
+      long child = BTreeNode.child(page, 0, i);
+      MemorySegment below = load(child, depth + 1);
+      if (below != null) {
+        node(child, below, level - 1, depth + 1, low, lowLength, high, highLength);
+      }
+      if (highLength != BTreeNode.NONE) {
+        low.set(high.segment(), 0, highLength);
+      }
+      lowLength = highLength;
+    }
+    assert PageHeader.pid(page, 0) == pid;
+  }
+
+  // -------------------------------------------------------------------------------------- chains
+
+  private void chain(long leaf, int slot, long first, long length) {
+    int capacity = OverflowChain.capacity(pageSize);
+    if (length <= BTreeNode.inlineMax(pageSize) || length > BTree.VALUE_BYTES_MAX) {
+      add(Kind.OVERFLOW, leaf, slot, "a long value of " + length + " bytes");
+      return;
+    }
+    long pid = first;
+    long done = 0;
+    for (int index = 0; done < length; index++) {
+      if (pid <= 0 || !reached.add(pid)) {
+        add(Kind.OVERFLOW, leaf, slot, "page " + pid + " of a long value: missing or taken");
+        return;
+      }
+      if (!copy(pid, part)) {
+        return;
+      }
+      int bytes = Mem.getInt(part, OverflowChain.BYTES);
+      if (PageHeader.type(part, 0) != PageHeader.OVERFLOW
+          || PageHeader.treeId(part, 0) != tree.treeId()
+          || Mem.getInt(part, OverflowChain.INDEX) != index
+          || bytes != Math.min(capacity, length - done)) {
+        add(Kind.OVERFLOW, pid, -1, "not part " + index + " of the value of page " + leaf);
+        return;
+      }
+      overflowPages++;
+      done += bytes;
+      pid = Mem.getLong(part, OverflowChain.NEXT);
+    }
+    if (pid != 0) {
+      add(Kind.OVERFLOW, leaf, slot, "a long value goes on in page " + pid);
+    }
+  }
+}

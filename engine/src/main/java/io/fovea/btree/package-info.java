@@ -1,0 +1,39 @@
+/**
+ * B-trees of byte strings over the buffer pool.
+ *
+ * <p>Purpose: ordered maps from keys (byte strings in {@code memcmp} order) to values (byte
+ * strings), each a tree of pages with a root that never moves. The room knows nothing of
+ * transactions: it keeps its own structure right under any number of threads, and tells a reader
+ * whether what it read was of one moment.
+ *
+ * <pre>
+ *   BTree            the door: find, locate, copyValue, successor, upsert, delete, patch, drop
+ *   Position         where an operation stands; a checked guess for the next one
+ *   LeafScan         forward and backward, a leaf at a time
+ *   Lookahead        guesses for several keys at once, their cache misses overlapped
+ *   BulkLoader       ascending keys into an empty tree
+ *   TreeVerifier     walks every page
+ *   ---
+ *   BTreeNode        layout of a node; search            NodeEditor    changes of one node
+ *   LeafWriter       record changes in one leaf          TreeShaper    splits, merges, the root
+ *   Separators       short separators, where to split    OverflowChain values too long for a leaf
+ *   Successor        the next key, across leaves         Siblings      from leaf to leaf by a guess
+ * </pre>
+ *
+ * <p>May import: {@code io.fovea.error}, {@code io.fovea.memory}, {@code io.fovea.buffer}.
+ *
+ * <p>Threading: a {@link io.fovea.btree.BTree} is used by any number of threads at once. {@link
+ * io.fovea.btree.Position}, {@link io.fovea.btree.KeyBuffer}, {@link io.fovea.btree.LeafScan} and
+ * {@link io.fovea.btree.BulkLoader} belong to one thread at a time. Two threads must not write one
+ * key at once (the layer above holds a lock on it); they may write neighbours.
+ *
+ * <p>Latch order: parent before child, left before right, and only the first is ever waited for:
+ * the others are tried, and if one is not to be had all are given back. No page of a tree is
+ * latched while another is loaded, allocated or waited for. Readers latch nothing, unless they were
+ * disturbed so often that they fall back to one shared latch at a time. New pages are latched by
+ * their maker until they are reachable; nobody can wait for those.
+ */
+@NullMarked
+package io.fovea.btree;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,433 @@
+package io.fovea.buffer;
+
+import io.fovea.error.DatabaseClosedException;
+import io.fovea.error.InvalidUseException;
+import io.fovea.io.BlockDevice;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.LongConsumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A buffer pool: pages of a file in frames of memory.
+ *
+ * <pre>
+ *   page id ──guess──► frame ──optimistic──► version ──(read the page)──► validate ──► done
+ *                        │         │                                        │
+ *                        │         └─ RESTART: another page, or latched     └─ changed: again
+ *                        │                       │
+ *                        └────── findSlow ◄──────┘   forwarding, device, promotion
+ * </pre>
+ *
+ * <p><b>Reading without a latch</b>, the way of nearly all reads:
+ *
+ * <pre>{@code
+ * int frame = pool.guess(pid);
+ * long version = pool.optimistic(frame, pid);
+ * if (version == BufferPool.RESTART) {
+ *   // here the caller makes sure that pid itself was read from something that is still valid
+ *   frame = pool.findSlow(pid);
+ *   version = pool.optimistic(frame, pid);   // RESTART again: start over
+ * }
+ * ... read at pool.base(frame) of pool.pages() ...
+ * if (!pool.validate(frame, version)) { start over }
+ * }</pre>
+ *
+ * <p><b>Rules for callers.</b>
+ *
+ * <ul>
+ *   <li>What was read is no address, no loop bound and no result before it was validated. {@link
+ *       #guess} and {@link #optimistic} take any number; {@link #findSlow} and the {@code fix}
+ *       methods want a validated page id, and throw {@link io.fovea.error.CorruptionException} for
+ *       one that was never given out.
+ *   <li>Holding a latch, do not call what may wait for a frame or the device: {@link #findSlow},
+ *       {@link #allocate}, {@code fix} of a page that may be absent.
+ *   <li>{@link #markDirty} before the exclusive latch is released, if the page was changed.
+ *   <li>Page latches are no locks: hold them for a microsecond.
+ * </ul>
+ *
+ * <p>Thread-safe. Works from platform and virtual threads; waiting keeps interrupt flags.
+ *
+ * <p>The class is a facade and is kept small: translation is in {@link Translator}, latches in
+ * {@link Latch}, misses in {@link Loader}, promotion in {@link Mover}, replacement in {@link
+ * Replacement}, writes in {@link WriteBack}, page ids in {@link PageAllocator}.
+ *
+ * @since 0.1.0
+ */
+public final class BufferPool implements AutoCloseable {
+  /** Not a version: the page is not there, or is being changed. */
+  public static final long RESTART = Latch.LATCHED;
+
+  private final MemorySegment pages;
+  private final MemorySegment headers;
+  private final Translator translator;
+  private final int pageShift;
+
+  /** Seen by the tests of the room, as is {@link #writeBack}. */
+  final Frames frames;
+
+  private final Resolver resolver;
+  private final Replacement replacement;
+  final WriteBack writeBack;
+  private final BackgroundWriter writer;
+  private final PageAllocator allocator;
+  private final Flusher flusher;
+  private final AtomicBoolean closed = new AtomicBoolean();
+  private volatile boolean stopPretouch;
+  private final @Nullable Thread pretouch;
+
+  /**
+   * Opens a pool over a device.
+   *
+   * @param device holds the pages; stays the caller's, who closes it after the pool
+   * @param config sizes and kinds
+   * @param state what {@link #allocatorState} said when the file was closed; {@link
+   *     AllocatorState#EMPTY} for a new one
+   * @throws io.fovea.error.PoolTooSmallException for less than {@link PoolConfig#FRAMES_MIN} frames
+   * @throws io.fovea.error.CorruptionException where state and file contradict each other
+   */
+  public BufferPool(BlockDevice device, PoolConfig config, AllocatorState state) {
+    int pageSize = config.pageSize();
+    if (Integer.bitCount(pageSize) != 1 || pageSize < 4096 || pageSize > 65536) {
+      throw new InvalidUseException(
+          "A page size of " + pageSize + " is no power of two from 4096 to 65536.");
+    }
+    if (pageSize % device.blockSize() != 0) {
+      throw new InvalidUseException(
+          "Pages of " + pageSize + " bytes on blocks of " + device.blockSize() + " bytes.");
+    }
+    frames = new Frames(config);
+    pages = frames.pages;
+    headers = frames.headers;
+    translator = frames.translator;
+    pageShift = frames.pageShift;
+    writeBack = new WriteBack(frames, device, config.durableLsn());
+    writer = new BackgroundWriter(frames, writeBack);
+    replacement = new Replacement(frames, config.exhaustedMillis(), writer);
+    Loader loader = new Loader(frames, replacement, device);
+    allocator = new PageAllocator(frames, replacement, loader, device, state);
+    Mover mover = new Mover(frames);
+    translator.wire(mover);
+    resolver = new Resolver(frames, loader, mover, allocator);
+    allocator.wire(resolver);
+    flusher = new Flusher(frames, writeBack, mover, device, config.exhaustedMillis());
+    pretouch = startPretouch(config.pretouch());
+    writer.start(replacement, "fovea-writer");
+  }
+
+  private @Nullable Thread startPretouch(Pretouch when) {
+    if (when == Pretouch.ALL) {
+      frames.pretouch(() -> false);
+    }
+    if (when != Pretouch.AHEAD) {
+      return null;
+    }
+    Thread thread = new Thread(() -> frames.pretouch(() -> stopPretouch), "fovea-pretouch");
+    thread.setDaemon(true);
+    thread.start();
+    return thread;
+  }
+
+  // ------------------------------------------------------------------------------------- memory
+
+  /** All frames, one bounded native segment; the page of a frame begins at {@link #base}. */
+  public MemorySegment pages() {
+    return pages;
+  }
+
+  /** Bytes of a page. */
+  public int pageSize() {
+    return 1 << pageShift;
+  }
+
+  /** The logarithm of the page size. */
+  public int pageShift() {
+    return pageShift;
+  }
+
+  /** Where a frame's page begins in {@link #pages}. */
+  public long base(int frame) {
+    return (long) frame << pageShift;
+  }
+
+  /** How many frames there are. */
+  public int frames() {
+    return translator.frames;
+  }
+
+  // --------------------------------------------------------------------------- optimistic reads
+
+  /**
+   * The frame to try first. May be wrong, and is always a legal frame: of a page that is in no
+   * frame, and of a number that is no page id, too.
+   */
+  public int guess(long pid) {
+    return translator.guess(pid);
+  }
+
+  /**
+   * Begins a read without a latch.
+   *
+   * @param frame a frame
+   * @param pid the page that should be in it
+   * @return the version for {@link #validate} and {@link #tryUpgrade}, or {@link #RESTART} where
+   *     the frame holds another page or is latched exclusively
+   */
+  public long optimistic(int frame, long pid) {
+    // The version first: what is read after it is what it stands for.
+    long version = Latch.optimistic(headers, frame);
+    return FrameHeader.use(headers, frame, pid) ? version : RESTART;
+  }
+
+  /** Whether nothing in the frame was changed since the version was read. */
+  public boolean validate(int frame, long version) {
+    return Latch.validate(headers, frame, version);
+  }
+
+  /**
+   * Finds the page where it was not guessed: waits for its latch, follows its entry, or reads it
+   * from the device (once, however many threads ask for it). Moves it to where it would be guessed
+   * now and then.
+   *
+   * <p>The caller holds no latch, and has validated where it has the page id from.
+   *
+   * @return the frame where the page was a moment ago, not latched exclusively then
+   * @throws io.fovea.error.CorruptionException where the page is damaged, or does not exist
+   * @throws io.fovea.error.StorageException where it cannot be read
+   * @throws io.fovea.error.PoolExhaustedException where no frame could be had for it
+   * @throws DatabaseClosedException after {@link #close}
+   */
+  public int findSlow(long pid) {
+    return resolver.findSlow(pid);
+  }
+
+  // ------------------------------------------------------------------------------------ latches
+
+  /** Takes the exclusive latch if it is free and nothing has changed since the version was read. */
+  public boolean tryUpgrade(int frame, long version) {
+    return Latch.tryUpgrade(headers, frame, version);
+  }
+
+  /** Takes the exclusive latch of a page, which is loaded where it must be; waits. */
+  public int fixExclusive(long pid) {
+    return resolver.fixExclusive(pid);
+  }
+
+  /** Takes the shared latch of a page, which is loaded where it must be; waits. */
+  public int fixShared(long pid) {
+    return resolver.fixShared(pid);
+  }
+
+  /** Takes the exclusive latch if it is free and the frame holds the page. */
+  public boolean tryExclusive(int frame, long pid) {
+    if (!Latch.tryExclusive(headers, frame)) {
+      return false;
+    }
+    if (FrameHeader.pid(headers, frame) == pid) {
+      return true;
+    }
+    Latch.releaseExclusiveUnchanged(headers, frame);
+    return false;
+  }
+
+  /** Takes the shared latch if nobody has the exclusive one and the frame holds the page. */
+  public boolean tryShared(int frame, long pid) {
+    if (!Latch.tryShared(headers, frame)) {
+      return false;
+    }
+    if (FrameHeader.pid(headers, frame) == pid) {
+      return true;
+    }
+    Latch.releaseShared(headers, frame);
+    return false;
+  }
+
+  /** Gives the exclusive latch back; the version moves on. */
+  public void releaseExclusive(int frame) {
+    Latch.releaseExclusive(headers, frame);
+  }
+
+  /**
+   * Gives the exclusive latch back after nothing was changed: optimistic readers from before go on
+   * undisturbed, for the version stays.
+   */
+  public void releaseExclusiveUnchanged(int frame) {
+    Latch.releaseExclusiveUnchanged(headers, frame);
+  }
+
+  /** Gives a shared latch back. */
+  public void releaseShared(int frame) {
+    Latch.releaseShared(headers, frame);
+  }
+
+  /** Turns the exclusive latch into a shared one; the version moves on. */
+  public void downgrade(int frame) {
+    Latch.downgrade(headers, frame);
+  }
+
+  /** Says that the page in the exclusively latched frame differs from the file's. */
+  public void markDirty(int frame) {
+    frames.markDirty(frame, 0);
+  }
+
+  /**
+   * The same with a log.
+   *
+   * @param frame an exclusively latched frame
+   * @param recLsn where the record of the change begins: redo must begin no later, until the page
+   *     is written
+   */
+  public void markDirty(int frame, long recLsn) {
+    frames.markDirty(frame, recLsn);
+  }
+
+  /** The page in a frame: stable under a latch, to be validated otherwise; 0 for none. */
+  public long pid(int frame) {
+    return FrameHeader.pid(headers, frame);
+  }
+
+  // -------------------------------------------------------------------------------------- pages
+
+  /**
+   * A new or reused page. The caller holds no latch that others need.
+   *
+   * @param treeId whose it is
+   * @param type a constant of {@link PageHeader}
+   * @return its frame: exclusively latched, header set, body zero, dirty
+   * @throws io.fovea.error.StorageFullException where the file cannot grow; nothing has changed
+   * @throws io.fovea.error.PoolExhaustedException where no frame could be had; nothing has changed
+   */
+  public int allocate(int treeId, int type) {
+    checkOpen();
+    return allocator.allocate(treeId, type);
+  }
+
+  /**
+   * A page with a given id, for the few that have fixed ones. What the file has there is of no
+   * interest and is not read.
+   *
+   * @param pid below the high-water mark, and not in the free list
+   * @param treeId whose it is
+   * @param type a constant of {@link PageHeader}
+   * @return as {@link #allocate}
+   */
+  public int allocateAt(long pid, int treeId, int type) {
+    checkOpen();
+    if (pid <= 0 || pid >= allocator.highWater()) {
+      throw new InvalidUseException(
+          "Page " + pid + " was never given out; the next one is " + allocator.highWater() + ".");
+    }
+    return allocator.allocateAt(pid, treeId, type);
+  }
+
+  /**
+   * Gives a page back: it becomes a link of the free list.
+   *
+   * @param frame the page's frame, exclusively latched; the latch is consumed
+   */
+  public void free(int frame) {
+    allocator.free(frame);
+  }
+
+  /**
+   * Walks the free list, for a verifier. Nobody allocates or frees pages meanwhile.
+   *
+   * @param visitor gets each page id once
+   * @throws io.fovea.error.CorruptionException where the list is not what the allocator's state
+   *     says
+   */
+  public void freePages(LongConsumer visitor) {
+    checkOpen();
+    allocator.walkFree(visitor);
+  }
+
+  /** Which pages are in use, to be kept in the superblock. */
+  public AllocatorState allocatorState() {
+    return allocator.state();
+  }
+
+  /**
+   * Whether a page is in the frame that its id alone predicts: for statistics. Never true for
+   * translations that do not predict.
+   */
+  public boolean predicted(long pid) {
+    int preferred = translator.preferred(pid);
+    return preferred >= 0 && FrameHeader.pid(headers, preferred) == pid;
+  }
+
+  // ------------------------------------------------------------------------------ as a whole
+
+  /**
+   * Writes every dirty page and syncs the device. What is changed meanwhile may be written or not.
+   *
+   * @throws io.fovea.error.StorageException where a page could not be written, or the sync failed
+   */
+  public void flushAll() {
+    checkOpen();
+    flusher.flush();
+  }
+
+  /** What was done so far. */
+  public PoolStats stats() {
+    return frames.counters.stats(frames);
+  }
+
+  /**
+   * The least recLsn of all dirty pages, including those whose write is under way: redo must not
+   * begin after it.
+   *
+   * @return an LSN, or {@link Long#MAX_VALUE} where no dirty page has one
+   */
+  public long minRecLsn() {
+    return flusher.minRecLsn();
+  }
+
+  private void checkOpen() {
+    if (closed.get()) {
+      throw new DatabaseClosedException();
+    }
+  }
+
+  /**
+   * Writes everything, syncs, and gives the memory back. Nobody should use the pool any more; who
+   * does so nevertheless gets {@link DatabaseClosedException}, or reads zeros, but crashes nothing.
+   * The memory is given back even if the write fails. A second call does nothing.
+   *
+   * @throws io.fovea.error.StorageException where a page could not be written
+   */
+  @Override
+  public void close() {
+    if (!closed.compareAndSet(false, true)) {
+      return;
+    }
+    resolver.close();
+    writer.stop();
+    try {
+      flusher.flush();
+    } finally {
+      discard();
+    }
+  }
+
+  /**
+   * Closes without writing anything: what a crash leaves. For tests, and for a database that lost
+   * its durability.
+   */
+  public void abandon() {
+    if (closed.compareAndSet(false, true)) {
+      resolver.close();
+      writer.stop();
+      discard();
+    }
+  }
+
+  private void discard() {
+    replacement.close();
+    stopPretouch = true;
+    Thread thread = pretouch;
+    while (thread != null && thread.isAlive()) {
+      Thread.yield();
+    }
+    frames.release();
+  }
+}

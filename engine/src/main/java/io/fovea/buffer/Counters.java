@@ -1,0 +1,46 @@
+package io.fovea.buffer;
+
+import java.util.concurrent.atomic.LongAdder;
+
+/**
+ * What is counted, in striped counters: only on the slow path, where ten nanoseconds do not matter.
+ */
+final class Counters {
+  final LongAdder misses = new LongAdder();
+  final LongAdder slowAtHome = new LongAdder();
+  final LongAdder slowElsewhere = new LongAdder();
+  final LongAdder promotions = new LongAdder();
+  final LongAdder demotions = new LongAdder();
+  final LongAdder evictionsClean = new LongAdder();
+  final LongAdder evictionsDirty = new LongAdder();
+  final LongAdder pagesWritten = new LongAdder();
+  final LongAdder batchesWritten = new LongAdder();
+  final LongAdder frameStalls = new LongAdder();
+  final LongAdder latchWaits = new LongAdder();
+  final LongAdder readFailures = new LongAdder();
+  final LongAdder writeFailures = new LongAdder();
+
+  /** Frames that hold a page newer than the file's: up with each change of the flag, and down. */
+  final LongAdder dirty = new LongAdder();
+
+  PoolStats stats(Frames frames) {
+    return new PoolStats(
+        frames.count,
+        frames.free.count(),
+        dirty.sum(),
+        misses.sum(),
+        slowAtHome.sum(),
+        slowElsewhere.sum(),
+        promotions.sum(),
+        demotions.sum(),
+        evictionsClean.sum(),
+        evictionsDirty.sum(),
+        pagesWritten.sum(),
+        batchesWritten.sum(),
+        frameStalls.sum(),
+        latchWaits.sum(),
+        readFailures.sum(),
+        writeFailures.sum(),
+        frames.plan.bytes());
+  }
+}

@@ -1,0 +1,151 @@
+package io.fovea.buffer;
+
+import io.fovea.memory.Mem;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * One cache line for each frame: its latch, what is in it, and the bucket of the pages whose home
+ * it is.
+ *
+ * <pre>
+ *   0                 8                 16                24                32
+ *   +-----------------+-----------------+-----------------+-----------------+
+ *   | version word    | pid             | recLsn          | writingRecLsn   |   the frame
+ *   +--------+--------+--------+--------+--------+--------+--------+--+--+--+--+
+ *   | latch  | chain  | entry 0         | entry 1         | next   |us|di|wr|ul|
+ *   +--------+--------+--------+--------+--------+--------+--------+--+--+--+--+
+ *   32       36       40                48                56       60 61 62 63
+ *     the bucket of the pages that are at home here                 the frame
+ *
+ *   field         who writes it, holding what               who reads it
+ *   version word  see {@link Latch}                          everyone
+ *   pid           loader, evictor, mover: frame exclusive    optimistic readers (checked by the
+ *                 AND bucket of the page's home              version), latch holders; 0 = free
+ *   recLsn        log: frame exclusive; write-out: shared    checkpoint
+ *   writingRecLsn write-out: frame shared, or writing = 1    checkpoint
+ *   latch         the bucket's spin latch, see Translator    -
+ *   chain         bucket latch (PREDICTIVE only)             look-ups without a latch, as a guess
+ *   entry 0, 1    bucket latch (PREDICTIVE only)             look-ups without a latch, as a guess
+ *   next          bucket latch of the page's home            look-ups without a latch, as a guess
+ *   us  usage     readers set it when clear; clock clears    clock
+ *   di  dirty     exclusive sets; write-out clears (shared)  clock, evictor, mover
+ *   wr  writing   write-out: sets under shared, clears       clock, evictor, mover (exclusive)
+ *   ul  unlisted  the free list's latch                      the same
+ * </pre>
+ *
+ * <p>Headers are type-stable: a line is a frame's header as long as the pool is open, and its
+ * version never goes back. That is why a reader may look at any line at any time without a latch
+ * and without memory reclamation: what it sees is checked by page id and version afterwards.
+ *
+ * <p>Each flag has a byte of its own, because they are written under different protection; in one
+ * byte a store of one could undo another.
+ *
+ * <p>Frames are numbered from 0; links and entries hold frame + 1, so that 0 says "none" and fresh
+ * memory is a table of free frames with empty buckets.
+ */
+final class FrameHeader {
+  static final int SHIFT = 6;
+  static final int BYTES = 1 << SHIFT;
+
+  static final int VERSION = 0;
+  static final int PID = 8;
+  static final int REC_LSN = 16;
+  static final int WRITING_REC_LSN = 24;
+  static final int BUCKET_LATCH = 32;
+  static final int CHAIN = 36;
+  static final int ENTRY_0 = 40;
+  static final int ENTRY_1 = 48;
+  static final int NEXT = 56;
+  static final int USAGE = 60;
+  static final int DIRTY = 61;
+  static final int WRITING = 62;
+  static final int UNLISTED = 63;
+
+  private FrameHeader() {}
+
+  static long at(int frame) {
+    return (long) frame << SHIFT;
+  }
+
+  /**
+   * The page in the frame, 0 for none. Stable under any latch of the frame; otherwise a guess that
+   * the version decides.
+   */
+  static long pid(MemorySegment headers, int frame) {
+    return Mem.peekLongOpaque(headers, at(frame) + PID);
+  }
+
+  static void setPid(MemorySegment headers, int frame, long pid) {
+    Mem.putLongOpaque(headers, at(frame) + PID, pid);
+  }
+
+  /**
+   * Whether the frame holds the page, for a reader without a latch; sets the usage byte if clear.
+   */
+  static boolean use(MemorySegment headers, int frame, long pid) {
+    long line = at(frame);
+    if (Mem.peekLong(headers, line + PID) != pid) {
+      return false;
+    }
+    if (Mem.peekByte(headers, line + USAGE) == 0) {
+      setUsed(headers, frame, true);
+    }
+    return true;
+  }
+
+  static int next(MemorySegment headers, int frame) {
+    return Mem.getIntOpaque(headers, at(frame) + NEXT);
+  }
+
+  static void setNext(MemorySegment headers, int frame, int link) {
+    Mem.putIntOpaque(headers, at(frame) + NEXT, link);
+  }
+
+  static boolean used(MemorySegment headers, int frame) {
+    return Mem.getByteOpaque(headers, at(frame) + USAGE) != 0;
+  }
+
+  static void setUsed(MemorySegment headers, int frame, boolean used) {
+    Mem.putByteOpaque(headers, at(frame) + USAGE, used ? (byte) 1 : 0);
+  }
+
+  static boolean dirty(MemorySegment headers, int frame) {
+    return Mem.getByteOpaque(headers, at(frame) + DIRTY) != 0;
+  }
+
+  static void setDirty(MemorySegment headers, int frame, boolean dirty) {
+    Mem.putByteOpaque(headers, at(frame) + DIRTY, dirty ? (byte) 1 : 0);
+  }
+
+  static boolean writing(MemorySegment headers, int frame) {
+    return Mem.getByteOpaque(headers, at(frame) + WRITING) != 0;
+  }
+
+  static void setWriting(MemorySegment headers, int frame, boolean writing) {
+    Mem.putByteOpaque(headers, at(frame) + WRITING, writing ? (byte) 1 : 0);
+  }
+
+  static long recLsn(MemorySegment headers, int frame) {
+    return Mem.peekLongOpaque(headers, at(frame) + REC_LSN);
+  }
+
+  static void setRecLsn(MemorySegment headers, int frame, long lsn) {
+    Mem.putLongOpaque(headers, at(frame) + REC_LSN, lsn);
+  }
+
+  /** Lowers the frame's recLsn to an LSN; 0 stands for "none" and is no LSN. */
+  static void lowerRecLsn(MemorySegment headers, int frame, long lsn) {
+    long old = recLsn(headers, frame);
+    if (lsn != 0 && (old == 0 || lsn < old)) {
+      setRecLsn(headers, frame, lsn);
+    }
+  }
+
+  static long writingRecLsn(MemorySegment headers, int frame) {
+    return Mem.peekLongOpaque(headers, at(frame) + WRITING_REC_LSN);
+  }
+
+  static void setWritingRecLsn(MemorySegment headers, int frame, long lsn) {
+    Mem.putLongOpaque(headers, at(frame) + WRITING_REC_LSN, lsn);
+  }
+}

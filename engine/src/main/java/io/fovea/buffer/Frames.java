@@ -1,0 +1,200 @@
+package io.fovea.buffer;
+
+import io.fovea.memory.Mem;
+import io.fovea.memory.NativeRegion;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.VarHandle;
+import java.util.function.BooleanSupplier;
+
+/**
+ * The memory of a pool, and the few steps by which a frame changes between free and used.
+ *
+ * <pre>
+ *             claim                     translator.insert
+ *    free ─────────────► claimed ───────────────────────────► used
+ *     ▲  pid = 0          pid = 0, exclusively latched        │ pid = the page
+ *     └────────────────── giveBack ◄──────────────────────────┘ drop (clean, not being written)
+ * </pre>
+ *
+ * <p>Every step is made under the frame's exclusive latch. A frame that is claimed belongs to the
+ * thread that holds its latch.
+ */
+final class Frames {
+  /** Fills frames that were given back with a pattern: -Dfovea.poison, or assertions. */
+  private static final boolean POISON = Boolean.getBoolean("fovea.poison") || assertionsOn();
+
+  private static final byte POISON_BYTE = (byte) 0xDB;
+
+  final MemoryPlan plan;
+  final int count;
+  final int pageSize;
+  final int pageShift;
+  final MemorySegment pages;
+  final MemorySegment headers;
+  final MemorySegment writeBuffer;
+  final Translator translator;
+  final FreeFrames free;
+  final Counters counters = new Counters();
+  private final NativeRegion region;
+
+  Frames(PoolConfig config) {
+    plan = MemoryPlan.fit(config);
+    count = plan.frames();
+    pageSize = config.pageSize();
+    pageShift = Integer.numberOfTrailingZeros(pageSize);
+    region = NativeRegion.reserve(plan.bytes(), true, "buffer pool");
+    MemorySegment all = region.segment();
+    pages = all.asSlice(0, plan.bufferAt());
+    writeBuffer = all.asSlice(plan.bufferAt(), plan.headersAt() - plan.bufferAt());
+    headers = all.asSlice(plan.headersAt(), plan.tableAt() - plan.headersAt());
+    MemorySegment table =
+        config.translation() == Translation.PREDICTIVE
+            ? headers
+            : all.asSlice(plan.tableAt(), plan.stackAt() - plan.tableAt());
+    translator = new Translator(config.translation(), count, headers, table);
+    free = new FreeFrames(headers, all.asSlice(plan.stackAt(), 4L * count), count);
+  }
+
+  private static boolean assertionsOn() {
+    boolean on = false;
+    assert on = true;
+    return on;
+  }
+
+  long base(int frame) {
+    return (long) frame << pageShift;
+  }
+
+  long pid(int frame) {
+    return FrameHeader.pid(headers, frame);
+  }
+
+  /** Whether a promotion may not push the page out: see RULES, "a leaf never demotes an inner". */
+  boolean isInner(int frame) {
+    return PageHeader.type(pages, base(frame)) == PageHeader.INNER;
+  }
+
+  /** Takes a frame if it is free and nobody holds its latch. */
+  boolean claimFree(int frame) {
+    if (pid(frame) != 0 || !Latch.tryExclusive(headers, frame)) {
+      return false;
+    }
+    if (pid(frame) != 0) {
+      Latch.releaseExclusiveUnchanged(headers, frame);
+      return false;
+    }
+    free.claimed();
+    return true;
+  }
+
+  /** Pops frames until one is free; -1 where none is. */
+  int claimAnyFree() {
+    for (int frame = free.pop(); frame >= 0; frame = free.pop()) {
+      // Somebody may have the latch for a moment, to see that the frame is free or to take it as a
+      // home. Passing on would lose the frame in the first case.
+      for (int round = 0; pid(frame) == 0; round = Backoff.pause(round)) {
+        if (claimFree(frame)) {
+          return frame;
+        }
+        if (round >= Backoff.PARK_FROM) {
+          // Claimed by somebody who is slow; that thread will list it again, or use it.
+          break;
+        }
+      }
+    }
+    return -1;
+  }
+
+  /** Makes a claimed frame free again. */
+  void giveBack(int frame) {
+    assert pid(frame) == 0 : "frame " + frame + " still holds page " + pid(frame);
+    assert !FrameHeader.dirty(headers, frame) : "frame " + frame + " is dirty";
+    assert !FrameHeader.writing(headers, frame) : "frame " + frame + " is being written";
+    poison(frame);
+    free.add(frame);
+    Latch.releaseExclusive(headers, frame);
+  }
+
+  /** Makes sure that nobody takes what is left in a free frame for a page. */
+  void poison(int frame) {
+    if (POISON) {
+      pages.asSlice(base(frame), pageSize).fill(POISON_BYTE);
+    }
+  }
+
+  /** The same for what is behind the header of a page that belongs to nobody. */
+  void poisonBody(int frame) {
+    if (POISON) {
+      long at = base(frame) + PageHeader.BYTES;
+      pages.asSlice(at, pageSize - PageHeader.BYTES).fill(POISON_BYTE);
+    }
+  }
+
+  /**
+   * Whether a page can leave its frame at once. Certain under the frame's exclusive latch; a hint
+   * without it.
+   */
+  boolean coldAndClean(int frame) {
+    return !FrameHeader.used(headers, frame)
+        && !FrameHeader.dirty(headers, frame)
+        && !FrameHeader.writing(headers, frame);
+  }
+
+  /** Takes the frame of a page that is cold and clean, and drops the page. */
+  boolean claimCold(int frame) {
+    if (!coldAndClean(frame) || !Latch.tryExclusive(headers, frame)) {
+      return false;
+    }
+    if (pid(frame) == 0 || !coldAndClean(frame)) {
+      Latch.releaseExclusiveUnchanged(headers, frame);
+      return false;
+    }
+    drop(frame);
+    return true;
+  }
+
+  /** Takes a page out of its exclusively latched frame, which is claimed afterwards. */
+  void drop(int frame) {
+    assert !FrameHeader.dirty(headers, frame) : "page " + pid(frame) + " is dirty";
+    assert !FrameHeader.writing(headers, frame) : "page " + pid(frame) + " is being written";
+    // Partner of the release fence in WriteBack.written: the write of the page was over before
+    // writing
+    // was seen clear, so it is over for whoever finds the page absent and reads it again.
+    VarHandle.acquireFence();
+    long pid = pid(frame);
+    int bucket = translator.bucket(pid);
+    translator.lock(bucket);
+    translator.remove(bucket, pid, frame);
+    translator.unlock(bucket);
+    FrameHeader.setRecLsn(headers, frame, 0);
+    FrameHeader.setUsed(headers, frame, false);
+  }
+
+  /** Marks the page in an exclusively latched frame as newer than the file's. */
+  void markDirty(int frame, long recLsn) {
+    if (!FrameHeader.dirty(headers, frame)) {
+      FrameHeader.setDirty(headers, frame, true);
+      counters.dirty.increment();
+    }
+    FrameHeader.lowerRecLsn(headers, frame, recLsn);
+  }
+
+  /** Zeroes the page in an exclusively latched frame. */
+  void zero(int frame) {
+    Mem.zero(pages, base(frame), pageSize);
+  }
+
+  /** Gives the memory back to the system; addresses stay readable, and say nothing any more. */
+  void release() {
+    region.release();
+  }
+
+  /** Touches all memory, so that the system has found it; a stripe of pages at a time. */
+  void pretouch(BooleanSupplier stopped) {
+    MemorySegment all = region.segment();
+    for (long at = 0; at < plan.bytes() && !stopped.getAsBoolean(); at += 4096) {
+      // An atomic add of nothing: writes the page without changing what a user has put there.
+      Mem.getAndAddLong(all, at, 0);
+    }
+  }
+}

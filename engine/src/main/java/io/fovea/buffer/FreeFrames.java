@@ -1,0 +1,113 @@
+package io.fovea.buffer;
+
+import io.fovea.memory.Mem;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+
+/**
+ * The frames that hold no page: a stack of candidates.
+ *
+ * <pre>
+ *   stack, native:  | f0 | f1 | ... | f(size-1) |     and behind it: fresh, fresh + 1, ... frames - 1
+ *                     freed once, last on top            never popped yet
+ *   header of each: unlisted = 0
+ * </pre>
+ *
+ * <p>A frame is <i>free</i> when its header's page id is 0, and belongs to whoever latches it
+ * exclusively then. The stack is only where to look: a frame may be taken as somebody's home while
+ * it is still listed, and whoever pops it then looks further. The unlisted byte keeps a frame from
+ * being listed twice, so the stack never holds more than all frames. Frames that were never popped
+ * are listed without being on the stack, so that opening a large pool touches none of its memory.
+ *
+ * <p>{@code count} is the number of free frames that nobody has claimed; exact when nothing moves.
+ *
+ * <p>A spin latch protects the stack; its holders take no other latch. Last in, first out: the page
+ * of the frame that was freed last is most likely still in a cache.
+ */
+final class FreeFrames {
+  private static final VarHandle LATCH;
+  private static final VarHandle COUNT;
+
+  static {
+    try {
+      MethodHandles.Lookup lookup = MethodHandles.lookup();
+      LATCH = lookup.findVarHandle(FreeFrames.class, "latch", int.class);
+      COUNT = lookup.findVarHandle(FreeFrames.class, "count", int.class);
+    } catch (ReflectiveOperationException e) {
+      throw new ExceptionInInitializerError(e);
+    }
+  }
+
+  private final MemorySegment headers;
+  private final MemorySegment stack;
+  private final int frames;
+  private int size;
+  private int fresh;
+
+  @SuppressWarnings("unused") // through its VarHandle
+  private int latch;
+
+  private volatile int count;
+
+  /** All frames are free, and all headers zero. */
+  FreeFrames(MemorySegment headers, MemorySegment stack, int frames) {
+    this.headers = headers;
+    this.stack = stack;
+    this.frames = frames;
+    this.count = frames;
+  }
+
+  /** How many frames are free. */
+  int count() {
+    return count;
+  }
+
+  /** To be called by whoever claims a free frame, under its exclusive latch. */
+  void claimed() {
+    COUNT.getAndAdd(this, -1);
+  }
+
+  /** Lists a frame that is free from now on; its exclusive latch is held. */
+  void add(int frame) {
+    COUNT.getAndAdd(this, 1);
+    list(frame);
+  }
+
+  /** Lists a free frame if it is not listed. */
+  void list(int frame) {
+    lock();
+    long unlisted = FrameHeader.at(frame) + FrameHeader.UNLISTED;
+    if (Mem.getByte(headers, unlisted) != 0) {
+      Mem.putByte(headers, unlisted, (byte) 0);
+      Mem.putInt(stack, 4L * size++, frame);
+    }
+    unlock();
+  }
+
+  /** A frame that may be free, or -1 where none is listed. */
+  int pop() {
+    lock();
+    int frame = -1;
+    if (size > 0) {
+      frame = Mem.getInt(stack, 4L * --size);
+    } else if (fresh < frames) {
+      frame = fresh++;
+    }
+    if (frame >= 0) {
+      Mem.putByte(headers, FrameHeader.at(frame) + FrameHeader.UNLISTED, (byte) 1);
+    }
+    unlock();
+    return frame;
+  }
+
+  private void lock() {
+    for (int round = 0; !LATCH.compareAndSet(this, 0, 1); ) {
+      round = Math.min(Backoff.pause(round), Backoff.PARK_FROM - 1);
+    }
+  }
+
+  private void unlock() {
+    LATCH.setRelease(this, 0);
+  }
+}

@@ -1,0 +1,165 @@
+package io.fovea.buffer;
+
+import io.fovea.memory.Mem;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.VarHandle;
+
+/**
+ * The latch of a frame: one word in its header line.
+ *
+ * <pre>
+ *   63                                        9   8     7            0
+ *   +------------------------------------------+-----+----------------+
+ *   | version                                  | excl| shared holders |
+ *   +------------------------------------------+-----+----------------+
+ *
+ *   optimistic   remember the word (exclusive clear, holders masked off); read the page;
+ *                validate: the same word again, holders masked off
+ *   shared       +1, if exclusive is clear and there are fewer than 255
+ *   exclusive    CAS from a word without holders and without exclusive; release adds 1 &lt;&lt; 8,
+ *                whose carry clears the bit and moves the version on
+ * </pre>
+ *
+ * <p>This is the idea of {@link java.util.concurrent.locks.StampedLock} in a word of native memory,
+ * without its queue: latches are held for well under a microsecond, except by a thread that reads a
+ * page from a device. Who waits spins, yields, then sleeps ({@link Backoff}). Not reentrant.
+ *
+ * <h2>Memory order</h2>
+ *
+ * <ol>
+ *   <li><b>Acquire read in {@link #optimistic}</b>, partner: the release store in {@link
+ *       #releaseExclusive}. A reader that sees version v sees every write of the holder that
+ *       released v. Without it: new version, old content, and a validation that succeeds.
+ *   <li><b>Acquire fence in {@link #validate}</b>, partner: the StoreStore fence after taking the
+ *       latch. Forbidden: the reader's loads of the page sink below its second load of the word; or
+ *       a writer's stores to the page rise above its store of the exclusive bit. Either lets a
+ *       reader see half of a change between two equal words. With both: if any load of the page saw
+ *       a store made under the latch, the second load of the word sees the exclusive bit, or a
+ *       later word.
+ *   <li><b>CAS in {@link #tryExclusive}, {@link #tryUpgrade}</b>: sequentially consistent, so it
+ *       acquires what the last exclusive holder released and the last shared holder read. The
+ *       StoreStore fence after it is needed because a CAS orders later stores after its load, not
+ *       after its store, on machines with LL/SC (StampedLock has the same fence for that reason).
+ *   <li><b>Shared release</b> is a getAndAdd, sequentially consistent: loads under the shared latch
+ *       are done before an exclusive CAS can see the holder gone.
+ *   <li><b>Release of exclusive</b> is a release store and no CAS: while the bit is set nobody else
+ *       changes the word, for shared and exclusive both come from words without it.
+ * </ol>
+ *
+ * <p>The version has 54 bits: at a release a nanosecond they last half a year; a frame's latch is
+ * not released once a nanosecond.
+ *
+ * <p>Cost, uncontended: optimistic and validate a load and a compare each; exclusive one CAS and a
+ * store, shared one CAS and one atomic add.
+ */
+final class Latch {
+  static final long SHARED_MASK = 0xFF;
+  static final long EXCLUSIVE = 1L << 8;
+
+  /** What {@link #optimistic} says of a frame that is latched exclusively: no version is -1. */
+  static final long LATCHED = -1;
+
+  private Latch() {}
+
+  static long word(MemorySegment headers, int frame) {
+    return Mem.peekLongAcquire(headers, FrameHeader.at(frame));
+  }
+
+  static boolean isExclusive(MemorySegment headers, int frame) {
+    return (word(headers, frame) & EXCLUSIVE) != 0;
+  }
+
+  /** The version to validate against, or {@link #LATCHED}. */
+  static long optimistic(MemorySegment headers, int frame) {
+    long word = Mem.peekLongAcquire(headers, FrameHeader.at(frame));
+    return (word & EXCLUSIVE) == 0 ? word & ~SHARED_MASK : LATCHED;
+  }
+
+  /** Whether nothing was changed since the version was read. */
+  static boolean validate(MemorySegment headers, int frame, long version) {
+    VarHandle.acquireFence();
+    return (Mem.peekLongOpaque(headers, FrameHeader.at(frame)) & ~SHARED_MASK) == version;
+  }
+
+  /** Takes the latch exclusively if it is free and nothing has changed since the version. */
+  static boolean tryUpgrade(MemorySegment headers, int frame, long version) {
+    // A version has no holders and no exclusive bit: the CAS checks all three at once.
+    if (!Mem.casLong(headers, FrameHeader.at(frame), version, version | EXCLUSIVE)) {
+      return false;
+    }
+    VarHandle.storeStoreFence();
+    return true;
+  }
+
+  /** Takes the latch exclusively if nobody holds it. */
+  static boolean tryExclusive(MemorySegment headers, int frame) {
+    long word = Mem.getLongOpaque(headers, FrameHeader.at(frame));
+    return (word & (EXCLUSIVE | SHARED_MASK)) == 0 && tryUpgrade(headers, frame, word);
+  }
+
+  /** Takes the latch shared if nobody holds it exclusively. */
+  static boolean tryShared(MemorySegment headers, int frame) {
+    long at = FrameHeader.at(frame);
+    long word = Mem.getLongOpaque(headers, at);
+    while ((word & EXCLUSIVE) == 0 && (word & SHARED_MASK) != SHARED_MASK) {
+      long seen = Mem.casExchangeLong(headers, at, word, word + 1);
+      if (seen == word) {
+        return true;
+      }
+      word = seen;
+    }
+    return false;
+  }
+
+  /** Gives the exclusive latch back; what was read optimistically before is void. */
+  static void releaseExclusive(MemorySegment headers, int frame) {
+    long at = FrameHeader.at(frame);
+    long word = Mem.getLongOpaque(headers, at);
+    assert held(word) : "frame " + frame + " is not latched exclusively";
+    Mem.putLongRelease(headers, at, word + EXCLUSIVE);
+  }
+
+  /** A word of 0 is no latched one either, but what is left of a pool that was closed. */
+  private static boolean held(long word) {
+    return (word & EXCLUSIVE) != 0 || word == 0;
+  }
+
+  /**
+   * Gives the exclusive latch back with the version that it was taken with.
+   *
+   * <p>Only for holders that changed nothing of the page and of the header's page id: then an
+   * optimistic reader from before the latch sees after it what it saw before, and may go on.
+   */
+  static void releaseExclusiveUnchanged(MemorySegment headers, int frame) {
+    long at = FrameHeader.at(frame);
+    long word = Mem.getLongOpaque(headers, at);
+    assert held(word) : "frame " + frame + " is not latched exclusively";
+    Mem.putLongRelease(headers, at, word & ~EXCLUSIVE);
+  }
+
+  /**
+   * Gives the exclusive latches of two frames back, both with a version above what either had: a
+   * page that moved from one to the other never has a version again that it had before.
+   */
+  static void releaseMoved(MemorySegment headers, int a, int b) {
+    long wordA = Mem.getLongOpaque(headers, FrameHeader.at(a));
+    long wordB = Mem.getLongOpaque(headers, FrameHeader.at(b));
+    assert held(wordA) && held(wordB) : "frames " + a + ", " + b + " are not both latched";
+    long word = Math.max(wordA, wordB) + EXCLUSIVE;
+    Mem.putLongRelease(headers, FrameHeader.at(a), word);
+    Mem.putLongRelease(headers, FrameHeader.at(b), word);
+  }
+
+  /** Turns the exclusive latch into a shared one; the version moves on. */
+  static void downgrade(MemorySegment headers, int frame) {
+    long at = FrameHeader.at(frame);
+    long word = Mem.getLongOpaque(headers, at);
+    assert held(word) : "frame " + frame + " is not latched exclusively";
+    Mem.putLongRelease(headers, at, word + EXCLUSIVE + 1);
+  }
+
+  static void releaseShared(MemorySegment headers, int frame) {
+    long word = Mem.getAndAddLong(headers, FrameHeader.at(frame), -1);
+    assert (word & SHARED_MASK) != 0 || word == 0 : "frame " + frame + " is not latched shared";
+  }
+}

@@ -1,0 +1,127 @@
+package io.fovea.buffer;
+
+import io.fovea.error.CorruptionException;
+import io.fovea.io.BlockDevice;
+import io.fovea.memory.Mem;
+
+/**
+ * Misses: brings a page into a frame, once however many threads want it.
+ *
+ * <pre>
+ *   thread A                                       thread B
+ *   look up: nowhere                               look up: nowhere
+ *   claim a frame F (latched, empty)               claim a frame G
+ *   bucket latched: still nowhere                     :
+ *     header of F := pid, entry := F    ◄──────────── waits for the bucket
+ *   bucket unlatched                               bucket latched: it is in F
+ *   device.read straight into F                    G back; waits for the latch of F
+ *   check checksum and page id                        :
+ *   latch released ─────────────────────────────►  reads F
+ *
+ *   read failed: entry removed, F free, latch released; A throws; B finds nothing and tries itself
+ * </pre>
+ *
+ * <p>The frame is claimed before the bucket is latched, because claiming may wait for a write.
+ */
+final class Loader {
+  private final Frames frames;
+  private final Replacement replacement;
+  private final BlockDevice device;
+
+  Loader(Frames frames, Replacement replacement, BlockDevice device) {
+    this.frames = frames;
+    this.replacement = replacement;
+    this.device = device;
+  }
+
+  /**
+   * Reads a page that seems to be in no frame. The caller holds no latch.
+   *
+   * @return the frame, latched exclusively, with the page in it; or the complement of the frame
+   *     that another thread has the page in, not latched
+   * @throws CorruptionException where the page is not what was written
+   */
+  int load(long pid) {
+    Translator translator = frames.translator;
+    int resident = translator.locate(pid);
+    if (resident >= 0) {
+      return ~resident;
+    }
+    int bucket = translator.bucket(pid);
+    int frame = replacement.acquire(translator.preferred(pid));
+    resident = enter(bucket, pid, frame);
+    if (resident >= 0) {
+      frames.giveBack(frame);
+      return ~resident;
+    }
+    try {
+      read(pid, frame);
+    } catch (RuntimeException | Error e) {
+      frames.counters.readFailures.increment();
+      frames.drop(frame);
+      frames.giveBack(frame);
+      throw e;
+    }
+    frames.counters.misses.increment();
+    FrameHeader.setUsed(frames.headers, frame, true);
+    return frame;
+  }
+
+  /**
+   * Brings a page into a claimed frame without reading it: it is new, or its old content is of no
+   * interest.
+   *
+   * @return a frame, latched exclusively, that has the page entered. The claimed one, unless the
+   *     page was in a frame already
+   */
+  int create(long pid, int claimed) {
+    Translator translator = frames.translator;
+    int bucket = translator.bucket(pid);
+    for (int round = 0; ; round = Backoff.pause(round)) {
+      int resident = enter(bucket, pid, claimed);
+      if (resident < 0) {
+        return claimed;
+      }
+      // A reader with an outdated hint is looking at the page; its frame is taken over.
+      if (Latch.tryExclusive(frames.headers, resident)) {
+        if (frames.pid(resident) == pid) {
+          frames.giveBack(claimed);
+          return resident;
+        }
+        Latch.releaseExclusiveUnchanged(frames.headers, resident);
+      }
+    }
+  }
+
+  /** Enters the page if it is in no frame; else says in which. */
+  private int enter(int bucket, long pid, int frame) {
+    Translator translator = frames.translator;
+    translator.lock(bucket);
+    int resident = translator.find(bucket, pid);
+    if (resident < 0) {
+      translator.insert(bucket, pid, frame);
+    }
+    translator.unlock(bucket);
+    return resident;
+  }
+
+  private void read(long pid, int frame) {
+    long base = frames.base(frame);
+    int pageSize = frames.pageSize;
+    long offset = pid * pageSize;
+    device.read(offset, frames.pages, base, pageSize);
+    int found = PageHeader.checksum(frames.pages, base);
+    int expected = PageHeader.sum(frames.pages, base, pageSize);
+    if (found != expected) {
+      if (Mem.isZero(frames.pages, base, pageSize)) {
+        throw new CorruptionException("a page that was never written", pid, offset, pid, 0);
+      }
+      throw new CorruptionException(
+          "checksum", pid, offset, expected & 0xFFFF_FFFFL, found & 0xFFFF_FFFFL);
+    }
+    long is = PageHeader.pid(frames.pages, base);
+    if (is != pid) {
+      throw new CorruptionException("another page in its place", pid, offset, pid, is);
+    }
+  }
+}

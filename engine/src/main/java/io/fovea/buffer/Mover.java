@@ -1,0 +1,180 @@
+package io.fovea.buffer;
+
+import io.fovea.memory.Mem;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * Promotion: brings a page that is used again to its preferred frame, so that it is guessed.
+ *
+ * <pre>
+ *   home free, or cold and clean:   page p:  f ──copy──► home        odds 1/32
+ *   home has a page q:              p in f  ◄──swap──►  q in home    odds 1/512; q is demoted
+ * </pre>
+ *
+ * <p>The odds are those of the paper for pages of 4 KiB; a larger page costs more to move, so they
+ * go down with its size. A page that is used often gets its chance soon, a page that is used once
+ * hardly ever: no statistics are kept.
+ *
+ * <p><b>Rules.</b> Both frames are latched by trying; where one is not to be had the page stays
+ * where it is. No frame moves while it is being written. A page that is no inner node never pushes
+ * an inner node out of its home. recLsn and flags move along. Both versions go above what either
+ * was, so that no page shows a version a second time.
+ *
+ * <p>The paper demotes into a free frame; a swap needs none, and no copy through a third page:
+ * words are exchanged one by one.
+ */
+final class Mover {
+  private static final int ODDS_FREE = 32;
+  private static final int ODDS_SWAP = 512;
+
+  private final Frames frames;
+  private final MemorySegment headers;
+  private final int maskFree;
+  private final int maskSwap;
+
+  /** Moves that may be under way; none begins while {@link #paused}. */
+  private final AtomicInteger moving = new AtomicInteger();
+
+  private volatile boolean paused;
+
+  Mover(Frames frames) {
+    this.frames = frames;
+    this.headers = frames.headers;
+    int scale = Math.max(1, frames.pageSize >>> 12);
+    this.maskFree = ODDS_FREE * scale - 1;
+    this.maskSwap = ODDS_SWAP * scale - 1;
+  }
+
+  /**
+   * Promotes a page with the odds for it. The caller holds no latch of the two frames.
+   *
+   * @param pid the page
+   * @param frame where it is, not its preferred frame
+   * @param home its preferred frame
+   * @return where it is now
+   */
+  int maybePromote(long pid, int frame, int home) {
+    int dice = ThreadLocalRandom.current().nextInt();
+    if ((dice & maskFree) != 0) {
+      return frame;
+    }
+    boolean easy = frames.pid(home) == 0 || frames.coldAndClean(home);
+    return easy || (dice & maskSwap) == 0 ? promote(pid, frame, home) : frame;
+  }
+
+  /** Promotes a page if both frames can be latched at once and the rules allow it. */
+  int promote(long pid, int frame, int home) {
+    // Both sides write one and then read the other, in sequential order: either the move sees the
+    // pause, or the pause sees the move and waits for it.
+    moving.getAndIncrement();
+    try {
+      return paused ? frame : promoteNow(pid, frame, home);
+    } finally {
+      moving.getAndDecrement();
+    }
+  }
+
+  /** Keeps all pages where they are. One thread at a time. */
+  void pause() {
+    paused = true;
+    for (int round = 0; moving.get() != 0; round = Backoff.pause(round)) {}
+  }
+
+  void resume() {
+    paused = false;
+  }
+
+  private int promoteNow(long pid, int frame, int home) {
+    if (frames.pid(frame) != pid || !Latch.tryExclusive(headers, frame)) {
+      return frame;
+    }
+    if (frames.pid(frame) == pid && !FrameHeader.writing(headers, frame)) {
+      if (Latch.tryExclusive(headers, home)) {
+        if (promoteLatched(pid, frame, home)) {
+          return home;
+        }
+        Latch.releaseExclusiveUnchanged(headers, home);
+      }
+    }
+    Latch.releaseExclusiveUnchanged(headers, frame);
+    return frame;
+  }
+
+  /** True: done, and both latches are released. False: nothing was changed. */
+  private boolean promoteLatched(long pid, int frame, int home) {
+    long other = frames.pid(home);
+    if (other == 0) {
+      frames.free.claimed();
+      move(pid, frame, home);
+      return true;
+    }
+    if (FrameHeader.writing(headers, home) || frames.isInner(home) && !frames.isInner(frame)) {
+      return false;
+    }
+    if (frames.coldAndClean(home)) {
+      frames.drop(home);
+      frames.counters.evictionsClean.increment();
+      move(pid, frame, home);
+    } else {
+      swap(pid, frame, other, home);
+    }
+    return true;
+  }
+
+  /** The home is claimed; the old frame is free afterwards. */
+  private void move(long pid, int frame, int home) {
+    Mem.copy(frames.pages, frames.base(frame), frames.pages, frames.base(home), frames.pageSize);
+    boolean dirty = FrameHeader.dirty(headers, frame);
+    FrameHeader.setDirty(headers, home, dirty);
+    FrameHeader.setRecLsn(headers, home, FrameHeader.recLsn(headers, frame));
+    FrameHeader.setDirty(headers, frame, false);
+    FrameHeader.setRecLsn(headers, frame, 0);
+    FrameHeader.setUsed(headers, home, true);
+    FrameHeader.setUsed(headers, frame, false);
+    Translator translator = frames.translator;
+    int bucket = translator.bucket(pid);
+    translator.lock(bucket);
+    translator.remove(bucket, pid, frame);
+    translator.insert(bucket, pid, home);
+    translator.unlock(bucket);
+    frames.counters.promotions.increment();
+    frames.poison(frame);
+    frames.free.add(frame);
+    Latch.releaseMoved(headers, frame, home);
+  }
+
+  private void swap(long pid, int frame, long other, int home) {
+    swapWords(frames.base(frame), frames.base(home));
+    boolean dirty = FrameHeader.dirty(headers, frame);
+    long recLsn = FrameHeader.recLsn(headers, frame);
+    FrameHeader.setDirty(headers, frame, FrameHeader.dirty(headers, home));
+    FrameHeader.setRecLsn(headers, frame, FrameHeader.recLsn(headers, home));
+    FrameHeader.setUsed(headers, frame, FrameHeader.used(headers, home));
+    FrameHeader.setDirty(headers, home, dirty);
+    FrameHeader.setRecLsn(headers, home, recLsn);
+    FrameHeader.setUsed(headers, home, true);
+    Translator translator = frames.translator;
+    int bucket = translator.bucket(pid);
+    int otherBucket = translator.bucket(other);
+    translator.lockBoth(bucket, otherBucket);
+    translator.remove(bucket, pid, frame);
+    translator.remove(otherBucket, other, home);
+    translator.insert(bucket, pid, home);
+    translator.insert(otherBucket, other, frame);
+    translator.unlockBoth(bucket, otherBucket);
+    frames.counters.promotions.increment();
+    frames.counters.demotions.increment();
+    Latch.releaseMoved(headers, frame, home);
+  }
+
+  private void swapWords(long a, long b) {
+    MemorySegment pages = frames.pages;
+    for (int i = 0; i < frames.pageSize; i += 8) {
+      long word = Mem.getLong(pages, a + i);
+      Mem.putLong(pages, a + i, Mem.getLong(pages, b + i));
+      Mem.putLong(pages, b + i, word);
+    }
+  }
+}

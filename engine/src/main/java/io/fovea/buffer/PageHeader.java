@@ -1,0 +1,174 @@
+package io.fovea.buffer;
+
+import io.fovea.memory.Checksum;
+import io.fovea.memory.Mem;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * The 32 bytes that every page begins with.
+ *
+ * <pre>
+ *   0         4      5      6        8                16               24       28       32
+ *   +---------+------+------+--------+----------------+----------------+--------+--------+---
+ *   | checksum| type |layout| level  | pid            | pageLsn        | treeId | zero   | body
+ *   +---------+------+------+--------+----------------+----------------+--------+--------+---
+ *
+ *   field     who writes it                    who reads it
+ *   checksum  write-out, in the copy           load
+ *   type      allocation, free                 everyone who follows a reference to a page
+ *   layout    the owner of the page's body     the same
+ *   level     the B-tree: 0 = leaf             the B-tree; promotion (through the type)
+ *   pid       allocation                       load: a page that was written elsewhere shows here
+ *   pageLsn   log (max, never back)            write-out: no page leaves before its log
+ *   treeId    allocation, free (0)             everyone who follows a hint
+ * </pre>
+ *
+ * <p>All numbers are in native order (little-endian on every machine that is supported). A page's
+ * offset in the file is {@code pid * pageSize}.
+ *
+ * <p>The checksum is a CRC32C of everything behind it, page id and LSN included, so that a page
+ * that was written to another page's place does not check out. It is stale in memory: only the copy
+ * that is written has it right.
+ *
+ * <p>Methods take the segment and the page's base offset in it, and neither check nor order
+ * anything: an optimistic reader validates afterwards.
+ *
+ * @since 0.1.0
+ */
+public final class PageHeader {
+  /** Where the checksum is. */
+  public static final int CHECKSUM = 0;
+
+  /** Where the type is. */
+  public static final int TYPE = 4;
+
+  /** Where the layout is. */
+  public static final int LAYOUT = 5;
+
+  /** Where the level is. */
+  public static final int LEVEL = 6;
+
+  /** Where the page id is. */
+  public static final int PID = 8;
+
+  /** Where the page's LSN is. */
+  public static final int PAGE_LSN = 16;
+
+  /** Where the tree's id is. */
+  public static final int TREE_ID = 24;
+
+  /** Where four bytes are that must be zero. */
+  public static final int RESERVED = 28;
+
+  /** How long the header is: where a page's body begins. */
+  public static final int BYTES = 32;
+
+  /** A page that was never written; all its other bytes are zero as well. */
+  public static final int NEVER_WRITTEN = 0;
+
+  /** One of the two superblocks; they do not pass through the pool. */
+  public static final int SUPERBLOCK = 1;
+
+  /** An inner node of a B-tree. */
+  public static final int INNER = 2;
+
+  /** A leaf of a B-tree. */
+  public static final int LEAF = 3;
+
+  /** A part of a value that is too long for a leaf. */
+  public static final int OVERFLOW = 4;
+
+  /** A page that belongs to nobody: a link of the free list. */
+  public static final int FREE = 5;
+
+  private PageHeader() {}
+
+  /** The checksum: what was written, not what would be right now. */
+  public static int checksum(MemorySegment seg, long base) {
+    return Mem.getInt(seg, base + CHECKSUM);
+  }
+
+  /** The type, one of the constants here in a page that is whole. */
+  public static int type(MemorySegment seg, long base) {
+    return Mem.peekByte(seg, base + TYPE);
+  }
+
+  /** Sets the type. */
+  public static void setType(MemorySegment seg, long base, int type) {
+    Mem.putByte(seg, base + TYPE, (byte) type);
+  }
+
+  /** The layout of the body; what the numbers mean is up to the page's owner. */
+  public static int layout(MemorySegment seg, long base) {
+    return Mem.peekByte(seg, base + LAYOUT);
+  }
+
+  /** Sets the layout. */
+  public static void setLayout(MemorySegment seg, long base, int layout) {
+    Mem.putByte(seg, base + LAYOUT, (byte) layout);
+  }
+
+  /** The level: 0 for leaves. */
+  public static int level(MemorySegment seg, long base) {
+    return Mem.peekUnsignedShort(seg, base + LEVEL);
+  }
+
+  /** Sets the level. */
+  public static void setLevel(MemorySegment seg, long base, int level) {
+    Mem.putShort(seg, base + LEVEL, (short) level);
+  }
+
+  /** The page's id. */
+  public static long pid(MemorySegment seg, long base) {
+    return Mem.peekLong(seg, base + PID);
+  }
+
+  /** The end of the last log record whose structure image the page contains. */
+  public static long pageLsn(MemorySegment seg, long base) {
+    return Mem.getLong(seg, base + PAGE_LSN);
+  }
+
+  /** Moves the page's LSN on; it never goes back. */
+  public static void raisePageLsn(MemorySegment seg, long base, long lsn) {
+    if (lsn > Mem.getLong(seg, base + PAGE_LSN)) {
+      Mem.putLong(seg, base + PAGE_LSN, lsn);
+    }
+  }
+
+  /** The tree that the page belongs to; 0 for none. */
+  public static int treeId(MemorySegment seg, long base) {
+    return Mem.peekInt(seg, base + TREE_ID);
+  }
+
+  /** Sets the tree's id. */
+  public static void setTreeId(MemorySegment seg, long base, int treeId) {
+    Mem.putInt(seg, base + TREE_ID, treeId);
+  }
+
+  /** Writes a whole header; the page's LSN stays as it is. */
+  static void init(MemorySegment seg, long base, int type, long pid, int treeId) {
+    Mem.putInt(seg, base + CHECKSUM, 0);
+    Mem.putInt(seg, base + TYPE, 0);
+    Mem.putByte(seg, base + TYPE, (byte) type);
+    Mem.putLong(seg, base + PID, pid);
+    Mem.putInt(seg, base + TREE_ID, treeId);
+    Mem.putInt(seg, base + RESERVED, 0);
+  }
+
+  /**
+   * What the checksum of a page should be.
+   *
+   * @param seg where the page is
+   * @param base its offset
+   * @param pageSize its size
+   * @return the CRC32C of everything behind the checksum
+   */
+  public static int sum(MemorySegment seg, long base, int pageSize) {
+    return Checksum.crc32c(seg, base + TYPE, pageSize - TYPE);
+  }
+
+  /** Sets the checksum of a page that nobody changes. */
+  public static void seal(MemorySegment seg, long base, int pageSize) {
+    Mem.putInt(seg, base + CHECKSUM, sum(seg, base, pageSize));
+  }
+}

@@ -1,0 +1,164 @@
+package io.fovea.buffer;
+
+import io.fovea.error.CorruptionException;
+import io.fovea.error.DatabaseClosedException;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * The slow path: finds the frame of a page that is not where it was guessed, waits for it, or has
+ * it loaded; and takes latches by page id.
+ *
+ * <p>A frame that is found is only where the page was a moment ago. Who needs more latches the
+ * frame and looks at its page id again, or reads optimistically and validates.
+ */
+final class Resolver {
+  private final Frames frames;
+  private final MemorySegment headers;
+  private final Translator translator;
+  private final Loader loader;
+  private final Mover mover;
+  private final PageAllocator allocator;
+  private volatile boolean closed;
+
+  Resolver(Frames frames, Loader loader, Mover mover, PageAllocator allocator) {
+    this.frames = frames;
+    this.headers = frames.headers;
+    this.translator = frames.translator;
+    this.loader = loader;
+    this.mover = mover;
+    this.allocator = allocator;
+  }
+
+  void close() {
+    closed = true;
+  }
+
+  /** See {@link BufferPool#findSlow}. */
+  int findSlow(long pid) {
+    check(pid);
+    for (int round = 0; ; round = Backoff.pause(round)) {
+      int frame = translator.lookup(pid);
+      if (frame < 0) {
+        frame = loader.load(pid);
+        if (frame >= 0) {
+          Latch.releaseExclusive(headers, frame);
+          return frame;
+        }
+        frame = ~frame;
+      }
+      if (awaitPage(frame, pid)) {
+        return found(pid, frame);
+      }
+      check(pid);
+    }
+  }
+
+  /** The page was in the frame, and the frame was not latched exclusively, a moment ago. */
+  private int found(long pid, int frame) {
+    FrameHeader.use(headers, frame, pid);
+    int home = translator.preferred(pid);
+    if (home < 0 || home == frame) {
+      frames.counters.slowAtHome.increment();
+      return frame;
+    }
+    frames.counters.slowElsewhere.increment();
+    return mover.maybePromote(pid, frame, home);
+  }
+
+  /** Waits until the frame is not latched exclusively; false where it holds another page then. */
+  private boolean awaitPage(int frame, long pid) {
+    if (Latch.isExclusive(headers, frame)) {
+      frames.counters.latchWaits.increment();
+      for (int round = 0; Latch.isExclusive(headers, frame); round = Backoff.pause(round)) {
+        if (frames.pid(frame) != pid) {
+          return false;
+        }
+      }
+    }
+    return frames.pid(frame) == pid;
+  }
+
+  /** See {@link BufferPool#fixExclusive}. */
+  int fixExclusive(long pid) {
+    check(pid);
+    for (int round = 0; ; round = Backoff.pause(round)) {
+      int frame = resident(pid);
+      if (frame < 0) {
+        frame = loader.load(pid);
+        if (frame >= 0) {
+          return frame;
+        }
+        frame = ~frame;
+      }
+      if (latchExclusive(frame, pid)) {
+        return frame;
+      }
+      check(pid);
+    }
+  }
+
+  /** See {@link BufferPool#fixShared}. */
+  int fixShared(long pid) {
+    check(pid);
+    for (int round = 0; ; round = Backoff.pause(round)) {
+      int frame = resident(pid);
+      if (frame < 0) {
+        frame = loader.load(pid);
+        if (frame >= 0) {
+          Latch.downgrade(headers, frame);
+          return frame;
+        }
+        frame = ~frame;
+      }
+      if (latchShared(frame, pid)) {
+        return frame;
+      }
+      check(pid);
+    }
+  }
+
+  /** The frame by guess, or by a longer look; -1 where neither finds it. */
+  private int resident(long pid) {
+    int frame = translator.guess(pid);
+    return frames.pid(frame) == pid ? frame : translator.lookup(pid);
+  }
+
+  private boolean latchExclusive(int frame, long pid) {
+    for (int round = 0; frames.pid(frame) == pid; round = Backoff.pause(round)) {
+      if (Latch.tryExclusive(headers, frame)) {
+        if (frames.pid(frame) == pid) {
+          FrameHeader.use(headers, frame, pid);
+          return true;
+        }
+        Latch.releaseExclusiveUnchanged(headers, frame);
+        return false;
+      }
+    }
+    return false;
+  }
+
+  private boolean latchShared(int frame, long pid) {
+    for (int round = 0; frames.pid(frame) == pid; round = Backoff.pause(round)) {
+      if (Latch.tryShared(headers, frame)) {
+        if (frames.pid(frame) == pid) {
+          FrameHeader.use(headers, frame, pid);
+          return true;
+        }
+        Latch.releaseShared(headers, frame);
+        return false;
+      }
+    }
+    return false;
+  }
+
+  /** A page id that was never given out is damage: ids are validated before they get here. */
+  private void check(long pid) {
+    if (closed) {
+      throw new DatabaseClosedException();
+    }
+    long end = allocator.highWater();
+    if (pid <= 0 || pid >= end) {
+      throw new CorruptionException("a reference to a page that does not exist", pid, -1, end, pid);
+    }
+  }
+}

@@ -1,0 +1,40 @@
+package io.fovea.buffer;
+
+/**
+ * How page ids become frames. They differ in speed and in nothing else, so that each can be
+ * measured against the next: the ladder of section 6.4 of "Predictive Translation: High-Performance
+ * Buffer Management Without the Trade-Offs" (Zinsmeister, Nguyen, Leis, Neumann; SIGMOD 2026).
+ *
+ * <pre>
+ *                       first look             dependent misses of a hit        memory/frame
+ *   LATCHED             table, shared latch    bucket, header, page              16 bytes
+ *   OPTIMISTIC_CHAINED  table                  bucket, header, page              16
+ *   OPTIMISTIC          table                  bucket, page                      32
+ *   PREDICTIVE_HASHED   table and guess        page (bucket beside it)           32
+ *   PREDICTIVE          guess                  page                               0
+ * </pre>
+ *
+ * @since 0.1.0
+ */
+public enum Translation {
+  /**
+   * Guess first: the home of a page is its id modulo the number of frames, and a page is looked for
+   * there before anything else. What is not at home is found through the home's header line.
+   */
+  PREDICTIVE,
+
+  /**
+   * The paper's own order: the position is a hash of the page id, the table is read first, and a
+   * branch says whether the page is where it was predicted.
+   */
+  PREDICTIVE_HASHED,
+
+  /** A hash table without latches for readers; the first slot is inlined. No prediction. */
+  OPTIMISTIC,
+
+  /** The same without the inlined slot: a bucket is the head of a chain of frame headers. */
+  OPTIMISTIC_CHAINED,
+
+  /** The traditional pool: a reader-writer latch for each bucket of a chained table. */
+  LATCHED
+}

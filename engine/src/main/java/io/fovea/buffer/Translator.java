@@ -1,0 +1,304 @@
+package io.fovea.buffer;
+
+import io.fovea.memory.Hash;
+import io.fovea.memory.Mem;
+import java.lang.foreign.MemorySegment;
+import java.math.BigInteger;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Page ids to frames: what all translations have in common, and the switch between them.
+ *
+ * <pre>
+ *   guess(pid)       hot; no latch (but LATCHED); a legal frame, perhaps the wrong one
+ *   lookup(pid)      cold; no latch; a frame whose header said pid a moment ago, or -1
+ *   lock(bucket) ... find, insert, remove ... unlock(bucket)     exact
+ * </pre>
+ *
+ * <p><b>Rules.</b>
+ *
+ * <ol>
+ *   <li>A page is in one frame at most, and the header of that frame says so. The page id of a
+ *       header changes only while the frame is latched exclusively <i>and</i> the bucket of the
+ *       page (the old or the new one) is latched. So under the bucket's latch "not resident" is
+ *       certain.
+ *   <li>An entry is a guess. It is checked against the header, whose version settles the matter;
+ *       therefore readers of entries need neither latch nor version: at worst they find nothing, or
+ *       a frame that holds another page by now.
+ *   <li>A page whose header says pid but whose frame is latched may be on its way in: that is the
+ *       pending read, which others wait for instead of reading the page again.
+ *   <li>Bucket latches are taken last and for some ten instructions. Their holders wait for nothing
+ *       but, when a page moves, a second bucket of a higher number.
+ * </ol>
+ *
+ * <p>The kind is final and every method is one predicted compare away from the static method of its
+ * kind; in a JVM with one kind of database the other cases are never compiled.
+ */
+final class Translator {
+  static final int PREDICTIVE = Translation.PREDICTIVE.ordinal();
+  static final int PREDICTIVE_HASHED = Translation.PREDICTIVE_HASHED.ordinal();
+  static final int OPTIMISTIC = Translation.OPTIMISTIC.ordinal();
+  static final int OPTIMISTIC_CHAINED = Translation.OPTIMISTIC_CHAINED.ordinal();
+  static final int LATCHED = Translation.LATCHED.ordinal();
+
+  /** Page ids have at most 48 bits: 2^60 bytes of pages of 4 KiB. */
+  static final long PID_MASK = (1L << 48) - 1;
+
+  /** Chains have one link or two; who walks further without a latch may walk in circles. */
+  static final int STEPS_MAX = 64;
+
+  /** Under the bucket's latch a chain is walked to its end: "not resident" must be true. */
+  static final int EXACT = Integer.MAX_VALUE;
+
+  final int kind;
+  final int frames;
+  final MemorySegment headers;
+
+  /** The buckets; the headers themselves where the translation has no table. */
+  final MemorySegment table;
+
+  final int buckets;
+
+  /** Magic numbers of {@link #home}: see {@link #magic}. */
+  private final long magic;
+
+  private final int magicShift;
+
+  /** Set when the pool is put together; only PREDICTIVE_HASHED promotes while it guesses. */
+  private @Nullable Mover mover;
+
+  Translator(Translation translation, int frames, MemorySegment headers, MemorySegment table) {
+    this.kind = translation.ordinal();
+    this.frames = frames;
+    this.headers = headers;
+    this.table = table;
+    this.buckets = kind == PREDICTIVE ? frames : buckets(frames);
+    this.magicShift = 63 - Long.numberOfLeadingZeros(frames) - 2;
+    this.magic = magic(frames);
+  }
+
+  void wire(Mover mover) {
+    this.mover = mover;
+  }
+
+  /** Gives a page that was found outside its preferred frame its chance; where it is now. */
+  int maybePromote(long pid, int frame, int preferred) {
+    Mover m = mover;
+    return m == null ? frame : m.maybePromote(pid, frame, preferred);
+  }
+
+  /** Twice as many buckets as frames, as in the paper: half of them stay empty. */
+  static int buckets(int frames) {
+    return 2 * frames;
+  }
+
+  /** What a bucket of the table takes, in bytes. */
+  static int bucketBytes(Translation translation) {
+    return switch (translation) {
+      case PREDICTIVE -> 0;
+      case PREDICTIVE_HASHED, OPTIMISTIC -> OptimisticTranslation.BUCKET_BYTES;
+      case OPTIMISTIC_CHAINED, LATCHED -> ChainedTranslation.BUCKET_BYTES;
+    };
+  }
+
+  /**
+   * M = floor(2^(62+k) / d) + 1 with 2^k &lt;= d &lt; 2^(k+1): then floor(p / d) = p * M /
+   * 2^(62+k), rounded down, for all p below 2^61 (Granlund and Montgomery 1994: the error of M is
+   * below one, so the product is off by less than p / 2^(62+k) &lt; 1/d). M fits 63 bits, so that
+   * the signed high half will do.
+   */
+  private static long magic(int d) {
+    int k = 63 - Long.numberOfLeadingZeros(d);
+    return BigInteger.ONE
+        .shiftLeft(62 + k)
+        .divide(BigInteger.valueOf(d))
+        .add(BigInteger.ONE)
+        .longValueExact();
+  }
+
+  /** pid modulo frames by two multiplications; legal for any argument, torn ones included. */
+  int home(long pid) {
+    long p = pid & PID_MASK;
+    return (int) (p - (Math.multiplyHigh(p, magic) >>> magicShift) * frames);
+  }
+
+  /** pid divided by frames: tells apart the pages of one home. */
+  int tag(long pid) {
+    return (int) (Math.multiplyHigh(pid & PID_MASK, magic) >>> magicShift);
+  }
+
+  /** A number below n from the high half of a hash, without a division. */
+  static int scale(long hash, int n) {
+    return (int) ((hash >>> 32) * n >>> 32);
+  }
+
+  /** The frame to try first. */
+  int guess(long pid) {
+    return kind == PREDICTIVE ? home(pid) : guessTable(pid);
+  }
+
+  private int guessTable(long pid) {
+    if (kind == PREDICTIVE_HASHED) {
+      return HashedTranslation.guess(this, pid);
+    }
+    if (kind == OPTIMISTIC) {
+      return OptimisticTranslation.guess(this, pid);
+    }
+    return kind == LATCHED
+        ? LatchedTranslation.guess(this, pid)
+        : ChainedTranslation.guess(this, pid);
+  }
+
+  /** Where the page would like to be, or -1 where the translation has no preference. */
+  int preferred(long pid) {
+    if (kind == PREDICTIVE) {
+      return home(pid);
+    }
+    return kind == PREDICTIVE_HASHED ? HashedTranslation.preferred(this, Hash.spread(pid)) : -1;
+  }
+
+  /** The number of the page's bucket. */
+  int bucket(long pid) {
+    return kind == PREDICTIVE ? home(pid) : scale(Hash.spread(pid), buckets);
+  }
+
+  /** Looks for the page without a latch. */
+  int lookup(long pid) {
+    if (kind == PREDICTIVE) {
+      return PredictiveTranslation.find(this, home(pid), pid, STEPS_MAX);
+    }
+    if (kind == PREDICTIVE_HASHED || kind == OPTIMISTIC) {
+      return OptimisticTranslation.find(this, bucket(pid), pid, STEPS_MAX);
+    }
+    return kind == LATCHED
+        ? LatchedTranslation.lookup(this, pid)
+        : ChainedTranslation.find(this, bucket(pid), pid, STEPS_MAX);
+  }
+
+  /** Looks for the page and takes the bucket's latch for it: -1 means that it is in no frame. */
+  int locate(long pid) {
+    int bucket = bucket(pid);
+    lock(bucket);
+    int frame = find(bucket, pid);
+    unlock(bucket);
+    return frame;
+  }
+
+  /** Looks for the page under its bucket's latch: -1 means that it is in no frame. */
+  int find(int bucket, long pid) {
+    if (kind == PREDICTIVE) {
+      return PredictiveTranslation.find(this, bucket, pid, EXACT);
+    }
+    return kind == PREDICTIVE_HASHED || kind == OPTIMISTIC
+        ? OptimisticTranslation.find(this, bucket, pid, EXACT)
+        : ChainedTranslation.find(this, bucket, pid, EXACT);
+  }
+
+  /** Enters the page and names it in the frame's header; the bucket and the frame are latched. */
+  void insert(int bucket, long pid, int frame) {
+    FrameHeader.setPid(headers, frame, pid);
+    if (kind == PREDICTIVE) {
+      PredictiveTranslation.insert(this, bucket, pid, frame);
+    } else if (kind == PREDICTIVE_HASHED || kind == OPTIMISTIC) {
+      OptimisticTranslation.insert(this, bucket, pid, frame);
+    } else {
+      ChainedTranslation.insert(this, bucket, frame);
+    }
+  }
+
+  /** Removes the page and empties the frame's header; the bucket and the frame are latched. */
+  void remove(int bucket, long pid, int frame) {
+    if (kind == PREDICTIVE) {
+      PredictiveTranslation.remove(this, bucket, frame);
+    } else if (kind == PREDICTIVE_HASHED || kind == OPTIMISTIC) {
+      OptimisticTranslation.remove(this, bucket, frame);
+    } else {
+      ChainedTranslation.remove(this, bucket, frame);
+    }
+    FrameHeader.setPid(headers, frame, 0);
+  }
+
+  /** Takes a bucket's latch; the holder is at most a few instructions from giving it back. */
+  void lock(int bucket) {
+    long at = latchAt(bucket);
+    int round = 0;
+    while (!Mem.casInt(table, at, 0, -1)) {
+      // Never sleeps: the holder does not either, though the system may have taken its CPU.
+      round = Math.min(Backoff.pause(round), Backoff.PARK_FROM - 1);
+    }
+  }
+
+  void unlock(int bucket) {
+    // Release: partner of the CAS in lock; who finds the latch free finds the bucket complete.
+    Mem.putIntRelease(table, latchAt(bucket), 0);
+  }
+
+  /** Takes one or two buckets' latches, in order of their numbers. */
+  void lockBoth(int a, int b) {
+    lock(Math.min(a, b));
+    if (a != b) {
+      lock(Math.max(a, b));
+    }
+  }
+
+  void unlockBoth(int a, int b) {
+    unlock(a);
+    if (a != b) {
+      unlock(b);
+    }
+  }
+
+  long latchAt(int bucket) {
+    if (kind == PREDICTIVE) {
+      return FrameHeader.at(bucket) + FrameHeader.BUCKET_LATCH;
+    }
+    return kind == PREDICTIVE_HASHED || kind == OPTIMISTIC
+        ? OptimisticTranslation.at(bucket) + OptimisticTranslation.LATCH
+        : ChainedTranslation.at(bucket) + ChainedTranslation.LATCH;
+  }
+
+  // ----------------------------------------------- chains through the header lines of the frames
+
+  /**
+   * Follows a chain.
+   *
+   * @param link the first frame + 1, 0 for an empty chain
+   * @param pid the page
+   * @param steps how far at most
+   * @return the frame whose header says pid, or -1
+   */
+  int walk(int link, long pid, int steps) {
+    for (; link != 0 && steps > 0; steps--) {
+      int frame = link - 1;
+      if (FrameHeader.pid(headers, frame) == pid) {
+        return frame;
+      }
+      link = FrameHeader.next(headers, frame);
+    }
+    return -1;
+  }
+
+  /** Puts a frame at the front of the chain whose head is at an offset of the table. */
+  void push(long head, int frame) {
+    FrameHeader.setNext(headers, frame, Mem.getIntOpaque(table, head));
+    Mem.putIntRelease(table, head, frame + 1);
+  }
+
+  /** Takes a frame out of the chain whose head is at an offset of the table. */
+  void unlink(long head, int frame) {
+    int link = Mem.getIntOpaque(table, head);
+    if (link == frame + 1) {
+      Mem.putIntOpaque(table, head, FrameHeader.next(headers, frame));
+      return;
+    }
+    while (link != 0) {
+      int before = link - 1;
+      link = FrameHeader.next(headers, before);
+      if (link == frame + 1) {
+        FrameHeader.setNext(headers, before, FrameHeader.next(headers, frame));
+        return;
+      }
+    }
+    throw new AssertionError("frame " + frame + " is not in the chain of its page");
+  }
+}

@@ -1,0 +1,49 @@
+package io.fovea.error;
+
+/**
+ * Why a transaction was aborted.
+ *
+ * <p>The causes are those that the statistics count, so a constant here is also a line there.
+ *
+ * @since 0.1.0
+ */
+public enum AbortCause {
+  /** Something that the transaction read was changed by another before it could commit. */
+  VALIDATION(true, "a record that it read was changed by another transaction"),
+  /** Another transaction was committing a change to something that this one reads or writes. */
+  LOCK(true, "another transaction was writing a record that it uses"),
+  /** A range that the transaction scanned gained or lost a record, or may have. */
+  PHANTOM(true, "a range that it scanned was changed by another transaction"),
+  /** The transaction took longer than its limit on time. Doing it again would take as long. */
+  TIMEOUT(false, "it took longer than its time limit"),
+  /** The transaction reads or writes more than its limit on size. */
+  TOO_LARGE(false, "it is larger than the limit on the size of a transaction"),
+  /** The user's code asked for it, or threw an exception out of the transaction's body. */
+  USER(false, "its own code rolled it back");
+
+  private final boolean retryable;
+  private final String explanation;
+
+  AbortCause(boolean retryable, String explanation) {
+    this.retryable = retryable;
+    this.explanation = explanation;
+  }
+
+  /**
+   * Whether the same work may well succeed when it is done again.
+   *
+   * @return true for conflicts with other transactions
+   */
+  public boolean retryable() {
+    return retryable;
+  }
+
+  /**
+   * The cause in words, as the end of a sentence that begins with "the transaction was aborted:".
+   *
+   * @return a constant text
+   */
+  public String explanation() {
+    return explanation;
+  }
+}

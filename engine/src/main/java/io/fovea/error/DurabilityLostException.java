@@ -1,0 +1,26 @@
+package io.fovea.error;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A sync of the storage failed, so that what was written before it may or may not be there.
+ *
+ * <p>Such a failure is final. A second sync that succeeds proves nothing, for the operating system
+ * may have dropped the pages that it could not write. The database serves no more commits; what was
+ * acknowledged before is found again when it is opened anew.
+ *
+ * @since 0.1.0
+ */
+public final class DurabilityLostException extends FoveaException {
+  private static final long serialVersionUID = 1L;
+
+  /**
+   * Makes one.
+   *
+   * @param message what failed and what that means for the caller
+   * @param cause the failure that ended durability, or null
+   */
+  public DurabilityLostException(String message, @Nullable Throwable cause) {
+    super(message, cause);
+  }
+}

@@ -1,0 +1,22 @@
+package io.fovea.error;
+
+/**
+ * The file was not closed: its process ended, or the machine did, while it was open for writing.
+ *
+ * @since 0.1.0
+ */
+public final class UncleanShutdownException extends FoveaException {
+  private static final long serialVersionUID = 1L;
+
+  /**
+   * Makes one.
+   *
+   * @param path the file
+   */
+  public UncleanShutdownException(String path) {
+    super(
+        path
+            + " was not closed cleanly, and it has no log to recover from, so that its pages may be"
+            + " of different ages. Restore it from a backup or load it again.");
+  }
+}

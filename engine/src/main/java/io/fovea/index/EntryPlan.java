@@ -1,0 +1,126 @@
+package io.fovea.index;
+
+import io.fovea.error.CorruptionException;
+import io.fovea.memory.Mem;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * How the key of an index entry is made from a record: which fields, in which order, from where.
+ *
+ * <pre>
+ *   entry of a unique index      key: the fields                                value: primary key
+ *   entry of another             key: the fields, then those parts of the       value: primary key
+ *                                     primary key that are not among them
+ * </pre>
+ *
+ * The rest of the primary key makes the entries of equal fields different and puts them in its
+ * order. The whole primary key is the value all the same: it is needed at once and in one piece,
+ * and taking it apart again would cost more than its few bytes.
+ *
+ * <p>Records lie in memory as {@code Layout} says: integers in native order, text and bytes behind
+ * a length of 2 bytes. Immutable; any thread.
+ */
+public final class EntryPlan {
+  private final int[] types;
+  private final boolean[] fromKey;
+  private final int[] offsets; // in the record, or in the primary key where that is fixed, else -1
+  private final int[] parts; // of the primary key
+  private final int[] keyTypes;
+  private final int fields;
+  private final int sizeMax;
+
+  /**
+   * Makes a plan.
+   *
+   * @param types of the fields, as in {@link Tuple}, then those of the rest of the primary key
+   * @param widths of the same, the most bytes of a value
+   * @param fromKey whether they come from the primary key
+   * @param offsets where they lie in the record, or in the primary key (-1 where that depends)
+   * @param parts their places in the primary key
+   * @param keyTypes of the parts of the primary key
+   * @param fields how many of them the index is declared by
+   */
+  public EntryPlan(
+      int[] types,
+      int[] widths,
+      boolean[] fromKey,
+      int[] offsets,
+      int[] parts,
+      int[] keyTypes,
+      int fields) {
+    this.types = types.clone();
+    this.fromKey = fromKey.clone();
+    this.offsets = offsets.clone();
+    this.parts = parts.clone();
+    this.keyTypes = keyTypes.clone();
+    this.fields = fields;
+    int n = 0;
+    for (int i = 0; i < types.length; i++) {
+      n += types[i] == Tuple.INT32 || types[i] == Tuple.INT64 ? widths[i] : 2 * widths[i] + 2;
+    }
+    this.sizeMax = n;
+  }
+
+  /** The most bytes of an entry's key. */
+  public int sizeMax() {
+    return sizeMax;
+  }
+
+  /** How many parts of the entry's key the index is declared by. */
+  public int fields() {
+    return fields;
+  }
+
+  /**
+   * Makes the key of a record's entry.
+   *
+   * @param key the primary key, encoded
+   * @param record the record
+   * @param out where to; {@link #sizeMax} bytes at most
+   * @return the length of the entry's key
+   */
+  public int build(
+      MemorySegment key,
+      int keyOff,
+      int keyLen,
+      MemorySegment record,
+      long recordOff,
+      MemorySegment out,
+      int outOff) {
+    int at = outOff;
+    for (int i = 0; i < types.length; i++) {
+      if (fromKey[i]) {
+        int from = offsets[i] >= 0 ? keyOff + offsets[i] : seek(key, keyOff, keyLen, parts[i]);
+        int end = Tuple.skip(key, from, keyOff + keyLen, types[i]);
+        if (end < 0) {
+          throw new CorruptionException("parts of a primary key", -1, -1, parts[i] + 1, parts[i]);
+        }
+        Mem.copy(key, from, out, at, end - from);
+        at += end - from;
+      } else {
+        at = field(types[i], record, recordOff + offsets[i], out, at);
+      }
+    }
+    return at - outOff;
+  }
+
+  private static int field(
+      int type, MemorySegment record, long off, MemorySegment out, int outOff) {
+    return switch (type) {
+      case Tuple.INT32 -> Tuple.putInt32(out, outOff, Mem.getInt(record, off));
+      case Tuple.INT64 -> Tuple.putInt64(out, outOff, Mem.getLong(record, off));
+      default -> {
+        int len = Mem.getUnsignedShort(record, off);
+        yield Tuple.end(out, Tuple.escape(record, off + 2, len, out, outOff));
+      }
+    };
+  }
+
+  private int seek(MemorySegment key, int keyOff, int keyLen, int part) {
+    int at = keyOff;
+    for (int i = 0; i < part; i++) {
+      at = Tuple.skip(key, at, keyOff + keyLen, keyTypes[i]);
+    }
+    return at;
+  }
+}

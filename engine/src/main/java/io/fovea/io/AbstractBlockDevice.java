@@ -1,0 +1,257 @@
+package io.fovea.io;
+
+import io.fovea.error.DatabaseClosedException;
+import java.lang.foreign.MemorySegment;
+import java.util.Objects;
+
+/**
+ * What all devices have in common: the checks of arguments, the gate, the counters, and how an
+ * error number becomes an exception.
+ *
+ * <p>A kind of device implements the five {@code ...Now} methods, which return 0 or an error number
+ * and are called inside the gate. A device that can do more than one thing at a time also overrides
+ * {@link #submit}, with {@link #accept} at its start and {@link #finish} for every entry.
+ *
+ * @since 0.1.0
+ */
+public abstract class AbstractBlockDevice implements BlockDevice {
+  private final String name;
+  private final int blockSize;
+  private final UseGate gate;
+  private final IoStats stats;
+
+  /**
+   * Makes the common part.
+   *
+   * @param name the path, or another name for messages
+   * @param blockSize the unit of transfers in bytes, a power of two
+   */
+  protected AbstractBlockDevice(String name, int blockSize) {
+    this(name, blockSize, new IoStats());
+  }
+
+  AbstractBlockDevice(String name, int blockSize, IoStats stats) {
+    if (Integer.bitCount(blockSize) != 1) {
+      throw new IllegalArgumentException("Block size " + blockSize + " is no power of two.");
+    }
+    this.name = name;
+    this.blockSize = blockSize;
+    this.gate = new UseGate(name);
+    this.stats = stats;
+  }
+
+  // ------------------------------------------------------------------------ what kinds implement
+
+  /** Reads in full, zeros beyond the end; 0 or an error number. */
+  protected abstract int readNow(long offset, MemorySegment seg, long segOff, int len);
+
+  /** Writes in full; 0 or an error number. */
+  protected abstract int writeNow(long offset, MemorySegment seg, long segOff, int len);
+
+  /** Makes durable what was written; 0 or an error number. */
+  protected abstract int syncNow();
+
+  /** Changes the length; 0 or an error number. */
+  protected abstract int resizeNow(long bytes);
+
+  /** Gives back what the device holds. Called once, when nothing is under way. */
+  protected abstract void closeNow();
+
+  // -------------------------------------------------------------------------------- the interface
+
+  @Override
+  public final int blockSize() {
+    return blockSize;
+  }
+
+  /**
+   * The path, or another name for messages.
+   *
+   * @return the name
+   */
+  public final String name() {
+    return name;
+  }
+
+  @Override
+  public final IoStats stats() {
+    return stats;
+  }
+
+  @Override
+  public final void read(long offset, MemorySegment seg, long segOff, int len) {
+    check(IoOp.READ, offset, seg, segOff, len);
+    int errno;
+    gate.enter();
+    try {
+      errno = readNow(offset, seg, segOff, len);
+    } finally {
+      gate.exit();
+    }
+    deliver(IoOp.READ, offset, len, errno);
+  }
+
+  @Override
+  public final void write(long offset, MemorySegment seg, long segOff, int len) {
+    check(IoOp.WRITE, offset, seg, segOff, len);
+    int errno;
+    gate.enter();
+    try {
+      errno = writeNow(offset, seg, segOff, len);
+    } finally {
+      gate.exit();
+    }
+    deliver(IoOp.WRITE, offset, len, errno);
+  }
+
+  @Override
+  public final void sync() {
+    int errno;
+    gate.enter();
+    try {
+      errno = syncNow();
+    } finally {
+      gate.exit();
+    }
+    deliver(IoOp.SYNC, -1, 0, errno);
+  }
+
+  @Override
+  public final void resize(long bytes) {
+    if (bytes < 0 || (bytes & blockSize - 1) != 0) {
+      throw new IllegalArgumentException(
+          "A size of " + bytes + " is no multiple of the block size " + blockSize + ".");
+    }
+    int errno;
+    gate.enter();
+    try {
+      errno = resizeNow(bytes);
+    } finally {
+      gate.exit();
+    }
+    deliver(IoOp.RESIZE, bytes, 0, errno);
+  }
+
+  /** Does the entries one after the other, on the calling thread. */
+  @Override
+  public void submit(IoBatch batch) {
+    accept(batch);
+    // The size is read before the last entry ends: after that the batch is its owner's.
+    for (int i = 0, n = batch.size(); i < n; i++) {
+      finish(batch, i, perform(batch, i));
+    }
+  }
+
+  @Override
+  public final void close() {
+    if (gate.close()) {
+      closeNow();
+    }
+  }
+
+  // -------------------------------------------------------------------------------- for kinds
+
+  /**
+   * Checks a batch, enters the gate for it and takes it over. An empty one is done at once.
+   *
+   * @param batch what to do
+   * @throws DatabaseClosedException where the device is closed
+   * @throws IllegalArgumentException where an entry breaks the rules
+   */
+  protected final void accept(IoBatch batch) {
+    for (int i = 0; i < batch.size(); i++) {
+      if (batch.op(i) != IoOp.SYNC) {
+        check(
+            batch.op(i),
+            batch.offset(i),
+            batch.segment(i),
+            batch.segmentOffset(i),
+            batch.length(i));
+      }
+    }
+    gate.enter();
+    try {
+      batch.begin(name);
+    } catch (IllegalStateException e) {
+      gate.exit();
+      throw e;
+    }
+    stats.recordBatch();
+    if (batch.size() == 0) {
+      gate.exit();
+    }
+  }
+
+  /**
+   * Ends an entry of an accepted batch, and leaves the gate after the last.
+   *
+   * @param batch the batch
+   * @param i the entry
+   * @param errno 0, or why it failed
+   * @return how many entries are left, as in {@link IoBatch#complete}
+   */
+  protected final int finish(IoBatch batch, int i, int errno) {
+    stats.record(batch.op(i), batch.length(i), errno);
+    int left = batch.complete(i, errno);
+    if (left == 0) {
+      gate.exit();
+    }
+    return left;
+  }
+
+  /**
+   * Does one entry on the calling thread. A sync is done only where all others have succeeded, and
+   * must come after them.
+   *
+   * @param batch the batch
+   * @param i the entry
+   * @return 0 or an error number
+   */
+  protected final int perform(IoBatch batch, int i) {
+    try {
+      // On a thread of the device, perhaps, where memory of a confined arena cannot be reached.
+      long address = batch.address(i);
+      return switch (batch.op(i)) {
+        case READ -> readNow(batch.offset(i), IoBatch.EVERYTHING, address, batch.length(i));
+        case WRITE -> writeNow(batch.offset(i), IoBatch.EVERYTHING, address, batch.length(i));
+        case SYNC -> {
+          int verdict = batch.syncVerdict();
+          yield verdict != 0 ? verdict : syncNow();
+        }
+        case RESIZE -> resizeNow(batch.offset(i));
+      };
+    } catch (Throwable t) {
+      return IoErrors.unexpected(name, t);
+    }
+  }
+
+  private void deliver(IoOp op, long offset, int len, int errno) {
+    stats.record(op, len, errno);
+    if (errno != 0) {
+      throw IoErrors.exception(op, name, offset, len, errno);
+    }
+  }
+
+  private void check(IoOp op, long offset, MemorySegment seg, long segOff, int len) {
+    if (offset < 0 || len <= 0 || ((offset | len) & blockSize - 1) != 0) {
+      throw new IllegalArgumentException(
+          "Offset "
+              + offset
+              + " and length "
+              + len
+              + " must be multiples of the block size "
+              + blockSize
+              + ".");
+    }
+    if (!seg.isNative()) {
+      throw new IllegalArgumentException("Devices transfer native memory only.");
+    }
+    if (op == IoOp.READ && seg.isReadOnly()) {
+      throw new IllegalArgumentException("A read needs memory that can be written.");
+    }
+    if (!seg.scope().isAlive() || !seg.isAccessibleBy(Thread.currentThread())) {
+      throw new IllegalArgumentException("The memory was freed, or belongs to another thread.");
+    }
+    Objects.checkFromIndexSize(segOff, len, seg.byteSize());
+  }
+}

@@ -1,0 +1,131 @@
+package io.fovea.io;
+
+import java.lang.foreign.MemorySegment;
+
+/**
+ * A range of bytes that outlives the process, or pretends to: the only door between the engine and
+ * storage.
+ *
+ * <pre>
+ *   callers ── read / write ──────────────────────────►┐
+ *           ── submit(batch) ··· batch.await() ───────►│ device ──► file, ring, memory, simulation
+ *           ── sync ──────────────────────────────────►│
+ *           ◄─ done in full, or a typed exception ─────┘
+ * </pre>
+ *
+ * <p><b>Rules.</b>
+ *
+ * <ul>
+ *   <li>Offsets and lengths are multiples of {@link #blockSize}. Memory may lie anywhere, but what
+ *       is aligned to the block size saves a copy. Memory is native, and stays until the operation
+ *       is done; that it does is not checked again.
+ *   <li>A transfer is done in full or fails. What lies beyond the end, and what was never written,
+ *       reads as zeros.
+ *   <li>A failed read leaves the memory undefined; a failed write leaves the bytes on the device
+ *       undefined. Neither touches anything else.
+ *   <li>Writes are durable after a {@link #sync} that began after they were done. Until then any of
+ *       them may be lost, in any order, torn at 512 bytes. <b>A failed sync is final:</b> no later
+ *       one makes up for it.
+ *   <li>Operations on overlapping ranges at the same time have no order; callers keep them apart.
+ *   <li>Interrupts do not end operations; the thread's flag is kept.
+ * </ul>
+ *
+ * <p>Any thread may call, platform or virtual. An operation costs microseconds, so that an
+ * interface is fine here.
+ *
+ * <p>Exceptions: {@link io.fovea.error.StorageFullException} where there is no space, {@link
+ * io.fovea.error.StorageException} for every other refusal, {@link
+ * io.fovea.error.DatabaseClosedException} once {@link #close} was called, {@link
+ * IllegalArgumentException} for ranges that break the rules.
+ *
+ * @since 0.1.0
+ */
+public interface BlockDevice extends AutoCloseable {
+  /**
+   * The unit of transfers.
+   *
+   * @return bytes, a power of two
+   */
+  int blockSize();
+
+  /**
+   * The length of the device.
+   *
+   * @return bytes
+   */
+  long size();
+
+  /**
+   * Reads; returns when all bytes are there.
+   *
+   * @param offset where on the device, in bytes
+   * @param seg native memory
+   * @param segOff where in the memory
+   * @param len how many bytes
+   */
+  void read(long offset, MemorySegment seg, long segOff, int len);
+
+  /**
+   * Writes; returns when all bytes were taken. Past the end the device grows.
+   *
+   * @param offset where on the device, in bytes
+   * @param seg native memory
+   * @param segOff where in the memory
+   * @param len how many bytes
+   */
+  void write(long offset, MemorySegment seg, long segOff, int len);
+
+  /**
+   * Starts all entries of a batch and may return before any of them is done. They run in no
+   * particular order, many at a time where the device can, except for a sync at the batch's end.
+   * Failures are found in the batch. Until {@link IoBatch#await} returned, batch and memory belong
+   * to the device.
+   *
+   * <p>It blocks while more is under way than the device can hold.
+   *
+   * @param batch what to do
+   */
+  void submit(IoBatch batch);
+
+  /**
+   * Does all entries of a batch. Failures of entries are found in the batch, not thrown.
+   *
+   * @param batch what to do
+   */
+  default void run(IoBatch batch) {
+    submit(batch);
+    batch.await();
+  }
+
+  /** Makes durable what was written before the call, with as much metadata as finding it needs. */
+  void sync();
+
+  /**
+   * Changes the length. Space is set aside where the file system can, so that later writes inside
+   * do not run out of it. What is cut off is gone, and zeros when the device grows again.
+   *
+   * @param bytes the new length, a multiple of the block size
+   */
+  void resize(long bytes);
+
+  /**
+   * What kind of device this is.
+   *
+   * @return for example {@code "uring, direct"}
+   */
+  String kind();
+
+  /**
+   * What was done so far.
+   *
+   * @return counters that go on counting
+   */
+  IoStats stats();
+
+  /**
+   * Waits for what is under way and closes; calls that come later fail. Makes nothing durable. A
+   * second call does nothing.
+   */
+  @Override
+  void close();
+}

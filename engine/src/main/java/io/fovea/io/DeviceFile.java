@@ -1,0 +1,224 @@
+package io.fovea.io;
+
+import io.fovea.bindings.Errno;
+import io.fovea.error.FoveaException;
+import io.fovea.error.StorageException;
+import io.fovea.error.StorageFullException;
+import io.fovea.memory.Mem;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * Makes full transfers of a {@link RawFile}'s short ones.
+ *
+ * <pre>
+ *   aligned memory ───────────────────────► pread / pwrite until done
+ *   other memory ──► copy on this thread ──► the same              (direct files only)
+ *   end of the file ─► zeros
+ * </pre>
+ *
+ * <p>It also knows how long the file is, without asking: growing by writes and by {@link #resize}
+ * is all done here, for a file has one opener ({@link FileLock}).
+ *
+ * <p>All methods return 0 or a positive error number; they block, so virtual threads stay out. Any
+ * number of platform threads.
+ */
+final class DeviceFile {
+  /**
+   * The unit of transfers. Every page is a multiple of it, and it is a multiple of nearly every
+   * device's own; where it is not, direct transfers fail and the page cache takes over.
+   */
+  static final int BLOCK = 4096;
+
+  /** How often a transfer may make no progress before that is an error. */
+  static final int STALLS_MAX = 100;
+
+  private final Path path;
+  private final RawFile file;
+  private final IoStats stats;
+  private final AtomicLong size;
+
+  DeviceFile(Path path, RawFile file, IoStats stats) {
+    this.path = path;
+    this.file = file;
+    this.stats = stats;
+    long bytes = file.size();
+    if (bytes < 0) {
+      file.close();
+      throw openFailed(path, (int) -bytes);
+    }
+    this.size = new AtomicLong(bytes);
+  }
+
+  static FoveaException openFailed(Path path, int errno) {
+    String described = Errno.describe(errno);
+    return IoErrors.isFull(errno)
+        ? new StorageFullException("open", path.toString(), -1, described)
+        : new StorageException("open", path.toString(), -1, errno, described);
+  }
+
+  RawFile raw() {
+    return file;
+  }
+
+  Path path() {
+    return path;
+  }
+
+  long size() {
+    return size.get();
+  }
+
+  /** Notes that a write reached up to here. */
+  void wrote(long end) {
+    if (end > size.get()) {
+      size.accumulateAndGet(end, Math::max);
+    }
+  }
+
+  /** Whether the memory must be copied before the device can take it. */
+  boolean bounces(MemorySegment seg, long segOff) {
+    return (seg.address() + segOff & BLOCK - 1) != 0 && file.direct();
+  }
+
+  int read(long offset, MemorySegment seg, long segOff, int len) {
+    if (!bounces(seg, segOff)) {
+      return readFully(offset, seg, segOff, len);
+    }
+    stats.recordBounce();
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment copy = arena.allocate(len, BLOCK);
+      int errno = readFully(offset, copy, 0, len);
+      MemorySegment.copy(copy, 0, seg, segOff, len);
+      return errno;
+    }
+  }
+
+  private int readFully(long offset, MemorySegment seg, long segOff, int len) {
+    int done = 0;
+    int stalls = 0;
+    while (done < len) {
+      int fd = file.fd();
+      long n = file.pread(seg, segOff + done, len - done, offset + done);
+      if (n < 0) {
+        if (!worthAnother((int) -n, fd) || ++stalls > STALLS_MAX) {
+          return (int) -n;
+        }
+        continue;
+      }
+      done += (int) n;
+      if (done < len && (n == 0 || isEnd(offset + done))) {
+        Mem.zero(seg, segOff + done, len - done);
+        return 0;
+      }
+      if (file.direct()) {
+        // Short in the middle of a block: direct transfers can only go on at its start.
+        int rest = done & BLOCK - 1;
+        if (rest != 0 && ++stalls > STALLS_MAX) {
+          return Errno.EIO;
+        }
+        done -= rest;
+      }
+    }
+    return 0;
+  }
+
+  int write(long offset, MemorySegment seg, long segOff, int len) {
+    if (!bounces(seg, segOff)) {
+      return writeFully(offset, seg, segOff, len);
+    }
+    stats.recordBounce();
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment copy = arena.allocate(len, BLOCK);
+      MemorySegment.copy(seg, segOff, copy, 0, len);
+      return writeFully(offset, copy, 0, len);
+    }
+  }
+
+  private int writeFully(long offset, MemorySegment seg, long segOff, int len) {
+    int done = 0;
+    int stalls = 0;
+    while (done < len) {
+      int fd = file.fd();
+      long n = file.pwrite(seg, segOff + done, len - done, offset + done);
+      if (n < 0) {
+        if (!worthAnother((int) -n, fd) || ++stalls > STALLS_MAX) {
+          return (int) -n;
+        }
+        continue;
+      }
+      done += (int) n;
+      if (done < len) {
+        int rest = file.direct() ? done & BLOCK - 1 : 0;
+        if ((n == 0 || rest != 0) && ++stalls > STALLS_MAX) {
+          return Errno.EIO;
+        }
+        done -= rest;
+      }
+    }
+    wrote(offset + len);
+    return 0;
+  }
+
+  /**
+   * Whether to try a transfer again. Signals are nothing; an EINVAL of an aligned transfer means
+   * that direct ones are not possible here.
+   *
+   * @param errno how it failed
+   * @param fd the descriptor that it was tried with; where the file has another by now, somebody
+   *     else has found the same
+   */
+  boolean worthAnother(int errno, int fd) {
+    return errno == Errno.EINTR
+        || errno == Errno.EAGAIN
+        || errno == Errno.EINVAL && (file.fd() != fd || file.direct() && file.giveUpDirect());
+  }
+
+  /** Whether a transfer that stopped here, short of what was asked, met the end of the file. */
+  boolean isEnd(long at) {
+    return (at & BLOCK - 1) != 0 && at >= file.size();
+  }
+
+  int sync() {
+    return -file.sync();
+  }
+
+  synchronized int resize(long bytes) {
+    long now = size.get();
+    if (bytes == now) {
+      return 0;
+    }
+    int result = bytes > now ? file.allocate(now, bytes) : file.truncate(bytes);
+    if (result == 0) {
+      size.set(bytes);
+    }
+    return -result;
+  }
+
+  /**
+   * Does one entry of a batch; a sync only where all others have succeeded. On any platform thread,
+   * and without exceptions, for somebody waits for the end.
+   */
+  int perform(IoBatch batch, int i) {
+    try {
+      long address = batch.address(i);
+      return switch (batch.op(i)) {
+        case READ -> read(batch.offset(i), IoBatch.EVERYTHING, address, batch.length(i));
+        case WRITE -> write(batch.offset(i), IoBatch.EVERYTHING, address, batch.length(i));
+        case SYNC -> {
+          int verdict = batch.syncVerdict();
+          yield verdict != 0 ? verdict : sync();
+        }
+        case RESIZE -> resize(batch.offset(i));
+      };
+    } catch (Throwable t) {
+      return IoErrors.unexpected(path.toString(), t);
+    }
+  }
+
+  void close() {
+    file.close();
+  }
+}

@@ -1,0 +1,34 @@
+package io.fovea.io;
+
+import io.fovea.bindings.Errno;
+import io.fovea.error.FoveaException;
+import io.fovea.error.StorageException;
+import io.fovea.error.StorageFullException;
+
+/**
+ * Makes exceptions of error numbers.
+ *
+ * <p>Inside this room a failure is a positive error number, because most operations end on a thread
+ * of the device where nobody could catch anything. It becomes an exception where it is delivered.
+ */
+final class IoErrors {
+  private IoErrors() {}
+
+  static boolean isFull(int errno) {
+    return errno == Errno.ENOSPC || errno == Errno.EDQUOT || errno == Errno.EFBIG;
+  }
+
+  static FoveaException exception(IoOp op, String name, long offset, long len, int errno) {
+    String described = Errno.describe(errno);
+    return isFull(errno)
+        ? new StorageFullException(op.word(), name, offset < 0 ? -1 : offset + len, described)
+        : new StorageException(op.word(), name, offset, errno, described);
+  }
+
+  /** What nobody expects, and nobody may be kept waiting for: logged, and an error as any other. */
+  static int unexpected(String name, Throwable t) {
+    System.getLogger("io.fovea.io")
+        .log(System.Logger.Level.ERROR, "An operation of " + name + " failed unexpectedly", t);
+    return t instanceof OutOfMemoryError ? Errno.ENOMEM : Errno.EIO;
+  }
+}

@@ -1,0 +1,124 @@
+package io.fovea.io;
+
+import java.util.concurrent.atomic.LongAdder;
+
+/**
+ * Counts what a device did. Counters are striped, since many threads count at once; a sum that is
+ * read while they count is a moment's worth.
+ *
+ * <p>Any thread may read; only devices write.
+ *
+ * @since 0.1.0
+ */
+public final class IoStats {
+  private static final int OPS = IoOp.values().length;
+
+  private final LongAdder[] counts = adders();
+  private final LongAdder[] bytes = adders();
+  private final LongAdder[] errors = adders();
+  private final LongAdder batches = new LongAdder();
+  private final LongAdder bounces = new LongAdder();
+
+  /** Makes a set of counters, all zero. For devices. */
+  public IoStats() {}
+
+  private static LongAdder[] adders() {
+    LongAdder[] adders = new LongAdder[OPS];
+    for (int i = 0; i < OPS; i++) {
+      adders[i] = new LongAdder();
+    }
+    return adders;
+  }
+
+  /**
+   * How often something was done, failures included.
+   *
+   * @param op what
+   * @return operations
+   */
+  public long count(IoOp op) {
+    return counts[op.ordinal()].sum();
+  }
+
+  /**
+   * How much was transferred by what succeeded.
+   *
+   * @param op a read or a write
+   * @return bytes
+   */
+  public long bytes(IoOp op) {
+    return bytes[op.ordinal()].sum();
+  }
+
+  /**
+   * How often something failed.
+   *
+   * @param op what
+   * @return operations
+   */
+  public long errors(IoOp op) {
+    return errors[op.ordinal()].sum();
+  }
+
+  /**
+   * How many batches were started.
+   *
+   * @return batches
+   */
+  public long batches() {
+    return batches.sum();
+  }
+
+  /**
+   * How many transfers took a copy because their memory was not aligned.
+   *
+   * @return operations
+   */
+  public long bounces() {
+    return bounces.sum();
+  }
+
+  /**
+   * Counts one operation. For devices.
+   *
+   * @param op what
+   * @param len how many bytes it was to transfer
+   * @param errno 0, or why it failed
+   */
+  public void record(IoOp op, long len, int errno) {
+    counts[op.ordinal()].increment();
+    if (errno != 0) {
+      errors[op.ordinal()].increment();
+    } else if (len > 0) {
+      bytes[op.ordinal()].add(len);
+    }
+  }
+
+  void recordBatch() {
+    batches.increment();
+  }
+
+  void recordBounce() {
+    bounces.increment();
+  }
+
+  @Override
+  public String toString() {
+    StringBuilder text = new StringBuilder();
+    for (IoOp op : IoOp.values()) {
+      text.append(op.word()).append("s ").append(count(op));
+      if (op == IoOp.READ || op == IoOp.WRITE) {
+        text.append(" (").append(bytes(op)).append(" bytes)");
+      }
+      if (errors(op) > 0) {
+        text.append(", failed ").append(errors(op));
+      }
+      text.append("; ");
+    }
+    return text.append("batches ")
+        .append(batches())
+        .append("; bounces ")
+        .append(bounces())
+        .toString();
+  }
+}

@@ -1,0 +1,199 @@
+package io.fovea.io;
+
+import io.fovea.bindings.Errno;
+import io.fovea.memory.Mem;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A device in native memory: the storage of databases that are in memory only, and the fastest one
+ * for tests and benchmarks.
+ *
+ * <pre>
+ *   directory:  [0] [1] [2]  ·  ·  [n]        an entry per MiB, null where nothing was written
+ *                │   │       \______ zeros
+ *                ▼   ▼
+ *               1 MiB chunks of native memory, made when they are first written
+ * </pre>
+ *
+ * <p>Chunks instead of one mapping, because nobody knows how large a database will become. Readers
+ * and writers take no lock: a chunk, once there, stays where it is until the device is closed or
+ * cut, and overlapping operations at the same time are the caller's to avoid. Growing replaces the
+ * directory under a lock; a chunk that another thread enters into the old directory meanwhile would
+ * be lost, so entering one takes the same lock.
+ *
+ * <p>A sync does nothing: what is in memory is as durable as the process.
+ *
+ * @since 0.1.0
+ */
+public final class MemoryDevice extends AbstractBlockDevice {
+  private static final int CHUNK_SHIFT = 20;
+  private static final int CHUNK_BYTES = 1 << CHUNK_SHIFT;
+
+  /** Taken to make a chunk, to grow and to cut. */
+  private final ReentrantLock lock = new ReentrantLock();
+
+  private final Arena arena = Arena.ofShared();
+  private final long bytesMax;
+  private volatile AtomicReferenceArray<MemorySegment> directory = new AtomicReferenceArray<>(64);
+  private volatile long size;
+
+  /** Makes an empty device that grows as far as memory goes. */
+  public MemoryDevice() {
+    this("memory", 4096, Long.MAX_VALUE);
+  }
+
+  /**
+   * Makes an empty device.
+   *
+   * @param name its name in messages
+   * @param blockSize the unit of transfers in bytes, a power of two of at most 1 MiB
+   * @param bytesMax what it may hold; more fails as a full disk does
+   */
+  public MemoryDevice(String name, int blockSize, long bytesMax) {
+    super(name, blockSize);
+    if (blockSize > CHUNK_BYTES) {
+      throw new IllegalArgumentException("Block size " + blockSize + " is above 1 MiB.");
+    }
+    this.bytesMax = bytesMax;
+  }
+
+  @Override
+  public long size() {
+    return size;
+  }
+
+  @Override
+  public String kind() {
+    return "memory";
+  }
+
+  @Override
+  protected int readNow(long offset, MemorySegment seg, long segOff, int len) {
+    AtomicReferenceArray<MemorySegment> chunks = directory;
+    long end = Math.min(offset + len, size);
+    int done = 0;
+    while (done < len) {
+      long at = offset + done;
+      int inChunk = (int) at & CHUNK_BYTES - 1;
+      int part = Math.min(len - done, CHUNK_BYTES - inChunk);
+      long index = at >>> CHUNK_SHIFT;
+      MemorySegment chunk = at < end && index < chunks.length() ? chunks.get((int) index) : null;
+      if (chunk == null) {
+        Mem.zero(seg, segOff + done, part);
+      } else {
+        MemorySegment.copy(chunk, inChunk, seg, segOff + done, part);
+      }
+      done += part;
+    }
+    return 0;
+  }
+
+  @Override
+  protected int writeNow(long offset, MemorySegment seg, long segOff, int len) {
+    if (offset + len > bytesMax || (offset + len) >>> CHUNK_SHIFT >= Integer.MAX_VALUE - 64) {
+      return Errno.ENOSPC;
+    }
+    int done = 0;
+    while (done < len) {
+      long at = offset + done;
+      int inChunk = (int) at & CHUNK_BYTES - 1;
+      int part = Math.min(len - done, CHUNK_BYTES - inChunk);
+      MemorySegment chunk = chunk((int) (at >>> CHUNK_SHIFT));
+      if (chunk == null) {
+        return Errno.ENOSPC;
+      }
+      MemorySegment.copy(seg, segOff + done, chunk, inChunk, part);
+      done += part;
+    }
+    if (offset + len > size) {
+      growTo(offset + len);
+    }
+    return 0;
+  }
+
+  /** The chunk of an index, made where it is missing; null where there is no memory. */
+  private @Nullable MemorySegment chunk(int index) {
+    AtomicReferenceArray<MemorySegment> chunks = directory;
+    MemorySegment chunk = index < chunks.length() ? chunks.get(index) : null;
+    if (chunk != null) {
+      return chunk;
+    }
+    lock.lock();
+    try {
+      chunks = directory;
+      if (index >= chunks.length()) {
+        AtomicReferenceArray<MemorySegment> longer =
+            new AtomicReferenceArray<>(Math.max(index + 1, chunks.length() + chunks.length() / 2));
+        for (int i = 0; i < chunks.length(); i++) {
+          longer.set(i, chunks.get(i));
+        }
+        directory = longer;
+        chunks = longer;
+      }
+      chunk = chunks.get(index);
+      if (chunk == null) {
+        // Filled with zeros by the arena.
+        chunk = arena.allocate(CHUNK_BYTES, 4096);
+        chunks.set(index, chunk);
+      }
+      return chunk;
+    } catch (OutOfMemoryError e) {
+      return null;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void growTo(long bytes) {
+    lock.lock();
+    try {
+      size = Math.max(size, bytes);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  @Override
+  protected int syncNow() {
+    return 0;
+  }
+
+  /**
+   * Growing sets nothing aside. What is cut off is filled with zeros; its chunks stay, since a
+   * reader may be in them, and serve again when the device grows.
+   */
+  @Override
+  protected int resizeNow(long bytes) {
+    if (bytes > bytesMax) {
+      return Errno.ENOSPC;
+    }
+    lock.lock();
+    try {
+      long end = size;
+      size = bytes;
+      for (long at = bytes; at < end; ) {
+        int inChunk = (int) at & CHUNK_BYTES - 1;
+        long part = Math.min(end - at, CHUNK_BYTES - inChunk);
+        int index = (int) (at >>> CHUNK_SHIFT);
+        MemorySegment chunk = index < directory.length() ? directory.get(index) : null;
+        if (chunk != null) {
+          Mem.zero(chunk, inChunk, part);
+        }
+        at += part;
+      }
+      return 0;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  @Override
+  protected void closeNow() {
+    directory = new AtomicReferenceArray<>(0);
+    arena.close();
+  }
+}

@@ -1,0 +1,168 @@
+package io.fovea.io;
+
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * A file by positioned reads and writes.
+ *
+ * <pre>
+ *   platform thread ── read, write ──────────────► pread, pwrite      (one system call, no hand-over)
+ *   virtual thread  ── read, write ──► parks       workers ──► pread, pwrite
+ *   anyone          ── batch ──┬─────────────────► the caller, when it waits anyway
+ *                              └─► workers ──────► so that several entries are under way
+ * </pre>
+ *
+ * <p>It is what the engine falls back to where io_uring is not to be had, and about as fast for a
+ * lone read. Batches cost a hand-over to threads; beyond some ten operations under way a ring does
+ * better.
+ *
+ * @since 0.1.0
+ */
+final class PosixDevice extends AbstractBlockDevice {
+  private final DeviceFile file;
+  private final Workers workers;
+
+  PosixDevice(DeviceOptions options, DeviceFile file, IoStats stats) {
+    super(file.path().toString(), DeviceFile.BLOCK, stats);
+    this.file = file;
+    this.workers = new Workers(String.valueOf(file.path().getFileName()), options.workers());
+  }
+
+  @Override
+  public long size() {
+    return file.size();
+  }
+
+  @Override
+  public String kind() {
+    return (file.raw().interruptible() ? "channel" : "posix")
+        + (file.raw().direct() ? ", direct" : ", buffered");
+  }
+
+  private boolean mustNotBlock() {
+    return file.raw().interruptible() || Thread.currentThread().isVirtual();
+  }
+
+  /** One operation on a thread of the device, while the caller parks. */
+  private int handOver(IoBatch single) {
+    single.begin(name());
+    workers.execute(() -> single.complete(0, file.perform(single, 0)));
+    single.await();
+    return single.error(0);
+  }
+
+  @Override
+  protected int readNow(long offset, MemorySegment seg, long segOff, int len) {
+    if (mustNotBlock()) {
+      IoBatch single = new IoBatch(1);
+      single.read(offset, seg, segOff, len);
+      return handOver(single);
+    }
+    return file.read(offset, seg, segOff, len);
+  }
+
+  @Override
+  protected int writeNow(long offset, MemorySegment seg, long segOff, int len) {
+    if (mustNotBlock()) {
+      IoBatch single = new IoBatch(1);
+      single.write(offset, seg, segOff, len);
+      return handOver(single);
+    }
+    return file.write(offset, seg, segOff, len);
+  }
+
+  @Override
+  protected int syncNow() {
+    if (mustNotBlock()) {
+      IoBatch single = new IoBatch(1);
+      single.sync();
+      return handOver(single);
+    }
+    return file.sync();
+  }
+
+  @Override
+  protected int resizeNow(long bytes) {
+    if (mustNotBlock()) {
+      IoBatch single = new IoBatch(1);
+      single.resize(bytes);
+      return handOver(single);
+    }
+    return file.resize(bytes);
+  }
+
+  @Override
+  public void submit(IoBatch batch) {
+    accept(batch);
+    if (batch.size() > 0) {
+      Share share = new Share(batch);
+      share.spread(Math.min(share.entries, workers.threads()));
+    }
+  }
+
+  /** As {@link #submit}, but the caller, who waits anyway, takes its share of the work. */
+  @Override
+  public void run(IoBatch batch) {
+    if (mustNotBlock()) {
+      super.run(batch);
+      return;
+    }
+    accept(batch);
+    if (batch.size() > 0) {
+      Share share = new Share(batch);
+      share.spread(Math.min(share.entries - 1, workers.threads()));
+      share.run();
+      batch.await();
+    }
+  }
+
+  @Override
+  protected void closeNow() {
+    workers.close();
+    file.close();
+  }
+
+  /**
+   * The work of one batch: whoever runs it takes entries until none is left. It counts for itself,
+   * so that one that starts late, when the batch is done and its owner's again, leaves it alone.
+   */
+  private final class Share implements Runnable {
+    private final IoBatch batch;
+    private final boolean sync;
+
+    /** All entries but a sync at the end; a batch of nothing but a sync has that one. */
+    final int entries;
+
+    private final AtomicInteger next = new AtomicInteger();
+
+    Share(IoBatch batch) {
+      this.batch = batch;
+      this.sync = batch.endsWithSync() && batch.size() > 1;
+      this.entries = batch.size() - (sync ? 1 : 0);
+    }
+
+    void spread(int times) {
+      try {
+        for (int i = 0; i < times; i++) {
+          workers.execute(this);
+        }
+      } catch (RejectedExecutionException closed) {
+        // Close waits for the batch, so that the first worker always has one to begin with. It may
+        // have
+        // done all of it before the others were asked, and then nobody is needed any more.
+      }
+    }
+
+    @Override
+    public void run() {
+      for (int i = next.getAndIncrement(); i < entries; i = next.getAndIncrement()) {
+        int left = finish(batch, i, file.perform(batch, i));
+        if (left == 1 && sync) {
+          finish(batch, entries, file.perform(batch, entries));
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,201 @@
+package io.fovea.io;
+
+import io.fovea.bindings.Availability;
+import java.lang.foreign.MemorySegment;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A file by io_uring.
+ *
+ * <pre>
+ *   platform thread ── lone read, write ──► pread, pwrite      (or the ring: DeviceOptions.lonePread)
+ *   virtual thread  ── lone read, write ──► parks ──┐
+ *   anyone          ── batch ───────────────────────┴─► a poller's queue ──► its ring ──► kernel
+ * </pre>
+ *
+ * <p>The rings belong to pollers ({@link RingPoller}), threads of the device; a caller is tied to
+ * one of them by its thread id. A lone transfer of a platform thread has nothing to overlap with,
+ * and two hand-overs between threads cost more than the system call that they would save.
+ *
+ * <p>Memory that is not aligned takes the way over a copy, on a thread that may block; so does a
+ * change of the length, which the ring could do only on newer kernels.
+ *
+ * @since 0.1.0
+ */
+final class UringDevice extends AbstractBlockDevice {
+  private final DeviceFile file;
+  private final RingPoller[] pollers;
+  private final Workers workers;
+  private final boolean lonePread;
+
+  private UringDevice(
+      DeviceOptions options, DeviceFile file, IoStats stats, Supplier<Availability> probe) {
+    super(file.path().toString(), DeviceFile.BLOCK, stats);
+    this.file = file;
+    this.lonePread = options.lonePread();
+    this.workers = new Workers(String.valueOf(file.path().getFileName()), options.workers());
+    this.pollers = new RingPoller[options.pollers()];
+    for (int i = 0; i < pollers.length; i++) {
+      pollers[i] =
+          new RingPoller(this, file, probe, options.depth(), file.path().getFileName() + " " + i);
+    }
+  }
+
+  /** A device, or why there is none; the file stays open then. */
+  record Attempt(@Nullable UringDevice device, Availability availability) {}
+
+  static Attempt open(
+      DeviceOptions options, DeviceFile file, IoStats stats, Supplier<Availability> probe) {
+    UringDevice device = new UringDevice(options, file, stats, probe);
+    Availability availability = new Availability.Unavailable("", 0);
+    for (RingPoller poller : device.pollers) {
+      availability = poller.start();
+      if (!(availability instanceof Availability.Available)) {
+        device.stop();
+        return new Attempt(null, availability);
+      }
+    }
+    return new Attempt(device, availability);
+  }
+
+  @Override
+  public long size() {
+    return file.size();
+  }
+
+  @Override
+  public String kind() {
+    return "uring" + (file.raw().direct() ? ", direct" : ", buffered");
+  }
+
+  // ------------------------------------------------------------------------------------- lone ones
+
+  private RingPoller poller() {
+    return pollers.length == 1
+        ? pollers[0]
+        : pollers[(int) Long.remainderUnsigned(Thread.currentThread().threadId(), pollers.length)];
+  }
+
+  private boolean mayBlock() {
+    return lonePread && !Thread.currentThread().isVirtual();
+  }
+
+  private int byRing(IoBatch single) {
+    single.internal = true;
+    single.begin(name());
+    poller().offer(single);
+    single.await();
+    return single.error(0);
+  }
+
+  /** On a thread that may block: this one, or a worker while this one parks. */
+  private int byCall(IoBatch single) {
+    if (!Thread.currentThread().isVirtual()) {
+      return file.perform(single, 0);
+    }
+    single.begin(name());
+    workers.execute(() -> single.complete(0, file.perform(single, 0)));
+    single.await();
+    return single.error(0);
+  }
+
+  @Override
+  protected int readNow(long offset, MemorySegment seg, long segOff, int len) {
+    if (mayBlock()) {
+      return file.read(offset, seg, segOff, len);
+    }
+    IoBatch single = new IoBatch(1);
+    single.read(offset, seg, segOff, len);
+    return file.bounces(seg, segOff) ? byCall(single) : byRing(single);
+  }
+
+  @Override
+  protected int writeNow(long offset, MemorySegment seg, long segOff, int len) {
+    if (mayBlock()) {
+      return file.write(offset, seg, segOff, len);
+    }
+    IoBatch single = new IoBatch(1);
+    single.write(offset, seg, segOff, len);
+    return file.bounces(seg, segOff) ? byCall(single) : byRing(single);
+  }
+
+  @Override
+  protected int syncNow() {
+    if (mayBlock()) {
+      return file.sync();
+    }
+    IoBatch single = new IoBatch(1);
+    single.sync();
+    return byRing(single);
+  }
+
+  @Override
+  protected int resizeNow(long bytes) {
+    IoBatch single = new IoBatch(1);
+    single.resize(bytes);
+    return byCall(single);
+  }
+
+  // --------------------------------------------------------------------------------------- batches
+
+  @Override
+  public void submit(IoBatch batch) {
+    accept(batch);
+    if (batch.size() == 0) {
+      return;
+    }
+    if (bounces(batch)) {
+      workers.execute(() -> inOrder(batch));
+    } else {
+      poller().offer(batch);
+    }
+  }
+
+  /** As {@link #submit}; a batch of one is a lone operation. */
+  @Override
+  public void run(IoBatch batch) {
+    if (batch.size() == 1 && mayBlock()) {
+      accept(batch);
+      inOrder(batch);
+    } else {
+      submit(batch);
+      batch.await();
+    }
+  }
+
+  private boolean bounces(IoBatch batch) {
+    for (int i = 0; i < batch.size(); i++) {
+      if (batch.op(i) != IoOp.SYNC && file.bounces(batch.segment(i), batch.segmentOffset(i))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private void inOrder(IoBatch batch) {
+    for (int i = 0, n = batch.size(); i < n; i++) {
+      finish(batch, i, file.perform(batch, i));
+    }
+  }
+
+  /** Ends an entry. For pollers; afterwards the batch may be its owner's again. */
+  int end(IoBatch batch, int i, int errno) {
+    return batch.internal ? batch.complete(i, errno) : finish(batch, i, errno);
+  }
+
+  // ------------------------------------------------------------------------------------------- end
+
+  private void stop() {
+    for (RingPoller poller : pollers) {
+      poller.close();
+    }
+    workers.close();
+  }
+
+  @Override
+  protected void closeNow() {
+    stop();
+    file.close();
+  }
+}

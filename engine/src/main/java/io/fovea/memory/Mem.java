@@ -1,0 +1,541 @@
+package io.fovea.memory;
+
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_INT_UNALIGNED;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+import static java.lang.foreign.ValueLayout.JAVA_LONG_UNALIGNED;
+import static java.lang.foreign.ValueLayout.JAVA_SHORT_UNALIGNED;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteOrder;
+import java.util.Objects;
+
+/**
+ * Reads and writes native memory.
+ *
+ * <pre>
+ *   access        order            alignment   for
+ *   get, put      plain, native    none        page contents, validated afterwards by a version
+ *   getLongBE     plain, big       none        key bytes: unsigned compare = memcmp order
+ *   ...Opaque     opaque           8 or 4      counters and usage bytes: seen some time, never torn
+ *   ...Acquire    acquire          8 or 4      version words: what was published before is visible
+ *   ...Release    release          8 or 4      the partner of acquire
+ *   ...Volatile   sequential       8 or 4      where a store must not pass a later load
+ *   cas, getAnd   sequential       8 or 4      latches, locks, tickets
+ * </pre>
+ *
+ * <p><b>Why it is like this.</b> Every VarHandle is a static final constant and is invoked with
+ * exactly its own types, so that a call folds to one instruction behind a bounds check: an access
+ * through a VarHandle or a layout in an instance field costs 5 ns instead of 0.7. The bounds check
+ * stays, because an optimistic reader may follow an offset that was torn: that must become an
+ * {@link IndexOutOfBoundsException} inside the engine and never a crash of the JVM.
+ *
+ * <p><b>Rule.</b> Pass native segments only. A call site that meets both heap and native segments
+ * costs 11 to 13 ns, and the profile of these methods is shared by everything in the JVM. Nothing
+ * here checks that; what comes from users is staged in native memory first.
+ *
+ * <p>The atomic accesses need an aligned address (segment base + offset); they throw {@link
+ * IllegalArgumentException} otherwise. All others take any offset.
+ *
+ * <p>All methods are small enough to be inlined (below 325 bytecodes each, most below 35).
+ *
+ * @since 0.1.0
+ */
+public final class Mem {
+  private static final VarHandle BYTE = JAVA_BYTE.varHandle().withInvokeExactBehavior();
+  private static final VarHandle SHORT = JAVA_SHORT_UNALIGNED.varHandle().withInvokeExactBehavior();
+  private static final VarHandle INT = JAVA_INT_UNALIGNED.varHandle().withInvokeExactBehavior();
+  private static final VarHandle LONG = JAVA_LONG_UNALIGNED.varHandle().withInvokeExactBehavior();
+  private static final VarHandle INT_BE =
+      JAVA_INT_UNALIGNED.withOrder(ByteOrder.BIG_ENDIAN).varHandle().withInvokeExactBehavior();
+  private static final VarHandle LONG_BE =
+      JAVA_LONG_UNALIGNED.withOrder(ByteOrder.BIG_ENDIAN).varHandle().withInvokeExactBehavior();
+  private static final VarHandle SHORT_BE =
+      JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.BIG_ENDIAN).varHandle().withInvokeExactBehavior();
+
+  /** Atomic access needs layouts that promise alignment. */
+  private static final VarHandle ATOMIC_INT = JAVA_INT.varHandle().withInvokeExactBehavior();
+
+  private static final VarHandle ATOMIC_LONG = JAVA_LONG.varHandle().withInvokeExactBehavior();
+
+  /**
+   * From this many bytes on, {@link MemorySegment#mismatch}, {@code copy} and {@code fill} are
+   * faster than the loops here.
+   */
+  private static final int LONG_BYTES = 32;
+
+  private Mem() {}
+
+  // ------------------------------------------------------------------------------- plain access
+
+  /** Reads a byte. */
+  public static byte getByte(MemorySegment seg, long off) {
+    return (byte) BYTE.get(seg, off);
+  }
+
+  /** Writes a byte. */
+  public static void putByte(MemorySegment seg, long off, byte value) {
+    BYTE.set(seg, off, value);
+  }
+
+  /** Reads a byte as a number of 0 to 255. */
+  public static int getUnsignedByte(MemorySegment seg, long off) {
+    return (byte) BYTE.get(seg, off) & 0xFF;
+  }
+
+  /** Reads a short in native order. */
+  public static short getShort(MemorySegment seg, long off) {
+    return (short) SHORT.get(seg, off);
+  }
+
+  /** Reads a short in native order as a number of 0 to 65535. */
+  public static int getUnsignedShort(MemorySegment seg, long off) {
+    return (short) SHORT.get(seg, off) & 0xFFFF;
+  }
+
+  /** Writes a short in native order. */
+  public static void putShort(MemorySegment seg, long off, short value) {
+    SHORT.set(seg, off, value);
+  }
+
+  /** Reads an int in native order. */
+  public static int getInt(MemorySegment seg, long off) {
+    return (int) INT.get(seg, off);
+  }
+
+  /** Writes an int in native order. */
+  public static void putInt(MemorySegment seg, long off, int value) {
+    INT.set(seg, off, value);
+  }
+
+  /** Reads a long in native order. */
+  public static long getLong(MemorySegment seg, long off) {
+    return (long) LONG.get(seg, off);
+  }
+
+  /** Writes a long in native order. */
+  public static void putLong(MemorySegment seg, long off, long value) {
+    LONG.set(seg, off, value);
+  }
+
+  /** Reads a big-endian short as a number of 0 to 65535. */
+  public static int getUnsignedShortBE(MemorySegment seg, long off) {
+    return (short) SHORT_BE.get(seg, off) & 0xFFFF;
+  }
+
+  /** Writes a big-endian short. */
+  public static void putShortBE(MemorySegment seg, long off, short value) {
+    SHORT_BE.set(seg, off, value);
+  }
+
+  /** Reads a big-endian int: its unsigned order is the order of the bytes. */
+  public static int getIntBE(MemorySegment seg, long off) {
+    return (int) INT_BE.get(seg, off);
+  }
+
+  /** Writes a big-endian int. */
+  public static void putIntBE(MemorySegment seg, long off, int value) {
+    INT_BE.set(seg, off, value);
+  }
+
+  /** Reads a big-endian long: its unsigned order is the order of the bytes. */
+  public static long getLongBE(MemorySegment seg, long off) {
+    return (long) LONG_BE.get(seg, off);
+  }
+
+  /** Writes a big-endian long. */
+  public static void putLongBE(MemorySegment seg, long off, long value) {
+    LONG_BE.set(seg, off, value);
+  }
+
+  // ------------------------------------------------------------------------------ atomic access
+
+  /** Reads a byte with opaque order: usage bytes, flags. */
+  public static byte getByteOpaque(MemorySegment seg, long off) {
+    return (byte) BYTE.getOpaque(seg, off);
+  }
+
+  /** Writes a byte with opaque order. */
+  public static void putByteOpaque(MemorySegment seg, long off, byte value) {
+    BYTE.setOpaque(seg, off, value);
+  }
+
+  /** Reads an aligned int with opaque order. */
+  public static int getIntOpaque(MemorySegment seg, long off) {
+    return (int) ATOMIC_INT.getOpaque(seg, off);
+  }
+
+  /** Writes an aligned int with opaque order. */
+  public static void putIntOpaque(MemorySegment seg, long off, int value) {
+    ATOMIC_INT.setOpaque(seg, off, value);
+  }
+
+  /** Reads an aligned int with acquire order. */
+  public static int getIntAcquire(MemorySegment seg, long off) {
+    return (int) ATOMIC_INT.getAcquire(seg, off);
+  }
+
+  /** Writes an aligned int with release order. */
+  public static void putIntRelease(MemorySegment seg, long off, int value) {
+    ATOMIC_INT.setRelease(seg, off, value);
+  }
+
+  /** Reads an aligned int with sequential order. */
+  public static int getIntVolatile(MemorySegment seg, long off) {
+    return (int) ATOMIC_INT.getVolatile(seg, off);
+  }
+
+  /** Writes an aligned int with sequential order. */
+  public static void putIntVolatile(MemorySegment seg, long off, int value) {
+    ATOMIC_INT.setVolatile(seg, off, value);
+  }
+
+  /** Replaces an aligned int if it is what is expected; tells whether it was. */
+  public static boolean casInt(MemorySegment seg, long off, int expect, int update) {
+    return ATOMIC_INT.compareAndSet(seg, off, expect, update);
+  }
+
+  /** Adds to an aligned int; returns what it was before. */
+  public static int getAndAddInt(MemorySegment seg, long off, int delta) {
+    return (int) ATOMIC_INT.getAndAdd(seg, off, delta);
+  }
+
+  /** Replaces an aligned int; returns what it was before. */
+  public static int getAndSetInt(MemorySegment seg, long off, int value) {
+    return (int) ATOMIC_INT.getAndSet(seg, off, value);
+  }
+
+  /** Reads an aligned long with opaque order. */
+  public static long getLongOpaque(MemorySegment seg, long off) {
+    return (long) ATOMIC_LONG.getOpaque(seg, off);
+  }
+
+  /** Writes an aligned long with opaque order. */
+  public static void putLongOpaque(MemorySegment seg, long off, long value) {
+    ATOMIC_LONG.setOpaque(seg, off, value);
+  }
+
+  /** Reads an aligned long with acquire order. */
+  public static long getLongAcquire(MemorySegment seg, long off) {
+    return (long) ATOMIC_LONG.getAcquire(seg, off);
+  }
+
+  /** Writes an aligned long with release order. */
+  public static void putLongRelease(MemorySegment seg, long off, long value) {
+    ATOMIC_LONG.setRelease(seg, off, value);
+  }
+
+  /** Reads an aligned long with sequential order. */
+  public static long getLongVolatile(MemorySegment seg, long off) {
+    return (long) ATOMIC_LONG.getVolatile(seg, off);
+  }
+
+  /** Writes an aligned long with sequential order. */
+  public static void putLongVolatile(MemorySegment seg, long off, long value) {
+    ATOMIC_LONG.setVolatile(seg, off, value);
+  }
+
+  /** Replaces an aligned long if it is what is expected; tells whether it was. */
+  public static boolean casLong(MemorySegment seg, long off, long expect, long update) {
+    return ATOMIC_LONG.compareAndSet(seg, off, expect, update);
+  }
+
+  /** Replaces an aligned long if it is what is expected; returns what it was before. */
+  public static long casExchangeLong(MemorySegment seg, long off, long expect, long update) {
+    return (long) ATOMIC_LONG.compareAndExchange(seg, off, expect, update);
+  }
+
+  /** Adds to an aligned long; returns what it was before. */
+  public static long getAndAddLong(MemorySegment seg, long off, long delta) {
+    return (long) ATOMIC_LONG.getAndAdd(seg, off, delta);
+  }
+
+  /** Replaces an aligned long; returns what it was before. */
+  public static long getAndSetLong(MemorySegment seg, long off, long value) {
+    return (long) ATOMIC_LONG.getAndSet(seg, off, value);
+  }
+
+  // ---------------------------------------------------------------------------------------- peeks
+  //
+  // Reads of the engine's own memory without the checks of a segment: bounds, liveness, alignment.
+  // They cost a fifth of a transaction where nearly every instruction reads a page (TPC-C, one
+  // warehouse, one thread: 28.3 k/s with checks, 35.3 k/s without; checks by hand cost as much).
+  //
+  // What makes them safe, and where alone they are allowed:
+  //   the segment is a NativeRegion's, which is never unmapped, or scratch memory of as much slack
+  //   the base is one that the engine computed (frame, slot of a table): never torn, always inside
+  //   what is added to it may be torn, but has 16 bits: it stays within the guard behind the region
+  // So a torn read finds bytes that mean nothing, which its validation throws away, and never the
+  // end
+  // of the mapping. Writes, and lengths to copy or compare, always take the checked methods.
+
+  /** All of memory: the segment's checks fold away, for it is a constant. */
+  @SuppressWarnings("restricted")
+  private static final MemorySegment EVERYTHING = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
+
+  /** {@link #getByte} without checks; see above. */
+  public static byte peekByte(MemorySegment seg, long off) {
+    return (byte) BYTE.get(EVERYTHING, seg.address() + off);
+  }
+
+  /** {@link #getUnsignedShort} without checks; see above. */
+  public static int peekUnsignedShort(MemorySegment seg, long off) {
+    return (short) SHORT.get(EVERYTHING, seg.address() + off) & 0xFFFF;
+  }
+
+  /** {@link #getInt} without checks; see above. */
+  public static int peekInt(MemorySegment seg, long off) {
+    return (int) INT.get(EVERYTHING, seg.address() + off);
+  }
+
+  /** {@link #getIntBE} without checks; see above. */
+  public static int peekIntBE(MemorySegment seg, long off) {
+    return (int) INT_BE.get(EVERYTHING, seg.address() + off);
+  }
+
+  /** {@link #getLong} without checks; see above. */
+  public static long peekLong(MemorySegment seg, long off) {
+    return (long) LONG.get(EVERYTHING, seg.address() + off);
+  }
+
+  /** {@link #getLongOpaque} without checks; see above. */
+  public static long peekLongOpaque(MemorySegment seg, long off) {
+    return (long) ATOMIC_LONG.getOpaque(EVERYTHING, seg.address() + off);
+  }
+
+  /** {@link #getLongAcquire} without checks; see above. */
+  public static long peekLongAcquire(MemorySegment seg, long off) {
+    return (long) ATOMIC_LONG.getAcquire(EVERYTHING, seg.address() + off);
+  }
+
+  /** {@link #getLongVolatile} without checks; see above. */
+  public static long peekLongVolatile(MemorySegment seg, long off) {
+    return (long) ATOMIC_LONG.getVolatile(EVERYTHING, seg.address() + off);
+  }
+
+  // --------------------------------------------------------------------------------- byte strings
+
+  // One check for a whole string, then as the peeks: these run for every key and value.
+
+  /** The address of a range that lies within a segment. */
+  private static long range(MemorySegment seg, long off, long len) {
+    Objects.checkFromIndexSize(off, len, seg.byteSize());
+    return seg.address() + off;
+  }
+
+  private static long rawLong(long address) {
+    return (long) LONG.get(EVERYTHING, address);
+  }
+
+  private static long rawLongBE(long address) {
+    return (long) LONG_BE.get(EVERYTHING, address);
+  }
+
+  private static int rawInt(long address) {
+    return (int) INT.get(EVERYTHING, address);
+  }
+
+  private static int rawByte(long address) {
+    return (byte) BYTE.get(EVERYTHING, address) & 0xFF;
+  }
+
+  /**
+   * Compares two byte strings as {@code memcmp} does: byte by byte, unsigned, and a prefix before
+   * what it is a prefix of.
+   *
+   * @return a negative number, 0 or a positive number
+   */
+  public static int compare(
+      MemorySegment a, long aOff, int aLen, MemorySegment b, long bOff, int bLen) {
+    int n = Math.min(aLen, bLen);
+    if (n > LONG_BYTES) {
+      return compareLong(a, aOff, aLen, b, bOff, bLen);
+    }
+    if (n <= 0) {
+      return aLen - bLen; // an empty string may be anywhere
+    }
+    long x = range(a, aOff, n);
+    long y = range(b, bOff, n);
+    if (n < 8) {
+      int c = Long.compareUnsigned(prefix(x, n), prefix(y, n));
+      return c != 0 ? c : aLen - bLen;
+    }
+    for (int i = 0; i < n - 8; i += 8) {
+      long p = rawLongBE(x + i);
+      long q = rawLongBE(y + i);
+      if (p != q) {
+        return Long.compareUnsigned(p, q);
+      }
+    }
+    // The last eight bytes overlap some that are known to be equal, which does no harm.
+    long p = rawLongBE(x + n - 8);
+    long q = rawLongBE(y + n - 8);
+    return p != q ? Long.compareUnsigned(p, q) : aLen - bLen;
+  }
+
+  private static int compareLong(
+      MemorySegment a, long aOff, int aLen, MemorySegment b, long bOff, int bLen) {
+    // Most keys differ early, and then the call below is not worth its set-up.
+    long x = (long) LONG_BE.get(a, aOff);
+    long y = (long) LONG_BE.get(b, bOff);
+    if (x != y) {
+      return Long.compareUnsigned(x, y);
+    }
+    int n = Math.min(aLen, bLen);
+    long at = MemorySegment.mismatch(a, aOff + 8, aOff + n, b, bOff + 8, bOff + n);
+    if (at < 0) {
+      return aLen - bLen;
+    }
+    return getUnsignedByte(a, aOff + 8 + at) - getUnsignedByte(b, bOff + 8 + at);
+  }
+
+  /**
+   * Up to seven bytes as a number whose unsigned order is the order of the bytes, among strings of
+   * the same length: the first half of the bytes, then the last half, which may overlap it.
+   */
+  private static long prefix(long at, int len) {
+    if (len >= 4) {
+      return ((int) INT_BE.get(EVERYTHING, at) & 0xFFFF_FFFFL) << 32
+          | ((int) INT_BE.get(EVERYTHING, at + len - 4) & 0xFFFF_FFFFL);
+    }
+    return (long) rawByte(at) << 16 | rawByte(at + (len >>> 1)) << 8 | rawByte(at + len - 1);
+  }
+
+  /** Whether two byte strings have the same length and the same bytes. */
+  public static boolean equal(
+      MemorySegment a, long aOff, int aLen, MemorySegment b, long bOff, int bLen) {
+    if (aLen != bLen) {
+      return false;
+    }
+    if (aLen > LONG_BYTES) {
+      return (long) LONG.get(a, aOff) == (long) LONG.get(b, bOff)
+          && MemorySegment.mismatch(a, aOff + 8, aOff + aLen, b, bOff + 8, bOff + aLen) < 0;
+    }
+    if (aLen <= 0) {
+      return true;
+    }
+    long x = range(a, aOff, aLen);
+    long y = range(b, bOff, aLen);
+    if (aLen < 8) {
+      return prefix(x, aLen) == prefix(y, aLen);
+    }
+    for (int i = 0; i < aLen - 8; i += 8) {
+      if (rawLong(x + i) != rawLong(y + i)) {
+        return false;
+      }
+    }
+    return rawLong(x + aLen - 8) == rawLong(y + aLen - 8);
+  }
+
+  /**
+   * Where two byte strings differ first.
+   *
+   * @return a number of bytes, or the length of the shorter where that is a prefix of the other
+   */
+  public static int commonPrefix(
+      MemorySegment a, long aOff, int aLen, MemorySegment b, long bOff, int bLen) {
+    int n = Math.min(aLen, bLen);
+    int i = 0;
+    for (; i + 8 <= n; i += 8) {
+      long difference = (long) LONG_BE.get(a, aOff + i) ^ (long) LONG_BE.get(b, bOff + i);
+      if (difference != 0) {
+        return i + (Long.numberOfLeadingZeros(difference) >>> 3);
+      }
+    }
+    while (i < n && (byte) BYTE.get(a, aOff + i) == (byte) BYTE.get(b, bOff + i)) {
+      i++;
+    }
+    return i;
+  }
+
+  /**
+   * Copies bytes; the two ranges may overlap.
+   *
+   * <p>Up to 32 bytes all of them are loaded before any is stored.
+   */
+  public static void copy(
+      MemorySegment src, long srcOff, MemorySegment dst, long dstOff, long len) {
+    if (len > LONG_BYTES) {
+      MemorySegment.copy(src, srcOff, dst, dstOff, len);
+    } else if (len >= 8) {
+      copyWords(range(src, srcOff, len), range(dst, dstOff, len), len);
+    } else if (len > 0) {
+      copyFew(range(src, srcOff, len), range(dst, dstOff, len), len);
+    }
+  }
+
+  private static void copyWords(long from, long to, long len) {
+    long head = rawLong(from);
+    long last = rawLong(from + len - 8);
+    if (len > 16) {
+      long second = rawLong(from + 8);
+      long beforeLast = rawLong(from + len - 16);
+      LONG.set(EVERYTHING, to + 8, second);
+      LONG.set(EVERYTHING, to + len - 16, beforeLast);
+    }
+    LONG.set(EVERYTHING, to, head);
+    LONG.set(EVERYTHING, to + len - 8, last);
+  }
+
+  private static void copyFew(long from, long to, long len) {
+    if (len >= 4) {
+      int head = rawInt(from);
+      int last = rawInt(from + len - 4);
+      INT.set(EVERYTHING, to, head);
+      INT.set(EVERYTHING, to + len - 4, last);
+    } else {
+      int head = rawByte(from);
+      int middle = rawByte(from + (len >>> 1));
+      int last = rawByte(from + len - 1);
+      BYTE.set(EVERYTHING, to, (byte) head);
+      BYTE.set(EVERYTHING, to + (len >>> 1), (byte) middle);
+      BYTE.set(EVERYTHING, to + len - 1, (byte) last);
+    }
+  }
+
+  /** Sets bytes to zero. */
+  public static void zero(MemorySegment seg, long off, long len) {
+    if (len > LONG_BYTES) {
+      seg.asSlice(off, len).fill((byte) 0);
+    } else if (len >= 8) {
+      for (long i = 0; i < len - 8; i += 8) {
+        LONG.set(seg, off + i, 0L);
+      }
+      LONG.set(seg, off + len - 8, 0L);
+    } else {
+      for (long i = 0; i < len; i++) {
+        BYTE.set(seg, off + i, (byte) 0);
+      }
+    }
+  }
+
+  /** Whether all bytes of a range are zero, as in a page that was never written. */
+  public static boolean isZero(MemorySegment seg, long off, long len) {
+    long i = 0;
+    for (; i + 8 <= len; i += 8) {
+      if ((long) LONG.get(seg, off + i) != 0) {
+        return false;
+      }
+    }
+    for (; i < len; i++) {
+      if ((byte) BYTE.get(seg, off + i) != 0) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // -------------------------------------------------------------------------- to and from the heap
+
+  /** Copies from a byte array into native memory. */
+  public static void putBytes(MemorySegment seg, long off, byte[] src, int srcOff, int len) {
+    MemorySegment.copy(src, srcOff, seg, JAVA_BYTE, off, len);
+  }
+
+  /** Copies from native memory into a byte array. */
+  public static void getBytes(MemorySegment seg, long off, byte[] dst, int dstOff, int len) {
+    MemorySegment.copy(seg, JAVA_BYTE, off, dst, dstOff, len);
+  }
+}

@@ -1,0 +1,169 @@
+package io.fovea.memory;
+
+import io.fovea.bindings.Availability;
+import io.fovea.bindings.Errno;
+import io.fovea.bindings.Libc;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.Objects;
+
+/**
+ * A large range of native memory: the frames of a buffer pool, a table of timestamps.
+ *
+ * <pre>
+ *   mmap(bytes + 2 MiB)
+ *   |···········[======================== bytes ========================]·······|
+ *    unmapped   ^ 2 MiB aligned: a huge page needs that                  unmapped
+ * </pre>
+ *
+ * <ul>
+ *   <li>Pages come when they are first touched, and are zero then: a region costs address space,
+ *       not memory (MAP_NORESERVE). {@link #populate} brings them ahead of use.
+ *   <li>Huge pages are advised, not demanded (MADV_HUGEPAGE): a pool of 4 KiB pages misses the TLB
+ *       nearly every time.
+ *   <li>Forked children do not get it (MADV_DONTFORK), so that starting a process does not copy its
+ *       page tables; core dumps leave it out (MADV_DONTDUMP).
+ *   <li><b>{@link #release} gives back the pages and keeps the range for ever.</b> A thread that
+ *       comes late, or a segment that somebody kept, then reads zeros instead of crashing the JVM.
+ *       Address space is 128 TiB; a process that opens a thousand databases of a GiB one after the
+ *       other uses one of them.
+ * </ul>
+ *
+ * <p>The segment is of global scope, which saves the check of liveness at every access.
+ *
+ * <p>Where there is no libc that the engine knows, it is an ordinary allocation: neither lazy nor
+ * huge, and kept after the release.
+ *
+ * <p>Any thread.
+ *
+ * @since 0.1.0
+ */
+public final class NativeRegion {
+  /** The size of a huge page, and the alignment of every region. */
+  public static final long HUGE_PAGE_BYTES = 2L << 20;
+
+  /**
+   * Memory before and behind every region that may be read and means nothing: what {@link Mem}'s
+   * peek methods may miss a region by. It costs address space only.
+   */
+  public static final long GUARD_BYTES = 256 << 10;
+
+  private static final long PAGE_BYTES = 4096;
+  private static final boolean MAPPED = Libc.probe() instanceof Availability.Available;
+
+  private final MemorySegment segment;
+  private final boolean mapped;
+  private final String name;
+
+  private NativeRegion(MemorySegment segment, boolean mapped, String name) {
+    this.segment = segment;
+    this.mapped = mapped;
+    this.name = name;
+  }
+
+  /**
+   * Reserves a region. All bytes are zero.
+   *
+   * @param bytes how many, more than 0; the segment has exactly that many
+   * @param hugePages whether to advise huge pages
+   * @param name what it is for, for messages
+   * @return the region
+   * @throws OutOfMemoryError where there is not that much address space
+   */
+  public static NativeRegion reserve(long bytes, boolean hugePages, String name) {
+    if (bytes <= 0 || bytes > 1L << 46) {
+      throw new IllegalArgumentException(name + ": " + bytes + " bytes");
+    }
+    if (!MAPPED) {
+      MemorySegment guarded = Arena.global().allocate(bytes + 2 * GUARD_BYTES, PAGE_BYTES);
+      return new NativeRegion(guarded.asSlice(GUARD_BYTES, bytes), false, name);
+    }
+    long length = roundUp(bytes, PAGE_BYTES);
+    long raw =
+        Libc.mmap(
+            0,
+            length + HUGE_PAGE_BYTES + 2 * GUARD_BYTES,
+            Libc.PROT_READ | Libc.PROT_WRITE,
+            Libc.MAP_PRIVATE | Libc.MAP_ANONYMOUS | Libc.MAP_NORESERVE,
+            -1,
+            0);
+    if (raw < 0) {
+      throw new OutOfMemoryError(
+          name + ": " + bytes + " bytes of native memory: " + Errno.describe((int) -raw));
+    }
+    long start = roundUp(raw + GUARD_BYTES, HUGE_PAGE_BYTES);
+    long end = start + length;
+    long rawEnd = raw + length + HUGE_PAGE_BYTES + 2 * GUARD_BYTES;
+    if (start - GUARD_BYTES > raw) {
+      Libc.munmap(raw, start - GUARD_BYTES - raw);
+    }
+    if (rawEnd > end + GUARD_BYTES) {
+      Libc.munmap(end + GUARD_BYTES, rawEnd - end - GUARD_BYTES);
+    }
+    // Advice: a kernel that refuses does no harm.
+    Libc.madvise(start, length, Libc.MADV_DONTFORK);
+    Libc.madvise(start, length, Libc.MADV_DONTDUMP);
+    if (hugePages) {
+      Libc.madvise(start, length, Libc.MADV_HUGEPAGE);
+    }
+    MemorySegment segment = MemorySegment.ofAddress(start).reinterpret(bytes);
+    return new NativeRegion(segment, true, name);
+  }
+
+  private static long roundUp(long n, long unit) {
+    return (n + unit - 1) & -unit;
+  }
+
+  /**
+   * The memory, bounded to the bytes that were asked for.
+   *
+   * @return a native segment of global scope
+   */
+  public MemorySegment segment() {
+    return segment;
+  }
+
+  /**
+   * What the region is for.
+   *
+   * @return the name that it was reserved with
+   */
+  public String name() {
+    return name;
+  }
+
+  /**
+   * Brings pages into memory ahead of their use, as if each had been written, but changing nothing:
+   * other threads may use the range meanwhile.
+   *
+   * @param off where the range begins, in bytes
+   * @param len its length in bytes
+   * @return whether the kernel did it; where not, pages come at their first use as always
+   */
+  public boolean populate(long off, long len) {
+    Objects.checkFromIndexSize(off, len, segment.byteSize());
+    if (!mapped || len == 0) {
+      return false;
+    }
+    long from = off & -PAGE_BYTES;
+    long length = roundUp(off + len, PAGE_BYTES) - from;
+    return Libc.madvise(segment.address() + from, length, Libc.MADV_POPULATE_WRITE) == 0;
+  }
+
+  /**
+   * Gives all pages back to the operating system and keeps the range: it reads as zeros from now
+   * on, and may be written again.
+   */
+  public void release() {
+    if (mapped) {
+      Libc.madvise(segment.address(), roundUp(segment.byteSize(), PAGE_BYTES), Libc.MADV_DONTNEED);
+    } else {
+      segment.fill((byte) 0);
+    }
+  }
+
+  @Override
+  public String toString() {
+    return name + ", " + segment.byteSize() + " bytes";
+  }
+}

@@ -1,0 +1,295 @@
+package io.fovea.metrics;
+
+import io.fovea.Database;
+import io.fovea.DatabaseStats;
+import io.fovea.error.AbortCause;
+import io.fovea.error.DatabaseClosedException;
+import io.micrometer.core.instrument.FunctionCounter;
+import io.micrometer.core.instrument.FunctionTimer;
+import io.micrometer.core.instrument.Gauge;
+import io.micrometer.core.instrument.Meter;
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.Tag;
+import io.micrometer.core.instrument.Tags;
+import io.micrometer.core.instrument.TimeGauge;
+import io.micrometer.core.instrument.binder.MeterBinder;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+import java.util.function.ToDoubleFunction;
+import java.util.function.ToLongFunction;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Binds the meters of a database to a Micrometer registry.
+ *
+ * <pre>
+ *   fovea.buffer.gets            counter   result=hit|miss
+ *   fovea.buffer.evictions       counter   state=clean|dirty
+ *   fovea.buffer.pages           gauge     state=free|clean|dirty
+ *   fovea.buffer.size, .max      gauge     bytes
+ *   fovea.buffer.translations    counter   result=predicted|mispredicted
+ *   fovea.buffer.promotions      counter
+ *   fovea.transactions           counter   outcome=commit|rollback|abort,
+ *                                          cause=none|validation|lock|phantom|timeout|too_large|user
+ *   fovea.transactions.active    gauge
+ *   fovea.transactions.oldest.age  gauge   time
+ *   fovea.transactions.duration  timer     outcome=commit
+ *   fovea.transactions.retries   counter
+ *   fovea.io.operations          counter   op=read|write|sync, device
+ *   fovea.io.transferred         counter   op=read|write; bytes
+ *   fovea.io.errors              counter   op=read|write|sync, kind=device
+ *   fovea.storage.size           gauge     kind=data|free; bytes
+ * </pre>
+ *
+ * <p>Every meter has the tag {@code db}, the database's name. The engine counts anyway, in counters
+ * of its own; a meter only reads them. When the database closes, its meters are removed.
+ *
+ * <p>Any thread.
+ *
+ * @since 0.1.0
+ */
+public final class FoveaMetrics implements MeterBinder {
+  private static final long FRESH_NANOS = 50_000_000;
+
+  private final Database database;
+  private final Tags tags;
+  private final Source source;
+
+  /**
+   * Meters of a database.
+   *
+   * @param database whose
+   */
+  public FoveaMetrics(Database database) {
+    this(database, Tags.empty());
+  }
+
+  /**
+   * Meters of a database.
+   *
+   * @param database whose
+   * @param tags further tags for all of them
+   */
+  public FoveaMetrics(Database database, Iterable<Tag> tags) {
+    this.database = Objects.requireNonNull(database, "database");
+    this.tags = Tags.of(Objects.requireNonNull(tags, "tags")).and("db", database.name());
+    this.source = new Source(database);
+  }
+
+  /**
+   * Registers the meters.
+   *
+   * @param registry where
+   * @throws DatabaseClosedException if the database was closed
+   */
+  @Override
+  public void bindTo(MeterRegistry registry) {
+    Binding b = new Binding(Objects.requireNonNull(registry, "registry"));
+    b.buffer();
+    b.transactions();
+    b.device();
+    b.storage();
+    // The listener also keeps the source alive, which registries only refer to weakly.
+    database.onClose(b::remove);
+  }
+
+  /** One look at the statistics serves all meters of one scrape. */
+  private static final class Source {
+    private final Database database;
+    private @Nullable DatabaseStats last;
+    private long lastNanos;
+
+    Source(Database database) {
+      this.database = database;
+    }
+
+    synchronized double get(ToDoubleFunction<DatabaseStats> value) {
+      long now = System.nanoTime();
+      DatabaseStats s = last;
+      if (s == null || now - lastNanos > FRESH_NANOS) {
+        try {
+          s = database.stats();
+        } catch (DatabaseClosedException e) {
+          return s == null ? Double.NaN : value.applyAsDouble(s);
+        }
+        last = s;
+        lastNanos = now;
+      }
+      return value.applyAsDouble(s);
+    }
+  }
+
+  private final class Binding {
+    private final MeterRegistry registry;
+    private final List<Meter> meters = new ArrayList<>();
+
+    Binding(MeterRegistry registry) {
+      this.registry = registry;
+    }
+
+    void remove() {
+      for (Meter m : meters) {
+        registry.remove(m);
+      }
+      meters.clear();
+      source.get(s -> 0); // what keeps the source reachable until now
+    }
+
+    private void counter(
+        String name,
+        String what,
+        @Nullable String unit,
+        ToLongFunction<DatabaseStats> value,
+        String... more) {
+      meters.add(
+          FunctionCounter.builder("fovea." + name, source, x -> x.get(s -> value.applyAsLong(s)))
+              .description(what)
+              .baseUnit(unit)
+              .tags(tags.and(more))
+              .register(registry));
+    }
+
+    private void gauge(
+        String name,
+        String what,
+        @Nullable String unit,
+        ToLongFunction<DatabaseStats> value,
+        String... more) {
+      meters.add(
+          Gauge.builder("fovea." + name, source, x -> x.get(s -> value.applyAsLong(s)))
+              .description(what)
+              .baseUnit(unit)
+              .tags(tags.and(more))
+              .strongReference(true)
+              .register(registry));
+    }
+
+    void buffer() {
+      String gets = "Page accesses of transactions";
+      counter("buffer.gets", gets, null, s -> s.buffer().hits(), "result", "hit");
+      counter("buffer.gets", gets, null, s -> s.buffer().misses(), "result", "miss");
+      String evictions = "Pages dropped from the buffer";
+      counter(
+          "buffer.evictions", evictions, null, s -> s.buffer().evictionsClean(), "state", "clean");
+      counter(
+          "buffer.evictions", evictions, null, s -> s.buffer().evictionsDirty(), "state", "dirty");
+      String pages = "Frames of the buffer by what they hold";
+      gauge("buffer.pages", pages, null, s -> s.buffer().framesFree(), "state", "free");
+      gauge("buffer.pages", pages, null, s -> s.buffer().framesDirty(), "state", "dirty");
+      gauge("buffer.pages", pages, null, FoveaMetrics::framesClean, "state", "clean");
+      gauge("buffer.size", "Memory of the buffer", "bytes", s -> s.buffer().bytes());
+      gauge("buffer.max", "Most memory of the buffer", "bytes", s -> s.buffer().bytesMax());
+      String translations = "Page accesses by whether the frame was guessed right";
+      counter(
+          "buffer.translations",
+          translations,
+          null,
+          s -> s.buffer().predicted(),
+          "result",
+          "predicted");
+      counter(
+          "buffer.translations",
+          translations,
+          null,
+          s -> s.buffer().mispredicted(),
+          "result",
+          "mispredicted");
+      counter("buffer.promotions", "Pages moved to their home", null, s -> s.buffer().promotions());
+    }
+
+    void transactions() {
+      String what = "Ends of attempts at transactions";
+      counter(
+          "transactions", what, null, DatabaseStats::commits, "outcome", "commit", "cause", "none");
+      counter(
+          "transactions",
+          what,
+          null,
+          DatabaseStats::rollbacks,
+          "outcome",
+          "rollback",
+          "cause",
+          "user");
+      for (AbortCause c : AbortCause.values()) {
+        counter(
+            "transactions",
+            what,
+            null,
+            s -> s.abortsByCause().getOrDefault(c, 0L),
+            "outcome",
+            "abort",
+            "cause",
+            c.name().toLowerCase(Locale.ROOT));
+      }
+      gauge(
+          "transactions.active",
+          "Transactions that run now",
+          null,
+          DatabaseStats::activeTransactions);
+      meters.add(
+          TimeGauge.builder(
+                  "fovea.transactions.oldest.age",
+                  source,
+                  TimeUnit.NANOSECONDS,
+                  x -> x.get(DatabaseStats::oldestTransactionNanos))
+              .description("Age of the oldest transaction that runs")
+              .tags(tags)
+              .strongReference(true)
+              .register(registry));
+      meters.add(
+          FunctionTimer.builder(
+                  "fovea.transactions.duration",
+                  source,
+                  x -> (long) x.get(DatabaseStats::commits),
+                  x -> x.get(DatabaseStats::transactionNanos),
+                  TimeUnit.NANOSECONDS)
+              .description("Time from the begin of a transaction to its commit")
+              .tags(tags.and("outcome", "commit"))
+              .register(registry));
+      counter(
+          "transactions.retries",
+          "Attempts at transactions after the first",
+          null,
+          DatabaseStats::retries);
+    }
+
+    void device() {
+      String device = database.stats().io().kind();
+      String operations = "Operations of the device";
+      counter(
+          "io.operations", operations, null, s -> s.io().reads(), "op", "read", "device", device);
+      counter(
+          "io.operations", operations, null, s -> s.io().writes(), "op", "write", "device", device);
+      counter(
+          "io.operations", operations, null, s -> s.io().syncs(), "op", "sync", "device", device);
+      String transferred = "What the device transferred";
+      counter("io.transferred", transferred, "bytes", s -> s.io().readBytes(), "op", "read");
+      counter("io.transferred", transferred, "bytes", s -> s.io().writtenBytes(), "op", "write");
+      String errors = "Operations of the device that failed";
+      counter("io.errors", errors, null, s -> s.io().readErrors(), "op", "read", "kind", "device");
+      counter(
+          "io.errors", errors, null, s -> s.io().writeErrors(), "op", "write", "kind", "device");
+      counter("io.errors", errors, null, s -> s.io().syncErrors(), "op", "sync", "kind", "device");
+    }
+
+    void storage() {
+      String what = "Size of the file by what it holds";
+      gauge(
+          "storage.size",
+          what,
+          "bytes",
+          s -> s.storage().bytes() - s.storage().freeBytes(),
+          "kind",
+          "data");
+      gauge("storage.size", what, "bytes", s -> s.storage().freeBytes(), "kind", "free");
+    }
+  }
+
+  private static long framesClean(DatabaseStats s) {
+    DatabaseStats.Buffer b = s.buffer();
+    return Math.max(0, b.frames() - b.framesFree() - b.framesDirty());
+  }
+}

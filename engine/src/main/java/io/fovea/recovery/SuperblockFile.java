@@ -1,0 +1,204 @@
+package io.fovea.recovery;
+
+import io.fovea.buffer.AllocatorState;
+import io.fovea.buffer.PageHeader;
+import io.fovea.error.CorruptionException;
+import io.fovea.error.IncompatibleFormatException;
+import io.fovea.error.StorageException;
+import io.fovea.io.BlockDevice;
+import io.fovea.memory.Mem;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Reads and writes the two superblocks of a file.
+ *
+ * <pre>
+ *   page 0 (A)                page 1 (B), at pageSize
+ *   +--------+-----------+    +--------+-----------+      the first 4096 bytes of each page;
+ *   | header | body      |    | header | body      |      the rest of a larger page is zero
+ *   +--------+-----------+    +--------+-----------+
+ *
+ *    0  page header (32 bytes, as every page has): checksum of bytes 4 to 4095, type 1, pid 0 or 1
+ *   32  magic "FoveaDB\0"        40  format version, 4 bytes   44  page size, 4 bytes
+ *   48  database id, 16 bytes    64  sequence, 8 bytes         72  clean, 4 bytes: 1 or 0
+ *   76  next tree id, 4 bytes    80  root of the catalog tree, 8 bytes
+ *   88  allocator: high-water mark, head of the free list, number of free pages, 8 bytes each
+ *  112  created, 8 bytes: milliseconds since 1970       120  zero to the end
+ * </pre>
+ *
+ * <p><b>Rules.</b> Sequence n is written to A if n is even, to B if it is odd: a torn write leaves
+ * the other one whole. A write is synced before it counts. The newer one that is whole is the
+ * truth. The clean flag goes before the first page is written and comes after the last one is
+ * synced.
+ *
+ * <p>The first 4096 bytes are all that is checked, so that a file can be read before its page size
+ * is known: B is looked for at every page size if A is damaged.
+ */
+public final class SuperblockFile {
+  private static final int BYTES = 4096;
+  private static final int MAGIC = 32;
+  private static final int VERSION = 40;
+  private static final int PAGE_SIZE = 44;
+  private static final int ID = 48;
+  private static final int SEQUENCE = 64;
+  private static final int CLEAN = 72;
+  private static final int NEXT_TREE_ID = 76;
+  private static final int CATALOG_ROOT = 80;
+  private static final int HIGH_WATER = 88;
+  private static final int FREE_HEAD = 96;
+  private static final int FREE_PAGES = 104;
+  private static final int CREATED = 112;
+
+  /** "FoveaDB" and a zero, as the bytes lie in the file. */
+  private static final long MAGIC_BE = 0x466F7665_61444200L;
+
+  private static final int PAGE_SIZE_MIN = 4096;
+  private static final int PAGE_SIZE_MAX = 65536;
+
+  private final BlockDevice device;
+  private final String path;
+  private final MemorySegment block;
+  private @Nullable Superblock current;
+
+  /**
+   * The superblocks of a file.
+   *
+   * @param device the file
+   * @param path its name, for messages
+   */
+  public SuperblockFile(BlockDevice device, String path) {
+    this.device = device;
+    this.path = path;
+    this.block = Arena.ofAuto().allocate(Math.max(BYTES, device.blockSize()), 4096);
+  }
+
+  /**
+   * Reads the newer whole superblock.
+   *
+   * @return null if the file is empty
+   * @throws IncompatibleFormatException if this is no database, or one of a newer format
+   * @throws CorruptionException if it is one, but neither superblock is whole
+   */
+  public synchronized @Nullable Superblock read() {
+    if (device.size() == 0) {
+      return null;
+    }
+    boolean seen = false;
+    Superblock a = readAt(0, 0);
+    seen |= magic();
+    Superblock b = null;
+    if (a != null) {
+      b = readAt(a.pageSize(), 1);
+    } else {
+      for (int size = PAGE_SIZE_MIN; size <= PAGE_SIZE_MAX && b == null; size *= 2) {
+        b = readAt(size, 1);
+        seen |= magic();
+        b = b != null && b.pageSize() == size ? b : null;
+      }
+    }
+    if (a == null && b == null) {
+      if (seen) {
+        throw new CorruptionException("both superblocks of " + path, 0, 0, 1, 0);
+      }
+      throw new IncompatibleFormatException(
+          path
+              + " is no Fovea database: it has "
+              + device.size()
+              + " bytes and does not begin as one does. Open another file, or delete this one.");
+    }
+    Superblock newer = a == null || b != null && b.sequence() > a.sequence() ? b : a;
+    current = newer;
+    return newer;
+  }
+
+  private boolean magic() {
+    return Mem.getLongBE(block, MAGIC) == MAGIC_BE;
+  }
+
+  /** The superblock at an offset, or null if there is none or it is damaged. */
+  private @Nullable Superblock readAt(long offset, int pid) {
+    if (offset + BYTES > device.size()) {
+      Mem.zero(block, 0, block.byteSize());
+      return null;
+    }
+    try {
+      device.read(offset, block, 0, (int) block.byteSize());
+    } catch (StorageException e) {
+      if (pid == 0) {
+        throw e;
+      }
+      return null;
+    }
+    if (!magic()) {
+      return null;
+    }
+    int version = Mem.getInt(block, VERSION);
+    if (version > Superblock.FORMAT_VERSION && version < 1 << 16) {
+      throw new IncompatibleFormatException(
+          path
+              + " has file format "
+              + version
+              + ", which is newer than "
+              + Superblock.FORMAT_VERSION
+              + ", the newest that this version of Fovea knows. Use a newer version.");
+    }
+    int pageSize = Mem.getInt(block, PAGE_SIZE);
+    if (PageHeader.checksum(block, 0) != PageHeader.sum(block, 0, BYTES)
+        || version < 1
+        || PageHeader.type(block, 0) != PageHeader.SUPERBLOCK
+        || PageHeader.pid(block, 0) != pid
+        || pageSize < PAGE_SIZE_MIN
+        || pageSize > PAGE_SIZE_MAX
+        || Integer.bitCount(pageSize) != 1) {
+      return null;
+    }
+    return new Superblock(
+        pageSize,
+        new UUID(Mem.getLongBE(block, ID), Mem.getLongBE(block, ID + 8)),
+        Mem.getLong(block, SEQUENCE),
+        Mem.getInt(block, CLEAN) == 1,
+        Mem.getInt(block, NEXT_TREE_ID),
+        Mem.getLong(block, CATALOG_ROOT),
+        new AllocatorState(
+            Mem.getLong(block, HIGH_WATER),
+            Mem.getLong(block, FREE_HEAD),
+            Mem.getLong(block, FREE_PAGES)),
+        Mem.getLong(block, CREATED));
+  }
+
+  /**
+   * Writes a superblock and syncs it.
+   *
+   * @param next what it is to say; its sequence is set here
+   * @return what was written
+   */
+  public synchronized Superblock write(Superblock next) {
+    Superblock last = current;
+    Superblock s = next.withSequence(last == null ? 0 : last.sequence() + 1);
+    int pid = (int) (s.sequence() & 1);
+    Mem.zero(block, 0, block.byteSize());
+    PageHeader.setType(block, 0, PageHeader.SUPERBLOCK);
+    Mem.putLong(block, PageHeader.PID, pid);
+    Mem.putLongBE(block, MAGIC, MAGIC_BE);
+    Mem.putInt(block, VERSION, Superblock.FORMAT_VERSION);
+    Mem.putInt(block, PAGE_SIZE, s.pageSize());
+    Mem.putLongBE(block, ID, s.id().getMostSignificantBits());
+    Mem.putLongBE(block, ID + 8, s.id().getLeastSignificantBits());
+    Mem.putLong(block, SEQUENCE, s.sequence());
+    Mem.putInt(block, CLEAN, s.clean() ? 1 : 0);
+    Mem.putInt(block, NEXT_TREE_ID, s.nextTreeId());
+    Mem.putLong(block, CATALOG_ROOT, s.catalogRootPid());
+    Mem.putLong(block, HIGH_WATER, s.allocator().highWater());
+    Mem.putLong(block, FREE_HEAD, s.allocator().freeHead());
+    Mem.putLong(block, FREE_PAGES, s.allocator().freePages());
+    Mem.putLong(block, CREATED, s.createdMillis());
+    PageHeader.seal(block, 0, BYTES);
+    device.write((long) pid * s.pageSize(), block, 0, (int) block.byteSize());
+    device.sync();
+    current = s;
+    return s;
+  }
+}

@@ -1,0 +1,373 @@
+package io.fovea.txn;
+
+import io.fovea.btree.BTree;
+import io.fovea.btree.KeyBuffer;
+import io.fovea.btree.Position;
+import io.fovea.error.AbortCause;
+import io.fovea.error.PoolExhaustedException;
+import io.fovea.error.StorageFullException;
+import io.fovea.memory.Mem;
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+
+/**
+ * The commit of one transaction: TicToc with next-key items.
+ *
+ * <pre>
+ *  (a) lock the written items, in hash order            nobody else changes these keys or the gaps
+ *  (b) for each key that appears or disappears:         below them from here on
+ *        find the first installed key above, try-lock its item, look again
+ *  (c) commitTs = max(wts of every read, 1 + rts of every locked item)
+ *  (d) every read still has its wts; its rts is raised to commitTs, unless another holds the lock
+ *  (e) [append to the log: another room]  install in the trees
+ *  (f) every locked item := (commitTs, commitTs), unlocked
+ * </pre>
+ *
+ * <b>Order of locks.</b> Written items are waited for in the order of their hash, so that waiting
+ * can't form a circle; successors come when those are held and are only tried. Every wait is
+ * bounded all the same and ends in an abort, because successors do not keep the order.
+ *
+ * <p><b>Successors.</b> A key that appears splits a gap that belongs to the item of the first
+ * installed key above it; one that disappears gives its gap to that item. Whoever scanned the gap
+ * has read that item, so it must be locked and its timestamps must move. Between finding a
+ * successor and locking it another commit may have installed a key in between: hence the second
+ * look. Once the item is held and was still the successor after that, nobody can install a key in
+ * the gap, for he would need the same item. Own keys that are not yet installed do not count: all
+ * keys of one transaction in one gap have the same successor, and all of them are locked
+ * themselves.
+ *
+ * <p><b>After the first install nothing may fail.</b> Where frames or space are lacking it is tried
+ * again with the locks held; any other failure poisons the engine and leaves the locks as they are,
+ * so that nobody sees half a transaction.
+ */
+final class Commit {
+  private static final int WAIT_IN_ORDER = 2_000;
+  private static final int WAIT_OUT_OF_ORDER = 64;
+  private static final String EXPELLED =
+      "it was idle for long while others needed all memory for timestamps";
+  private static final long RETRY_INSTALL_NANOS = 30_000_000_000L;
+
+  private final Tx tx;
+  private final ReadSet reads;
+  private final WriteSet writes;
+  private final Timestamps timestamps;
+  private final SlotSet locked = new SlotSet();
+  private final KeyBuffer successor;
+  private boolean hasSuccessor;
+  private long[] order = new long[64];
+
+  Commit(Tx tx) {
+    this.tx = tx;
+    this.reads = tx.reads;
+    this.writes = tx.writes;
+    this.timestamps = tx.timestamps;
+    this.successor = new KeyBuffer(tx.engine.pageSize());
+  }
+
+  void run() {
+    int n = orderWrites();
+    if (n == 0) {
+      if (!validate(commitTimestamp())) {
+        throw tx.abort(AbortCause.VALIDATION, "a key that was read has changed");
+      }
+      if (!timestamps.holds(tx.id)) {
+        throw tx.abort(AbortCause.TIMEOUT, EXPELLED);
+      }
+      return;
+    }
+    boolean installing = false;
+    try {
+      lockWrites(n);
+      lockSuccessors();
+      long commitTs = commitTimestamp();
+      if (!validate(commitTs)) {
+        throw tx.abort(AbortCause.VALIDATION, "a key that was read has changed");
+      }
+      if (!timestamps.holds(tx.id)) {
+        throw tx.abort(AbortCause.TIMEOUT, EXPELLED);
+      }
+      installing = true;
+      installAll();
+      publish(commitTs);
+    } catch (Throwable t) {
+      if (installing) {
+        tx.engine.poison(t);
+      } else {
+        unlock();
+      }
+      throw t;
+    }
+  }
+
+  /** The entries that write anything, as (high bits of the item's hash, index), in order. */
+  private int orderWrites() {
+    int size = writes.size();
+    if (size == 0) {
+      return 0;
+    }
+    if (order.length < size) {
+      order = new long[Math.max(size, order.length * 2)];
+    }
+    int n = 0;
+    for (int e = 0; e < size; e++) {
+      if (writes.kind(e) != WriteSet.NONE) {
+        order[n++] = (writes.item(e) & ~INDEX_MASK) | e;
+      }
+    }
+    Arrays.sort(order, 0, n);
+    return n;
+  }
+
+  private static final long INDEX_MASK = (1L << 24) - 1;
+
+  private int entry(int i) {
+    return (int) (order[i] & INDEX_MASK);
+  }
+
+  // ---------------------------------------------------------------- (a)
+
+  private void lockWrites(int n) {
+    for (int i = 0; i < n; i++) {
+      int e = entry(i);
+      int slot = writes.slot(e);
+      if (locked.size() > 0 && locked.contains(slot)) {
+        continue; // two keys of one hash are one item
+      }
+      lock(slot, WAIT_IN_ORDER, AbortCause.LOCK);
+      // A read that is stale already can't be saved; find that out before others wait for us.
+      int handle = writes.handle(e);
+      if (handle >= 0 && Word.wts(timestamps.word(slot)) != Word.wts(reads.word(handle))) {
+        throw tx.abort(AbortCause.VALIDATION, "a key that was read and written has changed");
+      }
+    }
+  }
+
+  private void lock(int slot, int wait, AbortCause cause) {
+    for (int attempt = 0; !timestamps.tryLock(slot); attempt++) {
+      if (attempt >= wait) {
+        throw tx.abort(cause, "a key stayed locked by another transaction's commit");
+      }
+      tx.pause(attempt);
+    }
+    locked.add(slot);
+  }
+
+  // ---------------------------------------------------------------- (b)
+
+  /** In the order of the writes, not of the hashes: keys that ascend share their successor. */
+  private void lockSuccessors() {
+    int last = -1;
+    for (int e = 0, n = writes.size(); e < n; e++) {
+      if (writes.kind(e) == WriteSet.NONE) {
+        continue;
+      }
+      boolean exists = writes.kind(e) != WriteSet.DELETE;
+      byte existed = writes.existed(e);
+      if (existed == WriteSet.UNKNOWN) {
+        existed = decideExistence(e);
+      }
+      if (exists != (existed == WriteSet.PRESENT)) {
+        if (last < 0 || !inGapAbove(last, e)) {
+          lockSuccessor(e);
+          last = e;
+        }
+      } else if (!exists) {
+        writes.discard(e, WriteSet.NONE); // deletes what is not there
+      }
+    }
+  }
+
+  /**
+   * Whether a key lies between one whose successor we hold and that successor. There was no
+   * installed key in that gap when the lock was taken and none can have come since, for it would
+   * need the same lock: so this key has the same successor, and nothing is to be looked for.
+   */
+  private boolean inGapAbove(int lower, int e) {
+    MemorySegment s = writes.scratch.segment();
+    return writes.tree(e) == writes.tree(lower)
+        && Mem.compare(
+                s,
+                writes.keyOffset(e),
+                writes.keyLength(e),
+                s,
+                writes.keyOffset(lower),
+                writes.keyLength(lower))
+            > 0
+        && (!hasSuccessor
+            || Mem.compare(
+                    s,
+                    writes.keyOffset(e),
+                    writes.keyLength(e),
+                    successor.segment(),
+                    0,
+                    successor.length())
+                < 0);
+  }
+
+  /** Under the item's lock: nobody else can make the key appear or disappear. */
+  private byte decideExistence(int e) {
+    BTree tree = writes.tree(e);
+    MemorySegment s = writes.scratch.segment();
+    Position p = tx.position;
+    place(e, p);
+    int attempt = 0;
+    for (tree.locate(s, writes.keyOffset(e), writes.keyLength(e), p);
+        !tree.valid(p);
+        tree.find(s, writes.keyOffset(e), writes.keyLength(e), p)) {
+      tx.pause(attempt++);
+    }
+    byte existence = p.found ? WriteSet.PRESENT : WriteSet.ABSENT;
+    writes.existed(e, existence);
+    return existence;
+  }
+
+  private void lockSuccessor(int e) {
+    BTree tree = writes.tree(e);
+    for (long held = 0; ; ) {
+      long item = successor(tree, e);
+      if (item == held) {
+        return;
+      }
+      int slot = tx.pin(item);
+      if (locked.contains(slot)) {
+        return; // held since before the look: keys that follow each other share their successor
+      }
+      lock(slot, WAIT_OUT_OF_ORDER, AbortCause.PHANTOM);
+      held = item; // one that we hold too much is published like the rest: a dummy write
+    }
+  }
+
+  private long successor(BTree tree, int e) {
+    Position p = tx.position;
+    place(e, p);
+    hasSuccessor =
+        tree.successor(
+            writes.scratch.segment(), writes.keyOffset(e), writes.keyLength(e), p, successor);
+    return hasSuccessor
+        ? Tx.item(tree, successor.segment(), 0, successor.length())
+        : Tx.itemAtEnd(tree);
+  }
+
+  private void place(int e, Position p) {
+    int handle = writes.handle(e);
+    if (handle >= 0) {
+      reads.locate(handle, p);
+    } else {
+      p.clear();
+    }
+  }
+
+  // ---------------------------------------------------------------- (c), (d)
+
+  private long commitTimestamp() {
+    long ts = 0;
+    for (int i = 0, n = reads.size(); i < n; i++) {
+      ts = Math.max(ts, Word.wts(reads.word(i)));
+    }
+    for (int i = 0, n = locked.size(); i < n; i++) {
+      ts = Math.max(ts, Word.rts(timestamps.word(locked.get(i))) + 1);
+    }
+    return ts;
+  }
+
+  /** Whether the reads of a transaction that wrote nothing belong together. */
+  boolean readsValid() {
+    return validate(commitTimestamp()) && timestamps.holds(tx.id);
+  }
+
+  private boolean validate(long commitTs) {
+    boolean all = tx.engine.config().revalidateAll();
+    boolean locks = locked.size() > 0;
+    for (int i = 0, n = reads.size(); i < n; i++) {
+      long seen = reads.word(i);
+      int slot = reads.slot(i);
+      if (locks && locked.contains(slot)) {
+        // Nobody moves the timestamps of an item that we hold. Its wts may have moved before.
+        if (Word.wts(timestamps.word(slot)) != Word.wts(seen)) {
+          return false;
+        }
+      } else if (Word.rts(seen) < commitTs) {
+        if (!timestamps.extend(slot, seen, commitTs, false)) {
+          return false;
+        }
+      } else if (all) {
+        long now = timestamps.word(slot);
+        if (Word.isLocked(now) || Word.wts(now) != Word.wts(seen)) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  // ---------------------------------------------------------------- (e), (f)
+
+  private void installAll() {
+    for (int e = 0, size = writes.size(); e < size; e++) {
+      if (writes.kind(e) == WriteSet.NONE) {
+        continue;
+      }
+      long deadline = 0;
+      for (; ; ) {
+        try {
+          install(e);
+          break;
+        } catch (PoolExhaustedException | StorageFullException lacking) {
+          long now = System.nanoTime();
+          if (deadline == 0) {
+            deadline = now + RETRY_INSTALL_NANOS;
+          } else if (now - deadline > 0) {
+            throw lacking;
+          }
+          Thread.yield();
+        }
+      }
+    }
+  }
+
+  private void install(int e) {
+    BTree tree = writes.tree(e);
+    MemorySegment s = writes.scratch.segment();
+    Position p = tx.position;
+    place(e, p);
+    int keyOffset = writes.keyOffset(e);
+    int keyLength = writes.keyLength(e);
+    switch (writes.kind(e)) {
+      case WriteSet.INSERT, WriteSet.PUT ->
+          tree.upsert(s, keyOffset, keyLength, s, writes.valueOffset(e), writes.valueLength(e), p);
+      case WriteSet.PATCH -> {
+        for (int patch = writes.firstPatch(e); patch >= 0; patch = writes.nextPatch(patch)) {
+          boolean done =
+              tree.patch(
+                  s,
+                  keyOffset,
+                  keyLength,
+                  writes.patchAt(patch),
+                  s,
+                  patch + WriteSet.PATCH_HEADER,
+                  writes.patchLength(patch),
+                  p);
+          if (!done) {
+            throw new IllegalStateException("a record that was validated can't be patched");
+          }
+        }
+      }
+      case WriteSet.DELETE -> tree.delete(s, keyOffset, keyLength, p);
+      default -> {}
+    }
+  }
+
+  private void publish(long commitTs) {
+    for (int i = 0, n = locked.size(); i < n; i++) {
+      timestamps.publish(locked.get(i), commitTs);
+    }
+    locked.clear();
+  }
+
+  private void unlock() {
+    for (int i = 0, n = locked.size(); i < n; i++) {
+      timestamps.unlock(locked.get(i));
+    }
+    locked.clear();
+  }
+}

@@ -1,0 +1,76 @@
+package io.fovea.txn;
+
+import io.fovea.error.AbortCause;
+import io.fovea.error.TransactionAbortedException;
+import io.fovea.memory.Mem;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * The private workspace of one transaction: keys, values and patches, appended one after the other.
+ *
+ * <p>An address is an offset, never a pointer, because the segment moves when it grows. It is
+ * native memory like everything that reaches a tree, so that the hot call sites see one kind of
+ * segment. Memory beyond {@link #KEEP_BYTES} is given back when the transaction ends.
+ */
+final class Scratch {
+  static final int INITIAL_BYTES = 16 << 10;
+  static final int KEEP_BYTES = 1 << 20;
+
+  private final long limitBytes;
+  private MemorySegment segment = Arena.ofAuto().allocate(INITIAL_BYTES, 8);
+  private int used;
+
+  Scratch(long limitBytes) {
+    this.limitBytes = Math.min(limitBytes, Integer.MAX_VALUE - 8);
+  }
+
+  /** Today's segment; an {@link #allocate} may replace it. */
+  MemorySegment segment() {
+    return segment;
+  }
+
+  int used() {
+    return used;
+  }
+
+  /** Room for {@code length} bytes, aligned to 8. */
+  int allocate(int length) {
+    int at = used;
+    long end = ((long) at + length + 7) & ~7L;
+    if (end > segment.byteSize()) {
+      grow(end);
+    }
+    used = (int) end;
+    return at;
+  }
+
+  int put(MemorySegment source, long offset, int length) {
+    int at = allocate(length);
+    Mem.copy(source, offset, segment, at, length);
+    return at;
+  }
+
+  private void grow(long needed) {
+    if (needed > limitBytes) {
+      throw new TransactionAbortedException(
+          AbortCause.TOO_LARGE,
+          "a transaction's writes need "
+              + needed
+              + " bytes, the limit is "
+              + limitBytes
+              + ": split it or raise the option maxTransactionBytes");
+    }
+    long capacity = Math.min(limitBytes, Math.max(needed, segment.byteSize() * 2));
+    MemorySegment larger = Arena.ofAuto().allocate(capacity, 8);
+    Mem.copy(segment, 0, larger, 0, used);
+    segment = larger;
+  }
+
+  void clear() {
+    used = 0;
+    if (segment.byteSize() > KEEP_BYTES) {
+      segment = Arena.ofAuto().allocate(INITIAL_BYTES, 8);
+    }
+  }
+}

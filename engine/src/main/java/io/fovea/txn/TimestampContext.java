@@ -1,0 +1,99 @@
+package io.fovea.txn;
+
+import java.util.Arrays;
+
+/**
+ * What one transaction context keeps for {@link Timestamps}: touched by the thread that runs the
+ * transaction only, except that {@link Timestamps#stats} reads the counters.
+ */
+final class TimestampContext extends TimestampContextPadding {
+  private static final int INITIAL = 256;
+  private static final int KEEP = 1 << 14;
+
+  /** Which context this is. */
+  final int index;
+
+  /**
+   * The epoch that this transaction pins with, not smaller than what it published; {@link
+   * Timestamps#COUNTING} when it counts references.
+   */
+  long epoch;
+
+  /** Whether pins of this transaction are references in the stamps instead of its epoch. */
+  boolean counts;
+
+  /** Between enter and exit; for assertions. */
+  boolean entered;
+
+  /** The slots pinned since {@link Timestamps#enter}, one entry for each pin. */
+  int[] pins = new int[INITIAL];
+
+  int pinned;
+
+  /** Exits, for what is done every so often. */
+  int exits;
+
+  /** How many entries were made in the epoch {@link #madeIn}, those that found no room for more. */
+  int made;
+
+  long madeIn;
+
+  /** Where the sweep is: a column, a level, and a slot within what the column has there. */
+  int sweepColumn;
+
+  int sweepLevel;
+  int sweepSlot;
+
+  long materialised;
+  long approximate;
+  long released;
+  long spilled;
+  long refused;
+  long converted;
+  long expelled;
+
+  TimestampContext(int index) {
+    this.index = index;
+  }
+
+  void remember(int slot) {
+    int n = pinned;
+    pins[n] = slot;
+    pinned = n + 1;
+    if (n + 1 == pins.length) {
+      grow();
+    }
+  }
+
+  /** After the pin has been entered: it must not be lost where there is no memory for the next. */
+  private void grow() {
+    pins = Arrays.copyOf(pins, pins.length * 2);
+  }
+
+  void forget() {
+    pinned = 0;
+    if (pins.length > KEEP) {
+      pins = new int[INITIAL];
+    }
+  }
+}
+
+/** Keeps the fields of neighbouring contexts on different lines: superclass fields come first. */
+abstract class TimestampContextPadding {
+  long p01;
+  long p02;
+  long p03;
+  long p04;
+  long p05;
+  long p06;
+  long p07;
+  long p08;
+  long p09;
+  long p10;
+  long p11;
+  long p12;
+  long p13;
+  long p14;
+  long p15;
+  long p16;
+}

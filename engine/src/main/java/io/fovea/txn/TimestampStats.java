@@ -1,0 +1,30 @@
+package io.fovea.txn;
+
+/**
+ * What the timestamp store did since it was made. Counters are read while others count: each is
+ * right, together they need not belong to one moment.
+ *
+ * @param live exact entries now, those no longer in use among them
+ * @param capacity the most exact entries that the budget allows
+ * @param materialised entries made from the sketch
+ * @param approximate how many of those found a bound above 0 there, which may be another item's
+ * @param released entries that went back to the sketch
+ * @param spilled entries that found their first bucket full of entries in use
+ * @param refused pins that found the whole budget in use
+ * @param converted transactions that outlived several epochs, or grew large, and count since then
+ * @param expelled idle transactions that were aborted because all others would have had to wait
+ * @param epochs by how much the epoch has advanced
+ * @param bytes native memory reserved, sketch included
+ */
+public record TimestampStats(
+    long live,
+    long capacity,
+    long materialised,
+    long approximate,
+    long released,
+    long spilled,
+    long refused,
+    long converted,
+    long expelled,
+    long epochs,
+    long bytes) {}

@@ -1,0 +1,313 @@
+package io.fovea.txn;
+
+import io.fovea.memory.Mem;
+import io.fovea.memory.NativeRegion;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * The memory of the exact entries: where an item may live, and who may write what. The protocol is
+ * in {@link Timestamps}.
+ *
+ * <pre>
+ *  bucket = 128 bytes, aligned: 4 slots of 32 bytes, two lines
+ *  +------+-------+------+--------+   +------+-------+------+-------+   +-- ...
+ *  | item | stamp | word | HEADER |   | item | stamp | word | LOCK  |   |
+ *  +------+-------+------+--------+   +------+-------+------+-------+   +-- ...
+ *   item    hash; 0 = free. Written under the column lock while stamp is 0
+ *   stamp   0 = free, else live, references, epoch (below). Pinners raise it, a release sets it to 0,
+ *           both by CAS on this one word: that is where they meet
+ *   word    {@link Word}; who has the item pinned may lock and extend it. LOCK while free
+ *   header  in slot 0 of a column's first bucket: its counters. Written under the column's lock
+ *   lock    in slot 1 of it: the column's lock and how often it was held
+ *
+ *  column = the buckets that share the top bits of the item's mixed hash. One of them is in level 0,
+ *  the others are used when that is full of entries in use:
+ *
+ *    level          0   1   2    3     4      5
+ *    buckets        1   1   8   64   512   4096     for each column, while the budget allows
+ *
+ *  header: 46..57 reach | 45 bits: how many entries the column has in levels 1 to 5
+ *   reach   in the last level an entry may lie up to this many buckets behind its own
+ *  lock: 63 locked | version, which moves with every release: who finds nothing, and then locks the
+ *   version that he had read before he looked, need not look again
+ * </pre>
+ *
+ * <p>An item's bucket in each level follows from its hash alone, so that a hit is one or two lines
+ * at addresses known from the start: no directory, no pointer, and nothing ever moves. The levels
+ * are there for transactions that pin millions of items; they are virtual memory until touched. One
+ * lock for the whole column leaves nothing to be ordered.
+ *
+ * <p><i>Rejected:</i> a slab of entries behind a table of indices that doubles (two dependent loads
+ * for each hit, and a rehash that somebody has to wait for); one open-addressing table that grows
+ * (moves entries in use, against the rule that a slot stays).
+ *
+ * <p>Two hot items share a line when they fall into neighbouring slots of one bucket. That is luck:
+ * a line for each entry would double the memory that all others touch.
+ */
+final class TimestampTable {
+  static final int SLOTS_PER_BUCKET = 4;
+  static final int LEVELS_MAX = 6;
+
+  private static final int SLOT_SHIFT = 5;
+  private static final int BUCKET_BYTES = SLOTS_PER_BUCKET << SLOT_SHIFT;
+  private static final int ITEM = 0;
+  private static final int STAMP = 8;
+  private static final int WORD = 16;
+  private static final int HEADER = 24;
+  private static final int LOCK_WORD = HEADER + (1 << SLOT_SHIFT);
+
+  /** log2 of the most buckets that a column may have in each level. */
+  private static final int[] FACTOR_BITS = {0, 0, 3, 6, 9, 12};
+
+  /** Where the header counts a level's entries. A level holds up to 4 << FACTOR_BITS of them. */
+  private static final int[] COUNT_SHIFT = {0, 0, 3, 9, 18, 30};
+
+  private static final int[] COUNT_BITS = {0, 3, 6, 9, 12, 15};
+  private static final long COUNTS_MASK = (1L << 45) - 1;
+  private static final int REACH_SHIFT = 46;
+  private static final long REACH_MASK = (1L << 12) - 1;
+  private static final long LOCK = Long.MIN_VALUE;
+
+  /** 2^64 divided by the golden ratio: its product spreads the item into the top bits. */
+  static final long SPREAD = 0x9E3779B97F4A7C15L;
+
+  private final NativeRegion region;
+  private final MemorySegment memory;
+  private final int columnBits;
+  private final int columnShift;
+  private final int levels;
+  private final int slots;
+  private final int[] factorBits = new int[LEVELS_MAX];
+  private final int[] levelBase = new int[LEVELS_MAX];
+  private final int[] levelShift = new int[LEVELS_MAX];
+
+  /**
+   * @param exactBytes what level 0 should take; rounded down to a power of two
+   * @param budgetBytes what all levels together may take
+   */
+  TimestampTable(long exactBytes, long budgetBytes) {
+    if (exactBytes < 2 * BUCKET_BYTES || budgetBytes < exactBytes) {
+      throw new IllegalArgumentException(
+          "exact entries: "
+              + exactBytes
+              + " of "
+              + budgetBytes
+              + " bytes, expected at least "
+              + 2 * BUCKET_BYTES
+              + " and no more than the budget");
+    }
+    // Not fewer columns than the largest level allows for in the budget, not more than ints count.
+    long first = Math.max(exactBytes, budgetBytes >>> FACTOR_BITS[LEVELS_MAX - 1] + 1);
+    columnBits = Math.min(63 - Long.numberOfLeadingZeros(first / BUCKET_BYTES), 24);
+    columnShift = 64 - columnBits;
+    long most = Math.min(budgetBytes / BUCKET_BYTES, Integer.MAX_VALUE / SLOTS_PER_BUCKET);
+    long buckets = 0;
+    int level = 0;
+    while (level < LEVELS_MAX && (level == 0 || buckets + columns() <= most)) {
+      // The last level takes what the budget leaves, as a power of two.
+      long each = level == 0 ? 1 : most - buckets >>> columnBits;
+      factorBits[level] = Math.min(FACTOR_BITS[level], 63 - Long.numberOfLeadingZeros(each));
+      levelBase[level] = (int) (buckets * SLOTS_PER_BUCKET);
+      levelShift[level] = columnShift - factorBits[level];
+      buckets += 1L << columnBits + factorBits[level];
+      level++;
+    }
+    levels = level;
+    slots = (int) (buckets * SLOTS_PER_BUCKET);
+    region = NativeRegion.reserve(buckets * BUCKET_BYTES, false, "fovea-timestamps");
+    memory = region.segment();
+  }
+
+  // ---------------------------------------------------------------- places
+
+  int levels() {
+    return levels;
+  }
+
+  int columns() {
+    return 1 << columnBits;
+  }
+
+  /** The most entries that there can be. */
+  int slots() {
+    return slots;
+  }
+
+  long bytes() {
+    return (long) slots << SLOT_SHIFT;
+  }
+
+  int column(long item) {
+    return (int) (item * SPREAD >>> columnShift);
+  }
+
+  /**
+   * The slot of an item's first bucket that it takes if it can: that is where it is looked for
+   * first, and a branch that is nearly always taken costs nothing. The other three of the bucket
+   * are {@code slot ^ 1} to {@code slot ^ 3}; so for all that return a slot here.
+   */
+  int home(long item) {
+    long mixed = item * SPREAD;
+    return (int) (mixed >>> columnShift) * SLOTS_PER_BUCKET | preferred(mixed);
+  }
+
+  /** The slot that an item takes if it can in a level. */
+  int place(long item, int level) {
+    long mixed = item * SPREAD;
+    return levelBase[level]
+        + ((int) (mixed >>> levelShift[level]) * SLOTS_PER_BUCKET | preferred(mixed));
+  }
+
+  /** The same in a bucket some way behind the item's own, round and round in its column. */
+  int placeBehind(long item, int column, int level, int distance) {
+    int first = firstSlot(column, level);
+    int own = place(item, level) - first;
+    return first + (own + distance * SLOTS_PER_BUCKET & slotsOfColumn(level) - 1);
+  }
+
+  /** Two bits that neither choose the bucket nor look like the sketch's. */
+  private static int preferred(long mixed) {
+    return (int) (mixed >>> 16) & SLOTS_PER_BUCKET - 1;
+  }
+
+  /** The first slot that a column has in a level; those of one column follow each other. */
+  int firstSlot(int column, int level) {
+    return levelBase[level] + (column << factorBits[level]) * SLOTS_PER_BUCKET;
+  }
+
+  /** How many slots a column has in a level. */
+  int slotsOfColumn(int level) {
+    return SLOTS_PER_BUCKET << factorBits[level];
+  }
+
+  // ---------------------------------------------------------------- slots
+
+  long item(int slot) {
+    return Mem.peekLongOpaque(memory, ((long) slot << SLOT_SHIFT) + ITEM);
+  }
+
+  /** Under the column lock, while the stamp is 0. */
+  void item(int slot, long item) {
+    Mem.putLongOpaque(memory, ((long) slot << SLOT_SHIFT) + ITEM, item);
+  }
+
+  /** Acquires: what was written before the stamp was set is visible, item and word among it. */
+  long stampAcquire(int slot) {
+    return Mem.peekLongAcquire(memory, ((long) slot << SLOT_SHIFT) + STAMP);
+  }
+
+  /** Partner of {@link #stampAcquire}; only where no other thread may write the stamp. */
+  void stampRelease(int slot, long stamp) {
+    Mem.putLongRelease(memory, ((long) slot << SLOT_SHIFT) + STAMP, stamp);
+  }
+
+  boolean casStamp(int slot, long expect, long update) {
+    return Mem.casLong(memory, ((long) slot << SLOT_SHIFT) + STAMP, expect, update);
+  }
+
+  long addStamp(int slot, long delta) {
+    return Mem.getAndAddLong(memory, ((long) slot << SLOT_SHIFT) + STAMP, delta);
+  }
+
+  long word(int slot) {
+    return Mem.peekLongVolatile(memory, ((long) slot << SLOT_SHIFT) + WORD);
+  }
+
+  void wordRelease(int slot, long word) {
+    Mem.putLongRelease(memory, ((long) slot << SLOT_SHIFT) + WORD, word);
+  }
+
+  boolean casWord(int slot, long expect, long update) {
+    return Mem.casLong(memory, ((long) slot << SLOT_SHIFT) + WORD, expect, update);
+  }
+
+  // ---------------------------------------------------------------- columns
+
+  private static long headerOffset(int column) {
+    return (long) column * BUCKET_BYTES + HEADER;
+  }
+
+  /** The counters of a column; outside of its lock a guess. */
+  long header(int column) {
+    return Mem.peekLongOpaque(memory, headerOffset(column));
+  }
+
+  private static long lockOffset(int column) {
+    return (long) column * BUCKET_BYTES + LOCK_WORD;
+  }
+
+  /**
+   * What {@link #tryLock(int, long)} expects. Acquires: who then locks this version has seen all
+   * entries that there are in the column, as far as it has looked.
+   */
+  long version(int column) {
+    return Mem.peekLongAcquire(memory, lockOffset(column));
+  }
+
+  /** Locks a column if nobody has it, or had it since the version was read. */
+  boolean tryLock(int column, long version) {
+    return version >= 0 && Mem.casLong(memory, lockOffset(column), version, version | LOCK);
+  }
+
+  /** Locks a column. It is held for some hundred instructions at most, none of which waits. */
+  void lock(int column) {
+    for (int spins = 0; !tryLock(column, version(column)); spins++) {
+      // The holder may have lost its core: then spinning is what keeps it from running.
+      if (spins < 64) {
+        Thread.onSpinWait();
+      } else {
+        Thread.yield();
+      }
+    }
+  }
+
+  /** Releases: the next holder sees all that was done under the lock, sketch cells included. */
+  void unlock(int column) {
+    long offset = lockOffset(column);
+    Mem.putLongRelease(memory, offset, (Mem.getLongOpaque(memory, offset) & ~LOCK) + 1);
+  }
+
+  /** Whether a header counts an entry above level 0. */
+  static boolean spilled(long header) {
+    return (header & COUNTS_MASK) != 0;
+  }
+
+  /** Whether a header counts an entry in a level or one above it; the level is 1 at least. */
+  static boolean spilledFrom(long header, int level) {
+    return (header & COUNTS_MASK) >>> COUNT_SHIFT[level] != 0;
+  }
+
+  static int count(long header, int level) {
+    return (int) (header >>> COUNT_SHIFT[level]) & (1 << COUNT_BITS[level]) - 1;
+  }
+
+  /** Counts an entry that came to or left a level above 0. Under the column lock. */
+  void addCount(int column, int level, int delta) {
+    long offset = headerOffset(column);
+    long header = Mem.getLongOpaque(memory, offset) + ((long) delta << COUNT_SHIFT[level]);
+    if (level == levels - 1 && count(header, level) == 0) {
+      header &= ~(REACH_MASK << REACH_SHIFT);
+    }
+    Mem.putLongOpaque(memory, offset, header);
+  }
+
+  /** How many buckets behind its own an entry of the last level may lie. */
+  static int reach(long header) {
+    return (int) (header >>> REACH_SHIFT & REACH_MASK);
+  }
+
+  /** Under the column lock. */
+  void raiseReach(int column, int reach) {
+    long offset = headerOffset(column);
+    long header = Mem.getLongOpaque(memory, offset);
+    if (reach > reach(header)) {
+      Mem.putLongOpaque(
+          memory, offset, header & ~(REACH_MASK << REACH_SHIFT) | (long) reach << REACH_SHIFT);
+    }
+  }
+
+  /** Gives the memory back; no other call may run or follow. */
+  void close() {
+    region.release();
+  }
+}

@@ -1,0 +1,762 @@
+package io.fovea.txn;
+
+import io.fovea.btree.BTree;
+import io.fovea.btree.Lookahead;
+import io.fovea.btree.Position;
+import io.fovea.error.AbortCause;
+import io.fovea.error.DuplicateKeyException;
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.TransactionAbortedException;
+import io.fovea.memory.Hash;
+import io.fovea.memory.Mem;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A transaction at the level of bytes: a reusable context of the engine, in the hands of the thread
+ * that began it.
+ *
+ * <pre>
+ *   get ─► own writes? ─► tree: leaf version → content ─► item word, unlocked ─► leaf version again
+ *                                                              │
+ *                           read set: item → (word seen, place in the leaf)
+ *   put, patch, delete ─► write set (deferred) ──commit──► lock, validate, install, publish
+ * </pre>
+ *
+ * <b>Why one look at the word is enough.</b> RULES.md asks for version, content, words, words
+ * again, version again. A writer holds the item's lock from before it changes the leaf until it
+ * publishes the new timestamps, and a change of the leaf moves its version. Let the word be read,
+ * unlocked, at t1 between the two equal looks at the version at t0 and t2. No install touched the
+ * leaf in [t0, t2], so the content is that of t1; at t1 the item was unlocked, so every install
+ * under a wts up to the one seen had happened and none above it had begun. Content and wts belong
+ * together; a second look at the word could add nothing. The word's read may float within [t0, t2]
+ * freely, for the same reason, so it needs no fence of its own.
+ *
+ * <p>Keys and values are native memory. Nothing here allocates on the way of a point operation once
+ * the sets have grown to the transaction's size. No method is to be called from another thread than
+ * the one that began the transaction; the API room checks that.
+ */
+public final class Tx {
+  /** What {@link #get} returns for a key that is not there. */
+  public static final int ABSENT = -1;
+
+  private static final VarHandle BUSY;
+
+  static {
+    try {
+      BUSY = MethodHandles.lookup().findVarHandle(Tx.class, "busy", int.class);
+    } catch (ReflectiveOperationException e) {
+      throw new ExceptionInInitializerError(e);
+    }
+  }
+
+  private static final int CHECK_DEADLINE_EVERY = 256;
+
+  final TxEngine engine;
+  final Timestamps timestamps;
+  final int id;
+  final ReadSet reads = new ReadSet();
+  final WriteSet writes;
+  final Position position = new Position();
+  private final Lookahead ahead = new Lookahead();
+  private final Position insertPlace = new Position();
+  private @Nullable BTree insertTree;
+  private int insertHandle;
+  final TxCounters counters = new TxCounters();
+  private final Commit commit;
+  private final int itemsMax;
+
+  private TxScan[] scans = new TxScan[4];
+  private int scansOpen;
+
+  @SuppressWarnings("unused") // through BUSY
+  private volatile int busy;
+
+  private boolean active;
+  private boolean readOnly;
+  private boolean alone;
+  private @Nullable AbortCause doomed;
+  private long epoch;
+  private long beganNanos;
+  private long timeoutNanos;
+  private int operationsToCheck;
+  private int lastRead = -1;
+
+  Tx(TxEngine engine, int id) {
+    this.engine = engine;
+    this.timestamps = engine.timestamps();
+    this.id = id;
+    this.itemsMax = engine.config().itemsMax();
+    this.writes = new WriteSet(new Scratch(engine.config().scratchBytesMax()));
+    this.commit = new Commit(this);
+  }
+
+  // ---------------------------------------------------------------- life
+
+  boolean claim() {
+    return busy == 0 && BUSY.compareAndSet(this, 0, 1);
+  }
+
+  void unclaim() {
+    BUSY.setRelease(this, 0);
+  }
+
+  /** A volatile look, for the gate and the meters. */
+  boolean claimed() {
+    return busy != 0;
+  }
+
+  void start(boolean readOnly, long timeoutNanos, boolean alone) {
+    this.readOnly = readOnly;
+    this.timeoutNanos = timeoutNanos;
+    this.alone = alone;
+    beganNanos = System.nanoTime();
+    operationsToCheck = CHECK_DEADLINE_EVERY;
+    doomed = null;
+    lastRead = -1;
+    insertTree = null;
+    epoch++;
+    timestamps.enter(id);
+    active = true;
+  }
+
+  /** Whether operations are still accepted. */
+  public boolean active() {
+    return active;
+  }
+
+  /** Whether {@link #put} and its like are refused. */
+  public boolean readOnly() {
+    return readOnly;
+  }
+
+  /** A number that no other transaction of this context had or will have; it moves at the end. */
+  public long epoch() {
+    return epoch;
+  }
+
+  /** When it began, on the clock of {@link System#nanoTime}. */
+  public long beganNanos() {
+    return beganNanos;
+  }
+
+  /**
+   * Commits: locks what is written, validates what was read, installs, publishes. The transaction
+   * has ended when this returns or throws.
+   *
+   * @throws TransactionAbortedException if it can't be serialized, was doomed before, or is too old
+   */
+  public void commit() {
+    requireActive();
+    boolean done = false;
+    try {
+      if (doomed != null) {
+        throw aborted(doomed, "the transaction was doomed by an earlier abort");
+      }
+      checkDeadline();
+      commit.run();
+      done = true;
+    } finally {
+      // Whatever is thrown here ends the transaction; an abort was counted where it arose.
+      if (done) {
+        counters.commits++;
+        counters.commitNanos += System.nanoTime() - beganNanos;
+      }
+      end();
+    }
+  }
+
+  /** Ends the transaction without a trace. Does nothing when it has ended. */
+  public void rollback() {
+    if (!active) {
+      return;
+    }
+    if (doomed == null) {
+      counters.rollbacks++;
+    }
+    end();
+  }
+
+  /**
+   * Whether all that was read belongs to one state of the database. A result or an exception may
+   * leave a transaction's body only when it does: a doomed read can show an impossible state.
+   */
+  public boolean readsValid() {
+    requireActive();
+    return doomed == null && commit.readsValid();
+  }
+
+  private void end() {
+    active = false;
+    epoch++;
+    for (int i = 0; i < scansOpen; i++) {
+      scans[i].abandon();
+    }
+    scansOpen = 0;
+    timestamps.exit(id);
+    counters.pageAccesses += position.pageAccesses + ahead.takePageAccesses();
+    position.pageAccesses = 0;
+    reads.clear();
+    writes.clear();
+    writes.scratch.clear();
+    engine.ended(this, alone);
+  }
+
+  // ---------------------------------------------------------------- reads
+
+  /**
+   * Reads the value of a key.
+   *
+   * @param out where up to {@code cap} bytes of the value go; native memory
+   * @return the length of the value, which may exceed {@code cap}, or {@link #ABSENT}
+   * @throws TransactionAbortedException if the transaction can't go on
+   */
+  public int get(
+      BTree tree,
+      MemorySegment key,
+      long keyOffset,
+      int keyLength,
+      MemorySegment out,
+      long outOffset,
+      int cap) {
+    return get(tree, key, keyOffset, keyLength, out, outOffset, cap, null);
+  }
+
+  /**
+   * The lookahead of this transaction: {@link #get(int, BTree, MemorySegment, long, int,
+   * MemorySegment, long, int)} takes its hints.
+   */
+  public Lookahead lookahead() {
+    return ahead;
+  }
+
+  /**
+   * {@link #get} of a key that {@link #lookahead} has gone down for.
+   *
+   * @param expected its number there
+   */
+  public int get(
+      int expected,
+      BTree tree,
+      MemorySegment key,
+      long keyOffset,
+      int keyLength,
+      MemorySegment out,
+      long outOffset,
+      int cap) {
+    return get(tree, key, keyOffset, keyLength, out, outOffset, cap, ahead.place(expected));
+  }
+
+  private int get(
+      BTree tree,
+      MemorySegment key,
+      long keyOffset,
+      int keyLength,
+      MemorySegment out,
+      long outOffset,
+      int cap,
+      @Nullable Position hint) {
+    operation();
+    long item = item(tree, key, keyOffset, keyLength);
+    int w = writes.find(tree, item, key, keyOffset, keyLength);
+    return w >= 0
+        ? getOwn(w, item, key, keyOffset, out, outOffset, cap)
+        : read(tree, item, key, keyOffset, keyLength, out, outOffset, cap, hint);
+  }
+
+  /** Whether the transaction itself has written or deleted a key. */
+  public boolean wrote(BTree tree, MemorySegment key, long keyOffset, int keyLength) {
+    return writes.find(tree, item(tree, key, keyOffset, keyLength), key, keyOffset, keyLength) >= 0;
+  }
+
+  private int getOwn(
+      int w,
+      long item,
+      MemorySegment key,
+      long keyOffset,
+      MemorySegment out,
+      long outOffset,
+      int cap) {
+    switch (writes.kind(w)) {
+      case WriteSet.INSERT, WriteSet.PUT -> {
+        int length = writes.valueLength(w);
+        Mem.copy(
+            writes.scratch.segment(), writes.valueOffset(w), out, outOffset, Math.min(length, cap));
+        lastRead = writes.handle(w);
+        return length;
+      }
+      case WriteSet.PATCH -> {
+        BTree tree = writes.tree(w);
+        int length =
+            read(tree, item, key, keyOffset, writes.keyLength(w), out, outOffset, cap, null);
+        writes.applyPatches(w, out, outOffset, Math.min(length, cap));
+        return length;
+      }
+      default -> {
+        lastRead = writes.handle(w);
+        return ABSENT;
+      }
+    }
+  }
+
+  /** Reads from the tree and enters the read set; the protocol of the class comment. */
+  private int read(
+      BTree tree,
+      long item,
+      MemorySegment key,
+      long keyOffset,
+      int keyLength,
+      MemorySegment out,
+      long outOffset,
+      int cap,
+      @Nullable Position hint) {
+    Position p = position;
+    int handle = reads.find(item);
+    int slot = -1;
+    if (handle >= 0) {
+      reads.locate(handle, p);
+      slot = reads.slot(handle);
+      tree.locate(key, keyOffset, keyLength, p);
+    } else if (hint != null) {
+      p.copyFrom(hint);
+      tree.locate(key, keyOffset, keyLength, p);
+    } else {
+      tree.find(key, keyOffset, keyLength, p);
+    }
+    for (int attempt = 0; ; attempt++) {
+      int length = p.found ? tree.copyValue(p, out, outOffset, cap) : ABSENT;
+      if (length >= 0 || !p.found) {
+        if (slot < 0) {
+          slot = pin(item);
+        }
+        long word = timestamps.word(slot);
+        if (!Word.isLocked(word)) {
+          if (tree.valid(p)) {
+            enterRead(handle, item, slot, word, p, length);
+            return length;
+          }
+        } else {
+          awaitUnlocked(slot);
+        }
+      }
+      if (attempt > 64) {
+        pause(attempt);
+      }
+      tree.find(key, keyOffset, keyLength, p);
+    }
+  }
+
+  private void enterRead(int handle, long item, int slot, long word, Position p, int length) {
+    int entry = enter(handle, item, slot, word);
+    reads.place(entry, p.frame, p.version, p.pid, p.slot, length);
+    lastRead = entry;
+  }
+
+  /**
+   * Enters an unlocked word into the read set.
+   *
+   * @param handle of the item, or -1 where it is new
+   * @return its handle
+   */
+  int enter(int handle, long item, int slot, long word) {
+    if (handle < 0) {
+      return reads.add(item, slot, word);
+    }
+    // One entry per item: another wts means that the first read is already stale.
+    if (Word.wts(reads.word(handle)) != Word.wts(word)) {
+      throw abort(AbortCause.VALIDATION, "a key that was read twice has changed in between");
+    }
+    return handle;
+  }
+
+  /** A point read past the write set, for a scan whose record has its value outside of the leaf. */
+  int readScanned(
+      BTree tree, MemorySegment key, long keyOffset, int keyLength, MemorySegment out, int cap) {
+    int length =
+        read(
+            tree,
+            item(tree, key, keyOffset, keyLength),
+            key,
+            keyOffset,
+            keyLength,
+            out,
+            0,
+            cap,
+            null);
+    if (length < 0) {
+      throw abort(AbortCause.VALIDATION, "a record that was scanned is gone");
+    }
+    return length;
+  }
+
+  void scanning() {
+    operation();
+  }
+
+  /** The handle of the last read, for {@link #patch}: it names the record's place. */
+  public int lastRead() {
+    return lastRead;
+  }
+
+  /**
+   * Opens a scan of an interval. A bound of negative length is no bound.
+   *
+   * @throws TransactionAbortedException if the transaction can't go on
+   */
+  public TxScan scan(
+      BTree tree,
+      MemorySegment low,
+      long lowOffset,
+      int lowLength,
+      boolean lowInclusive,
+      MemorySegment high,
+      long highOffset,
+      int highLength,
+      boolean highInclusive,
+      boolean descending) {
+    operation();
+    if (scansOpen == scans.length) {
+      scans = java.util.Arrays.copyOf(scans, scansOpen * 2);
+    }
+    TxScan scan = scans[scansOpen];
+    if (scan == null) {
+      scan = new TxScan(this, engine.pageSize());
+      scans[scansOpen] = scan;
+    }
+    scan.index = scansOpen++;
+    scan.open(
+        tree,
+        low,
+        lowOffset,
+        lowLength,
+        lowInclusive,
+        high,
+        highOffset,
+        highLength,
+        highInclusive,
+        descending);
+    return scan;
+  }
+
+  void closed(TxScan scan) {
+    int last = --scansOpen;
+    TxScan other = scans[last];
+    scans[scan.index] = other;
+    other.index = scan.index;
+    scans[last] = scan;
+    scan.index = last;
+    counters.pageAccesses += scan.takePageAccesses();
+  }
+
+  // ---------------------------------------------------------------- writes
+
+  /**
+   * Adds a key with its value.
+   *
+   * @throws DuplicateKeyException if the key is there
+   * @throws TransactionAbortedException if the transaction can't go on
+   */
+  public void insert(
+      BTree tree,
+      MemorySegment key,
+      long keyOffset,
+      int keyLength,
+      MemorySegment value,
+      long valueOffset,
+      int valueLength) {
+    writing(tree, keyLength, valueLength);
+    long item = item(tree, key, keyOffset, keyLength);
+    int w = writes.find(tree, item, key, keyOffset, keyLength);
+    if (w >= 0) {
+      byte kind = writes.kind(w);
+      if (kind != WriteSet.DELETE && kind != WriteSet.NONE) {
+        throw new DuplicateKeyException("the tree " + tree.treeId());
+      }
+      writes.value(w, replacing(w), value, valueOffset, valueLength);
+      return;
+    }
+    // Outside of an own write, a present key is a read like any other: the exception is a result.
+    // Keys that are inserted one after the other often belong to one leaf: begin where the last
+    // was.
+    Position near = null;
+    if (insertTree == tree) {
+      near = insertPlace;
+      reads.locate(insertHandle, near);
+    }
+    int length = read(tree, item, key, keyOffset, keyLength, key, keyOffset, 0, near);
+    if (length >= 0) {
+      throw new DuplicateKeyException("the tree " + tree.treeId());
+    }
+    insertTree = tree;
+    insertHandle = lastRead;
+    w =
+        writes.add(
+            tree,
+            item,
+            key,
+            keyOffset,
+            keyLength,
+            WriteSet.INSERT,
+            WriteSet.ABSENT,
+            lastRead,
+            reads.slot(lastRead));
+    writes.value(w, WriteSet.INSERT, value, valueOffset, valueLength);
+  }
+
+  private byte replacing(int w) {
+    return writes.existed(w) == WriteSet.ABSENT ? WriteSet.INSERT : WriteSet.PUT;
+  }
+
+  /**
+   * Sets the value of a key, whether it is there or not. Reads nothing.
+   *
+   * @throws TransactionAbortedException if the transaction can't go on
+   */
+  public void put(
+      BTree tree,
+      MemorySegment key,
+      long keyOffset,
+      int keyLength,
+      MemorySegment value,
+      long valueOffset,
+      int valueLength) {
+    writing(tree, keyLength, valueLength);
+    long item = item(tree, key, keyOffset, keyLength);
+    int w = writes.find(tree, item, key, keyOffset, keyLength);
+    if (w < 0) {
+      int handle = reads.find(item);
+      int slot = handle >= 0 ? reads.slot(handle) : pin(item);
+      w =
+          writes.add(
+              tree, item, key, keyOffset, keyLength, WriteSet.PUT, WriteSet.UNKNOWN, handle, slot);
+    }
+    writes.value(w, replacing(w), value, valueOffset, valueLength);
+  }
+
+  /**
+   * Changes {@code length} bytes of a value from {@code at} on. The record must have been read, by
+   * this transaction, or be one that it wrote.
+   *
+   * @param handle {@link #lastRead} of that read, or negative: then the record is read here
+   * @throws InvalidUseException if there is no such record, or it is shorter than that
+   * @throws TransactionAbortedException if the transaction can't go on
+   */
+  public void patch(
+      BTree tree,
+      MemorySegment key,
+      long keyOffset,
+      int keyLength,
+      int handle,
+      int at,
+      MemorySegment bytes,
+      long offset,
+      int length) {
+    writing(tree, keyLength, 0);
+    long item = handle >= 0 ? reads.item(handle) : item(tree, key, keyOffset, keyLength);
+    int w = writes.find(tree, item, key, keyOffset, keyLength);
+    if (w < 0) {
+      int recordLength;
+      if (handle >= 0) {
+        recordLength = reads.length(handle);
+      } else {
+        recordLength = read(tree, item, key, keyOffset, keyLength, key, keyOffset, 0, null);
+        handle = lastRead;
+      }
+      checkPatch(at, length, recordLength);
+      w =
+          writes.add(
+              tree,
+              item,
+              key,
+              keyOffset,
+              keyLength,
+              WriteSet.PATCH,
+              WriteSet.PRESENT,
+              handle,
+              reads.slot(handle));
+      writes.addPatch(w, at, bytes, offset, length);
+      return;
+    }
+    switch (writes.kind(w)) {
+      case WriteSet.INSERT, WriteSet.PUT -> {
+        checkPatch(at, length, writes.valueLength(w));
+        writes.overwrite(w, at, bytes, offset, length);
+      }
+      case WriteSet.PATCH -> {
+        checkPatch(at, length, reads.length(writes.handle(w)));
+        writes.addPatch(w, at, bytes, offset, length);
+      }
+      default -> checkPatch(at, length, ABSENT);
+    }
+  }
+
+  private static void checkPatch(int at, int length, int recordLength) {
+    if (recordLength < 0) {
+      throw new InvalidUseException("there is no record with this key to be changed");
+    }
+    if (at < 0 || length < 0 || at > recordLength - length) {
+      throw new InvalidUseException(
+          "bytes " + at + " to " + (at + length) + " of a record of " + recordLength + " bytes");
+    }
+  }
+
+  /**
+   * Removes a key.
+   *
+   * @return whether it was there
+   * @throws TransactionAbortedException if the transaction can't go on
+   */
+  public boolean delete(BTree tree, MemorySegment key, long keyOffset, int keyLength) {
+    writing(tree, keyLength, 0);
+    long item = item(tree, key, keyOffset, keyLength);
+    int w = writes.find(tree, item, key, keyOffset, keyLength);
+    if (w >= 0) {
+      byte kind = writes.kind(w);
+      if (kind == WriteSet.DELETE || kind == WriteSet.NONE) {
+        return false;
+      }
+      writes.discard(w, writes.existed(w) == WriteSet.ABSENT ? WriteSet.NONE : WriteSet.DELETE);
+      return true;
+    }
+    int length = read(tree, item, key, keyOffset, keyLength, key, keyOffset, 0, null);
+    if (length < 0) {
+      return false;
+    }
+    writes.add(
+        tree,
+        item,
+        key,
+        keyOffset,
+        keyLength,
+        WriteSet.DELETE,
+        WriteSet.PRESENT,
+        lastRead,
+        reads.slot(lastRead));
+    return true;
+  }
+
+  // ---------------------------------------------------------------- support
+
+  /** item(tree, key): key and the gap below it. Never 0. */
+  static long item(BTree tree, MemorySegment key, long offset, int length) {
+    long h = Hash.hash(seed(tree), key, offset, length);
+    return h == 0 ? 1 : h;
+  }
+
+  /** item(tree, +inf): the gap above the last key. */
+  static long itemAtEnd(BTree tree) {
+    long h = seed(tree) ^ 0x5851_F42D_4C95_7F2DL;
+    h = (h ^ (h >>> 32)) * 0xD6E8_FEB8_6659_FD93L;
+    return h | 1;
+  }
+
+  private static long seed(BTree tree) {
+    return tree.treeId() * 0x9E37_79B9_7F4A_7C15L;
+  }
+
+  int pin(long item) {
+    if (reads.size() + writes.size() >= itemsMax) {
+      throw abort(
+          AbortCause.TOO_LARGE,
+          "the transaction has reached the limit of " + itemsMax + " items: split it");
+    }
+    return timestamps.pin(id, item);
+  }
+
+  private void operation() {
+    if (!active || doomed != null) {
+      throw refusal();
+    }
+    if (--operationsToCheck == 0) {
+      operationsToCheck = CHECK_DEADLINE_EVERY;
+      checkDeadline();
+    }
+  }
+
+  private void writing(BTree tree, int keyLength, int valueLength) {
+    operation();
+    if (readOnly) {
+      throw new InvalidUseException("a read-only transaction can't write");
+    }
+    tree.checkSizes(keyLength, valueLength);
+  }
+
+  private RuntimeException refusal() {
+    if (!active) {
+      return new InvalidUseException("the transaction has ended");
+    }
+    return aborted(doomed, "the transaction was doomed by an earlier abort");
+  }
+
+  private void requireActive() {
+    if (!active) {
+      throw refusal();
+    }
+  }
+
+  void checkDeadline() {
+    engine.checkUsable();
+    if (timeoutNanos > 0 && System.nanoTime() - beganNanos > timeoutNanos) {
+      throw abort(
+          AbortCause.TIMEOUT,
+          "the transaction is older than its limit of " + timeoutNanos / 1_000_000 + " ms");
+    }
+  }
+
+  /** Waits, outside of any latch, until somebody else's commit has let go of an item. */
+  private void awaitUnlocked(int slot) {
+    for (int attempt = 0; Word.isLocked(timestamps.word(slot)); attempt++) {
+      if (attempt > MAX_WAIT) {
+        throw abort(AbortCause.LOCK, "a key stayed locked by another transaction's commit");
+      }
+      pause(attempt);
+    }
+  }
+
+  /** Waits for an item that the read set holds. */
+  void await(int slot) {
+    awaitUnlocked(slot);
+  }
+
+  private static final int MAX_WAIT = 20_000;
+
+  /** One step of waiting: first a few spins, then the core goes to who may be holding the lock. */
+  void pause(int attempt) {
+    if (attempt < 32) {
+      Thread.onSpinWait();
+    } else {
+      giveWay();
+      if ((attempt & 63) == 63) {
+        checkDeadline();
+      }
+    }
+  }
+
+  /**
+   * A virtual thread parks: one that yields is taken up again before those that were woken, so that
+   * some that wait could keep the one they wait for from running.
+   */
+  private static void giveWay() {
+    if (Thread.currentThread().isVirtual()) {
+      LockSupport.parkNanos(1_000);
+    } else {
+      Thread.yield();
+    }
+  }
+
+  /** Dooms the transaction; the caller throws what this returns. */
+  TransactionAbortedException abort(AbortCause cause, String message) {
+    if (doomed == null) {
+      doomed = cause;
+      counters.abort(cause);
+    }
+    return aborted(cause, message);
+  }
+
+  private static TransactionAbortedException aborted(@Nullable AbortCause cause, String message) {
+    return new TransactionAbortedException(cause == null ? AbortCause.VALIDATION : cause, message);
+  }
+}

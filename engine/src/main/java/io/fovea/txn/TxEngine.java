@@ -1,0 +1,289 @@
+package io.fovea.txn;
+
+import io.fovea.error.AbortCause;
+import io.fovea.error.DatabaseClosedException;
+import io.fovea.error.TransactionAbortedException;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * All transactions of one database: a bounded pool of contexts, the timestamps, the gate.
+ *
+ * <p><b>Contexts.</b> A transaction is one of a fixed number of {@link Tx} objects, claimed by
+ * compare-and-set. A thread starts looking at a place that depends on its id, so that it gets the
+ * same context again and again, warm in its cache, without a ThreadLocal that would outlive the
+ * database or multiply with virtual threads. When all are taken, {@link #begin} waits: the pool is
+ * admission control too.
+ *
+ * <p><b>The gate.</b> A transaction that was aborted too often runs alone. It closes the gate and
+ * waits until every other context is free. Whoever begins claims a context first and looks at the
+ * gate second; whoever closes the gate writes it first and looks at the contexts second. Both are
+ * volatile (the claim is a compare-and-set), so in their total order one of the two sees the other,
+ * and nobody slips through.
+ */
+public final class TxEngine {
+  private static final VarHandle GATE;
+
+  static {
+    try {
+      GATE = MethodHandles.lookup().findVarHandle(TxEngine.class, "gate", int.class);
+    } catch (ReflectiveOperationException e) {
+      throw new ExceptionInInitializerError(e);
+    }
+  }
+
+  private static final int OPEN = 0;
+  private static final int CLOSED = 1;
+
+  private final TxConfig config;
+  private final int pageSize;
+  private final Timestamps timestamps;
+  private final @Nullable Tx[] contexts;
+
+  @SuppressWarnings("unused") // through GATE
+  private volatile int gate;
+
+  private volatile boolean closed;
+  private volatile @Nullable Throwable poison;
+
+  /**
+   * Makes the engine of a database.
+   *
+   * @param config its settings
+   * @param pageSize of the trees that its transactions use, in bytes
+   */
+  public TxEngine(TxConfig config, int pageSize) {
+    this.config = config;
+    this.pageSize = pageSize;
+    this.timestamps =
+        new Timestamps(
+            config.contexts(),
+            config.exactBytes(),
+            config.exactBytesMax(),
+            config.sketchRows(),
+            config.sketchColumns(),
+            config.release());
+    this.contexts = new Tx[config.contexts()];
+    for (int i = 0; i < contexts.length; i++) {
+      contexts[i] = new Tx(this, i);
+    }
+  }
+
+  TxConfig config() {
+    return config;
+  }
+
+  int pageSize() {
+    return pageSize;
+  }
+
+  /** The timestamps of every item, for the meters. */
+  public Timestamps timestamps() {
+    return timestamps;
+  }
+
+  /**
+   * Begins a transaction for the calling thread, waiting for a context where all are taken.
+   *
+   * @param readOnly refuse to write
+   * @param timeoutNanos the greatest age it may reach, waiting to begin included; 0 for none
+   * @param alone wait until no other transaction is active, and let none begin until it has ended
+   * @throws DatabaseClosedException after {@link #close}
+   * @throws TransactionAbortedException with cause TIMEOUT if it could not begin in time
+   */
+  public Tx begin(boolean readOnly, long timeoutNanos, boolean alone) {
+    checkBegin();
+    if (alone) {
+      return beginAlone(readOnly, timeoutNanos);
+    }
+    Tx tx = claim();
+    if (tx == null || gate != OPEN) {
+      tx = claimSlowly(tx, timeoutNanos);
+    }
+    tx.start(readOnly, timeoutNanos, false);
+    return tx;
+  }
+
+  private @Nullable Tx claim() {
+    Tx[] all = contexts;
+    int n = all.length;
+    int i = (int) ((Thread.currentThread().threadId() * 0x9E3779B9L & 0x7FFF_FFFFL) % n);
+    for (int k = 0; k < n; k++) {
+      Tx tx = all[i];
+      if (tx.claim()) {
+        return tx;
+      }
+      if (++i == n) {
+        i = 0;
+      }
+    }
+    return null;
+  }
+
+  private Tx claimSlowly(@Nullable Tx tx, long timeoutNanos) {
+    long began = System.nanoTime();
+    for (int attempt = 0; ; attempt++) {
+      if (tx != null) {
+        if (gate == OPEN) {
+          return tx;
+        }
+        tx.unclaim();
+        tx = null;
+      }
+      waitToBegin(attempt, began, timeoutNanos);
+      if (gate == OPEN) {
+        tx = claim();
+      }
+    }
+  }
+
+  private Tx beginAlone(boolean readOnly, long timeoutNanos) {
+    long began = System.nanoTime();
+    for (int attempt = 0; !GATE.compareAndSet(this, OPEN, CLOSED); attempt++) {
+      waitToBegin(attempt, began, timeoutNanos);
+    }
+    Tx mine = null;
+    boolean begun = false;
+    try {
+      for (int attempt = 0; mine == null; attempt++) {
+        mine = claim();
+        if (mine == null) {
+          waitToBegin(attempt, began, timeoutNanos);
+        }
+      }
+      for (Tx other : contexts) {
+        for (int attempt = 0; other != mine && other.claimed(); attempt++) {
+          waitToBegin(attempt, began, timeoutNanos);
+        }
+      }
+      mine.start(readOnly, timeoutNanos, true);
+      begun = true;
+      return mine;
+    } finally {
+      if (!begun) {
+        if (mine != null) {
+          mine.unclaim();
+        }
+        gate = OPEN;
+      }
+    }
+  }
+
+  private void waitToBegin(int attempt, long began, long timeoutNanos) {
+    checkBegin();
+    if (timeoutNanos > 0 && System.nanoTime() - began > timeoutNanos) {
+      throw new TransactionAbortedException(
+          AbortCause.TIMEOUT,
+          "no transaction could begin within "
+              + timeoutNanos / 1_000_000
+              + " ms: "
+              + contexts.length
+              + " are active at most (option maxTransactions)");
+    }
+    if (attempt < 100) {
+      Thread.yield();
+    } else {
+      LockSupport.parkNanos(50_000L);
+    }
+  }
+
+  void ended(Tx tx, boolean alone) {
+    tx.unclaim();
+    if (alone) {
+      gate = OPEN;
+    }
+  }
+
+  /**
+   * Waits before another attempt, longer from attempt to attempt and by a random share, so that
+   * those who collided do not meet again.
+   *
+   * @param attempt how often the transaction was aborted, from 1
+   */
+  public static void backOff(int attempt) {
+    if (attempt <= 2) {
+      Thread.yield();
+      return;
+    }
+    long limit = 1_000L << Math.min(attempt, 10);
+    LockSupport.parkNanos(ThreadLocalRandom.current().nextLong(limit / 2, limit));
+  }
+
+  // ---------------------------------------------------------------- end and failure
+
+  /** Begins nothing more. Transactions that are active may go on. */
+  public void close() {
+    closed = true;
+  }
+
+  /** How many transactions are active now. */
+  public int active() {
+    int n = 0;
+    for (Tx tx : contexts) {
+      if (tx.claimed()) {
+        n++;
+      }
+    }
+    return n;
+  }
+
+  /** The age of the oldest active transaction in nanoseconds, 0 where there is none. */
+  public long oldestAgeNanos() {
+    long now = System.nanoTime();
+    long age = 0;
+    for (Tx tx : contexts) {
+      if (tx.claimed() && tx.active()) {
+        age = Math.max(age, now - tx.beganNanos());
+      }
+    }
+    return age;
+  }
+
+  /** A commit failed in the middle: what it locked stays locked, and nothing begins any more. */
+  void poison(Throwable cause) {
+    poison = cause;
+  }
+
+  /** What broke the engine, or null while it works. */
+  public @Nullable Throwable poison() {
+    return poison;
+  }
+
+  void checkUsable() {
+    Throwable p = poison;
+    if (p != null) {
+      throw new DatabaseClosedException(
+          "a commit failed while it changed pages, so the database stopped: " + p, p);
+    }
+  }
+
+  void checkBegin() {
+    if (closed) {
+      throw new DatabaseClosedException("the database is closed");
+    }
+    checkUsable();
+  }
+
+  /** What all contexts have counted, a little behind for those at work. */
+  public TxStats stats() {
+    long commits = 0;
+    long rollbacks = 0;
+    long commitNanos = 0;
+    long pageAccesses = 0;
+    long[] aborts = new long[AbortCause.values().length];
+    for (Tx tx : contexts) {
+      TxCounters c = tx.counters;
+      commits += c.commits;
+      rollbacks += c.rollbacks;
+      commitNanos += c.commitNanos;
+      pageAccesses += c.pageAccesses;
+      for (int i = 0; i < aborts.length; i++) {
+        aborts[i] += c.aborts[i];
+      }
+    }
+    return new TxStats(commits, rollbacks, aborts, commitNanos, pageAccesses);
+  }
+}

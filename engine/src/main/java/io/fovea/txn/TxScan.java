@@ -1,0 +1,571 @@
+package io.fovea.txn;
+
+import io.fovea.btree.BTree;
+import io.fovea.btree.LeafScan;
+import io.fovea.btree.Position;
+import io.fovea.error.InvalidUseException;
+import io.fovea.memory.Mem;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+
+/**
+ * A scan of an interval of keys, safe from phantoms, with the transaction's own writes merged in.
+ *
+ * <pre>
+ *            low                                     high
+ *  ───┬───────(────┬──────────┬───────────┬────────────)──┬────────►  installed keys
+ *              gap │    gap   │    gap    │      gap      │
+ *              item(k1)    item(k2)    item(k3)        item(s)        items that are read
+ * </pre>
+ *
+ * An item covers its key and the gap below it. So the keys in the interval and the first installed
+ * key above it, or +inf, cover every place where a key could appear. An ascending scan that stops
+ * early needs the keys it has passed and no more; a descending one reads item(s) first.
+ *
+ * <p><b>Atomicity.</b> Keys are taken in batches from a copy of a leaf. For each batch: the copy is
+ * there; the items' words are read and are unlocked; then the leaf's version is what it was before
+ * the copy was taken. By the argument in {@link Tx}, words and keys belong together. Where an
+ * ascending batch begins in another leaf than the last key was in, every leaf from that one on must
+ * still have its version too ({@link LeafScan#stillValid}), else a key might have been installed
+ * behind the scan's back: it would have moved the word of the new leaf's first key before it was
+ * read. A descending scan needs no such thing: the gap below its last key belongs to that key's
+ * item. Batches grow (1, 4, 16, 64 keys), so that a scan for the first key reads one item and a
+ * long one looks at the version seldom.
+ *
+ * <p><b>Own writes.</b> Inserted and replaced keys of the interval are merged from the write set;
+ * deleted ones are skipped but read all the same, because they are installed; patches are laid over
+ * a copy. Writes made while the scan is open are seen where they lie ahead of it.
+ */
+public final class TxScan {
+  private static final int BATCH_MAX = 64;
+
+  private final Tx tx;
+  private final LeafScan leaf = new LeafScan();
+  private final LeafScan above = new LeafScan();
+  private final int keyBytesMax;
+
+  /** Where this scan stands in its transaction's list of open ones. */
+  int index;
+
+  private boolean open;
+  private BTree tree;
+  private boolean descending;
+
+  // bounds: low at 0, high at keyBytesMax, the key to go on from at 2 * keyBytesMax
+  private final MemorySegment bounds;
+  private int lowLength;
+  private boolean lowInclusive;
+  private int highLength;
+  private boolean highInclusive;
+  private int fromLength;
+  private boolean fromInclusive;
+
+  // the leaf copy
+  private boolean positioned;
+  private int slot;
+  private boolean boundRead;
+  private boolean finished;
+
+  // the batch: full keys in a row, their leaf slots, items and handles
+  private final MemorySegment keys;
+  private final int[] keyOffsets = new int[BATCH_MAX + 1];
+  private final int[] slots = new int[BATCH_MAX];
+  private final long[] items = new long[BATCH_MAX + 1];
+  private final int[] handles = new int[BATCH_MAX + 1];
+  private int batchTarget;
+  private int batchSize;
+  private int batchAt;
+
+  // own writes of the interval, in the scan's order
+  private int[] own = new int[16];
+  private int ownSize;
+  private int ownAt;
+  private int changesSeen;
+
+  // the current record
+  private MemorySegment keySegment;
+  private long keyOffset;
+  private int keyLength;
+  private MemorySegment valueSegment;
+  private long valueOffset;
+  private int valueLength;
+  private int handle;
+  private MemorySegment overlay;
+  private long pageAccessesTaken;
+
+  @SuppressWarnings("NullAway.Init")
+  TxScan(Tx tx, int pageSize) {
+    this.tx = tx;
+    this.keyBytesMax = pageSize / 4;
+    this.bounds = Arena.ofAuto().allocate(3L * keyBytesMax, 8);
+    this.keys = Arena.ofAuto().allocate(Math.max(pageSize, 8 << 10), 8);
+    this.overlay = Arena.ofAuto().allocate(pageSize, 8);
+    this.keySegment = keys;
+    this.valueSegment = overlay;
+  }
+
+  void open(
+      BTree tree,
+      MemorySegment low,
+      long lowOffset,
+      int lowLength,
+      boolean lowInclusive,
+      MemorySegment high,
+      long highOffset,
+      int highLength,
+      boolean highInclusive,
+      boolean descending) {
+    this.tree = tree;
+    this.descending = descending;
+    this.lowLength = bound(low, lowOffset, lowLength, 0);
+    this.lowInclusive = lowInclusive;
+    this.highLength = bound(high, highOffset, highLength, keyBytesMax);
+    this.highInclusive = highInclusive;
+    int start = descending ? this.highLength : this.lowLength;
+    fromInclusive = descending ? highInclusive : lowInclusive;
+    fromLength = start;
+    if (start > 0) {
+      Mem.copy(bounds, descending ? keyBytesMax : 0, bounds, 2L * keyBytesMax, start);
+    }
+    positioned = false;
+    boundRead = !descending;
+    finished = false;
+    batchTarget = 1;
+    batchSize = 0;
+    batchAt = 0;
+    ownSize = 0;
+    ownAt = 0;
+    changesSeen = -1;
+    handle = -1;
+    keyLength = -1;
+    open = true;
+  }
+
+  private int bound(MemorySegment key, long offset, int length, int at) {
+    if (length > keyBytesMax) {
+      throw new InvalidUseException(
+          "a bound of " + length + " bytes; keys have at most " + tree.maxKeySize());
+    }
+    if (length > 0) {
+      Mem.copy(key, offset, bounds, at, length);
+    }
+    return length;
+  }
+
+  // ---------------------------------------------------------------- the merged stream
+
+  /**
+   * Moves to the next record.
+   *
+   * @return whether there is one
+   * @throws io.fovea.error.TransactionAbortedException if the transaction can't go on
+   * @throws InvalidUseException after {@link #close} or the transaction's end
+   */
+  public boolean next() {
+    if (!open) {
+      throw new InvalidUseException("the scan is closed, or its transaction has ended");
+    }
+    tx.scanning();
+    WriteSet writes = tx.writes;
+    if (changesSeen != writes.changes() && writes.size() > 0) {
+      collectOwn(writes); // before the next batch overwrites the current key
+    }
+    for (; ; ) {
+      boolean some = batchAt < batchSize || fill();
+      if (writes.size() == 0) {
+        if (!some) {
+          return false;
+        }
+        deliver(batchAt++);
+        return true;
+      }
+      if (!some && ownAt == ownSize) {
+        return false;
+      }
+      int order = !some ? 1 : ownAt == ownSize ? -1 : compareOwn(writes);
+      if (order >= 0) {
+        if (order == 0) {
+          handle = handles[batchAt++];
+        } else {
+          handle = -1;
+        }
+        deliverOwn(writes, own[ownAt++]);
+        return true;
+      }
+      int b = batchAt++;
+      int w = writes.find(tree, items[b], keys, keyOffsets[b], keyOffsets[b + 1] - keyOffsets[b]);
+      if (w < 0) {
+        deliver(b);
+        return true;
+      }
+      if (writes.kind(w) == WriteSet.PATCH) {
+        deliver(b);
+        patch(writes, w);
+        return true;
+      }
+      // Deleted by this transaction; PUT and INSERT are in the list of own writes.
+    }
+  }
+
+  /** Negative: the batch's next key comes first; 0: the same key; positive: the own one does. */
+  private int compareOwn(WriteSet writes) {
+    int w = own[ownAt];
+    int b = batchAt;
+    int c =
+        Mem.compare(
+            keys,
+            keyOffsets[b],
+            keyOffsets[b + 1] - keyOffsets[b],
+            writes.scratch.segment(),
+            writes.keyOffset(w),
+            writes.keyLength(w));
+    return descending ? -c : c;
+  }
+
+  private void deliver(int b) {
+    keySegment = keys;
+    keyOffset = keyOffsets[b];
+    keyLength = keyOffsets[b + 1] - keyOffsets[b];
+    handle = handles[b];
+    int s = slots[b];
+    valueLength = leaf.valueLength(s);
+    if (leaf.isOverflow(s)) {
+      fetchOverflow();
+    } else {
+      valueSegment = leaf.segment();
+      valueOffset = leaf.valueOffset(s);
+    }
+  }
+
+  /** The value lies outside of the leaf: a point read, which must see the same wts. */
+  private void fetchOverflow() {
+    for (; ; ) {
+      int cap = (int) overlay.byteSize();
+      int length = tx.readScanned(tree, keySegment, keyOffset, keyLength, overlay, cap);
+      if (length <= cap) {
+        valueLength = length;
+        break;
+      }
+      overlay = Arena.ofAuto().allocate(length, 8);
+    }
+    valueSegment = overlay;
+    valueOffset = 0;
+  }
+
+  private void patch(WriteSet writes, int w) {
+    if (valueSegment != overlay) {
+      if (overlay.byteSize() < valueLength) {
+        overlay = Arena.ofAuto().allocate(valueLength, 8);
+      }
+      Mem.copy(valueSegment, valueOffset, overlay, 0, valueLength);
+      valueSegment = overlay;
+      valueOffset = 0;
+    }
+    writes.applyPatches(w, overlay, 0, valueLength);
+  }
+
+  private void deliverOwn(WriteSet writes, int w) {
+    MemorySegment s = writes.scratch.segment();
+    keySegment = s;
+    keyOffset = writes.keyOffset(w);
+    keyLength = writes.keyLength(w);
+    valueSegment = s;
+    valueOffset = writes.valueOffset(w);
+    valueLength = writes.valueLength(w);
+  }
+
+  /** Own inserts and puts that lie ahead, sorted in the scan's order. */
+  private void collectOwn(WriteSet writes) {
+    changesSeen = writes.changes();
+    ownSize = 0;
+    ownAt = 0;
+    MemorySegment s = writes.scratch.segment();
+    boolean begun = keyLength >= 0;
+    for (int w = 0, n = writes.size(); w < n; w++) {
+      byte kind = writes.kind(w);
+      if (writes.tree(w) != tree || (kind != WriteSet.INSERT && kind != WriteSet.PUT)) {
+        continue;
+      }
+      int offset = writes.keyOffset(w);
+      int length = writes.keyLength(w);
+      if (!above(s, offset, length, 0, lowLength, lowInclusive)
+          || !below(s, offset, length, keyBytesMax, highLength, highInclusive)) {
+        continue;
+      }
+      if (begun) {
+        int c = Mem.compare(s, offset, length, keySegment, keyOffset, keyLength);
+        if (descending ? c >= 0 : c <= 0) {
+          continue;
+        }
+      }
+      if (ownSize == own.length) {
+        own = Arrays.copyOf(own, ownSize * 2);
+      }
+      own[ownSize++] = w;
+    }
+    sortOwn(writes);
+  }
+
+  private void sortOwn(WriteSet writes) {
+    MemorySegment s = writes.scratch.segment();
+    if (ownSize > 64) {
+      Integer[] boxed = new Integer[ownSize];
+      Arrays.setAll(boxed, i -> own[i]);
+      Arrays.sort(boxed, (a, b) -> order(writes, s, a, b));
+      for (int i = 0; i < ownSize; i++) {
+        own[i] = boxed[i];
+      }
+      return;
+    }
+    for (int i = 1; i < ownSize; i++) {
+      int w = own[i];
+      int j = i - 1;
+      while (j >= 0 && order(writes, s, own[j], w) > 0) {
+        own[j + 1] = own[j];
+        j--;
+      }
+      own[j + 1] = w;
+    }
+  }
+
+  private int order(WriteSet writes, MemorySegment s, int a, int b) {
+    int c =
+        Mem.compare(
+            s,
+            writes.keyOffset(a),
+            writes.keyLength(a),
+            s,
+            writes.keyOffset(b),
+            writes.keyLength(b));
+    return descending ? -c : c;
+  }
+
+  private boolean above(
+      MemorySegment key, long offset, int length, int bound, int boundLength, boolean inclusive) {
+    if (boundLength < 0) {
+      return true;
+    }
+    int c = Mem.compare(key, offset, length, bounds, bound, boundLength);
+    return inclusive ? c >= 0 : c > 0;
+  }
+
+  private boolean below(
+      MemorySegment key, long offset, int length, int bound, int boundLength, boolean inclusive) {
+    if (boundLength < 0) {
+      return true;
+    }
+    int c = Mem.compare(key, offset, length, bounds, bound, boundLength);
+    return inclusive ? c <= 0 : c < 0;
+  }
+
+  // ---------------------------------------------------------------- the installed stream
+
+  /** Takes the next batch from the tree; false at the end of the interval. */
+  private boolean fill() {
+    batchSize = 0;
+    batchAt = 0;
+    if (finished) {
+      return false;
+    }
+    for (int attempt = 0; !tryFill(); attempt++) {
+      positioned = false; // something moved: from the last key again
+      if (attempt > 64) {
+        tx.pause(attempt);
+      }
+    }
+    if (batchTarget < BATCH_MAX) {
+      batchTarget *= 4;
+    }
+    return batchSize > 0;
+  }
+
+  private boolean tryFill() {
+    if (!boundRead && !readBound()) {
+      return false;
+    }
+    boolean more = true;
+    if (!positioned) {
+      leaf.seek(tree, bounds, 2L * keyBytesMax, fromLength, fromInclusive, descending);
+      more = leaf.load();
+      slot = firstSlot();
+      positioned = true;
+    } else if (slot < leaf.from() || slot >= leaf.to()) {
+      more = leaf.load();
+      slot = firstSlot();
+    }
+    int n = 0;
+    boolean last = !more;
+    long beyond = more || descending ? 0 : Tx.itemAtEnd(tree);
+    int keyEnd = 0;
+    while (more && n < batchTarget && slot >= leaf.from() && slot < leaf.to()) {
+      if (keyEnd + keyBytesMax > keys.byteSize()) {
+        break; // the rest is for the next batch; one key always fits
+      }
+      int length = leaf.copyKey(slot, keys, keyEnd);
+      long item = Tx.item(tree, keys, keyEnd, length);
+      boolean inside =
+          descending
+              ? above(keys, keyEnd, length, 0, lowLength, lowInclusive)
+              : below(keys, keyEnd, length, keyBytesMax, highLength, highInclusive);
+      if (!inside) {
+        beyond = descending ? 0 : item;
+        last = true;
+        break;
+      }
+      items[n] = item;
+      keyOffsets[n] = keyEnd;
+      slots[n] = slot;
+      keyEnd += length;
+      n++;
+      slot += descending ? -1 : 1;
+    }
+    keyOffsets[n] = keyEnd;
+    int all = n;
+    if (beyond != 0) {
+      items[all++] = beyond;
+    }
+    if (!readItems(all)) {
+      return false;
+    }
+    enter(n, last);
+    return true;
+  }
+
+  private int firstSlot() {
+    return descending ? leaf.to() - 1 : leaf.from();
+  }
+
+  /**
+   * A descending scan begins with the item of the first installed key above its interval. The word
+   * is read before any leaf of the interval is copied: whoever installs a key between that one and
+   * the first key of the scan later must take this item's lock later, and moves its wts; whoever
+   * did so before is in the copies. That it is the first one above is true at the moment of the
+   * look at the word, because the leaves from the bound to it have the same version before and
+   * after.
+   */
+  private boolean readBound() {
+    if (highLength < 0) {
+      items[0] = Tx.itemAtEnd(tree);
+      if (!readWord(0)) {
+        return false;
+      }
+    } else {
+      above.seek(tree, bounds, keyBytesMax, highLength, !highInclusive, false);
+      if (above.load()) {
+        int length = above.copyKey(above.from(), keys, 0);
+        items[0] = Tx.item(tree, keys, 0, length);
+      } else {
+        items[0] = Tx.itemAtEnd(tree);
+      }
+      if (!readWord(0) || !above.stillValid()) {
+        return false;
+      }
+    }
+    boundRead = true;
+    return true;
+  }
+
+  /** Words of the batch's items, then the versions of the leaves again. */
+  private boolean readItems(int n) {
+    for (int i = 0; i < n; i++) {
+      if (!readWord(i)) {
+        return false;
+      }
+    }
+    return leaf.stillValid();
+  }
+
+  /**
+   * Reads the word of an item; false where it was locked, after the lock was gone. The item enters
+   * the read set here, though its content is confirmed later only: an attempt that fails has then
+   * read one item more than needed, and the next one must find it with the same wts.
+   */
+  private boolean readWord(int i) {
+    long item = items[i];
+    int h = tx.reads.find(item);
+    int stamp = h >= 0 ? tx.reads.slot(h) : tx.pin(item);
+    long word = tx.timestamps.word(stamp);
+    if (Word.isLocked(word)) {
+      tx.await(stamp);
+      return false;
+    }
+    handles[i] = tx.enter(h, item, stamp, word);
+    return true;
+  }
+
+  private void enter(int n, boolean last) {
+    Position p = tx.position;
+    leaf.position(p, 0);
+    for (int i = 0; i < n; i++) {
+      int s = slots[i];
+      tx.reads.place(handles[i], p.frame, p.version, p.pid, s, leaf.valueLength(s));
+    }
+    if (n > 0) {
+      int start = keyOffsets[n - 1];
+      fromLength = keyOffsets[n] - start;
+      fromInclusive = false;
+      Mem.copy(keys, start, bounds, 2L * keyBytesMax, fromLength);
+    }
+    batchSize = n;
+    finished = last;
+  }
+
+  // ---------------------------------------------------------------- the current record
+
+  /** The segment that holds the key; it is good until the next call of any method. */
+  public MemorySegment keySegment() {
+    return keySegment;
+  }
+
+  public long keyOffset() {
+    return keyOffset;
+  }
+
+  public int keyLength() {
+    return keyLength;
+  }
+
+  /** The segment that holds the value; it is good until the next call of any method. */
+  public MemorySegment valueSegment() {
+    return valueSegment;
+  }
+
+  public long valueOffset() {
+    return valueOffset;
+  }
+
+  public int valueLength() {
+    return valueLength;
+  }
+
+  /** The record's handle in the read set, for {@link Tx#patch}; -1 for an own write. */
+  public int handle() {
+    return handle;
+  }
+
+  /** Whether {@link #next} may be called. */
+  public boolean isOpen() {
+    return open;
+  }
+
+  /** Ends the scan; what it read stays read. Closing twice is fine. */
+  public void close() {
+    if (open) {
+      open = false;
+      tx.closed(this);
+    }
+  }
+
+  void abandon() {
+    open = false;
+    tx.counters.pageAccesses += takePageAccesses();
+  }
+
+  long takePageAccesses() {
+    long all = leaf.pageAccesses() + above.pageAccesses();
+    long since = all - pageAccessesTaken;
+    pageAccessesTaken = all;
+    return since;
+  }
+}

@@ -1,0 +1,15 @@
+package io.fovea.txn;
+
+import io.fovea.error.AbortCause;
+
+/**
+ * Counts of a {@link TxEngine} since it was made.
+ *
+ * @param commits transactions that committed, read-only ones included
+ * @param rollbacks transactions that their user rolled back
+ * @param aborts transactions that were aborted, by the ordinal of {@link AbortCause}
+ * @param durationNanos nanoseconds from begin to commit, of those that committed, summed
+ * @param pageAccesses pages that trees looked at for transactions, retries included
+ */
+public record TxStats(
+    long commits, long rollbacks, long[] aborts, long durationNanos, long pageAccesses) {}

@@ -1,0 +1,290 @@
+package io.fovea.txn;
+
+import io.fovea.btree.BTree;
+import io.fovea.memory.Mem;
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a transaction will write: one entry per (tree, key), whatever was done to it.
+ *
+ * <pre>
+ *   before \ then   insert       put          patch            delete
+ *   (none)          INSERT       PUT          PATCH            DELETE
+ *   INSERT          duplicate    INSERT       INSERT, changed  NONE
+ *   PUT             duplicate    PUT          PUT, changed     DELETE
+ *   PATCH           duplicate    PUT          PATCH, longer    DELETE
+ *   DELETE          PUT          PUT          misuse           nothing there
+ *   NONE            INSERT       INSERT       misuse           nothing there
+ * </pre>
+ *
+ * NONE is what insert-then-delete leaves: it writes nothing, and its read stays in the read set.
+ * Keys and values lie in the transaction's {@link Scratch}; a PATCH entry's value is the head of a
+ * list of patches there: {@code next (4), at (4), length (4), bytes}.
+ */
+final class WriteSet {
+  static final byte NONE = 0;
+  static final byte INSERT = 1;
+  static final byte PUT = 2;
+  static final byte PATCH = 3;
+  static final byte DELETE = 4;
+
+  /** Whether the key was there before this transaction. */
+  static final byte UNKNOWN = -1;
+
+  static final byte ABSENT = 0;
+  static final byte PRESENT = 1;
+
+  static final int PATCH_HEADER = 12;
+  private static final int INITIAL = 32;
+  private static final int KEEP = 1 << 12;
+
+  final Scratch scratch;
+  private @Nullable BTree[] trees = new BTree[INITIAL];
+  private long[] items = new long[INITIAL];
+  private int[] keyOffsets = new int[INITIAL];
+  private int[] keyLengths = new int[INITIAL];
+  private int[] valueOffsets = new int[INITIAL];
+  private int[] valueLengths = new int[INITIAL]; // of a PATCH: the offset of the last patch
+  private int[] handles = new int[INITIAL];
+  private int[] slots = new int[INITIAL];
+  private byte[] kinds = new byte[INITIAL];
+  private byte[] existed = new byte[INITIAL];
+  private int[] table = new int[INITIAL * 4];
+  private int size;
+  private int changes;
+
+  WriteSet(Scratch scratch) {
+    this.scratch = scratch;
+  }
+
+  int size() {
+    return size;
+  }
+
+  /** Moves with every change, so that an open scan notices. */
+  int changes() {
+    return changes;
+  }
+
+  int find(BTree tree, long item, MemorySegment key, long offset, int length) {
+    if (size == 0) {
+      return -1;
+    }
+    int mask = table.length - 1;
+    for (int i = (int) item & mask; ; i = (i + 1) & mask) {
+      int e = table[i] - 1;
+      if (e < 0) {
+        return -1;
+      }
+      if (items[e] == item
+          && trees[e] == tree
+          && keyLengths[e] == length
+          && Mem.equal(scratch.segment(), keyOffsets[e], length, key, offset, length)) {
+        return e;
+      }
+    }
+  }
+
+  /** Adds an entry for a key that {@link #find} did not find. */
+  int add(
+      BTree tree,
+      long item,
+      MemorySegment key,
+      long offset,
+      int length,
+      byte kind,
+      byte existence,
+      int handle,
+      int slot) {
+    if (size == items.length) {
+      grow();
+    }
+    int e = size;
+    int at = scratch.put(key, offset, length);
+    trees[e] = tree;
+    items[e] = item;
+    keyOffsets[e] = at;
+    keyLengths[e] = length;
+    kinds[e] = kind;
+    existed[e] = existence;
+    handles[e] = handle;
+    slots[e] = slot;
+    valueOffsets[e] = -1;
+    valueLengths[e] = 0;
+    size = e + 1;
+    enter(item, e + 1);
+    changes++;
+    return e;
+  }
+
+  void value(int e, byte kind, MemorySegment value, long offset, int length) {
+    // A value that is replaced by one no longer is overwritten in place, else appended anew.
+    if (kinds[e] != PATCH && valueOffsets[e] >= 0 && length <= valueLengths[e]) {
+      Mem.copy(value, offset, scratch.segment(), valueOffsets[e], length);
+    } else {
+      valueOffsets[e] = scratch.put(value, offset, length);
+    }
+    valueLengths[e] = length;
+    kinds[e] = kind;
+    changes++;
+  }
+
+  /** Turns an entry into one without a value: DELETE or NONE. */
+  void discard(int e, byte kind) {
+    kinds[e] = kind;
+    valueOffsets[e] = -1;
+    valueLengths[e] = 0;
+    changes++;
+  }
+
+  /** Changes {@code length} bytes of an entry's own value. */
+  void overwrite(int e, int at, MemorySegment bytes, long offset, int length) {
+    Mem.copy(bytes, offset, scratch.segment(), valueOffsets[e] + at, length);
+    changes++;
+  }
+
+  void addPatch(int e, int at, MemorySegment bytes, long offset, int length) {
+    int p = scratch.allocate(PATCH_HEADER + length);
+    MemorySegment s = scratch.segment();
+    Mem.putInt(s, p, -1);
+    Mem.putInt(s, p + 4, at);
+    Mem.putInt(s, p + 8, length);
+    Mem.copy(bytes, offset, s, p + PATCH_HEADER, length);
+    if (valueOffsets[e] < 0) {
+      valueOffsets[e] = p;
+    } else {
+      Mem.putInt(s, valueLengths[e], p);
+    }
+    valueLengths[e] = p;
+    changes++;
+  }
+
+  /** The first patch of an entry, or -1. */
+  int firstPatch(int e) {
+    return valueOffsets[e];
+  }
+
+  int nextPatch(int patch) {
+    return Mem.getInt(scratch.segment(), patch);
+  }
+
+  int patchAt(int patch) {
+    return Mem.getInt(scratch.segment(), patch + 4);
+  }
+
+  int patchLength(int patch) {
+    return Mem.getInt(scratch.segment(), patch + 8);
+  }
+
+  /** Lays an entry's patches over a copy of the record of which {@code cap} bytes are there. */
+  void applyPatches(int e, MemorySegment record, long offset, int cap) {
+    for (int p = firstPatch(e); p >= 0; p = nextPatch(p)) {
+      int at = patchAt(p);
+      int length = Math.min(patchLength(p), cap - at);
+      if (length > 0) {
+        Mem.copy(scratch.segment(), p + PATCH_HEADER, record, offset + at, length);
+      }
+    }
+  }
+
+  @SuppressWarnings("NullAway")
+  BTree tree(int e) {
+    return trees[e];
+  }
+
+  long item(int e) {
+    return items[e];
+  }
+
+  int keyOffset(int e) {
+    return keyOffsets[e];
+  }
+
+  int keyLength(int e) {
+    return keyLengths[e];
+  }
+
+  int valueOffset(int e) {
+    return valueOffsets[e];
+  }
+
+  int valueLength(int e) {
+    return valueLengths[e];
+  }
+
+  byte kind(int e) {
+    return kinds[e];
+  }
+
+  byte existed(int e) {
+    return existed[e];
+  }
+
+  void existed(int e, byte existence) {
+    existed[e] = existence;
+  }
+
+  /** The read-set entry that knows the record's place, or -1. */
+  int handle(int e) {
+    return handles[e];
+  }
+
+  /** The slot in {@link Timestamps}. */
+  int slot(int e) {
+    return slots[e];
+  }
+
+  /** True where this entry pinned its slot itself, not through the read set. */
+  boolean ownsPin(int e) {
+    return handles[e] < 0;
+  }
+
+  void clear() {
+    if (size == 0) {
+      return;
+    }
+    if (items.length > KEEP) {
+      size = 0;
+      allocate(INITIAL);
+      return;
+    }
+    Arrays.fill(table, 0);
+    Arrays.fill(trees, 0, size, null);
+    size = 0;
+  }
+
+  private void enter(long item, int value) {
+    int mask = table.length - 1;
+    int i = (int) item & mask;
+    while (table[i] != 0) {
+      i = (i + 1) & mask;
+    }
+    table[i] = value;
+  }
+
+  private void grow() {
+    allocate(items.length * 2);
+    for (int e = 0; e < size; e++) {
+      enter(items[e], e + 1);
+    }
+  }
+
+  private void allocate(int capacity) {
+    trees = Arrays.copyOf(trees, capacity);
+    if (size == 0) {
+      Arrays.fill(trees, null);
+    }
+    items = Arrays.copyOf(items, capacity);
+    keyOffsets = Arrays.copyOf(keyOffsets, capacity);
+    keyLengths = Arrays.copyOf(keyLengths, capacity);
+    valueOffsets = Arrays.copyOf(valueOffsets, capacity);
+    valueLengths = Arrays.copyOf(valueLengths, capacity);
+    handles = Arrays.copyOf(handles, capacity);
+    slots = Arrays.copyOf(slots, capacity);
+    kinds = Arrays.copyOf(kinds, capacity);
+    existed = Arrays.copyOf(existed, capacity);
+    table = new int[capacity * 4];
+  }
+}

@@ -1,0 +1,10 @@
+/** A transactional storage engine. */
+module io.fovea.engine {
+  requires io.fovea.bindings;
+  requires static transitive micrometer.core;
+  requires static transitive org.jspecify;
+
+  exports io.fovea;
+  exports io.fovea.error;
+  exports io.fovea.metrics;
+}

@@ -1,0 +1,124 @@
+package io.fovea;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.management.ManagementFactory;
+import org.junit.jupiter.api.Test;
+
+/**
+ * Operations on rows make no garbage, compiled or not. (What a benchmark shows with {@code -prof
+ * gc}, a test holds.)
+ */
+class AllocationTest {
+  private static final int N = 2000;
+  private static final Layout.Builder B = Layout.builder();
+  private static final Field NUMBER = B.int32("number");
+  private static final Field TEXT = B.text("text", 30);
+  private static final Field LONG = B.int64("long");
+  private static final TableSpec SPEC =
+      TableSpec.of("t", KeySpec.of(FieldType.INT32, FieldType.INT32), B.build())
+          .with(IndexSpec.on("by_number", NUMBER));
+
+  private interface Work {
+    void run(Transaction tx);
+  }
+
+  private static long allocated() {
+    var threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+    return threads.getCurrentThreadAllocatedBytes();
+  }
+
+  /** Bytes per operation of the second of two equal rounds, rolled back. */
+  private static double perOperation(Database db, Work work) {
+    long bytes = 0;
+    for (int round = 0; round < 3; round++) {
+      try (Transaction tx = db.begin()) {
+        long before = allocated();
+        work.run(tx);
+        bytes = allocated() - before;
+      }
+    }
+    return (double) bytes / N;
+  }
+
+  private static void assertNone(String what, double bytes) {
+    // A set that grows with the transaction is allowed a little.
+    assertTrue(bytes < 1, what + ": " + bytes + " bytes an operation");
+  }
+
+  @Test
+  void rowsMakeNoGarbage() {
+    try (Database db =
+        Database.inMemory(
+            Options.defaults().bufferBytes(16 << 20).leakDetection(Options.LeakDetection.OFF))) {
+      Table t = db.table(SPEC);
+      Key key = t.key();
+      Row row = t.row();
+      Index index = t.index("by_number");
+      Key indexKey = index.key();
+      db.run(
+          tx -> {
+            for (int i = 0; i < N; i++) {
+              row.clear().setInt(NUMBER, i % 100).setText(TEXT, "some text").setLong(LONG, i);
+              t.insert(tx, key.set(1, i), row);
+            }
+          });
+      assertNone(
+          "get",
+          perOperation(
+              db,
+              tx -> {
+                for (int i = 0; i < N; i++) {
+                  t.get(tx, key.set(1, i % 50), row);
+                  row.getInt(NUMBER);
+                }
+              }));
+      assertNone(
+          "update",
+          perOperation(
+              db,
+              tx -> {
+                for (int i = 0; i < N; i++) {
+                  t.get(tx, key.set(1, i % 50), row);
+                  row.setLong(LONG, row.getLong(LONG) + 1).setText(TEXT, "other");
+                  t.update(tx, row);
+                }
+              }));
+      assertNone(
+          "update of an indexed field",
+          perOperation(
+              db,
+              tx -> {
+                for (int i = 0; i < N; i++) {
+                  t.get(tx, key.set(1, i % 50), row);
+                  row.setInt(NUMBER, row.getInt(NUMBER) ^ 1);
+                  t.update(tx, row);
+                }
+              }));
+      assertNone(
+          "delete and insert",
+          perOperation(
+              db,
+              tx -> {
+                for (int i = 0; i < N; i++) {
+                  t.get(tx, key.set(1, i % 50), row);
+                  t.delete(tx, key);
+                  row.clear().setInt(NUMBER, 5).setText(TEXT, "new");
+                  t.insert(tx, key, row);
+                }
+              }));
+      assertNone(
+          "a step of a scan of an index",
+          perOperation(
+              db,
+              tx -> {
+                try (Cursor c = index.scan(tx, Range.prefix(indexKey.clear()), Order.ASCENDING)) {
+                  while (c.next()) {
+                    c.row().getInt(NUMBER);
+                    c.key().getInt(1);
+                  }
+                }
+              }));
+    }
+  }
+}

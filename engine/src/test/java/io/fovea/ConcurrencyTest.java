@@ -1,0 +1,357 @@
+package io.fovea;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.error.DuplicateKeyException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Invariants that only hold if transactions are serializable, with many threads. */
+class ConcurrencyTest {
+  private static final int ACCOUNTS = 100;
+  private static final long START = 1000;
+
+  private static final Layout.Builder B = Layout.builder();
+  private static final Field BALANCE = B.int64("balance");
+  private static final Field OWNER = B.int32("owner");
+  private static final Layout LAYOUT = B.build();
+  private static final TableSpec ACCOUNT =
+      TableSpec.of("account", KeySpec.of(FieldType.INT32), LAYOUT)
+          .with(IndexSpec.on("by_balance", BALANCE))
+          .with(IndexSpec.on("by_owner", OWNER));
+
+  @TempDir Path dir;
+
+  /** Runs a job in some threads, each with its own number; throws what any of them threw. */
+  private static void inThreads(int n, boolean virtual, Job job) throws Exception {
+    ThreadFactory factory = virtual ? Thread.ofVirtual().factory() : Thread.ofPlatform().factory();
+    AtomicReference<Throwable> failure = new AtomicReference<>();
+    List<Thread> threads = new ArrayList<>();
+    for (int i = 0; i < n; i++) {
+      int id = i;
+      Thread t =
+          factory.newThread(
+              () -> {
+                try {
+                  job.run(id);
+                } catch (Throwable e) {
+                  failure.compareAndSet(null, e);
+                }
+              });
+      threads.add(t);
+      t.start();
+    }
+    for (Thread t : threads) {
+      t.join();
+    }
+    if (failure.get() != null) {
+      throw new AssertionError(failure.get());
+    }
+  }
+
+  private interface Job {
+    void run(int id) throws Exception;
+  }
+
+  private static void fill(Database db, Table t) {
+    db.run(
+        tx -> {
+          Row row = t.row();
+          for (int i = 0; i < ACCOUNTS; i++) {
+            t.insert(tx, t.key().set(i), row.setLong(BALANCE, START).setInt(OWNER, i % 7));
+          }
+        });
+  }
+
+  private static long sum(Transaction tx, Table t) {
+    long sum = 0;
+    int n = 0;
+    try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+      while (c.next()) {
+        sum += c.row().getLong(BALANCE);
+        n++;
+      }
+    }
+    assertEquals(ACCOUNTS, n);
+    return sum;
+  }
+
+  private static long sumByIndex(Transaction tx, Index index, Order order) {
+    long sum = 0;
+    int n = 0;
+    long last = order == Order.ASCENDING ? Long.MIN_VALUE : Long.MAX_VALUE;
+    try (Cursor c = index.scan(tx, Range.all(), order)) {
+      while (c.next()) {
+        long balance = c.row().getLong(BALANCE);
+        assertEquals(balance, c.indexKey().getLong(0));
+        assertTrue(order == Order.ASCENDING ? balance >= last : balance <= last);
+        last = balance;
+        sum += balance;
+        n++;
+      }
+    }
+    assertEquals(ACCOUNTS, n);
+    return sum;
+  }
+
+  private static void transfer(Database db, Table t, Random r, Key key, Row from, Row to) {
+    int a = r.nextInt(ACCOUNTS);
+    int b = (a + 1 + r.nextInt(ACCOUNTS - 1)) % ACCOUNTS;
+    long amount = r.nextInt(50);
+    db.run(
+        tx -> {
+          t.get(tx, key.set(a), from);
+          t.get(tx, key.set(b), to);
+          if (from.getLong(BALANCE) < amount) {
+            tx.rollback();
+            return;
+          }
+          t.update(tx, from.setLong(BALANCE, from.getLong(BALANCE) - amount));
+          t.update(tx, to.setLong(BALANCE, to.getLong(BALANCE) + amount));
+        });
+  }
+
+  /** Money moves; whoever adds it all up, by whichever index, finds the same. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void scansOfMovingMoneySumToAConstant(boolean virtual) throws Exception {
+    Path file = dir.resolve("bank" + virtual);
+    try (Database db =
+        Database.open(file, Options.defaults().bufferBytes(4 << 20).maxTransactions(8))) {
+      Table t = db.table(ACCOUNT);
+      fill(db, t);
+      AtomicBoolean stop = new AtomicBoolean();
+      AtomicInteger movers = new AtomicInteger(3);
+      inThreads(
+          5,
+          virtual,
+          id -> {
+            if (id < 3) {
+              Random r = new Random(id);
+              Key key = t.key();
+              Row from = t.row();
+              Row to = t.row();
+              try {
+                for (int i = 0; i < 1500; i++) {
+                  transfer(db, t, r, key, from, to);
+                }
+              } finally {
+                if (movers.decrementAndGet() == 0) {
+                  stop.set(true);
+                }
+              }
+            } else {
+              int n = 0;
+              while (!stop.get() || n < 3) {
+                long expected = ACCOUNTS * START;
+                assertEquals(expected, (long) db.read(tx -> sum(tx, t)));
+                Order order = n % 2 == 0 ? Order.ASCENDING : Order.DESCENDING;
+                assertEquals(
+                    expected, (long) db.read(tx -> sumByIndex(tx, t.index("by_balance"), order)));
+                n++;
+                // Virtual threads that never wait keep the others from running at all: those that
+                // yield are taken up again before those that were woken.
+                java.util.concurrent.locks.LockSupport.parkNanos(1_000);
+              }
+            }
+          });
+      VerifyReport report = db.verify();
+      assertTrue(report.ok(), report::toString);
+      assertEquals(0, db.stats().activeTransactions());
+    }
+    assertTrue(io.fovea.tool.FileVerifier.verify(file).ok());
+  }
+
+  /** Every increment counts once, under each translation. */
+  @ParameterizedTest
+  @EnumSource(Translation.class)
+  void countersCountEveryIncrement(Translation translation) throws Exception {
+    int threads = 4;
+    int each = 600;
+    try (Database db =
+        Database.inMemory(Options.defaults().bufferBytes(4 << 20).translation(translation))) {
+      Table t = db.table(ACCOUNT);
+      fill(db, t);
+      inThreads(
+          threads,
+          false,
+          id -> {
+            Key key = t.key();
+            Row row = t.row();
+            Random r = new Random(id);
+            for (int i = 0; i < each; i++) {
+              int account = r.nextInt(3);
+              db.run(
+                  tx -> {
+                    t.get(tx, key.set(account), row);
+                    t.update(tx, row.setLong(BALANCE, row.getLong(BALANCE) + 1));
+                  });
+            }
+          });
+      assertEquals(ACCOUNTS * START + threads * each, (long) db.read(tx -> sum(tx, t)));
+    }
+  }
+
+  /** Numbers taken from max + 1 are never taken twice, and leave no gap. */
+  @Test
+  void numbersAreUnique() throws Exception {
+    int threads = 4;
+    int each = 300;
+    try (Database db = Database.inMemory(Options.defaults().bufferBytes(4 << 20))) {
+      Table t = db.table(ACCOUNT);
+      inThreads(
+          threads,
+          true,
+          id -> {
+            Row row = t.row();
+            Key key = t.key();
+            for (int i = 0; i < each; i++) {
+              db.run(
+                  tx -> {
+                    int next = 0;
+                    try (Cursor c = t.scan(tx, Range.all(), Order.DESCENDING)) {
+                      if (c.next()) {
+                        next = c.key().getInt(0) + 1;
+                      }
+                    }
+                    t.insert(tx, key.set(next), row.setInt(OWNER, id));
+                  });
+            }
+          });
+      db.read(
+          tx -> {
+            int expected = 0;
+            try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+              while (c.next()) {
+                assertEquals(expected++, c.key().getInt(0));
+              }
+            }
+            assertEquals(threads * each, expected);
+            return null;
+          });
+      assertTrue(db.verify().ok());
+    }
+  }
+
+  /** A unique index lets one of many in, whatever they do at the same time. */
+  @Test
+  void aUniqueValueBelongsToOne() throws Exception {
+    TableSpec spec =
+        TableSpec.of("u", KeySpec.of(FieldType.INT32, FieldType.INT32), LAYOUT)
+            .with(IndexSpec.unique("by_balance", BALANCE));
+    try (Database db = Database.inMemory(Options.defaults().bufferBytes(4 << 20))) {
+      Table t = db.table(spec);
+      AtomicInteger won = new AtomicInteger();
+      int values = 200;
+      inThreads(
+          4,
+          false,
+          id -> {
+            Row row = t.row();
+            Key key = t.key();
+            for (int i = 0; i < values; i++) {
+              int value = i;
+              try {
+                db.run(tx -> t.insert(tx, key.set(id, value), row.setLong(BALANCE, value)));
+                won.incrementAndGet();
+              } catch (DuplicateKeyException e) {
+                assertTrue(e.getMessage().contains("by_balance"));
+              }
+            }
+          });
+      assertEquals(values, won.get());
+      VerifyReport report = db.verify();
+      assertTrue(report.ok(), report::toString);
+      assertEquals(values, report.records());
+    }
+  }
+
+  /** Two who each look whether the other is there: at most one of them acts (write skew). */
+  @Test
+  void nobodyActsOnWhatIsNoLongerTrue() throws Exception {
+    try (Database db = Database.inMemory(Options.defaults().bufferBytes(4 << 20))) {
+      Table t = db.table(ACCOUNT);
+      int rounds = 300;
+      inThreads(
+          3,
+          false,
+          id -> {
+            Row row = t.row();
+            for (int i = 0; i < rounds; i++) {
+              int round = i;
+              db.run(
+                  tx -> {
+                    // Is anybody registered for this round? By the index: a phantom if not.
+                    boolean taken;
+                    Key key = t.index("by_owner").key().set(round);
+                    try (Cursor c =
+                        t.index("by_owner").scan(tx, Range.prefix(key), Order.ASCENDING)) {
+                      taken = c.next();
+                    }
+                    if (!taken) {
+                      t.insert(tx, t.key().set(round * 10 + id), row.clear().setInt(OWNER, round));
+                    }
+                  });
+            }
+          });
+      VerifyReport report = db.verify();
+      assertTrue(report.ok(), report::toString);
+      assertEquals(rounds, report.records());
+    }
+  }
+
+  /** Interrupts end nothing and are kept. */
+  @Test
+  void interruptsDoNoHarm() throws Exception {
+    Path file = dir.resolve("interrupts");
+    try (Database db = Database.open(file, Options.defaults().bufferBytes(2 << 20))) {
+      Table t = db.table(ACCOUNT);
+      fill(db, t);
+      AtomicBoolean stop = new AtomicBoolean();
+      List<Thread> workers = java.util.Collections.synchronizedList(new ArrayList<>());
+      Thread interrupter =
+          Thread.ofPlatform()
+              .start(
+                  () -> {
+                    while (!stop.get()) {
+                      synchronized (workers) {
+                        workers.forEach(Thread::interrupt);
+                      }
+                      java.util.concurrent.locks.LockSupport.parkNanos(1_000_000);
+                    }
+                  });
+      try {
+        inThreads(
+            3,
+            false,
+            id -> {
+              workers.add(Thread.currentThread());
+              Random r = new Random(id);
+              Key key = t.key();
+              Row from = t.row();
+              Row to = t.row();
+              for (int i = 0; i < 400; i++) {
+                transfer(db, t, r, key, from, to);
+              }
+            });
+      } finally {
+        stop.set(true);
+        interrupter.join();
+      }
+      assertEquals(ACCOUNTS * START, (long) db.read(tx -> sum(tx, t)));
+    }
+    assertTrue(io.fovea.tool.FileVerifier.verify(file).ok());
+  }
+}

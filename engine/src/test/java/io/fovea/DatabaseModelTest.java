@@ -1,0 +1,332 @@
+package io.fovea;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.error.DuplicateKeyException;
+import io.fovea.tool.FileVerifier;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.NavigableMap;
+import java.util.Random;
+import java.util.TreeMap;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.ShrinkingMode;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Whole databases against sorted maps: random operations, with random options, through close and
+ * open, with the verifier after each.
+ */
+class DatabaseModelTest {
+  private static final KeySpec.Builder KEY = KeySpec.builder();
+  private static final Field GROUP = KEY.int32("group");
+  private static final Field NAME = KEY.text("name", 20);
+  private static final KeySpec KEY_SPEC = KEY.build();
+  private static final Layout.Builder B = Layout.builder();
+  private static final Field A = B.int32("a");
+  private static final Field TEXT = B.text("text", 30);
+  private static final Field UNIQUE = B.int64("unique");
+  private static final Field PAD = B.bytes("pad", 60);
+  private static final Layout LAYOUT = B.build();
+  private static final TableSpec SPEC =
+      TableSpec.of("t", KEY_SPEC, LAYOUT)
+          .with(IndexSpec.on("by_text", TEXT))
+          .with(IndexSpec.on("by_a_and_name", A, NAME))
+          .with(IndexSpec.unique("by_unique", UNIQUE))
+          .with(
+              IndexSpec.extracted(
+                  "odd",
+                  KeySpec.of(FieldType.INT32),
+                  false,
+                  (k, r, e) -> {
+                    if (r.getInt(A) % 2 == 0) {
+                      return false;
+                    }
+                    e.set(-r.getInt(A));
+                    return true;
+                  }));
+
+  private record Pk(int group, String name) implements Comparable<Pk> {
+    private static final Comparator<Pk> ORDER =
+        Comparator.comparingInt(Pk::group).thenComparing(Pk::name);
+
+    @Override
+    public int compareTo(Pk o) {
+      return ORDER.compare(this, o);
+    }
+  }
+
+  private record Value(int a, String text, long unique, int pad) {}
+
+  /** A database, its model, and what they are driven by. */
+  private static final class Run {
+    final Random r;
+    final Path file;
+    Options options;
+    final NavigableMap<Pk, Value> model = new TreeMap<>();
+    int keys;
+
+    Run(long seed, Path file) {
+      this.r = new Random(seed);
+      this.file = file;
+      int pageSize = 4096 << r.nextInt(3);
+      this.options =
+          Options.defaults()
+              .pageSize(pageSize)
+              .bufferBytes((r.nextBoolean() ? 80L : 2000L) * (pageSize + 300) + (1 << 20));
+      this.keys = 1 + r.nextInt(400);
+    }
+
+    void changeOptions() {
+      options =
+          options
+              .io(Io.values()[r.nextInt(3)])
+              .directIo(r.nextBoolean())
+              .translation(Translation.values()[r.nextInt(4)]);
+    }
+
+    Pk pk() {
+      int n = r.nextInt(keys);
+      return new Pk(n % 5 - 2, (n % 3 == 0 ? "\0" : "k") + n / 5);
+    }
+
+    Value value() {
+      return new Value(r.nextInt(9), "t" + r.nextInt(20), r.nextInt(1 << 20), r.nextInt(61));
+    }
+
+    static Key key(Table t, Pk pk) {
+      return t.key().clear().int32(pk.group).text(pk.name);
+    }
+
+    static Row row(Row row, Value v) {
+      return row.setInt(A, v.a)
+          .setText(TEXT, v.text)
+          .setLong(UNIQUE, v.unique)
+          .setBytes(PAD, new byte[v.pad]);
+    }
+
+    static Value value(Row row) {
+      return new Value(row.getInt(A), row.getText(TEXT), row.getLong(UNIQUE), row.length(PAD));
+    }
+
+    static boolean uniqueTaken(Map<Pk, Value> m, Pk self, long unique) {
+      return m.entrySet().stream()
+          .anyMatch(e -> !e.getKey().equals(self) && e.getValue().unique == unique);
+    }
+
+    void run() {
+      int sessions = 1 + r.nextInt(3);
+      for (int s = 0; s < sessions; s++) {
+        changeOptions();
+        try (Database db = Database.open(file, options)) {
+          Table t = db.table(SPEC);
+          int transactions = r.nextInt(40);
+          for (int i = 0; i < transactions; i++) {
+            transaction(db, t);
+          }
+          check(db, t);
+          VerifyReport report = db.verify();
+          assertTrue(report.ok(), report::toString);
+        }
+        VerifyReport report = FileVerifier.verify(file);
+        assertTrue(report.ok(), report::toString);
+        assertEquals(model.size(), report.records());
+      }
+    }
+
+    void transaction(Database db, Table t) {
+      NavigableMap<Pk, Value> local = new TreeMap<>(model);
+      boolean commit = r.nextInt(5) > 0;
+      int operations = r.nextInt(30);
+      try (Transaction tx = db.begin()) {
+        Row row = t.row();
+        for (int i = 0; i < operations; i++) {
+          operation(tx, t, row, local);
+        }
+        if (commit) {
+          tx.commit();
+          model.clear();
+          model.putAll(local);
+        }
+      }
+    }
+
+    void operation(Transaction tx, Table t, Row row, NavigableMap<Pk, Value> local) {
+      Pk pk = pk();
+      Value v = value();
+      Key key = key(t, pk);
+      switch (r.nextInt(8)) {
+        case 0, 1 -> {
+          boolean duplicate = local.containsKey(pk) || uniqueTaken(local, pk, v.unique);
+          expectDuplicate(duplicate, () -> t.insert(tx, key, row(row.clear(), v)));
+          if (!duplicate) {
+            local.put(pk, v);
+          }
+        }
+        case 2 -> {
+          boolean duplicate = uniqueTaken(local, pk, v.unique);
+          expectDuplicate(duplicate, () -> t.put(tx, key, row(row.clear(), v)));
+          if (!duplicate) {
+            local.put(pk, v);
+          }
+        }
+        case 3, 4 -> {
+          Value old = local.get(pk);
+          assertEquals(old != null, t.get(tx, key, row));
+          if (old != null) {
+            assertEquals(old, value(row));
+            Value changed =
+                new Value(
+                    r.nextBoolean() ? v.a : old.a,
+                    r.nextBoolean() ? v.text : old.text,
+                    r.nextInt(4) == 0 ? v.unique : old.unique,
+                    r.nextBoolean() ? v.pad : old.pad);
+            boolean duplicate = uniqueTaken(local, pk, changed.unique);
+            expectDuplicate(duplicate, () -> t.update(tx, row(row, changed)));
+            if (!duplicate) {
+              local.put(pk, changed);
+            }
+          }
+        }
+        case 5 -> assertEquals(local.remove(pk) != null, t.delete(tx, key));
+        case 6 -> {
+          Value old = local.get(pk);
+          assertEquals(old != null, t.get(tx, key, row));
+          if (old != null) {
+            assertEquals(old, value(row));
+          }
+        }
+        default -> scan(tx, t, local);
+      }
+    }
+
+    private static void expectDuplicate(boolean expected, Runnable action) {
+      boolean thrown = false;
+      try {
+        action.run();
+      } catch (DuplicateKeyException e) {
+        thrown = true;
+      }
+      assertEquals(expected, thrown);
+    }
+
+    void scan(Transaction tx, Table t, NavigableMap<Pk, Value> local) {
+      Pk a = pk();
+      Pk b = pk();
+      boolean ai = r.nextBoolean();
+      boolean bi = r.nextBoolean();
+      boolean descending = r.nextBoolean();
+      NavigableMap<Pk, Value> expected =
+          a.compareTo(b) <= 0 ? local.subMap(a, ai, b, bi) : new TreeMap<>();
+      Range range = Range.of(key(t, a), ai, key(t, b), bi);
+      if (r.nextInt(3) == 0) {
+        expected =
+            new TreeMap<>(local) {
+              private static final long serialVersionUID = 1L;
+
+              {
+                keySet().removeIf(k -> k.group() != a.group());
+              }
+            };
+        range = Range.prefix(t.key().set(a.group));
+      }
+      List<Map.Entry<Pk, Value>> wanted =
+          new ArrayList<>((descending ? expected.descendingMap() : expected).entrySet());
+      int limit = r.nextInt(4) == 0 ? r.nextInt(5) : Integer.MAX_VALUE;
+      int n = 0;
+      try (Cursor c = t.scan(tx, range, descending ? Order.DESCENDING : Order.ASCENDING)) {
+        while (n < limit && c.next()) {
+          assertTrue(n < wanted.size(), "more records than expected");
+          assertEquals(wanted.get(n).getKey(), pk(c.key()));
+          assertEquals(wanted.get(n).getValue(), value(c.row()));
+          n++;
+        }
+      }
+      assertEquals(Math.min(limit, wanted.size()), n);
+    }
+
+    static Pk pk(Key key) {
+      return new Pk(key.getInt(GROUP), key.getText(NAME));
+    }
+
+    void check(Database db, Table t) {
+      db.read(
+          tx -> {
+            scanAll(tx, t, null, new ArrayList<>(model.entrySet()));
+            Comparator<Map.Entry<Pk, Value>> byPk = Map.Entry.comparingByKey();
+            scanAll(
+                tx,
+                t,
+                t.index("by_text"),
+                sorted(
+                    Comparator.comparing((Map.Entry<Pk, Value> e) -> e.getValue().text)
+                        .thenComparing(byPk)));
+            scanAll(
+                tx,
+                t,
+                t.index("by_a_and_name"),
+                sorted(
+                    Comparator.comparing((Map.Entry<Pk, Value> e) -> e.getValue().a)
+                        .thenComparing(e -> e.getKey().name)
+                        .thenComparing(byPk)));
+            scanAll(
+                tx,
+                t,
+                t.index("by_unique"),
+                sorted(Comparator.comparing((Map.Entry<Pk, Value> e) -> e.getValue().unique)));
+            List<Map.Entry<Pk, Value>> odd =
+                sorted(
+                    Comparator.comparing((Map.Entry<Pk, Value> e) -> -e.getValue().a)
+                        .thenComparing(byPk));
+            odd.removeIf(e -> e.getValue().a % 2 == 0);
+            scanAll(tx, t, t.index("odd"), odd);
+            return null;
+          });
+    }
+
+    private List<Map.Entry<Pk, Value>> sorted(Comparator<Map.Entry<Pk, Value>> order) {
+      List<Map.Entry<Pk, Value>> list = new ArrayList<>(model.entrySet());
+      list.sort(order);
+      return list;
+    }
+
+    private static void scanAll(
+        Transaction tx, Table t, @Nullable Index index, List<Map.Entry<Pk, Value>> wanted) {
+      for (Order order : Order.values()) {
+        List<Map.Entry<Pk, Value>> expected = order == Order.ASCENDING ? wanted : wanted.reversed();
+        int n = 0;
+        try (Cursor c =
+            index == null ? t.scan(tx, Range.all(), order) : index.scan(tx, Range.all(), order)) {
+          while (c.next()) {
+            assertEquals(expected.get(n).getKey(), pk(c.key()));
+            assertEquals(expected.get(n).getValue(), value(c.row()));
+            n++;
+          }
+        }
+        assertEquals(expected.size(), n);
+      }
+    }
+  }
+
+  @Property(tries = 60, shrinking = ShrinkingMode.OFF)
+  void aDatabaseIsASortedMapThatLasts(@ForAll long seed) throws IOException {
+    Path dir = Files.createTempDirectory("fovea-model");
+    try {
+      new Run(seed, dir.resolve("db")).run();
+    } finally {
+      try (var files = Files.list(dir)) {
+        for (Path f : files.toList()) {
+          Files.delete(f);
+        }
+      }
+      Files.delete(dir);
+    }
+  }
+}

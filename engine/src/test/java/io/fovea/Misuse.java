@@ -1,0 +1,334 @@
+package io.fovea;
+
+import io.fovea.error.CorruptionException;
+import io.fovea.error.FoveaException;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Queue;
+import java.util.Random;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * Does everything wrong that can be done wrong, from many threads at a time, in a JVM of its own.
+ * Exits with 0 if nothing came of it but exceptions that the API promises; {@link MisuseTest}
+ * starts it and looks for what a crash would leave.
+ *
+ * <p>Usage: {@code Misuse FOLDER RACES SEED}
+ */
+final class Misuse {
+  private static final KeySpec.Builder KEY = KeySpec.builder();
+  private static final Field A = KEY.int32("a");
+  private static final Field NAME = KEY.text("name", 30);
+  private static final KeySpec KEY_SPEC = KEY.build();
+  private static final Layout.Builder B = Layout.builder();
+  private static final Field INT = B.int32("int");
+  private static final Field LONG = B.int64("long");
+  private static final Field TEXT = B.text("text", 40);
+  private static final Field BYTES = B.bytes("bytes", 200);
+  private static final Layout LAYOUT = B.build();
+  private static final TableSpec SPEC =
+      TableSpec.of("rows", KEY_SPEC, LAYOUT)
+          .with(IndexSpec.on("by_text", TEXT))
+          .with(IndexSpec.unique("by_long", LONG));
+  private static final TableSpec BYTE_SPEC = TableSpec.bytes("bytes", 100);
+  private static final Field FOREIGN = foreign();
+
+  private static final Map<String, AtomicLong> SEEN = new ConcurrentSkipListMap<>();
+  private static final Queue<Throwable> BAD = new ConcurrentLinkedQueue<>();
+
+  private Misuse() {}
+
+  private static Field foreign() {
+    Layout.Builder b = Layout.builder();
+    b.int64("x");
+    return b.text("text", 4000);
+  }
+
+  /** Things that threads leave lying about for each other. */
+  private static final class Litter {
+    volatile Database db;
+    volatile Table table;
+    volatile Table closedTable;
+    volatile Transaction tx;
+    volatile Cursor cursor;
+    volatile Key key;
+    volatile Row row;
+    volatile ByteTable bytes;
+    volatile ByteCursor byteCursor;
+    volatile Batch batch;
+    volatile Index index;
+  }
+
+  private interface Step {
+    void run() throws Exception;
+  }
+
+  private static void attempt(Step step) {
+    try {
+      step.run();
+      count("fine");
+    } catch (FoveaException
+        | NullPointerException
+        | IllegalArgumentException
+        | IndexOutOfBoundsException e) {
+      if (e instanceof NullPointerException && !promised(e)) {
+        BAD.add(e);
+      }
+      if (e instanceof CorruptionException
+          && !(e.getMessage().contains("parts of a primary key"))) {
+        BAD.add(e); // (a key that another thread changes under an operation may look so)
+      }
+      count(e.getClass().getSimpleName());
+    } catch (Throwable e) {
+      BAD.add(e);
+    }
+  }
+
+  /** An argument that is null is told by name, or is at once at the hand of who called. */
+  private static boolean promised(Throwable e) {
+    StackTraceElement[] s = e.getStackTrace();
+    for (StackTraceElement x : s) {
+      if (x.getClassName().startsWith("io.fovea.btree")
+          || x.getClassName().startsWith("io.fovea.txn")
+          || x.getClassName().startsWith("io.fovea.buffer")) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private static void count(String what) {
+    SEEN.computeIfAbsent(what, k -> new AtomicLong()).incrementAndGet();
+  }
+
+  private static <T> T take(Random r, T other, T mine) {
+    return r.nextInt(3) == 0 ? other : mine;
+  }
+
+  private static void step(Random r, Litter l, Path dir) {
+    Database db = l.db;
+    Table t = r.nextInt(8) == 0 ? l.closedTable : l.table;
+    switch (r.nextInt(34)) {
+      case 0 -> attempt(() -> l.tx = db.begin());
+      case 1 -> attempt(() -> l.tx.commit());
+      case 2 -> attempt(() -> l.tx.rollback());
+      case 3 -> attempt(() -> l.tx.close());
+      case 4 -> attempt(() -> l.cursor = t.scan(l.tx, Range.all(), Order.DESCENDING));
+      case 5 -> attempt(() -> l.cursor.next());
+      case 6 -> attempt(() -> l.row = l.cursor.row());
+      case 7 -> attempt(() -> l.key = l.cursor.key());
+      case 8 -> attempt(() -> l.cursor.close());
+      case 9 -> attempt(() -> l.row = t.row());
+      case 10 -> attempt(() -> l.key = t.key());
+      case 11 -> attempt(() -> t.get(l.tx, l.key, l.row));
+      case 12 -> attempt(() -> t.put(l.tx, l.key, l.row));
+      case 13 -> attempt(() -> t.update(l.tx, l.row));
+      case 14 -> attempt(() -> t.delete(l.tx, l.key));
+      case 15 -> attempt(() -> l.key.clear().int32(r.nextInt(50)).text("n" + r.nextInt(50)));
+      case 16 -> attempt(() -> l.key.clear().text("x".repeat(r.nextInt(60))));
+      case 17 ->
+          attempt(
+              () ->
+                  l.row
+                      .setInt(take(r, FOREIGN, INT), r.nextInt())
+                      .setLong(take(r, A, LONG), r.nextInt(100)));
+      case 18 -> attempt(() -> l.row.setText(take(r, BYTES, TEXT), "y".repeat(r.nextInt(60))));
+      case 19 -> attempt(() -> l.row.getText(take(r, NAME, TEXT)));
+      case 20 -> attempt(() -> l.row.getBytes(BYTES, new byte[r.nextInt(10)], r.nextInt(12)));
+      case 21 -> attempt(() -> l.index = t.index(r.nextBoolean() ? "by_text" : "nothing"));
+      case 22 -> attempt(() -> l.index.get(l.tx, l.key, l.row));
+      case 23 ->
+          attempt(
+              () -> l.cursor = l.index.scan(l.tx, Range.prefix(l.index.key()), Order.ASCENDING));
+      case 24 -> attempt(() -> l.bytes = db.table(BYTE_SPEC).bytes());
+      case 25 ->
+          attempt(() -> l.bytes.put(l.tx, new byte[r.nextInt(200)], new byte[r.nextInt(9000)]));
+      case 26 -> attempt(() -> l.byteCursor = l.bytes.scan(l.tx, null, null, Order.ASCENDING));
+      case 27 ->
+          attempt(
+              () -> {
+                l.byteCursor.next();
+                l.byteCursor.value();
+              });
+      case 28 ->
+          attempt(
+              () ->
+                  l.bytes.get(
+                      l.tx, MemorySegment.NULL, MemorySegment.ofArray(new byte[r.nextInt(3)])));
+      case 29 ->
+          attempt(
+              () -> {
+                l.batch = r.nextBoolean() ? t.batch(2) : l.batch;
+                l.batch.add().set(1);
+                t.getAll(l.tx, l.batch);
+              });
+      case 30 -> attempt(() -> db.run(tx -> work(tx, t, r)));
+      case 31 -> attempt(() -> db.run(tx -> db.run(x -> {})));
+      case 32 ->
+          attempt(
+              () -> {
+                switch (r.nextInt(8)) {
+                  case 0 -> Database.open(dir, Options.defaults());
+                  case 1 -> Database.open(dir.resolve("text"), small());
+                  case 2 -> Database.open(dir.resolve("other-page-size"), small());
+                  case 3 -> Database.inMemory(Options.defaults().bufferBytes(70_000));
+                  case 4 -> Database.open(dir.resolve("open"), small());
+                  case 5 -> t.get(null, null, null);
+                  case 6 -> db.table(r.nextBoolean() ? null : TableSpec.bytes("rows", 3));
+                  default -> db.stats();
+                }
+              });
+      default ->
+          attempt(
+              () -> {
+                if (r.nextInt(50) == 0) {
+                  db.verify();
+                } else {
+                  db.tables();
+                }
+              });
+    }
+  }
+
+  private static void work(Transaction tx, Table t, Random r) {
+    Key key = t.key();
+    Row row = t.row();
+    for (int i = 0; i < 5; i++) {
+      key.clear().int32(r.nextInt(50)).text("n" + r.nextInt(50));
+      switch (r.nextInt(4)) {
+        case 0 -> t.delete(tx, key);
+        case 1 -> {
+          if (t.get(tx, key, row)) {
+            t.update(tx, row.setInt(INT, r.nextInt()));
+          }
+        }
+        default ->
+            t.put(
+                tx, key, row.clear().setLong(LONG, r.nextLong()).setText(TEXT, "t" + r.nextInt()));
+      }
+    }
+    try (Cursor c = t.scan(tx, Range.atLeast(t.key().set(r.nextInt(50))), Order.ASCENDING)) {
+      for (int i = 0; i < 10 && c.next(); i++) {
+        c.row().getText(TEXT);
+      }
+    }
+  }
+
+  private static Options small() {
+    return Options.defaults()
+        .bufferBytes(2 << 20)
+        .timestampBytes(1 << 20)
+        .maxTransactions(4)
+        .transactionTimeout(Duration.ofMillis(20))
+        .closeGrace(Duration.ZERO)
+        .leakDetection(Options.LeakDetection.OFF);
+  }
+
+  /** Threads that do wrong with what is open, was open, or belongs to others. */
+  private static List<Thread> vandals(
+      Litter shared, int n, long seed, Path dir, AtomicBoolean stop, boolean virtual) {
+    List<Thread> threads = new ArrayList<>();
+    for (int i = 0; i < n; i++) {
+      Random r = new Random(seed * 31 + i);
+      Litter own = new Litter();
+      Runnable vandal =
+          () -> {
+            while (!stop.get()) {
+              own.db = shared.db;
+              own.table = shared.table;
+              own.closedTable = shared.closedTable;
+              step(r, r.nextInt(4) == 0 ? shared : own, dir);
+              if (r.nextInt(200) == 0) {
+                LockSupport.parkNanos(100_000);
+              }
+            }
+            Transaction tx = own.tx;
+            if (tx != null) {
+              attempt(tx::close);
+            }
+          };
+      threads.add(virtual ? Thread.startVirtualThread(vandal) : Thread.ofPlatform().start(vandal));
+    }
+    return threads;
+  }
+
+  /** Opens and closes databases under the feet of the vandals. */
+  private static void races(Path dir, int races, long seed) throws Exception {
+    Random r = new Random(seed);
+    Litter shared = new Litter();
+    Database first = Database.inMemory(small());
+    shared.closedTable = first.table(SPEC);
+    first.close();
+    shared.db = first;
+    shared.table = shared.closedTable;
+    AtomicBoolean stop = new AtomicBoolean();
+    List<Thread> threads;
+    Path file = dir.resolve("raced");
+    try (Database held = Database.open(dir.resolve("open"), small())) {
+      threads = vandals(shared, 3, seed, dir, stop, false);
+      threads.addAll(vandals(shared, 3, seed + 1, dir, stop, true));
+      for (int i = 0; i < races; i++) {
+        boolean onDisk = i % 10 == 0;
+        Database db = onDisk ? Database.open(file, small()) : Database.inMemory(small());
+        Table t = db.table(SPEC);
+        shared.table = t;
+        shared.db = db;
+        LockSupport.parkNanos(r.nextInt(3_000_000));
+        if (r.nextInt(4) == 0) {
+          Thread second = Thread.ofPlatform().start(() -> attempt(db::close));
+          db.close();
+          second.join();
+        } else {
+          db.close();
+        }
+        shared.closedTable = t;
+      }
+      if (!held.isOpen()) {
+        throw new AssertionError("a database was closed by nobody");
+      }
+    }
+    stop.set(true);
+    for (Thread t : threads) {
+      t.join();
+    }
+    VerifyReport report = io.fovea.tool.FileVerifier.verify(file);
+    System.out.println("  " + report);
+    if (!report.ok()) {
+      throw new AssertionError(report.toString());
+    }
+  }
+
+  public static void main(String[] args) {
+    try {
+      run(args);
+    } catch (Throwable e) {
+      e.printStackTrace(System.out); // the vandals would keep the JVM alive
+      System.exit(2);
+    }
+  }
+
+  private static void run(String[] args) throws Exception {
+    Path dir = Path.of(args[0]);
+    Files.writeString(dir.resolve("text"), "no database ".repeat(1000));
+    Database.open(dir.resolve("other-page-size"), small().pageSize(8192)).close();
+    races(dir, Integer.parseInt(args[1]), Long.parseLong(args[2]));
+    System.out.println("  " + SEEN);
+    int n = 0;
+    for (Throwable e : BAD) {
+      if (n++ < 5) {
+        e.printStackTrace(System.out);
+      }
+    }
+    System.out.println(BAD.isEmpty() ? "GOOD" : "BAD: " + BAD.size());
+    System.exit(BAD.isEmpty() ? 0 : 1);
+  }
+}

@@ -1,0 +1,500 @@
+package io.fovea;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.error.AbortCause;
+import io.fovea.error.DatabaseClosedException;
+import io.fovea.error.DuplicateKeyException;
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.TransactionAbortedException;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** What the loop around a body does, and what its user may and may not. */
+class TransactionTest {
+  private static final Options SMALL =
+      Options.defaults().bufferBytes(4 << 20).closeGrace(Duration.ofMillis(50));
+  private static final Layout.Builder B = Layout.builder();
+  private static final Field V = B.int32("v");
+  private static final TableSpec SPEC = TableSpec.of("t", KeySpec.of(FieldType.INT32), B.build());
+
+  private final Database db = Database.inMemory(SMALL);
+  private final Table t = db.table(SPEC);
+
+  @AfterEach
+  void close() {
+    db.close();
+  }
+
+  private void set(Transaction tx, int id, int value) {
+    t.put(tx, t.key().set(id), t.row().setInt(V, value));
+  }
+
+  private int get(Transaction tx, int id) {
+    Row row = t.row();
+    return t.get(tx, t.key().set(id), row) ? row.getInt(V) : -1;
+  }
+
+  private void inAnotherThread(Runnable work) {
+    AtomicReference<Throwable> failure = new AtomicReference<>();
+    Thread thread =
+        Thread.ofPlatform()
+            .start(
+                () -> {
+                  try {
+                    work.run();
+                  } catch (Throwable e) {
+                    failure.set(e);
+                  }
+                });
+    boolean interrupted = false;
+    while (thread.isAlive()) {
+      try {
+        thread.join();
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+    if (failure.get() != null) {
+      throw new AssertionError(failure.get());
+    }
+  }
+
+  /** Makes what the transaction has read stale. */
+  private void conflict(int id, int value) {
+    inAnotherThread(() -> db.run(tx -> set(tx, id, value)));
+  }
+
+  /**
+   * Changes two records at once: who has read one before and reads the other after it sees a state
+   * that never was. (A single stale read is no such thing: the transaction goes before the change.)
+   */
+  private void conflict(int value) {
+    inAnotherThread(
+        () ->
+            db.run(
+                tx -> {
+                  set(tx, 1, value);
+                  set(tx, 2, value);
+                }));
+  }
+
+  @Test
+  void aConflictIsRetried() {
+    db.run(tx -> set(tx, 1, 0));
+    List<Integer> attempts = new ArrayList<>();
+    List<AbortCause> causes = new ArrayList<>();
+    int result =
+        db.call(
+            tx -> {
+              attempts.add(tx.attempt());
+              causes.add(tx.previousAbort());
+              int v = get(tx, 1);
+              if (tx.attempt() <= 2) {
+                conflict(1, v + 10);
+              }
+              set(tx, 1, v + 1);
+              return v + 1;
+            });
+    assertEquals(21, result);
+    assertEquals(List.of(1, 2, 3), attempts);
+    assertNull(causes.get(0));
+    assertSame(AbortCause.VALIDATION, causes.get(1));
+    assertEquals(2, db.stats().retries());
+    assertEquals(2, db.stats().aborts());
+    assertEquals(0, db.stats().activeTransactions());
+    assertEquals(21, (int) db.read(tx -> get(tx, 1)));
+  }
+
+  @Test
+  void whatABodyThrowsRollsBackAndIsThrownOn() {
+    IOException mine = new IOException("mine");
+    IOException thrown =
+        assertThrows(
+            IOException.class,
+            () ->
+                db.run(
+                    tx -> {
+                      set(tx, 1, 1);
+                      throw mine;
+                    }));
+    assertSame(mine, thrown);
+    assertThrows(
+        StackOverflowError.class,
+        () ->
+            db.run(
+                tx -> {
+                  set(tx, 1, 1);
+                  throw new StackOverflowError();
+                }));
+    assertEquals(-1, (int) db.read(tx -> get(tx, 1)));
+    assertEquals(2, db.stats().rollbacks());
+  }
+
+  @Test
+  void anExceptionThatRestsOnAStaleReadIsAFigment() {
+    conflict(0);
+    int[] attempts = {0};
+    db.run(
+        tx -> {
+          attempts[0]++;
+          int v = get(tx, 1);
+          if (attempts[0] == 1) {
+            conflict(5);
+          }
+          if (v != get(tx, 2)) {
+            throw new IllegalStateException("an impossible state");
+          }
+        });
+    assertEquals(2, attempts[0]);
+    assertThrows(
+        IllegalStateException.class,
+        () ->
+            db.read(
+                tx -> {
+                  attempts[0]++;
+                  get(tx, 1);
+                  throw new IllegalStateException("a real one");
+                }));
+    assertEquals(3, attempts[0]);
+  }
+
+  @Test
+  void aDuplicateKeyIsOnlyToldIfItIsReal() {
+    db.run(tx -> set(tx, 1, 0));
+    assertThrows(
+        DuplicateKeyException.class, () -> db.run(tx -> t.insert(tx, t.key().set(1), t.row())));
+    int[] attempts = {0};
+    db.run(
+        tx -> {
+          if (++attempts[0] == 1) {
+            assertThrows(DuplicateKeyException.class, () -> t.insert(tx, t.key().set(1), t.row()));
+            inAnotherThread(() -> db.run(x -> t.delete(x, t.key().set(1))));
+            t.insert(tx, t.key().set(2), t.row());
+            return; // can't commit: the key is gone
+          }
+          t.insert(tx, t.key().set(1), t.row());
+        });
+    assertEquals(2, attempts[0]);
+  }
+
+  @Test
+  void aSwallowedAbortDoesNotCommit() {
+    db.run(tx -> set(tx, 1, 0));
+    int[] attempts = {0};
+    db.run(
+        tx -> {
+          if (++attempts[0] == 1) {
+            get(tx, 1);
+            conflict(1, 1);
+            set(tx, 2, 99);
+            try {
+              get(tx, 1); // sees another version than before
+            } catch (TransactionAbortedException e) {
+              // swallowed
+            }
+          }
+        });
+    assertEquals(2, attempts[0]);
+    assertEquals(-1, (int) db.read(tx -> get(tx, 2)));
+  }
+
+  @Test
+  void aRollbackInABodyEndsIt() {
+    db.run(
+        tx -> {
+          set(tx, 1, 1);
+          tx.rollback();
+          assertFalse(tx.isActive());
+          assertThrows(InvalidUseException.class, () -> set(tx, 1, 2));
+          assertThrows(InvalidUseException.class, tx::commit);
+          tx.close();
+        });
+    assertEquals(1, db.stats().rollbacks());
+    String result =
+        db.call(
+            tx -> {
+              set(tx, 1, 1);
+              tx.commit();
+              assertThrows(InvalidUseException.class, tx::rollback);
+              return "committed";
+            });
+    assertEquals("committed", result);
+    assertEquals(1, (int) db.read(tx -> get(tx, 1)));
+    // A decision to roll back is a result as well.
+    conflict(1);
+    int[] attempts = {0};
+    db.run(
+        tx -> {
+          int v = get(tx, 1);
+          if (++attempts[0] == 1) {
+            conflict(2);
+          }
+          if (v != get(tx, 2)) {
+            tx.rollback();
+          } else {
+            set(tx, 3, 3);
+          }
+        });
+    assertEquals(2, attempts[0]);
+    assertEquals(3, (int) db.read(tx -> get(tx, 3)));
+  }
+
+  @Test
+  void oneInAnotherIsRefused() {
+    db.run(
+        tx -> {
+          assertThrows(InvalidUseException.class, () -> db.run(x -> {}));
+          assertThrows(InvalidUseException.class, () -> db.read(x -> 1));
+          assertThrows(InvalidUseException.class, db::close);
+          assertThrows(InvalidUseException.class, db::begin);
+          try (Database other = Database.inMemory(SMALL)) {
+            other.run(x -> {}); // another database is another matter
+          }
+          inAnotherThread(() -> db.run(x -> {}));
+        });
+    db.run(tx -> {}); // the mark is gone
+    assertThrows(
+        IllegalStateException.class,
+        () ->
+            db.run(
+                tx -> {
+                  throw new IllegalStateException();
+                }));
+    db.run(tx -> {});
+  }
+
+  @Test
+  void twoExplicitOnesMayInterleave() {
+    db.run(tx -> set(tx, 1, 0));
+    try (Transaction a = db.begin();
+        Transaction b = db.begin()) {
+      assertNotSame(a, b);
+      int v = get(a, 1);
+      set(b, 1, get(b, 1) + 1);
+      b.commit();
+      set(a, 1, v + 1);
+      TransactionAbortedException e = assertThrows(TransactionAbortedException.class, a::commit);
+      assertTrue(e.retryable());
+      assertFalse(a.isActive());
+      assertThrows(InvalidUseException.class, a::commit);
+    }
+    try (Transaction c = db.begin()) {
+      set(c, 1, 100);
+    } // rolled back
+    assertEquals(1, (int) db.read(tx -> get(tx, 1)));
+    assertEquals(0, db.stats().activeTransactions());
+  }
+
+  @Test
+  void anotherThreadIsRefused() {
+    try (Transaction tx = db.begin()) {
+      Row row = t.row();
+      set(tx, 1, 1);
+      t.get(tx, t.key().set(1), row);
+      Cursor c = t.scan(tx, Range.all(), Order.ASCENDING);
+      inAnotherThread(
+          () -> {
+            assertThrows(InvalidUseException.class, () -> get(tx, 1));
+            assertThrows(InvalidUseException.class, tx::commit);
+            assertThrows(InvalidUseException.class, tx::rollback);
+            assertThrows(InvalidUseException.class, tx::close);
+            assertThrows(InvalidUseException.class, c::next);
+            assertThrows(InvalidUseException.class, c::close);
+            assertThrows(InvalidUseException.class, () -> row.getInt(V));
+          });
+      assertTrue(c.next());
+      tx.commit();
+    }
+  }
+
+  @Test
+  void aReadOnlyOneDoesNotWrite() {
+    db.run(tx -> set(tx, 1, 1));
+    db.read(
+        tx -> {
+          assertTrue(tx.isReadOnly());
+          assertThrows(InvalidUseException.class, () -> set(tx, 1, 2));
+          assertThrows(InvalidUseException.class, () -> t.delete(tx, t.key().set(1)));
+          Row row = t.row();
+          t.get(tx, t.key().set(1), row);
+          assertThrows(InvalidUseException.class, () -> t.update(tx, row.setInt(V, 3)));
+          return null;
+        });
+    assertEquals(1, (int) db.read(tx -> get(tx, 1)));
+  }
+
+  @Test
+  void timeIsLimited() {
+    TxOptions o = TxOptions.defaults().timeout(Duration.ofMillis(20));
+    TransactionAbortedException e =
+        assertThrows(
+            TransactionAbortedException.class,
+            () ->
+                db.run(
+                    o,
+                    tx -> {
+                      long end = System.nanoTime() + 40_000_000;
+                      while (System.nanoTime() < end) {
+                        get(tx, 1);
+                      }
+                    }));
+    assertSame(AbortCause.TIMEOUT, e.abortCause());
+    assertEquals(0, db.stats().activeTransactions());
+    assertEquals(1, db.stats().abortsByCause().get(AbortCause.TIMEOUT));
+  }
+
+  @Test
+  void sizeIsLimited() {
+    try (Database small = Database.inMemory(SMALL.maxTransactionBytes(100_000))) {
+      ByteTable bytes = small.table(TableSpec.bytes("b", 10)).bytes();
+      TransactionAbortedException e =
+          assertThrows(
+              TransactionAbortedException.class,
+              () ->
+                  small.run(
+                      tx -> {
+                        for (byte i = 0; i < 100; i++) {
+                          bytes.put(tx, new byte[] {i}, new byte[2000]);
+                        }
+                      }));
+      assertSame(AbortCause.TOO_LARGE, e.abortCause());
+      // Nor does it commit when the exception is swallowed.
+      try (Transaction tx = small.begin()) {
+        try {
+          for (byte i = 0; i < 100; i++) {
+            bytes.put(tx, new byte[] {i}, new byte[2000]);
+          }
+        } catch (TransactionAbortedException swallowed) {
+          assertSame(AbortCause.TOO_LARGE, swallowed.abortCause());
+        }
+        assertThrows(TransactionAbortedException.class, tx::commit);
+      }
+      assertNull(small.read(tx -> bytes.get(tx, new byte[] {0})));
+    }
+  }
+
+  @Test
+  void whoIsAbortedTooOftenRunsAlone() {
+    try (Database d = Database.inMemory(SMALL.abortsBeforeAlone(3))) {
+      Table u = d.table(SPEC);
+      Key key = u.key().set(1);
+      d.run(tx -> u.put(tx, key, u.row()));
+      CountDownLatch stop = new CountDownLatch(1);
+      Thread[] writers = new Thread[2];
+      for (int i = 0; i < writers.length; i++) {
+        writers[i] =
+            Thread.ofPlatform()
+                .start(
+                    () -> {
+                      Key k = u.key().set(1);
+                      Row row = u.row();
+                      while (stop.getCount() > 0) {
+                        d.run(
+                            tx -> {
+                              u.get(tx, k, row);
+                              u.update(tx, row.setInt(V, row.getInt(V) + 1));
+                            });
+                      }
+                    });
+      }
+      int attempts;
+      try {
+        attempts =
+            d.call(
+                tx -> {
+                  Row row = u.row();
+                  u.get(tx, key, row);
+                  int before = row.getInt(V);
+                  // Alone, nothing changes any more; otherwise it surely does.
+                  long end = System.nanoTime() + 30_000_000;
+                  while (System.nanoTime() < end) {
+                    Thread.onSpinWait();
+                  }
+                  u.update(tx, row.setInt(V, before + 1));
+                  return tx.attempt();
+                });
+      } finally {
+        stop.countDown();
+      }
+      for (Thread w : writers) {
+        try {
+          w.join();
+        } catch (InterruptedException e) {
+          throw new AssertionError(e);
+        }
+      }
+      assertTrue(attempts <= 4, "attempt " + attempts);
+    }
+  }
+
+  @Test
+  void closeAbortsWhoDoesNotEnd() {
+    CountDownLatch begun = new CountDownLatch(1);
+    AtomicReference<Throwable> seen = new AtomicReference<>();
+    Thread straggler =
+        Thread.ofPlatform()
+            .start(
+                () -> {
+                  try {
+                    db.run(
+                        tx -> {
+                          set(tx, 1, 1);
+                          begun.countDown();
+                          while (true) {
+                            get(tx, 1);
+                          }
+                        });
+                  } catch (Throwable e) {
+                    seen.set(e);
+                  }
+                });
+    try {
+      begun.await();
+      db.close();
+      straggler.join();
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
+    assertTrue(seen.get() instanceof DatabaseClosedException, String.valueOf(seen.get()));
+  }
+
+  @Test
+  void anInterruptIsKeptAndEndsNothing() {
+    Thread.currentThread().interrupt();
+    try {
+      manyConflicts();
+      assertTrue(Thread.currentThread().isInterrupted());
+    } finally {
+      assertTrue(Thread.interrupted());
+    }
+  }
+
+  private void manyConflicts() {
+    db.run(tx -> set(tx, 1, 0));
+    db.run(
+        tx -> {
+          int v = get(tx, 1);
+          if (tx.attempt() < 6) {
+            conflict(1, v + 1);
+          }
+          set(tx, 1, -v);
+        });
+    assertEquals(-5, (int) db.read(tx -> get(tx, 1)));
+  }
+}

@@ -1,0 +1,62 @@
+package io.fovea.btree;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.buffer.Translation;
+import io.fovea.error.StorageException;
+import java.util.Random;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+
+/** Reads fail in the middle of everything: an operation does what it says or nothing. */
+class IoErrorTest {
+  @Test
+  void now() {
+    FailingDevice device = new FailingDevice();
+    try (TestTree t = new TestTree(4096, 64, Translation.PREDICTIVE, device)) {
+      Random random = new Random(11);
+      AtomicInteger countdown = new AtomicInteger();
+      int failures = 0;
+      for (int i = 0; i < 60_000; i++) {
+        countdown.set(1 + random.nextInt(6));
+        device.readFails = offset -> countdown.decrementAndGet() == 0;
+        boolean grows = i % 20_000 < 12_000;
+        byte[] key = TestTree.bytes(random.nextInt(4000));
+        byte[] value = new byte[random.nextInt(50) == 0 ? 3000 : random.nextInt(150)];
+        int len = t.staging.key(key);
+        int vLen = t.staging.value(value);
+        boolean there = t.model.containsKey(key);
+        try {
+          if (random.nextInt(3) == 0 != grows) {
+            boolean absent =
+                t.tree.upsert(t.staging.key, 0, len, t.staging.value, 0, vLen, t.position);
+            t.model.put(key, value);
+            assertEquals(!there, absent);
+          } else {
+            boolean present = t.tree.delete(t.staging.key, 0, len, t.position);
+            t.model.remove(key);
+            assertEquals(there, present);
+          }
+        } catch (StorageException e) {
+          failures++;
+          t.position.clear();
+        }
+        device.readFails = offset -> false;
+        if (i % 1000 == 0) {
+          freeStrays(t);
+          t.checkAll();
+        }
+      }
+      assertTrue(failures > 1000, "failures: " + failures);
+      freeStrays(t);
+      t.checkAll();
+    }
+  }
+
+  private static void freeStrays(TestTree t) {
+    for (Long stray = t.tree.strays().poll(); stray != null; stray = t.tree.strays().poll()) {
+      OverflowChain.free(t.tree, stray);
+    }
+  }
+}

@@ -1,0 +1,260 @@
+package io.fovea.btree;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.buffer.AllocatorState;
+import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.PoolConfig;
+import io.fovea.buffer.Translation;
+import io.fovea.io.BlockDevice;
+import io.fovea.io.MemoryDevice;
+import io.fovea.memory.Mem;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.Map;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+
+/** A tree, its pool, and a model of what it should contain. One thread. */
+final class TestTree implements AutoCloseable {
+  static final Comparator<byte[]> ORDER = Arrays::compareUnsigned;
+  static final int TREE_ID = 7;
+
+  final BlockDevice device;
+  final BufferPool pool;
+  final BTree tree;
+  final TreeMap<byte[], byte[]> model = new TreeMap<>(ORDER);
+  final Position position = new Position();
+  final Staging staging;
+
+  /** Native memory for a key, a value and a result. */
+  static final class Staging {
+    final MemorySegment key = Arena.ofAuto().allocate(1 << 17, 8);
+    MemorySegment value = Arena.ofAuto().allocate(1 << 16, 8);
+    MemorySegment out = Arena.ofAuto().allocate(1 << 16, 8);
+
+    int key(byte[] bytes) {
+      Mem.putBytes(key, 0, bytes, 0, bytes.length);
+      return bytes.length;
+    }
+
+    int value(byte[] bytes) {
+      if (value.byteSize() < bytes.length) {
+        value = Arena.ofAuto().allocate(2L * bytes.length, 8);
+        out = Arena.ofAuto().allocate(2L * bytes.length, 8);
+      }
+      Mem.putBytes(value, 0, bytes, 0, bytes.length);
+      return bytes.length;
+    }
+
+    byte[] out(int len) {
+      byte[] bytes = new byte[len];
+      Mem.getBytes(out, 0, bytes, 0, len);
+      return bytes;
+    }
+  }
+
+  TestTree(int pageSize, int frames, Translation translation) {
+    this(pageSize, frames, translation, new MemoryDevice());
+  }
+
+  TestTree(int pageSize, int frames, Translation translation, BlockDevice device) {
+    this.device = device;
+    pool =
+        new BufferPool(
+            device, PoolConfig.ofFrames(pageSize, frames, translation), AllocatorState.EMPTY);
+    tree = BTree.create(pool, TREE_ID);
+    staging = new Staging();
+  }
+
+  TestTree() {
+    this(4096, 256, Translation.PREDICTIVE);
+  }
+
+  static byte[] bytes(String text) {
+    return text.getBytes(StandardCharsets.ISO_8859_1);
+  }
+
+  static byte[] bytes(long number) {
+    byte[] bytes = new byte[8];
+    for (int i = 0; i < 8; i++) {
+      bytes[i] = (byte) (number >>> 56 - 8 * i);
+    }
+    return bytes;
+  }
+
+  // ------------------------------------------------------------------------ operations, checked
+
+  void put(byte[] key, byte[] value) {
+    boolean absent = !model.containsKey(key);
+    int len = staging.key(key);
+    int vLen = staging.value(value);
+    assertEquals(
+        absent, tree.upsert(staging.key, 0, len, staging.value, 0, vLen, position), "upsert");
+    assertUndisturbed(tree.valid(position), "the position is that of the change");
+    model.put(key, value);
+  }
+
+  void delete(byte[] key) {
+    boolean present = model.remove(key) != null;
+    assertEquals(present, tree.delete(staging.key, 0, staging.key(key), position), "delete");
+  }
+
+  void patch(byte[] key, int at, byte[] with) {
+    byte[] old = model.get(key);
+    boolean possible = old != null && at + with.length <= old.length;
+    int len = staging.key(key);
+    int vLen = staging.value(with);
+    assertEquals(
+        possible, tree.patch(staging.key, 0, len, at, staging.value, 0, vLen, position), "patch");
+    if (possible) {
+      byte[] changed = old.clone();
+      System.arraycopy(with, 0, changed, at, with.length);
+      model.put(key, changed);
+    }
+  }
+
+  byte @Nullable [] get(byte[] key) {
+    tree.find(staging.key, 0, staging.key(key), position);
+    return read(key);
+  }
+
+  private byte @Nullable [] read(byte[] key) {
+    int len = staging.key(key);
+    while (true) {
+      int length = position.found ? tree.valueLength(position) : 0;
+      if (staging.out.byteSize() < length) {
+        staging.out = Arena.ofAuto().allocate(length, 8);
+      }
+      boolean found = position.found;
+      int copied = found ? tree.copyValue(position, staging.out, 0, length) : 0;
+      if (copied >= 0 && tree.valid(position)) {
+        assertEquals(length, copied);
+        return found ? staging.out(length) : null;
+      }
+      assertUndisturbed(false, "the leaf has not changed");
+      tree.find(staging.key, 0, len, position);
+    }
+  }
+
+  /** What only the pool may make false, by taking a page out of its frame meanwhile. */
+  private void assertUndisturbed(boolean condition, String what) {
+    assertTrue(condition || pool.allocatorState().highWater() > pool.frames() / 2, what);
+  }
+
+  void checkGet(byte[] key) {
+    assertArrayEquals(model.get(key), get(key), () -> hex(key));
+  }
+
+  void checkLocate(byte[] key) {
+    tree.locate(staging.key, 0, staging.key(key), position);
+    assertArrayEquals(model.get(key), read(key), () -> hex(key));
+  }
+
+  void checkSuccessor(byte[] key) {
+    KeyBuffer out = new KeyBuffer(tree.maxKeySize());
+    byte[] expected = model.higherKey(key);
+    boolean found = tree.successor(staging.key, 0, staging.key(key), position, out);
+    assertEquals(expected != null, found, () -> "successor of " + hex(key));
+    if (expected != null) {
+      assertEquals(hex(expected), hex(out.segment(), 0, out.length()));
+    }
+  }
+
+  /** Scans from a key, or from the end, and compares with the model. */
+  void checkScan(byte @Nullable [] from, boolean inclusive, boolean descending) {
+    LeafScan scan = new LeafScan();
+    int len = from == null ? -1 : staging.key(from);
+    scan.seek(tree, staging.key, 0, len, inclusive, descending);
+    Map<byte[], byte[]> rest;
+    if (from == null) {
+      rest = descending ? model.descendingMap() : model;
+    } else {
+      rest =
+          descending
+              ? model.headMap(from, inclusive).descendingMap()
+              : model.tailMap(from, inclusive);
+    }
+    var expected = rest.entrySet().iterator();
+    while (scan.load()) {
+      int step = descending ? -1 : 1;
+      int slot = descending ? scan.to() - 1 : scan.from();
+      for (int n = scan.count(); n > 0; n--, slot += step) {
+        assertTrue(expected.hasNext(), "the scan goes on behind the end");
+        var entry = expected.next();
+        checkEntry(scan, slot, entry.getKey(), entry.getValue());
+      }
+      assertUndisturbed(scan.stillValid(), "still valid");
+    }
+    assertTrue(!expected.hasNext(), "the scan ends too early");
+    assertUndisturbed(scan.stillValid(), "still valid at the end");
+  }
+
+  private void checkEntry(LeafScan scan, int slot, byte[] key, byte[] value) {
+    int len = scan.copyKey(slot, staging.out, 0);
+    assertEquals(hex(key), hex(staging.out, 0, len));
+    assertEquals(len, scan.keyLength(slot));
+    assertEquals(0, scan.compare(slot, staging.out, 0, len));
+    assertEquals(slot, scan.lowerBound(staging.out, 0, len));
+    assertEquals(slot + 1, scan.upperBound(staging.out, 0, len));
+    assertEquals(value.length, scan.valueLength(slot));
+    if (staging.out.byteSize() < value.length) {
+      staging.out = Arena.ofAuto().allocate(value.length, 8);
+    }
+    int copied = scan.copyValue(slot, staging.out, 0, value.length);
+    if (copied < 0) {
+      assertUndisturbed(false, "the leaf has not changed");
+      return;
+    }
+    assertEquals(value.length, copied);
+    assertArrayEquals(value, staging.out(value.length));
+    if (!scan.isOverflow(slot)) {
+      assertEquals(
+          hex(value, value.length), hex(scan.segment(), scan.valueOffset(slot), value.length));
+    }
+  }
+
+  void checkAll() {
+    TreeVerifier.Report report = verify();
+    assertEquals(model.size(), report.keys());
+    checkScan(null, true, false);
+    checkScan(null, true, true);
+  }
+
+  TreeVerifier.Report verify() {
+    TreeVerifier.Report report = TreeVerifier.verify(tree);
+    assertEquals("[]", report.problems().toString());
+    assertEquals(pagesInUse(), report.pages(), "pages are lost, or used twice");
+    return report;
+  }
+
+  long pagesInUse() {
+    AllocatorState state = pool.allocatorState();
+    return state.highWater() - AllocatorState.FIRST_PID - state.freePages();
+  }
+
+  static String hex(byte[] bytes) {
+    return hex(bytes, bytes.length);
+  }
+
+  static String hex(byte[] bytes, int len) {
+    return java.util.HexFormat.of().formatHex(bytes, 0, len);
+  }
+
+  static String hex(MemorySegment segment, long off, int len) {
+    byte[] bytes = new byte[len];
+    Mem.getBytes(segment, off, bytes, 0, len);
+    return hex(bytes);
+  }
+
+  @Override
+  public void close() {
+    pool.abandon();
+    device.close();
+  }
+}

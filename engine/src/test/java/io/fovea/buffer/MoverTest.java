@@ -1,0 +1,179 @@
+package io.fovea.buffer;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.memory.Mem;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.EnumSource.Mode;
+
+/** Promotion, step by step, on frames without a pool around them. */
+class MoverTest {
+  private static Frames frames(Translation kind) {
+    return new Frames(PoolConfig.ofFrames(4096, 64, kind));
+  }
+
+  /** Puts a page into a frame. */
+  static void put(Frames frames, long pid, int frame, int type) {
+    assertTrue(frames.claimFree(frame));
+    int bucket = frames.translator.bucket(pid);
+    frames.translator.lock(bucket);
+    frames.translator.insert(bucket, pid, frame);
+    frames.translator.unlock(bucket);
+    frames.zero(frame);
+    PageHeader.init(frames.pages, frames.base(frame), type, pid, 1);
+    Mem.putLong(frames.pages, frames.base(frame) + 4088, pid);
+    FrameHeader.setUsed(frames.headers, frame, true);
+    Latch.releaseExclusive(frames.headers, frame);
+  }
+
+  private static void checkAt(Frames frames, long pid, int frame) {
+    assertEquals(frame, frames.translator.locate(pid));
+    assertEquals(pid, frames.pid(frame));
+    assertEquals(pid, PageHeader.pid(frames.pages, frames.base(frame)));
+    assertEquals(pid, Mem.getLong(frames.pages, frames.base(frame) + 4088));
+    assertFalse(Latch.isExclusive(frames.headers, frame));
+  }
+
+  /** A frame that is no home of any of these pages. */
+  private static int away(Frames frames, long... pids) {
+    for (int frame = 0; ; frame++) {
+      boolean home = frames.pid(frame) != 0;
+      for (long pid : pids) {
+        home |= frames.translator.preferred(pid) == frame;
+      }
+      if (!home) {
+        return frame;
+      }
+    }
+  }
+
+  /** Another page with the same preferred frame. */
+  private static long rival(Frames frames, long pid) {
+    for (long other = pid + 1; ; other++) {
+      if (frames.translator.preferred(other) == frames.translator.preferred(pid)) {
+        return other;
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource(value = Translation.class, names = "PREDICTIVE.*", mode = Mode.MATCH_ANY)
+  void toAFreeHome(Translation kind) {
+    Frames frames = frames(kind);
+    int home = frames.translator.preferred(70);
+    int from = away(frames, 70);
+    put(frames, 70, from, PageHeader.LEAF);
+    FrameHeader.setRecLsn(frames.headers, from, 5);
+    FrameHeader.setDirty(frames.headers, from, true);
+    long version = Latch.optimistic(frames.headers, from);
+    assertEquals(home, new Mover(frames).promote(70, from, home));
+    checkAt(frames, 70, home);
+    assertEquals(0, frames.pid(from));
+    assertEquals(5, FrameHeader.recLsn(frames.headers, home));
+    assertEquals(0, FrameHeader.recLsn(frames.headers, from));
+    assertTrue(FrameHeader.dirty(frames.headers, home));
+    assertFalse(FrameHeader.dirty(frames.headers, from));
+    assertTrue(Latch.optimistic(frames.headers, home) > version);
+    assertTrue(Latch.optimistic(frames.headers, from) > version);
+    assertEquals(63, frames.free.count());
+    assertTrue(frames.claimFree(from));
+  }
+
+  @ParameterizedTest
+  @EnumSource(value = Translation.class, names = "PREDICTIVE.*", mode = Mode.MATCH_ANY)
+  void toTheHomeOfAColdPage(Translation kind) {
+    Frames frames = frames(kind);
+    int home = frames.translator.preferred(70);
+    long cold = rival(frames, 70);
+    put(frames, cold, home, PageHeader.LEAF);
+    FrameHeader.setUsed(frames.headers, home, false);
+    int from = away(frames, 70, cold);
+    put(frames, 70, from, PageHeader.LEAF);
+    assertEquals(home, new Mover(frames).promote(70, from, home));
+    checkAt(frames, 70, home);
+    assertEquals(-1, frames.translator.locate(cold));
+    assertEquals(63, frames.free.count());
+    assertEquals(1, frames.counters.evictionsClean.sum());
+  }
+
+  @ParameterizedTest
+  @EnumSource(value = Translation.class, names = "PREDICTIVE.*", mode = Mode.MATCH_ANY)
+  void demotesAPageThatIsInUse(Translation kind) {
+    Frames frames = frames(kind);
+    int home = frames.translator.preferred(70);
+    long other = rival(frames, 70);
+    put(frames, other, home, PageHeader.LEAF);
+    FrameHeader.setDirty(frames.headers, home, true);
+    FrameHeader.setRecLsn(frames.headers, home, 9);
+    int from = away(frames, 70, other);
+    put(frames, 70, from, PageHeader.LEAF);
+    assertEquals(home, new Mover(frames).promote(70, from, home));
+    checkAt(frames, 70, home);
+    checkAt(frames, other, from);
+    assertTrue(FrameHeader.dirty(frames.headers, from));
+    assertEquals(9, FrameHeader.recLsn(frames.headers, from));
+    assertFalse(FrameHeader.dirty(frames.headers, home));
+    assertEquals(0, FrameHeader.recLsn(frames.headers, home));
+    assertEquals(1, frames.counters.demotions.sum());
+  }
+
+  @ParameterizedTest
+  @EnumSource(value = Translation.class, names = "PREDICTIVE.*", mode = Mode.MATCH_ANY)
+  void bothCanComeHome(Translation kind) {
+    Frames frames = frames(kind);
+    long a = 70;
+    long b = 71;
+    while (frames.translator.preferred(b) == frames.translator.preferred(a)) {
+      b++;
+    }
+    int homeA = frames.translator.preferred(a);
+    int homeB = frames.translator.preferred(b);
+    put(frames, a, homeB, PageHeader.LEAF);
+    put(frames, b, homeA, PageHeader.LEAF);
+    assertEquals(homeA, new Mover(frames).promote(a, homeB, homeA));
+    checkAt(frames, a, homeA);
+    checkAt(frames, b, homeB);
+  }
+
+  @Test
+  void leavesDoNotPushInnerNodesOut() {
+    Frames frames = frames(Translation.PREDICTIVE);
+    put(frames, 70 + 64, 70 - 64, PageHeader.INNER);
+    put(frames, 70, 1, PageHeader.LEAF);
+    Mover mover = new Mover(frames);
+    assertEquals(1, mover.promote(70, 1, 6));
+    FrameHeader.setUsed(frames.headers, 6, false);
+    assertEquals(1, mover.promote(70, 1, 6), "not even when it seems cold");
+    put(frames, 70 + 128, 2, PageHeader.INNER);
+    assertEquals(6, mover.promote(70 + 128, 2, 6), "an inner node may");
+    checkAt(frames, 70, 1);
+  }
+
+  @Test
+  void neverWaitsAndNeverMovesWhatIsBeingWritten() {
+    Frames frames = frames(Translation.PREDICTIVE);
+    put(frames, 70 + 64, 6, PageHeader.LEAF);
+    put(frames, 70, 1, PageHeader.LEAF);
+    Mover mover = new Mover(frames);
+    long versions = Latch.optimistic(frames.headers, 1) ^ Latch.optimistic(frames.headers, 6);
+    for (int frame : new int[] {1, 6}) {
+      assertTrue(Latch.tryShared(frames.headers, frame));
+      assertEquals(1, mover.promote(70, 1, 6), "a reader is there");
+      Latch.releaseShared(frames.headers, frame);
+      FrameHeader.setWriting(frames.headers, frame, true);
+      assertEquals(1, mover.promote(70, 1, 6), "a write is under way");
+      FrameHeader.setWriting(frames.headers, frame, false);
+    }
+    assertEquals(1, mover.promote(71, 1, 7), "another page by now");
+    mover.pause();
+    assertEquals(1, mover.promote(70, 1, 6), "a flush is under way");
+    mover.resume();
+    assertEquals(
+        versions, Latch.optimistic(frames.headers, 1) ^ Latch.optimistic(frames.headers, 6));
+    assertEquals(6, mover.promote(70, 1, 6));
+  }
+}

@@ -1,0 +1,162 @@
+package io.fovea.buffer;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.error.StorageException;
+import io.fovea.memory.Mem;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.TreeMap;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.constraints.IntRange;
+
+/**
+ * Random operations on a tiny pool against a map of what every page should hold: allocation,
+ * freeing, latched changes and reads, optimistic reads, upgrades, flushes, reopening, failing
+ * devices.
+ */
+class PoolModelTest {
+  private static final int STEPS = 1500;
+
+  /** What a step uses; the seed decides everything. */
+  private static final class Run {
+    final TestDevice device = new TestDevice();
+    final Map<Long, Long> model = new TreeMap<>();
+    final List<Long> pids = new ArrayList<>();
+    final Random random;
+    final Translation kind;
+    final int pagesMax;
+    BufferPool pool;
+    boolean failing;
+
+    Run(Translation kind, int pagesMax, long seed) {
+      this.kind = kind;
+      this.pagesMax = pagesMax;
+      this.random = new Random(seed);
+      this.pool = open(AllocatorState.EMPTY);
+    }
+
+    BufferPool open(AllocatorState state) {
+      return new BufferPool(
+          device, PoolConfig.ofFrames(4096, 64, kind).withExhaustedMillis(2000), state);
+    }
+
+    long any() {
+      // Half of the time one of a few, so that some are hot.
+      int bound = random.nextBoolean() ? pids.size() : Math.min(pids.size(), 10);
+      return pids.get(random.nextInt(bound));
+    }
+  }
+
+  @Property(tries = 60)
+  void aPoolIsAMap(
+      @ForAll Translation kind,
+      @ForAll @IntRange(min = 10, max = 400) int pagesMax,
+      @ForAll long seed) {
+    Run run = new Run(kind, pagesMax, seed);
+    for (int step = 0; step < STEPS; step++) {
+      try {
+        step(run);
+      } catch (StorageException e) {
+        assertTrue(run.failing, "nothing failed, but " + e);
+      }
+    }
+    run.device.readFails = offset -> false;
+    verify(run);
+    reopen(run);
+    verify(run);
+    run.pool.close();
+    assertEquals(0, run.device.overlaps.get());
+    run.device.close();
+  }
+
+  private static void step(Run run) {
+    int what = run.random.nextInt(100);
+    if (run.pids.isEmpty() || what < 12 && run.pids.size() < run.pagesMax) {
+      allocate(run);
+    } else if (what < 17) {
+      free(run);
+    } else if (what < 45) {
+      change(run);
+    } else if (what < 95) {
+      long pid = run.any();
+      long word =
+          what < 60 ? Pools.word(run.pool, pid) : BufferPoolTest.optimisticWord(run.pool, pid);
+      assertEquals(run.model.get(pid), word, "page " + pid);
+    } else if (what < 97) {
+      run.failing = !run.failing;
+      boolean fails = run.failing;
+      run.device.readFails = offset -> fails && offset / 4096 % 3 == 0;
+    } else if (what < 99) {
+      run.pool.flushAll();
+    } else if (run.random.nextInt(4) == 0) {
+      reopen(run);
+    }
+  }
+
+  private static void allocate(Run run) {
+    int type = run.random.nextInt(8) == 0 ? PageHeader.INNER : PageHeader.LEAF;
+    int frame = run.pool.allocate(1, type);
+    long pid = run.pool.pid(frame);
+    long base = run.pool.base(frame);
+    assertTrue(Mem.isZero(run.pool.pages(), base + 32, 4096 - 32), "page " + pid + " is not empty");
+    long value = run.random.nextLong();
+    Mem.putLong(run.pool.pages(), base + Pools.WORD, value);
+    run.pool.releaseExclusive(frame);
+    assertEquals(null, run.model.put(pid, value), "page " + pid + " was given out twice");
+    run.pids.add(pid);
+  }
+
+  private static void free(Run run) {
+    int i = run.random.nextInt(run.pids.size());
+    long pid = run.pids.get(i);
+    run.pool.free(run.pool.fixExclusive(pid));
+    run.model.remove(pid);
+    run.pids.remove(i);
+  }
+
+  private static void change(Run run) {
+    long pid = run.any();
+    BufferPool pool = run.pool;
+    int frame;
+    if (run.random.nextBoolean()) {
+      frame = pool.fixExclusive(pid);
+    } else {
+      frame = pool.findSlow(pid);
+      long version = pool.optimistic(frame, pid);
+      assertTrue(version != BufferPool.RESTART, "nobody else is here");
+      assertTrue(pool.tryUpgrade(frame, version) || pool.tryExclusive(frame, pid));
+    }
+    long at = pool.base(frame) + Pools.WORD;
+    assertEquals(run.model.get(pid), Mem.getLong(pool.pages(), at), "page " + pid);
+    if (run.random.nextInt(10) == 0) {
+      pool.releaseExclusiveUnchanged(frame);
+      return;
+    }
+    long value = run.random.nextLong();
+    Mem.putLong(pool.pages(), at, value);
+    pool.markDirty(frame);
+    pool.releaseExclusive(frame);
+    run.model.put(pid, value);
+  }
+
+  private static void reopen(Run run) {
+    AllocatorState state = run.pool.allocatorState();
+    assertEquals(
+        state.highWater() - AllocatorState.FIRST_PID,
+        run.pids.size() + state.freePages(),
+        "every page is in use or free");
+    run.pool.close();
+    run.pool = run.open(state);
+  }
+
+  private static void verify(Run run) {
+    run.model.forEach(
+        (pid, value) -> assertEquals(value, Pools.word(run.pool, pid), "page " + pid));
+    Pools.check(run.pool);
+  }
+}

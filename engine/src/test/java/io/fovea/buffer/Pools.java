@@ -1,0 +1,128 @@
+package io.fovea.buffer;
+
+import io.fovea.io.BlockDevice;
+import io.fovea.memory.Mem;
+import java.util.function.BooleanSupplier;
+
+/** What the tests of this room do again and again. */
+final class Pools {
+  static final int FRAMES = 64;
+  static final long WORD = PageHeader.BYTES;
+
+  private Pools() {}
+
+  static BufferPool open(BlockDevice device, Translation kind, AllocatorState state) {
+    return new BufferPool(
+        device, PoolConfig.ofFrames(4096, FRAMES, kind).withExhaustedMillis(300), state);
+  }
+
+  static BufferPool open(BlockDevice device) {
+    return open(device, Translation.PREDICTIVE, AllocatorState.EMPTY);
+  }
+
+  /** A new leaf whose first word is its page id. */
+  static long page(BufferPool pool) {
+    int frame = pool.allocate(1, PageHeader.LEAF);
+    long pid = pool.pid(frame);
+    Mem.putLong(pool.pages(), pool.base(frame) + WORD, pid);
+    pool.releaseExclusive(frame);
+    return pid;
+  }
+
+  static long word(BufferPool pool, long pid) {
+    int frame = pool.fixShared(pid);
+    long word = Mem.getLong(pool.pages(), pool.base(frame) + WORD);
+    pool.releaseShared(frame);
+    return word;
+  }
+
+  static void setWord(BufferPool pool, long pid, long value) {
+    int frame = pool.fixExclusive(pid);
+    Mem.putLong(pool.pages(), pool.base(frame) + WORD, value);
+    pool.markDirty(frame);
+    pool.releaseExclusive(frame);
+  }
+
+  /** Reads pages until a page is in no frame any more. */
+  static void evict(BufferPool pool, long pid, long[] others) {
+    for (int turn = 0; turn < 1000; turn++) {
+      if (pool.pid(where(pool, pid)) != pid) {
+        return;
+      }
+      for (long other : others) {
+        if (other != pid) {
+          word(pool, other);
+        }
+      }
+    }
+    throw new AssertionError("page " + pid + " stays");
+  }
+
+  /** The frame that has the page, or 0 where none has. */
+  static int where(BufferPool pool, long pid) {
+    for (int frame = 0; frame < pool.frames(); frame++) {
+      if (pool.pid(frame) == pid) {
+        return frame;
+      }
+    }
+    return 0;
+  }
+
+  /** Waits for something that another thread does; fails when it does not. */
+  static void await(String what, BooleanSupplier condition) {
+    long end = System.nanoTime() + 20_000_000_000L;
+    int round = 0;
+    while (!condition.getAsBoolean()) {
+      if (System.nanoTime() > end) {
+        throw new AssertionError("in vain: " + what);
+      }
+      round = Backoff.pause(round);
+    }
+  }
+
+  /**
+   * What must hold of a pool that nobody uses: no latch is held, a page is in one frame and the
+   * translation knows it, free frames are counted.
+   */
+  static void check(BufferPool pool) {
+    // No batch is under way, and the background writer waits.
+    pool.writeBack.begin();
+    try {
+      check(pool.frames);
+    } finally {
+      pool.writeBack.end();
+    }
+  }
+
+  private static void check(Frames frames) {
+    int free = 0;
+    for (int frame = 0; frame < frames.count; frame++) {
+      int f = frame;
+      long pid = frames.pid(frame);
+      await(
+          "latch of frame " + f + " is released",
+          () ->
+              (Latch.word(frames.headers, f) & (Latch.EXCLUSIVE | Latch.SHARED_MASK)) == 0
+                  && !FrameHeader.writing(frames.headers, f));
+      if (pid == 0) {
+        free++;
+        if (FrameHeader.dirty(frames.headers, frame)) {
+          throw new AssertionError("free frame " + frame + " is dirty");
+        }
+      } else if (frames.translator.locate(pid) != frame) {
+        throw new AssertionError(
+            "page "
+                + pid
+                + " is in frame "
+                + frame
+                + ", and said to be in "
+                + frames.translator.locate(pid));
+      } else if (PageHeader.pid(frames.pages, frames.base(frame)) != pid) {
+        throw new AssertionError("frame " + frame + " has another page than its header says");
+      }
+    }
+    if (free != frames.free.count()) {
+      throw new AssertionError(free + " frames are free, and counted " + frames.free.count());
+    }
+  }
+}

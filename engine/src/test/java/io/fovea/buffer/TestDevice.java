@@ -1,0 +1,143 @@
+package io.fovea.buffer;
+
+import io.fovea.error.StorageException;
+import io.fovea.io.BlockDevice;
+import io.fovea.io.IoBatch;
+import io.fovea.io.IoOp;
+import io.fovea.io.IoStats;
+import io.fovea.io.MemoryDevice;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongPredicate;
+
+/**
+ * A device in memory that counts, fails on demand, and notices what a pool must never do: two
+ * writes of one range at a time, or a read while the range is being written.
+ */
+final class TestDevice implements BlockDevice {
+  static final int EIO = 5;
+
+  private final MemoryDevice memory;
+  private final ConcurrentHashMap<Long, AtomicInteger> busy = new ConcurrentHashMap<>();
+  final ConcurrentHashMap<Long, AtomicInteger> readsAt = new ConcurrentHashMap<>();
+  final AtomicLong writes = new AtomicLong();
+  final AtomicLong transfers = new AtomicLong();
+  final AtomicInteger overlaps = new AtomicInteger();
+  final AtomicInteger syncs = new AtomicInteger();
+  volatile LongPredicate readFails = offset -> false;
+  volatile LongPredicate writeFails = offset -> false;
+  volatile Runnable beforeRead = () -> {};
+  volatile Runnable beforeWrite = () -> {};
+
+  TestDevice() {
+    this(Long.MAX_VALUE);
+  }
+
+  TestDevice(long bytesMax) {
+    memory = new MemoryDevice("test", 4096, bytesMax);
+  }
+
+  private static final int WRITER = 1 << 16;
+
+  private void enter(long offset, int len, boolean write) {
+    for (long at = offset; at < offset + len; at += 4096) {
+      AtomicInteger users = busy.computeIfAbsent(at, k -> new AtomicInteger());
+      int before = users.getAndAdd(write ? WRITER : 1);
+      if (write ? before != 0 : before >= WRITER) {
+        overlaps.incrementAndGet();
+      }
+    }
+  }
+
+  private void exit(long offset, int len, boolean write) {
+    for (long at = offset; at < offset + len; at += 4096) {
+      busy.get(at).addAndGet(write ? -WRITER : -1);
+    }
+  }
+
+  @Override
+  public int blockSize() {
+    return memory.blockSize();
+  }
+
+  @Override
+  public long size() {
+    return memory.size();
+  }
+
+  @Override
+  public void read(long offset, MemorySegment seg, long segOff, int len) {
+    readsAt.computeIfAbsent(offset, k -> new AtomicInteger()).incrementAndGet();
+    enter(offset, len, false);
+    try {
+      beforeRead.run();
+      if (readFails.test(offset)) {
+        throw new StorageException("read", "test", offset, EIO, "EIO");
+      }
+      memory.read(offset, seg, segOff, len);
+    } finally {
+      exit(offset, len, false);
+    }
+  }
+
+  @Override
+  public void write(long offset, MemorySegment seg, long segOff, int len) {
+    enter(offset, len, true);
+    try {
+      beforeWrite.run();
+      if (writeFails.test(offset)) {
+        throw new StorageException("write", "test", offset, EIO, "EIO");
+      }
+      memory.write(offset, seg, segOff, len);
+      writes.addAndGet(len / 4096);
+      transfers.incrementAndGet();
+    } finally {
+      exit(offset, len, true);
+    }
+  }
+
+  @Override
+  public void submit(IoBatch batch) {
+    batch.begin("test");
+    for (int i = 0, n = batch.size(); i < n; i++) {
+      int errno = 0;
+      try {
+        if (batch.op(i) == IoOp.WRITE) {
+          write(batch.offset(i), batch.segment(i), batch.segmentOffset(i), batch.length(i));
+        } else {
+          read(batch.offset(i), batch.segment(i), batch.segmentOffset(i), batch.length(i));
+        }
+      } catch (StorageException e) {
+        errno = e.errno();
+      }
+      batch.complete(i, errno);
+    }
+  }
+
+  @Override
+  public void sync() {
+    syncs.incrementAndGet();
+  }
+
+  @Override
+  public void resize(long bytes) {
+    memory.resize(bytes);
+  }
+
+  @Override
+  public String kind() {
+    return "test";
+  }
+
+  @Override
+  public IoStats stats() {
+    return memory.stats();
+  }
+
+  @Override
+  public void close() {
+    memory.close();
+  }
+}

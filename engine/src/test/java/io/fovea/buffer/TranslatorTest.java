@@ -1,0 +1,102 @@
+package io.fovea.buffer;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Random;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.constraints.IntRange;
+import net.jqwik.api.constraints.LongRange;
+
+class TranslatorTest {
+  private static Translator translator(Translation kind, int frames) {
+    Arena arena = Arena.ofAuto();
+    MemorySegment headers = arena.allocate((long) frames * FrameHeader.BYTES, 64);
+    int bytes = Translator.buckets(frames) * Translator.bucketBytes(kind);
+    MemorySegment table = bytes == 0 ? headers : arena.allocate(bytes, 64);
+    return new Translator(kind, frames, headers, table);
+  }
+
+  @Property(tries = 2000)
+  void homeIsTheRemainder(
+      @ForAll @IntRange(min = 64, max = 1 << 29) int frames,
+      @ForAll @LongRange(min = 0, max = (1L << 48) - 1) long pid,
+      @ForAll @IntRange(min = -2, max = 2) int near) {
+    Translator t =
+        new Translator(Translation.PREDICTIVE, frames, MemorySegment.NULL, MemorySegment.NULL);
+    long multiple = Math.max(0, pid / frames * frames + near);
+    for (long p : new long[] {pid, multiple & Translator.PID_MASK, (1L << 48) - 1}) {
+      assertEquals(p % frames, t.home(p));
+      assertEquals((int) (p / frames), t.tag(p));
+    }
+  }
+
+  @Property(tries = 1000)
+  void guessesAreLegalWhateverIsAsked(
+      @ForAll Translation kind,
+      @ForAll @IntRange(min = 64, max = 300) int frames,
+      @ForAll long pid) {
+    Translator t = translator(kind, frames);
+    int frame = t.guess(pid);
+    assertTrue(frame >= 0 && frame < frames, () -> "frame " + frame);
+    int preferred = t.preferred(pid);
+    assertTrue(preferred >= -1 && preferred < frames);
+    assertTrue(t.bucket(pid) >= 0 && t.bucket(pid) < t.buckets);
+  }
+
+  /** Pages with few different homes, so that entries and chains fill up. */
+  @Property(tries = 300)
+  void tableIsAMap(
+      @ForAll Translation kind, @ForAll @IntRange(min = 1, max = 80) int homes, @ForAll long seed) {
+    int frames = 64;
+    Translator t = translator(kind, frames);
+    Random random = new Random(seed);
+    Map<Long, Integer> model = new HashMap<>();
+    boolean[] used = new boolean[frames];
+    for (int i = 0; i < 400; i++) {
+      long pid = 64 + random.nextInt(homes) + 64L * random.nextInt(40);
+      int bucket = t.bucket(pid);
+      Integer frame = model.get(pid);
+      t.lock(bucket);
+      assertEquals(frame == null ? -1 : frame, t.find(bucket, pid));
+      if (frame != null) {
+        t.remove(bucket, pid, frame);
+        used[frame] = false;
+        model.remove(pid);
+      } else {
+        int f = random.nextInt(frames);
+        if (!used[f]) {
+          t.insert(bucket, pid, f);
+          used[f] = true;
+          model.put(pid, f);
+        }
+      }
+      t.unlock(bucket);
+      model.forEach((p, f) -> assertEquals(f, t.locate(p)));
+      model.forEach((p, f) -> assertEquals(f, t.lookup(p)));
+      if (kind != Translation.PREDICTIVE) {
+        model.forEach((p, f) -> assertEquals(f, t.guess(p)));
+      }
+    }
+  }
+
+  @Property(tries = 200)
+  void homesSpread(@ForAll long seed) {
+    Translator t = translator(Translation.PREDICTIVE_HASHED, 64);
+    int[] hits = new int[64];
+    Random random = new Random(seed);
+    long first = random.nextInt(1_000_000);
+    for (int i = 0; i < 6400; i++) {
+      hits[t.preferred(first + i)]++;
+    }
+    for (int count : hits) {
+      assertTrue(
+          count > 30 && count < 200, () -> "a frame is preferred by " + count + " of 6400 pages");
+    }
+  }
+}

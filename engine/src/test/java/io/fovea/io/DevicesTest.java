@@ -1,0 +1,153 @@
+package io.fovea.io;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.fovea.bindings.Availability;
+import io.fovea.bindings.Errno;
+import io.fovea.bindings.Uring;
+import io.fovea.error.StorageException;
+import io.fovea.error.StorageFullException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.logging.Handler;
+import java.util.logging.Level;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Which device is picked, and what the operating system's refusals become. */
+class DevicesTest {
+  private static final int BLOCK = 4096;
+
+  @TempDir Path folder;
+
+  @Test
+  void picksTheRingWhereThereIsOne() {
+    boolean available = Uring.probe() instanceof Availability.Available;
+    for (IoKind kind : new IoKind[] {IoKind.AUTO, IoKind.URING}) {
+      try (BlockDevice device = Devices.open(folder.resolve("file"), kind)) {
+        assertTrue(device.kind().startsWith(available ? "uring" : "posix"), device.kind());
+      }
+    }
+    try (BlockDevice device = Devices.open(folder.resolve("file"), IoKind.POSIX)) {
+      assertTrue(device.kind().startsWith("posix"), device.kind());
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource(
+      value = IoKind.class,
+      names = {"URING", "POSIX"})
+  void saysWhatCannotBeOpened(IoKind kind) {
+    DeviceOptions options = DeviceOptions.defaults().kind(kind).create(false);
+    StorageException e =
+        assertThrows(
+            StorageException.class, () -> Devices.open(folder.resolve("missing"), options));
+    assertEquals(Errno.ENOENT, e.errno());
+    assertEquals("open", e.operation());
+    assertTrue(e.getMessage().contains("ENOENT"), e.getMessage());
+    e = assertThrows(StorageException.class, () -> Devices.open(folder, kind));
+    assertEquals(Errno.EISDIR, e.errno());
+  }
+
+  @ParameterizedTest
+  @EnumSource(
+      value = IoKind.class,
+      names = {"URING", "POSIX"})
+  void tellsAFullDiskFromABrokenOne(IoKind kind) {
+    Path full = Path.of("/dev/full");
+    assumeTrue(Files.exists(full));
+    DeviceOptions options =
+        DeviceOptions.defaults().kind(kind).direct(false).create(false).lonePread(false);
+    try (BlockDevice device = Devices.open(full, options);
+        Arena arena = Arena.ofShared()) {
+      MemorySegment seg = arena.allocate(BLOCK, BLOCK);
+      assertThrows(StorageFullException.class, () -> device.write(0, seg, 0, BLOCK));
+      IoBatch batch = new IoBatch(3);
+      batch.read(0, seg, 0, BLOCK);
+      batch.write(BLOCK, seg, 0, BLOCK);
+      batch.sync();
+      device.run(batch);
+      assertEquals(0, batch.error(0));
+      assertEquals(Errno.ENOSPC, batch.error(1));
+      assertEquals(Errno.ECANCELED, batch.error(2));
+      StorageFullException e = assertThrows(StorageFullException.class, batch::throwIfFailed);
+      assertEquals(2 * BLOCK, e.bytesWanted());
+      assertEquals(2, device.stats().errors(IoOp.WRITE));
+      // Neither a device file can be cut.
+      assertThrows(StorageException.class, () -> device.resize(BLOCK));
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {Errno.EPERM, Errno.ENOSYS, Errno.ENOMEM})
+  void anotherDeviceTakesOverWhereTheRingIsDenied(int errno) {
+    Logger logger = Logger.getLogger("io.fovea.io");
+    List<LogRecord> lines = new CopyOnWriteArrayList<>();
+    Handler handler =
+        new Handler() {
+          @Override
+          public void publish(LogRecord line) {
+            lines.add(line);
+          }
+
+          @Override
+          public void flush() {}
+
+          @Override
+          public void close() {}
+        };
+    logger.addHandler(handler);
+    logger.setUseParentHandlers(false);
+    try {
+      for (IoKind kind : new IoKind[] {IoKind.AUTO, IoKind.URING}) {
+        lines.clear();
+        DeviceOptions options = DeviceOptions.defaults().kind(kind);
+        try (BlockDevice device =
+                Devices.open(
+                    folder.resolve("file"),
+                    options,
+                    () -> new Availability.Unavailable("denied", errno));
+            Arena arena = Arena.ofConfined()) {
+          assertTrue(device.kind().startsWith("posix"), device.kind());
+          MemorySegment seg = arena.allocate(BLOCK, BLOCK);
+          device.write(0, seg, 0, BLOCK);
+          IoBatch batch = new IoBatch(2);
+          batch.read(0, seg, 0, BLOCK);
+          batch.sync();
+          device.run(batch);
+          batch.throwIfFailed();
+        }
+        assertEquals(1, lines.size(), "one line in the log");
+        assertEquals(kind == IoKind.AUTO ? Level.INFO : Level.WARNING, lines.get(0).getLevel());
+        assertTrue(lines.get(0).getMessage().contains(Errno.name(errno)));
+      }
+    } finally {
+      logger.removeHandler(handler);
+      logger.setUseParentHandlers(true);
+    }
+  }
+
+  @Test
+  void memoryIsFullAtItsLimit() {
+    try (MemoryDevice device = new MemoryDevice("small", BLOCK, 4 * BLOCK);
+        Arena arena = Arena.ofConfined()) {
+      MemorySegment seg = arena.allocate(BLOCK, BLOCK);
+      device.write(3 * BLOCK, seg, 0, BLOCK);
+      assertThrows(StorageFullException.class, () -> device.write(4 * BLOCK, seg, 0, BLOCK));
+      assertThrows(StorageFullException.class, () -> device.resize(5 * BLOCK));
+      device.write(0, seg, 0, BLOCK);
+    }
+  }
+}

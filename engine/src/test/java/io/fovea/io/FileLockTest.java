@@ -1,0 +1,134 @@
+package io.fovea.io;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.error.DatabaseLockedException;
+import io.fovea.error.StorageException;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** One opener, and the second is told who the first is. */
+@SuppressWarnings("try") // a lock is held, not used
+class FileLockTest {
+  private static final long ME = ProcessHandle.current().pid();
+
+  @TempDir Path folder;
+  private Path file = Path.of("");
+
+  @BeforeEach
+  void name() {
+    file = folder.resolve("base");
+  }
+
+  @Test
+  void keepsASecondOpenerOut() {
+    FileLock lock = FileLock.acquire(file);
+    DatabaseLockedException e =
+        assertThrows(DatabaseLockedException.class, () -> FileLock.acquire(file));
+    assertEquals(ME, e.holderPid());
+    assertTrue(e.getMessage().contains("this process (" + ME + ")"), e.getMessage());
+    lock.close();
+    lock.close();
+    try (FileLock again = FileLock.acquire(file)) {
+      assertThrows(DatabaseLockedException.class, () -> FileLock.acquire(file));
+    }
+    assertFalse(Files.exists(folder.resolve("base.lock")), "the note goes with the lock");
+  }
+
+  @Test
+  void looksThroughLinks() throws Exception {
+    Path symbolic = Files.createSymbolicLink(folder.resolve("symbolic"), file);
+    try (FileLock lock = FileLock.acquire(file)) {
+      DatabaseLockedException e =
+          assertThrows(DatabaseLockedException.class, () -> FileLock.acquire(symbolic));
+      assertEquals(ME, e.holderPid());
+      Path hard = Files.createLink(folder.resolve("hard"), file);
+      // The lock is the inode's; the note is found by name only.
+      assertThrows(DatabaseLockedException.class, () -> FileLock.acquire(hard));
+    }
+    try (FileLock lock = FileLock.acquire(symbolic)) {
+      assertEquals(
+          ME,
+          assertThrows(DatabaseLockedException.class, () -> FileLock.acquire(file)).holderPid());
+    }
+  }
+
+  @Test
+  void isFreeRightAfterItsHolderWasKilled() throws Exception {
+    for (int i = 0; i < 2; i++) {
+      Process child = child();
+      try (BufferedReader out =
+          new BufferedReader(
+              new InputStreamReader(child.getInputStream(), StandardCharsets.UTF_8))) {
+        assertEquals("locked", out.readLine());
+        DatabaseLockedException e =
+            assertThrows(DatabaseLockedException.class, () -> FileLock.acquire(file));
+        assertEquals(child.pid(), e.holderPid());
+        assertTrue(e.getMessage().contains("process " + child.pid()), e.getMessage());
+      } finally {
+        child.destroyForcibly().waitFor();
+      }
+      assertTrue(Files.exists(folder.resolve("base.lock")), "a killed process leaves its note");
+    }
+    try (FileLock lock = FileLock.acquire(file)) {
+      assertEquals(
+          ME,
+          assertThrows(DatabaseLockedException.class, () -> FileLock.acquire(file)).holderPid());
+    }
+  }
+
+  @Test
+  void doesNotNameADeadHolder() throws Exception {
+    try (FileLock lock = FileLock.acquire(file)) {
+      Files.writeString(folder.resolve("base.lock"), "999999999\n");
+      DatabaseLockedException e =
+          assertThrows(DatabaseLockedException.class, () -> FileLock.acquire(file));
+      assertEquals(-1, e.holderPid());
+      Files.writeString(folder.resolve("base.lock"), "nonsense");
+      assertEquals(
+          -1,
+          assertThrows(DatabaseLockedException.class, () -> FileLock.acquire(file)).holderPid());
+    }
+  }
+
+  @Test
+  void saysWhatCannotBeOpened() {
+    assertThrows(StorageException.class, () -> FileLock.acquire(folder));
+    assertThrows(
+        StorageException.class, () -> FileLock.acquire(folder.resolve("no").resolve("where")));
+  }
+
+  private Process child() throws Exception {
+    return new ProcessBuilder(
+            Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+            "--enable-native-access=ALL-UNNAMED",
+            "-XX:TieredStopAtLevel=1",
+            "-cp",
+            System.getProperty("java.class.path"),
+            Holder.class.getName(),
+            file.toString())
+        .redirectError(ProcessBuilder.Redirect.INHERIT)
+        .start();
+  }
+
+  /** Holds a lock until it is killed. */
+  static final class Holder {
+    private Holder() {}
+
+    public static void main(String[] args) throws Exception {
+      try (FileLock lock = FileLock.acquire(Path.of(args[0]))) {
+        System.out.println("locked");
+        System.in.read();
+      }
+    }
+  }
+}

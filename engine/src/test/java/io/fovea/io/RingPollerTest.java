@@ -1,0 +1,212 @@
+package io.fovea.io;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.fovea.bindings.Availability;
+import io.fovea.bindings.Errno;
+import io.fovea.bindings.Libc;
+import io.fovea.bindings.Uring;
+import io.fovea.error.StorageException;
+import io.fovea.memory.Mem;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What no healthy kernel and no healthy file do to a ring. */
+@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class RingPollerTest {
+  private static final int BLOCK = DeviceFile.BLOCK;
+  private static final DeviceOptions OPTIONS =
+      DeviceOptions.defaults().kind(IoKind.URING).lonePread(false).rings(1, 4);
+
+  @TempDir Path folder;
+
+  @BeforeEach
+  void onlyWhereThereIsARing() {
+    assumeTrue(Uring.probe() instanceof Availability.Available);
+  }
+
+  /** A file of libc, but for its descriptor and what it says about itself. */
+  private abstract static class Wrapped implements RawFile {
+    final RawFile real;
+
+    Wrapped(RawFile real) {
+      this.real = real;
+    }
+
+    @Override
+    public long pread(MemorySegment seg, long segOff, long len, long offset) {
+      return real.pread(seg, segOff, len, offset);
+    }
+
+    @Override
+    public long pwrite(MemorySegment seg, long segOff, long len, long offset) {
+      return real.pwrite(seg, segOff, len, offset);
+    }
+
+    @Override
+    public int sync() {
+      return real.sync();
+    }
+
+    @Override
+    public int allocate(long from, long to) {
+      return real.allocate(from, to);
+    }
+
+    @Override
+    public int truncate(long bytes) {
+      return real.truncate(bytes);
+    }
+
+    @Override
+    public long size() {
+      return real.size();
+    }
+
+    @Override
+    public boolean direct() {
+      return real.direct();
+    }
+
+    @Override
+    public boolean giveUpDirect() {
+      return real.giveUpDirect();
+    }
+
+    @Override
+    public int fd() {
+      return real.fd();
+    }
+
+    @Override
+    public boolean interruptible() {
+      return false;
+    }
+
+    @Override
+    public int close() {
+      return real.close();
+    }
+  }
+
+  private UringDevice open(RawFile raw) {
+    IoStats stats = new IoStats();
+    DeviceFile file = new DeviceFile(folder.resolve("file"), raw, stats);
+    UringDevice device = UringDevice.open(OPTIONS, file, stats, Uring::probe).device();
+    assertNotNull(device);
+    return device;
+  }
+
+  /** An eventfd takes no number of all ones: EINVAL, as from a file system without O_DIRECT. */
+  private static final class SaysItIsDirect extends Wrapped {
+    final int refuses = Libc.eventfd(0, Libc.EFD_CLOEXEC);
+    volatile boolean direct = true;
+
+    SaysItIsDirect(Path path) {
+      super(LibcFile.open(path, true, false));
+    }
+
+    @Override
+    public boolean direct() {
+      return direct;
+    }
+
+    @Override
+    public boolean giveUpDirect() {
+      direct = false;
+      return true;
+    }
+
+    @Override
+    public int fd() {
+      return direct ? refuses : real.fd();
+    }
+
+    @Override
+    public int close() {
+      Libc.close(refuses);
+      return super.close();
+    }
+  }
+
+  @Test
+  void goesOnThroughThePageCache() {
+    SaysItIsDirect raw = new SaysItIsDirect(folder.resolve("file"));
+    try (UringDevice device = open(raw);
+        Arena arena = Arena.ofShared()) {
+      assertEquals("uring, direct", device.kind());
+      MemorySegment seg = arena.allocate(9 * BLOCK, BLOCK);
+      seg.fill((byte) -1);
+      IoBatch batch = new IoBatch(9);
+      for (int i = 0; i < 8; i++) {
+        batch.write((long) i * BLOCK, seg, (long) i * BLOCK, BLOCK);
+      }
+      batch.sync();
+      device.run(batch);
+      batch.throwIfFailed();
+      assertEquals("uring, buffered", device.kind());
+      seg.fill((byte) 0);
+      device.read(0, seg, BLOCK, 8 * BLOCK);
+      assertTrue(Mem.isZero(seg, 0, BLOCK));
+      assertEquals(-1, Mem.getLong(seg, 9 * BLOCK - 8));
+    }
+  }
+
+  /** Breaks the poller where it does not expect it. */
+  private static final class Breaks extends Wrapped {
+    volatile boolean broken;
+
+    Breaks(Path path) {
+      super(LibcFile.open(path, true, true));
+    }
+
+    @Override
+    public int fd() {
+      if (broken) {
+        throw new IllegalStateException("broken on purpose");
+      }
+      return super.fd();
+    }
+  }
+
+  @Test
+  void keepsNobodyWaitingWhenThePollerDies() throws Exception {
+    Breaks raw = new Breaks(folder.resolve("file"));
+    try (UringDevice device = open(raw);
+        Arena arena = Arena.ofShared()) {
+      MemorySegment seg = arena.allocate(16 * BLOCK, BLOCK);
+      IoBatch batch = new IoBatch(17);
+      for (int round = 0; round < 3; round++) {
+        batch.clear();
+        for (int i = 0; i < 16; i++) {
+          batch.write((long) i * BLOCK, seg, (long) i * BLOCK, BLOCK);
+        }
+        batch.sync();
+        device.run(batch);
+        if (round == 0) {
+          batch.throwIfFailed();
+          raw.broken = true;
+        } else {
+          for (int i = 0; i < 16; i++) {
+            assertEquals(Errno.EIO, batch.error(i));
+          }
+          assertTrue(batch.error(16) != 0);
+        }
+      }
+      assertThrows(StorageException.class, () -> device.read(0, seg, 0, BLOCK));
+      Thread virtual =
+          Thread.startVirtualThread(
+              () -> assertThrows(StorageException.class, () -> device.write(0, seg, 0, BLOCK)));
+      virtual.join();
+    }
+  }
+}

@@ -1,0 +1,68 @@
+package io.fovea.memory;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.abort;
+
+import java.lang.foreign.MemorySegment;
+import org.junit.jupiter.api.Test;
+
+/** Regions are aligned, zero, bounded, and outlive their release. */
+class NativeRegionTest {
+  @Test
+  void isAlignedAndZero() {
+    for (long bytes : new long[] {1, 4096, 5000, 3 << 20, NativeRegion.HUGE_PAGE_BYTES}) {
+      NativeRegion region = NativeRegion.reserve(bytes, bytes > 4096, "test");
+      MemorySegment seg = region.segment();
+      assertEquals(bytes, seg.byteSize());
+      assertEquals(0, seg.address() % NativeRegion.HUGE_PAGE_BYTES);
+      assertTrue(Mem.isZero(seg, 0, bytes));
+      assertThrows(IndexOutOfBoundsException.class, () -> Mem.getByte(seg, bytes));
+      seg.fill((byte) 1);
+      region.release();
+    }
+  }
+
+  @Test
+  void costsNothingUntilItIsTouched() {
+    // More than most machines have.
+    long bytes = 1L << 40;
+    NativeRegion region;
+    try {
+      region = NativeRegion.reserve(bytes, true, "large");
+    } catch (OutOfMemoryError e) {
+      abort("This machine limits address space: " + e.getMessage());
+      return;
+    }
+    Mem.putLong(region.segment(), bytes - 8, 7);
+    assertEquals(7, Mem.getLong(region.segment(), bytes - 8));
+    region.release();
+  }
+
+  @Test
+  void readsZerosAfterItsRelease() {
+    NativeRegion region = NativeRegion.reserve(1 << 20, false, "test");
+    MemorySegment seg = region.segment();
+    assertTrue(region.populate(0, 1 << 20));
+    assertFalse(region.populate(0, 0));
+    assertThrows(IndexOutOfBoundsException.class, () -> region.populate(1, 1 << 20));
+    seg.fill((byte) 1);
+    assertTrue(region.populate(4000, 10000));
+    assertEquals(1, Mem.getByte(seg, 5000), "populating changes nothing");
+    region.release();
+    region.release();
+    assertTrue(Mem.isZero(seg, 0, 1 << 20));
+    Mem.putLong(seg, 8, 1);
+    assertEquals(1, Mem.getLong(seg, 8));
+  }
+
+  @Test
+  void refusesSizesThatMakeNoSense() {
+    assertThrows(IllegalArgumentException.class, () -> NativeRegion.reserve(0, false, "none"));
+    assertThrows(
+        IllegalArgumentException.class, () -> NativeRegion.reserve(Long.MAX_VALUE, false, "all"));
+    assertEquals("test, 10 bytes", NativeRegion.reserve(10, false, "test").toString());
+  }
+}

@@ -1,0 +1,89 @@
+package io.fovea.metrics;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.Database;
+import io.fovea.FieldType;
+import io.fovea.KeySpec;
+import io.fovea.Layout;
+import io.fovea.Options;
+import io.fovea.Table;
+import io.fovea.TableSpec;
+import io.fovea.error.DatabaseClosedException;
+import io.micrometer.core.instrument.Meter;
+import io.micrometer.core.instrument.Tag;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.Test;
+
+class FoveaMetricsTest {
+  @Test
+  void metersSayWhatHappenedAndGoAway() {
+    SimpleMeterRegistry registry = new SimpleMeterRegistry();
+    Database db = Database.inMemory(Options.defaults().bufferBytes(4 << 20).name("orders"));
+    Table t = db.table(TableSpec.of("t", KeySpec.of(FieldType.INT32), Layout.builder().build()));
+    for (int i = 0; i < 10; i++) {
+      int id = i;
+      db.run(tx -> t.insert(tx, t.key().set(id), t.row()));
+    }
+    assertThrows(
+        IllegalStateException.class,
+        () ->
+            db.run(
+                tx -> {
+                  throw new IllegalStateException();
+                }));
+    new FoveaMetrics(db, List.of(Tag.of("app", "test"))).bindTo(registry);
+    assertEquals(
+        10,
+        registry
+            .get("fovea.transactions")
+            .tags("outcome", "commit", "cause", "none", "db", "orders", "app", "test")
+            .functionCounter()
+            .count());
+    assertEquals(
+        1,
+        registry
+            .get("fovea.transactions")
+            .tags("outcome", "rollback", "cause", "user")
+            .functionCounter()
+            .count());
+    assertEquals(10, registry.get("fovea.transactions.duration").functionTimer().count());
+    assertEquals(4 << 20, registry.get("fovea.buffer.max").gauge().value());
+    assertTrue(
+        registry.get("fovea.buffer.gets").tag("result", "hit").functionCounter().count() > 9);
+    assertEquals(0, registry.get("fovea.transactions.active").gauge().value());
+    assertTrue(registry.get("fovea.storage.size").tag("kind", "data").gauge().value() > 0);
+    Set<String> names =
+        registry.getMeters().stream().map(m -> m.getId().getName()).collect(Collectors.toSet());
+    assertEquals(
+        Set.of(
+            "fovea.buffer.gets",
+            "fovea.buffer.evictions",
+            "fovea.buffer.pages",
+            "fovea.buffer.size",
+            "fovea.buffer.max",
+            "fovea.buffer.translations",
+            "fovea.buffer.promotions",
+            "fovea.transactions",
+            "fovea.transactions.active",
+            "fovea.transactions.oldest.age",
+            "fovea.transactions.duration",
+            "fovea.transactions.retries",
+            "fovea.io.operations",
+            "fovea.io.transferred",
+            "fovea.io.errors",
+            "fovea.storage.size"),
+        names);
+    for (Meter m : registry.getMeters()) {
+      assertEquals("orders", m.getId().getTag("db"));
+    }
+    db.close();
+    assertEquals(List.of(), registry.getMeters());
+    assertThrows(DatabaseClosedException.class, () -> new FoveaMetrics(db).bindTo(registry));
+  }
+}

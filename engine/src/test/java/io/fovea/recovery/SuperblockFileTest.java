@@ -1,0 +1,133 @@
+package io.fovea.recovery;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.buffer.AllocatorState;
+import io.fovea.buffer.PageHeader;
+import io.fovea.error.CorruptionException;
+import io.fovea.error.IncompatibleFormatException;
+import io.fovea.io.BlockDevice;
+import io.fovea.io.DeviceOptions;
+import io.fovea.io.Devices;
+import io.fovea.io.IoKind;
+import io.fovea.memory.Mem;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class SuperblockFileTest {
+  private final BlockDevice device =
+      Devices.open(Path.of("x"), DeviceOptions.defaults().kind(IoKind.MEMORY));
+  private final MemorySegment block = Arena.ofAuto().allocate(4096, 4096);
+
+  private SuperblockFile file() {
+    return new SuperblockFile(device, "test.fovea");
+  }
+
+  private Superblock read() {
+    Superblock s = file().read();
+    assertNotNull(s);
+    return s;
+  }
+
+  private void damage(long offset) {
+    device.read(offset & -4096L, block, 0, 4096);
+    Mem.putByte(block, offset & 4095, (byte) ~Mem.getByte(block, offset & 4095));
+    device.write(offset & -4096L, block, 0, 4096);
+  }
+
+  @Test
+  void anEmptyFileHasNone() {
+    assertNull(file().read());
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {4096, 16384, 65536})
+  void theNewerOneCounts(int pageSize) {
+    SuperblockFile f = file();
+    Superblock first = f.write(Superblock.ofNew(pageSize));
+    assertFalse(read().clean());
+    Superblock second = f.write(first.with(true, 17, new AllocatorState(100, 7, 3)));
+    assertEquals(second, read());
+    assertTrue(read().clean());
+    assertEquals(1, second.sequence());
+    Superblock third = f.write(second.with(false, 18, new AllocatorState(200, 0, 0)));
+    assertEquals(third, read());
+    assertEquals(first.id(), third.id());
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {4096, 8192, 65536})
+  void aTornWriteLeavesTheOther(int pageSize) {
+    SuperblockFile f = file();
+    Superblock first = f.write(Superblock.ofNew(pageSize));
+    Superblock second = f.write(first.with(true, 17, AllocatorState.EMPTY));
+    Superblock third = f.write(second.with(false, 18, AllocatorState.EMPTY));
+    damage(600); // A, the newest
+    assertEquals(second, read());
+    // What is written next takes the place of the damaged one.
+    SuperblockFile again = file();
+    assertEquals(second, again.read());
+    assertEquals(third.sequence(), again.write(second).sequence());
+    assertEquals(2, read().sequence());
+  }
+
+  @Test
+  void twoDamagedOnesAreCorruption() {
+    SuperblockFile f = file();
+    f.write(f.write(Superblock.ofNew(4096)));
+    damage(600);
+    damage(4096 + 600);
+    assertThrows(CorruptionException.class, () -> file().read());
+  }
+
+  @Test
+  void somethingElseIsNoDatabase() {
+    Mem.putLong(block, 0, 0x1234_5678_9ABCL);
+    device.write(0, block, 0, 4096);
+    device.write(4096, block, 0, 4096);
+    IncompatibleFormatException e =
+        assertThrows(IncompatibleFormatException.class, () -> file().read());
+    assertTrue(e.getMessage().contains("no Fovea database"), e.getMessage());
+    Mem.zero(block, 0, 4096);
+    device.write(0, block, 0, 4096);
+    device.write(4096, block, 0, 4096);
+    assertThrows(IncompatibleFormatException.class, () -> file().read());
+  }
+
+  @Test
+  void aNewerFormatIsRefusedInWords() {
+    file().write(Superblock.ofNew(4096));
+    device.read(0, block, 0, 4096);
+    Mem.putInt(block, 40, 2);
+    PageHeader.seal(block, 0, 4096);
+    device.write(0, block, 0, 4096);
+    IncompatibleFormatException e =
+        assertThrows(IncompatibleFormatException.class, () -> file().read());
+    assertTrue(e.getMessage().contains("newer"), e.getMessage());
+  }
+
+  @Test
+  void everyByteThatMattersIsChecked() {
+    SuperblockFile f = file();
+    f.write(Superblock.ofNew(4096));
+    for (int at = 4; at < 128; at++) {
+      damage(at);
+      try {
+        assertNull(file().read(), "byte " + at);
+      } catch (CorruptionException | IncompatibleFormatException e) {
+        assertNotNull(e.getMessage());
+      }
+      damage(at);
+    }
+    assertNotNull(file().read());
+  }
+}

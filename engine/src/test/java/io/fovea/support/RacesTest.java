@@ -1,0 +1,111 @@
+package io.fovea.support;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assertions.fail;
+
+import java.io.IOException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Test;
+
+/**
+ * Runs the jcstress tests (the classes {@code *Races}) in JVMs of their own: every test once, for a
+ * moment, so that a broken word protocol fails the build.
+ *
+ * <p>For longer, in all of jcstress's compilation modes:
+ *
+ * <pre>
+ *   mvn -B -ntp -pl engine -am -Praces test -Dtest=RacesTest
+ * </pre>
+ *
+ * or with {@code -Dtest.jvm="-Dfovea.races=-m_tough_-t_PinRaces"} whatever options of jcstress's
+ * own are wanted, underscores for blanks. The report of the last run is target/jcstress/index.html.
+ */
+class RacesTest {
+  private static final String SHORT = "-f 1 -iters 2 -time 150 -sc false -af NONE -hs 256";
+  private static final String SHORT_JVM =
+      "--enable-native-access=ALL-UNNAMED -XX:+UseSerialGC -Xmx512m";
+  private static final Pattern SUMMARY = Pattern.compile("Results: (\\d+) planned; (\\d+) passed");
+
+  /**
+   * A run in which a test did not get the CPU in time says nothing: it is done again, once. A
+   * forbidden outcome, a crash or a missing result fails at once.
+   */
+  @Test
+  void noForbiddenOutcome() throws IOException, InterruptedException {
+    Path directory = Path.of("target", "jcstress").toAbsolutePath();
+    Files.createDirectories(directory);
+    String output = run(directory);
+    if (output.contains("[TIMEOUT]") && !output.contains("[FAILED]")) {
+      output = run(directory);
+    }
+    Matcher summary = SUMMARY.matcher(output);
+    int planned = 0;
+    int passed = 0;
+    while (summary.find()) {
+      planned = Integer.parseInt(summary.group(1));
+      passed = Integer.parseInt(summary.group(2));
+    }
+    String results = failures(output) + "\nsee " + directory;
+    assertTrue(planned > 0, () -> "jcstress has run no test\n" + results);
+    assertEquals(planned, passed, () -> "tests that passed, of those planned\n" + results);
+  }
+
+  /** What jcstress said. */
+  private static String run(Path directory) throws IOException, InterruptedException {
+    try (DirectoryStream<Path> old = Files.newDirectoryStream(directory, "*.{gz,html}")) {
+      for (Path file : old) {
+        Files.delete(file);
+      }
+    }
+    Path log = directory.resolve("run.log");
+    Process run =
+        new ProcessBuilder(command(directory))
+            .directory(directory.toFile())
+            .redirectErrorStream(true)
+            .redirectOutput(log.toFile())
+            .start();
+    try {
+      if (!run.waitFor(3, TimeUnit.HOURS)) {
+        fail("jcstress did not end; see " + log);
+      }
+    } finally {
+      run.destroyForcibly();
+    }
+    return Files.readString(log);
+  }
+
+  private static List<String> command(Path directory) {
+    String options = System.getProperty("fovea.races", "").replace('_', ' ').strip();
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.add("-cp");
+    command.add(
+        System.getProperty("surefire.test.class.path", System.getProperty("java.class.path")));
+    command.add("org.openjdk.jcstress.Main");
+    command.add("-r");
+    command.add(directory.toString());
+    command.addAll(List.of((options.isEmpty() ? SHORT : options).split(" +")));
+    if (options.isEmpty()) {
+      command.add("-jvmArgs");
+      command.add(SHORT_JVM);
+    } else {
+      command.add("-jvmArgsPrepend");
+      command.add("--enable-native-access=ALL-UNNAMED");
+    }
+    return command;
+  }
+
+  /** What jcstress said from its results on. */
+  private static String failures(String output) {
+    int at = output.lastIndexOf("RUN RESULTS:");
+    return at < 0 ? output.substring(Math.max(0, output.length() - 4000)) : output.substring(at);
+  }
+}

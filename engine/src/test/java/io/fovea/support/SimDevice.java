@@ -1,0 +1,101 @@
+package io.fovea.support;
+
+import io.fovea.io.AbstractBlockDevice;
+import io.fovea.io.IoBatch;
+import io.fovea.io.IoOp;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+
+/**
+ * A handle on a file of a {@link SimDisk}: the device that the engine is given in tests.
+ *
+ * <p>Everything that is random, counted or broken is the disk's, since a crash or a full disk
+ * strikes all files at once. {@code new SimDevice(seed)} makes a disk of its own for tests of one
+ * file.
+ */
+public final class SimDevice extends AbstractBlockDevice {
+  private final SimDisk disk;
+  private final SimFile file;
+
+  /** A device on a new disk. */
+  public SimDevice(long seed) {
+    this(new SimDisk(seed), "device");
+  }
+
+  private SimDevice(SimDisk disk, String name) {
+    this(disk, disk.file(name), SimDisk.BLOCK);
+  }
+
+  SimDevice(SimDisk disk, SimFile file, int blockSize) {
+    super(file.name, blockSize);
+    this.disk = disk;
+    this.file = file;
+  }
+
+  /** The disk that this is a file of. */
+  public SimDisk disk() {
+    return disk;
+  }
+
+  @Override
+  public long size() {
+    return disk.locked(file::size);
+  }
+
+  @Override
+  public String kind() {
+    return "simulated";
+  }
+
+  @Override
+  protected int readNow(long offset, MemorySegment seg, long segOff, int len) {
+    return disk.perform(IoOp.READ, () -> disk.read(file, offset, seg, segOff, len));
+  }
+
+  @Override
+  protected int writeNow(long offset, MemorySegment seg, long segOff, int len) {
+    // The bytes are taken now, and not when a delayed write is done: a caller that changes them
+    // meanwhile breaks the rules, and a copy makes its mistake the same in every run.
+    byte[] bytes = seg.asSlice(segOff, len).toArray(ValueLayout.JAVA_BYTE);
+    return disk.perform(IoOp.WRITE, () -> disk.write(file, offset, bytes));
+  }
+
+  @Override
+  protected int syncNow() {
+    return disk.perform(IoOp.SYNC, () -> disk.sync(file));
+  }
+
+  @Override
+  protected int resizeNow(long bytes) {
+    return disk.perform(IoOp.RESIZE, () -> disk.resize(file, bytes));
+  }
+
+  @Override
+  protected void closeNow() {
+    // Nothing is lost and nothing becomes durable by closing a file.
+  }
+
+  @Override
+  public void submit(IoBatch batch) {
+    accept(batch);
+    if (batch.size() == 0) {
+      return;
+    }
+    boolean sync = batch.endsWithSync();
+    int last = batch.size() - 1;
+    int entries = sync ? last : batch.size();
+    if (entries == 0) {
+      disk.start(() -> finish(batch, 0, perform(batch, 0)));
+      return;
+    }
+    Integer[] order = disk.order(entries);
+    for (int i : order) {
+      disk.start(
+          () -> {
+            if (finish(batch, i, perform(batch, i)) == 1 && sync) {
+              finish(batch, last, perform(batch, last));
+            }
+          });
+    }
+  }
+}

@@ -1,0 +1,523 @@
+package io.fovea.support;
+
+import io.fovea.bindings.Errno;
+import io.fovea.io.IoOp;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Random;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.IntSupplier;
+import java.util.function.LongConsumer;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A disk that loses power, fails, fills up and dawdles, all by one seed.
+ *
+ * <pre>
+ *   device("data") device("log") ...      handles; the engine closes and opens them as it likes
+ *        └──────────┬──────┘
+ *               SimDisk(seed)             one count of operations, one lock, one random
+ *                   │
+ *   crash(how) ─────┴──► another SimDisk  what a machine finds when the power is back; this one goes
+ *                                         on undisturbed
+ * </pre>
+ *
+ * <p>What can be done to it:
+ *
+ * <ul>
+ *   <li>{@link #crash}: a clone in which unsynced writes are lost, torn at 512 bytes, reordered.
+ *       {@link #powerOffAt} makes the disk fail from an operation on, as a machine that stops
+ *       there; {@link #onOperation} lets a test clone it before each of its operations.
+ *   <li>{@link #fail}: the n-th operation fails, once or for ever, or is lost, misdirected, or
+ *       flips a bit ({@link SimFault}). A failed write may have changed any of its sectors. After a
+ *       failed sync what was written before it stays in doubt, whatever later syncs say, as on
+ *       Linux.
+ *   <li>{@link #capacity}: a full disk, which may be made larger later.
+ *   <li>{@link #asynchronous}: batches are done by another thread, in random order, mixed with each
+ *       other. {@link #hold}: operations of a kind wait until they are let go.
+ *   <li>{@link #poke}, {@link #flip}: damage that nobody has asked for.
+ * </ul>
+ *
+ * <p>Without {@code asynchronous}, and used by one thread, two runs with the same seed are the
+ * same. {@link #toString} has the seed and the count of operations, for messages of failing tests.
+ *
+ * <p>Transfers are never short here: the seam above promises that. What a file does below it (short
+ * transfers, EINTR) is simulated by a raw file in the tests of {@code io.fovea.io}.
+ */
+public final class SimDisk {
+  /** The unit of transfers of the devices. */
+  public static final int BLOCK = 4096;
+
+  private static final long IDLE_SECONDS = 1;
+
+  private final long seed;
+  private final Random random;
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition changed = lock.newCondition();
+
+  // All of it under the lock.
+  private final TreeMap<String, SimFile> files = new TreeMap<>();
+  private final List<Armed> faults = new ArrayList<>();
+  private final List<Runnable> tasks = new ArrayList<>();
+  private final Set<IoOp> held = EnumSet.noneOf(IoOp.class);
+  private int waiting;
+  private boolean asynchronous;
+  private boolean workerRuns;
+  private long operations;
+  private long faultsHit;
+  private long capacity = Long.MAX_VALUE;
+  private long powerOffAt = Long.MAX_VALUE;
+
+  private volatile LongConsumer hook = n -> {};
+
+  /** A fault and how many operations it has counted. */
+  private static final class Armed {
+    final SimFault fault;
+    long count;
+
+    Armed(SimFault fault) {
+      this.fault = fault;
+    }
+  }
+
+  /**
+   * An empty disk.
+   *
+   * @param seed of everything that is random
+   */
+  public SimDisk(long seed) {
+    this.seed = seed;
+    this.random = new Random(seed);
+  }
+
+  // ------------------------------------------------------------------------------------- files
+
+  /** Opens a file, which is empty where it did not exist. */
+  public SimDevice device(String name) {
+    return device(name, BLOCK);
+  }
+
+  /** The same, with another unit of transfers. */
+  public SimDevice device(String name, int blockSize) {
+    return new SimDevice(this, file(name), blockSize);
+  }
+
+  /** The names of all files, sorted. */
+  public List<String> names() {
+    lock.lock();
+    try {
+      return List.copyOf(files.keySet());
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Whether there is such a file. */
+  public boolean exists(String name) {
+    return names().contains(name);
+  }
+
+  /** Removes a file, durably and at once. Devices that are open on it keep it. */
+  public void delete(String name) {
+    lock.lock();
+    try {
+      files.remove(name);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  SimFile file(String name) {
+    lock.lock();
+    try {
+      return files.computeIfAbsent(name, SimFile::new);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  // ------------------------------------------------------------------------------- what goes wrong
+
+  /** What a machine finds when the power is back. This disk goes on undisturbed. */
+  public SimDisk crash(SimCrash how) {
+    lock.lock();
+    try {
+      SimDisk after = new SimDisk(random.nextLong());
+      files.forEach((name, file) -> after.files.put(name, file.crash(how, random)));
+      return after;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** The disk as it is, unsynced writes included: for a second look that changes nothing. */
+  public SimDisk copy() {
+    lock.lock();
+    try {
+      SimDisk copy = new SimDisk(random.nextLong());
+      files.forEach((name, file) -> copy.files.put(name, file.copy()));
+      return copy;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** From this operation on (counted as {@link #operations} does, from 1) everything fails. */
+  public void powerOffAt(long operation) {
+    lock.lock();
+    try {
+      powerOffAt = operation;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Adds a fault. */
+  public void fail(SimFault fault) {
+    lock.lock();
+    try {
+      faults.add(new Armed(fault));
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Takes all faults away; a disk that was switched off is on again. */
+  public void heal() {
+    lock.lock();
+    try {
+      faults.clear();
+      powerOffAt = Long.MAX_VALUE;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** How often a fault has hit. A loop over the n-th operation ends when none did. */
+  public long faultsHit() {
+    return locked(() -> faultsHit);
+  }
+
+  /** How many bytes all files together may have. */
+  public void capacity(long bytes) {
+    lock.lock();
+    try {
+      capacity = bytes;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** How many operations were begun, failed ones included. */
+  public long operations() {
+    return locked(() -> operations);
+  }
+
+  /** How many changes could be lost if the power failed now. */
+  public int unsyncedChanges() {
+    return (int) locked(() -> files.values().stream().mapToInt(SimFile::unsyncedChanges).sum());
+  }
+
+  /**
+   * Calls somebody before each operation, on the thread that performs it and outside the lock, with
+   * the operation's number.
+   */
+  public void onOperation(LongConsumer hook) {
+    this.hook = hook;
+  }
+
+  /** Whether batches are done by another thread, in random order among each other. */
+  public void asynchronous(boolean on) {
+    lock.lock();
+    try {
+      asynchronous = on;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Operations of a kind wait from now on, until {@link #letGo}. */
+  public void hold(IoOp op) {
+    lock.lock();
+    try {
+      held.add(op);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Lets all operations go that wait, and those that come. */
+  public void letGo() {
+    lock.lock();
+    try {
+      held.clear();
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Waits until that many operations are held. */
+  public void awaitHeld(int count) {
+    lock.lock();
+    try {
+      while (waiting < count) {
+        changed.awaitUninterruptibly();
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** The bytes of a file as programs see them. */
+  public byte[] peek(String name, long offset, int len) {
+    SimFile file = file(name);
+    lock.lock();
+    try {
+      return file.read(offset, len);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Changes bytes of a file, durably and behind everybody's back. */
+  public void poke(String name, long offset, byte[] bytes) {
+    SimFile file = file(name);
+    lock.lock();
+    try {
+      file.poke(offset, bytes);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Changes one bit of a file, durably and behind everybody's back. */
+  public void flip(String name, long offset, int bit) {
+    byte[] one = peek(name, offset, 1);
+    one[0] ^= (byte) (1 << bit);
+    poke(name, offset, one);
+  }
+
+  @Override
+  public String toString() {
+    lock.lock();
+    try {
+      return "SimDisk(seed "
+          + seed
+          + "L, "
+          + operations
+          + " operations, faults hit "
+          + faultsHit
+          + ")";
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  // ------------------------------------------------------------------------------------ for
+  // devices
+
+  long locked(LongSupplier what) {
+    lock.lock();
+    try {
+      return what.getAsLong();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** One operation: told to the test first, then done alone. */
+  int perform(IoOp op, IntSupplier what) {
+    hook.accept(locked(() -> ++operations));
+    lock.lock();
+    try {
+      if (held.contains(op)) {
+        waiting++;
+        changed.signalAll();
+        while (held.contains(op)) {
+          changed.awaitUninterruptibly();
+        }
+        waiting--;
+      }
+      return what.getAsInt();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** The fault that hits an operation, or null. A switched-off disk fails everything. */
+  private @Nullable SimFault fault(IoOp op) {
+    SimFault hit = null;
+    for (Armed armed : faults) {
+      if (armed.fault.op() == null || armed.fault.op() == op) {
+        armed.count++;
+        if (hit == null && armed.fault.hits(op, armed.count)) {
+          hit = armed.fault;
+        }
+      }
+    }
+    if (operations >= powerOffAt) {
+      hit = SimFault.from(1);
+    }
+    if (hit != null) {
+      faultsHit++;
+    }
+    return hit;
+  }
+
+  int read(SimFile file, long offset, MemorySegment seg, long segOff, int len) {
+    SimFault fault = fault(IoOp.READ);
+    byte[] bytes = file.read(offset, len);
+    if (fault != null) {
+      switch (fault.effect()) {
+        case ERROR -> {
+          random.nextBytes(bytes);
+          put(bytes, seg, segOff);
+          return fault.errno();
+        }
+        case FLIP -> flipOne(bytes);
+        case LOSE, MISDIRECT -> faultsHit--;
+      }
+    }
+    put(bytes, seg, segOff);
+    return 0;
+  }
+
+  private static void put(byte[] bytes, MemorySegment seg, long segOff) {
+    MemorySegment.copy(bytes, 0, seg, ValueLayout.JAVA_BYTE, segOff, bytes.length);
+  }
+
+  private void flipOne(byte[] bytes) {
+    int bit = random.nextInt(bytes.length * 8);
+    bytes[bit / 8] ^= (byte) (1 << bit % 8);
+  }
+
+  int write(SimFile file, long offset, byte[] bytes) {
+    SimFault fault = fault(IoOp.WRITE);
+    if (grows(file, offset + bytes.length)) {
+      return Errno.ENOSPC;
+    }
+    if (fault == null) {
+      file.write(offset, bytes);
+      return 0;
+    }
+    switch (fault.effect()) {
+      case ERROR -> {
+        // A disk that is off takes nothing any more, but may have been at it when it went off.
+        if (operations <= powerOffAt) {
+          file.writeSome(offset, bytes, random);
+        }
+        return fault.errno();
+      }
+      case LOSE -> {}
+      case MISDIRECT ->
+          file.write(
+              offset < BLOCK || random.nextBoolean() ? offset + BLOCK : offset - BLOCK, bytes);
+      case FLIP -> {
+        flipOne(bytes);
+        file.write(offset, bytes);
+      }
+    }
+    return 0;
+  }
+
+  int sync(SimFile file) {
+    SimFault fault = fault(IoOp.SYNC);
+    if (fault != null && fault.effect() == SimFault.Effect.ERROR) {
+      file.failSync();
+      return fault.errno();
+    }
+    file.sync();
+    return 0;
+  }
+
+  int resize(SimFile file, long bytes) {
+    SimFault fault = fault(IoOp.RESIZE);
+    if (fault != null && fault.effect() == SimFault.Effect.ERROR) {
+      return fault.errno();
+    }
+    if (grows(file, bytes)) {
+      return Errno.ENOSPC;
+    }
+    file.resize(bytes);
+    return 0;
+  }
+
+  /** Whether a file of that length is more than the disk has room for. */
+  private boolean grows(SimFile file, long size) {
+    long more = size - file.size();
+    if (more <= 0) {
+      return false;
+    }
+    long used = files.values().stream().mapToLong(SimFile::size).sum();
+    return used + more > capacity;
+  }
+
+  /** The order in which the entries of a batch are started. */
+  Integer[] order(int entries) {
+    List<Integer> order = new ArrayList<>();
+    for (int i = 0; i < entries; i++) {
+      order.add(i);
+    }
+    lock.lock();
+    try {
+      Collections.shuffle(order, random);
+    } finally {
+      lock.unlock();
+    }
+    return order.toArray(Integer[]::new);
+  }
+
+  /** Does an entry of a batch, now or later. */
+  void start(Runnable task) {
+    lock.lock();
+    try {
+      if (asynchronous) {
+        tasks.add(task);
+        changed.signalAll();
+        if (!workerRuns) {
+          workerRuns = true;
+          Thread.ofPlatform().daemon().name("sim-disk").start(this::work);
+        }
+        return;
+      }
+    } finally {
+      lock.unlock();
+    }
+    task.run();
+  }
+
+  /** Does tasks in random order until there has been none for a while. */
+  private void work() {
+    while (true) {
+      Runnable task;
+      lock.lock();
+      try {
+        while (tasks.isEmpty()) {
+          boolean more = changed.await(IDLE_SECONDS, TimeUnit.SECONDS);
+          if (!more && tasks.isEmpty()) {
+            workerRuns = false;
+            return;
+          }
+        }
+        task = tasks.remove(random.nextInt(tasks.size()));
+      } catch (InterruptedException e) {
+        continue;
+      } finally {
+        lock.unlock();
+      }
+      // Others get the chance to submit more, so that there is something to mix.
+      Thread.yield();
+      task.run();
+    }
+  }
+}

@@ -1,0 +1,223 @@
+package io.fovea.support;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+
+/**
+ * The bytes of one file on a {@link SimDisk}: as programs see them, and as the medium has them.
+ *
+ * <pre>
+ *   write ──► seen                      what reads return
+ *        └──► unsynced: w1 w2 w3 ...    in the order of the writes
+ *   sync ───► medium := medium + unsynced, applied in order
+ *   failed sync ► doubtful += unsynced  later syncs do not write them any more
+ *   crash ──► medium + some of doubtful + some of unsynced, torn, reordered
+ * </pre>
+ *
+ * <p>Contents are chunks of 4 KiB that are never changed once they are made, so that a clone copies
+ * two maps and no bytes. Not thread-safe: the disk's lock guards it.
+ */
+final class SimFile {
+  static final int SECTOR = 512;
+  private static final int CHUNK = 4096;
+
+  /** A change that the medium may not have. */
+  private sealed interface Change {
+    record Write(long offset, byte[] bytes) implements Change {}
+
+    record Resize(long size) implements Change {}
+  }
+
+  /** Bytes by chunk, and a length. */
+  private static final class Image {
+    final Map<Long, byte[]> chunks = new HashMap<>();
+    long size;
+
+    Image copy() {
+      Image copy = new Image();
+      copy.chunks.putAll(chunks);
+      copy.size = size;
+      return copy;
+    }
+
+    void read(long offset, byte[] bytes) {
+      for (int done = 0; done < bytes.length; ) {
+        long at = offset + done;
+        int inChunk = (int) (at % CHUNK);
+        int part = Math.min(bytes.length - done, CHUNK - inChunk);
+        byte[] chunk = chunks.get(at / CHUNK);
+        if (chunk == null) {
+          Arrays.fill(bytes, done, done + part, (byte) 0);
+        } else {
+          System.arraycopy(chunk, inChunk, bytes, done, part);
+        }
+        done += part;
+      }
+    }
+
+    void write(long offset, byte[] bytes, int from, int len) {
+      for (int done = 0; done < len; ) {
+        long at = offset + done;
+        int inChunk = (int) (at % CHUNK);
+        int part = Math.min(len - done, CHUNK - inChunk);
+        byte[] old = chunks.get(at / CHUNK);
+        byte[] chunk = old == null ? new byte[CHUNK] : old.clone();
+        System.arraycopy(bytes, from + done, chunk, inChunk, part);
+        chunks.put(at / CHUNK, chunk);
+        done += part;
+      }
+      size = Math.max(size, offset + len);
+    }
+
+    void resize(long bytes) {
+      if (bytes < size) {
+        chunks.keySet().removeIf(c -> c * CHUNK >= bytes);
+        int inChunk = (int) (bytes % CHUNK);
+        byte[] last = chunks.get(bytes / CHUNK);
+        if (last != null) {
+          byte[] cut = new byte[CHUNK];
+          System.arraycopy(last, 0, cut, 0, inChunk);
+          chunks.put(bytes / CHUNK, cut);
+        }
+      }
+      size = bytes;
+    }
+
+    void apply(Change change) {
+      switch (change) {
+        case Change.Write w -> write(w.offset, w.bytes, 0, w.bytes.length);
+        case Change.Resize r -> resize(r.size);
+      }
+    }
+  }
+
+  final String name;
+  private Image seen = new Image();
+  private Image medium = new Image();
+  private final List<Change> unsynced = new ArrayList<>();
+  private final List<Change> doubtful = new ArrayList<>();
+
+  SimFile(String name) {
+    this.name = name;
+  }
+
+  long size() {
+    return seen.size;
+  }
+
+  byte[] read(long offset, int len) {
+    byte[] bytes = new byte[len];
+    seen.read(offset, bytes);
+    return bytes;
+  }
+
+  void write(long offset, byte[] bytes) {
+    Change change = new Change.Write(offset, bytes);
+    seen.apply(change);
+    unsynced.add(change);
+  }
+
+  /** A write that failed: any of its sectors may have changed. */
+  void writeSome(long offset, byte[] bytes, Random random) {
+    for (int at = 0; at < bytes.length; at += SECTOR) {
+      if (random.nextBoolean()) {
+        int len = Math.min(SECTOR, bytes.length - at);
+        write(offset + at, Arrays.copyOfRange(bytes, at, at + len));
+      }
+    }
+  }
+
+  void resize(long bytes) {
+    Change change = new Change.Resize(bytes);
+    seen.apply(change);
+    unsynced.add(change);
+  }
+
+  void sync() {
+    unsynced.forEach(medium::apply);
+    unsynced.clear();
+  }
+
+  void failSync() {
+    doubtful.addAll(unsynced);
+    unsynced.clear();
+  }
+
+  int unsyncedChanges() {
+    return unsynced.size() + doubtful.size();
+  }
+
+  /** Changes bytes behind everybody's back: on the medium, and where programs see them. */
+  void poke(long offset, byte[] bytes) {
+    seen.write(offset, bytes, 0, bytes.length);
+    medium.write(offset, bytes, 0, bytes.length);
+  }
+
+  /** The file as it is now, as another disk would have it. */
+  SimFile copy() {
+    SimFile copy = new SimFile(name);
+    copy.seen = seen.copy();
+    copy.medium = medium.copy();
+    copy.unsynced.addAll(unsynced);
+    copy.doubtful.addAll(doubtful);
+    return copy;
+  }
+
+  /** The file as a machine finds it when the power is back. */
+  SimFile crash(SimCrash how, Random random) {
+    List<Change> changes = new ArrayList<>(doubtful);
+    changes.addAll(unsynced);
+    changes.removeIf(c -> random.nextDouble() >= how.keep());
+    if (how.reorder()) {
+      shuffle(changes, random);
+    }
+    SimFile after = new SimFile(name);
+    after.medium = medium.copy();
+    for (Change change : changes) {
+      if (how.tear() && change instanceof Change.Write w) {
+        tear(after.medium, w, random);
+      } else {
+        after.medium.apply(change);
+      }
+    }
+    after.seen = after.medium.copy();
+    return after;
+  }
+
+  /** Writes change places with writes; changes of length are journalled and stay where they are. */
+  private static void shuffle(List<Change> changes, Random random) {
+    int from = 0;
+    for (int i = 0; i <= changes.size(); i++) {
+      if (i == changes.size() || changes.get(i) instanceof Change.Resize) {
+        Collections.shuffle(changes.subList(from, i), random);
+        from = i + 1;
+      }
+    }
+  }
+
+  /** All of a write, its beginning, its end, or some of its sectors. */
+  private static void tear(Image image, Change.Write write, Random random) {
+    int sectors = (write.bytes.length + SECTOR - 1) / SECTOR;
+    int kind = random.nextInt(4);
+    int cut = random.nextInt(sectors + 1);
+    for (int s = 0; s < sectors; s++) {
+      boolean kept =
+          switch (kind) {
+            case 0 -> true;
+            case 1 -> s < cut;
+            case 2 -> s >= cut;
+            default -> random.nextBoolean();
+          };
+      if (kept) {
+        int from = s * SECTOR;
+        image.write(
+            write.offset + from, write.bytes, from, Math.min(SECTOR, write.bytes.length - from));
+      }
+    }
+  }
+}

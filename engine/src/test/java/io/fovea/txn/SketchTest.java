@@ -1,0 +1,143 @@
+package io.fovea.txn;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.SplittableRandom;
+import net.jqwik.api.Arbitraries;
+import net.jqwik.api.Arbitrary;
+import net.jqwik.api.Combinators;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.Provide;
+import org.junit.jupiter.api.Test;
+
+class SketchTest {
+  /** One put: of an item, with a wts and a distance. */
+  record Put(long item, long wts, long delta) {
+    long word() {
+      return Word.pack(wts, wts + delta);
+    }
+  }
+
+  /** Properties 1 and 2 of the dissertation, and the half of lemma 3 that is the sketch's. */
+  @Property(tries = 300)
+  void getBoundsEveryPutFromAboveAndNeverFalls(
+      @ForAll("puts") List<Put> puts, @ForAll("rows") int rows, @ForAll("columns") int columns) {
+    Sketch sketch = new Sketch(rows, columns);
+    try {
+      Map<Long, long[]> exact = new HashMap<>();
+      Map<Long, Long> before = new HashMap<>();
+      for (Put put : puts) {
+        sketch.put(put.item(), put.word());
+        long[] pair = exact.computeIfAbsent(put.item(), k -> new long[2]);
+        pair[0] = Math.max(pair[0], put.wts());
+        pair[1] = Math.max(pair[1], put.wts() + put.delta());
+        for (Map.Entry<Long, long[]> e : exact.entrySet()) {
+          long word = sketch.get(e.getKey());
+          assertTrue(Word.wts(word) >= e.getValue()[0], "wts is a bound");
+          assertTrue(Word.rts(word) >= e.getValue()[1], "rts is a bound");
+          assertTrue(Word.wts(word) <= Word.rts(word), "Property 2");
+          assertTrue(!Word.isLocked(word), "no lock bits");
+          long old = before.getOrDefault(e.getKey(), 0L);
+          assertTrue(Word.wts(word) >= Word.wts(old) && Word.rts(word) >= Word.rts(old), "lemma 3");
+          before.put(e.getKey(), word);
+        }
+      }
+    } finally {
+      sketch.close();
+    }
+  }
+
+  @Test
+  void anItemAloneIsExact() {
+    Sketch sketch = new Sketch(2, 2048);
+    sketch.put(42, Word.pack(7, 20));
+    assertEquals(Word.pack(7, 20), sketch.get(42));
+    sketch.put(42, Word.withLock(Word.pack(8, 9)));
+    assertEquals(Word.pack(8, 20), sketch.get(42));
+    sketch.close();
+  }
+
+  @Test
+  void twoRowsKeepFewerItemsApartWrongThanOne() {
+    SplittableRandom random = new SplittableRandom(1);
+    long[] items = random.longs(500).toArray();
+    long wrong1 = overestimates(new Sketch(1, 2048), items);
+    long wrong2 = overestimates(new Sketch(2, 2048), items);
+    assertTrue(wrong2 * 2 < wrong1, wrong2 + " with two rows, " + wrong1 + " with one");
+  }
+
+  private static long overestimates(Sketch sketch, long[] items) {
+    for (int i = 0; i < items.length; i++) {
+      sketch.put(items[i], Word.pack(i + 1, i + 1));
+    }
+    long wrong = 0;
+    for (int i = 0; i < items.length; i++) {
+      if (Word.wts(sketch.get(items[i])) != i + 1) {
+        wrong++;
+      }
+    }
+    sketch.close();
+    return wrong;
+  }
+
+  @Test
+  void sizesAreChecked() {
+    assertThrows(IllegalArgumentException.class, () -> new Sketch(0, 16));
+    assertThrows(IllegalArgumentException.class, () -> new Sketch(9, 16));
+    assertThrows(IllegalArgumentException.class, () -> new Sketch(2, 3));
+    assertThrows(IllegalArgumentException.class, () -> new Sketch(2, 0));
+  }
+
+  @Test
+  void racingPutsLoseNothing() throws InterruptedException {
+    Sketch sketch = new Sketch(2, 2);
+    int threads = 4;
+    Thread[] all = new Thread[threads];
+    for (int t = 0; t < threads; t++) {
+      int own = t;
+      all[t] =
+          new Thread(
+              () -> {
+                for (int i = 1; i <= 20_000; i++) {
+                  long wts = (long) i * threads + own;
+                  sketch.put(own + 1, Word.pack(wts, wts + i % 100));
+                  long word = sketch.get(own + 1);
+                  if (Word.wts(word) < wts || Word.rts(word) < wts + i % 100) {
+                    throw new AssertionError("lost: " + Word.toString(word) + " after " + wts);
+                  }
+                }
+              });
+    }
+    Failures.runAll(all);
+    sketch.close();
+  }
+
+  @Provide
+  Arbitrary<List<Put>> puts() {
+    Arbitrary<Long> items =
+        Arbitraries.oneOf(Arbitraries.longs().between(1, 12), Arbitraries.longs());
+    Arbitrary<Long> wts =
+        Arbitraries.oneOf(
+            Arbitraries.longs().between(0, 50), Arbitraries.longs().between(0, 1L << 40));
+    return Combinators.combine(items, wts, Arbitraries.longs().between(0, Word.DELTA_MAX))
+        .as(Put::new)
+        .list()
+        .ofMaxSize(40);
+  }
+
+  @Provide
+  Arbitrary<Integer> rows() {
+    return Arbitraries.integers().between(1, 4);
+  }
+
+  @Provide
+  Arbitrary<Integer> columns() {
+    return Arbitraries.of(1, 2, 4, 8, 64);
+  }
+}

@@ -1,0 +1,179 @@
+package io.fovea.txn;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.txn.Timestamps.Release;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import net.jqwik.api.Arbitraries;
+import net.jqwik.api.Arbitrary;
+import net.jqwik.api.Combinators;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.Provide;
+import net.jqwik.api.Tuple;
+
+/**
+ * What the dissertation asks of an approximate timestamp store (section 3.1), of three transactions
+ * that take turns on a store of a few buckets.
+ *
+ * <ul>
+ *   <li>Property 1: the timestamps of an item in use change by what transactions do only.
+ *   <li>Property 2: wts is never above rts.
+ *   <li>Lemma 3: timestamps never fall, and a write raises wts.
+ * </ul>
+ */
+class TimestampsPropertiesTest {
+  private static final int CONTEXTS = 3;
+
+  enum Kind {
+    PIN,
+    WRITE,
+    EXTEND,
+    EXIT
+  }
+
+  /** A step of one context on one item; {@code by} is how far a timestamp goes. */
+  record Step(int ctx, Kind kind, long item, int by) {}
+
+  /** The store beside what is known of it. */
+  private static final class Model {
+    final Timestamps timestamps;
+
+    /** The exact word of an item that is or was in use. */
+    final Map<Long, Long> words = new HashMap<>();
+
+    /** Slots by item, for each context. */
+    final List<Map<Long, Integer>> pinned =
+        List.of(new HashMap<>(), new HashMap<>(), new HashMap<>());
+
+    final boolean[] entered = new boolean[CONTEXTS];
+
+    Model(Timestamps timestamps) {
+      this.timestamps = timestamps;
+    }
+
+    int pin(int ctx, long item) {
+      if (!entered[ctx]) {
+        timestamps.enter(ctx);
+        entered[ctx] = true;
+      }
+      Integer inUse = null;
+      for (Map<Long, Integer> of : pinned) {
+        inUse = of.getOrDefault(item, inUse);
+      }
+      int slot = timestamps.pin(ctx, item);
+      long word = timestamps.word(slot);
+      assertEquals(item, timestamps.item(slot));
+      assertTrue(!Word.isLocked(word) && Word.wts(word) <= Word.rts(word), "Property 2");
+      long known = words.getOrDefault(item, 0L);
+      if (inUse != null) {
+        assertEquals(inUse, slot, "one item, one entry");
+        assertEquals(known, word, "Property 1");
+      } else {
+        assertTrue(Word.wts(word) >= Word.wts(known), "lemma 3: wts");
+        assertTrue(Word.rts(word) >= Word.rts(known), "lemma 3: rts");
+        words.put(item, word);
+      }
+      pinned.get(ctx).put(item, slot);
+      return slot;
+    }
+
+    void write(int slot, long item, int by) {
+      long before = timestamps.word(slot);
+      assertTrue(timestamps.tryLock(slot));
+      long commitTs = Word.rts(before) + 1 + by;
+      timestamps.publish(slot, commitTs);
+      long after = timestamps.word(slot);
+      assertTrue(Word.wts(after) > Word.wts(before), "lemma 3: a write raises wts");
+      assertEquals(Word.pack(commitTs, commitTs), after);
+      words.put(item, after);
+    }
+
+    void extend(int slot, long item, int by) {
+      long before = timestamps.word(slot);
+      long commitTs = Word.rts(before) + by;
+      assertTrue(timestamps.extend(slot, before, commitTs, false));
+      long after = timestamps.word(slot);
+      assertEquals(commitTs, Word.rts(after));
+      if (Word.wts(after) != Word.wts(before)) {
+        assertTrue(commitTs - Word.wts(before) > Word.DELTA_MAX, "raised without need");
+        assertTrue(Word.wts(after) > Word.rts(before), "a dummy write is after all reads");
+      }
+      words.put(item, after);
+    }
+
+    void exit(int ctx) {
+      if (entered[ctx]) {
+        assertTrue(timestamps.holds(ctx));
+        timestamps.exit(ctx);
+        entered[ctx] = false;
+        pinned.get(ctx).clear();
+      }
+    }
+
+    void checkPinned() {
+      for (Map<Long, Integer> of : pinned) {
+        of.forEach(
+            (item, slot) -> {
+              assertEquals(item, timestamps.item(slot), "a slot stays its item's");
+              assertEquals(words.get(item), timestamps.word(slot), "Property 1");
+            });
+      }
+    }
+  }
+
+  @Property(tries = 400)
+  void theStoreIsAnApproximateTimestampStore(
+      @ForAll("steps") List<Step> steps, @ForAll Release kind, @ForAll("columns") int columns) {
+    Timestamps timestamps = new Timestamps(CONTEXTS, 256, 64 << 10, 2, columns, kind);
+    Model model = new Model(timestamps);
+    for (Step step : steps) {
+      if (step.kind() == Kind.EXIT) {
+        model.exit(step.ctx());
+      } else {
+        int slot = model.pin(step.ctx(), step.item());
+        if (step.kind() == Kind.WRITE) {
+          model.write(slot, step.item(), step.by());
+        } else if (step.kind() == Kind.EXTEND) {
+          model.extend(slot, step.item(), step.by());
+        }
+      }
+      model.checkPinned();
+    }
+    for (int ctx = 0; ctx < CONTEXTS; ctx++) {
+      model.exit(ctx);
+    }
+    for (long item : List.copyOf(model.words.keySet())) {
+      model.pin(0, item);
+      model.exit(0);
+    }
+    timestamps.close();
+  }
+
+  @Provide
+  Arbitrary<List<Step>> steps() {
+    return Combinators.combine(
+            Arbitraries.integers().between(0, CONTEXTS - 1),
+            Arbitraries.frequency(
+                Tuple.of(3, Kind.PIN),
+                Tuple.of(3, Kind.WRITE),
+                Tuple.of(3, Kind.EXTEND),
+                Tuple.of(2, Kind.EXIT)),
+            Arbitraries.longs().between(1, 40),
+            Arbitraries.frequencyOf(
+                Tuple.of(5, Arbitraries.integers().between(0, 20)),
+                Tuple.of(1, Arbitraries.integers().between(0, 100_000))))
+        .as(Step::new)
+        .list()
+        .ofMinSize(20)
+        .ofMaxSize(300);
+  }
+
+  @Provide
+  Arbitrary<Integer> columns() {
+    return Arbitraries.of(1, 2, 8, 64);
+  }
+}

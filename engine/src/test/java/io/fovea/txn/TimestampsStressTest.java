@@ -1,0 +1,374 @@
+package io.fovea.txn;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.error.TransactionAbortedException;
+import io.fovea.txn.Timestamps.Release;
+import java.util.Arrays;
+import java.util.SplittableRandom;
+import java.util.concurrent.atomic.AtomicLongArray;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/**
+ * Attacks {@link Timestamps} with threads that run TicToc over an array, on tables so small that
+ * entries are made and released all the time.
+ *
+ * <p>Checked while it runs: under an item's lock its timestamps are never below what was last
+ * published for it (lemma 3; across releases: the approximation is an upper bound), a slot stays
+ * its item's, and a value's timestamp is never above the wts that is read with it. Checked
+ * afterwards, over the whole history: each transaction read, at its commit timestamp, the latest
+ * version at or before it. That is serializability in the order of commit timestamps.
+ *
+ * <p>Replay with -Dfovea.seed=...; races do not replay exactly.
+ */
+class TimestampsStressTest {
+  private static final long SEED = Long.getLong("fovea.seed", System.nanoTime());
+  private static final int OPERATIONS = 4;
+
+  /** One run: shared state of its threads. */
+  private static final class Run {
+    final Timestamps timestamps;
+    final int items;
+    final AtomicLongArray values;
+
+    /** The last commitTs published for an item; under the item's lock. */
+    final long[] published;
+
+    Run(Timestamps timestamps, int items) {
+      this.timestamps = timestamps;
+      this.items = items;
+      this.values = new AtomicLongArray(items + 1);
+      this.published = new long[items + 1];
+    }
+  }
+
+  /** One thread's transactions and what it remembers of them: (item, version, commitTs, kind). */
+  private static final class Worker implements Runnable {
+    static final int READ = 0;
+    static final int WRITE = 1;
+
+    final Run run;
+    final int ctx;
+    final int transactions;
+    final SplittableRandom random;
+    final int jump;
+    final int longEvery;
+    long[] log = new long[1 << 16];
+    int logged;
+    int commits;
+    int aborts;
+    int expelled;
+
+    final long[] item = new long[1024];
+    final int[] slot = new int[1024];
+    final long[] seen = new long[1024];
+    final long[] value = new long[1024];
+    final boolean[] writes = new boolean[1024];
+
+    Worker(Run run, int ctx, int transactions, int jump, int longEvery) {
+      this.run = run;
+      this.ctx = ctx;
+      this.transactions = transactions;
+      this.random = new SplittableRandom(SEED + ctx);
+      this.jump = jump;
+      this.longEvery = longEvery;
+    }
+
+    @Override
+    public void run() {
+      for (int i = 0; i < transactions; i++) {
+        boolean large = longEvery > 0 && i % longEvery == longEvery - 1;
+        run.timestamps.enter(ctx);
+        try {
+          if (transaction(
+              large ? Math.min(run.items, 200) : 1 + random.nextInt(OPERATIONS), large)) {
+            commits++;
+          } else {
+            aborts++;
+          }
+        } catch (TransactionAbortedException e) {
+          aborts++;
+        } finally {
+          run.timestamps.exit(ctx);
+        }
+      }
+    }
+
+    private boolean transaction(int n, boolean large) {
+      Timestamps t = run.timestamps;
+      long first = random.nextInt(run.items);
+      for (int i = 0; i < n; i++) {
+        // Distinct, as a read set is.
+        item[i] = 1 + (first + (large ? i : (long) i * i * 7 + i)) % run.items;
+        for (int j = 0; j < i; j++) {
+          if (item[j] == item[i]) {
+            n = i;
+            break;
+          }
+        }
+        if (n == i) {
+          break;
+        }
+        writes[i] = !large && random.nextInt(2) == 0;
+        slot[i] = t.pin(ctx, item[i]);
+        if (!read(i)) {
+          return false;
+        }
+        if (large && i % 16 == 0) {
+          Thread.yield();
+        }
+      }
+      return commit(n);
+    }
+
+    private boolean read(int i) {
+      Timestamps t = run.timestamps;
+      for (int spins = 0; spins < 1000; spins++) {
+        long before = t.word(slot[i]);
+        if (!Word.isLocked(before)) {
+          long v = run.values.get((int) item[i]);
+          if (t.word(slot[i]) == before) {
+            if (t.item(slot[i]) != item[i] || v > Word.wts(before)) {
+              failUnlessExpelled("read of item " + item[i] + ": value of " + v, i, before);
+              return false;
+            }
+            seen[i] = before;
+            value[i] = v;
+            return true;
+          }
+        }
+        Thread.onSpinWait();
+      }
+      return false;
+    }
+
+    private boolean commit(int n) {
+      Timestamps t = run.timestamps;
+      // Only try-locks, so that no order is needed.
+      int locked = 0;
+      boolean valid = true;
+      long commitTs = random.nextInt(64) == 0 ? Word.wts(seen[0]) + random.nextInt(jump) : 0;
+      for (; locked < n && valid; locked++) {
+        if (writes[locked] && !t.tryLock(slot[locked])) {
+          valid = false;
+          break;
+        }
+      }
+      for (int i = 0; i < n && valid; i++) {
+        long word = t.word(slot[i]);
+        commitTs = Math.max(commitTs, writes[i] ? Word.rts(word) + 1 : Word.wts(seen[i]));
+      }
+      for (int i = 0; i < n && valid; i++) {
+        valid = t.extend(slot[i], seen[i], commitTs, writes[i]);
+      }
+      if (valid && !t.holds(ctx)) {
+        expelled++;
+        valid = false;
+      }
+      for (int i = 0; i < locked && valid; i++) {
+        if (writes[i]) {
+          int id = (int) item[i];
+          long word = t.word(slot[i]);
+          if (t.item(slot[i]) != id
+              || Word.wts(word) < run.published[id]
+              || Word.rts(word) >= commitTs) {
+            fail("item " + id + " was published at " + run.published[id], i, word);
+          }
+          run.published[id] = commitTs;
+          run.values.set(id, commitTs);
+        }
+      }
+      for (int i = 0; i < n && valid; i++) {
+        log(item[i], value[i], commitTs, READ);
+        if (writes[i]) {
+          log(item[i], commitTs, commitTs, WRITE);
+        }
+      }
+      for (int i = 0; i < locked; i++) {
+        if (writes[i]) {
+          if (valid) {
+            t.publish(slot[i], commitTs);
+          } else {
+            t.unlock(slot[i]);
+          }
+        }
+      }
+      return valid;
+    }
+
+    private void failUnlessExpelled(String what, int i, long word) {
+      if (run.timestamps.holds(ctx)) {
+        fail(what, i, word);
+      }
+    }
+
+    private void fail(String what, int i, long word) {
+      throw new AssertionError(
+          what
+              + ", slot "
+              + slot[i]
+              + " has item "
+              + run.timestamps.item(slot[i])
+              + " with "
+              + Word.toString(word)
+              + "; seed "
+              + SEED);
+    }
+
+    private void log(long item, long version, long commitTs, int kind) {
+      if (logged + 4 > log.length) {
+        log = Arrays.copyOf(log, log.length * 2);
+      }
+      log[logged++] = item;
+      log[logged++] = version;
+      log[logged++] = commitTs;
+      log[logged++] = kind;
+    }
+  }
+
+  /** In order of commit timestamps, every read must have got the latest version up to its own. */
+  private static void checkHistory(Worker[] workers, int items) {
+    long[][] versions = new long[items + 1][];
+    int[] count = new int[items + 1];
+    for (int pass = 0; pass < 2; pass++) {
+      for (Worker w : workers) {
+        for (int i = 0; i < w.logged; i += 4) {
+          int item = (int) w.log[i];
+          if (w.log[i + 3] == Worker.WRITE) {
+            if (pass == 1) {
+              versions[item][count[item]] = w.log[i + 1];
+            }
+            count[item]++;
+          }
+        }
+      }
+      for (int item = 0; item <= items && pass == 0; item++) {
+        versions[item] = new long[count[item] + 1]; // one more: version 0
+        count[item] = 1;
+      }
+    }
+    for (long[] of : versions) {
+      Arrays.sort(of);
+      for (int i = 2; i < of.length; i++) {
+        assertTrue(of[i] != of[i - 1], "two versions at " + of[i] + "; seed " + SEED);
+      }
+    }
+    for (Worker w : workers) {
+      for (int i = 0; i < w.logged; i += 4) {
+        if (w.log[i + 3] == Worker.READ) {
+          int item = (int) w.log[i];
+          long commitTs = w.log[i + 2];
+          // A transaction that wrote the item too read what was there before its own version.
+          boolean own =
+              i + 7 < w.logged
+                  && w.log[i + 4] == item
+                  && w.log[i + 6] == commitTs
+                  && w.log[i + 7] == Worker.WRITE;
+          int at = Arrays.binarySearch(versions[item], own ? commitTs - 1 : commitTs);
+          long latest = versions[item][at >= 0 ? at : -at - 2];
+          assertEquals(
+              latest,
+              w.log[i + 1],
+              "version of item " + item + " read by the commit at " + commitTs + "; seed " + SEED);
+        }
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    // kind, items, exact bytes, budget, columns of the sketch, jump, a long one every
+    "EPOCH, 6, 256, 256, 2, 10, 0",
+    "EPOCH, 40, 256, 1024, 2, 100000, 0",
+    "EPOCH, 300, 512, 65536, 16, 1000, 50",
+    "EPOCH, 300, 512, 8192, 16, 100000, 20",
+    "EPOCH, 5000, 4096, 16384, 64, 40000, 100",
+    "REFERENCE_COUNT, 6, 256, 256, 2, 10, 0",
+    "REFERENCE_COUNT, 40, 256, 1024, 2, 100000, 0",
+    "REFERENCE_COUNT, 300, 512, 65536, 16, 1000, 50",
+    "REFERENCE_COUNT, 5000, 4096, 16384, 64, 40000, 100",
+  })
+  void historiesAreSerializable(
+      Release kind, int items, long exact, long budget, int columns, int jump, int longEvery)
+      throws InterruptedException {
+    int threads = 4;
+    Timestamps timestamps = new Timestamps(threads, exact, budget, 2, columns, kind);
+    Run run = new Run(timestamps, items);
+    Worker[] workers = new Worker[threads];
+    Thread[] all = new Thread[threads];
+    for (int i = 0; i < threads; i++) {
+      workers[i] = new Worker(run, i, Integer.getInteger("fovea.stress", 20_000), jump, longEvery);
+      all[i] = new Thread(workers[i], "stress-" + i);
+    }
+    Failures.runAll(all);
+    checkHistory(workers, items);
+    int commits = 0;
+    int expelled = 0;
+    for (Worker w : workers) {
+      commits += w.commits;
+      expelled += w.expelled;
+    }
+    System.out.printf(
+        "%s items %d: %d commits, %d expelled, %s%n",
+        kind, items, commits, expelled, timestamps.stats());
+    assertTrue(commits > 1000, commits + " commits: " + timestamps.stats());
+    timestamps.close();
+  }
+
+  /** Pins alone, on one bucket: what a pin returned must be its item's as long as it is pinned. */
+  @ParameterizedTest
+  @CsvSource({"EPOCH", "REFERENCE_COUNT"})
+  void aPinnedSlotIsNeverGivenAway(Release kind) throws InterruptedException {
+    Timestamps t = new Timestamps(4, 256, 256, 1, 2, kind);
+    Thread[] all = new Thread[4];
+    for (int i = 0; i < all.length; i++) {
+      int ctx = i;
+      all[i] =
+          new Thread(
+              () -> {
+                SplittableRandom random = new SplittableRandom(SEED + ctx);
+                for (int n = 0; n < 50_000; n++) {
+                  t.enter(ctx);
+                  try {
+                    long item = 1 + random.nextInt(24);
+                    int slot = t.pin(ctx, item);
+                    for (int look = random.nextInt(20); look >= 0; look--) {
+                      if (t.item(slot) != item && t.holds(ctx)) {
+                        throw new AssertionError("slot " + slot + " lost item " + item);
+                      }
+                    }
+                  } catch (TransactionAbortedException e) {
+                    // everything was in use
+                  } finally {
+                    t.exit(ctx);
+                  }
+                }
+              });
+    }
+    Failures.runAll(all);
+    assertTrue(t.stats().released() > 10_000, t.stats().toString());
+    t.close();
+  }
+
+  /** The checker itself: it must see a read of an old version. */
+  @Test
+  void theCheckerSeesAnOldVersion() {
+    Run run = new Run(null, 3);
+    Worker w = new Worker(run, 0, 0, 1, 0);
+    w.log(1, 5, 5, Worker.WRITE);
+    w.log(1, 9, 9, Worker.WRITE);
+    w.log(1, 5, 8, Worker.READ);
+    checkHistory(new Worker[] {w}, 3);
+    w.log(1, 5, 9, Worker.READ);
+    boolean seen = false;
+    try {
+      checkHistory(new Worker[] {w}, 3);
+    } catch (AssertionError e) {
+      seen = true;
+    }
+    assertTrue(seen);
+  }
+}

@@ -1,0 +1,186 @@
+package io.fovea.txn;
+
+import io.fovea.btree.BTree;
+import io.fovea.btree.TreeVerifier;
+import io.fovea.buffer.AllocatorState;
+import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.PoolConfig;
+import io.fovea.buffer.Translation;
+import io.fovea.io.MemoryDevice;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** A pool in memory, some trees and an engine, with keys and values as strings. */
+final class TxFixture implements AutoCloseable {
+  final BufferPool pool;
+  final TxEngine engine;
+  final List<BTree> trees = new ArrayList<>();
+
+  TxFixture(TxConfig config, int frames, int treeCount) {
+    pool =
+        new BufferPool(
+            new MemoryDevice(),
+            PoolConfig.ofFrames(4096, frames, Translation.PREDICTIVE),
+            AllocatorState.EMPTY);
+    engine = new TxEngine(config, pool.pageSize());
+    for (int i = 0; i < treeCount; i++) {
+      trees.add(BTree.create(pool, 10 + i));
+    }
+  }
+
+  TxFixture() {
+    this(Configs.contexts(32), 512, 2);
+  }
+
+  BTree tree() {
+    return trees.get(0);
+  }
+
+  Tx begin() {
+    return engine.begin(false, 0, false);
+  }
+
+  /** A body that may be run again. */
+  interface Body<R> {
+    R run(Client c);
+  }
+
+  /** Runs the body until it commits. */
+  <R> R run(Body<R> body) {
+    for (int attempt = 1; ; attempt++) {
+      Tx tx = engine.begin(false, 0, attempt > 50);
+      try {
+        R r = body.run(new Client(tx));
+        tx.commit();
+        return r;
+      } catch (io.fovea.error.TransactionAbortedException e) {
+        tx.rollback();
+        if (!e.retryable()) {
+          throw e;
+        }
+        TxEngine.backOff(attempt);
+      } catch (RuntimeException | AssertionError e) {
+        // A doomed read may show an impossible state, which is no failure of anything.
+        if (!tx.active() || tx.readsValid()) {
+          throw e;
+        }
+      } finally {
+        tx.rollback();
+      }
+    }
+  }
+
+  static MemorySegment bytes(String s) {
+    byte[] b = s.getBytes(StandardCharsets.UTF_8);
+    MemorySegment m = Arena.ofAuto().allocate(Math.max(1, b.length), 8);
+    MemorySegment.copy(b, 0, m, java.lang.foreign.ValueLayout.JAVA_BYTE, 0, b.length);
+    return m;
+  }
+
+  static int length(String s) {
+    return s.getBytes(StandardCharsets.UTF_8).length;
+  }
+
+  static String string(MemorySegment m, long offset, int length) {
+    byte[] b = new byte[length];
+    MemorySegment.copy(m, java.lang.foreign.ValueLayout.JAVA_BYTE, offset, b, 0, length);
+    return new String(b, StandardCharsets.UTF_8);
+  }
+
+  /** A transaction as strings. */
+  static final class Client {
+    final Tx tx;
+
+    Client(Tx tx) {
+      this.tx = tx;
+    }
+
+    @Nullable String get(BTree t, String key) {
+      MemorySegment out = Arena.ofAuto().allocate(64 << 10, 8);
+      int n = tx.get(t, bytes(key), 0, length(key), out, 0, 64 << 10);
+      return n < 0 ? null : string(out, 0, n);
+    }
+
+    void put(BTree t, String key, String value) {
+      tx.put(t, bytes(key), 0, length(key), bytes(value), 0, length(value));
+    }
+
+    void insert(BTree t, String key, String value) {
+      tx.insert(t, bytes(key), 0, length(key), bytes(value), 0, length(value));
+    }
+
+    boolean delete(BTree t, String key) {
+      return tx.delete(t, bytes(key), 0, length(key));
+    }
+
+    void patch(BTree t, String key, int at, String value) {
+      tx.patch(t, bytes(key), 0, length(key), -1, at, bytes(value), 0, length(value));
+    }
+
+    TxScan open(
+        BTree t,
+        @Nullable String low,
+        boolean li,
+        @Nullable String high,
+        boolean hi,
+        boolean desc) {
+      return tx.scan(
+          t,
+          bytes(low == null ? "" : low),
+          0,
+          low == null ? -1 : length(low),
+          li,
+          bytes(high == null ? "" : high),
+          0,
+          high == null ? -1 : length(high),
+          hi,
+          desc);
+    }
+
+    List<String> scan(
+        BTree t,
+        @Nullable String low,
+        boolean li,
+        @Nullable String high,
+        boolean hi,
+        boolean desc) {
+      TxScan s = open(t, low, li, high, hi, desc);
+      List<String> out = new ArrayList<>();
+      while (s.next()) {
+        out.add(
+            string(s.keySegment(), s.keyOffset(), s.keyLength())
+                + "="
+                + string(s.valueSegment(), s.valueOffset(), s.valueLength()));
+      }
+      s.close();
+      return out;
+    }
+
+    List<String> all(BTree t) {
+      return scan(t, null, true, null, true, false);
+    }
+  }
+
+  void verify() {
+    for (BTree t : trees) {
+      TreeVerifier.verify(t);
+    }
+  }
+
+  static String repeat(char c, int n) {
+    char[] a = new char[n];
+    Arrays.fill(a, c);
+    return new String(a);
+  }
+
+  @Override
+  public void close() {
+    verify();
+    pool.close();
+  }
+}

@@ -1,0 +1,154 @@
+package io.fovea.jmh;
+
+import io.fovea.Database;
+import io.fovea.Field;
+import io.fovea.Key;
+import io.fovea.KeySpec;
+import io.fovea.Layout;
+import io.fovea.Options;
+import io.fovea.Row;
+import io.fovea.Table;
+import io.fovea.TableSpec;
+import io.fovea.Task;
+import io.fovea.Transaction;
+import io.fovea.Translation;
+import java.util.concurrent.TimeUnit;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Fork;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Measurement;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OperationsPerInvocation;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.TearDown;
+import org.openjdk.jmh.annotations.Warmup;
+
+/**
+ * How many records a second are looked up at random, of 10 million with keys of 8 and values of 120
+ * bytes, all in memory? The same question to the tree alone, without transactions and API, is
+ * {@code PointLookup}.
+ *
+ * <p>{@link #oneEach} is what an application pays that looks up one record: a transaction of its
+ * own, serializable like any other. {@link #inTransactions} does 64 lookups in each. Threads:
+ * {@code -t 2}.
+ */
+@BenchmarkMode(Mode.Throughput)
+@OutputTimeUnit(TimeUnit.SECONDS)
+@Warmup(iterations = 5, time = 2)
+@Measurement(iterations = 5, time = 2)
+@Fork(value = 3, jvmArgsAppend = "-Xmx1g")
+public class ApiPointLookup {
+  private static final int LOOKUPS = 64;
+  private static final int VALUE_BYTES = 120;
+  private static final int LOAD_BATCH = 1000;
+
+  /** The table; every thread reads it. */
+  @State(Scope.Benchmark)
+  public static class Records {
+    /** How many records. */
+    @Param("10000000")
+    public int records;
+
+    /** How keys are drawn: {@code uniform} or {@code zipf}. */
+    @Param("uniform")
+    public String keys;
+
+    /** How pages are found. */
+    @Param("PREDICTIVE")
+    public String translation;
+
+    private Database db;
+    private Table table;
+    private Field first;
+
+    /** Loads it, in the order of keys. */
+    @Setup(Level.Trial)
+    public void load() {
+      KeySpec.Builder k = KeySpec.builder();
+      k.int64("id");
+      Layout.Builder b = Layout.builder();
+      first = b.int64("first");
+      b.bytes("payload", VALUE_BYTES - 8 - 2);
+      db =
+          Database.inMemory(
+              Options.defaults()
+                  .bufferBytes((256L << 20) + records * 220L)
+                  .translation(Translation.valueOf(translation)));
+      table = db.table(TableSpec.of("lookup", k.build(), b.build()));
+      Key key = table.key();
+      Row row = table.row();
+      for (int from = 0; from < records; from += LOAD_BATCH) {
+        int begin = from;
+        int end = Math.min(records, from + LOAD_BATCH);
+        db.run(
+            tx -> {
+              for (int n = begin; n < end; n++) {
+                table.insert(tx, key.set((long) n), row.clear().setLong(first, n));
+              }
+            });
+      }
+    }
+
+    /** Closes the database. */
+    @TearDown(Level.Trial)
+    public void close() {
+      db.close();
+    }
+  }
+
+  /** What one thread needs. */
+  @State(Scope.Thread)
+  public static class Worker {
+    private final Task<RuntimeException> one = this::lookUp;
+    private final Task<RuntimeException> many = this::lookUpMany;
+    private Table table;
+    private Field first;
+    private KeyChooser chooser;
+    private Key key;
+    private Row row;
+    private long sum;
+
+    /** Makes it. */
+    @Setup(Level.Trial)
+    public void make(Records records) {
+      table = records.table;
+      first = records.first;
+      key = table.key();
+      row = table.row();
+      chooser = new KeyChooser(records.records, records.keys, Thread.currentThread().threadId());
+    }
+
+    private void lookUp(Transaction tx) {
+      if (!table.get(tx, key.set((long) chooser.next()), row)) {
+        throw new IllegalStateException("a record that was loaded is not there");
+      }
+      sum += row.getLong(first);
+    }
+
+    private void lookUpMany(Transaction tx) {
+      for (int i = 0; i < LOOKUPS; i++) {
+        lookUp(tx);
+      }
+    }
+  }
+
+  /** A transaction for each lookup. */
+  @Benchmark
+  public long oneEach(Records records, Worker worker) {
+    records.db.run(worker.one);
+    return worker.sum;
+  }
+
+  /** 64 lookups in a transaction. */
+  @Benchmark
+  @OperationsPerInvocation(LOOKUPS)
+  public long inTransactions(Records records, Worker worker) {
+    records.db.run(worker.many);
+    return worker.sum;
+  }
+}

@@ -1,0 +1,169 @@
+package io.fovea.jmh;
+
+import io.fovea.Cursor;
+import io.fovea.Key;
+import io.fovea.Order;
+import io.fovea.Range;
+import io.fovea.Row;
+import io.fovea.Table;
+import io.fovea.Task;
+import io.fovea.Transaction;
+import java.util.concurrent.TimeUnit;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Fork;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Measurement;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OperationsPerInvocation;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.Warmup;
+
+/**
+ * What do scans cost through the whole API? Budget: to open one 260 ns, a step 35 ns, an update at
+ * a cursor 130 ns with its commit.
+ *
+ * <p>ORDER-LINE has orders of {@value BudgetTables#LINES} lines. What belongs to one order is
+ * scanned through a range that is a prefix of its key; its first leaf is not in the cache.
+ */
+@BenchmarkMode(Mode.AverageTime)
+@OutputTimeUnit(TimeUnit.NANOSECONDS)
+@Warmup(iterations = 8, time = 1)
+@Measurement(iterations = 5, time = 1)
+@Fork(value = 3, jvmArgsAppend = "-Xmx1g")
+public class BudgetScan {
+  private static final int OPENS = 16;
+  private static final int STEPS = 256;
+  private static final int ORDERS = 10;
+  private static final int LINES_OF_ORDERS = ORDERS * BudgetTables.LINES;
+
+  /** ORDER-LINE, filled. */
+  @State(Scope.Benchmark)
+  public static class Lines extends BudgetState {
+    private Table table;
+    private int districts;
+    private int orders;
+
+    /** Loads it. */
+    @Setup(Level.Trial)
+    public void load() {
+      open(BudgetInsertDelete.Lines.LINE_BYTES);
+      districts = 100;
+      orders = Math.max(STEPS / BudgetTables.LINES + 2, records / districts / BudgetTables.LINES);
+      table = BudgetTables.loadOrderLine(db, districts, orders);
+    }
+  }
+
+  /** What one thread needs. */
+  @State(Scope.Thread)
+  public static class Worker {
+    private final Task<RuntimeException> opens = this::opens;
+    private final Task<RuntimeException> steps = this::steps;
+    private final Task<RuntimeException> scansOfOrders = tx -> orders(tx, false);
+    private final Task<RuntimeException> updatesOfOrders = tx -> orders(tx, true);
+    private Lines lines;
+    private KeyChooser chooser;
+    private Key low;
+    private Range prefix;
+    private Range fromHere;
+    private long sum;
+
+    /** Makes it. */
+    @Setup(Level.Trial)
+    public void make(Lines lines) {
+      this.lines = lines;
+      chooser =
+          new KeyChooser(
+              lines.districts * lines.orders, lines.keys, Thread.currentThread().threadId());
+      low = lines.table.key();
+      prefix = Range.prefix(low);
+      fromHere = Range.atLeast(low);
+    }
+
+    private void order(int n) {
+      int district = n / lines.orders;
+      low.set(
+          district / BudgetTables.DISTRICTS + 1,
+          district % BudgetTables.DISTRICTS + 1,
+          n % lines.orders + 1);
+    }
+
+    private void opens(Transaction tx) {
+      for (int i = 0; i < OPENS; i++) {
+        order(chooser.next());
+        try (Cursor cursor = lines.table.scan(tx, prefix, Order.ASCENDING)) {
+          if (cursor.next()) {
+            sum += cursor.row().getLong(BudgetTables.AMOUNT);
+          }
+        }
+      }
+    }
+
+    private void steps(Transaction tx) {
+      order(chooser.random(lines.districts * lines.orders - STEPS / BudgetTables.LINES - 1));
+      try (Cursor cursor = lines.table.scan(tx, fromHere, Order.ASCENDING)) {
+        for (int i = 0; i < STEPS && cursor.next(); i++) {
+          sum += cursor.row().getLong(BudgetTables.AMOUNT);
+        }
+      }
+    }
+
+    private void orders(Transaction tx, boolean update) {
+      for (int i = 0; i < ORDERS; i++) {
+        order(chooser.next());
+        try (Cursor cursor = lines.table.scan(tx, prefix, Order.ASCENDING)) {
+          while (cursor.next()) {
+            Row row = cursor.row();
+            long delivered = row.getLong(BudgetTables.DELIVERED);
+            sum += delivered;
+            if (update) {
+              row.setLong(BudgetTables.DELIVERED, delivered + 1);
+              lines.table.update(tx, row);
+            }
+          }
+        }
+      }
+    }
+  }
+
+  /** Line "scan open": a scan, its first record, and its end; 16 of them in a transaction. */
+  @Benchmark
+  @OperationsPerInvocation(OPENS)
+  public long scanOpen(Lines lines, Worker worker) {
+    lines.db.run(worker.opens);
+    return worker.sum;
+  }
+
+  /**
+   * Line "scan step": a scan of 256 records in a transaction of its own; one step bears a 256th
+   * part of {@link #scanOpen} and of begin and commit.
+   */
+  @Benchmark
+  @OperationsPerInvocation(STEPS)
+  public long scanStep(Lines lines, Worker worker) {
+    lines.db.run(worker.steps);
+    return worker.sum;
+  }
+
+  /** Ten orders of ten lines scanned, as Delivery does it: what a line costs without its update. */
+  @Benchmark
+  @OperationsPerInvocation(LINES_OF_ORDERS)
+  public long scanOfOrders(Lines lines, Worker worker) {
+    lines.db.run(worker.scansOfOrders);
+    return worker.sum;
+  }
+
+  /**
+   * The same, and each line updated where the cursor stands. Line "update at a cursor" is what it
+   * costs above {@link #scanOfOrders}.
+   */
+  @Benchmark
+  @OperationsPerInvocation(LINES_OF_ORDERS)
+  public long updateAtCursor(Lines lines, Worker worker) {
+    lines.db.run(worker.updatesOfOrders);
+    return worker.sum;
+  }
+}

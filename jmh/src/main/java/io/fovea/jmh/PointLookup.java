@@ -1,0 +1,167 @@
+package io.fovea.jmh;
+
+import io.fovea.btree.BTree;
+import io.fovea.btree.BulkLoader;
+import io.fovea.btree.Position;
+import io.fovea.buffer.AllocatorState;
+import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.PoolConfig;
+import io.fovea.buffer.Translation;
+import io.fovea.io.MemoryDevice;
+import io.fovea.memory.Mem;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.TimeUnit;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Fork;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Measurement;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.TearDown;
+import org.openjdk.jmh.annotations.Warmup;
+
+/**
+ * What does a point lookup cost in the tree alone, without transactions and API?
+ *
+ * <p>Records with keys of 8 and values of 120 bytes, all in memory, at random: {@link #descent}
+ * finds the record, {@link #lookup} also copies the value and validates, {@link #again} is the
+ * second access to a record just found, through its position, {@link #near} one that goes through
+ * the position of a neighbour. Run with {@code -prof gc}: 0 B/op; with {@code -p records=100000}
+ * the tree is in the caches and what remains is instructions.
+ */
+@State(Scope.Benchmark)
+@BenchmarkMode(Mode.AverageTime)
+@OutputTimeUnit(TimeUnit.NANOSECONDS)
+@Warmup(iterations = 5, time = 1)
+@Measurement(iterations = 5, time = 1)
+@Fork(
+    value = 3,
+    jvmArgsAppend = {"-Xmx1g", "--enable-native-access=ALL-UNNAMED"})
+public class PointLookup {
+  private static final int VALUE_BYTES = 120;
+
+  /** How many records. */
+  @Param("10000000")
+  public int records;
+
+  /** How pages are found. */
+  @Param("PREDICTIVE")
+  public Translation translation;
+
+  /** Bytes of a page. */
+  @Param("4096")
+  public int pageSize;
+
+  private MemoryDevice device;
+  private BufferPool pool;
+  private BTree tree;
+
+  /** Loads the records in order, into a pool that is a quarter larger than they are. */
+  @Setup(Level.Trial)
+  public void load() {
+    long pages = (long) records * (VALUE_BYTES + 12) / (pageSize - 256) * 5 / 4 + 256;
+    device = new MemoryDevice();
+    pool =
+        new BufferPool(
+            device,
+            PoolConfig.ofFrames(pageSize, Math.toIntExact(pages), translation),
+            AllocatorState.EMPTY);
+    tree = BTree.create(pool, 1);
+    MemorySegment key = Arena.ofAuto().allocate(8, 8);
+    MemorySegment value = Arena.ofAuto().allocate(VALUE_BYTES, 8);
+    try (BulkLoader loader = tree.bulkLoad(1)) {
+      for (long n = 0; n < records; n++) {
+        Mem.putLongBE(key, 0, n);
+        Mem.putLong(value, 0, n);
+        loader.add(key, 0, 8, value, 0, VALUE_BYTES);
+      }
+      loader.finish();
+    }
+  }
+
+  /** Forgets them. */
+  @TearDown(Level.Trial)
+  public void drop() {
+    pool.abandon();
+    device.close();
+  }
+
+  /** What one thread needs. */
+  @State(Scope.Thread)
+  public static class Worker {
+    private final MemorySegment key = Arena.ofAuto().allocate(8, 8);
+    private final MemorySegment value = Arena.ofAuto().allocate(VALUE_BYTES, 8);
+    private final Position position = new Position();
+    private long state = Thread.currentThread().threadId() * 0x9E37_79B9_7F4A_7C15L;
+
+    private int random(int bound) {
+      // xorshift64*: no division.
+      long x = state;
+      x ^= x >>> 12;
+      x ^= x << 25;
+      x ^= x >>> 27;
+      state = x;
+      return (int) ((x * 0x2545_F491_4F6C_DD1DL >>> 32) * bound >>> 32);
+    }
+  }
+
+  /** What the draw of a key costs, and its encoding: to be subtracted from the others. */
+  @Benchmark
+  public long draw(Worker w) {
+    Mem.putLongBE(w.key, 0, w.random(records));
+    return Mem.getLong(w.key, 0);
+  }
+
+  /** Root to leaf, and the slot. */
+  @Benchmark
+  public int descent(Worker w) {
+    Mem.putLongBE(w.key, 0, w.random(records));
+    tree.find(w.key, 0, 8, w.position);
+    return w.position.slot;
+  }
+
+  /** Descent, copy, validation. */
+  @Benchmark
+  public long lookup(Worker w) {
+    Mem.putLongBE(w.key, 0, w.random(records));
+    return read(w, false);
+  }
+
+  /** A lookup and a second one of the same record: subtract {@link #lookup}. */
+  @Benchmark
+  public long again(Worker w) {
+    Mem.putLongBE(w.key, 0, w.random(records));
+    return read(w, false) + read(w, true);
+  }
+
+  /** A lookup and one of its neighbour, most often in the same leaf. */
+  @Benchmark
+  public long near(Worker w) {
+    int n = w.random(records - 1);
+    Mem.putLongBE(w.key, 0, n);
+    long first = read(w, false);
+    Mem.putLongBE(w.key, 0, n + 1);
+    return first + read(w, true);
+  }
+
+  private long read(Worker w, boolean hint) {
+    Position p = w.position;
+    do {
+      if (hint) {
+        tree.locate(w.key, 0, 8, p);
+      } else {
+        tree.find(w.key, 0, 8, p);
+      }
+      if (!p.found || tree.copyValue(p, w.value, 0, VALUE_BYTES) != VALUE_BYTES) {
+        throw new IllegalStateException("a record that was loaded is not there");
+      }
+    } while (!tree.valid(p));
+    return Mem.getLong(w.value, 0);
+  }
+}

@@ -1,0 +1,2 @@
+/** Benchmarks, one class per question. */
+package io.fovea.jmh;

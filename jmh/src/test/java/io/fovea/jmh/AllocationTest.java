@@ -1,0 +1,145 @@
+package io.fovea.jmh;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.sun.management.ThreadMXBean;
+import io.fovea.Cursor;
+import io.fovea.Database;
+import io.fovea.Key;
+import io.fovea.Options;
+import io.fovea.Order;
+import io.fovea.Range;
+import io.fovea.Row;
+import io.fovea.Table;
+import io.fovea.Transaction;
+import java.lang.management.ManagementFactory;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/**
+ * Point operations and scans allocate nothing once the JVM has compiled them.
+ *
+ * <p>The JVM counts the bytes that a thread allocates, exactly; so this measures no time and
+ * depends on none. Before the last compiler has done its work there may be garbage, and a
+ * recompilation may bring it back for a moment; so rounds are repeated until one is free of it, and
+ * only if none of {@value #ROUNDS} is, there is an allocation on the way.
+ */
+class AllocationTest {
+  private static final int ROUNDS = 60;
+  private static final int TRANSACTIONS = 1_000;
+  private static final int OPERATIONS = 100;
+  private static final int RECORDS = 20_000;
+
+  private final ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+  private final KeyChooser chooser = new KeyChooser(RECORDS, "uniform", 1);
+  private Database db;
+  private Table stock;
+  private Key key;
+  private Row row;
+  private long sum;
+
+  /** One transaction's operations; says how many bytes those allocated that are looked at. */
+  private interface Operations {
+    long run(Transaction tx);
+  }
+
+  @BeforeEach
+  void open() {
+    db = Database.inMemory(Options.defaults().bufferBytes(64L << 20));
+    stock = BudgetTables.loadStock(db, RECORDS);
+    key = stock.key();
+    row = stock.row();
+  }
+
+  @AfterEach
+  void close() {
+    db.close();
+  }
+
+  private long now() {
+    return threads.getCurrentThreadAllocatedBytes();
+  }
+
+  /** Bytes allocated by 100,000 operations; begin and commit are not among them. */
+  private long allocated(Operations operations) {
+    long bytes = 0;
+    for (int i = 0; i < TRANSACTIONS; i++) {
+      try (Transaction tx = db.begin()) {
+        bytes += operations.run(tx);
+        tx.commit();
+      }
+    }
+    return bytes;
+  }
+
+  private void assertAllocatesNothing(Operations operations) {
+    long least = Long.MAX_VALUE;
+    for (int round = 0; round < ROUNDS && least > 0; round++) {
+      least = Math.min(least, allocated(operations));
+    }
+    assertTrue(
+        least == 0,
+        "at least "
+            + least
+            + " bytes for "
+            + TRANSACTIONS * OPERATIONS
+            + " operations; find them with: java -jar jmh/target/benchmarks.jar Budget -prof gc");
+    assertTrue(sum != 0, "nothing was read");
+  }
+
+  private void read(Transaction tx) {
+    if (stock.get(tx, BudgetTables.stockKey(key, chooser.next()), row)) {
+      sum += row.getInt(BudgetTables.QUANTITY);
+    }
+  }
+
+  @Test
+  void pointReads() {
+    assertAllocatesNothing(
+        tx -> {
+          long before = now();
+          for (int i = 0; i < OPERATIONS; i++) {
+            read(tx);
+          }
+          return now() - before;
+        });
+  }
+
+  @Test
+  void updates() {
+    assertAllocatesNothing(
+        tx -> {
+          long before = now();
+          for (int i = 0; i < OPERATIONS; i++) {
+            read(tx);
+            row.setInt(BudgetTables.ORDERS, row.getInt(BudgetTables.ORDERS) + 1);
+            stock.update(tx, row);
+          }
+          return now() - before;
+        });
+  }
+
+  /** To open a scan makes a cursor, and the first record its row; all others make nothing. */
+  @Test
+  void stepsOfScans() {
+    Range all = Range.all();
+    assertAllocatesNothing(
+        tx -> {
+          try (Cursor cursor = stock.scan(tx, all, Order.ASCENDING)) {
+            step(cursor);
+            long before = now();
+            for (int i = 0; i < OPERATIONS; i++) {
+              step(cursor);
+            }
+            return now() - before;
+          }
+        });
+  }
+
+  private void step(Cursor cursor) {
+    if (cursor.next()) {
+      sum += cursor.row().getInt(BudgetTables.QUANTITY);
+    }
+  }
+}

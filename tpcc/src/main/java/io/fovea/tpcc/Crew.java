@@ -1,0 +1,95 @@
+package io.fovea.tpcc;
+
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+
+/** Threads that begin and end together. The first failure stops them all. */
+final class Crew {
+  private final String name;
+  private final Shutdown shutdown;
+  private final Thread[] threads;
+  private final CountDownLatch running;
+  private final AtomicReference<Throwable> failure = new AtomicReference<>();
+  private volatile boolean stop;
+
+  Crew(String name, int size, Shutdown shutdown) {
+    this.name = name;
+    this.shutdown = shutdown;
+    this.threads = new Thread[size];
+    this.running = new CountDownLatch(size);
+  }
+
+  /** What each thread does. */
+  @FunctionalInterface
+  interface Job {
+    void run(int number);
+  }
+
+  void start(Job job) {
+    for (int i = 0; i < threads.length; i++) {
+      int number = i;
+      threads[i] =
+          new Thread(
+              () -> {
+                try {
+                  job.run(number);
+                } catch (Throwable t) {
+                  if (!failure.compareAndSet(null, t)) {
+                    failure.get().addSuppressed(t);
+                  }
+                  stop();
+                } finally {
+                  running.countDown();
+                }
+              },
+              name + "-" + i);
+    }
+    for (Thread t : threads) {
+      t.start();
+    }
+  }
+
+  /** Whether a thread is to come to an end, for whatever reason. */
+  boolean stopping() {
+    return stop || shutdown.requested();
+  }
+
+  void stop() {
+    stop = true;
+  }
+
+  /** Waits for the threads' end; false if the time was over first. */
+  boolean await(long nanos) {
+    try {
+      return running.await(Math.max(nanos, 0), TimeUnit.NANOSECONDS);
+    } catch (InterruptedException e) {
+      stop();
+      Thread.currentThread().interrupt();
+      throw new DriverException(Exit.INTERRUPTED, "interrupted");
+    }
+  }
+
+  /** Stops the threads and waits for their end. */
+  void join() {
+    stop();
+    while (!await(TimeUnit.SECONDS.toNanos(1))) {
+      // a transaction may take its time
+    }
+  }
+
+  /**
+   * Complains after the threads' end where it was not a good one.
+   *
+   * @throws DriverException if a thread failed or a signal came
+   */
+  void check() {
+    Throwable t = failure.get();
+    if (t != null) {
+      throw new DriverException(Exit.ERROR, "a " + name + " thread failed: " + t, t);
+    }
+    if (shutdown.requested()) {
+      throw new DriverException(Exit.INTERRUPTED, "stopped by a signal");
+    }
+  }
+}

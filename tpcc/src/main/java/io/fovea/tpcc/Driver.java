@@ -1,0 +1,192 @@
+package io.fovea.tpcc;
+
+import io.fovea.Database;
+import io.fovea.error.InvalidUseException;
+import io.fovea.tpcc.Arguments.IoKind;
+import java.io.PrintWriter;
+import java.nio.file.Files;
+import java.util.List;
+import java.util.Locale;
+
+/** What the subcommands do, from opening the database to the exit code. */
+final class Driver {
+  private final Scale scale;
+  private final PrintWriter out;
+  private final Progress progress;
+  private final Arguments.Store store;
+  private final Arguments.Work work;
+  private final Arguments.Measure measure;
+
+  Driver(
+      Scale scale,
+      PrintWriter out,
+      Arguments.Store store,
+      Arguments.Work work,
+      Arguments.Measure measure) {
+    this.scale = scale;
+    this.out = out;
+    this.progress = new Progress(out);
+    this.store = store;
+    this.work = work;
+    this.measure = measure;
+  }
+
+  /** The options in force on a database with so many warehouses. */
+  private Settings settings(int warehousesFound) {
+    return Arguments.settle(store, work, measure, warehousesFound);
+  }
+
+  private Database open(Settings settings) {
+    try {
+      return settings.inMemory()
+          ? Database.inMemory(settings.engineOptions())
+          : Database.open(settings.path(), settings.engineOptions());
+    } catch (InvalidUseException e) {
+      throw new DriverException(Exit.USAGE, e.getMessage());
+    }
+  }
+
+  int load() {
+    Settings settings = settings(1);
+    try (Shutdown shutdown = new Shutdown();
+        Database db = open(settings)) {
+      Tables tables = Tables.open(db);
+      if (Meta.read(tables) != null) {
+        throw new DriverException(
+            Exit.UNUSABLE,
+            settings.path() + " holds a load already; delete it or give another --path");
+      }
+      JsonReport json = new JsonReport("load", settings);
+      json.load(load(settings, tables, shutdown));
+      write(json, settings);
+      return Exit.OK;
+    }
+  }
+
+  private Loader.Result load(Settings settings, Tables tables, Shutdown shutdown) {
+    progress.say(
+        "loading %s into %s", Progress.count(settings.warehouses(), "warehouse"), name(settings));
+    Loader.Result result =
+        new Loader(
+                tables,
+                settings.warehouses(),
+                scale,
+                settings.seed(),
+                settings.threads(),
+                progress,
+                shutdown)
+            .load();
+    progress.say(
+        "%6.1f s  loaded    %,13d rows, %,.0f rows/s",
+        result.seconds(), result.rows(), result.rows() / result.seconds());
+    return result;
+  }
+
+  int run() {
+    Settings first = settings(1);
+    try (Shutdown shutdown = new Shutdown();
+        Database db = open(first)) {
+      Tables tables = Tables.open(db);
+      Meta meta = Meta.read(tables);
+      Settings settings = first;
+      Loader.Result loaded = null;
+      if (meta == null) {
+        loaded = load(settings, tables, shutdown);
+        meta = Meta.read(tables);
+      } else {
+        requireUsable(meta, first);
+        settings = settings(meta.warehouses());
+      }
+      JsonReport json = new JsonReport("run", settings);
+      if (loaded != null) {
+        json.load(loaded);
+      }
+      announce(settings, db);
+      Runner.Result result = new Runner(settings, tables, meta, progress, shutdown).run();
+      out.print(Report.table(settings, result));
+      json.run(result);
+      boolean consistent = check(tables, json);
+      write(json, settings);
+      return consistent ? Exit.OK : Exit.INCONSISTENT;
+    }
+  }
+
+  int check() {
+    Settings first = settings(1);
+    if (!Files.exists(first.path())) {
+      throw new DriverException(
+          Exit.UNUSABLE,
+          "there is no database at " + first.path() + "; the subcommands load and run make one");
+    }
+    try (Database db = open(first)) {
+      Tables tables = Tables.open(db);
+      Meta meta = Meta.read(tables);
+      if (meta == null) {
+        throw new DriverException(Exit.UNUSABLE, first.path() + " was never loaded");
+      }
+      requireUsable(meta, first);
+      Settings settings = settings(meta.warehouses());
+      JsonReport json = new JsonReport("check", settings);
+      boolean consistent = check(tables, json);
+      write(json, settings);
+      return consistent ? Exit.OK : Exit.INCONSISTENT;
+    }
+  }
+
+  private boolean check(Tables tables, JsonReport json) {
+    long start = System.nanoTime();
+    progress.say("checking the conditions of clause 3.3.2");
+    List<Condition> conditions = new Checker(tables, Meta.read(tables), progress).check();
+    out.print(Report.conditions(conditions));
+    long broken = conditions.stream().filter(c -> !c.holds()).count();
+    progress.say(
+        "%s after %.1f s",
+        broken == 0 ? "consistent" : "NOT CONSISTENT: " + broken + " of 12 conditions are violated",
+        (System.nanoTime() - start) / 1e9);
+    json.conditions(conditions);
+    return broken == 0;
+  }
+
+  /** A database that some other load made is not used in silence. */
+  private void requireUsable(Meta meta, Settings settings) {
+    if (!meta.complete()) {
+      throw new DriverException(
+          Exit.UNUSABLE, settings.path() + " holds a load that did not come to its end; delete it");
+    }
+    if (store.warehouses != null && store.warehouses != meta.warehouses()) {
+      throw new DriverException(
+          Exit.UNUSABLE,
+          settings.path()
+              + " has "
+              + Progress.count(meta.warehouses(), "warehouse")
+              + ", not "
+              + store.warehouses
+              + "; give another --path");
+    }
+  }
+
+  private void announce(Settings s, Database db) {
+    progress.say(
+        "running mix %s on %s: %s, %s, buffer %,d MiB of %s pages, io %s,"
+            + " translation %s, durability %s",
+        s.mix(),
+        name(s),
+        Progress.count(s.warehouses(), "warehouse"),
+        Progress.count(s.threads(), "thread"),
+        s.bufferBytes() >> 20,
+        Sizes.format(s.pageSize()),
+        db.stats().io().kind(),
+        s.translation().name().toLowerCase(Locale.ROOT),
+        s.durability().name().toLowerCase(Locale.ROOT));
+  }
+
+  private String name(Settings settings) {
+    return store.io == IoKind.MEMORY ? "memory" : settings.path().toString();
+  }
+
+  private static void write(JsonReport json, Settings settings) {
+    if (settings.json() != null) {
+      json.write(settings.json());
+    }
+  }
+}

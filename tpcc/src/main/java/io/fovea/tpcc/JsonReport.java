@@ -1,0 +1,169 @@
+package io.fovea.tpcc;
+
+import com.google.gson.GsonBuilder;
+import com.google.gson.JsonArray;
+import com.google.gson.JsonObject;
+import io.fovea.DatabaseStats;
+import io.fovea.error.AbortCause;
+import java.io.IOException;
+import java.io.Writer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.List;
+import java.util.Locale;
+import org.HdrHistogram.Histogram;
+
+/** The report of {@code --json}. Names in it are part of what scripts rely on. */
+final class JsonReport {
+  private final JsonObject root = new JsonObject();
+
+  JsonReport(String command, Settings settings) {
+    root.addProperty("command", command);
+    root.addProperty("time", Instant.now().truncatedTo(ChronoUnit.SECONDS).toString());
+    root.add("options", options(settings));
+    root.add("machine", machine());
+  }
+
+  private static String lower(Enum<?> e) {
+    return e.name().toLowerCase(Locale.ROOT).replace('_', '-');
+  }
+
+  private static JsonObject options(Settings s) {
+    JsonObject o = new JsonObject();
+    o.addProperty("path", s.inMemory() ? null : s.path().toString());
+    o.addProperty("warehouses", s.warehouses());
+    o.addProperty("threads", s.threads());
+    o.addProperty("durationSeconds", s.duration().toNanos() / 1e9);
+    o.addProperty("warmupSeconds", s.warmup().toNanos() / 1e9);
+    o.addProperty("seed", s.seed());
+    o.addProperty("durability", lower(s.durability()));
+    o.addProperty("bufferBytes", s.bufferBytes());
+    o.addProperty("pageSize", s.pageSize());
+    o.addProperty("io", s.inMemory() ? "memory" : lower(s.io()));
+    o.addProperty("translation", lower(s.translation()));
+    o.addProperty("mix", s.mix().name());
+    o.addProperty("affinity", s.affinity());
+    o.addProperty("rate", s.rate());
+    o.addProperty("wait", s.waiting());
+    return o;
+  }
+
+  private static JsonObject machine() {
+    JsonObject o = new JsonObject();
+    o.addProperty("os", System.getProperty("os.name") + " " + System.getProperty("os.version"));
+    o.addProperty("arch", System.getProperty("os.arch"));
+    o.addProperty("processors", Runtime.getRuntime().availableProcessors());
+    o.addProperty("memoryBytes", Memory.physicalBytes());
+    o.addProperty("jvm", System.getProperty("java.vm.name") + " " + Runtime.version());
+    return o;
+  }
+
+  void load(Loader.Result load) {
+    JsonObject o = new JsonObject();
+    o.addProperty("rows", load.rows());
+    o.addProperty("seconds", round(load.seconds()));
+    root.add("load", o);
+  }
+
+  void run(Runner.Result r) {
+    Tally.Totals counts = r.counts();
+    root.addProperty("measuredSeconds", round(r.seconds()));
+    root.addProperty("transactionsPerSecond", round(r.perSecond()));
+    root.addProperty("tpmCLike", round(r.newOrdersPerMinute()));
+    root.addProperty("commits", counts.get(Tally.What.COMMITS));
+    root.addProperty("userRollbacks", counts.get(Tally.What.ROLLBACKS));
+    root.addProperty("retries", counts.get(Tally.What.RETRIES));
+    JsonObject aborts = new JsonObject();
+    for (AbortCause cause : Tally.CAUSES) {
+      aborts.addProperty(lower(cause), counts.get(cause));
+    }
+    root.add("aborts", aborts);
+    root.addProperty("skippedDistricts", counts.get(Tally.What.SKIPPED_DISTRICTS));
+    JsonObject types = new JsonObject();
+    for (TxnType type : TxnType.values()) {
+      Histogram h = r.latencies()[type.ordinal()];
+      if (h != null) {
+        types.add(type.id, type(type, h, counts));
+      }
+    }
+    root.add("transactions", types);
+    root.add("engine", engine(r.before(), r.after()));
+  }
+
+  private static JsonObject type(TxnType type, Histogram h, Tally.Totals counts) {
+    JsonObject o = new JsonObject();
+    o.addProperty("commits", counts.get(type, Tally.What.COMMITS));
+    o.addProperty("userRollbacks", counts.get(type, Tally.What.ROLLBACKS));
+    o.addProperty("retries", counts.get(type, Tally.What.RETRIES));
+    JsonObject aborts = new JsonObject();
+    for (AbortCause cause : Tally.CAUSES) {
+      aborts.addProperty(lower(cause), counts.get(type, cause));
+    }
+    o.add("aborts", aborts);
+    JsonObject latency = new JsonObject();
+    latency.addProperty("mean", h.getTotalCount() == 0 ? 0 : round(h.getMean() / 1e3));
+    for (int i = 0; i < Report.PERCENTILES.length; i++) {
+      latency.addProperty(
+          Report.PERCENTILE_NAMES[i], round(Report.micros(h, Report.PERCENTILES[i])));
+    }
+    o.add("latencyMicros", latency);
+    return o;
+  }
+
+  /** What the engine counted in the measured time. */
+  private static JsonObject engine(DatabaseStats before, DatabaseStats after) {
+    DatabaseStats.Buffer b = before.buffer();
+    DatabaseStats.Buffer a = after.buffer();
+    JsonObject o = new JsonObject();
+    o.addProperty("device", after.io().kind());
+    o.addProperty("reads", after.io().reads() - before.io().reads());
+    o.addProperty("writes", after.io().writes() - before.io().writes());
+    o.addProperty("readBytes", after.io().readBytes() - before.io().readBytes());
+    o.addProperty("writtenBytes", after.io().writtenBytes() - before.io().writtenBytes());
+    o.addProperty("bufferHits", a.hits() - b.hits());
+    o.addProperty("bufferMisses", a.misses() - b.misses());
+    o.addProperty("predicted", a.predicted() - b.predicted());
+    o.addProperty("mispredicted", a.mispredicted() - b.mispredicted());
+    o.addProperty("evictionsClean", a.evictionsClean() - b.evictionsClean());
+    o.addProperty("evictionsDirty", a.evictionsDirty() - b.evictionsDirty());
+    o.addProperty("storageBytes", after.storage().bytes());
+    return o;
+  }
+
+  void conditions(List<Condition> conditions) {
+    root.addProperty("consistent", conditions.stream().allMatch(Condition::holds));
+    JsonArray list = new JsonArray();
+    for (Condition c : conditions) {
+      JsonObject o = new JsonObject();
+      o.addProperty("condition", c.number());
+      o.addProperty("statement", c.statement());
+      o.addProperty("holds", c.holds());
+      o.addProperty("violations", c.violations());
+      JsonArray examples = new JsonArray();
+      c.examples().forEach(examples::add);
+      o.add("examples", examples);
+      list.add(o);
+    }
+    root.add("conditions", list);
+  }
+
+  private static double round(double d) {
+    return Math.round(d * 1e3) / 1e3;
+  }
+
+  /**
+   * Writes the file.
+   *
+   * @throws DriverException if that fails
+   */
+  void write(Path file) {
+    try (Writer w = Files.newBufferedWriter(file)) {
+      new GsonBuilder().setPrettyPrinting().serializeNulls().create().toJson(root, w);
+      w.write(System.lineSeparator());
+    } catch (IOException e) {
+      throw new DriverException(Exit.ERROR, "cannot write " + file + ": " + e, e);
+    }
+  }
+}

@@ -1,0 +1,197 @@
+package io.fovea.tpcc;
+
+import io.fovea.error.DatabaseLockedException;
+import io.fovea.error.FoveaException;
+import io.fovea.error.IncompatibleFormatException;
+import io.fovea.error.PoolTooSmallException;
+import io.fovea.error.UncleanShutdownException;
+import java.io.PrintWriter;
+import java.nio.charset.StandardCharsets;
+import java.util.concurrent.Callable;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.IVersionProvider;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.ParentCommand;
+import picocli.CommandLine.Spec;
+
+/** The command line; see {@code tpcc.sh --help} and {@link Exit}. */
+@Command(
+    name = "tpcc",
+    description = "A driver after TPC-C for Fovea.",
+    subcommands = {Main.Load.class, Main.Run.class, Main.Check.class},
+    mixinStandardHelpOptions = true,
+    versionProvider = Main.Version.class,
+    exitCodeListHeading = "%nExit codes:%n",
+    exitCodeList = {
+      "0:the run and the check after it were clean",
+      "1:options that make no sense",
+      "2:a consistency condition does not hold",
+      "3:an error of the engine or of the device",
+      "4:the database is not there, in use, or not the one asked for",
+      "130:stopped by a signal"
+    })
+final class Main implements Callable<Integer> {
+  private final Scale scale;
+  private final PrintWriter out;
+
+  @Spec private CommandSpec spec;
+
+  private Main(Scale scale, PrintWriter out) {
+    this.scale = scale;
+    this.out = out;
+  }
+
+  /** Runs the program. */
+  public static void main(String[] args) {
+    // The engine's log lines on one line each, unless the user has other plans for them.
+    if (System.getProperty("java.util.logging.config.file") == null) {
+      System.setProperty(
+          "java.util.logging.SimpleFormatter.format",
+          System.getProperty("java.util.logging.SimpleFormatter.format", "%4$s: %5$s%6$s%n"));
+    }
+    PrintWriter out = new PrintWriter(System.out, true, StandardCharsets.UTF_8);
+    PrintWriter err = new PrintWriter(System.err, true, StandardCharsets.UTF_8);
+    int code = execute(Scale.FULL, out, err, args);
+    if (code != Exit.INTERRUPTED) {
+      System.exit(code);
+    }
+    // The JVM is on its way out and waits for this thread's work only, which is done.
+  }
+
+  /** Runs a command and gives its exit code; never throws. */
+  static int execute(Scale scale, PrintWriter out, PrintWriter err, String... args) {
+    int code =
+        new CommandLine(new Main(scale, out))
+            .setOut(out)
+            .setErr(err)
+            .setParameterExceptionHandler(
+                (e, a) -> {
+                  err.println("tpcc: " + e.getMessage());
+                  err.println("'tpcc --help' and 'tpcc run --help' tell more.");
+                  return Exit.USAGE;
+                })
+            .setExecutionExceptionHandler((e, c, r) -> failed(e, err))
+            .execute(args);
+    out.flush();
+    err.flush();
+    return code;
+  }
+
+  private static int failed(Exception e, PrintWriter err) {
+    err.println("tpcc: " + (e.getMessage() == null ? e : e.getMessage()));
+    switch (e) {
+      case DriverException d -> {
+        if (d.getCause() != null) {
+          d.getCause().printStackTrace(err);
+        }
+        return d.exitCode;
+      }
+      case DatabaseLockedException l -> {
+        return Exit.UNUSABLE;
+      }
+      case IncompatibleFormatException i -> {
+        return Exit.UNUSABLE;
+      }
+      case UncleanShutdownException u -> {
+        return Exit.UNUSABLE;
+      }
+      case PoolTooSmallException p -> {
+        return Exit.UNUSABLE;
+      }
+      case FoveaException f -> {
+        return Exit.ERROR;
+      }
+      default -> {
+        e.printStackTrace(err);
+        return Exit.ERROR;
+      }
+    }
+  }
+
+  @Override
+  public Integer call() {
+    throw new ParameterException(spec.commandLine(), "a subcommand is missing: load, run or check");
+  }
+
+  /** What the subcommands share. */
+  abstract static class Subcommand implements Callable<Integer> {
+    @ParentCommand private Main main;
+    @Spec private CommandSpec spec;
+    @Mixin final Arguments.Store store = new Arguments.Store();
+
+    Driver driver(Arguments.Work work, Arguments.Measure measure) {
+      String mistake = Arguments.mistake(store, work, measure);
+      if (mistake != null) {
+        throw mistake(mistake);
+      }
+      return new Driver(main.scale, main.out, store, work, measure);
+    }
+
+    ParameterException mistake(String message) {
+      return new ParameterException(spec.commandLine(), message);
+    }
+
+    void requireFile() {
+      if (store.io == Arguments.IoKind.MEMORY) {
+        throw mistake("--io memory is for run: nothing of it stays");
+      }
+    }
+  }
+
+  @Command(
+      name = "load",
+      description = "Makes a database and loads it.",
+      mixinStandardHelpOptions = true,
+      versionProvider = Version.class)
+  static final class Load extends Subcommand {
+    @Mixin private final Arguments.Work work = new Arguments.Work();
+
+    @Override
+    public Integer call() {
+      requireFile();
+      return driver(work, Arguments.Measure.nothing()).load();
+    }
+  }
+
+  @Command(
+      name = "run",
+      description = "Runs and measures, then checks. Loads first where the database is empty.",
+      mixinStandardHelpOptions = true,
+      versionProvider = Version.class)
+  static final class Run extends Subcommand {
+    @Mixin private final Arguments.Work work = new Arguments.Work();
+    @Mixin private final Arguments.Measure measure = new Arguments.Measure();
+
+    @Override
+    public Integer call() {
+      if (measure.duration.isZero()) {
+        throw mistake("--duration: more than 0");
+      }
+      return driver(work, measure).run();
+    }
+  }
+
+  @Command(
+      name = "check",
+      description = "Checks the twelve consistency conditions of clause 3.3.2.",
+      mixinStandardHelpOptions = true,
+      versionProvider = Version.class)
+  static final class Check extends Subcommand {
+    @Override
+    public Integer call() {
+      requireFile();
+      return driver(new Arguments.Work(), Arguments.Measure.nothing()).check();
+    }
+  }
+
+  static final class Version implements IVersionProvider {
+    @Override
+    public String[] getVersion() {
+      String version = Main.class.getPackage().getImplementationVersion();
+      return new String[] {"fovea-tpcc " + (version == null ? "(unpackaged)" : version)};
+    }
+  }
+}

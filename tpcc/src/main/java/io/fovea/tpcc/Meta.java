@@ -1,0 +1,90 @@
+package io.fovea.tpcc;
+
+import io.fovea.Key;
+import io.fovea.Row;
+import io.fovea.Table;
+
+/**
+ * What is known about a loaded database.
+ *
+ * @param complete whether its load came to the end
+ * @param warehouses how many there are
+ * @param scale the cardinalities that it was loaded with
+ * @param loadCLast the constant of NURand for C_LAST that its load used
+ * @param runs how many runs have begun on it
+ */
+record Meta(boolean complete, int warehouses, Scale scale, int loadCLast, int runs) {
+  private static final int ID = 1;
+
+  /** The number of a warehouse is its loader's stream of history rows; runs take those above. */
+  private static int firstRunStream(int warehouses) {
+    return warehouses + 1;
+  }
+
+  /** Reads it; null where the database is empty. */
+  static Meta read(Tables tables) {
+    return tables
+        .database()
+        .read(
+            tx -> {
+              Table t = tables.driver();
+              Key key = t.key().set(ID);
+              Row row = t.row();
+              if (!t.get(tx, key, row)) {
+                return null;
+              }
+              return new Meta(
+                  row.getInt(Schema.Driver.COMPLETE) != 0,
+                  row.getInt(Schema.Driver.WAREHOUSES),
+                  new Scale(
+                      row.getInt(Schema.Driver.ITEMS),
+                      row.getInt(Schema.Driver.CUSTOMERS),
+                      row.getInt(Schema.Driver.UNDELIVERED)),
+                  row.getInt(Schema.Driver.LOAD_C_LAST),
+                  row.getInt(Schema.Driver.RUNS));
+            });
+  }
+
+  /** Writes it as a load begins, with {@code complete} false, and once more as the load ends. */
+  void write(Tables tables) {
+    tables
+        .database()
+        .run(
+            tx -> {
+              Table t = tables.driver();
+              Row row = t.row();
+              row.setInt(Schema.Driver.COMPLETE, complete ? 1 : 0);
+              row.setInt(Schema.Driver.WAREHOUSES, warehouses);
+              row.setInt(Schema.Driver.ITEMS, scale.items());
+              row.setInt(Schema.Driver.CUSTOMERS, scale.customers());
+              row.setInt(Schema.Driver.UNDELIVERED, scale.undelivered());
+              row.setInt(Schema.Driver.LOAD_C_LAST, loadCLast);
+              row.setInt(Schema.Driver.NEXT_STREAM, firstRunStream(warehouses));
+              row.setInt(Schema.Driver.RUNS, runs);
+              t.put(tx, t.key().set(ID), row);
+            });
+  }
+
+  /**
+   * Notes that a run begins and takes streams of history rows for its workers.
+   *
+   * @return the first of {@code workers} streams that nobody had before
+   */
+  static int beginRun(Tables tables, int workers) {
+    return tables
+        .database()
+        .call(
+            tx -> {
+              Table t = tables.driver();
+              Row row = t.row();
+              if (!t.getForUpdate(tx, t.key().set(ID), row)) {
+                throw new IllegalStateException("a run on a database that was never loaded");
+              }
+              int first = row.getInt(Schema.Driver.NEXT_STREAM);
+              row.setInt(Schema.Driver.NEXT_STREAM, Math.addExact(first, workers));
+              row.setInt(Schema.Driver.RUNS, row.getInt(Schema.Driver.RUNS) + 1);
+              t.update(tx, row);
+              return first;
+            });
+  }
+}

@@ -1,0 +1,86 @@
+package io.fovea.tpcc;
+
+import io.fovea.Cursor;
+import io.fovea.Key;
+import io.fovea.Projection;
+import io.fovea.Range;
+import io.fovea.Row;
+import io.fovea.Table;
+import io.fovea.Transaction;
+import io.fovea.tpcc.Schema.Customer;
+import io.fovea.tpcc.Schema.Order;
+import io.fovea.tpcc.Schema.OrderLine;
+
+/** Order-Status, clause 2.6: read only. */
+final class OrderStatusTxn extends Txn {
+  private static final Projection CUSTOMER_FIELDS =
+      Projection.of(
+          Customer.SPEC.layout(), Customer.BALANCE, Customer.LAST, Customer.FIRST, Customer.MIDDLE);
+
+  private final Table customers = session.tables.customer();
+  private final Key customerKey = customers.key();
+  private final Row customer = customers.row();
+  private final Key ordersKey = session.tables.orderByCustomer().key();
+  private final Range ordersOfCustomer = Range.prefix(ordersKey);
+  private final Table lines = session.tables.orderLine();
+  private final Key linesKey = lines.key();
+  private final Range linesOfOrder = Range.prefix(linesKey);
+
+  // inputs
+  int w;
+  int d;
+  int customerId;
+  String customerLast;
+
+  /** What a terminal would show: C_BALANCE, the order, its carrier and the sum over its lines. */
+  long balance;
+
+  int orderId;
+  int carrier;
+  long shown;
+
+  OrderStatusTxn(Session session) {
+    super(session, true);
+  }
+
+  @Override
+  void prepare(int home) {
+    Rng rng = session.rng;
+    w = home;
+    d = session.drawDistrict();
+    if (rng.percent(60)) {
+      customerLast = LastNames.of(session.nuRand.lastName(rng, session.scale));
+    } else {
+      customerLast = null;
+      customerId = session.nuRand.customer(rng, session.scale);
+    }
+  }
+
+  @Override
+  void body(Transaction tx) {
+    int c = customerLast == null ? customerId : session.findByName(tx, w, d, customerLast);
+    boolean found = customers.get(tx, customerKey.set(w, d, c), customer, CUSTOMER_FIELDS);
+    Session.require(found, "customer", w, d, c);
+    balance = customer.getLong(Customer.BALANCE);
+    ordersKey.set(w, d, c);
+    try (Cursor newest =
+        session.tables.orderByCustomer().scan(tx, ordersOfCustomer, io.fovea.Order.DESCENDING)) {
+      Session.require(newest.next(), "orders", w, d, c);
+      orderId = newest.key().getInt(2);
+      carrier = newest.row().getInt(Order.CARRIER);
+    }
+    shown = 0;
+    linesKey.set(w, d, orderId);
+    try (Cursor cursor = lines.scan(tx, linesOfOrder, io.fovea.Order.ASCENDING)) {
+      while (cursor.next()) {
+        Row line = cursor.row();
+        shown +=
+            line.getInt(OrderLine.ITEM)
+                + line.getInt(OrderLine.SUPPLY_WAREHOUSE)
+                + line.getInt(OrderLine.QUANTITY)
+                + line.getLong(OrderLine.AMOUNT)
+                + line.getLong(OrderLine.DELIVERY_DATE);
+      }
+    }
+  }
+}

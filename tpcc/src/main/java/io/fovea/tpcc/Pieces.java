@@ -1,0 +1,70 @@
+package io.fovea.tpcc;
+
+import io.fovea.Cursor;
+import io.fovea.Database;
+import io.fovea.Key;
+import io.fovea.Order;
+import io.fovea.Range;
+import io.fovea.Row;
+import io.fovea.Table;
+
+/**
+ * Reads long ranges of a database at rest in read transactions of moderate size, one after the
+ * other. What is wanted of each row is put into an array of longs inside the transaction and looked
+ * at after it, so that a transaction that runs twice counts once.
+ */
+final class Pieces {
+  private static final int ROWS = 1_000;
+
+  private final Database database;
+  private final int columns;
+  private final long[] values;
+
+  /** Makes one for rows of which {@code columns} numbers are wanted. */
+  Pieces(Database database, int columns) {
+    this.database = database;
+    this.columns = columns;
+    this.values = new long[ROWS * columns];
+  }
+
+  /** Takes what is wanted from a row. */
+  @FunctionalInterface
+  interface Extractor {
+    void take(Key key, Row row, long[] to, int at);
+  }
+
+  /** Looks at what was taken from a row. */
+  @FunctionalInterface
+  interface Visitor {
+    void visit(long[] from, int at);
+  }
+
+  /** Visits all rows from one prefix to another, both included, in the order of their keys. */
+  void each(Table table, Key first, Key last, Extractor extractor, Visitor visitor) {
+    Key passed = table.key();
+    Range range = Range.between(first, last);
+    int n;
+    do {
+      Range piece = range;
+      n = database.read(tx -> read(table.scan(tx, piece, Order.ASCENDING), passed, extractor));
+      for (int i = 0; i < n; i++) {
+        visitor.visit(values, i * columns);
+      }
+      range = Range.of(passed, false, last, true);
+    } while (n == ROWS);
+  }
+
+  private int read(Cursor rows, Key passed, Extractor extractor) {
+    try (rows) {
+      int n = 0;
+      while (n < ROWS && rows.next()) {
+        extractor.take(rows.key(), rows.row(), values, n * columns);
+        n++;
+        if (n == ROWS) {
+          passed.set(rows.key());
+        }
+      }
+      return n;
+    }
+  }
+}

@@ -1,0 +1,149 @@
+package io.fovea.tpcc;
+
+import io.fovea.DatabaseStats;
+import io.fovea.error.AbortCause;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import org.HdrHistogram.Histogram;
+
+/** What is printed at the end. */
+final class Report {
+  /** Percentiles that are shown, with their names. */
+  static final double[] PERCENTILES = {50, 95, 99, 99.9, 100};
+
+  static final String[] PERCENTILE_NAMES = {"p50", "p95", "p99", "p99.9", "max"};
+
+  private final StringBuilder text = new StringBuilder();
+
+  private Report() {}
+
+  private void line(String format, Object... args) {
+    text.append(String.format(Locale.ROOT, format, args).stripTrailing());
+    text.append(System.lineSeparator());
+  }
+
+  /** The closing table of a run. */
+  static String table(Settings settings, Runner.Result result) {
+    Report r = new Report();
+    r.table(result);
+    r.figures(settings, result);
+    return r.text.toString();
+  }
+
+  /** What is found under a condition, a line for each of the twelve and for the examples. */
+  static String conditions(List<Condition> conditions) {
+    Report r = new Report();
+    for (Condition c : conditions) {
+      r.line("%4d  %-8s  %s", c.number(), c.holds() ? "holds" : "VIOLATED", c.statement());
+      for (String example : c.examples()) {
+        r.line("                  %s", example);
+      }
+      long more = c.violations() - c.examples().size();
+      if (more > 0) {
+        r.line("                  and %,d more", more);
+      }
+    }
+    return r.text.toString();
+  }
+
+  /**
+   * The conflicts worth a column: those that other transactions cause, and what happened at all.
+   */
+  private static List<AbortCause> columns(Tally.Totals counts) {
+    List<AbortCause> columns = new ArrayList<>();
+    for (AbortCause cause : Tally.CAUSES) {
+      if (cause.retryable() || counts.get(cause) > 0) {
+        columns.add(cause);
+      }
+    }
+    return columns;
+  }
+
+  private void table(Runner.Result result) {
+    Tally.Totals counts = result.counts();
+    List<AbortCause> causes = columns(counts);
+    StringBuilder head = new StringBuilder();
+    head.append(String.format("%-12s %11s %9s %9s", "", "commits", "rollbacks", "retries"));
+    for (AbortCause cause : causes) {
+      head.append(String.format(" %10s", cause.name().toLowerCase(Locale.ROOT)));
+    }
+    for (String name : PERCENTILE_NAMES) {
+      head.append(String.format(" %9s", name));
+    }
+    line("");
+    line("%s  (us)", head);
+    for (TxnType type : TxnType.values()) {
+      Histogram h = result.latencies()[type.ordinal()];
+      if (h != null) {
+        row(type, h, causes, counts);
+      }
+    }
+    StringBuilder sums = new StringBuilder();
+    for (AbortCause cause : causes) {
+      sums.append(String.format(Locale.ROOT, " %,10d", counts.get(cause)));
+    }
+    line(
+        "%-12s %,11d %,9d %,9d%s",
+        "all",
+        counts.get(Tally.What.COMMITS),
+        counts.get(Tally.What.ROLLBACKS),
+        counts.get(Tally.What.RETRIES),
+        sums);
+    line("");
+  }
+
+  private void row(TxnType type, Histogram h, List<AbortCause> causes, Tally.Totals counts) {
+    StringBuilder rest = new StringBuilder();
+    for (AbortCause cause : causes) {
+      rest.append(String.format(Locale.ROOT, " %,10d", counts.get(type, cause)));
+    }
+    for (double p : PERCENTILES) {
+      rest.append(String.format(Locale.ROOT, " %,9.1f", micros(h, p)));
+    }
+    line(
+        "%-12s %,11d %,9d %,9d%s",
+        type.title,
+        counts.get(type, Tally.What.COMMITS),
+        counts.get(type, Tally.What.ROLLBACKS),
+        counts.get(type, Tally.What.RETRIES),
+        rest);
+  }
+
+  /** A percentile in microseconds; 0 where nothing was recorded. */
+  static double micros(Histogram h, double percentile) {
+    return h.getTotalCount() == 0 ? 0 : h.getValueAtPercentile(percentile) / 1e3;
+  }
+
+  private void figures(Settings s, Runner.Result result) {
+    line(
+        "%,.0f tx/s, %,.0f New-Order/min (%s), mix %s, %s",
+        result.perSecond(),
+        result.newOrdersPerMinute(),
+        s.waiting() ? "with wait times" : "tpmC-like: no wait times",
+        s.mix(),
+        "durability " + s.durability().name().toLowerCase(Locale.ROOT));
+    line(
+        "%.1f s measured after %.1f s of warm-up, %s, %s, affinity %s%s",
+        result.seconds(),
+        s.warmup().toNanos() / 1e9,
+        Progress.count(s.warehouses(), "warehouse"),
+        Progress.count(s.threads(), "thread"),
+        s.affinity() ? "on" : "off",
+        s.rate() > 0 ? String.format(Locale.ROOT, ", rate %,.0f/s", s.rate()) : "");
+    long skipped = result.counts().get(Tally.What.SKIPPED_DISTRICTS);
+    if (skipped > 0) {
+      line("%,d districts had no order to deliver", skipped);
+    }
+    DatabaseStats.Buffer before = result.before().buffer();
+    DatabaseStats.Buffer after = result.after().buffer();
+    DatabaseStats.Device io = result.after().io();
+    line(
+        "buffer %,d MiB of %s, %,d pages read and %,d written in the measured time by %s",
+        s.bufferBytes() >> 20,
+        Sizes.format(s.pageSize()),
+        after.misses() - before.misses(),
+        io.writes() - result.before().io().writes(),
+        io.kind());
+  }
+}

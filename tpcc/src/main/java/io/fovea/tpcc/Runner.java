@@ -1,0 +1,223 @@
+package io.fovea.tpcc;
+
+import io.fovea.DatabaseStats;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.IntStream;
+import org.HdrHistogram.Histogram;
+import org.HdrHistogram.SingleWriterRecorder;
+
+/** One run: workers, a warm-up, a measured time, and the numbers of it. */
+final class Runner {
+  /** How often latencies are collected, and the length of an interval of the .hlog. */
+  private static final long TICK_NANOS = 1_000_000_000L;
+
+  /** Sets the random numbers of a run apart from those of a load with the same seed. */
+  private static final long RUN_PART = 1_000;
+
+  private final Settings settings;
+  private final Tables tables;
+  private final Meta meta;
+  private final Progress progress;
+  private final Shutdown shutdown;
+  private final int latencyDigits;
+  private final List<Worker> workers = new ArrayList<>();
+  private final Histogram[][] recycled;
+  private final Histogram[] totals = new Histogram[TxnType.COUNT];
+
+  Runner(Settings settings, Tables tables, Meta meta, Progress progress, Shutdown shutdown) {
+    this.settings = settings;
+    this.tables = tables;
+    this.meta = meta;
+    this.progress = progress;
+    this.shutdown = shutdown;
+    this.latencyDigits = Worker.latencyDigits(settings.threads());
+    this.recycled = new Histogram[TxnType.COUNT][settings.threads()];
+  }
+
+  /**
+   * What was measured; the warm-up is not part of it.
+   *
+   * @param seconds the measured time
+   * @param counts what the workers counted
+   * @param latencies in nanoseconds by type, null where the mix has none of it
+   * @param before the engine's statistics as the measured time began
+   * @param after the engine's statistics as it ended
+   */
+  record Result(
+      double seconds,
+      Tally.Totals counts,
+      Histogram[] latencies,
+      DatabaseStats before,
+      DatabaseStats after) {
+
+    double perSecond() {
+      return counts.get(Tally.What.COMMITS) / seconds;
+    }
+
+    /** Committed New-Orders a minute; those that roll back by intent are not among them. */
+    double newOrdersPerMinute() {
+      return 60 * counts.get(TxnType.NEW_ORDER, Tally.What.COMMITS) / seconds;
+    }
+  }
+
+  /**
+   * Runs.
+   *
+   * @throws DriverException if a worker failed, a signal came or the .hlog could not be written
+   */
+  Result run() {
+    int threads = settings.threads();
+    int stream = Meta.beginRun(tables, threads);
+    Rng rng = new Rng(Rng.derive(settings.seed(), RUN_PART, 0, 0));
+    NuRand nuRand = NuRand.forRun(rng, meta.loadCLast());
+    Crew crew = new Crew("worker", threads, shutdown);
+    for (int i = 0; i < threads; i++) {
+      workers.add(worker(crew, i, stream + i, nuRand));
+    }
+    for (TxnType type : TxnType.values()) {
+      if (settings.mix().has(type)) {
+        totals[type.ordinal()] = new Histogram(Worker.LATENCY_MAX_NANOS, latencyDigits);
+      }
+    }
+    crew.start(i -> workers.get(i).work());
+    try {
+      return measure(crew);
+    } finally {
+      crew.join();
+    }
+  }
+
+  private Worker worker(Crew crew, int number, int stream, NuRand nuRand) {
+    Rng rng = new Rng(Rng.derive(settings.seed(), RUN_PART, 1, number));
+    int[] homes = homes(number, settings.threads(), meta.warehouses(), settings.affinity());
+    int district = 0;
+    if (settings.waiting()) {
+      district = 1 + number / meta.warehouses() % Scale.DISTRICTS;
+    }
+    Session session =
+        new Session(tables, meta.scale(), meta.warehouses(), nuRand, rng, stream, homes, district);
+    Pace pace;
+    if (settings.waiting()) {
+      pace = new Pace.Waiting(rng);
+    } else if (settings.rate() > 0) {
+      pace = new Pace.Rated(settings.rate(), settings.threads(), number);
+    } else {
+      pace = new Pace.Unlimited();
+    }
+    return new Worker(crew, session, settings.mix(), pace, latencyDigits);
+  }
+
+  /**
+   * The warehouses that a worker works for: all of them, or with affinity its share of them. With
+   * more workers than warehouses, several share one.
+   */
+  static int[] homes(int worker, int workers, int warehouses, boolean affinity) {
+    if (!affinity) {
+      return IntStream.rangeClosed(1, warehouses).toArray();
+    }
+    if (workers >= warehouses) {
+      return new int[] {1 + worker % warehouses};
+    }
+    return IntStream.rangeClosed(1, warehouses).filter(w -> (w - 1) % workers == worker).toArray();
+  }
+
+  private Result measure(Crew crew) {
+    long start = System.nanoTime();
+    long measureFrom = start + settings.warmup().toNanos();
+    boolean ended = phase(crew, start, start, measureFrom, true, null);
+
+    long from = System.nanoTime();
+    long deadline = from + settings.duration().toNanos();
+    collect(); // and forget: this was the warm-up
+    Tally.Totals countsBefore = counts();
+    DatabaseStats statsBefore = tables.database().stats();
+    try (Hlog hlog = settings.hlog() == null ? null : new Hlog(settings)) {
+      ended = ended || phase(crew, start, from, deadline, false, hlog);
+      keep(collect(), hlog);
+    } catch (IOException e) {
+      throw new DriverException(Exit.ERROR, "cannot write " + settings.hlog() + ": " + e, e);
+    }
+    Tally.Totals counts = counts().since(countsBefore);
+    DatabaseStats statsAfter = tables.database().stats();
+    double seconds = (System.nanoTime() - from) / 1e9;
+    crew.join();
+    crew.check();
+    if (ended) {
+      throw new IllegalStateException("the workers ended before their time");
+    }
+    return new Result(seconds, counts, totals, statsBefore, statsAfter);
+  }
+
+  /** Waits until a moment, collecting and showing progress; true if the workers ended before it. */
+  private boolean phase(
+      Crew crew, long start, long from, long until, boolean warmingUp, Hlog hlog) {
+    long lineAt = from;
+    Tally.Totals before = counts();
+    long tick = from;
+    while (true) {
+      tick = Math.min(tick + TICK_NANOS, until);
+      if (crew.await(tick - System.nanoTime()) || shutdown.requested()) {
+        return true;
+      }
+      long now = System.nanoTime();
+      if (now - until >= 0) {
+        return false;
+      }
+      if (!warmingUp) {
+        keep(collect(), hlog);
+      }
+      if (now - lineAt >= Progress.INTERVAL_NANOS) {
+        Tally.Totals counts = counts();
+        show(counts.since(before), (now - start) / 1e9, (now - lineAt) / 1e9, warmingUp);
+        before = counts;
+        lineAt = now;
+      }
+    }
+  }
+
+  private void show(Tally.Totals delta, double at, double seconds, boolean warmingUp) {
+    long commits = delta.get(Tally.What.COMMITS);
+    long retries = delta.get(Tally.What.RETRIES);
+    progress.running(
+        at,
+        warmingUp,
+        commits / seconds,
+        delta.get(TxnType.NEW_ORDER, Tally.What.COMMITS) / seconds,
+        retries / (double) Math.max(1, commits + retries));
+  }
+
+  private Tally.Totals counts() {
+    return Tally.Totals.of(workers.stream().map(w -> w.tally).toList());
+  }
+
+  /** Takes the latencies recorded since the last call. */
+  private Histogram[] collect() {
+    Histogram[] intervals = new Histogram[TxnType.COUNT];
+    for (TxnType type : TxnType.values()) {
+      int t = type.ordinal();
+      if (totals[t] == null) {
+        continue;
+      }
+      intervals[t] = new Histogram(Worker.LATENCY_MAX_NANOS, latencyDigits);
+      for (int i = 0; i < workers.size(); i++) {
+        SingleWriterRecorder recorder = workers.get(i).latencies(type);
+        recycled[t][i] = recorder.getIntervalHistogram(recycled[t][i]);
+        intervals[t].add(recycled[t][i]);
+      }
+    }
+    return intervals;
+  }
+
+  private void keep(Histogram[] intervals, Hlog hlog) {
+    for (int t = 0; t < totals.length; t++) {
+      if (totals[t] != null) {
+        totals[t].add(intervals[t]);
+      }
+    }
+    if (hlog != null) {
+      hlog.write(intervals);
+    }
+  }
+}

@@ -1,0 +1,57 @@
+package io.fovea.tpcc;
+
+import io.fovea.Durability;
+import io.fovea.Io;
+import io.fovea.Options;
+import io.fovea.Pretouch;
+import io.fovea.Translation;
+import java.nio.file.Path;
+import java.time.Duration;
+
+/**
+ * The options in force, defaults filled in.
+ *
+ * @param path the file; null for a database in memory
+ * @param bufferBytes the buffer pool
+ * @param io ignored in memory
+ * @param rate transactions a second, or 0 for as many as go
+ * @param waiting whether there are keying and think times
+ * @param json where to write a report, or null
+ * @param hlog where to write histograms, or null
+ */
+record Settings(
+    Path path,
+    int warehouses,
+    int threads,
+    Duration duration,
+    Duration warmup,
+    long seed,
+    Durability durability,
+    long bufferBytes,
+    int pageSize,
+    Io io,
+    Translation translation,
+    Mix mix,
+    boolean affinity,
+    double rate,
+    boolean waiting,
+    Path json,
+    Path hlog) {
+
+  boolean inMemory() {
+    return path == null;
+  }
+
+  /** The engine's options. */
+  Options engineOptions() {
+    Options defaults = Options.defaults();
+    return defaults
+        .pageSize(pageSize)
+        .bufferBytes(bufferBytes)
+        .pretouch(Pretouch.AHEAD)
+        .io(io)
+        .translation(translation)
+        .durability(durability)
+        .maxTransactions(Math.max(defaults.maxTransactions(), Math.min(threads + 2, 4096)));
+  }
+}

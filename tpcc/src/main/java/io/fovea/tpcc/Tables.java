@@ -1,0 +1,42 @@
+package io.fovea.tpcc;
+
+import io.fovea.Database;
+import io.fovea.Index;
+import io.fovea.Table;
+
+/** A database's tables, opened. Any thread. */
+record Tables(
+    Database database,
+    Table item,
+    Table warehouse,
+    Table district,
+    Table customer,
+    Index customerByName,
+    Table history,
+    Table order,
+    Index orderByCustomer,
+    Table newOrder,
+    Table orderLine,
+    Table stock,
+    Table driver) {
+
+  /** Opens the tables, and makes those that are not there. */
+  static Tables open(Database db) {
+    Table customer = db.table(Schema.Customer.SPEC);
+    Table order = db.table(Schema.Order.SPEC);
+    return new Tables(
+        db,
+        db.table(Schema.Item.SPEC),
+        db.table(Schema.Warehouse.SPEC),
+        db.table(Schema.District.SPEC),
+        customer,
+        customer.index(Schema.Customer.BY_NAME),
+        db.table(Schema.History.SPEC),
+        order,
+        order.index(Schema.Order.BY_CUSTOMER),
+        db.table(Schema.NewOrder.SPEC),
+        db.table(Schema.OrderLine.SPEC),
+        db.table(Schema.Stock.SPEC),
+        db.table(Schema.Driver.SPEC));
+  }
+}

@@ -1,0 +1,222 @@
+package io.fovea.tpcc;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.Io;
+import io.fovea.Translation;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.file.Path;
+import java.time.Duration;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+
+class ArgumentsTest {
+  /** All options, parsed as {@code run} parses them. */
+  @Command
+  private static final class All {
+    @Mixin private final Arguments.Store store = new Arguments.Store();
+    @Mixin private final Arguments.Work work = new Arguments.Work();
+    @Mixin private final Arguments.Measure measure = new Arguments.Measure();
+  }
+
+  private static All parse(String... args) {
+    All all = new All();
+    new CommandLine(all).parseArgs(args);
+    return all;
+  }
+
+  private static Settings settle(String... args) {
+    All all = parse(args);
+    return Arguments.settle(all.store, all.work, all.measure, 1);
+  }
+
+  private static String mistake(String... args) {
+    All all = parse(args);
+    return Arguments.mistake(all.store, all.work, all.measure);
+  }
+
+  @Test
+  void defaultsRunOneWarehouse() {
+    Settings s = settle();
+    assertEquals(Path.of("tpcc-1w.fovea"), s.path());
+    assertEquals(1, s.warehouses());
+    assertEquals(1, s.threads());
+    assertEquals(Duration.ofSeconds(10), s.duration());
+    assertEquals(Duration.ofSeconds(3), s.warmup());
+    assertEquals(Mix.FULL, s.mix());
+    assertEquals(Io.AUTO, s.io());
+    assertTrue(s.affinity());
+    assertFalse(s.waiting());
+    assertEquals(0.0, s.rate());
+    assertTrue(s.bufferBytes() >= 64 << 20);
+  }
+
+  @Test
+  void everyOptionArrives() {
+    Settings s =
+        settle(
+            "--path=src/y.db",
+            "--warehouses=3",
+            "--threads=5",
+            "--duration=1.5m",
+            "--warmup=500ms",
+            "--seed=-9",
+            "--durability=async",
+            "--buffer=96m",
+            "--page-size=16k",
+            "--io=posix",
+            "--translation=predictive-hashed",
+            "--mix=half",
+            "--no-affinity",
+            "--rate=250",
+            "--json=out.json",
+            "--hlog=out.hlog");
+    assertEquals(Path.of("src/y.db"), s.path());
+    assertEquals(3, s.warehouses());
+    assertEquals(5, s.threads());
+    assertEquals(Duration.ofSeconds(90), s.duration());
+    assertEquals(Duration.ofMillis(500), s.warmup());
+    assertEquals(-9, s.seed());
+    assertEquals("ASYNC", s.durability().name());
+    assertEquals(96 << 20, s.bufferBytes());
+    assertEquals(16_384, s.pageSize());
+    assertEquals(Io.POSIX, s.io());
+    assertEquals(Translation.PREDICTIVE_HASHED, s.translation());
+    assertEquals(Mix.HALF, s.mix());
+    assertFalse(s.affinity());
+    assertEquals(250.0, s.rate());
+    assertEquals(Path.of("out.json"), s.json());
+    assertEquals(Path.of("out.hlog"), s.hlog());
+    assertTrue(settle("--affinity").affinity());
+  }
+
+  @Test
+  void defaultPathTellsWhatIsInIt() {
+    assertEquals(Path.of("tpcc-2w.fovea"), settle("--warehouses=2").path());
+    assertEquals(Path.of("tpcc-1w-16k-pages.fovea"), settle("--page-size=16384").path());
+    assertTrue(settle("--io=memory").inMemory());
+  }
+
+  @Test
+  void waitingMeansTenTerminalsAWarehouse() {
+    assertEquals(20, settle("--wait", "--warehouses=2").threads());
+    assertEquals(4, settle("--wait", "--warehouses=2", "--threads=4").threads());
+  }
+
+  @Test
+  void bufferGrowsWithTheData() {
+    long one = Memory.defaultBuffer(1, 0, 1, 10, 1);
+    long ten = Memory.defaultBuffer(10, 0, 1, 10, 1);
+    assertTrue(ten > one && ten <= Memory.physicalBytes() / 2);
+    assertTrue(Memory.defaultBuffer(1, 0, 1, 1e9, 0) <= Memory.physicalBytes() / 2);
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "0,0",
+    "4096,4096",
+    "4k,4096",
+    "4 K,4096",
+    "4KiB,4096",
+    "1m,1048576",
+    "2gb,2147483648",
+    "1t,1099511627776",
+    "7b,7"
+  })
+  void sizes(String text, long bytes) {
+    assertEquals(bytes, Sizes.parse(text));
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"", "k", "-1", "1x", "1.5g", "99999999999g", "9223372036854775808"})
+  void noSizes(String text) {
+    assertThrows(IllegalArgumentException.class, () -> Sizes.parse(text));
+  }
+
+  @Test
+  void sizesAreShown() {
+    assertEquals("0", Sizes.format(0));
+    assertEquals("4k", Sizes.format(4_096));
+    assertEquals("1000", Sizes.format(1_000));
+    assertEquals("2g", Sizes.format(2L << 30));
+    assertEquals("1536m", Sizes.format(1_536L << 20));
+  }
+
+  @ParameterizedTest
+  @CsvSource({"5,5000", "5s,5000", "250ms,250", "1.5s,1500", "2m,120000", "1h,3600000"})
+  void times(String text, long millis) {
+    assertEquals(Duration.ofMillis(millis), settle("--duration", text).duration());
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "--warehouses=0",
+        "--warehouses=1000000000",
+        "--threads=0",
+        "--rate=-1",
+        "--rate=NaN",
+        "--rate=5 --wait",
+        "--io=memory --path=x",
+        "--page-size=5000",
+        "--page-size=8g",
+        "--json=no/such/folder/x.json",
+        "--path=no/such/folder/x.fovea",
+        "--path=/",
+        "--hlog=.",
+        "--buffer=0"
+      })
+  void mistakes(String args) {
+    assertTrue(mistake(args.split(" ")) != null, args);
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "",
+        "walk",
+        "run --no-such-option",
+        "run --duration=soon",
+        "run --duration=-5",
+        "run --duration=0",
+        "run --io=carrier-pigeon",
+        "run --mix=1,2",
+        "run --threads=x",
+        "run --warehouses=0",
+        "load --io=memory",
+        "check --io=memory",
+        "check --mix=half",
+        "load --duration=3"
+      })
+  void usageErrorsExitWithOne(String args) {
+    StringWriter err = new StringWriter();
+    int code =
+        Main.execute(
+            Scale.FULL,
+            new PrintWriter(new StringWriter()),
+            new PrintWriter(err),
+            args.isEmpty() ? new String[0] : args.split(" "));
+    assertEquals(Exit.USAGE, code, err.toString());
+    assertTrue(err.toString().startsWith("tpcc: "), err.toString());
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"--help", "run --help", "load --help", "check -h", "--version"})
+  void helpIsNoError(String args) {
+    StringWriter out = new StringWriter();
+    int code =
+        Main.execute(
+            Scale.FULL, new PrintWriter(out), new PrintWriter(new StringWriter()), args.split(" "));
+    assertEquals(Exit.OK, code);
+    assertFalse(out.toString().isBlank());
+  }
+}

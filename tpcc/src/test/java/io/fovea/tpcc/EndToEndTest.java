@@ -1,0 +1,272 @@
+package io.fovea.tpcc;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParser;
+import io.fovea.Database;
+import io.fovea.Options;
+import io.fovea.Row;
+import io.fovea.tpcc.Schema.Warehouse;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import org.HdrHistogram.EncodableHistogram;
+import org.HdrHistogram.HistogramLogReader;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The whole program on fewer rows: what a user types, sees and gets back. */
+class EndToEndTest {
+  @TempDir Path folder;
+
+  private final StringWriter out = new StringWriter();
+  private final StringWriter err = new StringWriter();
+
+  private int tpcc(String... args) {
+    out.getBuffer().setLength(0);
+    err.getBuffer().setLength(0);
+    return Main.execute(SmallDatabase.SCALE, new PrintWriter(out), new PrintWriter(err), args);
+  }
+
+  private int onFile(String command, String... more) {
+    List<String> args = new ArrayList<>(List.of(command, "--path", file().toString()));
+    args.add("--buffer=64m");
+    if (command.equals("run")) {
+      args.addAll(List.of("--duration=300ms", "--warmup=100ms"));
+    }
+    args.addAll(List.of(more));
+    return tpcc(args.toArray(String[]::new));
+  }
+
+  private Path file() {
+    return folder.resolve("small.fovea");
+  }
+
+  private void expect(int code, int found) {
+    assertEquals(code, found, () -> out + "\n" + err);
+  }
+
+  private JsonObject json(Path file) throws IOException {
+    return JsonParser.parseString(Files.readString(file)).getAsJsonObject();
+  }
+
+  @Test
+  void loadRunCheck() throws IOException {
+    Path json = folder.resolve("report.json");
+    expect(Exit.OK, onFile("load", "--warehouses=2", "--json", json.toString()));
+    assertTrue(json(json).getAsJsonObject("load").get("rows").getAsLong() > 5_000);
+    expect(Exit.OK, onFile("check"));
+    assertEquals(12, out.toString().lines().filter(l -> l.contains("  holds  ")).count());
+
+    expect(Exit.OK, onFile("run", "--threads=2", "--json", json.toString()));
+    report(json(json));
+    assertTrue(out.toString().contains("tx/s"), out.toString());
+    assertTrue(out.toString().contains("New-Order/min"), out.toString());
+
+    expect(Exit.OK, onFile("check", "--json", json.toString()));
+    JsonObject checked = json(json);
+    assertTrue(checked.get("consistent").getAsBoolean());
+    assertEquals(12, checked.getAsJsonArray("conditions").size());
+    assertEquals(2, checked.getAsJsonObject("options").get("warehouses").getAsInt());
+  }
+
+  private static void report(JsonObject r) {
+    assertEquals("run", r.get("command").getAsString());
+    assertTrue(r.get("consistent").getAsBoolean());
+    long commits = r.get("commits").getAsLong();
+    double seconds = r.get("measuredSeconds").getAsDouble();
+    assertTrue(commits > 0 && seconds >= 0.3);
+    double perSecond = r.get("transactionsPerSecond").getAsDouble();
+    assertEquals(commits / seconds, perSecond, 0.01 * perSecond);
+    JsonObject types = r.getAsJsonObject("transactions");
+    assertEquals(
+        Set.of("newOrder", "payment", "orderStatus", "delivery", "stockLevel"), types.keySet());
+    long sum = 0;
+    for (String type : types.keySet()) {
+      JsonObject t = types.getAsJsonObject(type);
+      sum += t.get("commits").getAsLong();
+      JsonObject latency = t.getAsJsonObject("latencyMicros");
+      double last = 0;
+      for (String p : List.of("p50", "p95", "p99", "p99.9", "max")) {
+        double micros = latency.get(p).getAsDouble();
+        assertTrue(micros >= last, type + " " + p);
+        last = micros;
+      }
+      assertTrue(t.getAsJsonObject("aborts").keySet().contains("validation"));
+    }
+    assertEquals(commits, sum);
+    double newOrders = types.getAsJsonObject("newOrder").get("commits").getAsDouble();
+    double tpmC = r.get("tpmCLike").getAsDouble();
+    assertEquals(60 * newOrders / seconds, tpmC, 0.01 * tpmC);
+    assertTrue(r.getAsJsonObject("aborts").keySet().contains("validation"));
+    JsonObject options = r.getAsJsonObject("options");
+    for (String option :
+        List.of(
+            "path",
+            "warehouses",
+            "threads",
+            "durationSeconds",
+            "warmupSeconds",
+            "seed",
+            "durability",
+            "bufferBytes",
+            "pageSize",
+            "io",
+            "translation",
+            "mix",
+            "affinity",
+            "rate",
+            "wait")) {
+      assertTrue(options.has(option), option);
+    }
+    assertEquals(2, options.get("threads").getAsInt());
+    assertEquals("full", options.get("mix").getAsString());
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "--mix=half",
+        "--mix=45,43,4,4,4 --no-affinity",
+        "--mix=0,0,0,1,0",
+        "--rate=500 --threads=2",
+        "--wait --threads=3",
+        "--threads=8",
+        "--page-size=16k",
+        "--translation=optimistic"
+      })
+  void runInMemory(String options) {
+    List<String> args = new ArrayList<>(List.of("run", "--io=memory", "--warehouses=2"));
+    args.addAll(List.of("--buffer=64m", "--duration=300ms", "--warmup=50ms"));
+    args.addAll(List.of(options.split(" ")));
+    expect(Exit.OK, tpcc(args.toArray(String[]::new)));
+    assertTrue(out.toString().contains("consistent after"), out.toString());
+  }
+
+  @Test
+  void aRateIsKept() throws IOException {
+    Path json = folder.resolve("rate.json");
+    expect(
+        Exit.OK,
+        tpcc(
+            "run",
+            "--io=memory",
+            "--rate=400",
+            "--buffer=64m",
+            "--duration=1s",
+            "--warmup=0",
+            "--json=" + json));
+    double perSecond = json(json).get("transactionsPerSecond").getAsDouble();
+    assertTrue(perSecond < 440, "at most the rate: " + perSecond);
+  }
+
+  @Test
+  void hlogHoldsEveryType() throws IOException {
+    Path hlog = folder.resolve("latency.hlog");
+    expect(
+        Exit.OK,
+        tpcc(
+            "run",
+            "--io=memory",
+            "--buffer=64m",
+            "--duration=1200ms",
+            "--warmup=0",
+            "--hlog=" + hlog));
+    Set<String> tags = new TreeSet<>();
+    try (HistogramLogReader reader = new HistogramLogReader(hlog.toFile())) {
+      while (reader.hasNext()) {
+        EncodableHistogram h = reader.nextIntervalHistogram();
+        tags.add(h.getTag());
+        assertTrue(h.getMaxValueAsDouble() < Worker.LATENCY_MAX_NANOS);
+      }
+    }
+    assertEquals(Set.of("newOrder", "payment", "orderStatus", "delivery", "stockLevel"), tags);
+  }
+
+  @Test
+  void runLoadsWhereNothingIs() {
+    expect(Exit.OK, onFile("run", "--warehouses=1"));
+    assertTrue(out.toString().contains("loading 1 warehouse"), out.toString());
+    expect(Exit.OK, onFile("run"));
+    assertFalse(out.toString().contains("loading"), out.toString());
+  }
+
+  @Test
+  void unusableDatabasesExitWithFour() {
+    expect(Exit.UNUSABLE, onFile("check"));
+    assertFalse(Files.exists(file()), "check makes no file");
+    expect(Exit.OK, onFile("load"));
+    expect(Exit.UNUSABLE, onFile("load"));
+    assertTrue(err.toString().contains("already"), err.toString());
+    expect(Exit.UNUSABLE, onFile("run", "--warehouses=2"));
+    assertTrue(err.toString().contains("has 1 warehouse"), err.toString());
+  }
+
+  @Test
+  void aFileInUseIsRefused() {
+    try (Database db = Database.open(file(), Options.defaults().bufferBytes(64 << 20))) {
+      expect(Exit.UNUSABLE, onFile("run"));
+      assertTrue(db.isOpen());
+    }
+    assertTrue(err.toString().contains(file().getFileName().toString()), err.toString());
+  }
+
+  @Test
+  void otherFilesAreRefused() throws IOException {
+    Files.writeString(file(), "my diary");
+    expect(Exit.UNUSABLE, onFile("run"));
+    assertEquals("my diary", Files.readString(file()));
+  }
+
+  @Test
+  void anotherPageSizeIsRefused() {
+    expect(Exit.OK, onFile("load"));
+    expect(Exit.UNUSABLE, onFile("check", "--page-size=8k"));
+  }
+
+  @Test
+  void aPoolThatIsTooSmallIsRefused() {
+    expect(Exit.UNUSABLE, tpcc("run", "--path=" + file(), "--buffer=1k"));
+  }
+
+  @Test
+  void anUnfinishedLoadIsRefused() {
+    try (Database db = Database.open(file(), Options.defaults().bufferBytes(64 << 20))) {
+      new Meta(false, 1, SmallDatabase.SCALE, 0, 0).write(Tables.open(db));
+    }
+    expect(Exit.UNUSABLE, onFile("run"));
+    assertTrue(err.toString().contains("did not come to its end"), err.toString());
+  }
+
+  @Test
+  void inconsistenciesExitWithTwo() throws IOException {
+    expect(Exit.OK, onFile("load"));
+    try (Database db = Database.open(file(), Options.defaults().bufferBytes(64 << 20))) {
+      Tables tables = Tables.open(db);
+      db.run(
+          tx -> {
+            Row row = tables.warehouse().row();
+            tables.warehouse().get(tx, tables.warehouse().key().set(1), row);
+            row.setLong(Warehouse.YTD, 1);
+            tables.warehouse().update(tx, row);
+          });
+    }
+    Path json = folder.resolve("report.json");
+    expect(Exit.INCONSISTENT, onFile("check", "--json", json.toString()));
+    assertTrue(out.toString().contains("1  VIOLATED"), out.toString());
+    assertTrue(out.toString().contains("warehouse 1: W_YTD is 0.01"), out.toString());
+    assertFalse(json(json).get("consistent").getAsBoolean());
+    expect(Exit.INCONSISTENT, onFile("run"));
+  }
+}
