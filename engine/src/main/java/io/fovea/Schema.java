@@ -6,6 +6,7 @@ import io.fovea.error.IncompatibleFormatException;
 import io.fovea.error.KeyTooLargeException;
 import io.fovea.error.ValueTooLargeException;
 import io.fovea.memory.Mem;
+import io.fovea.wal.LogSession;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
@@ -154,13 +155,13 @@ final class Schema {
       return core;
     } finally {
       if (!done) {
-        made.forEach(BTree::drop);
+        made.forEach(tree -> tree.drop(LogSession.NONE));
       }
     }
   }
 
   private BTree newTree(List<BTree> made) {
-    BTree tree = BTree.create(store.pool(), store.nextTreeId());
+    BTree tree = BTree.create(store.pool(), store.nextTreeId(), LogSession.NONE);
     made.add(tree);
     return tree;
   }
@@ -291,7 +292,7 @@ final class Schema {
         "build index " + indexSpec.name(),
         () -> {
           store.willWrite();
-          BTree tree = BTree.create(store.pool(), store.nextTreeId());
+          BTree tree = BTree.create(store.pool(), store.nextTreeId(), LogSession.NONE);
           boolean done = false;
           try {
             IndexCore index = index(spec, indexSpec, tree);
@@ -301,7 +302,7 @@ final class Schema {
             done = true;
           } finally {
             if (!done) {
-              tree.drop();
+              tree.drop(LogSession.NONE);
             }
           }
         });
@@ -322,7 +323,7 @@ final class Schema {
           if (len > index.tree.maxKeySize()) {
             throw new KeyTooLargeException(len, index.tree.maxKeySize());
           }
-          if (!index.tree.upsert(entry, 0, len, k, kOff, kLen, p)) {
+          if (!index.tree.upsert(entry, 0, len, k, kOff, kLen, p, LogSession.NONE)) {
             throw Maintenance.duplicate(core, index);
           }
         });
@@ -345,9 +346,9 @@ final class Schema {
                 core.drop();
                 Trees.delete(catalog, catalogKey(name));
                 for (IndexCore i : core.indexes()) {
-                  i.tree.drop();
+                  i.tree.drop(LogSession.NONE);
                 }
-                core.tree.drop();
+                core.tree.drop(LogSession.NONE);
               });
           return true;
         });
@@ -369,7 +370,7 @@ final class Schema {
                 rest.remove(index);
                 core.indexes(rest.toArray(IndexCore[]::new));
                 save(core);
-                index.tree.drop();
+                index.tree.drop(LogSession.NONE);
               });
           return true;
         });

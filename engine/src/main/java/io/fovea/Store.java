@@ -17,6 +17,7 @@ import io.fovea.recovery.Superblock;
 import io.fovea.recovery.SuperblockFile;
 import io.fovea.txn.TxConfig;
 import io.fovea.txn.TxEngine;
+import io.fovea.wal.LogSession;
 import java.lang.System.Logger.Level;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -244,7 +245,8 @@ final class Store {
     }
     BTree catalog =
         fresh
-            ? BTree.createAt(pool, Superblock.CATALOG_TREE_ID, current.catalogRootPid())
+            ? BTree.createAt(
+                pool, Superblock.CATALOG_TREE_ID, current.catalogRootPid(), LogSession.NONE)
             : BTree.open(pool, Superblock.CATALOG_TREE_ID, current.catalogRootPid());
     TxConfig d = TxConfig.DEFAULT;
     TxConfig config =

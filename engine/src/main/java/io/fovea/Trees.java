@@ -4,6 +4,7 @@ import io.fovea.btree.BTree;
 import io.fovea.btree.LeafScan;
 import io.fovea.btree.Position;
 import io.fovea.memory.Mem;
+import io.fovea.wal.LogSession;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
@@ -27,13 +28,13 @@ final class Trees {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment k = copy(arena, key);
       MemorySegment v = copy(arena, value);
-      tree.upsert(k, 0, key.length, v, 0, value.length, new Position());
+      tree.upsert(k, 0, key.length, v, 0, value.length, new Position(), LogSession.NONE);
     }
   }
 
   static boolean delete(BTree tree, byte[] key) {
     try (Arena arena = Arena.ofConfined()) {
-      return tree.delete(copy(arena, key), 0, key.length, new Position());
+      return tree.delete(copy(arena, key), 0, key.length, new Position(), LogSession.NONE);
     }
   }
 

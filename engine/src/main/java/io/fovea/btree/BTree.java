@@ -7,6 +7,7 @@ import io.fovea.error.InvalidUseException;
 import io.fovea.error.KeyTooLargeException;
 import io.fovea.error.ValueTooLargeException;
 import io.fovea.memory.Mem;
+import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 import java.util.Queue;
@@ -116,8 +117,8 @@ public final class BTree {
    * @param treeId the number that its pages carry; never used by another tree of the file
    * @return the tree
    */
-  public static BTree create(BufferPool pool, int treeId) {
-    int frame = pool.allocate(treeId, PageHeader.LEAF);
+  public static BTree create(BufferPool pool, int treeId, LogSession log) {
+    int frame = pool.allocate(treeId, PageHeader.LEAF, LogSession.NONE);
     return initRoot(pool, treeId, frame);
   }
 
@@ -130,8 +131,8 @@ public final class BTree {
    * @param rootPid the page
    * @return the tree
    */
-  public static BTree createAt(BufferPool pool, int treeId, long rootPid) {
-    int frame = pool.allocateAt(rootPid, treeId, PageHeader.LEAF);
+  public static BTree createAt(BufferPool pool, int treeId, long rootPid, LogSession log) {
+    int frame = pool.allocateAt(rootPid, treeId, PageHeader.LEAF, LogSession.NONE);
     return initRoot(pool, treeId, frame);
   }
 
@@ -662,7 +663,14 @@ public final class BTree {
    * @throws ValueTooLargeException if the value is longer than {@link #maxValueSize}
    */
   public boolean upsert(
-      MemorySegment key, long off, int len, MemorySegment value, long vOff, int vLen, Position p) {
+      MemorySegment key,
+      long off,
+      int len,
+      MemorySegment value,
+      long vOff,
+      int vLen,
+      Position p,
+      LogSession log) {
     check(key, off, len, value, vOff, vLen);
     return writer.upsert(key, off, len, value, vOff, vLen, p);
   }
@@ -676,7 +684,7 @@ public final class BTree {
    * @param p in: a hint, as in {@link #locate}; out: where the key was
    * @return false if it was absent
    */
-  public boolean delete(MemorySegment key, long off, int len, Position p) {
+  public boolean delete(MemorySegment key, long off, int len, Position p, LogSession log) {
     check(key, off, len, key, off, 0);
     return writer.delete(key, off, len, p);
   }
@@ -702,9 +710,78 @@ public final class BTree {
       MemorySegment bytes,
       long bOff,
       int bLen,
-      Position p) {
+      Position p,
+      LogSession log) {
     check(key, off, len, bytes, bOff, bLen);
     return writer.patch(key, off, len, at, bytes, bOff, bLen, p);
+  }
+
+  /**
+   * Whether values may be in chains of pages of their own: some were, since the tree was opened.
+   */
+  public boolean mayHoldLong() {
+    return true;
+  }
+
+  /** The longest value that a leaf holds itself, in bytes. */
+  public int inlineMax() {
+    return BTreeNode.inlineMax(pageSize);
+  }
+
+  /**
+   * Writes a value to a chain of new pages, which no leaf knows yet; logged as CHAIN.
+   *
+   * @param pids gets the pages, in the order of the chain
+   * @return the first page
+   */
+  public long writeChain(
+      MemorySegment value, long off, int len, io.fovea.memory.LongList pids, LogSession log) {
+    throw new UnsupportedOperationException();
+  }
+
+  /**
+   * The chain of a key's value.
+   *
+   * @param p in: a hint; out: where the key is
+   * @param pids gets the pages, in the order of the chain
+   * @return how long the value is, or -1 where the key is absent or its value is in the leaf
+   */
+  public int chain(
+      MemorySegment key, long off, int len, Position p, io.fovea.memory.LongList pids) {
+    throw new UnsupportedOperationException();
+  }
+
+  /** Gives a key a value that is in a chain. Of the old value nothing is freed. */
+  public boolean upsertChain(
+      MemorySegment key, long off, int len, long first, int length, Position p, LogSession log) {
+    throw new UnsupportedOperationException();
+  }
+
+  /** Gives a key a value that fits into the leaf. Of the old value nothing is freed. */
+  public boolean upsertInline(
+      MemorySegment key,
+      long off,
+      int len,
+      MemorySegment value,
+      long vOff,
+      int vLen,
+      Position p,
+      LogSession log) {
+    throw new UnsupportedOperationException();
+  }
+
+  /**
+   * Removes a key. Of its value nothing is freed, and nothing is merged where {@code merge} is
+   * false.
+   */
+  public boolean remove(
+      MemorySegment key, long off, int len, boolean merge, Position p, LogSession log) {
+    throw new UnsupportedOperationException();
+  }
+
+  /** Frees pages of chains, the last first. */
+  public void freeChain(io.fovea.memory.LongList pids, LogSession log) {
+    throw new UnsupportedOperationException();
   }
 
   /**
@@ -744,12 +821,12 @@ public final class BTree {
    * @return a loader; one thread
    * @throws InvalidUseException if the tree is not empty
    */
-  public BulkLoader bulkLoad(double fill) {
+  public BulkLoader bulkLoad(double fill, LogSession log) {
     return new BulkLoader(this, fill);
   }
 
   /** Frees all pages, the root included. Nobody else may use the tree, now or later. */
-  public void drop() {
+  public void drop(LogSession log) {
     shaper.drop(rootPid);
   }
 

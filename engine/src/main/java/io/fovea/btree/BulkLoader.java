@@ -6,6 +6,7 @@ import io.fovea.error.InvalidUseException;
 import io.fovea.error.KeyTooLargeException;
 import io.fovea.error.ValueTooLargeException;
 import io.fovea.memory.Mem;
+import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -187,7 +188,7 @@ public final class BulkLoader implements AutoCloseable {
     if (bytes > capacity(true)) {
       separator.set(a.segment(), 0, a.length());
     }
-    int frame = pool.allocate(tree.treeId(), PageHeader.LEAF);
+    int frame = pool.allocate(tree.treeId(), PageHeader.LEAF, LogSession.NONE);
     long pid = pool.pid(frame);
     buildLeaf(leaf, n, frame, separator.length());
     detached.add(pid);
@@ -269,7 +270,7 @@ public final class BulkLoader implements AutoCloseable {
   private void closeInner(Level level, int n) {
     PendingNode pending = level.pending;
     separator.set(pending.bytes(), pending.keyAt(n - 1), pending.keyLength(n - 1));
-    int frame = pool.allocate(tree.treeId(), PageHeader.INNER);
+    int frame = pool.allocate(tree.treeId(), PageHeader.INNER, LogSession.NONE);
     long pid = pool.pid(frame);
     buildInner(level, n, frame, separator.length());
     detached.add(pid);
@@ -333,7 +334,7 @@ public final class BulkLoader implements AutoCloseable {
     if (leaf.first) {
       buildLeaf(leaf, leaf.pending.count(), pool.fixExclusive(tree.rootPid()), BTreeNode.NONE);
     } else {
-      int frame = pool.allocate(tree.treeId(), PageHeader.LEAF);
+      int frame = pool.allocate(tree.treeId(), PageHeader.LEAF, LogSession.NONE);
       long pid = pool.pid(frame);
       int n = leaf.pending.count();
       buildLeaf(leaf, n, frame, BTreeNode.NONE);
@@ -376,7 +377,7 @@ public final class BulkLoader implements AutoCloseable {
     if (level.first) {
       buildInner(level, n, pool.fixExclusive(tree.rootPid()), BTreeNode.NONE);
     } else {
-      int frame = pool.allocate(tree.treeId(), PageHeader.INNER);
+      int frame = pool.allocate(tree.treeId(), PageHeader.INNER, LogSession.NONE);
       long pid = pool.pid(frame);
       buildInner(level, n, frame, BTreeNode.NONE);
       detached.add(pid);

@@ -5,6 +5,7 @@ import io.fovea.buffer.PageHeader;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.FoveaException;
 import io.fovea.memory.Mem;
+import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -56,7 +57,7 @@ final class OverflowChain {
     long next = 0;
     try {
       for (int index = (len - 1) / capacity; index >= 0; index--) {
-        int frame = pool.allocate(tree.treeId(), PageHeader.OVERFLOW);
+        int frame = pool.allocate(tree.treeId(), PageHeader.OVERFLOW, LogSession.NONE);
         long base = pool.base(frame);
         long done = (long) index * capacity;
         int bytes = (int) Math.min(capacity, len - done);
@@ -120,7 +121,7 @@ final class OverflowChain {
       throw damaged(pool, pid, "type of a page of a long value", PageHeader.OVERFLOW, type);
     }
     long next = Mem.getLong(pages, base + NEXT);
-    pool.free(frame);
+    pool.free(frame, LogSession.NONE);
     return next;
   }
 

@@ -3,6 +3,7 @@ package io.fovea.btree;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PageHeader;
 import io.fovea.memory.Mem;
+import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -113,7 +114,9 @@ final class TreeShaper {
         return;
       }
       int result = AGAIN;
-      int fresh = pool.allocate(tree.treeId(), level == 0 ? PageHeader.LEAF : PageHeader.INNER);
+      int fresh =
+          pool.allocate(
+              tree.treeId(), level == 0 ? PageHeader.LEAF : PageHeader.INNER, LogSession.NONE);
       try {
         for (int i = 0; i < TRIES && result == AGAIN; i++) {
           result = trySplit(level, pid, fresh, key, off, len, entry, inlineBytes, scratch);
@@ -123,7 +126,7 @@ final class TreeShaper {
         }
       } finally {
         if (result != DONE) {
-          pool.free(fresh);
+          pool.free(fresh, LogSession.NONE);
         }
       }
       if (result == PARENT_FULL) {
@@ -337,12 +340,12 @@ final class TreeShaper {
       TreeScratch scratch) {
     MemorySegment s = pages;
     int type = level == 0 ? PageHeader.LEAF : PageHeader.INNER;
-    int left = pool.allocate(tree.treeId(), type);
+    int left = pool.allocate(tree.treeId(), type, LogSession.NONE);
     int right;
     try {
-      right = pool.allocate(tree.treeId(), type);
+      right = pool.allocate(tree.treeId(), type, LogSession.NONE);
     } catch (RuntimeException e) {
-      pool.free(left);
+      pool.free(left, LogSession.NONE);
       throw e;
     }
     // Nobody can wait for the two new pages, so waiting for the root is safe.
@@ -350,8 +353,8 @@ final class TreeShaper {
     try {
       root = pool.fixExclusive(tree.rootPid());
     } catch (RuntimeException e) {
-      pool.free(left);
-      pool.free(right);
+      pool.free(left, LogSession.NONE);
+      pool.free(right, LogSession.NONE);
       throw e;
     }
     long base = pool.base(root);
@@ -367,14 +370,14 @@ final class TreeShaper {
       }
     } catch (IndexOutOfBoundsException e) {
       pool.releaseExclusive(root);
-      pool.free(left);
-      pool.free(right);
+      pool.free(left, LogSession.NONE);
+      pool.free(right, LogSession.NONE);
       throw BTree.damagedOffsets(pool, tree.rootPid(), e);
     }
     if (!split) {
       pool.releaseExclusiveUnchanged(root);
-      pool.free(left);
-      pool.free(right);
+      pool.free(left, LogSession.NONE);
+      pool.free(right, LogSession.NONE);
       return;
     }
     long leftPid = pool.pid(left);
@@ -544,7 +547,7 @@ final class TreeShaper {
     }
     release(left);
     release(parent.frame);
-    pool.free(right);
+    pool.free(right, LogSession.NONE);
     repairPrev(next, rightPid, leftPid);
     return DONE;
   }
@@ -697,7 +700,7 @@ final class TreeShaper {
       NodeEditor.setPrev(s, base, 0);
     }
     release(root);
-    pool.free(frame);
+    pool.free(frame, LogSession.NONE);
     return true;
   }
 
@@ -733,7 +736,7 @@ final class TreeShaper {
         parts[i] = BTree.stubPid(s, BTreeNode.valueAt(base, pageSize, slot));
       }
     }
-    pool.free(frame);
+    pool.free(frame, LogSession.NONE);
     for (long part : parts) {
       if (part != 0 && leaf) {
         OverflowChain.free(tree, part);

@@ -3,6 +3,7 @@ package io.fovea.buffer;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.io.BlockDevice;
+import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.LongConsumer;
@@ -281,6 +282,22 @@ public final class BufferPool implements AutoCloseable {
     frames.markDirty(frame, recLsn);
   }
 
+  /**
+   * The same for a change that the log has, or for one of structure.
+   *
+   * @param frame an exclusively latched frame
+   * @param recLsn where the record of the change begins: redo must begin no later, until the page
+   *     is written; 0 for none
+   * @param pageLsn where the record ends: the page is not written before the log is durable up to
+   *     there; 0 for none
+   */
+  public void markDirty(int frame, long recLsn, long pageLsn) {
+    frames.markDirty(frame, recLsn);
+    if (pageLsn > 0) {
+      PageHeader.raisePageLsn(pages, base(frame), pageLsn);
+    }
+  }
+
   /** The page in a frame: stable under a latch, to be validated otherwise; 0 for none. */
   public long pid(int frame) {
     return FrameHeader.pid(headers, frame);
@@ -297,7 +314,7 @@ public final class BufferPool implements AutoCloseable {
    * @throws io.fovea.error.StorageFullException where the file cannot grow; nothing has changed
    * @throws io.fovea.error.PoolExhaustedException where no frame could be had; nothing has changed
    */
-  public int allocate(int treeId, int type) {
+  public int allocate(int treeId, int type, LogSession log) {
     checkOpen();
     return allocator.allocate(treeId, type);
   }
@@ -311,7 +328,7 @@ public final class BufferPool implements AutoCloseable {
    * @param type a constant of {@link PageHeader}
    * @return as {@link #allocate}
    */
-  public int allocateAt(long pid, int treeId, int type) {
+  public int allocateAt(long pid, int treeId, int type, LogSession log) {
     checkOpen();
     if (pid <= 0 || pid >= allocator.highWater()) {
       throw new InvalidUseException(
@@ -325,7 +342,7 @@ public final class BufferPool implements AutoCloseable {
    *
    * @param frame the page's frame, exclusively latched; the latch is consumed
    */
-  public void free(int frame) {
+  public void free(int frame, LogSession log) {
     allocator.free(frame);
   }
 
@@ -344,6 +361,39 @@ public final class BufferPool implements AutoCloseable {
   /** Which pages are in use, to be kept in the superblock. */
   public AllocatorState allocatorState() {
     return allocator.state();
+  }
+
+  /** The same, with the position in the log at which it was so. */
+  public AllocatorSnapshot snapshot(io.fovea.wal.Log log) {
+    throw new UnsupportedOperationException();
+  }
+
+  /** Recovery: what the allocator was, as far as the log has been read. */
+  public void recover(AllocatorState state) {
+    throw new UnsupportedOperationException();
+  }
+
+  /**
+   * Recovery: latches the page of an image exclusively, whatever the file has there: nothing, or a
+   * damaged page, whose LSN then is 0.
+   */
+  public int fixForImage(long pid) {
+    throw new UnsupportedOperationException();
+  }
+
+  /** Recovery: puts a page into the free list that was given out and that nobody ended up using. */
+  public void reclaim(long pid, LogSession log) {
+    throw new UnsupportedOperationException();
+  }
+
+  /** Writes pages whose changes began before a position in the log. Syncs nothing. */
+  public void flushOlder(long lsn) {
+    throw new UnsupportedOperationException();
+  }
+
+  /** Syncs the data file. */
+  public void sync() {
+    throw new UnsupportedOperationException();
   }
 
   /**

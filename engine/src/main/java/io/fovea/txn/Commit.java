@@ -7,6 +7,7 @@ import io.fovea.error.AbortCause;
 import io.fovea.error.PoolExhaustedException;
 import io.fovea.error.StorageFullException;
 import io.fovea.memory.Mem;
+import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
@@ -334,7 +335,15 @@ final class Commit {
     int keyLength = writes.keyLength(e);
     switch (writes.kind(e)) {
       case WriteSet.INSERT, WriteSet.PUT ->
-          tree.upsert(s, keyOffset, keyLength, s, writes.valueOffset(e), writes.valueLength(e), p);
+          tree.upsert(
+              s,
+              keyOffset,
+              keyLength,
+              s,
+              writes.valueOffset(e),
+              writes.valueLength(e),
+              p,
+              LogSession.NONE);
       case WriteSet.PATCH -> {
         for (int patch = writes.firstPatch(e); patch >= 0; patch = writes.nextPatch(patch)) {
           boolean done =
@@ -346,13 +355,14 @@ final class Commit {
                   s,
                   patch + WriteSet.PATCH_HEADER,
                   writes.patchLength(patch),
-                  p);
+                  p,
+                  LogSession.NONE);
           if (!done) {
             throw new IllegalStateException("a record that was validated can't be patched");
           }
         }
       }
-      case WriteSet.DELETE -> tree.delete(s, keyOffset, keyLength, p);
+      case WriteSet.DELETE -> tree.delete(s, keyOffset, keyLength, p, LogSession.NONE);
       default -> {}
     }
   }

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.buffer.Translation;
 import io.fovea.memory.Hash;
 import io.fovea.memory.Mem;
+import io.fovea.wal.LogSession;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
@@ -117,7 +118,7 @@ class BTreeStressTest {
     for (int n = 0; n < KEYS; n += 4) {
       int len = key(t.staging, n);
       int vLen = value(t.staging, len, 60);
-      t.tree.upsert(t.staging.key, 0, len, t.staging.value, 0, vLen, t.position);
+      t.tree.upsert(t.staging.key, 0, len, t.staging.value, 0, vLen, t.position, LogSession.NONE);
     }
   }
 
@@ -134,12 +135,12 @@ class BTreeStressTest {
           }
           int len = key(st, n);
           if (n % 4 != 0 && !insert) {
-            t.tree.delete(st.key, 0, len, p);
+            t.tree.delete(st.key, 0, len, p, LogSession.NONE);
           } else {
             int length =
                 random.nextInt(100) == 0 ? 1500 + random.nextInt(9000) : random.nextInt(90);
             int vLen = value(st, len, length);
-            t.tree.upsert(st.key, 0, len, st.value, 0, vLen, p);
+            t.tree.upsert(st.key, 0, len, st.value, 0, vLen, p, LogSession.NONE);
           }
         }
       }
@@ -217,7 +218,7 @@ class BTreeStressTest {
       t.verify();
       // Everything goes: the tree must shrink to its root, and no page be lost.
       for (int n = 0; n < KEYS; n++) {
-        t.tree.delete(t.staging.key, 0, key(t.staging, n), t.position);
+        t.tree.delete(t.staging.key, 0, key(t.staging, n), t.position, LogSession.NONE);
       }
       assertEquals(0, t.verify().keys());
     }
@@ -257,11 +258,11 @@ class BTreeStressTest {
                 int n = random.nextInt(40) * writers + mine;
                 int len = key(st, n);
                 if (random.nextInt(3) == 0) {
-                  t.tree.delete(st.key, 0, len, p);
+                  t.tree.delete(st.key, 0, len, p, LogSession.NONE);
                 } else {
                   int vLen = value(st, len, random.nextInt(60));
-                  t.tree.upsert(st.key, 0, len, st.value, 0, vLen, p);
-                  t.tree.patch(st.key, 0, len, 0, st.key, 0, len, p);
+                  t.tree.upsert(st.key, 0, len, st.value, 0, vLen, p, LogSession.NONE);
+                  t.tree.patch(st.key, 0, len, 0, st.key, 0, len, p, LogSession.NONE);
                   t.tree.locate(st.key, 0, len, p);
                   int length = t.tree.copyValue(p, st.out, 0, 1000);
                   if (length >= 0 && t.tree.valid(p)) {
@@ -291,7 +292,7 @@ class BTreeStressTest {
               for (int i = 0; i < each; i++) {
                 Mem.putLongBE(st.key, 0, (long) i * writers + mine);
                 int vLen = value(st, 8, 40);
-                assertTrue(t.tree.upsert(st.key, 0, 8, st.value, 0, vLen, p));
+                assertTrue(t.tree.upsert(st.key, 0, 8, st.value, 0, vLen, p, LogSession.NONE));
                 Mem.putLongBE(st.key, 0, (long) random.nextInt(i + 1) * writers + mine);
                 t.tree.find(st.key, 0, 8, p);
                 assertTrue(p.found);

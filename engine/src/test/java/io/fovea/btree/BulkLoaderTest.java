@@ -9,6 +9,7 @@ import io.fovea.error.InvalidUseException;
 import io.fovea.error.KeyTooLargeException;
 import io.fovea.error.StorageFullException;
 import io.fovea.io.MemoryDevice;
+import io.fovea.wal.LogSession;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Map;
@@ -20,7 +21,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 class BulkLoaderTest {
   private static void load(TestTree t, double fill) {
-    try (BulkLoader loader = t.tree.bulkLoad(fill)) {
+    try (BulkLoader loader = t.tree.bulkLoad(fill, LogSession.NONE)) {
       for (Map.Entry<byte[], byte[]> e : t.model.entrySet()) {
         int len = t.staging.key(e.getKey());
         int vLen = t.staging.value(e.getValue());
@@ -127,7 +128,7 @@ class BulkLoaderTest {
   void refuses() {
     try (TestTree t = new TestTree()) {
       MemorySegment key = t.staging.key;
-      BulkLoader loader = t.tree.bulkLoad(1);
+      BulkLoader loader = t.tree.bulkLoad(1, LogSession.NONE);
       loader.add(key, 0, t.staging.key(TestTree.bytes("b")), key, 0, 1);
       int len = t.staging.key(TestTree.bytes("a"));
       assertThrows(InvalidUseException.class, () -> loader.add(key, 0, len, key, 0, 1));
@@ -139,7 +140,7 @@ class BulkLoaderTest {
       assertThrows(InvalidUseException.class, loader::finish);
       int late = t.staging.key(TestTree.bytes("c"));
       assertThrows(InvalidUseException.class, () -> loader.add(key, 0, late, key, 0, 1));
-      assertThrows(InvalidUseException.class, () -> t.tree.bulkLoad(1));
+      assertThrows(InvalidUseException.class, () -> t.tree.bulkLoad(1, LogSession.NONE));
     }
   }
 
@@ -148,7 +149,7 @@ class BulkLoaderTest {
   void givenUp() {
     try (TestTree t = new TestTree(4096, 128, Translation.PREDICTIVE)) {
       for (int count : new int[] {0, 1, 100, 5000}) {
-        try (BulkLoader loader = t.tree.bulkLoad(1)) {
+        try (BulkLoader loader = t.tree.bulkLoad(1, LogSession.NONE)) {
           for (Map.Entry<byte[], byte[]> e :
               records(RandomKeys.Kind.NUMBERS, 1, count, 4096).entrySet()) {
             int len = t.staging.key(e.getKey());
@@ -167,7 +168,7 @@ class BulkLoaderTest {
       try (MemoryDevice device = new MemoryDevice("small", 4096, room);
           TestTree t = new TestTree(4096, 128, Translation.PREDICTIVE, device)) {
         MemorySegment value = Arena.ofAuto().allocate(2000, 8);
-        try (BulkLoader loader = t.tree.bulkLoad(1)) {
+        try (BulkLoader loader = t.tree.bulkLoad(1, LogSession.NONE)) {
           assertThrows(
               StorageFullException.class,
               () -> {

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.buffer.Translation;
 import io.fovea.error.StorageException;
+import io.fovea.wal.LogSession;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
@@ -30,11 +31,12 @@ class IoErrorTest {
         try {
           if (random.nextInt(3) == 0 != grows) {
             boolean absent =
-                t.tree.upsert(t.staging.key, 0, len, t.staging.value, 0, vLen, t.position);
+                t.tree.upsert(
+                    t.staging.key, 0, len, t.staging.value, 0, vLen, t.position, LogSession.NONE);
             t.model.put(key, value);
             assertEquals(!there, absent);
           } else {
-            boolean present = t.tree.delete(t.staging.key, 0, len, t.position);
+            boolean present = t.tree.delete(t.staging.key, 0, len, t.position, LogSession.NONE);
             t.model.remove(key);
             assertEquals(there, present);
           }

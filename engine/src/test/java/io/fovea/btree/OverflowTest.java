@@ -10,6 +10,7 @@ import io.fovea.error.StorageFullException;
 import io.fovea.error.ValueTooLargeException;
 import io.fovea.io.MemoryDevice;
 import io.fovea.memory.Mem;
+import io.fovea.wal.LogSession;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Random;
@@ -121,11 +122,14 @@ class OverflowTest {
       int len = t.staging.key(TestTree.bytes("k"));
       assertThrows(
           ValueTooLargeException.class,
-          () -> t.tree.upsert(t.staging.key, 0, len, value, 0, longest + 1, t.position));
-      assertTrue(t.tree.upsert(t.staging.key, 0, len, value, 0, longest, t.position));
+          () ->
+              t.tree.upsert(
+                  t.staging.key, 0, len, value, 0, longest + 1, t.position, LogSession.NONE));
+      assertTrue(
+          t.tree.upsert(t.staging.key, 0, len, value, 0, longest, t.position, LogSession.NONE));
       assertEquals(longest, t.tree.copyValue(t.position, value, 0, longest));
       assertEquals(42, Mem.getByte(value, longest - 1));
-      assertTrue(t.tree.delete(t.staging.key, 0, len, t.position));
+      assertTrue(t.tree.delete(t.staging.key, 0, len, t.position, LogSession.NONE));
       assertEquals(1, t.verify().pages());
     }
   }
@@ -140,7 +144,9 @@ class OverflowTest {
       int vLen = t.staging.value(value(3_000_000));
       assertThrows(
           StorageFullException.class,
-          () -> t.tree.upsert(t.staging.key, 0, len, t.staging.value, 0, vLen, t.position));
+          () ->
+              t.tree.upsert(
+                  t.staging.key, 0, len, t.staging.value, 0, vLen, t.position, LogSession.NONE));
       t.checkAll();
       t.put(TestTree.bytes("l"), value(500_000));
       t.checkAll();

@@ -11,6 +11,7 @@ import io.fovea.buffer.Translation;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.KeyTooLargeException;
 import io.fovea.memory.Mem;
+import io.fovea.wal.LogSession;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
@@ -115,7 +116,7 @@ class PositionTest {
   @Test
   void ofAnotherTree() {
     try (TestTree t = filled(1000)) {
-      BTree other = BTree.create(t.pool, 8);
+      BTree other = BTree.create(t.pool, 8, LogSession.NONE);
       Position p = new Position();
       int len = t.staging.key(TestTree.bytes(50));
       t.tree.find(t.staging.key, 0, len, p);
@@ -123,12 +124,12 @@ class PositionTest {
       other.locate(t.staging.key, 0, len, p);
       assertFalse(p.found);
       t.tree.find(t.staging.key, 0, len, p);
-      assertTrue(other.upsert(t.staging.key, 0, len, t.staging.key, 0, 3, p));
+      assertTrue(other.upsert(t.staging.key, 0, len, t.staging.key, 0, 3, p, LogSession.NONE));
       assertNotEquals(0, p.pid);
-      assertTrue(t.tree.delete(t.staging.key, 0, len, p));
+      assertTrue(t.tree.delete(t.staging.key, 0, len, p, LogSession.NONE));
       t.model.remove(TestTree.bytes(50));
       assertEquals(1, TreeVerifier.verify(other).keys());
-      other.drop();
+      other.drop(LogSession.NONE);
       t.checkAll();
     }
   }
@@ -163,7 +164,9 @@ class PositionTest {
       t.staging.key(new byte[max + 1]);
       assertThrows(
           KeyTooLargeException.class,
-          () -> t.tree.upsert(t.staging.key, 0, max + 1, t.staging.value, 0, 0, t.position));
+          () ->
+              t.tree.upsert(
+                  t.staging.key, 0, max + 1, t.staging.value, 0, 0, t.position, LogSession.NONE));
       // To look for such a key is no mistake: it is just not there.
       t.tree.find(t.staging.key, 0, max + 1, t.position);
       assertFalse(t.position.found);
@@ -172,10 +175,14 @@ class PositionTest {
       long size = t.staging.key.byteSize();
       assertThrows(
           IndexOutOfBoundsException.class,
-          () -> t.tree.upsert(t.staging.key, size - 1, 2, t.staging.value, 0, 0, t.position));
+          () ->
+              t.tree.upsert(
+                  t.staging.key, size - 1, 2, t.staging.value, 0, 0, t.position, LogSession.NONE));
       assertThrows(
           IndexOutOfBoundsException.class,
-          () -> t.tree.upsert(t.staging.key, 0, 2, t.staging.value, -1, 2, t.position));
+          () ->
+              t.tree.upsert(
+                  t.staging.key, 0, 2, t.staging.value, -1, 2, t.position, LogSession.NONE));
       t.checkAll();
     }
   }
@@ -186,13 +193,15 @@ class PositionTest {
       BTree again = BTree.open(t.pool, TestTree.TREE_ID, t.tree.rootPid());
       assertEquals(1000, TreeVerifier.verify(again).keys());
       assertThrows(CorruptionException.class, () -> BTree.open(t.pool, 9, t.tree.rootPid()));
-      int frame = t.pool.allocate(7, PageHeader.OVERFLOW);
+      int frame = t.pool.allocate(7, PageHeader.OVERFLOW, LogSession.NONE);
       long pid = t.pool.pid(frame);
       t.pool.releaseExclusive(frame);
       assertThrows(CorruptionException.class, () -> BTree.open(t.pool, 7, pid));
-      BTree catalog = BTree.createAt(t.pool, 1, 2);
+      BTree catalog = BTree.createAt(t.pool, 1, 2, LogSession.NONE);
       assertEquals(2, catalog.rootPid());
-      assertTrue(catalog.upsert(t.staging.key, 0, 4, t.staging.value, 0, 10, new Position()));
+      assertTrue(
+          catalog.upsert(
+              t.staging.key, 0, 4, t.staging.value, 0, 10, new Position(), LogSession.NONE));
       assertEquals(1, TreeVerifier.verify(catalog).keys());
     }
   }
@@ -204,7 +213,7 @@ class PositionTest {
         t.put(TestTree.bytes(i * 7919L), new byte[i % 100 == 0 ? 9000 : 30]);
       }
       t.verify();
-      t.tree.drop();
+      t.tree.drop(LogSession.NONE);
       assertEquals(0, t.pagesInUse());
     }
   }

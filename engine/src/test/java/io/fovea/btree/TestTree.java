@@ -11,6 +11,7 @@ import io.fovea.buffer.Translation;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.MemoryDevice;
 import io.fovea.memory.Mem;
+import io.fovea.wal.LogSession;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
@@ -68,7 +69,7 @@ final class TestTree implements AutoCloseable {
     pool =
         new BufferPool(
             device, PoolConfig.ofFrames(pageSize, frames, translation), AllocatorState.EMPTY);
-    tree = BTree.create(pool, TREE_ID);
+    tree = BTree.create(pool, TREE_ID, LogSession.NONE);
     staging = new Staging();
   }
 
@@ -95,14 +96,19 @@ final class TestTree implements AutoCloseable {
     int len = staging.key(key);
     int vLen = staging.value(value);
     assertEquals(
-        absent, tree.upsert(staging.key, 0, len, staging.value, 0, vLen, position), "upsert");
+        absent,
+        tree.upsert(staging.key, 0, len, staging.value, 0, vLen, position, LogSession.NONE),
+        "upsert");
     assertUndisturbed(tree.valid(position), "the position is that of the change");
     model.put(key, value);
   }
 
   void delete(byte[] key) {
     boolean present = model.remove(key) != null;
-    assertEquals(present, tree.delete(staging.key, 0, staging.key(key), position), "delete");
+    assertEquals(
+        present,
+        tree.delete(staging.key, 0, staging.key(key), position, LogSession.NONE),
+        "delete");
   }
 
   void patch(byte[] key, int at, byte[] with) {
@@ -111,7 +117,9 @@ final class TestTree implements AutoCloseable {
     int len = staging.key(key);
     int vLen = staging.value(with);
     assertEquals(
-        possible, tree.patch(staging.key, 0, len, at, staging.value, 0, vLen, position), "patch");
+        possible,
+        tree.patch(staging.key, 0, len, at, staging.value, 0, vLen, position, LogSession.NONE),
+        "patch");
     if (possible) {
       byte[] changed = old.clone();
       System.arraycopy(with, 0, changed, at, with.length);

@@ -11,6 +11,7 @@ import io.fovea.buffer.Translation;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.FoveaException;
 import io.fovea.memory.Mem;
+import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
 import java.util.Random;
 import org.junit.jupiter.api.AfterEach;
@@ -182,7 +183,7 @@ class TreeVerifierTest {
   /** Pages are told apart among trees. */
   @Test
   void twoTrees() {
-    BTree second = BTree.create(pool, 8);
+    BTree second = BTree.create(pool, 8, LogSession.NONE);
     PageSet reached = new PageSet();
     TreeVerifier.Report report = TreeVerifier.verify(t.tree, reached);
     assertEquals(report.pages(), reached.size());
@@ -218,7 +219,7 @@ class TreeVerifierTest {
         if (t.position.found) {
           t.tree.copyValue(t.position, t.staging.out, 0, 1000);
         }
-        t.tree.patch(t.staging.key, 0, len, 0, t.staging.value, 0, 0, t.position);
+        t.tree.patch(t.staging.key, 0, len, 0, t.staging.value, 0, 0, t.position, LogSession.NONE);
         t.tree.successor(t.staging.key, 0, len, t.position, new KeyBuffer(512));
         LeafScan scan = new LeafScan();
         scan.seek(t.tree, t.staging.key, 0, len, true, random.nextBoolean());
@@ -263,11 +264,18 @@ class TreeVerifierTest {
           int n = small.staging.key(TestTree.bytes(2800 + random.nextInt(500)));
           try {
             if (random.nextInt(3) == 0) {
-              small.tree.delete(small.staging.key, 0, n, small.position);
+              small.tree.delete(small.staging.key, 0, n, small.position, LogSession.NONE);
             } else {
               int vLen = random.nextInt(40) == 0 ? 2000 : random.nextInt(60);
               small.tree.upsert(
-                  small.staging.key, 0, n, small.staging.value, 0, vLen, small.position);
+                  small.staging.key,
+                  0,
+                  n,
+                  small.staging.value,
+                  0,
+                  vLen,
+                  small.position,
+                  LogSession.NONE);
             }
           } catch (FoveaException expected) {
             small.position.clear();

@@ -18,6 +18,7 @@ import io.fovea.error.PoolTooSmallException;
 import io.fovea.error.StorageException;
 import io.fovea.error.StorageFullException;
 import io.fovea.memory.Mem;
+import io.fovea.wal.LogSession;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -267,7 +268,7 @@ class BufferPoolTest {
   void newPagesAreEmpty() {
     BufferPool pool = Pools.open(device);
     for (int round = 0; round < 3; round++) {
-      int frame = pool.allocate(9, PageHeader.OVERFLOW);
+      int frame = pool.allocate(9, PageHeader.OVERFLOW, LogSession.NONE);
       long base = pool.base(frame);
       assertEquals(PageHeader.OVERFLOW, PageHeader.type(pool.pages(), base));
       assertEquals(9, PageHeader.treeId(pool.pages(), base));
@@ -277,7 +278,7 @@ class BufferPoolTest {
       Mem.putLong(pool.pages(), base + 100, -1);
       PageHeader.raisePageLsn(pool.pages(), base, 50 + round);
       assertEquals(50 + round, PageHeader.pageLsn(pool.pages(), base), "the LSN goes on");
-      pool.free(frame);
+      pool.free(frame, LogSession.NONE);
     }
     pool.close();
   }
@@ -289,7 +290,7 @@ class BufferPoolTest {
     long[] pids = pages(pool, 300);
     Set<Long> freed = new HashSet<>();
     for (int i = 0; i < 300; i += 2) {
-      pool.free(pool.fixExclusive(pids[i]));
+      pool.free(pool.fixExclusive(pids[i]), LogSession.NONE);
       freed.add(pids[i]);
     }
     AllocatorState state = pool.allocatorState();
@@ -316,8 +317,9 @@ class BufferPoolTest {
   void freeingTwiceIsNoticed() {
     BufferPool pool = Pools.open(device);
     long pid = Pools.page(pool);
-    pool.free(pool.fixExclusive(pid));
-    assertThrows(CorruptionException.class, () -> pool.free(pool.fixExclusive(pid)));
+    pool.free(pool.fixExclusive(pid), LogSession.NONE);
+    assertThrows(
+        CorruptionException.class, () -> pool.free(pool.fixExclusive(pid), LogSession.NONE));
     assertEquals(1, pool.allocatorState().freePages());
     Pools.check(pool);
     pool.close();
@@ -326,11 +328,13 @@ class BufferPoolTest {
   @Test
   void fixedPages() {
     BufferPool pool = Pools.open(device);
-    int frame = pool.allocateAt(2, 1, PageHeader.LEAF);
+    int frame = pool.allocateAt(2, 1, PageHeader.LEAF, LogSession.NONE);
     assertEquals(2, pool.pid(frame));
     pool.releaseExclusive(frame);
-    assertThrows(InvalidUseException.class, () -> pool.allocateAt(3, 1, PageHeader.LEAF));
-    assertThrows(InvalidUseException.class, () -> pool.allocateAt(0, 1, PageHeader.LEAF));
+    assertThrows(
+        InvalidUseException.class, () -> pool.allocateAt(3, 1, PageHeader.LEAF, LogSession.NONE));
+    assertThrows(
+        InvalidUseException.class, () -> pool.allocateAt(0, 1, PageHeader.LEAF, LogSession.NONE));
     pool.close();
     BufferPool again = Pools.open(device);
     again.releaseShared(again.fixShared(2));
@@ -357,7 +361,7 @@ class BufferPoolTest {
     for (long pid : pids) {
       assertEquals(pid, Pools.word(pool, pid), "reads go on");
     }
-    pool.free(pool.fixExclusive(pids.get(5)));
+    pool.free(pool.fixExclusive(pids.get(5)), LogSession.NONE);
     assertEquals(pids.get(5), Pools.page(pool), "what is freed can be had");
     Pools.check(pool);
     pool.close();
@@ -489,7 +493,7 @@ class BufferPoolTest {
                 .withExhaustedMillis(100)
                 .withDurableLsn(durable::get),
             AllocatorState.EMPTY);
-    int frame = pool.allocate(1, PageHeader.LEAF);
+    int frame = pool.allocate(1, PageHeader.LEAF, LogSession.NONE);
     long pid = pool.pid(frame);
     PageHeader.raisePageLsn(pool.pages(), pool.base(frame), 11);
     pool.markDirty(frame, 7);
@@ -554,8 +558,11 @@ class BufferPoolTest {
     assertThrows(DatabaseClosedException.class, () -> pool.findSlow(pid));
     assertThrows(DatabaseClosedException.class, () -> pool.fixShared(pid));
     assertThrows(DatabaseClosedException.class, () -> pool.fixExclusive(pid));
-    assertThrows(DatabaseClosedException.class, () -> pool.allocate(1, PageHeader.LEAF));
-    assertThrows(DatabaseClosedException.class, () -> pool.allocateAt(2, 1, PageHeader.LEAF));
+    assertThrows(
+        DatabaseClosedException.class, () -> pool.allocate(1, PageHeader.LEAF, LogSession.NONE));
+    assertThrows(
+        DatabaseClosedException.class,
+        () -> pool.allocateAt(2, 1, PageHeader.LEAF, LogSession.NONE));
     assertThrows(DatabaseClosedException.class, pool::flushAll);
     assertNotNull(pool.stats());
   }

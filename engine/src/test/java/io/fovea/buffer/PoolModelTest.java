@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.error.StorageException;
 import io.fovea.memory.Mem;
+import io.fovea.wal.LogSession;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -100,7 +101,7 @@ class PoolModelTest {
 
   private static void allocate(Run run) {
     int type = run.random.nextInt(8) == 0 ? PageHeader.INNER : PageHeader.LEAF;
-    int frame = run.pool.allocate(1, type);
+    int frame = run.pool.allocate(1, type, LogSession.NONE);
     long pid = run.pool.pid(frame);
     long base = run.pool.base(frame);
     assertTrue(Mem.isZero(run.pool.pages(), base + 32, 4096 - 32), "page " + pid + " is not empty");
@@ -114,7 +115,7 @@ class PoolModelTest {
   private static void free(Run run) {
     int i = run.random.nextInt(run.pids.size());
     long pid = run.pids.get(i);
-    run.pool.free(run.pool.fixExclusive(pid));
+    run.pool.free(run.pool.fixExclusive(pid), LogSession.NONE);
     run.model.remove(pid);
     run.pids.remove(i);
   }

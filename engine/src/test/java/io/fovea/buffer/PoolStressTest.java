@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.error.StorageException;
 import io.fovea.io.MemoryDevice;
 import io.fovea.memory.Mem;
+import io.fovea.wal.LogSession;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -45,7 +46,8 @@ class PoolStressTest {
       BufferPool pool = new BufferPool(device, config, AllocatorState.EMPTY);
       long[] pids = new long[PAGES];
       for (int i = 0; i < PAGES; i++) {
-        int frame = pool.allocate(1, i % 16 == 0 ? PageHeader.INNER : PageHeader.LEAF);
+        int frame =
+            pool.allocate(1, i % 16 == 0 ? PageHeader.INNER : PageHeader.LEAF, LogSession.NONE);
         pids[i] = pool.pid(frame);
         pool.releaseExclusive(frame);
       }
@@ -71,7 +73,8 @@ class PoolStressTest {
       BufferPool pool = new BufferPool(device, config, AllocatorState.EMPTY);
       long[] all = new long[1000];
       for (int i = 0; i < all.length; i++) {
-        int frame = pool.allocate(1, i % 5 == 0 ? PageHeader.INNER : PageHeader.LEAF);
+        int frame =
+            pool.allocate(1, i % 5 == 0 ? PageHeader.INNER : PageHeader.LEAF, LogSession.NONE);
         all[i] = pool.pid(frame);
         pool.releaseExclusive(frame);
       }
@@ -125,8 +128,8 @@ class PoolStressTest {
             for (int i = 0; i < 3000; i++) {
               if (mine.isEmpty() || mine.size() < 100 && random.nextInt(5) < 3) {
                 // Two at a time, both latched, as a split does.
-                int a = pool.allocate(t, PageHeader.LEAF);
-                int b = pool.allocate(t, PageHeader.LEAF);
+                int a = pool.allocate(t, PageHeader.LEAF, LogSession.NONE);
+                int b = pool.allocate(t, PageHeader.LEAF, LogSession.NONE);
                 for (int frame : new int[] {a, b}) {
                   long pid = pool.pid(frame);
                   assertEquals(null, owners.put(pid, t), "page " + pid + " has an owner");
@@ -141,7 +144,7 @@ class PoolStressTest {
                 assertEquals(pid, Mem.getLong(pool.pages(), pool.base(frame) + COUNTER));
                 assertEquals(t, PageHeader.treeId(pool.pages(), pool.base(frame)));
                 assertEquals(t, owners.remove(pid));
-                pool.free(frame);
+                pool.free(frame, LogSession.NONE);
               }
             }
           });
@@ -153,7 +156,7 @@ class PoolStressTest {
       BufferPool again = new BufferPool(device, config, state);
       Set<Long> seen = new HashSet<>(owners.keySet());
       for (long i = 0; i < state.freePages(); i++) {
-        int frame = again.allocate(1, PageHeader.LEAF);
+        int frame = again.allocate(1, PageHeader.LEAF, LogSession.NONE);
         assertTrue(seen.add(again.pid(frame)), "a page of the free list is in use");
         again.releaseExclusive(frame);
       }
@@ -171,7 +174,7 @@ class PoolStressTest {
       BufferPool pool = new BufferPool(device, config, AllocatorState.EMPTY);
       long[] pids = new long[300];
       for (int i = 0; i < pids.length; i++) {
-        int frame = pool.allocate(1, PageHeader.LEAF);
+        int frame = pool.allocate(1, PageHeader.LEAF, LogSession.NONE);
         pids[i] = pool.pid(frame);
         pool.releaseExclusive(frame);
       }
@@ -214,7 +217,7 @@ class PoolStressTest {
       BufferPool pool = new BufferPool(device, config, AllocatorState.EMPTY);
       long[] pids = new long[100];
       for (int i = 0; i < pids.length; i++) {
-        int frame = pool.allocate(1, PageHeader.LEAF);
+        int frame = pool.allocate(1, PageHeader.LEAF, LogSession.NONE);
         pids[i] = pool.pid(frame);
         pool.releaseExclusive(frame);
       }

@@ -2,6 +2,7 @@ package io.fovea.buffer;
 
 import io.fovea.io.BlockDevice;
 import io.fovea.memory.Mem;
+import io.fovea.wal.LogSession;
 import java.util.function.BooleanSupplier;
 
 /** What the tests of this room do again and again. */
@@ -22,7 +23,7 @@ final class Pools {
 
   /** A new leaf whose first word is its page id. */
   static long page(BufferPool pool) {
-    int frame = pool.allocate(1, PageHeader.LEAF);
+    int frame = pool.allocate(1, PageHeader.LEAF, LogSession.NONE);
     long pid = pool.pid(frame);
     Mem.putLong(pool.pages(), pool.base(frame) + WORD, pid);
     pool.releaseExclusive(frame);

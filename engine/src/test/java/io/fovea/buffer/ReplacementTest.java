@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.wal.LogSession;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -61,8 +62,8 @@ class ReplacementTest {
   @Test
   void innerNodesAreNotPushedOutOfTheirHomes() {
     BufferPool pool = Pools.open(device);
-    int inner = pool.allocate(1, PageHeader.INNER);
-    int leaf = pool.allocate(1, PageHeader.LEAF);
+    int inner = pool.allocate(1, PageHeader.INNER, LogSession.NONE);
+    int leaf = pool.allocate(1, PageHeader.LEAF, LogSession.NONE);
     long innerPid = pool.pid(inner);
     pool.releaseExclusive(inner);
     pool.releaseExclusive(leaf);

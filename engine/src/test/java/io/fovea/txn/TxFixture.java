@@ -7,6 +7,7 @@ import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.Translation;
 import io.fovea.io.MemoryDevice;
+import io.fovea.wal.LogSession;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
@@ -29,7 +30,7 @@ final class TxFixture implements AutoCloseable {
             AllocatorState.EMPTY);
     engine = new TxEngine(config, pool.pageSize());
     for (int i = 0; i < treeCount; i++) {
-      trees.add(BTree.create(pool, 10 + i));
+      trees.add(BTree.create(pool, 10 + i, LogSession.NONE));
     }
   }
 

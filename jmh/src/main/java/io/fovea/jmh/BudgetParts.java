@@ -15,6 +15,7 @@ import io.fovea.txn.Timestamps;
 import io.fovea.txn.Tx;
 import io.fovea.txn.TxConfig;
 import io.fovea.txn.TxEngine;
+import io.fovea.wal.LogSession;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.TimeUnit;
@@ -88,10 +89,10 @@ public class BudgetParts {
     pool =
         new BufferPool(
             new MemoryDevice(), PoolConfig.of(PAGE, (64L << 20) + data), AllocatorState.EMPTY);
-    tree = BTree.create(pool, TREE);
+    tree = BTree.create(pool, TREE, LogSession.NONE);
     for (int n = 0; n < records; n++) {
       setKey(n);
-      tree.upsert(key, 0, 8, value, 0, BudgetTables.STOCK_BYTES, position);
+      tree.upsert(key, 0, 8, value, 0, BudgetTables.STOCK_BYTES, position, LogSession.NONE);
     }
     TxConfig config = TxConfig.DEFAULT;
     timestamps =

@@ -9,6 +9,7 @@ import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.Translation;
 import io.fovea.io.MemoryDevice;
 import io.fovea.memory.Mem;
+import io.fovea.wal.LogSession;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.TimeUnit;
@@ -72,10 +73,10 @@ public class PointLookup {
             device,
             PoolConfig.ofFrames(pageSize, Math.toIntExact(pages), translation),
             AllocatorState.EMPTY);
-    tree = BTree.create(pool, 1);
+    tree = BTree.create(pool, 1, LogSession.NONE);
     MemorySegment key = Arena.ofAuto().allocate(8, 8);
     MemorySegment value = Arena.ofAuto().allocate(VALUE_BYTES, 8);
-    try (BulkLoader loader = tree.bulkLoad(1)) {
+    try (BulkLoader loader = tree.bulkLoad(1, LogSession.NONE)) {
       for (long n = 0; n < records; n++) {
         Mem.putLongBE(key, 0, n);
         Mem.putLong(value, 0, n);

@@ -9,6 +9,7 @@ import io.fovea.buffer.Pretouch;
 import io.fovea.buffer.Translation;
 import io.fovea.io.MemoryDevice;
 import io.fovea.memory.Mem;
+import io.fovea.wal.LogSession;
 import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
@@ -143,7 +144,7 @@ public class TranslationLadder {
     levels = new long[8][];
     levels[0] = new long[leaves];
     for (int i = 0; i < leaves; i++) {
-      int frame = pool.allocate(1, PageHeader.LEAF);
+      int frame = pool.allocate(1, PageHeader.LEAF, LogSession.NONE);
       levels[0][i] = pool.pid(frame);
       for (int at = LINKS; at < 4096; at += 8) {
         Mem.putLong(pool.pages(), pool.base(frame) + at, random.nextLong() >>> 1);
@@ -162,7 +163,7 @@ public class TranslationLadder {
     int n = (children.length + FAN_OUT - 1) / FAN_OUT;
     long[] parents = new long[n];
     for (int i = 0; i < n; i++) {
-      int frame = pool.allocate(1, PageHeader.INNER);
+      int frame = pool.allocate(1, PageHeader.INNER, LogSession.NONE);
       PageHeader.setLevel(pool.pages(), pool.base(frame), level);
       parents[i] = pool.pid(frame);
       // All parents have all links: the last ones begin again, so that keys need no bounds.

@@ -1,0 +1,30 @@
+package io.fovea.io;
+
+/**
+ * The files of one database: the data file, and those beside it whose names are its name and a
+ * suffix.
+ *
+ * <p>Any thread.
+ */
+public interface Storage {
+  /** The file of pages. */
+  String DATA = "";
+
+  /** The log. */
+  String LOG = ".log";
+
+  /** The double-write area. */
+  String DOUBLE_WRITE = ".dwb";
+
+  /** Opens a file, which is made where it does not exist. */
+  BlockDevice open(String suffix);
+
+  /** Whether a file exists. */
+  boolean exists(String suffix);
+
+  /** Removes a file, where it exists, durably. */
+  void delete(String suffix);
+
+  /** The name of the data file, for messages. */
+  String name();
+}

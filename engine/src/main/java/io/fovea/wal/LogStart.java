@@ -1,0 +1,14 @@
+package io.fovea.wal;
+
+import java.util.UUID;
+
+/**
+ * Where a log goes on.
+ *
+ * @param database whose log it is
+ * @param incarnation counts the openings of the log; durable in the superblock before the first
+ *     append, and part of every checksum
+ * @param startLsn where the first record goes: the end of what was found to be valid
+ * @param redoLsn segments with records from here on are kept
+ */
+public record LogStart(UUID database, long incarnation, long startLsn, long redoLsn) {}
