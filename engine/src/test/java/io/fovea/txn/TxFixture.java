@@ -33,7 +33,7 @@ final class TxFixture implements AutoCloseable {
     pool =
         new BufferPool(
             device,
-            log == null ? poolConfig : poolConfig.withDurableLsn(log::durableLsn),
+            log == null ? poolConfig : poolConfig.withLog(log),
             AllocatorState.EMPTY);
     engine = new TxEngine(config, pool.pageSize(), log);
     LogSession session = log == null ? LogSession.NONE : log.session();
