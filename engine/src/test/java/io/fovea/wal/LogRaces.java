@@ -15,28 +15,19 @@ import org.openjdk.jcstress.infra.results.ZZ_Result;
 /** jcstress: the words of the ring, step by step. Run by {@code RacesTest}. */
 final class LogRaces {
   private static final int SIZE = 64;
+  private static final int WORDS = 512;
   private static final long START = 4096;
 
   private LogRaces() {}
 
-  /** Rings are kept, for a state of its own would map memory; they go round. */
-  private static final class Rings {
-    private static final int COUNT = 1 << 12;
-    private static final Ring[] RINGS = new Ring[COUNT];
-    private static int next;
-
-    static synchronized Ring take() {
-      int i = next++ & COUNT - 1;
-      if (RINGS[i] == null) {
-        RINGS[i] = new Ring(SIZE, START);
-      }
-      return RINGS[i];
-    }
-  }
-
   /** A ring in which nothing is granted; the base is where it stands. */
   private static class OneRing {
-    final Ring ring = Rings.take();
+    final Ring ring =
+        new Ring(
+            null,
+            MemorySegment.ofArray(new long[SIZE / 8]),
+            MemorySegment.ofArray(new long[WORDS / 8]),
+            START);
     final long base = ring.tail();
 
     /** Writes a record of 16 bytes; returns how far from the base it is, or -1 without space. */
@@ -48,11 +39,6 @@ final class LogRaces {
       Mem.putLong(ring.segment(), ring.offset(at) + 8, body);
       ring.complete(at, 16);
       return at - base;
-    }
-
-    /** Empties the ring for the next state. */
-    final void empty() {
-      ring.release(base, ring.tail());
     }
   }
 
@@ -70,11 +56,6 @@ final class LogRaces {
     @Actor
     public void second(JJ_Result r) {
       r.r2 = append(2);
-    }
-
-    @Arbiter
-    public void look() {
-      empty();
     }
   }
 
@@ -94,11 +75,6 @@ final class LogRaces {
     public void writer(JJ_Result r) {
       r.r1 = ring.word(base);
       r.r2 = r.r1 == 0 ? 0 : Mem.getLong(ring.segment(), ring.offset(base) + 8);
-    }
-
-    @Arbiter
-    public void look() {
-      empty();
     }
   }
 
@@ -132,11 +108,13 @@ final class LogRaces {
       r.r1 = appended;
       MemorySegment seg = ring.segment();
       r.r2 = Mem.getLong(seg, ring.offset(base) + 8);
-      ring.release(base + 16, ring.tail());
     }
   }
 
-  /** As above, but who takes the space is not who reserves at the place that became free. */
+  /**
+   * One place is free, another becomes so. Both take space, and the one that saw only the old limit
+   * may be the one that reserves the new place: that must come after the zeros too.
+   */
   @JCStressTest
   @State
   @Outcome(id = "0", expect = Expect.ACCEPTABLE, desc = "nothing lost")
@@ -152,12 +130,8 @@ final class LogRaces {
     }
 
     @Actor
-    public void writer() {
-      ring.release(base, base + 16);
-    }
-
-    @Actor
     public void one() {
+      ring.release(base, base + 16);
       first = append(9) >= 0;
     }
 
@@ -174,7 +148,6 @@ final class LogRaces {
             ring.word(at) == 16 && Mem.getLong(ring.segment(), ring.offset(at) + 8) == 9;
         r.r1 += whole ? 0 : 1;
       }
-      ring.release(base + 16, ring.tail());
     }
   }
 
@@ -204,7 +177,6 @@ final class LogRaces {
     @Arbiter
     public void look(J_Result r) {
       r.r1 = ring.unused();
-      empty();
     }
   }
 
@@ -228,12 +200,8 @@ final class LogRaces {
     }
 
     @Actor
-    public void another() {
-      append(2);
-    }
-
-    @Actor
     public void checkpoint() {
+      append(2);
       long tail = ring.tail();
       redo = Math.min(tail, slot);
     }
@@ -242,7 +210,6 @@ final class LogRaces {
     public void look(ZZ_Result r) {
       r.r1 = redo <= start;
       r.r2 = redo >= base;
-      empty();
     }
   }
 
