@@ -35,6 +35,7 @@ final class JsonReport {
     o.addProperty("path", s.inMemory() ? null : s.path().toString());
     o.addProperty("warehouses", s.warehouses());
     o.addProperty("threads", s.threads());
+    o.addProperty("clients", s.clients());
     o.addProperty("durationSeconds", s.duration().toNanos() / 1e9);
     o.addProperty("warmupSeconds", s.warmup().toNanos() / 1e9);
     o.addProperty("seed", s.seed());
@@ -69,6 +70,7 @@ final class JsonReport {
 
   void run(Runner.Result r) {
     Tally.Totals counts = r.counts();
+    root.addProperty("clientThreads", r.virtual() ? "virtual" : "platform");
     root.addProperty("measuredSeconds", round(r.seconds()));
     root.addProperty("transactionsPerSecond", round(r.perSecond()));
     root.addProperty("tpmCLike", round(r.newOrdersPerMinute()));
@@ -147,6 +149,16 @@ final class JsonReport {
       list.add(o);
     }
     root.add("conditions", list);
+  }
+
+  void acknowledged(AcknowledgedCheck.Result result) {
+    JsonObject o = new JsonObject();
+    o.addProperty("transactions", result.records());
+    o.addProperty("missing", result.missing());
+    JsonArray examples = new JsonArray();
+    result.examples().forEach(examples::add);
+    o.add("examples", examples);
+    root.add("acknowledged", o);
   }
 
   private static double round(double d) {
