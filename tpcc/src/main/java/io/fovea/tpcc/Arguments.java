@@ -83,6 +83,15 @@ final class Arguments {
                 + " none)")
     Durability durability;
 
+    @Option(
+        names = "--log",
+        paramLabel = "SIZE",
+        converter = SizeConverter.class,
+        description =
+            "how much log an opening may have to read: less of it, more checkpoints (default:"
+                + " 512m)")
+    Long log;
+
     @Option(names = "--json", paramLabel = "FILE", description = "write a report in JSON to FILE")
     Path json;
   }
