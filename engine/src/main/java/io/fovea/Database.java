@@ -16,6 +16,7 @@ import io.fovea.error.TransactionAbortedException;
 import io.fovea.error.UncleanShutdownException;
 import io.fovea.io.IoOp;
 import io.fovea.io.IoStats;
+import io.fovea.io.Storage;
 import io.fovea.txn.Tx;
 import io.fovea.txn.TxEngine;
 import io.fovea.txn.TxStats;
@@ -130,6 +131,34 @@ public final class Database implements AutoCloseable {
   public static Database inMemory(Options options) {
     Objects.requireNonNull(options, "options");
     return made(options, Store.open(null, options));
+  }
+
+  /**
+   * For tests: a database on devices of their making.
+   *
+   * @param storage its files
+   * @param options how; what says which device has no effect
+   * @param switches what is broken on purpose
+   */
+  static Database open(Storage storage, Options options, Switches switches) {
+    return made(options, Store.open(storage, options, switches));
+  }
+
+  /**
+   * For tests: ends all threads and gives the files free, without writing what is not written and
+   * without marking anything clean. What is left is what a killed process leaves.
+   */
+  void abandon() {
+    closing.lock();
+    try {
+      if (!closed) {
+        closed = true;
+        onClose.run();
+        store.discard();
+      }
+    } finally {
+      closing.unlock();
+    }
   }
 
   private static Database made(Options options, Store store) {

@@ -24,6 +24,13 @@ public final class Options {
     Pretouch pretouch = Pretouch.NONE;
     Translation translation = Translation.PREDICTIVE;
     Durability durability = Durability.NONE;
+    Duration asyncWindow = Duration.ofMillis(10);
+    int asyncWindowBytes = 1 << 20;
+    boolean doubleWrite = true;
+    long logBytesMax = 512L << 20;
+    int logBufferBytes = 16 << 20;
+    long logSegmentBytes = 64L << 20;
+    Duration checkpointInterval = Duration.ofMinutes(5);
     int maxTransactions = 64;
     Duration transactionTimeout = Duration.ofMinutes(5);
     long maxTransactionBytes = 64L << 20;
@@ -280,6 +287,166 @@ public final class Options {
   }
 
   /**
+   * Sets how much of the newest commits {@link Durability#ASYNC} may lose when the power fails: at
+   * most those of this time, and at most so many bytes of log. A commit waits where more than that
+   * is not on stable storage yet.
+   *
+   * @param time how long a commit may stay in memory alone
+   * @param bytes how many bytes of log may stay there
+   * @return new options
+   * @throws IllegalArgumentException if the time is not positive or longer than an hour, or the
+   *     bytes are less than 4 KiB
+   */
+  public Options asyncWindow(Duration time, int bytes) {
+    check(
+        time.isPositive() && time.compareTo(Duration.ofHours(1)) <= 0,
+        "The window of commits that do not wait is positive and at most an hour",
+        time);
+    check(bytes >= 4096, "The window of commits that do not wait has at least 4 KiB", bytes);
+    return with(
+        v -> {
+          v.asyncWindow = time;
+          v.asyncWindowBytes = bytes;
+        });
+  }
+
+  /**
+   * How long a commit of {@link Durability#ASYNC} may stay in memory alone.
+   *
+   * @return the time
+   */
+  public Duration asyncWindow() {
+    return v.asyncWindow;
+  }
+
+  /**
+   * How many bytes of commits of {@link Durability#ASYNC} may stay in memory alone.
+   *
+   * @return bytes of log
+   */
+  public int asyncWindowBytes() {
+    return v.asyncWindowBytes;
+  }
+
+  /**
+   * Sets whether pages are written twice, first to a file beside the database, so that a page that
+   * a loss of power cut in two can be restored. Without it such a page is found, by its checksum,
+   * and the database is lost but for its backups. Only for devices that write a page as a whole or
+   * not at all.
+   *
+   * @param twice true, the default, to write pages twice
+   * @return new options
+   */
+  public Options doubleWrite(boolean twice) {
+    return with(v -> v.doubleWrite = twice);
+  }
+
+  /**
+   * Whether pages are written twice.
+   *
+   * @return true if they are
+   */
+  public boolean doubleWrite() {
+    return v.doubleWrite;
+  }
+
+  /**
+   * Sets how much log may become necessary to open the database after a crash. Checkpoints see to
+   * it; where they can't keep up, commits wait for them. More of it means fewer writes of pages,
+   * and a longer time to open: a second for some 200 MiB. The file of the log becomes about as
+   * large, and larger by what a single transaction of that size or a backup holds back.
+   *
+   * @param bytes at least 256 KiB, four times the size of a segment and twice the log's buffer,
+   *     which is checked when the database is opened
+   * @return new options
+   * @throws IllegalArgumentException if it is less than 256 KiB
+   */
+  public Options logBytesMax(long bytes) {
+    check(bytes >= 256 << 10, "The log needs at least 256 KiB", bytes);
+    return with(v -> v.logBytesMax = bytes);
+  }
+
+  /**
+   * How much log may become necessary to open the database after a crash.
+   *
+   * @return bytes
+   */
+  public long logBytesMax() {
+    return v.logBytesMax;
+  }
+
+  /**
+   * Sets the buffer between commits and the log's file.
+   *
+   * @param bytes a power of two of 64 KiB to 1 GiB
+   * @return new options
+   * @throws IllegalArgumentException for another size
+   */
+  public Options logBufferBytes(int bytes) {
+    check(
+        bytes >= 64 << 10 && bytes <= 1 << 30 && Integer.bitCount(bytes) == 1,
+        "The log's buffer is a power of two of 64 KiB to 1 GiB",
+        bytes);
+    return with(v -> v.logBufferBytes = bytes);
+  }
+
+  /**
+   * The size of the buffer between commits and the log's file.
+   *
+   * @return bytes
+   */
+  public int logBufferBytes() {
+    return v.logBufferBytes;
+  }
+
+  /**
+   * Sets the size of the segments that the log's file is made of, and that are used again when they
+   * are not needed any more. A file of a log keeps the size that it was made with until the
+   * database was closed and is opened with another one.
+   *
+   * @param bytes a multiple of 4 KiB from 64 KiB to 1 GiB
+   * @return new options
+   * @throws IllegalArgumentException for another size
+   */
+  public Options logSegmentBytes(long bytes) {
+    check(
+        bytes >= 64 << 10 && bytes <= 1 << 30 && bytes % 4096 == 0,
+        "A segment of the log is a multiple of 4 KiB from 64 KiB to 1 GiB",
+        bytes);
+    return with(v -> v.logSegmentBytes = bytes);
+  }
+
+  /**
+   * The size of the segments that the log's file is made of.
+   *
+   * @return bytes
+   */
+  public long logSegmentBytes() {
+    return v.logSegmentBytes;
+  }
+
+  /**
+   * Sets how often there is a checkpoint even where little is written.
+   *
+   * @param interval the time between two; zero for checkpoints by {@link #logBytesMax} alone
+   * @return new options
+   * @throws IllegalArgumentException if it is negative
+   */
+  public Options checkpointInterval(Duration interval) {
+    check(!interval.isNegative(), "The time between checkpoints is not negative", interval);
+    return with(v -> v.checkpointInterval = interval);
+  }
+
+  /**
+   * How often there is a checkpoint even where little is written.
+   *
+   * @return the time between two; zero for checkpoints by {@link #logBytesMax} alone
+   */
+  public Duration checkpointInterval() {
+    return v.checkpointInterval;
+  }
+
+  /**
    * Sets how many transactions may run at a time; more of them wait.
    *
    * @param n 1 to 4096
@@ -466,6 +633,20 @@ public final class Options {
         + v.translation
         + ", durability="
         + v.durability
+        + ", asyncWindow="
+        + v.asyncWindow
+        + ", asyncWindowBytes="
+        + v.asyncWindowBytes
+        + ", doubleWrite="
+        + v.doubleWrite
+        + ", logBytesMax="
+        + v.logBytesMax
+        + ", logBufferBytes="
+        + v.logBufferBytes
+        + ", logSegmentBytes="
+        + v.logSegmentBytes
+        + ", checkpointInterval="
+        + v.checkpointInterval
         + ", maxTransactions="
         + v.maxTransactions
         + ", transactionTimeout="

@@ -12,7 +12,9 @@ import io.fovea.io.BlockDevice;
 import io.fovea.io.DeviceOptions;
 import io.fovea.io.Devices;
 import io.fovea.io.FileLock;
+import io.fovea.io.FileStorage;
 import io.fovea.io.IoKind;
+import io.fovea.io.Storage;
 import io.fovea.recovery.Superblock;
 import io.fovea.recovery.SuperblockFile;
 import io.fovea.txn.TxConfig;
@@ -26,6 +28,7 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -104,10 +107,21 @@ final class Store {
   /** Opens a file, or a new store in memory where the path is null. */
   static Store open(@Nullable Path path, Options options) {
     checkOptions(options);
+    return guarded(
+        opened -> path == null ? openMemory(options, opened) : openFile(path, options, opened));
+  }
+
+  /** Opens files that somebody else keeps to one opener, on devices of whatever kind. */
+  static Store open(Storage storage, Options options, Switches switches) {
+    checkOptions(options);
+    return guarded(opened -> openStorage(storage, null, options, switches, opened));
+  }
+
+  private static Store guarded(Function<Deque<AutoCloseable>, Store> opening) {
     Deque<AutoCloseable> opened = new ArrayDeque<>();
     boolean done = false;
     try {
-      Store store = path == null ? openMemory(options, opened) : openFile(path, options, opened);
+      Store store = opening.apply(opened);
       done = true;
       return store;
     } finally {
@@ -175,21 +189,31 @@ final class Store {
     }
     FileLock lock = FileLock.acquire(path);
     opened.push(lock);
-    BlockDevice device =
-        Devices.open(
-            path,
-            DeviceOptions.defaults()
-                .kind(
-                    switch (options.io()) {
-                      case AUTO -> IoKind.AUTO;
-                      case URING -> IoKind.URING;
-                      case POSIX -> IoKind.POSIX;
-                    })
-                .direct(options.directIo()));
+    DeviceOptions devices =
+        DeviceOptions.defaults()
+            .kind(
+                switch (options.io()) {
+                  case AUTO -> IoKind.AUTO;
+                  case URING -> IoKind.URING;
+                  case POSIX -> IoKind.POSIX;
+                })
+            .direct(options.directIo());
+    return openStorage(new FileStorage(path, devices), lock, options, Switches.NONE, opened);
+  }
+
+  private static Store openStorage(
+      Storage storage,
+      @Nullable FileLock lock,
+      Options options,
+      Switches switches,
+      Deque<AutoCloseable> opened) {
+    String path = storage.name();
+    BlockDevice device = storage.open(Storage.DATA);
     opened.push(device);
-    SuperblockFile superblocks = new SuperblockFile(device, path.toString());
+    SuperblockFile superblocks = new SuperblockFile(device, path);
     Superblock found = superblocks.read();
-    String name = options.name().isEmpty() ? String.valueOf(path.getFileName()) : options.name();
+    String name =
+        options.name().isEmpty() ? String.valueOf(Path.of(path).getFileName()) : options.name();
     if (found == null) {
       return build(
           name,
@@ -202,7 +226,7 @@ final class Store {
           opened);
     }
     if (!found.clean()) {
-      throw new UncleanShutdownException(path.toString());
+      throw new UncleanShutdownException(path);
     }
     if (found.pageSize() != options.pageSize()) {
       throw new IncompatibleFormatException(
