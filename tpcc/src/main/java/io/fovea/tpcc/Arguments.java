@@ -296,6 +296,7 @@ final class Arguments {
         measure.warmup,
         work.seed,
         durability,
+        store.log != null ? store.log : Options.defaults().logBytesMax(),
         buffer,
         pageSize,
         store.io == IoKind.MEMORY ? Io.AUTO : Io.valueOf(store.io.name()),

@@ -4,6 +4,7 @@ import com.google.gson.GsonBuilder;
 import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
 import io.fovea.DatabaseStats;
+import io.fovea.Durability;
 import io.fovea.error.AbortCause;
 import java.io.IOException;
 import java.io.Writer;
@@ -40,6 +41,7 @@ final class JsonReport {
     o.addProperty("warmupSeconds", s.warmup().toNanos() / 1e9);
     o.addProperty("seed", s.seed());
     o.addProperty("durability", lower(s.durability()));
+    o.addProperty("logBytesMax", s.durability() == Durability.NONE ? null : s.logBytes());
     o.addProperty("bufferBytes", s.bufferBytes());
     o.addProperty("pageSize", s.pageSize());
     o.addProperty("io", s.inMemory() ? "memory" : lower(s.io()));

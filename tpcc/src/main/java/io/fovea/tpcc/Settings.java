@@ -16,6 +16,7 @@ import java.util.Locale;
  * @param threads threads that load; those that run, or that carry the clients that do
  * @param clients how many run transactions, one after the other; more than threads are virtual
  *     threads
+ * @param logBytes how much log an opening may have to read
  * @param bufferBytes the buffer pool
  * @param io ignored in memory
  * @param rate transactions a second, or 0 for as many as go
@@ -33,6 +34,7 @@ record Settings(
     Duration warmup,
     long seed,
     Durability durability,
+    long logBytes,
     long bufferBytes,
     int pageSize,
     Io io,
@@ -44,6 +46,8 @@ record Settings(
     Path json,
     Path hlog,
     Path acknowledged) {
+
+  private static final long LOG_BYTES_MIN = 256 << 10;
 
   boolean inMemory() {
     return path == null;
@@ -62,7 +66,12 @@ record Settings(
   /** The engine's options. */
   Options engineOptions() {
     Options defaults = Options.defaults();
+    // Several segments, and a buffer that is a part of it: what the engine asks for.
+    long quarter = Long.highestOneBit(Math.max(logBytes, LOG_BYTES_MIN) / 4);
     return defaults
+        .logBytesMax(logBytes)
+        .logSegmentBytes(Math.min(quarter, defaults.logSegmentBytes()))
+        .logBufferBytes((int) Math.min(quarter, defaults.logBufferBytes()))
         .pageSize(pageSize)
         .bufferBytes(bufferBytes)
         .pretouch(Pretouch.AHEAD)

@@ -72,6 +72,7 @@ class ArgumentsTest {
             "--warmup=500ms",
             "--seed=-9",
             "--durability=async",
+            "--log=96m",
             "--buffer=96m",
             "--page-size=16k",
             "--io=posix",
@@ -91,6 +92,8 @@ class ArgumentsTest {
     assertEquals(Duration.ofMillis(500), s.warmup());
     assertEquals(-9, s.seed());
     assertEquals("ASYNC", s.durability().name());
+    assertEquals(96 << 20, s.logBytes());
+    assertEquals(16 << 20, s.engineOptions().logSegmentBytes());
     assertEquals(96 << 20, s.bufferBytes());
     assertEquals(16_384, s.pageSize());
     assertEquals(Io.POSIX, s.io());
@@ -203,7 +206,8 @@ class ArgumentsTest {
         "--path=no/such/folder/x.fovea",
         "--path=/",
         "--hlog=.",
-        "--buffer=0"
+        "--buffer=0",
+        "--log=100k"
       })
   void mistakes(String args) {
     assertTrue(mistake(args.split(" ")) != null, args);
