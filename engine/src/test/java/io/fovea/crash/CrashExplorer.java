@@ -15,7 +15,6 @@ import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import java.util.function.Consumer;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Cuts the power wherever it can be cut, and looks at what is found when it is back.
@@ -72,6 +71,7 @@ final class CrashExplorer {
   private final Options options;
   private final Random random;
   private boolean pageBeforeLog;
+  private boolean expectViolation;
   private Consumer<SimDisk> prepare = disk -> {};
 
   /** How many crashes of each snapshot. */
@@ -104,6 +104,12 @@ final class CrashExplorer {
   /** Pages are written without waiting for the log. */
   CrashExplorer pageBeforeLog() {
     pageBeforeLog = true;
+    return this;
+  }
+
+  /** A violation is what the test hopes for: nothing is saved. */
+  CrashExplorer expectViolation() {
+    expectViolation = true;
     return this;
   }
 
@@ -250,7 +256,7 @@ final class CrashExplorer {
               + e
               + "\n  "
               + about()
-              + saved(kept),
+              + (expectViolation ? "" : saved(kept)),
           e);
     }
   }
@@ -301,7 +307,7 @@ final class CrashExplorer {
     return "Replay: mvn -pl engine -am test -Dtest=CrashTest -Dcrash.seed=" + seed;
   }
 
-  private static @Nullable String saved(SimDisk disk) {
+  private static String saved(SimDisk disk) {
     Path folder = Path.of("target", "crash-failures", Long.toHexString(disk.fingerprint()));
     try {
       disk.save(folder);

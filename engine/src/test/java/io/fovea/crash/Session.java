@@ -5,10 +5,12 @@ import io.fovea.Durability;
 import io.fovea.Options;
 import io.fovea.SimDatabase;
 import io.fovea.VerifyReport;
+import io.fovea.error.FoveaException;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Predicate;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 import org.jspecify.annotations.Nullable;
@@ -164,6 +166,71 @@ final class Session {
   /** The first steps of every workload. */
   void first() {
     Generator.first().forEach(this::step);
+  }
+
+  /** The same, on a disk that may fail. */
+  void firstWithFaults(Predicate<Throwable> carryOn) {
+    for (Step step : Generator.first()) {
+      // The others build on it, and so may the fault have undone it: until it is there.
+      for (int i = 0; i < 3 && db != null && !state().tables.containsKey(table(step)); i++) {
+        stepWithFaults(step, carryOn);
+      }
+    }
+  }
+
+  private static String table(Step step) {
+    return ((Step.CreateTable) step).table();
+  }
+
+  /**
+   * Does a step that may fail. After a failure, what the database then says is what was done: it
+   * holds the state before the step or the one after it.
+   *
+   * @param carryOn gets what was thrown; says whether the database should be of use still. Where it
+   *     is not, it is closed, or given up, and whether the step was done stays open
+   */
+  void stepWithFaults(Step step, Predicate<Throwable> carryOn) {
+    State before = state();
+    try {
+      step(step);
+      return;
+    } catch (FoveaException e) {
+      if (!carryOn.test(e) || db == null || step instanceof Step.Reopen) {
+        giveUp(carryOn);
+        return;
+      }
+    }
+    State after = state();
+    try {
+      State live = State.read(db(), after, after.trees());
+      if (!after.equals(live)) {
+        live = State.read(db(), before, before.trees());
+        if (!before.equals(live)) {
+          throw new AssertionError(
+              "After a failure the database holds neither what it held nor what it was to hold: "
+                  + step
+                  + (live == null ? "" : State.difference(before, live)));
+        }
+      }
+      synchronized (history) {
+        history.set(begun, live);
+      }
+    } catch (FoveaException e) {
+      carryOn.test(e);
+      giveUp(carryOn);
+    }
+  }
+
+  private void giveUp(Predicate<Throwable> carryOn) {
+    if (db != null) {
+      int known = acked;
+      try {
+        close();
+      } catch (FoveaException e) {
+        carryOn.test(e);
+      }
+      acked = known; // (what the last step did is not known, close or no close)
+    }
   }
 
   /** Some steps. */

@@ -81,6 +81,7 @@ public final class SimDisk {
   private boolean workerRuns;
   private long operations;
   private long faultsHit;
+  private long refusals;
   private long capacity = Long.MAX_VALUE;
   private long powerOffAt = Long.MAX_VALUE;
   private final Set<String> liars = new HashSet<>();
@@ -236,6 +237,16 @@ public final class SimDisk {
     } finally {
       lock.unlock();
     }
+  }
+
+  /** How many bytes all files together have. */
+  public long bytes() {
+    return locked(() -> files.values().stream().mapToLong(SimFile::size).sum());
+  }
+
+  /** How often something was refused because the disk was full. */
+  public long refusals() {
+    return locked(() -> refusals);
   }
 
   /** How many operations were begun, failed ones included. */
@@ -520,7 +531,11 @@ public final class SimDisk {
       return false;
     }
     long used = files.values().stream().mapToLong(SimFile::size).sum();
-    return used + more > capacity;
+    if (used + more <= capacity) {
+      return false;
+    }
+    refusals++;
+    return true;
   }
 
   /** The order in which the entries of a batch are started. */
