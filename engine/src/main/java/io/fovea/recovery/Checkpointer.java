@@ -367,7 +367,7 @@ public final class Checkpointer implements AutoCloseable {
     } catch (RuntimeException | Error e) {
       failure = e;
     }
-    if (failure != null && failing == null) {
+    if (failure != null && failing == null && !stop()) {
       LOG.log(Level.WARNING, name + ": a checkpoint failed, and is tried again", failure);
     }
     failing = failure;
@@ -409,9 +409,7 @@ public final class Checkpointer implements AutoCloseable {
     KillPoint.here("checkpoint.before-superblock");
     Superblock staged =
         superblocks.stage(
-            superblocks
-                .current()
-                .logged(redo, pages.state(), pages.lsn(), nextTreeId.getAsInt()));
+            superblocks.current().logged(redo, pages.state(), pages.lsn(), nextTreeId.getAsInt()));
     try {
       superblocks.sync(staged);
     } catch (StorageException e) {

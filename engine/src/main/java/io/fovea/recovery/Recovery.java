@@ -1,6 +1,7 @@
 package io.fovea.recovery;
 
 import io.fovea.btree.BTree;
+import io.fovea.buffer.AllocatorRecord;
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
 import io.fovea.error.CorruptionException;
@@ -28,15 +29,15 @@ import java.util.UUID;
  *        checkpoints may run
  * </pre>
  *
- * <p><b>A crash anywhere in it is just another recovery.</b> The redo point does not move before the
- * end, so the next one reads the same log again, and behind it what this one has appended: images of
- * splits that the replay caused, which are applied by page LSN like any other, and frees of pages.
- * All changes of records are made again after all images, in log order, so that it does not matter
- * which of them an image or a page that was written had already.
+ * <p><b>A crash anywhere in it is just another recovery.</b> The redo point does not move before
+ * the end, so the next one reads the same log again, and behind it what this one has appended:
+ * images of splits that the replay caused, which are applied by page LSN like any other, and frees
+ * of pages. All changes of records are made again after all images, in log order, so that it does
+ * not matter which of them an image or a page that was written had already.
  *
- * <p><b>What was read must be durable</b> before a page is written because of it: the end of the log
- * may be in the system's cache only, where a killed process left it. So the log's file is synced
- * before it is read.
+ * <p><b>What was read must be durable</b> before a page is written because of it: the end of the
+ * log may be in the system's cache only, where a killed process left it. So the log's file is
+ * synced before it is read.
  *
  * <p><b>Dropped trees.</b> Records of trees that the catalog does not know at the end are not
  * replayed: their pages may be free or others' by now. A drop that was cut short is gone on with;
@@ -46,9 +47,6 @@ import java.util.UUID;
  */
 public final class Recovery {
   private static final System.Logger LOG = System.getLogger("io.fovea");
-
-  /** Room for a record of the allocator, or a small one of a tree. */
-  private static final int SMALL = 64;
 
   /** Finds the trees that a catalog knows. */
   public interface Catalog {
@@ -236,7 +234,7 @@ public final class Recovery {
     // Pages first: a leaf of a dropped tree may name a long value that is among them.
     analysis.orphans.forEach(
         (pid, tree) -> {
-          session.begin(LogSession.space(SMALL));
+          session.begin(AllocatorRecord.FREE_SPACE);
           try {
             pool.reclaim(pid, session);
             pagesReclaimed++;
@@ -253,7 +251,7 @@ public final class Recovery {
     trees.forEach(
         (id, root) -> {
           // One session from here to the DROPPED record: until then all of it is needed again.
-          session.begin(LogSession.space(SMALL));
+          session.begin(0);
           try {
             analysis.adopted.forEach(
                 (pid, ignored) -> {
