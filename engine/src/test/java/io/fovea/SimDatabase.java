@@ -18,7 +18,7 @@ public final class SimDatabase {
 
   /** A checkpoint, now. */
   public static void checkpoint(Database db) {
-    // db.checkpoint();
+    db.checkpoint();
   }
 
   /** Ends it as a kill would: nothing is written, nothing is marked. */

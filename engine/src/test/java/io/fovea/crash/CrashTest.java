@@ -82,7 +82,7 @@ class CrashTest {
       Session s =
           new Session(
               new SimDisk(seed),
-              Session.small().durability(seed % 2 == 0 ? Durability.NONE : Durability.NONE),
+              Session.small().durability(seed % 2 == 0 ? Durability.NONE : Durability.SYNC),
               false,
               new State());
       s.open();
