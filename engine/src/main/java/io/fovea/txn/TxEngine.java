@@ -2,10 +2,15 @@ package io.fovea.txn;
 
 import io.fovea.error.AbortCause;
 import io.fovea.error.DatabaseClosedException;
+import io.fovea.error.DurabilityLostException;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.txn.TxConfig.Durability;
+import io.fovea.wal.Log;
+import io.fovea.wal.LogSession;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
@@ -41,7 +46,11 @@ public final class TxEngine {
   private final TxConfig config;
   private final int pageSize;
   private final Timestamps timestamps;
+  private final @Nullable Log log;
+  private final boolean waits;
   private final @Nullable Tx[] contexts;
+  private final LongAdder durableWaits = new LongAdder();
+  private final LongAdder durableWaitNanos = new LongAdder();
 
   @SuppressWarnings("unused") // through GATE
   private volatile int gate;
@@ -50,14 +59,27 @@ public final class TxEngine {
   private volatile @Nullable Throwable poison;
 
   /**
-   * Makes the engine of a database.
+   * Makes the engine of a database without a log.
    *
    * @param config its settings
    * @param pageSize of the trees that its transactions use, in bytes
    */
   public TxEngine(TxConfig config, int pageSize) {
+    this(config, pageSize, null);
+  }
+
+  /**
+   * Makes the engine of a database.
+   *
+   * @param config its settings
+   * @param pageSize of the trees that its transactions use, in bytes
+   * @param log where commits are appended, which outlives the engine; null for none
+   */
+  public TxEngine(TxConfig config, int pageSize, @Nullable Log log) {
     this.config = config;
     this.pageSize = pageSize;
+    this.log = log;
+    this.waits = log != null && config.durability() == Durability.SYNC;
     this.timestamps =
         new Timestamps(
             config.contexts(),
@@ -78,6 +100,17 @@ public final class TxEngine {
 
   int pageSize() {
     return pageSize;
+  }
+
+  /** A new session of the log, for a context. */
+  LogSession session() {
+    Log l = log;
+    return l == null ? LogSession.NONE : l.session();
+  }
+
+  /** Whether transactions that only read wait for what they read. */
+  boolean waits() {
+    return waits;
   }
 
   /** The timestamps of every item, for the meters. */
@@ -265,6 +298,61 @@ public final class TxEngine {
       throw new DatabaseClosedException("the database is closed");
     }
     checkUsable();
+    requireLog();
+  }
+
+  /** Throws where nothing can become durable any more. */
+  void requireLog() {
+    Log l = log;
+    if (l != null) {
+      l.requireAlive();
+    }
+  }
+
+  // ---------------------------------------------------------------- durability
+
+  /**
+   * Waits for what a transaction that has ended must wait for before anybody is told of it. The
+   * caller holds nothing; an interrupt does not end the wait and is kept; a virtual thread parks.
+   *
+   * @param lsn what {@link Tx#commit} or {@link Tx#readLsn} returned
+   * @param wrote whether it was a commit that changed something
+   * @throws DurabilityLostException if it can't become durable any more
+   */
+  public void await(long lsn, boolean wrote) {
+    Log l = log;
+    if (l == null || lsn == 0 || config.durability() == Durability.NONE) {
+      return;
+    }
+    if (!waits) {
+      if (wrote) {
+        l.awaitWindow();
+      }
+    } else if (l.durableLsn() < lsn) {
+      awaitDurable(l, lsn, wrote);
+    }
+  }
+
+  private void awaitDurable(Log l, long lsn, boolean wrote) {
+    long began = System.nanoTime();
+    try {
+      l.awaitDurable(lsn);
+    } catch (DurabilityLostException e) {
+      throw wrote
+          ? new DurabilityLostException(
+              "The transaction is in the log, but that could not be made durable: it has committed"
+                  + " if its record is found when the database is opened again.",
+              e,
+              true)
+          : new DurabilityLostException(
+              "What the transaction has read can't be made durable any more, so that its result"
+                  + " might be undone: it is not given out.",
+              e,
+              false);
+    } finally {
+      durableWaits.increment();
+      durableWaitNanos.add(System.nanoTime() - began);
+    }
   }
 
   /** What all contexts have counted, a little behind for those at work. */
@@ -284,6 +372,13 @@ public final class TxEngine {
         aborts[i] += c.aborts[i];
       }
     }
-    return new TxStats(commits, rollbacks, aborts, commitNanos, pageAccesses);
+    return new TxStats(
+        commits,
+        rollbacks,
+        aborts,
+        commitNanos,
+        pageAccesses,
+        durableWaits.sum(),
+        durableWaitNanos.sum());
   }
 }
