@@ -2,6 +2,7 @@
 module io.fovea.engine {
   requires io.fovea.bindings;
   requires static info.picocli;
+  requires static java.logging;
   requires static transitive micrometer.core;
   requires static transitive org.jspecify;
 

@@ -57,7 +57,8 @@ final class Text {
         });
   }
 
-  private static String line(@Nullable Object o, boolean all) {
+  /** A value on one line, maps with their names. */
+  static String line(@Nullable Object o, boolean all) {
     if (!(o instanceof Map<?, ?> map)) {
       return value(o, all);
     }
