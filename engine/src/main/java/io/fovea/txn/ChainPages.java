@@ -9,22 +9,18 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Pages of long values, of several trees, in the order in which they were added.
- *
- * <p>They are freed from the last to the first, one by one: what an exception interrupts goes on
- * where it was, so that no page is freed twice and none is forgotten.
+ * Pages of long values, of several trees, in the order in which they were added. To free them does
+ * not fail: what can't be freed now the tree tries again later.
  */
 final class ChainPages {
   private final LongList pids = new LongList();
-  private final LongList one = new LongList();
+  private final LongList some = new LongList();
   private @Nullable BTree[] trees = new BTree[4];
   private int[] ends = new int[4];
   private int runs;
-  private int left;
 
-  /** How many pages there are that were not freed. */
   int size() {
-    return left;
+    return pids.size();
   }
 
   /** Adds pages of a tree. */
@@ -36,31 +32,31 @@ final class ChainPages {
     for (int i = 0; i < more.size(); i++) {
       pids.add(more.get(i));
     }
-    left = pids.size();
     trees[runs] = tree;
-    ends[runs] = left;
+    ends[runs] = pids.size();
     runs++;
   }
 
   /** Puts all ids one after the other. */
   long put(MemorySegment to, long at) {
-    for (int i = 0; i < left; i++) {
+    for (int i = 0; i < pids.size(); i++) {
       Mem.putLong(to, at + 8L * i, pids.get(i));
     }
-    return at + 8L * left;
+    return at + 8L * pids.size();
   }
 
-  /** Frees all of them. */
+  /** Frees all of them, the last first. */
   void free(LogSession session) {
     for (int run = runs - 1; run >= 0; run--) {
       BTree tree = trees[run];
-      int begin = run == 0 ? 0 : ends[run - 1];
-      while (tree != null && left > begin) {
-        one.clear();
-        one.add(pids.get(left - 1));
-        tree.freeChain(one, session);
-        left--;
+      if (tree == null) {
+        continue;
       }
+      some.clear();
+      for (int i = run == 0 ? 0 : ends[run - 1]; i < ends[run]; i++) {
+        some.add(pids.get(i));
+      }
+      tree.freeChain(some, session);
     }
     clear();
   }
@@ -70,7 +66,6 @@ final class ChainPages {
       Arrays.fill(trees, 0, runs, null);
       pids.clear();
       runs = 0;
-      left = 0;
     }
   }
 }

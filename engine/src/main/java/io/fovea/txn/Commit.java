@@ -70,9 +70,6 @@ final class Commit {
   private final KeyBuffer successor;
   private boolean hasSuccessor;
 
-  /** Pages were lost: only a recovery from before this commit finds them. */
-  private boolean sessionStays;
-
   private long[] order = new long[64];
 
   Commit(Tx tx) {
@@ -112,12 +109,13 @@ final class Commit {
       long end = appender.append();
       installAll();
       publish(commitTs);
+      appender.release();
       failed = false;
       return end;
     } catch (Throwable t) {
       if (!appender.happened()) {
         unlock();
-        undo(t);
+        appender.undo();
         throw t;
       }
       tx.engine.poison(t);
@@ -126,11 +124,8 @@ final class Commit {
       }
       throw t;
     } finally {
-      if (!failed && appender.hasReleased()) {
-        release();
-      }
       if (!(failed && appender.happened())) {
-        endSession();
+        session.end();
       }
       appender.clear();
     }
@@ -165,57 +160,6 @@ final class Commit {
             + " opened again.",
         t,
         true);
-  }
-
-  /**
-   * The transaction has not happened: its new chains are pages that nobody knows. If they can't be
-   * freed, recovery must find them, so the redo point has to stay.
-   */
-  private void undo(Throwable cause) {
-    if (appender.hasAdopted()) {
-      try {
-        freeing(appender::undo);
-      } catch (Throwable t) {
-        cause.addSuppressed(t);
-        lost(t);
-      }
-    }
-  }
-
-  /** The transaction has happened and is seen; its old chains are in its way no longer. */
-  private void release() {
-    try {
-      freeing(appender::release);
-    } catch (Throwable t) {
-      lost(t);
-    }
-  }
-
-  /**
-   * Pages are neither used nor free. A recovery finds them, and nothing else does: so there must be
-   * one, and the session stays as it is.
-   */
-  private void lost(Throwable t) {
-    sessionStays = true;
-    tx.engine.poison(t);
-  }
-
-  private void endSession() {
-    if (!sessionStays) {
-      session.end();
-    }
-  }
-
-  private void freeing(Runnable work) {
-    long deadline = 0;
-    for (; ; ) {
-      try {
-        work.run();
-        return;
-      } catch (PoolExhaustedException | StorageFullException lacking) {
-        deadline = retry(deadline, lacking);
-      }
-    }
   }
 
   /** Waits a little before another attempt; throws when there were enough. */

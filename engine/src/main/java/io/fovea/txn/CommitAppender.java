@@ -153,12 +153,14 @@ final class CommitAppender {
         write(e, tree, value, 0, length);
       }
     }
-    if (8L * (adopted.size() + released.size()) > 2L * partBytes) {
+    // They are all in one record, which is at most a quarter of the log's buffer.
+    long pagesMax = partBytes / 4 * 3 / 8;
+    if (adopted.size() + released.size() > pagesMax) {
       throw tx.abort(
           AbortCause.TOO_LARGE,
-          "the transaction writes or replaces long values of more than "
-              + (2L * partBytes / 8)
-              + " pages: split it");
+          "the transaction writes and replaces long values of more than "
+              + pagesMax
+              + " pages: split it or raise the size of the log's buffer");
     }
   }
 
@@ -183,14 +185,6 @@ final class CommitAppender {
   /** Frees the chains that nobody knows any more. */
   void release() {
     released.free(session);
-  }
-
-  boolean hasReleased() {
-    return released.size() > 0;
-  }
-
-  boolean hasAdopted() {
-    return adopted.size() > 0;
   }
 
   void clear() {

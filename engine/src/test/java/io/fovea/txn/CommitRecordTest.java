@@ -37,7 +37,8 @@ class CommitRecordTest {
       case CommitRecord.PATCH ->
           new Op(kind, tree, key, random.nextInt(1 << 26), 0, bytes.length(), bytes);
       case CommitRecord.CHAIN ->
-          new Op(kind, tree, key, 0, 1 + random.nextLong(1L << 60), 1 + random.nextInt(1 << 26), "");
+          new Op(
+              kind, tree, key, 0, 1 + random.nextLong(1L << 60), 1 + random.nextInt(1 << 26), "");
       default -> new Op(kind, tree, key, 0, 0, 0, "");
     };
   }
