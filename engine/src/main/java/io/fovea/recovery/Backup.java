@@ -2,11 +2,15 @@ package io.fovea.recovery;
 
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PageHeader;
+import io.fovea.error.CorruptionException;
 import io.fovea.error.StorageException;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.MemoryDevice;
 import io.fovea.io.Storage;
 import io.fovea.memory.Mem;
+import io.fovea.wal.Log;
+import io.fovea.wal.LogCopy;
+import io.fovea.wal.LogReader;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.lang.foreign.Arena;
@@ -16,7 +20,34 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 
 /**
- * Copies a database.
+ * Copies a database, while it is changed or while it is not.
+ *
+ * <pre>
+ *   hot    pin the log ─► checkpoint ─► superblock S: redo point R, "in use with a log"
+ *          ─► pages, as the device has them, while writers run
+ *          ─► log durable up to E: the tail of the beginning, and the LSN of every page copied
+ *          ─► the log from R to E
+ *
+ *   copy   S | pages of different ages, each whole | log R .. E       what a crash at E might leave
+ * </pre>
+ *
+ * <p><b>Why the copy is right.</b> Recovery asks three things of the files that it finds. Every page
+ * has all changes from before R: it was on the device when S was written, and pages only grow
+ * newer. No page has a change that the log lacks: the device's pages are no newer than the durable
+ * log, those from the pool are waited for. The log is whole from R to its end: the pin keeps its
+ * segments, and what is durable is never written again. A crash at E that lost all writes since a
+ * page was copied would leave the same, and that such a crash is recovered from is what recovery is
+ * for. Pages that were given out after the copy's size was taken are not copied; all that is in
+ * them came after R, so the log has it.
+ *
+ * <p>What was acknowledged before the backup began is in the copy: E is not below the tail of that
+ * moment.
+ *
+ * <p><b>A torn page</b>, read while it was written, does not check out and is read again; a page
+ * that never does is asked for in the pool, which has it or says that it is damaged. Damage is
+ * never copied: the log is read, too, before it is copied.
+ *
+ * <p>Memory: two buffers of a MiB, whatever the size of the database. One thread.
  */
 public final class Backup implements AutoCloseable {
   /** How much is read at a time. */
@@ -26,6 +57,8 @@ public final class Backup implements AutoCloseable {
   private static final int READS = 20;
 
   private static final long READ_PAUSE_NANOS = 200_000;
+
+  private static final int SUPERBLOCK_WRITES = 3;
 
   /** Longest sleep at a time where the bandwidth is limited. */
   private static final long PAUSE_NANOS = 50_000_000;
@@ -116,6 +149,66 @@ public final class Backup implements AutoCloseable {
     }
   }
 
+  // ------------------------------------------------------------------------------ with a log
+
+  /**
+   * Copies a database while it is changed.
+   *
+   * @param device the pages
+   * @param pool the same
+   * @param log the log
+   * @param logDevice the log's file
+   * @param checkpoint makes a checkpoint; returns what the superblock says then
+   * @return what was copied
+   * @throws io.fovea.error.CorruptionException if a page or the log is damaged
+   * @throws io.fovea.error.DurabilityLostException if the log fails meanwhile
+   */
+  public Result hot(
+      BlockDevice device,
+      BufferPool pool,
+      Log log,
+      BlockDevice logDevice,
+      Supplier<Superblock> checkpoint) {
+    try (Log.Pin pin = log.pin()) {
+      long begun = log.tail();
+      Superblock s = checkpoint.get();
+      if (s.redoLsn() < pin.lsn()) {
+        throw new IllegalStateException("redo at " + s.redoLsn() + ", log pinned at " + pin.lsn());
+      }
+      long pages = pool.allocatorState().highWater();
+      data(device, pool, s, pages);
+      log.awaitDurable(Math.max(Math.max(begun, maxPageLsn), Math.max(s.redoLsn(), s.snapshotLsn())));
+      long end = log.durableLsn();
+      check(logDevice, s, end);
+      LogCopy copy = new LogCopy(logDevice, s.id(), s.redoLsn(), end);
+      target.begin(Storage.LOG, copy.bytes());
+      copy.run(
+          (seg, off, len) -> {
+            Mem.getBytes(seg, off, bytes, 0, len);
+            put(len);
+          },
+          chunk);
+      target.end();
+      target.finish();
+      return new Result(pages, pagesTorn, copy.bytes(), end);
+    } catch (IOException e) {
+      throw failed(what, e);
+    }
+  }
+
+  /** Reads what will be copied of the log: damage is found now, and not when the copy is needed. */
+  private static void check(BlockDevice logDevice, Superblock s, long end) {
+    try (LogReader reader = LogReader.open(logDevice, s.id(), s.redoLsn())) {
+      long at = s.redoLsn();
+      while (at < end && reader.next()) {
+        at = reader.end();
+      }
+      if (at < end) {
+        throw new CorruptionException("the end of the log", -1, -1, end, at);
+      }
+    }
+  }
+
   // ---------------------------------------------------------------------------------- pages
 
   private void data(BlockDevice device, BufferPool pool, Superblock superblock, long pages)
@@ -134,19 +227,27 @@ public final class Backup implements AutoCloseable {
         }
         maxPageLsn = Math.max(maxPageLsn, PageHeader.pageLsn(chunk, at));
       }
+      Mem.getBytes(chunk, 0, bytes, 0, n * pageSize);
       put(n * pageSize);
     }
     target.end();
   }
 
-  /** Pages 0 and 1: one superblock, and nothing in the place of the other. */
+  /**
+   * Pages 0 and 1. Three writes, so that both places say the same, and neither has sequence 0,
+   * which is that of a file in the making.
+   */
   private void superblocks(Superblock superblock) throws IOException {
     int pageSize = superblock.pageSize();
     try (MemoryDevice memory = new MemoryDevice()) {
       memory.resize(2L * pageSize);
-      new SuperblockFile(memory, what).write(superblock);
+      SuperblockFile file = new SuperblockFile(memory, what);
+      for (int i = 0; i < SUPERBLOCK_WRITES; i++) {
+        file.write(superblock);
+      }
       memory.read(0, chunk, 0, 2 * pageSize);
     }
+    Mem.getBytes(chunk, 0, bytes, 0, 2 * pageSize);
     put(2 * pageSize);
   }
 
@@ -176,9 +277,8 @@ public final class Backup implements AutoCloseable {
 
   // --------------------------------------------------------------------------------- writing
 
-  /** Writes the beginning of the chunk. */
+  /** Writes the beginning of {@link #bytes}. */
   private void put(int len) throws IOException {
-    Mem.getBytes(chunk, 0, bytes, 0, len);
     target.write(bytes, 0, len);
     bytesDone += len;
     if (bytesPerSecond > 0) {

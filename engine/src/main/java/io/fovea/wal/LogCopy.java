@@ -42,7 +42,6 @@ public final class LogCopy {
   private final long to;
   private final long segmentBytes;
   private final List<SegmentScan.Found> segments = new ArrayList<>();
-  private long covered;
 
   /**
    * Finds the segments. Something keeps them, a {@link Log#pin} for example.
@@ -91,17 +90,16 @@ public final class LogCopy {
    * @throws CorruptionException if the log does not reach as far as it should
    */
   public void run(Sink sink, MemorySegment buffer) throws IOException {
-    covered = segments.getFirst().startLsn();
-    for (SegmentScan.Found segment : segments) {
-      copy(segment, sink, buffer);
-    }
-    if (covered < to) {
-      throw new CorruptionException("the end of the log", -1, -1, to, covered);
+    for (int i = 0; i < segments.size(); i++) {
+      boolean last = i + 1 == segments.size();
+      copy(segments.get(i), last ? to : segments.get(i + 1).startLsn(), sink, buffer);
     }
   }
 
-  private void copy(SegmentScan.Found segment, Sink sink, MemorySegment buffer)
+  /** Copies a segment, which ends where the next begins; the last one where it is cut. */
+  private void copy(SegmentScan.Found segment, long limit, Sink sink, MemorySegment buffer)
       throws IOException {
+    long covered = segment.startLsn();
     long at = segment.offset();
     long end = at + segmentBytes;
     device.read(at, buffer, 0, Group.BLOCK);
@@ -115,7 +113,7 @@ public final class LogCopy {
               database,
               segment.header().incarnation(),
               segment.header().number())
-          || Group.start(buffer, 0) >= to) {
+          || Group.start(buffer, 0) >= limit) {
         break;
       }
       int payload = Group.payload(buffer, 0);
@@ -125,6 +123,9 @@ public final class LogCopy {
       }
       covered = Math.max(covered, Group.start(buffer, 0) + payload);
       at = through(at, at + bytes, sink, buffer);
+    }
+    if (covered < limit) {
+      throw new CorruptionException("the end of a segment of the log", -1, at, limit, covered);
     }
     Mem.zero(buffer, 0, buffer.byteSize());
     while (at < end) {
