@@ -220,8 +220,7 @@ final class Inspection implements AutoCloseable {
   }
 
   private void names(Store store) {
-    names.add(
-        new Name("", "", Superblock.CATALOG_TREE_ID, store.catalog().rootPid()));
+    names.add(new Name("", "", Superblock.CATALOG_TREE_ID, store.catalog().rootPid()));
     Trees.forEach(
         store.catalog(),
         (k, kOff, kLen, v, vOff, vLen) -> {

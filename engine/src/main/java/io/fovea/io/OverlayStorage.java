@@ -50,8 +50,7 @@ public final class OverlayStorage implements Storage, AutoCloseable {
     if (device == null) {
       Path path = path(suffix);
       boolean below = !devices.containsKey(suffix) && Files.exists(path);
-      device =
-          new OverlayDevice(path.toString(), below ? FileView.open(path) : null, BLOCK_BYTES);
+      device = new OverlayDevice(path.toString(), below ? FileView.open(path) : null, BLOCK_BYTES);
       devices.put(suffix, device);
     }
     return new Lent(device);
@@ -59,9 +58,7 @@ public final class OverlayStorage implements Storage, AutoCloseable {
 
   @Override
   public boolean exists(String suffix) {
-    return devices.containsKey(suffix)
-        ? devices.get(suffix) != null
-        : Files.exists(path(suffix));
+    return devices.containsKey(suffix) ? devices.get(suffix) != null : Files.exists(path(suffix));
   }
 
   @Override
@@ -107,14 +104,12 @@ public final class OverlayStorage implements Storage, AutoCloseable {
     }
 
     @Override
-    public void read(
-        long offset, MemorySegment seg, long segOff, int len) {
+    public void read(long offset, MemorySegment seg, long segOff, int len) {
       device.read(offset, seg, segOff, len);
     }
 
     @Override
-    public void write(
-        long offset, MemorySegment seg, long segOff, int len) {
+    public void write(long offset, MemorySegment seg, long segOff, int len) {
       device.write(offset, seg, segOff, len);
     }
 

@@ -175,8 +175,7 @@ final class Analysis implements StructureRecord.Visitor {
       tree(schema.published(i), r.start());
     }
     for (int i = 0; i < schema.dropped(); i++) {
-      dropped.put(
-          tree(schema.droppedId(i), r.start()), page(schema.droppedRoot(i), r.start()));
+      dropped.put(tree(schema.droppedId(i), r.start()), page(schema.droppedRoot(i), r.start()));
     }
     for (long i = 0; i < schema.adopted(); i++) {
       adopt(schema.adopted(i), r.start());
@@ -242,8 +241,7 @@ final class Analysis implements StructureRecord.Visitor {
   private void free(MemorySegment s, long at, int length, LogReader r) {
     need(32, length, r.start());
     long pid = Mem.getLong(s, at);
-    state(
-        r.start(), new AllocatorState(Mem.getLong(s, at + 24), pid, Mem.getLong(s, at + 16)));
+    state(r.start(), new AllocatorState(Mem.getLong(s, at + 24), pid, Mem.getLong(s, at + 16)));
     orphans.remove(page(pid, r.start()));
     adopted.remove(pid);
     images++;

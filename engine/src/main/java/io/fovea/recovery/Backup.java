@@ -31,8 +31,8 @@ import java.util.function.Supplier;
  *   copy   S | pages of different ages, each whole | log R .. E       what a crash at E might leave
  * </pre>
  *
- * <p><b>Why the copy is right.</b> Recovery asks three things of the files that it finds. Every page
- * has all changes from before R: it was on the device when S was written, and pages only grow
+ * <p><b>Why the copy is right.</b> Recovery asks three things of the files that it finds. Every
+ * page has all changes from before R: it was on the device when S was written, and pages only grow
  * newer. No page has a change that the log lacks: the device's pages are no newer than the durable
  * log, those from the pool are waited for. The log is whole from R to its end: the pin keeps its
  * segments, and what is durable is never written again. A crash at E that lost all writes since a
@@ -105,8 +105,7 @@ public final class Backup implements AutoCloseable {
    */
   public static Backup to(Path directory, String name, long bytesPerSecond) {
     try {
-      return new Backup(
-          directory.toString(), new DirectoryTarget(directory, name), bytesPerSecond);
+      return new Backup(directory.toString(), new DirectoryTarget(directory, name), bytesPerSecond);
     } catch (IOException e) {
       throw failed(directory.toString(), e);
     }
@@ -177,7 +176,8 @@ public final class Backup implements AutoCloseable {
       }
       long pages = pool.allocatorState().highWater();
       data(device, pool, s, pages);
-      log.awaitDurable(Math.max(Math.max(begun, maxPageLsn), Math.max(s.redoLsn(), s.snapshotLsn())));
+      log.awaitDurable(
+          Math.max(Math.max(begun, maxPageLsn), Math.max(s.redoLsn(), s.snapshotLsn())));
       long end = log.durableLsn();
       check(logDevice, s, end);
       LogCopy copy = new LogCopy(logDevice, s.id(), s.redoLsn(), end);

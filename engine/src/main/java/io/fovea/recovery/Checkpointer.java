@@ -398,9 +398,7 @@ public final class Checkpointer implements AutoCloseable {
     KillPoint.here("checkpoint.before-superblock");
     Superblock staged =
         superblocks.stage(
-            superblocks
-                .current()
-                .logged(redo, pages.state(), pages.lsn(), nextTreeId.getAsInt()));
+            superblocks.current().logged(redo, pages.state(), pages.lsn(), nextTreeId.getAsInt()));
     try {
       superblocks.sync(staged);
     } catch (StorageException e) {

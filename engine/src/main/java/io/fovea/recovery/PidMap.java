@@ -88,7 +88,9 @@ final class PidMap {
     }
   }
 
-  /** Visits all entries in ascending order, so that what is done with them is the same each time. */
+  /**
+   * Visits all entries in ascending order, so that what is done with them is the same each time.
+   */
   void forEach(Visitor visitor) {
     long[] all = new long[size];
     int n = 0;

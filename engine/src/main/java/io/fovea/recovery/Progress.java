@@ -42,7 +42,8 @@ final class Progress {
     }
     next = now + EVERY_NANOS;
     double mib = (lsn - from) / 1048576.0;
-    String percent = to > from ? String.format(", %.0f %%", 100.0 * (lsn - from) / (to - from)) : "";
+    String percent =
+        to > from ? String.format(", %.0f %%", 100.0 * (lsn - from) / (to - from)) : "";
     LOG.log(
         Level.INFO,
         String.format(

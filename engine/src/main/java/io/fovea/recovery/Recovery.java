@@ -28,15 +28,15 @@ import java.util.UUID;
  *        checkpoints may run
  * </pre>
  *
- * <p><b>A crash anywhere in it is just another recovery.</b> The redo point does not move before the
- * end, so the next one reads the same log again, and behind it what this one has appended: images of
- * splits that the replay caused, which are applied by page LSN like any other, and frees of pages.
- * All changes of records are made again after all images, in log order, so that it does not matter
- * which of them an image or a page that was written had already.
+ * <p><b>A crash anywhere in it is just another recovery.</b> The redo point does not move before
+ * the end, so the next one reads the same log again, and behind it what this one has appended:
+ * images of splits that the replay caused, which are applied by page LSN like any other, and frees
+ * of pages. All changes of records are made again after all images, in log order, so that it does
+ * not matter which of them an image or a page that was written had already.
  *
- * <p><b>What was read must be durable</b> before a page is written because of it: the end of the log
- * may be in the system's cache only, where a killed process left it. So the log's file is synced
- * before it is read.
+ * <p><b>What was read must be durable</b> before a page is written because of it: the end of the
+ * log may be in the system's cache only, where a killed process left it. So the log's file is
+ * synced before it is read.
  *
  * <p><b>Dropped trees.</b> Records of trees that the catalog does not know at the end are not
  * replayed: their pages may be free or others' by now. A drop that was cut short is gone on with;

@@ -28,8 +28,7 @@ public record RecoveryReport(
     long replayNanos,
     long nanos) {
   /** The file was closed cleanly. */
-  public static final RecoveryReport NONE =
-      new RecoveryReport(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+  public static final RecoveryReport NONE = new RecoveryReport(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 
   /** How much log was read. */
   public long logBytes() {

@@ -116,8 +116,7 @@ final class Replay {
       if (reader.type() == RecordType.SCHEMA) {
         schema.open(reader.segment(), reader.body(), reader.bodyLength(), reader.start());
         worker.begin();
-        worker.cursor.openOps(
-            reader.segment(), schema.opsBegin(), schema.opsEnd(), schema.ops());
+        worker.cursor.openOps(reader.segment(), schema.opsBegin(), schema.opsEnd(), schema.ops());
         worker.apply(reader.start(), reader.end());
         worker.end();
       }
@@ -385,8 +384,7 @@ final class Replay {
           if (c.valueLength() > tree.inlineMax()) {
             throw damaged("length of a value", lsn, tree.inlineMax(), c.valueLength());
           }
-          tree.upsertInline(
-              s, key, keyLength, s, c.valueOffset(), c.valueLength(), p, session);
+          tree.upsertInline(s, key, keyLength, s, c.valueOffset(), c.valueLength(), p, session);
         }
         case CommitRecord.PATCH ->
             tree.patch(

@@ -161,8 +161,12 @@ final class LogDump {
     record.forEach(
         (name, v) -> {
           boolean said =
-              name.equals("lsn") || name.equals("end") || name.equals("type") || name.equals("body");
-          boolean parts = v instanceof List<?> list && !list.isEmpty() && list.getFirst() instanceof Map;
+              name.equals("lsn")
+                  || name.equals("end")
+                  || name.equals("type")
+                  || name.equals("body");
+          boolean parts =
+              v instanceof List<?> list && !list.isEmpty() && list.getFirst() instanceof Map;
           if (!said && !parts) {
             line.append("  ").append(name).append(' ').append(Text.value(v, all));
           }

@@ -111,8 +111,7 @@ final class OpenFile implements AutoCloseable {
    * @param from the first that is shown begins there or later; negative for where recovery begins
    * @param to none is shown that begins there or later
    */
-  int dumpLog(
-      long from, long to, PrintWriter out, PrintWriter err, boolean json, boolean hex) {
+  int dumpLog(long from, long to, PrintWriter out, PrintWriter err, boolean json, boolean hex) {
     if (!storage.exists(Storage.LOG)) {
       throw new InvalidUseException("There is no log beside the file");
     }

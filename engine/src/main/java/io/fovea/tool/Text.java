@@ -44,7 +44,8 @@ final class Text {
   }
 
   /** A name and a value on each line; lists of maps: one line for each. */
-  static void lines(PrintWriter out, Map<String, @Nullable Object> map, String indent, boolean all) {
+  static void lines(
+      PrintWriter out, Map<String, @Nullable Object> map, String indent, boolean all) {
     int width = map.keySet().stream().mapToInt(String::length).max().orElse(0);
     map.forEach(
         (name, v) -> {

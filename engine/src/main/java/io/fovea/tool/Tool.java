@@ -106,7 +106,9 @@ public final class Tool implements Callable<Integer> {
                 (e, a) -> {
                   err.println("fovea: " + e.getMessage());
                   err.println(
-                      "'" + e.getCommandLine().getCommandSpec().qualifiedName() + " --help' tells"
+                      "'"
+                          + e.getCommandLine().getCommandSpec().qualifiedName()
+                          + " --help' tells"
                           + " more.");
                   return MISTAKE;
                 })

@@ -108,11 +108,7 @@ public final class LogCopy {
     while (at < end) {
       device.read(at, buffer, 0, Group.BLOCK);
       if (!Group.isValid(
-              buffer,
-              0,
-              database,
-              segment.header().incarnation(),
-              segment.header().number())
+              buffer, 0, database, segment.header().incarnation(), segment.header().number())
           || Group.start(buffer, 0) >= limit) {
         break;
       }
