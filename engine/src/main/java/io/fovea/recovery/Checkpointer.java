@@ -262,6 +262,17 @@ public final class Checkpointer implements AutoCloseable {
     }
   }
 
+  /** Begins no further checkpoint; does not wait for the one that is being made. */
+  public void cancel() {
+    lock.lock();
+    try {
+      stop = true;
+      wake.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
   /** Ends the thread, after the checkpoint that it is at. */
   @Override
   public void close() {

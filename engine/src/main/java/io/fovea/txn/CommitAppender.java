@@ -57,7 +57,7 @@ final class CommitAppender {
     this.tx = tx;
     this.writes = tx.writes;
     this.session = tx.session;
-    this.partBytes = Math.max(1024, tx.engine.config().commitPartBytes());
+    this.partBytes = Math.max(1024, tx.engine.partBytes());
   }
 
   /**

@@ -108,6 +108,13 @@ public final class TxEngine {
     return l == null ? LogSession.NONE : l.session();
   }
 
+  /** How large a part of a commit is at most: two of them fit into the largest record. */
+  int partBytes() {
+    Log l = log;
+    int bytes = config.commitPartBytes();
+    return l == null ? bytes : Math.min(bytes, l.recordMax() / 2);
+  }
+
   /** Whether transactions that only read wait for what they read. */
   boolean waits() {
     return waits;
@@ -326,17 +333,31 @@ public final class TxEngine {
     }
     if (!waits) {
       if (wrote) {
-        l.awaitWindow();
+        awaitAll(l, 0, true);
       }
     } else if (l.durableLsn() < lsn) {
-      awaitDurable(l, lsn, wrote);
+      long began = System.nanoTime();
+      try {
+        awaitAll(l, lsn, wrote);
+      } finally {
+        durableWaits.increment();
+        durableWaitNanos.add(System.nanoTime() - began);
+      }
     }
   }
 
-  private void awaitDurable(Log l, long lsn, boolean wrote) {
-    long began = System.nanoTime();
+  /** Waits for a position, or, for 0, until no more than the window is behind. */
+  private static void awaitAll(Log l, long lsn, boolean wrote) {
     try {
-      l.awaitDurable(lsn);
+      if (lsn == 0) {
+        l.awaitWindow();
+        return;
+      }
+      if (lsn > l.tail()) {
+        // A page whose change of structure the log did not take any more.
+        l.requireAlive();
+      }
+      l.awaitDurable(Math.min(lsn, l.tail()));
     } catch (DurabilityLostException e) {
       throw wrote
           ? new DurabilityLostException(
@@ -349,9 +370,6 @@ public final class TxEngine {
                   + " might be undone: it is not given out.",
               e,
               false);
-    } finally {
-      durableWaits.increment();
-      durableWaitNanos.add(System.nanoTime() - began);
     }
   }
 
