@@ -138,16 +138,15 @@ final class TreeDrop {
     }
   }
 
-  /** Frees a page that is still the tree's. */
-  boolean dropPage(long pid) {
+  /** Frees a page, whatever hangs on it, if it is still the tree's. */
+  void dropPage(long pid) {
     log.grant(TreeShaper.ALLOCATOR_SPACE);
     int frame = pool.fixExclusive(pid);
-    if (PageHeader.treeId(pages, pool.base(frame)) != treeId) {
+    if (PageHeader.treeId(pages, pool.base(frame)) == treeId) {
+      pool.free(frame, log);
+    } else {
       pool.releaseExclusiveUnchanged(frame);
-      return false;
     }
-    pool.free(frame, log);
-    return true;
   }
 
   private void free(long pid) {

@@ -32,7 +32,7 @@ final class Replay implements AutoCloseable {
   final TreeSet<Long> orphans = new TreeSet<>();
 
   /** Pages that are in use, as far as the log has been read. */
-  long inUse;
+  final TreeSet<Long> inUse = new TreeSet<>();
 
   long root;
 
@@ -50,7 +50,7 @@ final class Replay implements AutoCloseable {
     switch (e.type()) {
       case RecordType.ALLOCATE -> {
         assertTrue(orphans.add(Mem.getLong(e.body(), 0)), "given out twice");
-        inUse++;
+        inUse.add(Mem.getLong(e.body(), 0));
       }
       case RecordType.FREE -> free(Mem.getLong(e.body(), 0));
       case RecordType.STRUCTURE, RecordType.CHAIN, RecordType.CREATE_TREE -> images(e);
@@ -70,7 +70,7 @@ final class Replay implements AutoCloseable {
 
   private void free(long pid) {
     orphans.remove(pid);
-    inUse--;
+    assertTrue(inUse.remove(pid), "freed twice");
     int frame = pool.fixForImage(pid);
     PageHeader.setType(pool.pages(), pool.base(frame), PageHeader.FREE);
     PageHeader.setTreeId(pool.pages(), pool.base(frame), 0);
@@ -154,7 +154,7 @@ final class Replay implements AutoCloseable {
     assertEquals(model.size(), report.keys());
     // Changes that are made again may split nodes that were split later then.
     long made = pool.allocatorState().highWater() - ROOM;
-    assertEquals(inUse + made, report.pages() + orphans.size(), "pages lost, or used twice");
+    assertEquals(inUse.size() + made, report.pages() + orphans.size(), "pages lost, or used twice");
     TestTree.Staging staging = new TestTree.Staging();
     Position p = new Position();
     model.forEach(
