@@ -9,7 +9,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.btree.BTree;
 import io.fovea.btree.Position;
+import io.fovea.buffer.PageHeader;
 import io.fovea.error.AbortCause;
+import io.fovea.error.CorruptionException;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.StorageFullException;
@@ -553,25 +555,25 @@ class DurableCommitTest {
   void whatFailsAfterTheAppendStopsTheDatabase() throws InterruptedException {
     LoggedFixture f = LoggedFixture.sync();
     try {
-      BTree t = f.tx.tree();
-      // A leaf that is nearly full, so that the install has to split it, which needs log space.
+      BTree t = f.tx.trees.get(0);
+      BTree other = f.tx.trees.get(1);
       f.tx.run(
           c -> {
-            for (int i = 0; i < 3; i++) {
-              c.put(t, "k" + i, TxFixture.repeat('v', 900));
-            }
+            c.put(t, "k", "1");
+            c.put(other, "k", "1");
             return null;
           });
+      Client reader = new Client(f.tx.begin());
       Position p = new Position();
-      t.findShared(TxFixture.bytes("k1"), 0, 2, p);
+      t.findShared(TxFixture.bytes("k"), 0, 1, p);
       AtomicReference<Throwable> thrown = new AtomicReference<>();
       long tail = f.log.tail();
       Thread w =
           new Thread(
               () -> {
                 Client c = new Client(f.tx.begin());
-                c.put(t, "k1x", TxFixture.repeat('w', 1000));
-                c.put(t, "k1y", TxFixture.repeat('w', 1000));
+                c.put(other, "k", "2");
+                c.put(t, "k", "2");
                 try {
                   c.tx.commit();
                 } catch (Throwable e) {
@@ -582,15 +584,65 @@ class DurableCommitTest {
       while (f.log.tail() == tail) {
         Thread.onSpinWait(); // it appends, and waits for the leaf
       }
+      PageHeader.setType(f.tx.pool.pages(), f.tx.pool.base(p.frame), PageHeader.NEVER_WRITTEN);
+      t.releaseShared(p);
+      w.join();
+      var lost = (DurabilityLostException) thrown.get();
+      assertNotNull(lost);
+      assertTrue(lost.mayHaveCommitted());
+      assertTrue(lost.getCause() instanceof CorruptionException, lost.getCause().toString());
+      assertNotNull(f.tx.engine.poison());
+      assertThrows(DatabaseClosedException.class, () -> f.tx.begin());
+      // Whoever is still there does not see the half that was installed.
+      assertThrows(RuntimeException.class, () -> reader.get(other, "k"));
+      assertEquals(tail, f.log.minActive(), "the redo point stays before the record");
+      assertEquals(2, f.commits().size());
+    } finally {
+      f.crash();
+    }
+  }
+
+  /** The log can't take it any more, but the pages can: who waits for it is told. */
+  @Test
+  void aCommitWhoseLogDiesUnderItIsInDoubt() throws InterruptedException {
+    LoggedFixture f = LoggedFixture.sync();
+    try {
+      BTree t = f.tx.tree();
+      f.tx.run(
+          c -> {
+            for (int i = 0; i < 3; i++) {
+              c.put(t, "k" + i, TxFixture.repeat('v', 900));
+            }
+            return null;
+          });
+      f.disk.hold(IoOp.SYNC);
+      Position p = new Position();
+      t.findShared(TxFixture.bytes("k1"), 0, 2, p);
+      AtomicReference<Throwable> thrown = new AtomicReference<>();
+      long tail = f.log.tail();
+      Thread w =
+          new Thread(
+              () -> {
+                Client c = new Client(f.tx.begin());
+                c.put(t, "k1x", TxFixture.repeat('w', 1000)); // the leaf is split
+                c.put(t, "k1y", TxFixture.repeat('w', 1000));
+                try {
+                  f.tx.engine.await(c.tx.commit(), true);
+                } catch (Throwable e) {
+                  thrown.set(e);
+                }
+              });
+      w.start();
+      while (f.log.tail() == tail) {
+        Thread.onSpinWait();
+      }
       f.log.fail(new IllegalStateException("the device is gone"));
       t.releaseShared(p);
       w.join();
       var lost = (DurabilityLostException) thrown.get();
       assertNotNull(lost);
       assertTrue(lost.mayHaveCommitted());
-      assertNotNull(f.tx.engine.poison());
-      assertThrows(DatabaseClosedException.class, () -> f.tx.begin());
-      assertTrue(f.log.minActive() <= tail, "the redo point stays before the record");
+      assertThrows(DurabilityLostException.class, () -> f.tx.begin());
     } finally {
       f.crash();
     }
