@@ -26,7 +26,7 @@ final class BackupRun {
     Store store = database.store();
     try (backup) {
       Backup.Result[] result = new Backup.Result[1];
-      if (store.hasLog()) {
+      if (store.journal() != null) {
         result[0] = store.backup(backup);
       } else {
         schema.lock.lock();

@@ -131,12 +131,11 @@ final class Inspection implements AutoCloseable {
       }
       if (found.state() == Superblock.LOGGED) {
         log(found);
+        if (whole) {
+          raw(data, found);
+        }
       } else {
         logEnd = found.endLsn();
-      }
-      if (whole) {
-        long end = found.state() == Superblock.LOGGED ? logEnd : found.endLsn();
-        raw(data, found, end > 0 ? end : Long.MAX_VALUE);
       }
     }
     boolean opened = recovered(found, whole);
@@ -147,7 +146,8 @@ final class Inspection implements AutoCloseable {
                   data,
                   found.pageSize(),
                   (now == null ? found : now).allocator().highWater(),
-                  Long.MAX_VALUE,
+                  // A log that was opened again has gone on behind this.
+                  found.clean() && logEnd > 0 ? logEnd : Long.MAX_VALUE,
                   this::problem)
               .run();
       return report(found, sizes, scan);
@@ -182,11 +182,14 @@ final class Inspection implements AutoCloseable {
     }
   }
 
-  /** Looks at each page as it lies on disk. */
-  private void raw(BlockDevice data, Superblock superblock, long end) {
-    new PageScan(
-            data, superblock.pageSize(), superblock.allocator().highWater(), end, this::problem)
-        .run();
+  /**
+   * Looks at the pages of a file that was not closed, as they lie on disk, for those that are newer
+   * than the log. Damaged ones are no problem yet: what was torn is restored, what the log has an
+   * image of is made anew, and what is left is found after that.
+   */
+  private void raw(BlockDevice data, Superblock superblock) {
+    long pages = data.size() / superblock.pageSize();
+    new PageScan(data, superblock.pageSize(), pages, logEnd, text -> {}, this::problem).run();
   }
 
   /** Opens a copy, which recovers it, and looks at that as a whole. */

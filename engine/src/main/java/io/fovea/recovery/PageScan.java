@@ -88,6 +88,7 @@ public final class PageScan {
   private final long pages;
   private final long endLsn;
   private final Consumer<String> problem;
+  private final Consumer<String> tooNew;
   private final NodeView node;
   private final SortedMap<Integer, Sum> trees = new TreeMap<>();
   private long freePages;
@@ -107,6 +108,27 @@ public final class PageScan {
    */
   public PageScan(
       BlockDevice device, int pageSize, long pages, long endLsn, Consumer<String> problem) {
+    this(device, pageSize, pages, endLsn, problem, problem);
+  }
+
+  /**
+   * Prepares a scan that tells two kinds of problems apart.
+   *
+   * @param device the data file
+   * @param pageSize the size of its pages
+   * @param pages how many there are
+   * @param endLsn where the log ends
+   * @param problem gets what is wrong with a page by itself
+   * @param tooNew gets what is beyond the end of the log
+   */
+  public PageScan(
+      BlockDevice device,
+      int pageSize,
+      long pages,
+      long endLsn,
+      Consumer<String> problem,
+      Consumer<String> tooNew) {
+    this.tooNew = tooNew;
     this.device = device;
     this.pageSize = pageSize;
     this.pages = pages;
@@ -168,7 +190,8 @@ public final class PageScan {
     long lsn = PageHeader.pageLsn(seg, at);
     maxPageLsn = Math.max(maxPageLsn, lsn);
     if (lsn > endLsn) {
-      damaged(pid, "has LSN " + lsn + ", the log ends at " + endLsn);
+      damagedPages++;
+      tooNew.accept(where(pid) + "has LSN " + lsn + ", the log ends at " + endLsn);
     }
     Sum sum = trees.computeIfAbsent(PageHeader.treeId(seg, at), id -> new Sum());
     switch (PageHeader.type(seg, at)) {
@@ -204,7 +227,11 @@ public final class PageScan {
 
   private void damaged(long pid, String what) {
     damagedPages++;
-    problem.accept("page " + pid + " (file offset " + pid * pageSize + ") " + what);
+    problem.accept(where(pid) + what);
+  }
+
+  private String where(long pid) {
+    return "page " + pid + " (file offset " + pid * pageSize + ") ";
   }
 
   /** What the pages of each tree add up to, by the tree's id; 0 has the free pages. */

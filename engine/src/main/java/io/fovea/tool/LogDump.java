@@ -1,10 +1,12 @@
 package io.fovea.tool;
 
 import io.fovea.btree.StructureRecord;
+import io.fovea.buffer.AllocatorRecord;
 import io.fovea.buffer.PageHeader;
 import io.fovea.buffer.PageImages;
 import io.fovea.error.CorruptionException;
 import io.fovea.memory.Mem;
+import io.fovea.recovery.SchemaRecord;
 import io.fovea.txn.CommitCursor;
 import io.fovea.txn.CommitRecord;
 import io.fovea.wal.LogReader;
@@ -22,6 +24,7 @@ final class LogDump {
   private final int pageSize;
   private final boolean all;
   private final CommitCursor commit = new CommitCursor();
+  private final SchemaRecord schema = new SchemaRecord();
 
   /**
    * Makes one.
@@ -65,8 +68,40 @@ final class LogDump {
       }
       case RecordType.DROPPED ->
           out.put("treeId", StructureRecord.treeId(s, at, r.bodyLength(), r.start()));
+      case RecordType.ALLOCATE, RecordType.FREE -> {
+        AllocatorRecord a = AllocatorRecord.parse(r.type(), s, at, r.bodyLength());
+        out.put("page", a.pid());
+        if (r.type() == RecordType.ALLOCATE) {
+          out.put("treeId", a.treeId());
+          out.put("for", PageDump.typeName(a.pageType()));
+        } else {
+          out.put("next", a.next());
+        }
+        out.put("freeHead", a.after().freeHead());
+        out.put("freePages", a.after().freePages());
+        out.put("highWater", a.after().highWater());
+      }
+      case RecordType.SCHEMA -> schema(r, out);
       default -> {}
     }
+  }
+
+  private void schema(LogReader r, Map<String, @Nullable Object> out) {
+    schema.open(r.segment(), r.body(), r.bodyLength(), r.start());
+    List<Integer> published = new ArrayList<>();
+    for (int i = 0; i < schema.published(); i++) {
+      published.add(schema.published(i));
+    }
+    List<Integer> dropped = new ArrayList<>();
+    for (int i = 0; i < schema.dropped(); i++) {
+      dropped.add(schema.droppedId(i));
+    }
+    out.put("published", published);
+    out.put("dropped", dropped);
+    commit.openOps(r.segment(), schema.opsBegin(), schema.opsEnd(), schema.ops());
+    out.put("ops", ops());
+    pids(out, "adopted", schema.adopted(), schema::adopted);
+    pids(out, "released", schema.released(), schema::released);
   }
 
   private void structure(LogReader r, Map<String, @Nullable Object> out) {
