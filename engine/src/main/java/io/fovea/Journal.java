@@ -314,8 +314,7 @@ final class Journal {
     l.awaitDurable(l.tail());
     pool.flushAll();
     KillPoint.here("close.before-clean");
-    superblocks.write(
-        superblocks.current().closed(pool.allocatorState(), nextTreeId, l.tail()));
+    superblocks.write(superblocks.current().closed(pool.allocatorState(), nextTreeId, l.tail()));
   }
 
   /** Ends all threads; what is not written is not written. */

@@ -16,12 +16,15 @@ import io.fovea.io.FileStorage;
 import io.fovea.io.IoKind;
 import io.fovea.io.Storage;
 import io.fovea.recovery.Backup;
+import io.fovea.recovery.Checkpointer;
+import io.fovea.recovery.RecoveryReport;
 import io.fovea.recovery.Superblock;
 import io.fovea.recovery.SuperblockFile;
 import io.fovea.txn.TxConfig;
 import io.fovea.txn.TxEngine;
 import io.fovea.wal.Log;
 import io.fovea.wal.LogSession;
+import io.fovea.wal.LogStats;
 import java.lang.System.Logger.Level;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -45,9 +48,9 @@ import org.jspecify.annotations.Nullable;
  *           ─► pages written and synced ─► superblock: clean ─► pool, device, lock
  * </pre>
  *
- * <p>No page is written to a file before it was found to be a database of this page size, and before
- * it says that it is in use. Without a log a file that was not closed is refused; with one it is
- * recovered, whatever durability it is opened with.
+ * <p>No page is written to a file before it was found to be a database of this page size, and
+ * before it says that it is in use. Without a log a file that was not closed is refused; with one
+ * it is recovered, whatever durability it is opened with.
  */
 final class Store {
   private static final System.Logger LOG = System.getLogger("io.fovea");
@@ -208,14 +211,7 @@ final class Store {
     opened.push(device);
     String name = options.name().isEmpty() ? "memory" : options.name();
     return withoutLog(
-        name,
-        options,
-        null,
-        device,
-        null,
-        Superblock.ofNew(options.pageSize()),
-        true,
-        opened);
+        name, options, null, device, null, Superblock.ofNew(options.pageSize()), true, opened);
   }
 
   private static Store openFile(Path path, Options options, Deque<AutoCloseable> opened) {
@@ -252,9 +248,7 @@ final class Store {
     SuperblockFile superblocks = new SuperblockFile(device, path);
     Superblock found = superblocks.read();
     String name =
-        options.name().isEmpty()
-            ? String.valueOf(Path.of(path).getFileName())
-            : options.name();
+        options.name().isEmpty() ? String.valueOf(Path.of(path).getFileName()) : options.name();
     boolean fresh = found == null;
     boolean logged = options.durability() != Durability.NONE;
     if (logged) {
@@ -310,7 +304,10 @@ final class Store {
     }
     TxConfig.Durability durability = TxConfig.Durability.valueOf(options.durability().name());
     return new TxEngine(
-        config.with(durability, options.logBufferBytes()), options.pageSize(), journal.log());
+        config.with(durability, options.logBufferBytes()),
+        options.pageSize(),
+        journal.log(),
+        journal.checkpointer()::awaitRoom);
   }
 
   private static Store withoutLog(
@@ -528,6 +525,11 @@ final class Store {
     return journal == null ? LogSession.NONE : journal.hold();
   }
 
+  /** The largest record that the log takes, in bytes. */
+  int logRecordMax() {
+    return journal == null ? Integer.MAX_VALUE : journal.log().recordMax();
+  }
+
   /** Returns when the log is durable up to a position, if there is one. */
   void awaitDurable(long lsn) {
     if (journal != null) {
@@ -555,8 +557,7 @@ final class Store {
       journal.mark(pool.allocatorState(), treeIds.get());
       journal.begin();
     } else {
-      superblocks.write(
-          superblocks.current().with(false, treeIds.get(), pool.allocatorState()));
+      superblocks.write(superblocks.current().with(false, treeIds.get(), pool.allocatorState()));
     }
     marked = true;
   }
@@ -566,6 +567,62 @@ final class Store {
     if (journal != null && marked) {
       journal.checkpointer().checkpoint();
     }
+  }
+
+  DatabaseStats.Health health() {
+    if (engine.poison() != null) {
+      return DatabaseStats.Health.STOPPED;
+    }
+    try {
+      if (journal != null) {
+        journal.log().requireAlive();
+      }
+      return DatabaseStats.Health.OK;
+    } catch (DurabilityLostException e) {
+      return DatabaseStats.Health.DURABILITY_LOST;
+    }
+  }
+
+  DatabaseStats.Log logStats(long waitNanos) {
+    if (journal == null) {
+      return new DatabaseStats.Log(false, 0, 0, 0, 0, 0, 0, 0, 0);
+    }
+    LogStats l = journal.log().stats();
+    return new DatabaseStats.Log(
+        true,
+        l.records(),
+        l.bytes(),
+        l.bytesWritten(),
+        l.groups(),
+        l.syncs(),
+        l.waits(),
+        waitNanos,
+        journal.checkpointer().stats().redoBytes());
+  }
+
+  DatabaseStats.Checkpoints checkpointStats() {
+    if (journal == null) {
+      return new DatabaseStats.Checkpoints(0, 0, 0, 0);
+    }
+    Checkpointer.Stats c = journal.checkpointer().stats();
+    return new DatabaseStats.Checkpoints(c.checkpoints(), c.failures(), c.nanos(), c.roomWaits());
+  }
+
+  DatabaseStats.Recovery recoveryStats() {
+    RecoveryReport r = journal == null ? RecoveryReport.NONE : journal.report();
+    return new DatabaseStats.Recovery(
+        r.logBytes(),
+        r.records(),
+        r.images(),
+        r.operations(),
+        r.pagesRestored(),
+        r.pagesReclaimed(),
+        r.treesDropped(),
+        r.nanos());
+  }
+
+  long logFileBytes() {
+    return journal == null ? 0 : journal.log().stats().fileBytes();
   }
 
   /** A free slot for the calling thread. */

@@ -1,6 +1,7 @@
 package io.fovea.recovery;
 
 import io.fovea.btree.StructureRecord;
+import io.fovea.buffer.AllocatorRecord;
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PageHeader;
@@ -58,7 +59,7 @@ final class Analysis implements StructureRecord.Visitor {
   private long records;
   private long pageLsnMax;
 
-  /** Page to the tree that it was given out for, or 0. */
+  /** Pages that were given out or let go, and of whom nothing more is known. */
   final PidMap orphans = new PidMap();
 
   /** Pages of long values that commits have published: of dropped trees, nobody else finds them. */
@@ -126,8 +127,7 @@ final class Analysis implements StructureRecord.Visitor {
     int length = r.bodyLength();
     switch (r.type()) {
       case RecordType.COMMIT -> commit(s, at, length, r.start());
-      case RecordType.ALLOCATE -> allocate(s, at, length, r);
-      case RecordType.FREE -> free(s, at, length, r);
+      case RecordType.ALLOCATE, RecordType.FREE -> allocator(s, at, length, r);
       case RecordType.STRUCTURE, RecordType.CHAIN ->
           StructureRecord.visit(r.type(), s, at, length, pageSize, r.start(), this);
       case RecordType.CREATE_TREE -> createTree(s, at, length, r);
@@ -208,50 +208,25 @@ final class Analysis implements StructureRecord.Visitor {
   private void state(long lsn, AllocatorState after) {
     boolean counts = lsn >= snapshotLsn;
     long limit = counts ? allocator.highWater() + 1 : snapshotHighWater;
-    if (after.highWater() < AllocatorState.FIRST_PID || after.highWater() > limit) {
+    if (after.highWater() > limit) {
       throw new CorruptionException(
           "high-water mark in the log record at LSN " + lsn, -1, -1, limit, after.highWater());
-    }
-    if (after.freeHead() < 0
-        || after.freeHead() >= after.highWater()
-        || (after.freeHead() == 0) != (after.freePages() == 0)) {
-      throw new CorruptionException(
-          "head of the free list in the log record at LSN " + lsn,
-          -1,
-          -1,
-          after.freePages(),
-          after.freeHead());
     }
     if (counts) {
       allocator = after;
     }
   }
 
-  private void allocate(MemorySegment s, long at, int length, LogReader r) {
-    need(40, length, r.start());
-    long pid = Mem.getLong(s, at);
-    state(
-        r.start(),
-        new AllocatorState(
-            Mem.getLong(s, at + 32), Mem.getLong(s, at + 16), Mem.getLong(s, at + 24)));
-    orphans.put(page(pid, r.start()), Math.max(0, Mem.getInt(s, at + 8)));
-    adopted.remove(pid);
-  }
-
-  private void free(MemorySegment s, long at, int length, LogReader r) {
-    need(32, length, r.start());
-    long pid = Mem.getLong(s, at);
-    state(r.start(), new AllocatorState(Mem.getLong(s, at + 24), pid, Mem.getLong(s, at + 16)));
-    orphans.remove(page(pid, r.start()));
-    adopted.remove(pid);
-    images++;
-    throw new UnsupportedOperationException("FREE image");
-  }
-
-  private static void need(int bytes, int length, long lsn) {
-    if (length < bytes) {
-      throw new CorruptionException(
-          "length of the log record at LSN " + lsn, -1, -1, bytes, length);
+  private void allocator(MemorySegment s, long at, int length, LogReader r) {
+    AllocatorRecord record = AllocatorRecord.parse(r.type(), s, at, length);
+    state(r.start(), record.after());
+    adopted.remove(record.pid());
+    if (r.type() == RecordType.ALLOCATE) {
+      orphans.put(page(record.pid(), r.start()), 0);
+    } else {
+      orphans.remove(page(record.pid(), r.start()));
+      record.replayPage(pool, r.start(), r.end());
+      images++;
     }
   }
 

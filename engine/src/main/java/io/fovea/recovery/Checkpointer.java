@@ -367,7 +367,7 @@ public final class Checkpointer implements AutoCloseable {
     } catch (RuntimeException | Error e) {
       failure = e;
     }
-    if (failure != null && failing == null) {
+    if (failure != null && failing == null && !stop()) {
       LOG.log(Level.WARNING, name + ": a checkpoint failed, and is tried again", failure);
     }
     failing = failure;

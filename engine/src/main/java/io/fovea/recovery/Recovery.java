@@ -1,6 +1,7 @@
 package io.fovea.recovery;
 
 import io.fovea.btree.BTree;
+import io.fovea.buffer.AllocatorRecord;
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
 import io.fovea.error.CorruptionException;
@@ -46,9 +47,6 @@ import java.util.UUID;
  */
 public final class Recovery {
   private static final System.Logger LOG = System.getLogger("io.fovea");
-
-  /** Room for a record of the allocator, or a small one of a tree. */
-  private static final int SMALL = 64;
 
   /** Finds the trees that a catalog knows. */
   public interface Catalog {
@@ -236,7 +234,7 @@ public final class Recovery {
     // Pages first: a leaf of a dropped tree may name a long value that is among them.
     analysis.orphans.forEach(
         (pid, tree) -> {
-          session.begin(LogSession.space(SMALL));
+          session.begin(AllocatorRecord.FREE_SPACE);
           try {
             pool.reclaim(pid, session);
             pagesReclaimed++;
@@ -253,7 +251,7 @@ public final class Recovery {
     trees.forEach(
         (id, root) -> {
           // One session from here to the DROPPED record: until then all of it is needed again.
-          session.begin(LogSession.space(SMALL));
+          session.begin(0);
           try {
             analysis.adopted.forEach(
                 (pid, ignored) -> {

@@ -69,6 +69,7 @@ final class CommitAppender {
     for (int e = 0, n = writes.size(); e < n && bound < partBytes; e++) {
       bound += entryBytes(e);
     }
+    tx.engine.admit();
     session.begin(LogSession.space(Math.min(bound, partBytes)));
   }
 

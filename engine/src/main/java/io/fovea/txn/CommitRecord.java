@@ -97,7 +97,13 @@ public final class CommitRecord {
 
   // ---------------------------------------------------------------- headers
 
-  static long header(MemorySegment to, long at, long id, int ops, int adopted, int released) {
+  /**
+   * Puts what a COMMIT begins with.
+   *
+   * @return where the operations go
+   */
+  public static long header(
+      MemorySegment to, long at, long id, int ops, int adopted, int released) {
     Mem.putLong(to, at, id);
     Mem.putInt(to, at + OPS, ops);
     Mem.putInt(to, at + ADOPTED, adopted);

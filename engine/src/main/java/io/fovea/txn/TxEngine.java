@@ -47,6 +47,7 @@ public final class TxEngine {
   private final int pageSize;
   private final Timestamps timestamps;
   private final @Nullable Log log;
+  private final Runnable admission;
   private final boolean waits;
   private final @Nullable Tx[] contexts;
   private final LongAdder durableWaits = new LongAdder();
@@ -76,9 +77,23 @@ public final class TxEngine {
    * @param log where commits are appended, which outlives the engine; null for none
    */
   public TxEngine(TxConfig config, int pageSize, @Nullable Log log) {
+    this(config, pageSize, log, () -> {});
+  }
+
+  /**
+   * Makes the engine of a database.
+   *
+   * @param config its settings
+   * @param pageSize of the trees that its transactions use, in bytes
+   * @param log where commits are appended, which outlives the engine; null for none
+   * @param admission called by each commit that writes, before it locks anything: waits while the
+   *     log that a crash would need is too long
+   */
+  public TxEngine(TxConfig config, int pageSize, @Nullable Log log, Runnable admission) {
     this.config = config;
     this.pageSize = pageSize;
     this.log = log;
+    this.admission = admission;
     this.waits = log != null && config.durability() == Durability.SYNC;
     this.timestamps =
         new Timestamps(
@@ -113,6 +128,11 @@ public final class TxEngine {
     Log l = log;
     int bytes = config.commitPartBytes();
     return l == null ? bytes : Math.min(bytes, l.recordMax() / 2);
+  }
+
+  /** A commit that holds nothing yet waits until it may append. */
+  void admit() {
+    admission.run();
   }
 
   /** Whether transactions that only read wait for what they read. */
@@ -282,8 +302,13 @@ public final class TxEngine {
     return age;
   }
 
-  /** A commit failed in the middle: what it locked stays locked, and nothing begins any more. */
-  void poison(Throwable cause) {
+  /**
+   * A commit, or a change of the schema, failed in the middle: what it locked stays locked, and
+   * nothing begins any more.
+   *
+   * @param cause why
+   */
+  public void poison(Throwable cause) {
     poison = cause;
   }
 

@@ -68,8 +68,7 @@ final class LoggedTree implements AutoCloseable {
     pool =
         new BufferPool(
             device,
-            PoolConfig.ofFrames(pageSize, frames, Translation.PREDICTIVE)
-                .withDurableLsn(log::durableLsn),
+            PoolConfig.ofFrames(pageSize, frames, Translation.PREDICTIVE).withLog(log),
             AllocatorState.EMPTY);
     session = log.session();
     session.begin(0);

@@ -32,9 +32,7 @@ final class TxFixture implements AutoCloseable {
     PoolConfig poolConfig = PoolConfig.ofFrames(4096, frames, Translation.PREDICTIVE);
     pool =
         new BufferPool(
-            device,
-            log == null ? poolConfig : poolConfig.withDurableLsn(log::durableLsn),
-            AllocatorState.EMPTY);
+            device, log == null ? poolConfig : poolConfig.withLog(log), AllocatorState.EMPTY);
     engine = new TxEngine(config, pool.pageSize(), log);
     LogSession session = log == null ? LogSession.NONE : log.session();
     session.begin(0);
