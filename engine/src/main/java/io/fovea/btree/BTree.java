@@ -1,5 +1,6 @@
 package io.fovea.btree;
 
+import io.fovea.buffer.AllocatorRecord;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PageHeader;
 import io.fovea.error.CorruptionException;
@@ -148,7 +149,7 @@ public final class BTree {
   }
 
   private static long rootSpace(BufferPool pool) {
-    return StructureRecord.space(pool.pageSize(), 1) + TreeShaper.ALLOCATOR_SPACE;
+    return StructureRecord.space(pool.pageSize(), 1) + AllocatorRecord.ALLOCATE_SPACE;
   }
 
   private static BTree initRoot(BufferPool pool, int treeId, int frame, LogSession log) {
