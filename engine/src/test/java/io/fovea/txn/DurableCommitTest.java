@@ -23,6 +23,9 @@ import io.fovea.txn.LoggedFixture.Op;
 import io.fovea.txn.TxConfig.Durability;
 import io.fovea.txn.TxFixture.Client;
 import io.fovea.wal.LogConfig;
+import io.fovea.wal.LogSession;
+import io.fovea.wal.RecordType;
+import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -353,6 +356,51 @@ class DurableCommitTest {
         assertTrue(over >= written, "scan over the hole, " + k);
       }
       assertTrue(lastLsn(f, r -> r.get(t, "k1000")) > 0);
+    }
+  }
+
+  /** A leaf without a key is passed by in silence; that it has none may be news all the same. */
+  @Test
+  void whoPassesAnEmptyLeafWaitsForWhatEmptiedIt() {
+    try (LoggedFixture f = LoggedFixture.sync()) {
+      BTree t = f.tx.tree();
+      String value = TxFixture.repeat('v', 900);
+      f.tx.run(
+          c -> {
+            for (int i = 10; i < 90; i++) {
+              c.put(t, "k" + i, value);
+            }
+            return null;
+          });
+      f.log.awaitDurable(f.log.tail());
+      f.disk.hold(IoOp.SYNC);
+      LogSession session = f.log.session();
+      session.begin(1 << 16);
+      Position p = new Position();
+      long end = 0;
+      for (int i = 30; i < 60; i++) {
+        MemorySegment key = TxFixture.bytes("k" + i);
+        int body = CommitRecord.HEADER + CommitRecord.deleteBytes(3);
+        session.grant(LogSession.space(body));
+        long at = session.reserve(RecordType.COMMIT, body);
+        CommitRecord.delete(
+            session.buffer(),
+            CommitRecord.header(session.buffer(), at, 0, 1, 0, 0),
+            t.treeId(),
+            key,
+            0,
+            3);
+        session.complete();
+        end = session.recordEnd();
+        session.position(session.recordStart(), end);
+        assertTrue(t.remove(key, 0, 3, false, p, session)); // nothing is merged
+        long written = end;
+        for (boolean descending : new boolean[] {false, true}) {
+          long seen = lastLsn(f, r -> r.scan(t, "k30", true, "k61", false, descending));
+          assertTrue(seen >= written, "k" + i + ", descending: " + descending);
+        }
+      }
+      session.end();
     }
   }
 
