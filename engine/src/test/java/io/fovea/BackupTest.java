@@ -179,9 +179,7 @@ class BackupTest {
   private static void untar(Path tar, Path to) throws IOException, InterruptedException {
     try {
       Process p =
-          new ProcessBuilder("tar", "-xf", tar.toString(), "-C", to.toString())
-              .inheritIO()
-              .start();
+          new ProcessBuilder("tar", "-xf", tar.toString(), "-C", to.toString()).inheritIO().start();
       assertEquals(0, p.waitFor());
     } catch (IOException e) {
       byte[] all = Files.readAllBytes(tar);
