@@ -320,6 +320,7 @@ final class LogWriter implements Runnable {
     file.device.run(batch);
     batch.throwIfFailed();
     KillPoint.here("log.written");
+    file.confirm();
     file.advance(bytes);
     bytesWritten += bytes + (header == null ? 0 : Group.BLOCK);
   }
