@@ -62,9 +62,12 @@ final class Analysis implements StructureRecord.Visitor {
   /** Pages that were given out or let go, and of whom nothing more is known. */
   final PidMap orphans = new PidMap();
 
+  /** In {@link #allocated}: whose the page is was logged before the redo point. */
+  static final int UNKNOWN = 0;
+
   /**
-   * Pages that were given out and not freed since, each with its tree: of a dropped tree there may
-   * be some that do not hang on its root.
+   * Pages that were given out, or published as parts of long values, and not freed since, each with
+   * its tree: of a dropped tree there may be some that do not hang on its root.
    */
   final PidMap allocated = new PidMap();
 
@@ -164,6 +167,9 @@ final class Analysis implements StructureRecord.Visitor {
 
   private void adopt(long pid, long lsn) {
     orphans.remove(page(pid, lsn));
+    if (allocated.get(pid) == PidMap.ABSENT) {
+      allocated.put(pid, UNKNOWN); // it was given out before the redo point
+    }
   }
 
   private void schema(MemorySegment s, long at, int length, LogReader r) {
@@ -224,7 +230,7 @@ final class Analysis implements StructureRecord.Visitor {
     state(r.start(), record.after());
     if (r.type() == RecordType.ALLOCATE) {
       orphans.put(page(record.pid(), r.start()), 0);
-      allocated.put(record.pid(), record.treeId());
+      allocated.put(record.pid(), Math.max(UNKNOWN, record.treeId()));
     } else {
       allocated.remove(record.pid());
       orphans.remove(page(record.pid(), r.start()));

@@ -257,7 +257,7 @@ public final class Recovery {
             LongList allocated = new LongList();
             analysis.allocated.forEach(
                 (pid, tree) -> {
-                  if (tree == id) {
+                  if (tree == id || tree == Analysis.UNKNOWN) {
                     allocated.add(pid);
                   }
                 });
