@@ -222,12 +222,12 @@ public final class Database implements AutoCloseable {
 
   // ------------------------------------------------------------------------------ for the engine
 
-  Store store() {
-    return store;
-  }
-
   Leaks leaks() {
     return leaks;
+  }
+
+  Store store() {
+    return store;
   }
 
   /** An explicit transaction has ended. */
