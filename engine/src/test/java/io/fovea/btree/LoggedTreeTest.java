@@ -1,5 +1,6 @@
 package io.fovea.btree;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
@@ -19,10 +20,15 @@ import io.fovea.wal.RecordType;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -156,6 +162,69 @@ class LoggedTreeTest {
           replay.reclaim();
           replay.check();
         }
+      }
+    }
+  }
+
+  /** Changes of structure that meet: their records are in the order of the latches. */
+  @ParameterizedTest
+  @ValueSource(longs = {1, 2, 3, 4})
+  void manyWriters(long seed) throws Exception {
+    int threads = 4;
+    try (LoggedTree t = new LoggedTree(4096, 1024)) {
+      List<LoggedTree.Writer> writers = new ArrayList<>();
+      List<Callable<Void>> work = new ArrayList<>();
+      for (int n = 0; n < threads; n++) {
+        LoggedTree.Writer writer = t.writer();
+        int own = n;
+        writers.add(writer);
+        work.add(
+            () -> {
+              write(writer, own, threads, seed);
+              return null;
+            });
+      }
+      try (ExecutorService pool = Executors.newFixedThreadPool(threads)) {
+        for (Future<Void> done : pool.invokeAll(work)) {
+          done.get();
+        }
+      }
+      writers.forEach(w -> t.model.putAll(w.model));
+      t.verify();
+      List<LoggedTree.Entry> entries = t.entries();
+      try (Replay replay = new Replay(4096, 2048)) {
+        int structures = 0;
+        for (LoggedTree.Entry e : entries) {
+          replay.structure(e);
+          if (e.type() == RecordType.STRUCTURE && structures++ % 4 == 0) {
+            TreeVerifier.Report report = TreeVerifier.verifyNodes(replay.open());
+            assertEquals("[]", report.problems().toString(), () -> e.toString());
+          }
+        }
+        assertTrue(structures > 200, "structures: " + structures);
+        assertTrue(replay.orphans.isEmpty());
+        replay.recover();
+        replay.changes(entries, t.values);
+        assertEquals(t.model.size(), replay.model.size());
+        t.model.forEach((k, v) -> assertArrayEquals(v, replay.model.get(k)));
+        replay.check();
+      }
+    }
+  }
+
+  /** Keys of all writers are neighbours, so that they meet in the leaves. */
+  private static void write(LoggedTree.Writer w, int own, int threads, long seed) {
+    Random random = new Random(seed * 100 + own);
+    for (int i = 0; i < 3000; i++) {
+      int fifth = i / 600;
+      boolean growing = fifth != 2 && (fifth != 4 || seed % 2 != 0);
+      byte[] key =
+          TestTree.bytes("shared/" + (random.nextInt(1 << 14) * threads + own) * 0x9E3779B9L);
+      byte[] near = growing ? null : w.model.ceilingKey(key);
+      if (growing || w.model.isEmpty()) {
+        w.put(key, value(random, true));
+      } else {
+        w.remove(near != null ? near : w.model.firstKey());
       }
     }
   }
