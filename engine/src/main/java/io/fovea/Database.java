@@ -17,6 +17,7 @@ import io.fovea.error.UncleanShutdownException;
 import io.fovea.io.IoOp;
 import io.fovea.io.IoStats;
 import io.fovea.io.Storage;
+import io.fovea.txn.TimestampStats;
 import io.fovea.txn.Tx;
 import io.fovea.txn.TxEngine;
 import io.fovea.txn.TxStats;
@@ -98,7 +99,13 @@ public final class Database implements AutoCloseable {
   }
 
   /**
-   * Opens a file, and creates it where it does not exist.
+   * Opens a file, and creates it where it does not exist. One that was not closed, with a log, is
+   * recovered first: everything that was acknowledged is there, and nothing that was half done. For
+   * long recoveries the log {@code io.fovea} says how far they are.
+   *
+   * <p>With a log ({@link Options#durability}) there are two more files beside it, with its name
+   * and {@code .log} and {@code .dwb}. They belong to it: they are copied, moved and deleted
+   * together.
    *
    * @param file the file
    * @param options how
@@ -106,8 +113,9 @@ public final class Database implements AutoCloseable {
    * @throws DatabaseLockedException if it is open already, here or in another process
    * @throws IncompatibleFormatException if the file is no database, has another page size or a
    *     newer format, or does not exist and is not to be created
-   * @throws UncleanShutdownException if it was not closed by who had it open last
-   * @throws CorruptionException if it is damaged
+   * @throws UncleanShutdownException if it was open without a log last, and was not closed
+   * @throws CorruptionException if it is damaged, or was not closed and its log is not there or
+   *     belongs to another database
    * @throws PoolTooSmallException if the buffer is smaller than the engine can work with
    * @throws InvalidUseException if buffer and heap together exceed the memory of the machine or of
    *     the container, or the options ask for what this version does not have
@@ -535,6 +543,7 @@ public final class Database implements AutoCloseable {
       aborts.put(c, tx.aborts()[c.ordinal()]);
     }
     int pageSize = options.pageSize();
+    TimestampStats timestamps = store.engine().timestamps().stats();
     return new DatabaseStats(
         tx.commits(),
         tx.rollbacks(),
@@ -543,6 +552,7 @@ public final class Database implements AutoCloseable {
         store.engine().active(),
         store.engine().oldestAgeNanos(),
         tx.durationNanos(),
+        store.health(),
         new DatabaseStats.Buffer(
             options.bufferBytes(),
             pool.bytes(),
@@ -556,7 +566,14 @@ public final class Database implements AutoCloseable {
             pool.slowElsewhere(),
             pool.promotions(),
             pool.evictionsClean(),
-            pool.evictionsDirty()),
+            pool.evictionsDirty(),
+            pool.readFailures()),
+        new DatabaseStats.Timestamps(
+            timestamps.live(),
+            timestamps.capacity(),
+            timestamps.materialised(),
+            timestamps.approximate(),
+            timestamps.released()),
         new DatabaseStats.Device(
             store.device().kind(),
             io.count(IoOp.READ),
@@ -567,8 +584,28 @@ public final class Database implements AutoCloseable {
             io.errors(IoOp.READ),
             io.errors(IoOp.WRITE),
             io.errors(IoOp.SYNC)),
+        store.logStats(tx.durableWaitNanos()),
+        store.checkpointStats(),
+        store.recoveryStats(),
         new DatabaseStats.Storage(
-            allocator.highWater() * pageSize, allocator.freePages() * pageSize));
+            allocator.highWater() * pageSize,
+            allocator.freePages() * pageSize,
+            store.logFileBytes()));
+  }
+
+  /**
+   * Makes a checkpoint, and waits for it: what was committed before is then in the data file, and
+   * would not have to be recovered after a crash. Checkpoints come by themselves as well ({@link
+   * Options#logBytesMax}, {@link Options#checkpointInterval}), so this is for moments that the
+   * application knows better. Transactions go on meanwhile. Without a log it does nothing.
+   *
+   * @throws StorageException if the operating system refuses; the next one tries again
+   * @throws DurabilityLostException if nothing can become durable any more
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public void checkpoint() {
+    requireOpen();
+    store.checkpoint();
   }
 
   /**
@@ -608,8 +645,8 @@ public final class Database implements AutoCloseable {
    * second call waits for the first and does nothing.
    *
    * @throws InvalidUseException inside the body of a transaction of this database
-   * @throws DurabilityLostException if not everything could be written; the file can't be opened
-   *     again then
+   * @throws DurabilityLostException if not everything could be written. With a log the file is
+   *     recovered when it is opened again; without one it can't be opened again
    * @throws StorageException likewise, when the operating system refuses
    */
   @Override

@@ -18,9 +18,14 @@ import java.util.Map;
  * @param activeTransactions transactions that run now
  * @param oldestTransactionNanos the age of the oldest transaction that runs, 0 if none does
  * @param transactionNanos how long the transactions that committed took, together
+ * @param health whether it works
  * @param buffer the buffer pool
- * @param io the device
- * @param storage the file
+ * @param timestamps the timestamps of records in use
+ * @param io the device of the data file
+ * @param log the log
+ * @param checkpoints the checkpoints
+ * @param recovery what had to be recovered when it was opened
+ * @param storage the files
  * @since 0.1.0
  */
 public record DatabaseStats(
@@ -31,9 +36,34 @@ public record DatabaseStats(
     long activeTransactions,
     long oldestTransactionNanos,
     long transactionNanos,
+    Health health,
     Buffer buffer,
+    Timestamps timestamps,
     Device io,
+    Log log,
+    Checkpoints checkpoints,
+    Recovery recovery,
     Storage storage) {
+
+  /**
+   * Whether a database works.
+   *
+   * @since 0.1.0
+   */
+  public enum Health {
+    /** It does. */
+    OK,
+    /**
+     * A write or a sync of the log, or a sync of the data file, failed: no transaction begins any
+     * more. What was acknowledged is found again when the database is opened anew.
+     */
+    DURABILITY_LOST,
+    /**
+     * A commit failed halfway: no transaction begins any more. With a log, opening the database
+     * anew recovers it.
+     */
+    STOPPED
+  }
 
   /** Copies the map. */
   public DatabaseStats {
@@ -67,6 +97,7 @@ public record DatabaseStats(
    * @param promotions pages that were moved to their home frame
    * @param evictionsClean pages dropped from the pool unchanged
    * @param evictionsDirty pages written and then dropped
+   * @param readFailures pages that could not be read, or whose checksum was wrong
    * @since 0.1.0
    */
   public record Buffer(
@@ -82,7 +113,21 @@ public record DatabaseStats(
       long mispredicted,
       long promotions,
       long evictionsClean,
-      long evictionsDirty) {}
+      long evictionsDirty,
+      long readFailures) {}
+
+  /**
+   * The timestamps of records in use.
+   *
+   * @param live records that have timestamps of their own now
+   * @param capacity the most that may have
+   * @param materialised how often a record got timestamps of its own
+   * @param approximate how many of those began with a bound that may be another record's
+   * @param released how often they were given up
+   * @since 0.1.0
+   */
+  public record Timestamps(
+      long live, long capacity, long materialised, long approximate, long released) {}
 
   /**
    * The device.
@@ -110,11 +155,72 @@ public record DatabaseStats(
       long syncErrors) {}
 
   /**
-   * The file.
+   * The log. All numbers are 0 where there is none.
    *
-   * @param bytes its size
-   * @param freeBytes the part of it that waits to be used again
+   * @param enabled whether there is one
+   * @param records records that were appended
+   * @param bytes bytes of records that were appended
+   * @param writtenBytes bytes that were written for it
+   * @param groups writes of the log, each of which was synced once
+   * @param syncs syncs of the log
+   * @param waits waits for durability
+   * @param waitNanos how long transactions waited for it after they had ended, together
+   * @param redoBytes how much log a crash would need now
    * @since 0.1.0
    */
-  public record Storage(long bytes, long freeBytes) {}
+  public record Log(
+      boolean enabled,
+      long records,
+      long bytes,
+      long writtenBytes,
+      long groups,
+      long syncs,
+      long waits,
+      long waitNanos,
+      long redoBytes) {}
+
+  /**
+   * The checkpoints.
+   *
+   * @param made how many were made
+   * @param failed how many failed
+   * @param nanos how long those that were made took, together
+   * @param commitWaits how often a commit waited because checkpoints were behind
+   * @since 0.1.0
+   */
+  public record Checkpoints(long made, long failed, long nanos, long commitWaits) {}
+
+  /**
+   * What had to be recovered when the database was opened. All numbers are 0 where it had been
+   * closed.
+   *
+   * @param logBytes how much log was read
+   * @param records how many log records there were
+   * @param images how many images of pages
+   * @param changes how many changes of records were made again
+   * @param pagesRestored how many torn pages were made whole
+   * @param pagesReclaimed how many pages were given out that nobody used
+   * @param treesDropped how many trees were dropped whose making or dropping was cut short
+   * @param nanos how long it took
+   * @since 0.1.0
+   */
+  public record Recovery(
+      long logBytes,
+      long records,
+      long images,
+      long changes,
+      long pagesRestored,
+      long pagesReclaimed,
+      long treesDropped,
+      long nanos) {}
+
+  /**
+   * The files.
+   *
+   * @param bytes the size of the data file
+   * @param freeBytes the part of it that waits to be used again
+   * @param logBytes the size of the log's file
+   * @since 0.1.0
+   */
+  public record Storage(long bytes, long freeBytes, long logBytes) {}
 }

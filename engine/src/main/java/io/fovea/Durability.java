@@ -6,10 +6,19 @@ package io.fovea;
  * @since 0.1.0
  */
 public enum Durability {
-  /** A loss of power: a commit returns when it is on stable storage. Needs the log. */
+  /**
+   * A loss of power: a commit returns when it is on stable storage, and so does a transaction that
+   * only read, with all that it has read. The default for files.
+   */
   SYNC,
-  /** A loss of power but for a bounded window of the newest commits. Needs the log. */
+  /**
+   * A loss of power but for a bounded window of the newest commits ({@link Options#asyncWindow}).
+   * What is lost is a suffix: no commit is there without those that it has read from.
+   */
   ASYNC,
-  /** Nothing but a clean close: the file is complete when the database was closed. */
+  /**
+   * Nothing but a clean close: there is no log, and the file is complete when the database was
+   * closed. One that was not can't be opened again. A database in memory is always so.
+   */
   NONE
 }

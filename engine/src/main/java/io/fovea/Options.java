@@ -23,13 +23,13 @@ public final class Options {
     boolean directIo = true;
     Pretouch pretouch = Pretouch.NONE;
     Translation translation = Translation.PREDICTIVE;
-    Durability durability = Durability.NONE;
+    Durability durability = Durability.SYNC;
     Duration asyncWindow = Duration.ofMillis(10);
     int asyncWindowBytes = 1 << 20;
     boolean doubleWrite = true;
     long logBytesMax = 512L << 20;
-    int logBufferBytes = 16 << 20;
-    long logSegmentBytes = 64L << 20;
+    int logBufferBytes = 4 << 20;
+    long logSegmentBytes = 16L << 20;
     Duration checkpointInterval = Duration.ofMinutes(5);
     int maxTransactions = 64;
     Duration transactionTimeout = Duration.ofMinutes(5);
@@ -72,7 +72,8 @@ public final class Options {
   }
 
   /**
-   * The defaults: pages of 4 KiB, a buffer of 256 MiB, the best device there is, no log.
+   * The defaults: pages of 4 KiB, a buffer of 256 MiB, the best device there is, and commits that
+   * are on stable storage when they return.
    *
    * @return the options that the others are made from
    */
@@ -266,10 +267,10 @@ public final class Options {
   }
 
   /**
-   * Sets what a commit that has returned survives.
+   * Sets what a commit that has returned survives. It may be another one each time that a file is
+   * opened. A database in memory survives nothing, whatever is set here.
    *
-   * @param durability the level; this version has no log and opens with {@link Durability#NONE}
-   *     only
+   * @param durability the level; the default is {@link Durability#SYNC}
    * @return new options
    */
   public Options durability(Durability durability) {

@@ -1,12 +1,14 @@
 package io.fovea;
 
 import io.fovea.btree.BTree;
-import io.fovea.btree.Position;
+import io.fovea.error.FoveaException;
 import io.fovea.error.IncompatibleFormatException;
 import io.fovea.error.KeyTooLargeException;
 import io.fovea.error.ValueTooLargeException;
 import io.fovea.memory.Mem;
+import io.fovea.recovery.Recovery;
 import io.fovea.wal.LogSession;
+import java.lang.System.Logger.Level;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
@@ -15,7 +17,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Function;
 import java.util.function.Supplier;
+import java.util.function.ToLongFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -25,12 +29,18 @@ import org.jspecify.annotations.Nullable;
  * another by {@link #lock}; those that touch records of existing tables (building an index,
  * dropping a table) also run alone, without any transaction beside them.
  *
+ * <p><b>With a log</b> a change is a record of its own ({@link CatalogChange}). New trees exist
+ * from that record on, dropped ones until then. A session holds back the redo point from before the
+ * first page of a new tree until that record, and from that record until the last page of a dropped
+ * tree is free, so that recovery always knows what was begun.
+ *
  * <p><b>Why a built index needs no timestamps.</b> Its items begin at 0, below those of the records
  * that the entries were made from. That can't mislead anybody: every transaction that came before
  * the build had ended when it began, every one that sees the index begins after it, so all
  * conflicts between the two lead from before to after.
  */
 final class Schema {
+  private static final System.Logger LOG = System.getLogger("io.fovea");
   private static final char TABLE = 't';
 
   private final Database database;
@@ -55,6 +65,22 @@ final class Schema {
         });
   }
 
+  /** The trees that a catalog knows, for recovery. */
+  static void trees(BTree catalog, Recovery.TreeVisitor visitor) {
+    Trees.forEach(
+        catalog,
+        (k, kOff, kLen, v, vOff, vLen) -> {
+          if (kLen > 0 && Mem.getByte(k, kOff) == TABLE) {
+            String name = new String(Trees.bytes(k, kOff + 1, kLen - 1), StandardCharsets.UTF_8);
+            CatalogEntry e = CatalogEntry.decode(name, Trees.bytes(v, vOff, vLen));
+            visitor.tree(e.treeId(), e.rootPid());
+            for (CatalogEntry.IndexEntry i : e.indexes()) {
+              visitor.tree(i.treeId(), i.rootPid());
+            }
+          }
+        });
+  }
+
   private TableCore open(CatalogEntry e) {
     IndexCore[] indexes = new IndexCore[0];
     for (CatalogEntry.IndexEntry i : e.indexes()) {
@@ -69,15 +95,20 @@ final class Schema {
                   null,
                   e.key(),
                   layoutOf(e),
-                  BTree.open(store.pool(), i.treeId(), i.rootPid())));
+                  // Values are primary keys, which are short.
+                  tree(i.treeId(), i.rootPid(), catalog.maxKeySize())));
     }
     return new TableCore(
         database,
         e.name(),
         e.key(),
         e.layout(),
-        BTree.open(store.pool(), e.treeId(), e.rootPid()),
+        tree(e.treeId(), e.rootPid(), e.layout() == null ? Long.MAX_VALUE : e.layout().size()),
         indexes);
+  }
+
+  private BTree tree(int id, long rootPid, long valueBytesMax) {
+    return BTree.open(store.pool(), id, rootPid).valuesUpTo(valueBytesMax);
   }
 
   private static Layout layoutOf(CatalogEntry e) {
@@ -133,37 +164,78 @@ final class Schema {
 
   private TableCore create(TableSpec spec) {
     checkSizes(spec);
-    store.willWrite();
     List<BTree> made = new ArrayList<>();
-    boolean done = false;
-    try {
-      BTree tree = newTree(made);
-      IndexCore[] indexes = new IndexCore[0];
-      for (IndexSpec i : spec.indexes()) {
-        indexes = Trees.append(indexes, index(spec, i, newTree(made)));
-      }
-      TableCore core =
-          new TableCore(
+    return making(
+        made,
+        change -> {
+          BTree tree = newTree(made, change);
+          IndexCore[] indexes = new IndexCore[0];
+          for (IndexSpec i : spec.indexes()) {
+            indexes = Trees.append(indexes, index(spec, i, newTree(made, change)));
+          }
+          return new TableCore(
               database,
               spec.name(),
               spec.key(),
               spec.isBytes() ? null : spec.layout(),
               tree,
               indexes);
-      save(core);
-      done = true;
-      return core;
+        });
+  }
+
+  /**
+   * Makes trees and publishes them with a table's entry. If that fails, they are dropped again; if
+   * the machine dies meanwhile, recovery does so, for the redo point stays before all of it.
+   */
+  private TableCore making(List<BTree> made, Function<CatalogChange, TableCore> work) {
+    store.willWrite();
+    LogSession hold = store.hold();
+    hold.begin(0);
+    CatalogChange change = new CatalogChange(store);
+    long end;
+    TableCore core;
+    try {
+      core = work.apply(change);
+      end = save(core, change);
     } finally {
-      if (!done) {
-        made.forEach(tree -> tree.drop(LogSession.NONE));
+      if (!change.happened()) {
+        made.forEach(this::drop);
       }
+      if (store.engine().poison() == null) {
+        hold.end();
+      }
+    }
+    store.awaitDurable(end);
+    return core;
+  }
+
+  private BTree newTree(List<BTree> made, CatalogChange change) {
+    LogSession session = store.session();
+    session.begin(0);
+    try {
+      BTree tree = BTree.create(store.pool(), store.nextTreeId(), session);
+      made.add(tree);
+      change.publishes(tree);
+      return tree;
+    } finally {
+      session.end();
     }
   }
 
-  private BTree newTree(List<BTree> made) {
-    BTree tree = BTree.create(store.pool(), store.nextTreeId(), LogSession.NONE);
-    made.add(tree);
-    return tree;
+  /** Frees the pages of a tree that nobody can use. What can't be freed now stays behind. */
+  private void drop(BTree tree) {
+    LogSession session = store.session();
+    try {
+      session.begin(0);
+      tree.drop(session);
+    } catch (FoveaException e) {
+      LOG.log(
+          Level.WARNING,
+          "Not all pages of a dropped tree of " + store.name() + " could be freed",
+          e);
+    } finally {
+      session.end();
+    }
   }
 
   private static IndexCore index(TableSpec table, IndexSpec spec, BTree tree) {
@@ -190,15 +262,17 @@ final class Schema {
     }
   }
 
-  private void save(TableCore core) {
+  private long save(TableCore core, CatalogChange change) {
     List<CatalogEntry.IndexEntry> indexes = new ArrayList<>();
     for (IndexCore i : core.indexes()) {
       indexes.add(i.asEntry());
     }
-    CatalogEntry entry =
-        new CatalogEntry(
-            core.name, core.tree.treeId(), core.tree.rootPid(), core.key, core.layout, indexes);
-    Trees.put(catalog, catalogKey(core.name), entry.encode());
+    return change.put(catalogKey(core.name), entry(core, indexes).encode());
+  }
+
+  private static CatalogEntry entry(TableCore core, List<CatalogEntry.IndexEntry> indexes) {
+    return new CatalogEntry(
+        core.name, core.tree.treeId(), core.tree.rootPid(), core.key, core.layout, indexes);
   }
 
   private static byte[] catalogKey(String name) {
@@ -208,9 +282,7 @@ final class Schema {
   // ------------------------------------------------------------------------------- opening again
 
   private void check(TableCore core, TableSpec spec) {
-    CatalogEntry known =
-        new CatalogEntry(
-            core.name, core.tree.treeId(), core.tree.rootPid(), core.key, core.layout, List.of());
+    CatalogEntry known = entry(core, List.of());
     String difference = known.difference(spec);
     if (difference != null) {
       throw mismatch(core, difference + ". Open it with the specification that it was made with.");
@@ -291,27 +363,36 @@ final class Schema {
     database.alone(
         "build index " + indexSpec.name(),
         () -> {
-          store.willWrite();
-          BTree tree = BTree.create(store.pool(), store.nextTreeId(), LogSession.NONE);
+          IndexCore[] before = core.indexes();
+          List<BTree> made = new ArrayList<>();
           boolean done = false;
           try {
-            IndexCore index = index(spec, indexSpec, tree);
-            fill(core, index);
-            core.indexes(Trees.append(core.indexes(), index));
-            save(core);
+            making(
+                made,
+                change -> {
+                  IndexCore index = index(spec, indexSpec, newTree(made, change));
+                  fill(core, index);
+                  core.indexes(Trees.append(before, index));
+                  return core;
+                });
             done = true;
           } finally {
             if (!done) {
-              tree.drop(LogSession.NONE);
+              core.indexes(before);
             }
           }
         });
   }
 
-  private static void fill(TableCore core, IndexCore index) {
+  private void fill(TableCore core, IndexCore index) {
     Slot slot = new Slot();
     MemorySegment entry = Arena.ofAuto().allocate(Math.max(8, index.entryBytesMax()), 8);
-    Position p = new Position();
+    IndexFill fill =
+        new IndexFill(
+            index.tree,
+            store.session(),
+            store.logRecordMax(),
+            () -> Maintenance.duplicate(core, index));
     Trees.forEach(
         core.tree,
         (k, kOff, kLen, v, vOff, vLen) -> {
@@ -323,10 +404,9 @@ final class Schema {
           if (len > index.tree.maxKeySize()) {
             throw new KeyTooLargeException(len, index.tree.maxKeySize());
           }
-          if (!index.tree.upsert(entry, 0, len, k, kOff, kLen, p, LogSession.NONE)) {
-            throw Maintenance.duplicate(core, index);
-          }
+          fill.add(entry, 0, len, k, kOff, kLen);
         });
+    fill.flush();
   }
 
   // -------------------------------------------------------------------------------------- dropping
@@ -341,14 +421,18 @@ final class Schema {
           database.alone(
               "drop table " + name,
               () -> {
-                store.willWrite();
-                tables.remove(name);
-                core.drop();
-                Trees.delete(catalog, catalogKey(name));
+                List<BTree> trees = new ArrayList<>();
                 for (IndexCore i : core.indexes()) {
-                  i.tree.drop(LogSession.NONE);
+                  trees.add(i.tree);
                 }
-                core.tree.drop(LogSession.NONE);
+                trees.add(core.tree);
+                dropping(
+                    trees,
+                    change -> change.delete(catalogKey(name)),
+                    () -> {
+                      tables.remove(name);
+                      core.drop();
+                    });
               });
           return true;
         });
@@ -365,14 +449,41 @@ final class Schema {
           database.alone(
               "drop index " + name,
               () -> {
-                store.willWrite();
                 List<IndexCore> rest = new ArrayList<>(List.of(core.indexes()));
                 rest.remove(index);
-                core.indexes(rest.toArray(IndexCore[]::new));
-                save(core);
-                index.tree.drop(LogSession.NONE);
+                List<CatalogEntry.IndexEntry> entries = new ArrayList<>();
+                rest.forEach(i -> entries.add(i.asEntry()));
+                dropping(
+                    List.of(index.tree),
+                    change -> change.put(catalogKey(core.name), entry(core, entries).encode()),
+                    () -> core.indexes(rest.toArray(IndexCore[]::new)));
               });
           return true;
         });
+  }
+
+  /**
+   * Takes trees out of the catalog and frees their pages. The redo point stays before the change
+   * until all are free, so that a recovery knows what is left to be freed.
+   *
+   * @param then what follows in memory once the catalog has changed
+   */
+  private void dropping(List<BTree> trees, ToLongFunction<CatalogChange> work, Runnable then) {
+    store.willWrite();
+    LogSession hold = store.hold();
+    hold.begin(0);
+    CatalogChange change = new CatalogChange(store);
+    trees.forEach(change::drops);
+    long end;
+    try {
+      end = work.applyAsLong(change);
+      then.run();
+      trees.forEach(this::drop);
+    } finally {
+      if (store.engine().poison() == null) {
+        hold.end();
+      }
+    }
+    store.awaitDurable(end);
   }
 }

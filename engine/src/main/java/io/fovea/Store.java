@@ -15,11 +15,15 @@ import io.fovea.io.FileLock;
 import io.fovea.io.FileStorage;
 import io.fovea.io.IoKind;
 import io.fovea.io.Storage;
+import io.fovea.recovery.Checkpointer;
+import io.fovea.recovery.RecoveryReport;
 import io.fovea.recovery.Superblock;
 import io.fovea.recovery.SuperblockFile;
 import io.fovea.txn.TxConfig;
 import io.fovea.txn.TxEngine;
+import io.fovea.wal.Log;
 import io.fovea.wal.LogSession;
+import io.fovea.wal.LogStats;
 import java.lang.System.Logger.Level;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -27,6 +31,7 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -36,13 +41,15 @@ import org.jspecify.annotations.Nullable;
  * order they open and close.
  *
  * <pre>
- *   open    options, memory ─► lock ─► device ─► superblock ─► pool ─► transactions ─► catalog
+ *   open    options, memory ─► lock ─► device ─► superblock ─► pool ─► log, recovery ({@link Journal})
+ *           ─► transactions ─► catalog
  *   close   no more begins ─► grace ─► operations refused, those under way awaited
  *           ─► pages written and synced ─► superblock: clean ─► pool, device, lock
  * </pre>
  *
- * <p>Nothing is written to a file before it was found to be a database of this page size that was
- * closed, and before its clean flag is off the disk.
+ * <p>No page is written to a file before it was found to be a database of this page size, and
+ * before it says that it is in use. Without a log a file that was not closed is refused; with one
+ * it is recovered, whatever durability it is opened with.
  */
 final class Store {
   private static final System.Logger LOG = System.getLogger("io.fovea");
@@ -62,12 +69,16 @@ final class Store {
   /** Null in memory, where nothing survives. */
   private final @Nullable SuperblockFile superblocks;
 
+  /** Null where there is no log. */
+  private final @Nullable Journal journal;
+
   private final BufferPool pool;
   private final TxEngine engine;
   private final BTree catalog;
   private final Slot[] slots;
-  private Superblock superblock;
-  private int nextTreeId;
+
+  /** The first id that no tree ever had. */
+  private final AtomicInteger treeIds;
 
   /** Whether the file says that it is not clean. */
   private volatile boolean marked;
@@ -80,22 +91,23 @@ final class Store {
       @Nullable FileLock lock,
       BlockDevice device,
       @Nullable SuperblockFile superblocks,
-      Superblock superblock,
+      @Nullable Journal journal,
       boolean marked,
       BufferPool pool,
       TxEngine engine,
-      BTree catalog) {
+      BTree catalog,
+      AtomicInteger treeIds) {
     this.name = name;
     this.options = options;
     this.lock = lock;
     this.device = device;
     this.superblocks = superblocks;
-    this.superblock = superblock;
-    this.nextTreeId = superblock.nextTreeId();
+    this.journal = journal;
     this.marked = marked;
     this.pool = pool;
     this.engine = engine;
     this.catalog = catalog;
+    this.treeIds = treeIds;
     this.slots = new Slot[2 * options.maxTransactions()];
     for (int i = 0; i < slots.length; i++) {
       slots[i] = new Slot();
@@ -136,13 +148,6 @@ final class Store {
   }
 
   private static void checkOptions(Options options) {
-    if (options.durability() != Durability.NONE) {
-      throw new InvalidUseException(
-          "Durability "
-              + options.durability()
-              + " needs the log, which this version does not have. Use Durability.NONE: everything"
-              + " is on disk when the database was closed.");
-    }
     long memory = Machine.memoryBytes();
     long heap = Runtime.getRuntime().maxMemory();
     if (options.bufferBytes() > memory - Math.min(heap, memory)) {
@@ -166,6 +171,35 @@ final class Store {
     }
   }
 
+  /** What depends on more than one option. */
+  private static void checkLog(Options options) {
+    long records = 16L * options.pageSize();
+    if (options.logBufferBytes() < records) {
+      throw new InvalidUseException(
+          "Pages of "
+              + options.pageSize()
+              + " bytes need an Options.logBufferBytes of at least "
+              + records
+              + ": changes of structure are logged as images of pages.");
+    }
+    long segment = options.logBufferBytes() / 4 + 2 * 4096L;
+    if (options.logSegmentBytes() < segment) {
+      throw new InvalidUseException(
+          "A log's buffer of "
+              + options.logBufferBytes()
+              + " bytes needs an Options.logSegmentBytes of at least "
+              + segment
+              + '.');
+    }
+    long least = Math.max(4 * options.logSegmentBytes(), 4L * options.logBufferBytes());
+    if (options.logBytesMax() < least) {
+      throw new InvalidUseException(
+          "Options.logBytesMax must be at least "
+              + least
+              + ": four segments, and four times the log's buffer.");
+    }
+  }
+
   private static String mib(long bytes) {
     return (bytes + (1 << 20) - 1 >> 20) + " MiB";
   }
@@ -175,7 +209,7 @@ final class Store {
         Devices.open(Path.of("memory"), DeviceOptions.defaults().kind(IoKind.MEMORY));
     opened.push(device);
     String name = options.name().isEmpty() ? "memory" : options.name();
-    return build(
+    return withoutLog(
         name, options, null, device, null, Superblock.ofNew(options.pageSize()), true, opened);
   }
 
@@ -214,19 +248,13 @@ final class Store {
     Superblock found = superblocks.read();
     String name =
         options.name().isEmpty() ? String.valueOf(Path.of(path).getFileName()) : options.name();
-    if (found == null) {
-      return build(
-          name,
-          options,
-          lock,
-          device,
-          superblocks,
-          Superblock.ofNew(options.pageSize()),
-          true,
-          opened);
+    boolean fresh = found == null;
+    boolean logged = options.durability() != Durability.NONE;
+    if (logged) {
+      checkLog(options);
     }
-    if (!found.clean()) {
-      throw new UncleanShutdownException(path);
+    if (found == null) {
+      found = Superblock.ofNew(options.pageSize());
     }
     if (found.pageSize() != options.pageSize()) {
       throw new IncompatibleFormatException(
@@ -239,39 +267,25 @@ final class Store {
               + found.pageSize()
               + ").");
     }
-    return build(name, options, lock, device, superblocks, found, false, opened);
+    if (!fresh && found.state() == Superblock.IN_USE) {
+      throw new UncleanShutdownException(path);
+    }
+    if (!logged && found.state() == Superblock.LOGGED) {
+      recoverOnly(name, storage, options, switches, device, superblocks, found);
+      found = superblocks.current();
+    }
+    return logged
+        ? withLog(name, storage, options, switches, lock, device, superblocks, found, fresh, opened)
+        : withoutLog(name, options, lock, device, superblocks, found, fresh, opened);
   }
 
-  private static Store build(
-      String name,
-      Options options,
-      @Nullable FileLock lock,
-      BlockDevice device,
-      @Nullable SuperblockFile superblocks,
-      Superblock superblock,
-      boolean fresh,
-      Deque<AutoCloseable> opened) {
-    io.fovea.buffer.Translation translation =
-        io.fovea.buffer.Translation.valueOf(options.translation().name());
-    BufferPool pool =
-        new BufferPool(
-            device,
-            PoolConfig.of(options.pageSize(), options.bufferBytes())
-                .with(translation)
-                .with(io.fovea.buffer.Pretouch.valueOf(options.pretouch().name())),
-            superblock.allocator());
-    opened.push(pool::abandon);
-    Superblock current = superblock;
-    if (fresh && superblocks != null) {
-      // From here on the file says that it is not clean. Not before: options that are refused leave
-      // nothing behind that could not be opened.
-      current = superblocks.write(superblock);
-    }
-    BTree catalog =
-        fresh
-            ? BTree.createAt(
-                pool, Superblock.CATALOG_TREE_ID, current.catalogRootPid(), LogSession.NONE)
-            : BTree.open(pool, Superblock.CATALOG_TREE_ID, current.catalogRootPid());
+  private static PoolConfig poolConfig(Options options) {
+    return PoolConfig.of(options.pageSize(), options.bufferBytes())
+        .with(io.fovea.buffer.Translation.valueOf(options.translation().name()))
+        .with(io.fovea.buffer.Pretouch.valueOf(options.pretouch().name()));
+  }
+
+  private static TxEngine engine(Options options, @Nullable Journal journal) {
     TxConfig d = TxConfig.DEFAULT;
     TxConfig config =
         new TxConfig(
@@ -284,9 +298,136 @@ final class Store {
             d.sketchColumns(),
             d.release(),
             options.revalidateReads());
-    TxEngine engine = new TxEngine(config, options.pageSize());
+    if (journal == null) {
+      return new TxEngine(config, options.pageSize());
+    }
+    TxConfig.Durability durability = TxConfig.Durability.valueOf(options.durability().name());
+    return new TxEngine(
+        config.with(durability, options.logBufferBytes()),
+        options.pageSize(),
+        journal.log(),
+        journal.checkpointer()::awaitRoom);
+  }
+
+  private static Store withoutLog(
+      String name,
+      Options options,
+      @Nullable FileLock lock,
+      BlockDevice device,
+      @Nullable SuperblockFile superblocks,
+      Superblock superblock,
+      boolean fresh,
+      Deque<AutoCloseable> opened) {
+    BufferPool pool = new BufferPool(device, poolConfig(options), superblock.allocator());
+    opened.push(pool::abandon);
+    if (fresh && superblocks != null) {
+      // From here on the file says that it is not clean. Not before: options that are refused leave
+      // nothing behind that could not be opened.
+      superblocks.write(superblock);
+    }
+    long root = superblock.catalogRootPid();
+    BTree catalog =
+        fresh
+            ? BTree.createAt(pool, Superblock.CATALOG_TREE_ID, root, LogSession.NONE)
+            : BTree.open(pool, Superblock.CATALOG_TREE_ID, root);
     Store store =
-        new Store(name, options, lock, device, superblocks, current, fresh, pool, engine, catalog);
+        new Store(
+            name,
+            options,
+            lock,
+            device,
+            superblocks,
+            null,
+            fresh,
+            pool,
+            engine(options, null),
+            catalog,
+            new AtomicInteger(superblock.nextTreeId()));
+    store.sayOpened();
+    return store;
+  }
+
+  private static Store withLog(
+      String name,
+      Storage storage,
+      Options options,
+      Switches switches,
+      @Nullable FileLock lock,
+      BlockDevice device,
+      SuperblockFile superblocks,
+      Superblock superblock,
+      boolean fresh,
+      Deque<AutoCloseable> opened) {
+    if (fresh) {
+      // What another database has left under these names, or a making that was cut short.
+      storage.delete(Storage.LOG);
+      storage.delete(Storage.DOUBLE_WRITE);
+    }
+    Journal journal =
+        Journal.prepare(name, storage, options, switches, superblocks, superblock, device);
+    opened.push(journal::closeFiles);
+    BufferPool pool =
+        new BufferPool(device, journal.configure(poolConfig(options)), superblock.allocator());
+    opened.push(pool::abandon);
+    opened.push(journal::stop);
+    if (fresh) {
+      superblocks.write(
+          superblock.logged(
+              Log.FIRST_LSN, superblock.allocator(), Log.FIRST_LSN, superblock.nextTreeId()));
+    }
+    AtomicInteger treeIds = new AtomicInteger(superblock.nextTreeId());
+    boolean marked = fresh || superblock.state() == Superblock.LOGGED;
+    BTree catalog = journal.open(pool, fresh, treeIds);
+    TxEngine engine = engine(options, journal);
+    if (marked) {
+      journal.begin();
+    }
+    Store store =
+        new Store(
+            name,
+            options,
+            lock,
+            device,
+            superblocks,
+            journal,
+            marked,
+            pool,
+            engine,
+            catalog,
+            treeIds);
+    store.sayOpened();
+    return store;
+  }
+
+  /** Recovers a file that had a log and is to have none now, and closes it. */
+  private static void recoverOnly(
+      String name,
+      Storage storage,
+      Options options,
+      Switches switches,
+      BlockDevice device,
+      SuperblockFile superblocks,
+      Superblock superblock) {
+    checkLog(options);
+    Journal journal =
+        Journal.prepare(name, storage, options, switches, superblocks, superblock, device);
+    try {
+      BufferPool pool =
+          new BufferPool(device, journal.configure(poolConfig(options)), superblock.allocator());
+      try {
+        AtomicInteger treeIds = new AtomicInteger(superblock.nextTreeId());
+        journal.open(pool, false, treeIds);
+        journal.finish(pool, treeIds.get());
+      } finally {
+        journal.stop();
+        pool.abandon();
+      }
+    } finally {
+      journal.closeFiles();
+    }
+  }
+
+  private void sayOpened() {
     LOG.log(
         Level.INFO,
         () ->
@@ -303,8 +444,7 @@ final class Store {
                 + " frames), translation "
                 + options.translation()
                 + ", durability "
-                + options.durability());
-    return store;
+                + (journal == null ? Durability.NONE : options.durability()));
   }
 
   // --------------------------------------------------------------------------------------- parts
@@ -338,9 +478,36 @@ final class Store {
     return open;
   }
 
-  /** An id that no tree has or had; the caller holds the lock of the schema. */
+  /** Null where there is no log. */
+  @Nullable Journal journal() {
+    return journal;
+  }
+
+  /** The session of changes of the schema, for the holder of its lock. */
+  LogSession session() {
+    return journal == null ? LogSession.NONE : journal.session();
+  }
+
+  /** Another one, to hold back the redo point meanwhile. */
+  LogSession hold() {
+    return journal == null ? LogSession.NONE : journal.hold();
+  }
+
+  /** The largest record that the log takes, in bytes. */
+  int logRecordMax() {
+    return journal == null ? Integer.MAX_VALUE : journal.log().recordMax();
+  }
+
+  /** Returns when the log is durable up to a position, if there is one. */
+  void awaitDurable(long lsn) {
+    if (journal != null) {
+      journal.log().awaitDurable(lsn);
+    }
+  }
+
+  /** An id that no tree has or had. */
   int nextTreeId() {
-    return nextTreeId++;
+    return treeIds.getAndIncrement();
   }
 
   /** Before the first change of a page: takes the clean flag off the disk. */
@@ -351,10 +518,79 @@ final class Store {
   }
 
   private synchronized void mark() {
-    if (!marked && open && superblocks != null) {
-      superblock = superblocks.write(superblock.with(false, nextTreeId, pool.allocatorState()));
-      marked = true;
+    if (marked || !open || superblocks == null) {
+      return;
     }
+    if (journal != null) {
+      journal.mark(pool.allocatorState(), treeIds.get());
+      journal.begin();
+    } else {
+      superblocks.write(superblocks.current().with(false, treeIds.get(), pool.allocatorState()));
+    }
+    marked = true;
+  }
+
+  /** Makes a checkpoint, where there is a log and something was written. */
+  void checkpoint() {
+    if (journal != null && marked) {
+      journal.checkpointer().checkpoint();
+    }
+  }
+
+  DatabaseStats.Health health() {
+    if (engine.poison() != null) {
+      return DatabaseStats.Health.STOPPED;
+    }
+    try {
+      if (journal != null) {
+        journal.log().requireAlive();
+      }
+      return DatabaseStats.Health.OK;
+    } catch (DurabilityLostException e) {
+      return DatabaseStats.Health.DURABILITY_LOST;
+    }
+  }
+
+  DatabaseStats.Log logStats(long waitNanos) {
+    if (journal == null) {
+      return new DatabaseStats.Log(false, 0, 0, 0, 0, 0, 0, 0, 0);
+    }
+    LogStats l = journal.log().stats();
+    return new DatabaseStats.Log(
+        true,
+        l.records(),
+        l.bytes(),
+        l.bytesWritten(),
+        l.groups(),
+        l.syncs(),
+        l.waits(),
+        waitNanos,
+        journal.checkpointer().stats().redoBytes());
+  }
+
+  DatabaseStats.Checkpoints checkpointStats() {
+    if (journal == null) {
+      return new DatabaseStats.Checkpoints(0, 0, 0, 0);
+    }
+    Checkpointer.Stats c = journal.checkpointer().stats();
+    return new DatabaseStats.Checkpoints(c.checkpoints(), c.failures(), c.nanos(), c.roomWaits());
+  }
+
+  DatabaseStats.Recovery recoveryStats() {
+    RecoveryReport r = journal == null ? RecoveryReport.NONE : journal.report();
+    return new DatabaseStats.Recovery(
+        r.logBytes(),
+        r.records(),
+        r.images(),
+        r.operations(),
+        r.pagesRestored(),
+        r.pagesReclaimed(),
+        r.treesDropped(),
+        r.nanos());
+  }
+
+  long logFileBytes() {
+    return journal == null ? 0 : journal.log().stats().fileBytes();
   }
 
   /** A free slot for the calling thread. */
@@ -440,13 +676,23 @@ final class Store {
         finish(quiet);
       }
     } finally {
-      pool.abandon();
-      try {
-        device.close();
-      } finally {
-        if (lock != null) {
-          lock.close();
-        }
+      giveBack();
+    }
+  }
+
+  private void giveBack() {
+    if (journal != null) {
+      journal.stop();
+    }
+    pool.abandon();
+    try {
+      device.close();
+      if (journal != null) {
+        journal.closeFiles();
+      }
+    } finally {
+      if (lock != null) {
+        lock.close();
       }
     }
   }
@@ -458,21 +704,29 @@ final class Store {
     Throwable poison = engine.poison();
     if (poison != null) {
       throw new DurabilityLostException(
-          name
-              + " is not marked clean, for a commit had failed halfway: its file can't be opened"
-              + " again",
-          poison);
+          name + " is not marked clean, for a commit had failed halfway" + outlook(), poison);
     }
     if (!quiet) {
       throw new DurabilityLostException(
           name
               + " is not marked clean, for an operation of a transaction did not end within "
               + OPERATION_NANOS / 1_000_000_000
-              + " s: its file can't be opened again",
+              + " s"
+              + outlook(),
           null);
     }
-    pool.flushAll();
-    superblock = superblocks.write(superblock.with(true, nextTreeId, pool.allocatorState()));
+    if (journal != null) {
+      journal.finish(pool, treeIds.get());
+    } else {
+      pool.flushAll();
+      superblocks.write(superblocks.current().with(true, treeIds.get(), pool.allocatorState()));
+    }
+  }
+
+  private String outlook() {
+    return journal == null
+        ? ": its file can't be opened again"
+        : ": it is recovered from its log when it is opened again";
   }
 
   /** Gives everything back without writing. */

@@ -2,7 +2,9 @@ package io.fovea;
 
 import io.fovea.error.AbortCause;
 import io.fovea.error.DatabaseClosedException;
+import io.fovea.error.DurabilityLostException;
 import io.fovea.error.InvalidUseException;
+import io.fovea.error.StorageFullException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.txn.Tx;
 import org.jspecify.annotations.Nullable;
@@ -25,7 +27,8 @@ public final class Transaction implements AutoCloseable {
     ACTIVE,
     COMMITTED,
     ROLLED_BACK,
-    ABORTED
+    ABORTED,
+    UNKNOWN
   }
 
   private final Database database;
@@ -154,6 +157,7 @@ public final class Transaction implements AutoCloseable {
                 case COMMITTED -> "has committed";
                 case ROLLED_BACK -> "was rolled back";
                 case ABORTED -> "was aborted";
+                case UNKNOWN -> "may have committed, but its durability was lost";
                 case ACTIVE -> "is active";
               });
     }
@@ -220,13 +224,22 @@ public final class Transaction implements AutoCloseable {
   /**
    * Commits. In the body of {@link Database#run} and its like that happens by itself.
    *
+   * <p>With {@link Durability#SYNC} it returns when all that the transaction has changed, and all
+   * that it has read, is on stable storage. An interrupt does not end that wait; the flag is kept.
+   *
    * @throws TransactionAbortedException if the transaction was aborted, now or before; then it has
    *     changed nothing
+   * @throws DurabilityLostException if the log could not be written or synced; {@link
+   *     DurabilityLostException#mayHaveCommitted} tells whether the transaction may be there when
+   *     the database is opened again
+   * @throws StorageFullException if there is no space for the log; then it has changed nothing
    * @throws InvalidUseException if it has ended, or belongs to another thread
    * @throws DatabaseClosedException if the database was closed
    */
   public void commit() {
     Tx t = enter(database);
+    boolean wrote = t.hasWrites();
+    long lsn;
     try {
       if (broken != null) {
         state = State.ABORTED;
@@ -237,10 +250,20 @@ public final class Transaction implements AutoCloseable {
                 AbortCause.USER, "A statement had failed halfway: " + broken);
       }
       state = State.ABORTED;
-      t.commit();
+      lsn = t.commit();
       state = State.COMMITTED;
+    } catch (DurabilityLostException e) {
+      state = e.mayHaveCommitted() ? State.UNKNOWN : State.ABORTED;
+      throw e;
     } finally {
       end();
+    }
+    // Context and slot are given back: what is waited for now holds nobody up.
+    try {
+      tx.engine().await(lsn, wrote);
+    } catch (DurabilityLostException e) {
+      state = State.UNKNOWN;
+      throw e;
     }
   }
 
@@ -250,13 +273,16 @@ public final class Transaction implements AutoCloseable {
    *
    * @throws TransactionAbortedException in a body, if what it has read belongs to no state of the
    *     database, so that its decision rests on nothing: the body is then done again
+   * @throws DurabilityLostException in a body, if what it has read can't be made durable any more
    * @throws InvalidUseException if it has ended, or belongs to another thread
    * @throws DatabaseClosedException if the database was closed
    */
   public void rollback() {
     Tx t = enter(database);
+    long lsn;
     try {
       boolean valid = !managed || t.readsValid();
+      lsn = managed ? t.readLsn() : 0;
       state = valid ? State.ROLLED_BACK : State.ABORTED;
       t.rollback();
       if (!valid) {
@@ -265,6 +291,8 @@ public final class Transaction implements AutoCloseable {
     } finally {
       end();
     }
+    // What the body does from here on may rest on what it has read.
+    tx.engine().await(lsn, false);
   }
 
   /**
@@ -283,16 +311,20 @@ public final class Transaction implements AutoCloseable {
   /**
    * After a body has thrown something other than an abort: ends the transaction.
    *
-   * @return whether the exception may leave, for all that was read belongs to one state
+   * @return whether the exception may leave, for all that was read belongs to one state, and is
+   *     durable
+   * @throws DurabilityLostException if it does, but can't be made durable any more
    */
   boolean failed(Throwable thrown) {
     if (state != State.ACTIVE) {
       return true;
     }
     boolean valid = true;
+    long lsn = 0;
     if (!(thrown instanceof VirtualMachineError) && slot.enter()) {
       try {
         valid = tx.readsValid();
+        lsn = valid ? tx.readLsn() : 0;
       } catch (RuntimeException e) {
         thrown.addSuppressed(e);
       } finally {
@@ -300,6 +332,12 @@ public final class Transaction implements AutoCloseable {
       }
     }
     abandon();
+    try {
+      tx.engine().await(lsn, false);
+    } catch (DurabilityLostException e) {
+      e.addSuppressed(thrown);
+      throw e;
+    }
     return valid;
   }
 

@@ -4,15 +4,14 @@ import io.fovea.btree.BTree;
 import io.fovea.btree.LeafScan;
 import io.fovea.btree.Position;
 import io.fovea.memory.Mem;
-import io.fovea.wal.LogSession;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads and writes a tree without a transaction: the catalog, under the lock of the schema, and
- * tables while no transaction is active. Not for hot paths.
+ * Reads a tree without a transaction: the catalog, under the lock of the schema, and tables while
+ * no transaction is active. Not for hot paths.
  */
 final class Trees {
   private Trees() {}
@@ -22,26 +21,6 @@ final class Trees {
     /** One record; the memory is valid during the call. */
     void visit(
         MemorySegment key, long keyOff, int keyLen, MemorySegment value, long valueOff, int len);
-  }
-
-  static void put(BTree tree, byte[] key, byte[] value) {
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment k = copy(arena, key);
-      MemorySegment v = copy(arena, value);
-      tree.upsert(k, 0, key.length, v, 0, value.length, new Position(), LogSession.NONE);
-    }
-  }
-
-  static boolean delete(BTree tree, byte[] key) {
-    try (Arena arena = Arena.ofConfined()) {
-      return tree.delete(copy(arena, key), 0, key.length, new Position(), LogSession.NONE);
-    }
-  }
-
-  private static MemorySegment copy(Arena arena, byte[] bytes) {
-    MemorySegment s = arena.allocate(Math.max(8, bytes.length), 8);
-    Mem.putBytes(s, 0, bytes, 0, bytes.length);
-    return s;
   }
 
   /** Whether a tree has a key. */

@@ -6,8 +6,10 @@ import io.fovea.error.CorruptionException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.KeyTooLargeException;
 import io.fovea.error.ValueTooLargeException;
+import io.fovea.memory.LongList;
 import io.fovea.memory.Mem;
 import io.fovea.wal.LogSession;
+import io.fovea.wal.RecordType;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 import java.util.Queue;
@@ -92,12 +94,16 @@ public final class BTree {
   private final LeafWriter writer;
   private final TreeShaper shaper;
 
-  private final Queue<Long> strays = new ConcurrentLinkedQueue<>();
+  private final Queue<OverflowChain.Stray> strays = new ConcurrentLinkedQueue<>();
+
+  /** See {@link #mayHoldLong}. Set before the first chain is written, never cleared by a write. */
+  private volatile boolean mayHoldLong;
 
   /** Where the root was seen last: a guess, checked like any other. */
   private int rootFrame;
 
-  private BTree(BufferPool pool, int treeId, long rootPid) {
+  private BTree(BufferPool pool, int treeId, long rootPid, boolean mayHoldLong) {
+    this.mayHoldLong = mayHoldLong;
     this.pool = pool;
     this.pages = pool.pages();
     this.pageShift = pool.pageShift();
@@ -111,15 +117,18 @@ public final class BTree {
   }
 
   /**
-   * Makes an empty tree.
+   * Makes an empty tree. With a log that is a CREATE_TREE record: the tree belongs to nobody until
+   * the record of a change of the schema names it, and what a crash leaves of it before is dropped.
    *
    * @param pool where its pages will be
    * @param treeId the number that its pages carry; never used by another tree of the file
+   * @param log a session that has begun
    * @return the tree
    */
   public static BTree create(BufferPool pool, int treeId, LogSession log) {
-    int frame = pool.allocate(treeId, PageHeader.LEAF, LogSession.NONE);
-    return initRoot(pool, treeId, frame);
+    log.grant(rootSpace(pool));
+    int frame = pool.allocate(treeId, PageHeader.LEAF, log);
+    return initRoot(pool, treeId, frame, log);
   }
 
   /**
@@ -129,22 +138,31 @@ public final class BTree {
    * @param pool where its pages will be
    * @param treeId the number that its pages carry
    * @param rootPid the page
+   * @param log a session that has begun
    * @return the tree
    */
   public static BTree createAt(BufferPool pool, int treeId, long rootPid, LogSession log) {
-    int frame = pool.allocateAt(rootPid, treeId, PageHeader.LEAF, LogSession.NONE);
-    return initRoot(pool, treeId, frame);
+    log.grant(rootSpace(pool));
+    int frame = pool.allocateAt(rootPid, treeId, PageHeader.LEAF, log);
+    return initRoot(pool, treeId, frame, log);
   }
 
-  private static BTree initRoot(BufferPool pool, int treeId, int frame) {
+  private static long rootSpace(BufferPool pool) {
+    return StructureRecord.space(pool.pageSize(), 1) + TreeShaper.ALLOCATOR_SPACE;
+  }
+
+  private static BTree initRoot(BufferPool pool, int treeId, int frame, LogSession log) {
     MemorySegment pages = pool.pages();
     long base = pool.base(frame);
     long pid = pool.pid(frame);
     NodeEditor.init(
         pages, base, pool.pageSize(), 0, pages, base, BTreeNode.NONE, pages, base, BTreeNode.NONE);
-    pool.markDirty(frame);
-    pool.releaseExclusive(frame);
-    return new BTree(pool, treeId, pid);
+    try {
+      StructureRecord.appendCreate(pool, log, treeId, frame);
+    } finally {
+      pool.releaseExclusive(frame);
+    }
+    return new BTree(pool, treeId, pid, false);
   }
 
   /**
@@ -168,7 +186,21 @@ public final class BTree {
     if (owner != treeId) {
       throw OverflowChain.damaged(pool, rootPid, "tree id of a root page", treeId, owner);
     }
-    return new BTree(pool, treeId, rootPid);
+    return new BTree(pool, treeId, rootPid, true);
+  }
+
+  /**
+   * Says that no value of this tree is longer than so much, and none ever was. Where such values
+   * stay in the leaves, {@link #mayHoldLong} is false from here on.
+   *
+   * @param bytes the longest value that there is and will be
+   * @return this
+   */
+  public BTree valuesUpTo(long bytes) {
+    if (bytes <= inlineMax()) {
+      mayHoldLong = false;
+    }
+    return this;
   }
 
   /**
@@ -648,8 +680,13 @@ public final class BTree {
 
   // -------------------------------------------------------------------------------------- writes
 
+  // With a log the record of a change is appended first, and LogSession.position says where it is.
+  // Long values come and go by that record, too: their pages are in it. So the methods that write
+  // and free chains themselves do that without a log only, and the record's author uses those that
+  // leave the chains to him.
+
   /**
-   * Sets the value of a key.
+   * Sets the value of a key. With a log only where neither the old nor the new value is long.
    *
    * @param key where the key is; native memory
    * @param off where it begins
@@ -658,7 +695,10 @@ public final class BTree {
    * @param vOff where it begins
    * @param vLen how long it is
    * @param p in: a hint, as in {@link #locate}; out: where the key is
+   * @param log where the change is logged
    * @return true if the key was absent
+   * @throws IllegalStateException if there is a log and a chain would come or go; nothing has
+   *     changed
    * @throws KeyTooLargeException if the key is longer than {@link #maxKeySize}
    * @throws ValueTooLargeException if the value is longer than {@link #maxValueSize}
    */
@@ -672,21 +712,23 @@ public final class BTree {
       Position p,
       LogSession log) {
     check(key, off, len, value, vOff, vLen);
-    return writer.upsert(key, off, len, value, vOff, vLen, p);
+    return writer.upsert(key, off, len, value, vOff, vLen, p, log);
   }
 
   /**
-   * Removes a key.
+   * Removes a key. With a log only where its value is not long.
    *
    * @param key where the key is; native memory
    * @param off where it begins
    * @param len how long it is
    * @param p in: a hint, as in {@link #locate}; out: where the key was
+   * @param log where the change is logged
    * @return false if it was absent
+   * @throws IllegalStateException if there is a log and a chain would go; nothing has changed
    */
   public boolean delete(MemorySegment key, long off, int len, Position p, LogSession log) {
     check(key, off, len, key, off, 0);
-    return writer.delete(key, off, len, p);
+    return writer.delete(key, off, len, false, true, p, log);
   }
 
   /**
@@ -700,7 +742,9 @@ public final class BTree {
    * @param bOff where they begin
    * @param bLen how many they are
    * @param p in: a hint, as in {@link #locate}; out: where the key is
-   * @return false if the key is absent or the value too short; then nothing has changed
+   * @param log where the change is logged
+   * @return false if the key is absent or the value too short, or, with a log, long; then nothing
+   *     has changed
    */
   public boolean patch(
       MemorySegment key,
@@ -713,51 +757,137 @@ public final class BTree {
       Position p,
       LogSession log) {
     check(key, off, len, bytes, bOff, bLen);
-    return writer.patch(key, off, len, at, bytes, bOff, bLen, p);
+    return writer.patch(key, off, len, at, bytes, bOff, bLen, p, log);
   }
 
   /**
-   * Whether values may be in chains of pages of their own: some were, since the tree was opened.
+   * Whether values may be in chains of pages of their own. False only where none can be: in a tree
+   * that was made since the file was opened and got none yet, and in one whose values are {@link
+   * #valuesUpTo short}. A thread that may write a key sees what the key's last writer made true.
+   *
+   * @return false if {@link #chain} need not be asked
    */
   public boolean mayHoldLong() {
-    return true;
+    return mayHoldLong;
   }
 
-  /** The longest value that a leaf holds itself, in bytes. */
+  /** A chain is about to be written, or named by a leaf. */
+  void noteLong() {
+    if (!mayHoldLong) {
+      mayHoldLong = true;
+    }
+  }
+
+  /**
+   * The longest value that a leaf holds itself.
+   *
+   * @return bytes: a quarter of a page
+   */
   public int inlineMax() {
     return BTreeNode.inlineMax(pageSize);
   }
 
   /**
-   * Writes a value to a chain of new pages, which no leaf knows yet; logged as CHAIN.
+   * Writes a value to a chain of new pages, which no leaf knows yet; logged as CHAIN. If it fails,
+   * what was written is free again.
    *
+   * @param value where the value is; native memory
+   * @param off where it begins
+   * @param len how long it is: more than {@link #inlineMax}
    * @param pids gets the pages, in the order of the chain
+   * @param log a session that has begun
    * @return the first page
+   * @throws ValueTooLargeException if the value is longer than {@link #maxValueSize}
    */
-  public long writeChain(
-      MemorySegment value, long off, int len, io.fovea.memory.LongList pids, LogSession log) {
-    throw new UnsupportedOperationException();
+  public long writeChain(MemorySegment value, long off, int len, LongList pids, LogSession log) {
+    checkSizes(0, len);
+    Objects.checkFromIndexSize(off, len, value.byteSize());
+    requireLong(len);
+    long[] chain = OverflowChain.write(this, value, off, len, RecordType.CHAIN, log);
+    for (long pid : chain) {
+      pids.add(pid);
+    }
+    return chain[0];
+  }
+
+  private void requireLong(int len) {
+    if (len <= inlineMax()) {
+      throw new IllegalArgumentException("A value of " + len + " bytes belongs into the leaf.");
+    }
   }
 
   /**
-   * The chain of a key's value.
+   * The chain of a key's value. Nobody else may write the key meanwhile.
    *
-   * @param p in: a hint; out: where the key is
+   * @param key where the key is; native memory
+   * @param off where it begins
+   * @param len how long it is
+   * @param p in: a hint, as in {@link #locate}; out: where the key is
    * @param pids gets the pages, in the order of the chain
    * @return how long the value is, or -1 where the key is absent or its value is in the leaf
    */
-  public int chain(
-      MemorySegment key, long off, int len, Position p, io.fovea.memory.LongList pids) {
-    throw new UnsupportedOperationException();
+  public int chain(MemorySegment key, long off, int len, Position p, LongList pids) {
+    MemorySegment s = pages;
+    for (int i = 0; ; i++) {
+      locate(key, off, len, p);
+      long first = 0;
+      int length = -1;
+      if (p.found) {
+        long base = (long) p.frame << pageShift;
+        try {
+          long slot = BTreeNode.leafSlot(s, base, p.slot);
+          if (BTreeNode.field(s, base, pageSize, slot) == BTreeNode.OVERFLOW) {
+            long at = BTreeNode.valueAt(base, pageSize, slot);
+            first = stubPid(s, at);
+            length = stubLength(s, at);
+          }
+        } catch (IndexOutOfBoundsException e) {
+          checkTorn(p.frame, p.version, p.pid, key, off, len, e);
+        }
+      }
+      if (valid(p)) {
+        if (length >= 0 && !OverflowChain.collect(pool, treeId, first, length, pids)) {
+          throw OverflowChain.damaged(pool, first, "pages of a long value", length, pids.size());
+        }
+        return length;
+      }
+      Pause.after(i);
+    }
   }
 
-  /** Gives a key a value that is in a chain. Of the old value nothing is freed. */
+  /**
+   * Gives a key a value that is in a chain. Of the old value nothing is freed.
+   *
+   * @param key where the key is; native memory
+   * @param off where it begins
+   * @param len how long it is
+   * @param first the first page of the chain
+   * @param length how long the value is: more than {@link #inlineMax}
+   * @param p in: a hint, as in {@link #locate}; out: where the key is
+   * @param log where the change is logged
+   * @return true if the key was absent
+   */
   public boolean upsertChain(
       MemorySegment key, long off, int len, long first, int length, Position p, LogSession log) {
-    throw new UnsupportedOperationException();
+    check(key, off, len, key, off, 0);
+    requireLong(length);
+    noteLong();
+    return writer.putStub(key, off, len, first, length, p, log) < 0;
   }
 
-  /** Gives a key a value that fits into the leaf. Of the old value nothing is freed. */
+  /**
+   * Gives a key a value that fits into the leaf. Of the old value nothing is freed.
+   *
+   * @param key where the key is; native memory
+   * @param off where it begins
+   * @param len how long it is
+   * @param value where the value is; native memory
+   * @param vOff where it begins
+   * @param vLen how long it is: {@link #inlineMax} at most
+   * @param p in: a hint, as in {@link #locate}; out: where the key is
+   * @param log where the change is logged
+   * @return true if the key was absent
+   */
   public boolean upsertInline(
       MemorySegment key,
       long off,
@@ -767,21 +897,39 @@ public final class BTree {
       int vLen,
       Position p,
       LogSession log) {
-    throw new UnsupportedOperationException();
+    check(key, off, len, value, vOff, vLen);
+    if (vLen > inlineMax()) {
+      throw new IllegalArgumentException("A value of " + vLen + " bytes is too long for a leaf.");
+    }
+    return writer.upsertInline(key, off, len, value, vOff, vLen, true, p, log);
   }
 
   /**
-   * Removes a key. Of its value nothing is freed, and nothing is merged where {@code merge} is
-   * false.
+   * Removes a key. Of its value nothing is freed.
+   *
+   * @param key where the key is; native memory
+   * @param off where it begins
+   * @param len how long it is
+   * @param merge whether a leaf that gets underfull is merged with a neighbour
+   * @param p in: a hint, as in {@link #locate}; out: where the key was
+   * @param log where the change is logged
+   * @return false if it was absent
    */
   public boolean remove(
       MemorySegment key, long off, int len, boolean merge, Position p, LogSession log) {
-    throw new UnsupportedOperationException();
+    check(key, off, len, key, off, 0);
+    return writer.delete(key, off, len, true, merge, p, log);
   }
 
-  /** Frees pages of chains, the last first. */
-  public void freeChain(io.fovea.memory.LongList pids, LogSession log) {
-    throw new UnsupportedOperationException();
+  /**
+   * Frees pages of chains that no leaf knows any more, the last first. What can't be freed now is
+   * tried again with the next chain: this does not fail.
+   *
+   * @param pids the pages
+   * @param log a session that has begun
+   */
+  public void freeChain(LongList pids, LogSession log) {
+    OverflowChain.free(this, pids, log);
   }
 
   /**
@@ -815,19 +963,57 @@ public final class BTree {
 
   /**
    * Fills an empty tree with keys that come in ascending order. Nobody else may use the tree until
-   * the loader has finished.
+   * the loader has finished. With a log the tree must be one that no schema names yet: see {@link
+   * BulkLoader}.
    *
    * @param fill how full the pages shall be, above 0 up to 1
+   * @param log a session that has begun and does not end before the loader is closed
    * @return a loader; one thread
    * @throws InvalidUseException if the tree is not empty
    */
   public BulkLoader bulkLoad(double fill, LogSession log) {
-    return new BulkLoader(this, fill);
+    return new BulkLoader(this, fill, log);
   }
 
-  /** Frees all pages, the root included. Nobody else may use the tree, now or later. */
+  /**
+   * Frees all pages, the root last, and logs that it is done. Nobody else may use the tree, now or
+   * later. If this fails, or a crash ends it, {@link #dropRest} goes on.
+   *
+   * @param log a session that has begun before the tree was declared dropped
+   */
   public void drop(LogSession log) {
-    shaper.drop(rootPid);
+    OverflowChain.freeStrays(this, log);
+    new TreeDrop(pool, treeId, false, log).drop(rootPid);
+    StructureRecord.appendDropped(log, treeId);
+  }
+
+  /**
+   * Frees what a drop that did not end has left. Pages that are free already, or another tree's,
+   * are passed by.
+   *
+   * @param pool where the pages are
+   * @param treeId the tree's id
+   * @param rootPid its root
+   * @param log a session that has begun
+   * @throws CorruptionException if a page of the tree is damaged
+   */
+  public static void dropRest(BufferPool pool, int treeId, long rootPid, LogSession log) {
+    new TreeDrop(pool, treeId, true, log).drop(rootPid);
+    StructureRecord.appendDropped(log, treeId);
+  }
+
+  /**
+   * Frees a page of a dropped tree that may not hang on its root, if it is still the tree's: one of
+   * a chain whose record replay left out.
+   *
+   * @param pool where the page is
+   * @param treeId the tree's id
+   * @param pid the page
+   * @param log a session that has begun
+   * @return whether it was freed
+   */
+  public static boolean dropPage(BufferPool pool, int treeId, long pid, LogSession log) {
+    return new TreeDrop(pool, treeId, true, log).dropPage(pid);
   }
 
   /**
@@ -846,8 +1032,8 @@ public final class BTree {
     return shaper;
   }
 
-  /** Chains that no leaf knows any more and that could not be freed: see {@link OverflowChain}. */
-  Queue<Long> strays() {
+  /** Parts of chains that could not be freed: see {@link OverflowChain}. */
+  Queue<OverflowChain.Stray> strays() {
     return strays;
   }
 

@@ -7,6 +7,7 @@ import io.fovea.error.KeyTooLargeException;
 import io.fovea.error.ValueTooLargeException;
 import io.fovea.memory.Mem;
 import io.fovea.wal.LogSession;
+import io.fovea.wal.RecordType;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -32,6 +33,14 @@ import java.util.Set;
  *       that, it is closed before, and a smaller one follows.
  *   <li>Pages are not reachable until {@link #finish} writes the root, so nothing is latched for
  *       long, and {@link #close} without finish can free them all.
+ *   <li>With a log each page is a record of structure when it is done: a leaf when the next one is
+ *       known, children before their parent, the root last. So after every record the tree that the
+ *       log describes is the empty one, until it is the full one; no record of a key is needed. The
+ *       records make the pages the tree's, whether the load ends or not. Therefore the tree must
+ *       not have been published: of a tree that no schema names when a crash comes recovery frees
+ *       all pages that were allocated for it (an ALLOCATE tells the tree), reachable or not. The
+ *       session must not end before the load has: it holds back the redo point, so that those
+ *       records are still there then.
  * </ol>
  *
  * <p>One thread; nobody else may use the tree meanwhile.
@@ -44,6 +53,7 @@ public final class BulkLoader implements AutoCloseable {
   private final MemorySegment pages;
   private final int pageSize;
   private final double fill;
+  private final LogSession log;
   private final List<Level> levels = new ArrayList<>();
 
   /**
@@ -77,8 +87,9 @@ public final class BulkLoader implements AutoCloseable {
     }
   }
 
-  BulkLoader(BTree tree, double fill) {
+  BulkLoader(BTree tree, double fill, LogSession log) {
     this.tree = tree;
+    this.log = log;
     this.pool = tree.pool();
     this.pages = pool.pages();
     this.pageSize = pool.pageSize();
@@ -133,7 +144,9 @@ public final class BulkLoader implements AutoCloseable {
     if (!takes(leaf, key, off, len, bytes)) {
       closeLeaf(leaf, leaf.pending.count(), key, off, len);
     }
-    long chain = inline ? 0 : OverflowChain.write(tree, value, vOff, vLen);
+    // No commit lists these pages, so they are the tree's at once.
+    long chain =
+        inline ? 0 : OverflowChain.write(tree, value, vOff, vLen, RecordType.STRUCTURE, log)[0];
     PendingNode pending = leaf.pending;
     int at = pending.add(key, off, len, field, room, 0);
     if (inline) {
@@ -188,16 +201,41 @@ public final class BulkLoader implements AutoCloseable {
     if (bytes > capacity(true)) {
       separator.set(a.segment(), 0, a.length());
     }
-    int frame = pool.allocate(tree.treeId(), PageHeader.LEAF, LogSession.NONE);
-    long pid = pool.pid(frame);
-    buildLeaf(leaf, n, frame, separator.length());
-    detached.add(pid);
-    pending.removeFirst(n);
+    long pid = newLeaf(leaf, n, separator.length(), false);
     linkLeaf(pid);
     closed(leaf, pid);
   }
 
-  private void buildLeaf(Level leaf, int n, int frame, int highLength) {
+  /** A leaf of the first pending entries; the last of all is done, others wait for the next. */
+  private long newLeaf(Level leaf, int n, int highLength, boolean done) {
+    int frame = allocate(PageHeader.LEAF);
+    long pid = pool.pid(frame);
+    buildLeaf(leaf, n, frame, highLength, done);
+    detached.add(pid);
+    leaf.pending.removeFirst(n);
+    return pid;
+  }
+
+  private int allocate(int type) {
+    log.grant(pageSpace() + TreeShaper.ALLOCATOR_SPACE);
+    return pool.allocate(tree.treeId(), type, log);
+  }
+
+  private long pageSpace() {
+    return StructureRecord.space(pageSize, 1);
+  }
+
+  /** Logs a page that is done, and gives it back. */
+  private void done(int frame) {
+    try {
+      StructureRecord.append(
+          pool, log, RecordType.STRUCTURE, 0, frame, StructureRecord.NONE, StructureRecord.NONE);
+    } finally {
+      pool.releaseExclusive(frame);
+    }
+  }
+
+  private void buildLeaf(Level leaf, int n, int frame, int highLength, boolean done) {
     MemorySegment s = pages;
     long base = pool.base(frame);
     init(leaf, base, highLength);
@@ -213,8 +251,13 @@ public final class BulkLoader implements AutoCloseable {
     // Inserts that go on where the load ended find that they ascend.
     NodeEditor.setRun(s, base, n, n - 1 & 0xFFFF);
     NodeEditor.setPrev(s, base, lastLeaf);
-    pool.markDirty(frame);
-    pool.releaseExclusive(frame);
+    if (done) {
+      done(frame);
+    } else {
+      // The allocation has given it LSNs that keep it safe until it is done.
+      pool.markDirty(frame);
+      pool.releaseExclusive(frame);
+    }
   }
 
   private void init(Level level, long base, int highLength) {
@@ -231,13 +274,13 @@ public final class BulkLoader implements AutoCloseable {
         highLength);
   }
 
-  /** Tells the leaf before about the new one. */
+  /** Tells the leaf before about the new one: with that it is done. */
   private void linkLeaf(long pid) {
     if (lastLeaf != 0) {
+      log.grant(pageSpace());
       int frame = pool.fixExclusive(lastLeaf);
       NodeEditor.setNext(pages, pool.base(frame), pid);
-      pool.markDirty(frame);
-      pool.releaseExclusive(frame);
+      done(frame);
     }
     lastLeaf = pid;
   }
@@ -270,7 +313,7 @@ public final class BulkLoader implements AutoCloseable {
   private void closeInner(Level level, int n) {
     PendingNode pending = level.pending;
     separator.set(pending.bytes(), pending.keyAt(n - 1), pending.keyLength(n - 1));
-    int frame = pool.allocate(tree.treeId(), PageHeader.INNER, LogSession.NONE);
+    int frame = allocate(PageHeader.INNER);
     long pid = pool.pid(frame);
     buildInner(level, n, frame, separator.length());
     detached.add(pid);
@@ -300,8 +343,7 @@ public final class BulkLoader implements AutoCloseable {
     NodeEditor.setChild(s, base, n - 1, pending.child(n - 1));
     NodeEditor.makeHeads(s, base);
     NodeEditor.setRun(s, base, n, n - 2 & 0xFFFF);
-    pool.markDirty(frame);
-    pool.releaseExclusive(frame);
+    done(frame);
   }
 
   /** The prefix of a node without fence; in the place of a missing fence it takes room. */
@@ -332,19 +374,19 @@ public final class BulkLoader implements AutoCloseable {
       closeLeafBeforeTail(leaf);
     }
     if (leaf.first) {
-      buildLeaf(leaf, leaf.pending.count(), pool.fixExclusive(tree.rootPid()), BTreeNode.NONE);
+      buildLeaf(leaf, leaf.pending.count(), fixRoot(), BTreeNode.NONE, true);
     } else {
-      int frame = pool.allocate(tree.treeId(), PageHeader.LEAF, LogSession.NONE);
-      long pid = pool.pid(frame);
-      int n = leaf.pending.count();
-      buildLeaf(leaf, n, frame, BTreeNode.NONE);
-      detached.add(pid);
-      leaf.pending.removeFirst(n);
+      long pid = newLeaf(leaf, leaf.pending.count(), BTreeNode.NONE, true);
       linkLeaf(pid);
       finishInner(1, pid);
     }
     finished = true;
     return count;
+  }
+
+  private int fixRoot() {
+    log.grant(pageSpace());
+    return pool.fixExclusive(tree.rootPid());
   }
 
   /** What a node without high fence would take with the entries from one on. */
@@ -375,9 +417,9 @@ public final class BulkLoader implements AutoCloseable {
     detached.remove(lastChild);
     int n = pending.count();
     if (level.first) {
-      buildInner(level, n, pool.fixExclusive(tree.rootPid()), BTreeNode.NONE);
+      buildInner(level, n, fixRoot(), BTreeNode.NONE);
     } else {
-      int frame = pool.allocate(tree.treeId(), PageHeader.INNER, LogSession.NONE);
+      int frame = allocate(PageHeader.INNER);
       long pid = pool.pid(frame);
       buildInner(level, n, frame, BTreeNode.NONE);
       detached.add(pid);
@@ -393,18 +435,20 @@ public final class BulkLoader implements AutoCloseable {
       return;
     }
     finished = true;
+    TreeDrop drop = new TreeDrop(pool, tree.treeId(), false, log);
     PendingNode leaf = levels.get(0).pending;
     for (int i = 0; i < leaf.count(); i++) {
       if (leaf.field(i) == BTreeNode.OVERFLOW) {
-        OverflowChain.free(tree, BTree.stubPid(leaf.bytes(), leaf.valueAt(i)));
+        int stub = leaf.valueAt(i);
+        drop.dropChain(BTree.stubPid(leaf.bytes(), stub), BTree.stubLength(leaf.bytes(), stub));
       }
     }
     for (long pid : detached) {
-      tree.shaper().drop(pid);
+      drop.drop(pid);
     }
     for (Level level : levels) {
       for (int i = 0; level.level > 0 && i < level.pending.count(); i++) {
-        tree.shaper().drop(level.pending.child(i));
+        drop.drop(level.pending.child(i));
       }
     }
   }

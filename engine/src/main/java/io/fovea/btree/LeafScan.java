@@ -1,6 +1,7 @@
 package io.fovea.btree;
 
 import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.PageHeader;
 import io.fovea.error.InvalidUseException;
 import io.fovea.memory.Mem;
 import java.lang.foreign.Arena;
@@ -56,6 +57,7 @@ public final class LeafScan {
   private int[] passedFrames = new int[8];
   private long[] passedVersions = new long[8];
   private int passed;
+  private long pageLsn;
 
   /** Makes a scan that stands nowhere. */
   public LeafScan() {}
@@ -90,6 +92,7 @@ public final class LeafScan {
     passed = 0;
     from = 0;
     to = 0;
+    pageLsn = 0;
     leaf.clear();
   }
 
@@ -271,7 +274,21 @@ public final class LeafScan {
     int heap = Math.min(BTreeNode.heap(s, base), pageSize);
     Mem.copy(s, base, page, 0, slotsEnd);
     Mem.copy(s, base + pageSize - heap, page, pageSize - heap, heap);
-    return t.valid(leaf);
+    if (!t.valid(leaf)) {
+      return false;
+    }
+    pageLsn = Math.max(pageLsn, PageHeader.pageLsn(page, 0));
+    return true;
+  }
+
+  /**
+   * The largest LSN of the leaves that were copied since {@link #seek}, those included that had
+   * nothing in range: that a key is not there may be a change, too.
+   *
+   * @return a position in the log; 0 for none
+   */
+  public long pageLsn() {
+    return pageLsn;
   }
 
   /**

@@ -5,6 +5,8 @@ import io.fovea.buffer.PageHeader;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.FoveaException;
 import io.fovea.memory.Mem;
+import io.fovea.wal.LogSession;
+import io.fovea.wal.RecordType;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
@@ -22,6 +24,10 @@ import java.lang.foreign.MemorySegment;
  * <p>The upgrade succeeds only if the leaf is what was searched, so nothing is searched again under
  * the latch. Where the leaf is so busy that the upgrade fails again and again, the latch is waited
  * for and the fences are asked whether the leaf is still the right one.
+ *
+ * <p>With a log the change is in a record already, whose place the session knows; the leaf gets the
+ * two positions before it is given back. That record says which chains come and go, so here none is
+ * made or freed then.
  */
 final class LeafWriter {
   /** How far the release of an exclusive latch moves the version (see the pool's latch word). */
@@ -92,21 +98,59 @@ final class LeafWriter {
   }
 
   /** Gives a changed leaf back. The position keeps up with the version that the release makes. */
-  private void release(int frame, Position p) {
-    pool.markDirty(frame);
+  private void release(int frame, Position p, LogSession log) {
+    assert located(log) : "a change of a record that is in no log record";
+    pool.markDirty(frame, log.recLsn(), log.pageLsn());
     pool.releaseExclusive(frame);
     if (p.version != BufferPool.RESTART) {
       p.version += VERSION_STEP;
     }
   }
 
+  private static boolean located(LogSession log) {
+    return !log.logging() || log.recLsn() > 0 && log.pageLsn() > log.recLsn();
+  }
+
+  /** Says no to what needs its chains in the record that the caller has written already. */
+  private static void requireNoLog(LogSession log) {
+    if (log.logging()) {
+      throw new IllegalStateException(
+          "A long value comes or goes, and the log record of the change has to say so: "
+              + "use writeChain and chain, then upsertChain, upsertInline or remove.");
+    }
+  }
+
   // -------------------------------------------------------------------------------------- upsert
 
   boolean upsert(
-      MemorySegment key, long off, int len, MemorySegment value, long vOff, int vLen, Position p) {
-    if (vLen > BTreeNode.inlineMax(pageSize)) {
-      return upsertLong(key, off, len, value, vOff, vLen, p);
-    }
+      MemorySegment key,
+      long off,
+      int len,
+      MemorySegment value,
+      long vOff,
+      int vLen,
+      Position p,
+      LogSession log) {
+    return vLen > BTreeNode.inlineMax(pageSize)
+        ? upsertLong(key, off, len, value, vOff, vLen, p, log)
+        : upsertInline(key, off, len, value, vOff, vLen, false, p, log);
+  }
+
+  /**
+   * Gives a key a value that fits into the leaf.
+   *
+   * @param keep whether the chain of the old value is somebody else's business
+   */
+  boolean upsertInline(
+      MemorySegment key,
+      long off,
+      int len,
+      MemorySegment value,
+      long vOff,
+      int vLen,
+      boolean keep,
+      Position p,
+      LogSession log) {
     for (; ; ) {
       int frame = latch(key, off, len, p);
       long base = pool.base(frame);
@@ -116,7 +160,7 @@ final class LeafWriter {
       try {
         at = absent ? -1 : inPlace(base, p.slot, vLen);
         if (at < 0) {
-          chain = absent ? 0 : chainAt(base, p.slot);
+          chain = absent || keep ? 0 : chainToFree(frame, base, p.slot, log);
           at = place(key, off, len, vLen, base, p);
         }
         if (at >= 0) {
@@ -126,12 +170,12 @@ final class LeafWriter {
         throw damaged(frame, p.pid, e);
       }
       if (at >= 0) {
-        release(frame, p);
+        release(frame, p, log);
         OverflowChain.free(tree, chain);
         return absent;
       }
       pool.releaseExclusiveUnchanged(frame);
-      shaper.splitLeaf(p.pid, key, off, len, vLen);
+      shaper.splitLeaf(p.pid, key, off, len, vLen, log);
     }
   }
 
@@ -144,37 +188,68 @@ final class LeafWriter {
   }
 
   private boolean upsertLong(
-      MemorySegment key, long off, int len, MemorySegment value, long vOff, int vLen, Position p) {
-    long chain = OverflowChain.write(tree, value, vOff, vLen);
+      MemorySegment key,
+      long off,
+      int len,
+      MemorySegment value,
+      long vOff,
+      int vLen,
+      Position p,
+      LogSession log) {
+    requireNoLog(log);
+    long first = OverflowChain.write(tree, value, vOff, vLen, RecordType.CHAIN, log)[0];
     long old;
-    boolean absent;
     try {
-      for (; ; ) {
-        int frame = latch(key, off, len, p);
-        long base = pool.base(frame);
-        absent = !p.found;
-        try {
-          old = absent ? 0 : chainAt(base, p.slot);
-          long at = place(key, off, len, BTreeNode.OVERFLOW, base, p);
-          if (at >= 0) {
-            Mem.putLong(pages, at, chain);
-            Mem.putLong(pages, at + 8, vLen);
-            release(frame, p);
-            break;
-          }
-        } catch (IndexOutOfBoundsException e) {
-          throw damaged(frame, p.pid, e);
-        }
-        pool.releaseExclusiveUnchanged(frame);
-        shaper.splitLeaf(p.pid, key, off, len, BTreeNode.STUB_BYTES);
-      }
+      old = putStub(key, off, len, first, vLen, p, log);
     } catch (RuntimeException e) {
       // Not published: only a split can fail, and then nothing is latched.
-      OverflowChain.free(tree, chain);
+      OverflowChain.free(tree, first);
       throw e;
     }
-    OverflowChain.free(tree, old);
-    return absent;
+    OverflowChain.free(tree, Math.max(0, old));
+    return old < 0;
+  }
+
+  /**
+   * Gives a key a value that is in a chain.
+   *
+   * @return the first page of the value that it had, 0 if that was in the leaf, -1 if there was
+   *     none
+   */
+  long putStub(
+      MemorySegment key, long off, int len, long first, int length, Position p, LogSession log) {
+    for (; ; ) {
+      int frame = latch(key, off, len, p);
+      long base = pool.base(frame);
+      long old;
+      long at;
+      try {
+        old = p.found ? chainAt(base, p.slot) : -1;
+        at = place(key, off, len, BTreeNode.OVERFLOW, base, p);
+        if (at >= 0) {
+          Mem.putLong(pages, at, first);
+          Mem.putLong(pages, at + 8, length);
+        }
+      } catch (IndexOutOfBoundsException e) {
+        throw damaged(frame, p.pid, e);
+      }
+      if (at >= 0) {
+        release(frame, p, log);
+        return old;
+      }
+      pool.releaseExclusiveUnchanged(frame);
+      shaper.splitLeaf(p.pid, key, off, len, BTreeNode.STUB_BYTES, log);
+    }
+  }
+
+  /** The chain that a change of a slot is to free; with a log that is not done here. */
+  private long chainToFree(int frame, long base, int slot, LogSession log) {
+    long chain = chainAt(base, slot);
+    if (chain != 0 && log.logging()) {
+      pool.releaseExclusiveUnchanged(frame);
+      requireNoLog(log);
+    }
+    return chain;
   }
 
   private long chainAt(long base, int slot) {
@@ -223,7 +298,20 @@ final class LeafWriter {
 
   // -------------------------------------------------------------------------------------- delete
 
-  boolean delete(MemorySegment key, long off, int len, Position p) {
+  /**
+   * Removes a key.
+   *
+   * @param keep whether the chain of its value is somebody else's business
+   * @param merge whether a leaf that gets underfull looks for a neighbour
+   */
+  boolean delete(
+      MemorySegment key,
+      long off,
+      int len,
+      boolean keep,
+      boolean merge,
+      Position p,
+      LogSession log) {
     int frame = latch(key, off, len, p);
     if (!p.found) {
       pool.releaseExclusiveUnchanged(frame);
@@ -236,7 +324,7 @@ final class LeafWriter {
     boolean underfull;
     try {
       BTreeNode.checkSane(s, base, pageSize, true);
-      chain = chainAt(base, p.slot);
+      chain = keep ? 0 : chainToFree(frame, base, p.slot, log);
       NodeEditor.noteRemove(s, base, p.slot);
       NodeEditor.removeLeaf(s, base, pageSize, p.slot);
       underfull = TreeShaper.underfull(s, base, pageSize, true);
@@ -244,11 +332,11 @@ final class LeafWriter {
       throw damaged(frame, pid, e);
     }
     p.found = false;
-    release(frame, p);
+    release(frame, p, log);
     OverflowChain.free(tree, chain);
-    if (underfull && pid != tree.rootPid()) {
+    if (underfull && merge && pid != tree.rootPid()) {
       try {
-        shaper.merge(0, pid, key, off, len);
+        shaper.merge(0, pid, key, off, len, log);
       } catch (FoveaException e) {
         // The key is gone, and that is what was asked for. A neighbour that cannot be read, or has
         // no
@@ -269,7 +357,8 @@ final class LeafWriter {
       MemorySegment bytes,
       long bOff,
       int bLen,
-      Position p) {
+      Position p,
+      LogSession log) {
     int frame = latch(key, off, len, p);
     int field = 0;
     if (p.found) {
@@ -279,7 +368,7 @@ final class LeafWriter {
         field = BTreeNode.field(pages, base, pageSize, slot);
         if (field != BTreeNode.OVERFLOW && at >= 0 && at <= field - bLen) {
           Mem.copy(bytes, bOff, pages, BTreeNode.valueAt(base, pageSize, slot) + at, bLen);
-          release(frame, p);
+          release(frame, p, log);
           return true;
         }
       } catch (IndexOutOfBoundsException e) {
@@ -287,7 +376,9 @@ final class LeafWriter {
       }
     }
     pool.releaseExclusiveUnchanged(frame);
-    return field == BTreeNode.OVERFLOW && patchLong(key, off, len, at, bytes, bOff, bLen, p);
+    return field == BTreeNode.OVERFLOW
+        && !log.logging()
+        && patchLong(key, off, len, at, bytes, bOff, bLen, p);
   }
 
   /**
@@ -313,7 +404,7 @@ final class LeafWriter {
           MemorySegment value = arena.allocate(length, 8);
           if (tree.copyValue(p, value, 0, length) == length && tree.valid(p)) {
             Mem.copy(bytes, bOff, value, at, bLen);
-            upsert(key, off, len, value, 0, length, p);
+            upsert(key, off, len, value, 0, length, p, LogSession.NONE);
             return true;
           }
         }

@@ -4,6 +4,7 @@ import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PageHeader;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.FoveaException;
+import io.fovea.memory.LongList;
 import io.fovea.memory.Mem;
 import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
@@ -29,6 +30,17 @@ import java.lang.foreign.MemorySegment;
  *       of it: its pages are then of type FREE, or of another owner. So every page is validated
  *       before its link is followed, and the leaf after every page: as long as the leaf has not
  *       changed, the chain was whole.
+ *   <li>With a log each page of a chain is a record of its own, of type CHAIN: the page belongs to
+ *       nobody until the record of a commit lists it, and what a crash leaves of it before is
+ *       reclaimed. Freed is it by whoever has its pages from {@link BTree#chain} in the record that
+ *       lets it go, from the end to the beginning: a chain that is half freed is whole up to where
+ *       it ends in a page that is no part of it.
+ *   <li><i>Strays</i> are pages that were let go and could not be freed then (unreadable, or no
+ *       frame for them). They are tried again when the next chain is freed. A record lists them as
+ *       released, so a crash before the redo point has passed that record gives them back; after
+ *       it, or when the database is closed before a retry succeeds, they are space that nobody
+ *       uses, as they always were without a log. Holding back the redo point for them would turn a
+ *       few lost pages into a log without end.
  * </ol>
  */
 final class OverflowChain {
@@ -45,74 +57,167 @@ final class OverflowChain {
     return pageSize - DATA;
   }
 
+  /** How many pages a value takes. */
+  static int pages(int pageSize, long len) {
+    int capacity = capacity(pageSize);
+    return (int) ((len + capacity - 1) / capacity);
+  }
+
+  /** What a record of a page, its allocation and its way back take of a grant at most. */
+  private static long space(BufferPool pool) {
+    return StructureRecord.space(pool.pageSize(), 1) + 2 * TreeShaper.ALLOCATOR_SPACE;
+  }
+
   /**
    * Writes a value to new pages.
    *
-   * @return the first page
+   * @param type of the records of the pages: CHAIN, or STRUCTURE if they belong to the tree at once
+   * @return the pages, in the order of the chain
    */
-  static long write(BTree tree, MemorySegment value, long off, int len) {
+  static long[] write(
+      BTree tree, MemorySegment value, long off, int len, int type, LogSession log) {
+    tree.noteLong();
     BufferPool pool = tree.pool();
-    MemorySegment pages = pool.pages();
     int capacity = capacity(pool.pageSize());
-    long next = 0;
+    long[] pids = new long[pages(pool.pageSize(), len)];
+    int index = pids.length - 1;
     try {
-      for (int index = (len - 1) / capacity; index >= 0; index--) {
-        int frame = pool.allocate(tree.treeId(), PageHeader.OVERFLOW, LogSession.NONE);
-        long base = pool.base(frame);
+      for (; index >= 0; index--) {
         long done = (long) index * capacity;
         int bytes = (int) Math.min(capacity, len - done);
-        Mem.putLong(pages, base + NEXT, next);
-        Mem.putInt(pages, base + BYTES, bytes);
-        Mem.putInt(pages, base + INDEX, index);
-        Mem.copy(value, off + done, pages, base + DATA, bytes);
-        next = pool.pid(frame);
-        pool.markDirty(frame);
-        pool.releaseExclusive(frame);
+        long next = index + 1 < pids.length ? pids[index + 1] : 0;
+        pids[index] = writePage(tree, value, off + done, bytes, index, next, type, log);
       }
-      return next;
+      return pids;
     } catch (RuntimeException e) {
-      free(tree, next);
+      for (int i = pids.length - 1; i > index; i--) {
+        if (!tryFree(tree, pids[i], log)) {
+          strand(tree, pids[index + 1], i - index);
+          break;
+        }
+      }
       throw e;
     }
   }
 
+  private static long writePage(
+      BTree tree,
+      MemorySegment value,
+      long off,
+      int bytes,
+      int index,
+      long next,
+      int type,
+      LogSession log) {
+    BufferPool pool = tree.pool();
+    MemorySegment pages = pool.pages();
+    log.grant(space(pool));
+    int frame = pool.allocate(tree.treeId(), PageHeader.OVERFLOW, log);
+    try {
+      long base = pool.base(frame);
+      Mem.putLong(pages, base + NEXT, next);
+      Mem.putInt(pages, base + BYTES, bytes);
+      Mem.putInt(pages, base + INDEX, index);
+      Mem.copy(value, off, pages, base + DATA, bytes);
+      StructureRecord.append(pool, log, type, 0, frame, StructureRecord.NONE, StructureRecord.NONE);
+      return pool.pid(frame);
+    } finally {
+      pool.releaseExclusive(frame);
+    }
+  }
+
   /**
-   * Frees a chain that no leaf knows any more.
+   * A part of a chain that could not be freed.
+   *
+   * @param first its first page
+   * @param pages how many, following the links; what comes behind them may belong to anybody
+   */
+  record Stray(long first, int pages) {}
+
+  private static void strand(BTree tree, long first, int pages) {
+    tree.strays().add(new Stray(first, pages));
+  }
+
+  /**
+   * Frees a chain that no leaf knows any more, from its beginning: for databases without a log.
    *
    * <p>The change that let go of it has happened, so this does not fail: what cannot be freed now,
    * for a page of it cannot be read or has no frame, is tried again when the next chain is freed.
-   * Until then, or for ever if the database is closed before, it is space that nobody uses.
    */
   static void free(BTree tree, long first) {
     if (first == 0) {
       return;
     }
-    Long stray = tree.strays().poll();
-    freeAll(tree, first);
+    Stray stray = tree.strays().poll();
+    freeFollowing(tree, first, Integer.MAX_VALUE, LogSession.NONE);
     if (stray != null) {
-      freeAll(tree, stray);
+      freeFollowing(tree, stray.first(), stray.pages(), LogSession.NONE);
     }
   }
 
-  private static void freeAll(BTree tree, long first) {
+  /**
+   * Frees the pages of chains that no leaf knows any more, the last first. Does not fail either.
+   *
+   * @param pids pages of one chain after the other, each in its order
+   */
+  static void free(BTree tree, LongList pids, LogSession log) {
+    Stray stray = tree.strays().poll();
+    for (int i = pids.size() - 1; i >= 0; i--) {
+      if (!tryFree(tree, pids.get(i), log)) {
+        // Where several chains are in the list each page is alone: what comes behind is not known.
+        for (; i >= 0; i--) {
+          strand(tree, pids.get(i), 1);
+        }
+      }
+    }
+    if (stray != null) {
+      freeFollowing(tree, stray.first(), stray.pages(), log);
+    }
+  }
+
+  /** Frees what could not be freed before; stops where that fails again. */
+  static void freeStrays(BTree tree, LogSession log) {
+    for (int n = tree.strays().size(); n > 0; n--) {
+      Stray stray = tree.strays().poll();
+      if (stray != null) {
+        freeFollowing(tree, stray.first(), stray.pages(), log);
+      }
+    }
+  }
+
+  private static void freeFollowing(BTree tree, long first, int pages, LogSession log) {
     long pid = first;
+    int left = pages;
     try {
-      while (pid != 0) {
-        pid = freePage(tree, pid);
+      for (; pid != 0 && left > 0; left--) {
+        pid = freePage(tree, pid, log);
       }
     } catch (CorruptionException e) {
       // Not a chain, or not ours: to free more of it would make things worse.
       return;
     } catch (FoveaException e) {
       // The page that failed is still the first of the rest: freePage changes nothing then.
-      tree.strays().add(pid);
+      strand(tree, pid, left);
+    }
+  }
+
+  /** Frees a page of a chain; false if that has to wait. One that is not ours counts as freed. */
+  private static boolean tryFree(BTree tree, long pid, LogSession log) {
+    try {
+      freePage(tree, pid, log);
+      return true;
+    } catch (CorruptionException e) {
+      return true;
+    } catch (FoveaException e) {
+      return false;
     }
   }
 
   /** Frees a page of a chain; returns the next. */
-  static long freePage(BTree tree, long pid) {
+  private static long freePage(BTree tree, long pid, LogSession log) {
     BufferPool pool = tree.pool();
     MemorySegment pages = pool.pages();
+    log.grant(TreeShaper.ALLOCATOR_SPACE);
     int frame = pool.fixExclusive(pid);
     long base = pool.base(frame);
     int type = PageHeader.type(pages, base);
@@ -121,8 +226,39 @@ final class OverflowChain {
       throw damaged(pool, pid, "type of a page of a long value", PageHeader.OVERFLOW, type);
     }
     long next = Mem.getLong(pages, base + NEXT);
-    pool.free(frame, LogSession.NONE);
+    pool.free(frame, log);
     return next;
+  }
+
+  /**
+   * Collects the pages of a chain.
+   *
+   * @param out gets them, in the order of the chain
+   * @return false if it ends in a page that is no part of it
+   */
+  static boolean collect(BufferPool pool, int treeId, long first, long len, LongList out) {
+    MemorySegment pages = pool.pages();
+    int count = pages(pool.pageSize(), len);
+    long pid = first;
+    for (int index = 0; index < count; index++) {
+      if (pid <= 0) {
+        return false;
+      }
+      int frame = pool.fixShared(pid);
+      long base = pool.base(frame);
+      boolean part =
+          PageHeader.type(pages, base) == PageHeader.OVERFLOW
+              && PageHeader.treeId(pages, base) == treeId
+              && Mem.getInt(pages, base + INDEX) == index;
+      long next = Mem.getLong(pages, base + NEXT);
+      pool.releaseShared(frame);
+      if (!part) {
+        return false;
+      }
+      out.add(pid);
+      pid = next;
+    }
+    return true;
   }
 
   /**

@@ -22,6 +22,9 @@ final class TreeScratch {
    */
   boolean keyGoesLeft;
 
+  /** Whether a split has changed pages: whatever comes now, the new one is in use. */
+  boolean changed;
+
   /** Where the parent of the node that is changed is. */
   final Position parent = new Position();
 

@@ -4,6 +4,7 @@ import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PageHeader;
 import io.fovea.memory.Mem;
 import io.fovea.wal.LogSession;
+import io.fovea.wal.RecordType;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -30,6 +31,11 @@ import java.lang.foreign.MemorySegment;
  *       that has just read the child's id is safe: the parent's version moves. Both move before the
  *       first of the latches is given back, since they are held together.
  *   <li>Pages are freed last, when nothing refers to them but stale hints; those are checked.
+ *   <li>With a log a change is one record ({@link StructureRecord}), appended when all pages are
+ *       changed and none is given back. Space for all that an attempt may append, its allocations
+ *       and their undoing included, is granted before the attempt latches or allocates anything,
+ *       since under latches nobody waits. An attempt that is given up has appended only ALLOCATE
+ *       and FREE.
  * </ol>
  *
  * <p><b>When to merge.</b> A node below a quarter of the page asks, when its count is a power of
@@ -48,10 +54,16 @@ final class TreeShaper {
 
   private static final int SPINS = 100;
 
+  /** What the record of one allocated or freed page takes of a grant at most. */
+  static final long ALLOCATOR_SPACE = LogSession.space(64);
+
   private final BTree tree;
   private final BufferPool pool;
   private final MemorySegment pages;
   private final int pageSize;
+
+  /** What a change of structure takes of a grant: three images at most, two pages made or freed. */
+  private final long changeSpace;
 
   /** What is to be entered in a leaf is the key itself. */
   private final KeyBuffer noEntry = new KeyBuffer(0);
@@ -61,6 +73,7 @@ final class TreeShaper {
     this.pool = tree.pool();
     this.pages = pool.pages();
     this.pageSize = pool.pageSize();
+    this.changeSpace = StructureRecord.space(pageSize, 3) + 4 * ALLOCATOR_SPACE;
   }
 
   // ------------------------------------------------------------------------------------- helpers
@@ -82,9 +95,9 @@ final class TreeShaper {
     return false;
   }
 
-  private void release(int frame) {
-    pool.markDirty(frame);
-    pool.releaseExclusive(frame);
+  /** Logs up to three changed pages: from here on the change can't be taken back. */
+  private void append(LogSession log, long released, int a, int b, int c) {
+    StructureRecord.append(pool, log, RecordType.STRUCTURE, released, a, b, c);
   }
 
   // -------------------------------------------------------------------------------------- splits
@@ -95,8 +108,8 @@ final class TreeShaper {
    * @param pid the leaf
    * @param inlineBytes what the leaf would hold of the value
    */
-  void splitLeaf(long pid, MemorySegment key, long off, int len, int inlineBytes) {
-    split(0, pid, key, off, len, noEntry, inlineBytes);
+  void splitLeaf(long pid, MemorySegment key, long off, int len, int inlineBytes, LogSession log) {
+    split(0, pid, key, off, len, noEntry, inlineBytes, log);
   }
 
   /**
@@ -106,32 +119,40 @@ final class TreeShaper {
    * @param entry the separator that is to be entered, in an inner node
    */
   private void split(
-      int level, long pid, MemorySegment key, long off, int len, KeyBuffer entry, int inlineBytes) {
+      int level,
+      long pid,
+      MemorySegment key,
+      long off,
+      int len,
+      KeyBuffer entry,
+      int inlineBytes,
+      LogSession log) {
     TreeScratch scratch = tree.scratches().take();
     try {
+      log.grant(changeSpace);
       if (pid == tree.rootPid()) {
-        splitRoot(level, key, off, len, entry, inlineBytes, scratch);
+        splitRoot(level, key, off, len, entry, inlineBytes, scratch, log);
         return;
       }
+      int type = level == 0 ? PageHeader.LEAF : PageHeader.INNER;
+      int fresh = pool.allocate(tree.treeId(), type, log);
       int result = AGAIN;
-      int fresh =
-          pool.allocate(
-              tree.treeId(), level == 0 ? PageHeader.LEAF : PageHeader.INNER, LogSession.NONE);
+      scratch.changed = false;
       try {
         for (int i = 0; i < TRIES && result == AGAIN; i++) {
-          result = trySplit(level, pid, fresh, key, off, len, entry, inlineBytes, scratch);
+          result = trySplit(level, pid, fresh, key, off, len, entry, inlineBytes, scratch, log);
           if (result == AGAIN) {
             Pause.after(i);
           }
         }
       } finally {
-        if (result != DONE) {
-          pool.free(fresh, LogSession.NONE);
+        if (!scratch.changed) {
+          pool.free(fresh, log);
         }
       }
       if (result == PARENT_FULL) {
         long parent = scratch.parent.pid;
-        split(level + 1, parent, key, off, len, scratch.separator, 0);
+        split(level + 1, parent, key, off, len, scratch.separator, 0, log);
       }
     } finally {
       tree.scratches().give(scratch);
@@ -147,7 +168,8 @@ final class TreeShaper {
       int len,
       KeyBuffer entry,
       int inlineBytes,
-      TreeScratch scratch) {
+      TreeScratch scratch,
+      LogSession log) {
     MemorySegment s = pages;
     Position parent = scratch.parent;
     tree.descendTo(key, off, len, false, level + 1, parent);
@@ -192,9 +214,14 @@ final class TreeShaper {
       NodeEditor.setPrev(s, pool.base(fresh), pid);
       NodeEditor.setNext(s, pool.base(fresh), next);
     }
-    release(fresh);
-    release(frame);
-    release(parent.frame);
+    scratch.changed = true;
+    try {
+      append(log, 0, fresh, frame, parent.frame);
+    } finally {
+      pool.releaseExclusive(fresh);
+      pool.releaseExclusive(frame);
+      pool.releaseExclusive(parent.frame);
+    }
     repairPrev(next, pid, freshPid);
     return DONE;
   }
@@ -337,15 +364,16 @@ final class TreeShaper {
       int len,
       KeyBuffer entry,
       int inlineBytes,
-      TreeScratch scratch) {
+      TreeScratch scratch,
+      LogSession log) {
     MemorySegment s = pages;
     int type = level == 0 ? PageHeader.LEAF : PageHeader.INNER;
-    int left = pool.allocate(tree.treeId(), type, LogSession.NONE);
+    int left = pool.allocate(tree.treeId(), type, log);
     int right;
     try {
-      right = pool.allocate(tree.treeId(), type, LogSession.NONE);
+      right = pool.allocate(tree.treeId(), type, log);
     } catch (RuntimeException e) {
-      pool.free(left, LogSession.NONE);
+      pool.free(left, log);
       throw e;
     }
     // Nobody can wait for the two new pages, so waiting for the root is safe.
@@ -353,8 +381,8 @@ final class TreeShaper {
     try {
       root = pool.fixExclusive(tree.rootPid());
     } catch (RuntimeException e) {
-      pool.free(left, LogSession.NONE);
-      pool.free(right, LogSession.NONE);
+      pool.free(left, log);
+      pool.free(right, log);
       throw e;
     }
     long base = pool.base(root);
@@ -370,14 +398,14 @@ final class TreeShaper {
       }
     } catch (IndexOutOfBoundsException e) {
       pool.releaseExclusive(root);
-      pool.free(left, LogSession.NONE);
-      pool.free(right, LogSession.NONE);
+      pool.free(left, log);
+      pool.free(right, log);
       throw BTree.damagedOffsets(pool, tree.rootPid(), e);
     }
     if (!split) {
       pool.releaseExclusiveUnchanged(root);
-      pool.free(left, LogSession.NONE);
-      pool.free(right, LogSession.NONE);
+      pool.free(left, log);
+      pool.free(right, log);
       return;
     }
     long leftPid = pool.pid(left);
@@ -389,9 +417,13 @@ final class TreeShaper {
     NodeEditor.init(s, base, pageSize, level + 1, s, base, BTreeNode.NONE, s, base, BTreeNode.NONE);
     NodeEditor.setChild(s, base, 0, rightPid);
     enter(base, 0, leftPid, rightPid, scratch.separator.length(), scratch);
-    release(left);
-    release(right);
-    release(root);
+    try {
+      append(log, 0, left, right, root);
+    } finally {
+      pool.releaseExclusive(left);
+      pool.releaseExclusive(right);
+      pool.releaseExclusive(root);
+    }
   }
 
   /** Tells a leaf that another one is before it now: a hint, so only if that costs nothing. */
@@ -430,28 +462,28 @@ final class TreeShaper {
    * @param key a key that belongs into the node
    * @return whether anything was merged
    */
-  boolean merge(int level, long pid, MemorySegment key, long off, int len) {
+  boolean merge(int level, long pid, MemorySegment key, long off, int len, LogSession log) {
     TreeScratch scratch = tree.scratches().take();
     try {
       for (int i = 0; i < TRIES; i++) {
-        int result = tryMerge(level, pid, key, off, len, scratch);
+        int result = tryMerge(level, pid, key, off, len, scratch, log);
         long parentPid = scratch.parent.pid;
         if (result == NEEDLESS) {
           return false;
         }
         if (result == DONE) {
           if (parentPid == tree.rootPid()) {
-            shrinkRoot();
+            shrinkRoot(log);
           } else if (scratch.parent.found) {
-            merge(level + 1, parentPid, key, off, len);
+            merge(level + 1, parentPid, key, off, len, log);
           }
           return true;
         }
         if (result == ALONE) {
           if (parentPid == tree.rootPid()) {
-            return shrinkRoot();
+            return shrinkRoot(log);
           }
-          if (!merge(level + 1, parentPid, key, off, len)) {
+          if (!merge(level + 1, parentPid, key, off, len, log)) {
             return false;
           }
         }
@@ -465,7 +497,13 @@ final class TreeShaper {
 
   /** One attempt; after DONE the position of the parent says in {@code found}: it is underfull. */
   private int tryMerge(
-      int level, long pid, MemorySegment key, long off, int len, TreeScratch scratch) {
+      int level,
+      long pid,
+      MemorySegment key,
+      long off,
+      int len,
+      TreeScratch scratch,
+      LogSession log) {
     MemorySegment s = pages;
     Position parent = scratch.parent;
     tree.descendTo(key, off, len, false, level + 1, parent);
@@ -483,16 +521,16 @@ final class TreeShaper {
     }
     int result = NEEDLESS;
     if (slot < count) {
-      result = tryMergePair(level, slot, scratch);
+      result = tryMergePair(level, slot, scratch, log);
     }
     if (slot > 0 && result == NEEDLESS) {
-      result = tryMergePair(level, slot - 1, scratch);
+      result = tryMergePair(level, slot - 1, scratch, log);
     }
     return result;
   }
 
   /** Merges the children of two neighbouring slots of the parent. */
-  private int tryMergePair(int level, int slot, TreeScratch scratch) {
+  private int tryMergePair(int level, int slot, TreeScratch scratch, LogSession log) {
     MemorySegment s = pages;
     Position parent = scratch.parent;
     long parentBase = pool.base(parent.frame);
@@ -507,6 +545,7 @@ final class TreeShaper {
     if (!mayFit(left, leftPid, right, rightPid, level)) {
       return NEEDLESS;
     }
+    log.grant(changeSpace);
     if (!pool.tryUpgrade(parent.frame, parent.version)) {
       return AGAIN;
     }
@@ -545,11 +584,27 @@ final class TreeShaper {
       pool.releaseExclusive(parent.frame);
       throw BTree.damagedOffsets(pool, leftPid, e);
     }
-    release(left);
-    release(parent.frame);
-    pool.free(right, LogSession.NONE);
+    logThenFree(log, rightPid, left, parent.frame, right);
     repairPrev(next, rightPid, leftPid);
     return DONE;
+  }
+
+  /** Logs the pages that stay, gives them back, and frees the one that the change cut loose. */
+  private void logThenFree(LogSession log, long loosePid, int a, int b, int loose) {
+    boolean logged = false;
+    try {
+      append(log, loosePid, a, b, StructureRecord.NONE);
+      logged = true;
+    } finally {
+      pool.releaseExclusive(a);
+      if (b != StructureRecord.NONE) {
+        pool.releaseExclusive(b);
+      }
+      if (!logged) {
+        pool.releaseExclusive(loose);
+      }
+    }
+    pool.free(loose, log);
   }
 
   /** A rough answer from pages that are not latched: a wrong one costs a merge or an attempt. */
@@ -656,7 +711,7 @@ final class TreeShaper {
   }
 
   /** Takes the contents of an only child into the root, as often as there is one. */
-  private boolean shrinkRoot() {
+  private boolean shrinkRoot(LogSession log) {
     MemorySegment s = pages;
     boolean shrunk = false;
     for (int i = 0; i < TRIES; i++) {
@@ -670,7 +725,7 @@ final class TreeShaper {
           if (!only) {
             return shrunk;
           }
-          shrunk |= pullUp(root, version, child);
+          shrunk |= pullUp(root, version, child, log);
         }
       }
       Pause.after(i);
@@ -678,9 +733,10 @@ final class TreeShaper {
     return shrunk;
   }
 
-  private boolean pullUp(int root, long version, long child) {
+  private boolean pullUp(int root, long version, long child, LogSession log) {
     MemorySegment s = pages;
     int frame = resolve(child);
+    log.grant(changeSpace);
     if (!pool.tryUpgrade(root, version)) {
       return false;
     }
@@ -699,50 +755,7 @@ final class TreeShaper {
       NodeEditor.setNext(s, base, 0);
       NodeEditor.setPrev(s, base, 0);
     }
-    release(root);
-    pool.free(frame, LogSession.NONE);
+    logThenFree(log, child, root, StructureRecord.NONE, frame);
     return true;
-  }
-
-  // ---------------------------------------------------------------------------------------- drop
-
-  /** Frees a page and all below it, chains included; nobody else uses the tree. */
-  void drop(long pid) {
-    MemorySegment s = pages;
-    int frame = pool.fixExclusive(pid);
-    long base = pool.base(frame);
-    boolean leaf = BTreeNode.isLeaf(s, base);
-    try {
-      BTreeNode.checkSane(s, base, pageSize, leaf);
-    } catch (IndexOutOfBoundsException e) {
-      pool.releaseExclusiveUnchanged(frame);
-      throw BTree.damagedOffsets(pool, pid, e);
-    }
-    if (PageHeader.treeId(s, base) != tree.treeId() || !leaf && !BTreeNode.isInner(s, base)) {
-      int owner = PageHeader.treeId(s, base);
-      pool.releaseExclusiveUnchanged(frame);
-      throw OverflowChain.damaged(pool, pid, "owner of a node", tree.treeId(), owner);
-    }
-    int count = BTreeNode.count(s, base);
-    // Parts first, so that only one page is latched at a time.
-    long[] parts = new long[count + 1];
-    for (int i = 0; i < count + (leaf ? 0 : 1); i++) {
-      if (!leaf) {
-        parts[i] = BTreeNode.child(s, base, i);
-        continue;
-      }
-      long slot = BTreeNode.leafSlot(s, base, i);
-      if (BTreeNode.field(s, base, pageSize, slot) == BTreeNode.OVERFLOW) {
-        parts[i] = BTree.stubPid(s, BTreeNode.valueAt(base, pageSize, slot));
-      }
-    }
-    pool.free(frame, LogSession.NONE);
-    for (long part : parts) {
-      if (part != 0 && leaf) {
-        OverflowChain.free(tree, part);
-      } else if (part != 0) {
-        drop(part);
-      }
-    }
   }
 }

@@ -18,9 +18,11 @@
  *   LeafWriter       record changes in one leaf          TreeShaper    splits, merges, the root
  *   Separators       short separators, where to split    OverflowChain values too long for a leaf
  *   Successor        the next key, across leaves         Siblings      from leaf to leaf by a guess
+ *   StructureRecord  log records of pages                TreeDrop      frees a tree, in two goes too
  * </pre>
  *
- * <p>May import: {@code io.fovea.error}, {@code io.fovea.memory}, {@code io.fovea.buffer}.
+ * <p>May import: {@code io.fovea.error}, {@code io.fovea.memory}, {@code io.fovea.wal}, {@code
+ * io.fovea.buffer}.
  *
  * <p>Threading: a {@link io.fovea.btree.BTree} is used by any number of threads at once. {@link
  * io.fovea.btree.Position}, {@link io.fovea.btree.KeyBuffer}, {@link io.fovea.btree.LeafScan} and
@@ -32,6 +34,10 @@
  * latched while another is loaded, allocated or waited for. Readers latch nothing, unless they were
  * disturbed so often that they fall back to one shared latch at a time. New pages are latched by
  * their maker until they are reachable; nobody can wait for those.
+ *
+ * <p>Log: the caller logs what happens to a key and says where that record is; the room logs what
+ * happens to the shape of the tree, as images of pages, in the order of the latches. A method that
+ * may change the shape takes a session that has begun, and asks it for space with nothing latched.
  */
 @NullMarked
 package io.fovea.btree;

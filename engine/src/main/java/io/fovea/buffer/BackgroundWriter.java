@@ -19,6 +19,10 @@ import org.jspecify.annotations.Nullable;
  * <p>While the data fits into the pool the writer sleeps and nothing is written: a page that is
  * changed a thousand times leaves once, at the end. A miss that finds the free list short wakes it.
  *
+ * <p>Where all that is cold waits for the log, which may be idle, the writer has the log made
+ * durable and waits for that, with no latch held ({@link WriteBack}): so whoever waits for a frame
+ * gets on, and nobody spins. Once durability is lost, that fails like a device that refuses.
+ *
  * <p>It survives whatever a device throws: the pages stay dirty, the failure is kept for those who
  * wait for frames in vain, and it tries again, less and less often.
  */
@@ -112,7 +116,7 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
       }
       failures = freed > 0 ? 0 : failures + 1;
       if (failures > 0 && !stopped) {
-        // Nothing could be freed: everything is in use, or the device refuses.
+        // Nothing could be freed: everything is in use, or the device or the log refuses.
         LockSupport.parkNanos(this, 50_000L << Math.min(failures, FAILURES_SHIFT_MAX));
       }
     }
@@ -139,13 +143,25 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
           freed++;
         }
       }
-      if (writeBack.size() > 0 && writeBack.write() > 0) {
+      if (writeBack.size() > 0 && write(freed) > 0) {
         freed += evictWritten();
       }
     } finally {
       writeBack.end();
     }
     return freed;
+  }
+
+  /**
+   * Writes the batch. Pages that are newer than the durable log are left out where others, or the
+   * frames that are free already, will do; else the log is asked to become durable, and waited for.
+   */
+  private int write(int freed) {
+    int written = writeBack.write(false);
+    if (written == 0 && freed == 0 && writeBack.leftForLog() > 0 && !stopped) {
+      written = writeBack.write(true);
+    }
+    return written;
   }
 
   private int evictWritten() {

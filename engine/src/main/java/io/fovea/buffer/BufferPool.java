@@ -3,6 +3,7 @@ package io.fovea.buffer;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.io.BlockDevice;
+import io.fovea.wal.Log;
 import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -70,6 +71,7 @@ public final class BufferPool implements AutoCloseable {
   private final Resolver resolver;
   private final Replacement replacement;
   final WriteBack writeBack;
+  private final DataSync dataSync;
   private final BackgroundWriter writer;
   private final PageAllocator allocator;
   private final Flusher flusher;
@@ -102,16 +104,23 @@ public final class BufferPool implements AutoCloseable {
     headers = frames.headers;
     translator = frames.translator;
     pageShift = frames.pageShift;
-    writeBack = new WriteBack(frames, device, config.durableLsn());
+    DoubleWrite area = config.doubleWrite();
+    if (area != null && area.pageSize() != pageSize) {
+      throw new InvalidUseException(
+          "A double-write area for pages of " + area.pageSize() + " bytes, not " + pageSize + ".");
+    }
+    PoolLog log = config.log();
+    dataSync = new DataSync(device, log, area == null ? 0 : area.nextBatch() - 1);
+    writeBack = new WriteBack(frames, device, log, area, dataSync);
     writer = new BackgroundWriter(frames, writeBack);
     replacement = new Replacement(frames, config.exhaustedMillis(), writer);
-    Loader loader = new Loader(frames, replacement, device);
+    Loader loader = new Loader(frames, replacement, device, config.lsnLimit());
     allocator = new PageAllocator(frames, replacement, loader, device, state);
     Mover mover = new Mover(frames);
     translator.wire(mover);
     resolver = new Resolver(frames, loader, mover, allocator);
     allocator.wire(resolver);
-    flusher = new Flusher(frames, writeBack, mover, device, config.exhaustedMillis());
+    flusher = new Flusher(frames, writeBack, mover, dataSync, config.exhaustedMillis());
     pretouch = startPretouch(config.pretouch());
     writer.start(replacement, "fovea-writer");
   }
@@ -266,36 +275,26 @@ public final class BufferPool implements AutoCloseable {
     Latch.downgrade(headers, frame);
   }
 
-  /** Says that the page in the exclusively latched frame differs from the file's. */
+  /**
+   * Says that the page in the exclusively latched frame differs from the file's, by a change that
+   * no log knows.
+   */
   public void markDirty(int frame) {
     frames.markDirty(frame, 0);
   }
 
   /**
-   * The same with a log.
-   *
-   * @param frame an exclusively latched frame
-   * @param recLsn where the record of the change begins: redo must begin no later, until the page
-   *     is written
-   */
-  public void markDirty(int frame, long recLsn) {
-    frames.markDirty(frame, recLsn);
-  }
-
-  /**
-   * The same for a change that the log has, or for one of structure.
+   * The same for a change that the log has. Before the appender's slot is cleared.
    *
    * @param frame an exclusively latched frame
    * @param recLsn where the record of the change begins: redo must begin no later, until the page
    *     is written; 0 for none
    * @param pageLsn where the record ends: the page is not written before the log is durable up to
-   *     there; 0 for none
+   *     there; 0 for none. A page's LSN never goes back
    */
   public void markDirty(int frame, long recLsn, long pageLsn) {
     frames.markDirty(frame, recLsn);
-    if (pageLsn > 0) {
-      PageHeader.raisePageLsn(pages, base(frame), pageLsn);
-    }
+    PageHeader.raisePageLsn(pages, base(frame), pageLsn);
   }
 
   /** The page in a frame: stable under a latch, to be validated otherwise; 0 for none. */
@@ -310,13 +309,14 @@ public final class BufferPool implements AutoCloseable {
    *
    * @param treeId whose it is
    * @param type a constant of {@link PageHeader}
+   * @param log has {@link AllocatorRecord#ALLOCATE_SPACE} granted and begun
    * @return its frame: exclusively latched, header set, body zero, dirty
    * @throws io.fovea.error.StorageFullException where the file cannot grow; nothing has changed
    * @throws io.fovea.error.PoolExhaustedException where no frame could be had; nothing has changed
    */
   public int allocate(int treeId, int type, LogSession log) {
     checkOpen();
-    return allocator.allocate(treeId, type);
+    return allocator.allocate(treeId, type, log);
   }
 
   /**
@@ -326,6 +326,7 @@ public final class BufferPool implements AutoCloseable {
    * @param pid below the high-water mark, and not in the free list
    * @param treeId whose it is
    * @param type a constant of {@link PageHeader}
+   * @param log nothing is appended: the page is not the allocator's, and its first image has all
    * @return as {@link #allocate}
    */
   public int allocateAt(long pid, int treeId, int type, LogSession log) {
@@ -341,9 +342,10 @@ public final class BufferPool implements AutoCloseable {
    * Gives a page back: it becomes a link of the free list.
    *
    * @param frame the page's frame, exclusively latched; the latch is consumed
+   * @param log has {@link AllocatorRecord#FREE_SPACE} granted and begun
    */
   public void free(int frame, LogSession log) {
-    allocator.free(frame);
+    allocator.free(frame, log);
   }
 
   /**
@@ -364,36 +366,77 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /** The same, with the position in the log at which it was so. */
-  public AllocatorSnapshot snapshot(io.fovea.wal.Log log) {
-    throw new UnsupportedOperationException();
+  public AllocatorSnapshot snapshot(Log log) {
+    return allocator.snapshot(log);
   }
 
-  /** Recovery: what the allocator was, as far as the log has been read. */
+  // ----------------------------------------------------------------------------------- recovery
+
+  /**
+   * Recovery: what the allocator was, as far as the log has been read. The file is grown to where
+   * its last page is; the high-water mark does not go back.
+   *
+   * @throws io.fovea.error.CorruptionException where the numbers contradict each other
+   * @throws io.fovea.error.StorageFullException where the file cannot grow
+   */
   public void recover(AllocatorState state) {
-    throw new UnsupportedOperationException();
+    checkOpen();
+    allocator.recover(state);
   }
 
   /**
    * Recovery: latches the page of an image exclusively, whatever the file has there: nothing, or a
-   * damaged page, whose LSN then is 0.
+   * damaged page, whose LSN then is 0 and whose type {@link PageHeader#NEVER_WRITTEN}. The
+   * high-water mark is raised, and the file grown, where the page needs it.
+   *
+   * @throws io.fovea.error.CorruptionException where there can be no such page, or it is newer than
+   *     the log
    */
   public int fixForImage(long pid) {
-    throw new UnsupportedOperationException();
+    checkOpen();
+    return resolver.fixForImage(pid);
   }
 
-  /** Recovery: puts a page into the free list that was given out and that nobody ended up using. */
+  /**
+   * Recovery: puts a page into the free list that was given out and that nobody ended up using.
+   *
+   * @param log has {@link AllocatorRecord#FREE_SPACE} granted and begun
+   */
   public void reclaim(long pid, LogSession log) {
-    throw new UnsupportedOperationException();
+    checkOpen();
+    allocator.reclaim(pid, log);
   }
 
-  /** Writes pages whose changes began before a position in the log. Syncs nothing. */
+  /** See {@link AllocatorRecord#replayPage}. */
+  void replayFree(long pid, long next, long recLsn, long pageLsn) {
+    checkOpen();
+    allocator.replayFree(pid, next, recLsn, pageLsn);
+  }
+
+  // --------------------------------------------------------------------------------- checkpoints
+
+  /**
+   * Writes pages whose changes began before a position in the log, and waits for the log where they
+   * are newer than what is durable. Syncs nothing. Pages whose latches are held for longer than the
+   * pool waits for a frame stay dirty; {@link #minRecLsn} says how far it got.
+   *
+   * @throws io.fovea.error.StorageException where a page could not be written
+   * @throws io.fovea.error.DurabilityLostException where the log can't become durable any more
+   */
   public void flushOlder(long lsn) {
-    throw new UnsupportedOperationException();
+    checkOpen();
+    flusher.flushOlder(lsn);
   }
 
-  /** Syncs the data file. */
+  /**
+   * Syncs the data file: what was written before the call is durable.
+   *
+   * @throws io.fovea.error.StorageException where the sync failed, which is final
+   * @throws io.fovea.error.DurabilityLostException where an earlier one has
+   */
   public void sync() {
-    throw new UnsupportedOperationException();
+    checkOpen();
+    dataSync.sync();
   }
 
   /**

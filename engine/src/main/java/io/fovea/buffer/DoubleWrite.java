@@ -1,28 +1,287 @@
 package io.fovea.buffer;
 
+import io.fovea.error.CorruptionException;
+import io.fovea.error.DatabaseClosedException;
+import io.fovea.error.DurabilityLostException;
+import io.fovea.error.InvalidUseException;
 import io.fovea.io.BlockDevice;
+import io.fovea.memory.Checksum;
+import io.fovea.memory.Mem;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 
-/** The double-write area: copies of pages that are being written in place. */
+/**
+ * The double-write area: copies of pages that are being written in place.
+ *
+ * <p>The log has changes, and images of some pages only. A page that is torn while it is written in
+ * place (the device promises 512 bytes at a time) can't be made whole from that, so a copy of it is
+ * durable elsewhere before.
+ *
+ * <pre>
+ *   batch b:   copies ──► area b mod 2 ──► sync ──► in place          and, before b:
+ *                                                                     in place of b - 2 is synced
+ *   file:      | header | 256 copies     | header | 256 copies     |
+ *              0        4096             A        A + 4096          2 A,  A = 4096 + 256 pages
+ *
+ *   header:    0       8          12      16      24        28     32            2080          3104
+ *              +-------+----------+-------+-------+---------+------+-------------+-------------+---
+ *              | magic | checksum | count | batch | pageSize| zero | 256 pids    | 256 sums    | 0
+ *              +-------+----------+-------+-------+---------+------+-------------+-------------+---
+ *              the checksum: of bytes 12 to 4096. Sums: the checksums of the copies
+ * </pre>
+ *
+ * <p><b>Why every page is old or new after a crash.</b> A page in place can be torn only by a write
+ * that no sync covers. Those are of batch b, which is under way, and of b - 1: in place of b - 2
+ * was synced before the area of b was touched, and b - 1 uses the other one. The copy of b - 1 is
+ * whole, for nothing has been written to its area since it was synced. Either the copies of b were
+ * durable before a page of b was written in place, or no page of b was. So for every torn page
+ * there is a good copy, and the newest good one is at least as new as the write that tore it. It is
+ * never newer than the durable log, for copies are made by the same rule as writes.
+ *
+ * <p><b>A write in place that fails</b> leaves a torn page whose copy must stay: {@link WriteBack}
+ * writes the same copies again before anything else, until the device takes them.
+ *
+ * <p><b>Restore</b> takes batch numbers, not LSNs, for the order, as two batches may have the same
+ * page with the same LSN. It repairs torn pages only, and ends with a sync, so that the areas are
+ * not needed any more; opening an area for writing voids what is in it, lest a copy of long ago be
+ * taken for one of now. A file that was written to without the area makes the area's content wrong:
+ * who turns it off removes the file.
+ *
+ * <p>A failed sync of the area is final, as any.
+ *
+ * <p>One thread at a time: the owner of a batch.
+ *
+ * @since 0.1.0
+ */
 public final class DoubleWrite {
+  /** How many pages a batch has at most. */
+  static final int PAGES_MAX = 256;
+
+  static final int HEADER_BYTES = 4096;
+
+  private static final long MAGIC = 0x31_42_57_44_56_4F_46L; // "FOVDWB1"
+
+  private static final int CHECKSUM = 8;
+  private static final int COUNT = 12;
+  private static final int BATCH = 16;
+  private static final int PAGE_SIZE = 24;
+  private static final int PIDS = 32;
+  private static final int SUMS = PIDS + 8 * PAGES_MAX;
+
+  private static final long BATCH_LIMIT = 1L << 62;
+
+  private final BlockDevice device;
+  private final int pageSize;
+  private long batch;
+  private @Nullable Throwable failure;
+
   /**
-   * An area in a file of its own.
+   * Opens an area for writing. What it had is void: {@link #restore} comes first.
    *
    * @param device the file; stays the caller's
    * @param pageSize of the pages
-   * @param firstBatch the number of the next batch
+   * @param firstBatch the number of the next batch, from {@link Restored}, or 1
+   * @throws io.fovea.error.StorageFullException where there is no space for it
    */
   public DoubleWrite(BlockDevice device, int pageSize, long firstBatch) {
-    throw new UnsupportedOperationException();
+    if (firstBatch < 1 || firstBatch >= BATCH_LIMIT) {
+      throw new InvalidUseException("A batch of the double-write area has number " + firstBatch);
+    }
+    this.device = device;
+    this.pageSize = pageSize;
+    this.batch = firstBatch;
+    if (device.size() < 2 * areaBytes(pageSize)) {
+      device.resize(2 * areaBytes(pageSize));
+    }
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment zeros = arena.allocate(HEADER_BYTES, HEADER_BYTES);
+      device.write(0, zeros, 0, HEADER_BYTES);
+      device.write(areaBytes(pageSize), zeros, 0, HEADER_BYTES);
+    }
+    device.sync();
   }
 
-  /** What was restored. */
+  private static long areaBytes(int pageSize) {
+    return HEADER_BYTES + (long) PAGES_MAX * pageSize;
+  }
+
+  int pageSize() {
+    return pageSize;
+  }
+
+  /** The number of the batch that comes next. */
+  long nextBatch() {
+    return batch;
+  }
+
+  /**
+   * Makes copies durable. What batch {@code nextBatch() - 2} wrote in place is durable already.
+   *
+   * @param buffer sealed pages from {@link #HEADER_BYTES} on; the bytes before are overwritten
+   * @param count how many
+   * @return the batch's number
+   */
+  long protect(MemorySegment buffer, int count) {
+    Throwable earlier = failure;
+    if (earlier != null) {
+      throw new DurabilityLostException(
+          "A sync of the double-write area failed before, and no later one makes up for it.",
+          earlier);
+    }
+    fillHeader(buffer, count);
+    long at = (batch & 1) * areaBytes(pageSize);
+    // A failed write is no harm: nothing was written in place, and the area is written anew.
+    device.write(at, buffer, 0, HEADER_BYTES + count * pageSize);
+    try {
+      device.sync();
+    } catch (DatabaseClosedException e) {
+      throw e;
+    } catch (RuntimeException | Error e) {
+      failure = e;
+      throw e;
+    }
+    return batch++;
+  }
+
+  /** Whether a sync of the area failed. */
+  boolean failed() {
+    return failure != null;
+  }
+
+  private void fillHeader(MemorySegment buffer, int count) {
+    Mem.zero(buffer, 0, HEADER_BYTES);
+    Mem.putLong(buffer, 0, MAGIC);
+    Mem.putInt(buffer, COUNT, count);
+    Mem.putLong(buffer, BATCH, batch);
+    Mem.putInt(buffer, PAGE_SIZE, pageSize);
+    for (int i = 0; i < count; i++) {
+      long page = HEADER_BYTES + (long) i * pageSize;
+      Mem.putLong(buffer, PIDS + 8L * i, PageHeader.pid(buffer, page));
+      Mem.putInt(buffer, SUMS + 4L * i, PageHeader.checksum(buffer, page));
+    }
+    Mem.putInt(buffer, CHECKSUM, headerSum(buffer, 0));
+  }
+
+  private static int headerSum(MemorySegment seg, long at) {
+    return Checksum.crc32c(seg, at + COUNT, HEADER_BYTES - COUNT);
+  }
+
+  // ------------------------------------------------------------------------------------ restore
+
+  /**
+   * What was restored.
+   *
+   * @param pagesChecked how many pages of the file were looked at
+   * @param pagesRestored how many of them were torn, and are whole now
+   * @param nextBatch the number for the next batch
+   */
   public record Restored(int pagesChecked, int pagesRestored, long nextBatch) {}
 
   /**
    * Puts pages that were torn in place back, from the newest whole copy; synced on return. To be
-   * called before anything reads the data file.
+   * called before anything reads the data file. Doing it again changes nothing, so a crash here is
+   * as good as one before.
+   *
+   * @param device the area; anything may be in it
+   * @param data the pages
+   * @param pageSize of the pages
+   * @throws CorruptionException where the area is of a database with another page size
    */
   public static Restored restore(BlockDevice device, BlockDevice data, int pageSize) {
-    throw new UnsupportedOperationException();
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment memory = arena.allocate(2 * HEADER_BYTES + 2L * pageSize, HEADER_BYTES);
+      Restore restore = new Restore(device, data, pageSize, memory);
+      long even = restore.readHeader(0);
+      long odd = restore.readHeader(1);
+      int newest = even > odd ? 0 : 1;
+      restore.restore(newest, Math.max(even, odd));
+      restore.restore(1 - newest, Math.min(even, odd));
+      // Always: what was written in place may be in the system's memory only, and the copies of it
+      // are about to be given up.
+      data.sync();
+      return new Restored(restore.checked, restore.restored, Math.max(even, odd) + 1);
+    }
+  }
+
+  /** One restore; memory: two headers, a page in place, a copy. */
+  private static final class Restore {
+    private final BlockDevice device;
+    private final BlockDevice data;
+    private final int pageSize;
+    private final MemorySegment memory;
+    private final long place;
+    private final long copy;
+    private int checked;
+    private int restored;
+
+    Restore(BlockDevice device, BlockDevice data, int pageSize, MemorySegment memory) {
+      this.device = device;
+      this.data = data;
+      this.pageSize = pageSize;
+      this.memory = memory;
+      this.place = 2 * HEADER_BYTES;
+      this.copy = place + pageSize;
+    }
+
+    /** The area's batch; 0 where it has no whole header. */
+    long readHeader(int area) {
+      long at = (long) area * HEADER_BYTES;
+      device.read(area * areaBytes(pageSize), memory, at, HEADER_BYTES);
+      long batch = Mem.getLong(memory, at + BATCH);
+      int count = Mem.getInt(memory, at + COUNT);
+      if (Mem.getLong(memory, at) != MAGIC
+          || Mem.getInt(memory, at + CHECKSUM) != headerSum(memory, at)) {
+        return 0;
+      }
+      int size = Mem.getInt(memory, at + PAGE_SIZE);
+      if (size != pageSize) {
+        throw new CorruptionException(
+            "page size of the double-write area",
+            -1,
+            area * areaBytes(pageSize) + PAGE_SIZE,
+            pageSize,
+            size);
+      }
+      boolean sound =
+          count > 0
+              && count <= PAGES_MAX
+              && batch > 0
+              && batch < BATCH_LIMIT - 1
+              && (batch & 1) == area;
+      return sound ? batch : 0;
+    }
+
+    void restore(int area, long batch) {
+      if (batch == 0) {
+        return;
+      }
+      long header = (long) area * HEADER_BYTES;
+      long copies = area * areaBytes(pageSize) + HEADER_BYTES;
+      int count = Mem.getInt(memory, header + COUNT);
+      for (int i = 0; i < count; i++) {
+        long pid = Mem.getLong(memory, header + PIDS + 8L * i);
+        int sum = Mem.getInt(memory, header + SUMS + 4L * i);
+        restorePage(pid, sum, copies + (long) i * pageSize);
+      }
+    }
+
+    private void restorePage(long pid, int sum, long copyAt) {
+      // A page beyond the end: the file grew without a sync since, so the log has its image.
+      if (pid <= 0 || pid >= data.size() / pageSize) {
+        return;
+      }
+      checked++;
+      data.read(pid * pageSize, memory, place, pageSize);
+      if (PageHeader.sound(memory, place, pageSize, pid)) {
+        return;
+      }
+      device.read(copyAt, memory, copy, pageSize);
+      if (PageHeader.checksum(memory, copy) == sum
+          && PageHeader.sound(memory, copy, pageSize, pid)) {
+        data.write(pid * pageSize, memory, copy, pageSize);
+        restored++;
+      }
+    }
   }
 }

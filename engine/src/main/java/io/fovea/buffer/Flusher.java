@@ -1,13 +1,14 @@
 package io.fovea.buffer;
 
 import io.fovea.error.InvalidUseException;
-import io.fovea.io.BlockDevice;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.VarHandle;
 import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Writes all pages that are dirty, in the order of the file.
+ * Writes pages that are dirty, in the order of the file: all of them, or those that hold the redo
+ * point back.
  *
  * <pre>
  *   frames ──scan──► window of page ids ──sort──► batches ──► device ··· sync
@@ -15,15 +16,16 @@ import java.util.Arrays;
  *                         └── left: latched       ◄─┘
  * </pre>
  *
- * <p>Every page that was dirty at the start is written once; a page that is changed again meanwhile
- * stays dirty, so a flush beside busy writers comes to an end.
- *
- * <p>Promotion pauses: a page that moved from a frame ahead of the scan to one behind it would be
- * missed.
- *
- * <p>The flush owns the batches from its start to its end: no write of the background writer is
- * under way at the sync, and none that failed is overlooked. Threads that need frames meanwhile
+ * <p><b>All</b> ({@link #flush}). Every page that was dirty at the start is written once; a page
+ * that is changed again meanwhile stays dirty, so a flush beside busy writers comes to an end.
+ * Promotion pauses: a page that moved from a frame ahead of the scan to one behind it would be
+ * missed. The flush owns the batches from its start to its end: no write of the background writer
+ * is under way at the sync, and none that failed is overlooked. Threads that need frames meanwhile
  * find pages that the flush has cleaned.
+ *
+ * <p><b>Those that are old</b> ({@link #flushOlder}), for a checkpoint. It owns a batch at a time
+ * and pauses nothing. A page that moves past the scan, or whose latch is held for too long, is left
+ * for the next checkpoint: {@link #minRecLsn}, which comes after, has the last word.
  */
 final class Flusher {
   private static final int WINDOW = 8192;
@@ -31,15 +33,14 @@ final class Flusher {
   private final Frames frames;
   private final WriteBack writeBack;
   private final Mover mover;
-  private final BlockDevice device;
+  private final DataSync dataSync;
   private final long patienceMillis;
 
-  Flusher(
-      Frames frames, WriteBack writeBack, Mover mover, BlockDevice device, long patienceMillis) {
+  Flusher(Frames frames, WriteBack writeBack, Mover mover, DataSync dataSync, long patienceMillis) {
     this.frames = frames;
     this.writeBack = writeBack;
     this.mover = mover;
-    this.device = device;
+    this.dataSync = dataSync;
     this.patienceMillis = patienceMillis;
   }
 
@@ -55,75 +56,142 @@ final class Flusher {
             window[size++] = frames.pid(from);
           }
         }
-        flush(window, size);
+        if (flush(window, size, Long.MAX_VALUE) > 0) {
+          throw new InvalidUseException(
+              "Page "
+                  + window[0]
+                  + " cannot be written: its latch is held, or its log is not durable.");
+        }
       }
-      device.sync();
+      dataSync.sync();
     } finally {
       mover.resume();
       writeBack.end();
     }
   }
 
-  private void flush(long[] pids, int size) {
+  /** See {@link BufferPool#flushOlder}. */
+  void flushOlder(long lsn) {
+    long[] window = new long[Math.min(WINDOW, frames.count)];
+    for (int from = 0; from < frames.count; ) {
+      int size = 0;
+      for (; from < frames.count && size < window.length; from++) {
+        if (isOlder(from, lsn)) {
+          window[size++] = frames.pid(from);
+        }
+      }
+      flush(window, size, lsn);
+    }
+    // What the background writer had taken before is written, too.
+    writeBack.begin();
+    writeBack.end();
+  }
+
+  private boolean isOlder(int frame, long lsn) {
+    long rec = FrameHeader.recLsn(frames.headers, frame);
+    return rec != 0 && rec < lsn;
+  }
+
+  /** Writes pages, for as long as that gets on; how many could not be written. */
+  private int flush(long[] pids, int count, long olderThan) {
+    int size = count;
     long begin = System.nanoTime();
     for (int round = 0; size > 0; round = Backoff.pause(round)) {
       Arrays.sort(pids, 0, size);
-      int left = write(pids, size);
+      int left = write(pids, size, olderThan);
       if (left < size) {
         begin = System.nanoTime();
         round = 0;
       } else if (System.nanoTime() - begin > patienceMillis * 1_000_000) {
-        throw new InvalidUseException(
-            "Page "
-                + pids[0]
-                + " and "
-                + (left - 1)
-                + " others cannot be written: their latches are held, or their log is not durable.");
+        break;
       }
       size = left;
     }
+    return size;
   }
 
   /** Writes pages; those that are left afterwards are at the front of the array. */
-  private int write(long[] pids, int size) {
+  private int write(long[] pids, int size, long olderThan) {
     int left = 0;
     for (int i = 0; i < size; ) {
-      writeBack.clear();
-      while (i < size && !writeBack.full()) {
-        // Exactly: a look without the bucket's latch may overlook a page that is being moved.
-        int frame = frames.translator.locate(pids[i]);
-        if (frame >= 0) {
-          writeBack.add(pids[i], frame);
+      writeBack.begin();
+      try {
+        i = collect(pids, i, size, olderThan);
+        if (writeBack.size() > 0) {
+          writeBack.write(true);
+          throwFailure(writeBack.batchFailure());
         }
-        i++;
-      }
-      if (writeBack.size() == 0) {
-        continue;
-      }
-      writeBack.write();
-      Throwable failure = writeBack.batchFailure();
-      if (failure instanceof RuntimeException e) {
-        throw e;
-      }
-      if (failure instanceof Error e) {
-        throw e;
-      }
-      // left <= i: what is overwritten was looked at.
-      for (int k = 0; k < writeBack.leftSize(); k++) {
-        pids[left++] = writeBack.left(k);
+        // left <= i: what is overwritten was looked at.
+        for (int k = 0; k < writeBack.leftSize(); k++) {
+          pids[left++] = writeBack.left(k);
+        }
+      } finally {
+        writeBack.end();
       }
     }
     return left;
   }
 
-  /** See {@link BufferPool#minRecLsn}. */
+  /** Fills a batch; returns the index behind the last page that was looked at. */
+  private int collect(long[] pids, int from, int size, long olderThan) {
+    int i = from;
+    for (; i < size && !writeBack.full(); i++) {
+      // Exactly: a look without the bucket's latch may overlook a page that is being moved.
+      int frame = frames.translator.locate(pids[i]);
+      if (frame >= 0 && (olderThan == Long.MAX_VALUE || isOlder(frame, olderThan))) {
+        writeBack.add(pids[i], frame);
+      }
+    }
+    return i;
+  }
+
+  private static void throwFailure(@Nullable Throwable failure) {
+    if (failure instanceof RuntimeException e) {
+      throw e;
+    }
+    if (failure instanceof Error e) {
+      throw e;
+    }
+  }
+
+  /**
+   * See {@link BufferPool#minRecLsn}.
+   *
+   * <p><b>Why nothing is missed.</b> Let a change be there before the scan, its record at r, and
+   * not in the file when the scan ends.
+   *
+   * <ul>
+   *   <li><i>Its page does not change frames while the scan runs.</i> It can't leave, being dirty
+   *       or being written; and moves pause. {@link Mover#pause} waits for those that had begun, so
+   *       that none is half done either. (A page that moves from a frame ahead of the scan to one
+   *       behind it would be missed. Movers could put the LSNs that they carry into a common
+   *       minimum instead, but then the scan would have to wait for movers that have not seen it
+   *       yet, which is all that a pause is.)
+   *   <li><i>Within the frame</i> recLsn or writingRecLsn is r or less. The first goes to the
+   *       second when a copy is made, and stays in the second until a write has succeeded, a failed
+   *       one included. So it is looked for in this order: if recLsn was no longer r, writingRecLsn
+   *       was so before, and still is.
+   * </ul>
+   *
+   * <p>Changes that come later, or whose recLsn is not set yet, are the sessions' business: their
+   * slots are read before the frames.
+   */
   long minRecLsn() {
+    mover.pause();
+    try {
+      return scan();
+    } finally {
+      mover.resume();
+    }
+  }
+
+  private long scan() {
     MemorySegment headers = frames.headers;
     long least = Long.MAX_VALUE;
     for (int frame = 0; frame < frames.count; frame++) {
       long rec = FrameHeader.recLsn(headers, frame);
-      // Partner of the release fence at the copy in WriteBack: recLsn moves to writingRecLsn, so it
-      // is looked for in this order.
+      // Partner of the release fence at the copy in WriteBack. Forbidden: writingRecLsn is read
+      // first, before it is set, and then recLsn, after it was cleared.
       VarHandle.acquireFence();
       long writing = FrameHeader.writingRecLsn(headers, frame);
       least = Math.min(least, rec == 0 ? Long.MAX_VALUE : rec);

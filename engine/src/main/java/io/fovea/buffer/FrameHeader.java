@@ -21,8 +21,8 @@ import java.lang.foreign.MemorySegment;
  *   version word  see {@link Latch}                          everyone
  *   pid           loader, evictor, mover: frame exclusive    optimistic readers (checked by the
  *                 AND bucket of the page's home              version), latch holders; 0 = free
- *   recLsn        log: frame exclusive; write-out: shared    checkpoint
- *   writingRecLsn write-out: frame shared, or writing = 1    checkpoint
+ *   recLsn        log: frame exclusive; write-out: shared    checkpoint, see Flusher
+ *   writingRecLsn write-out: frame shared, or writing = 1    checkpoint, see Flusher
  *   latch         the bucket's spin latch, see Translator    -
  *   chain         bucket latch (PREDICTIVE only)             look-ups without a latch, as a guess
  *   entry 0, 1    bucket latch (PREDICTIVE only)             look-ups without a latch, as a guess

@@ -158,8 +158,7 @@ final class Frames {
     assert !FrameHeader.dirty(headers, frame) : "page " + pid(frame) + " is dirty";
     assert !FrameHeader.writing(headers, frame) : "page " + pid(frame) + " is being written";
     // Partner of the release fence in WriteBack.written: the write of the page was over before
-    // writing
-    // was seen clear, so it is over for whoever finds the page absent and reads it again.
+    // writing was seen clear, so it is over for whoever finds the page absent and reads it again.
     VarHandle.acquireFence();
     long pid = pid(frame);
     int bucket = translator.bucket(pid);
@@ -170,7 +169,12 @@ final class Frames {
     FrameHeader.setUsed(headers, frame, false);
   }
 
-  /** Marks the page in an exclusively latched frame as newer than the file's. */
+  /**
+   * Marks the page in an exclusively latched frame as newer than the file's.
+   *
+   * <p>recLsn is an opaque store. What makes the checkpoint see it is the appender's slot: cleared
+   * (release) after this, read (acquire) before the frames.
+   */
   void markDirty(int frame, long recLsn) {
     if (!FrameHeader.dirty(headers, frame)) {
       FrameHeader.setDirty(headers, frame, true);

@@ -3,6 +3,7 @@ package io.fovea.buffer;
 import io.fovea.error.CorruptionException;
 import io.fovea.io.BlockDevice;
 import io.fovea.memory.Mem;
+import java.util.function.LongSupplier;
 
 /**
  * Misses: brings a page into a frame, once however many threads want it.
@@ -27,11 +28,13 @@ final class Loader {
   private final Frames frames;
   private final Replacement replacement;
   private final BlockDevice device;
+  private final LongSupplier lsnLimit;
 
-  Loader(Frames frames, Replacement replacement, BlockDevice device) {
+  Loader(Frames frames, Replacement replacement, BlockDevice device, LongSupplier lsnLimit) {
     this.frames = frames;
     this.replacement = replacement;
     this.device = device;
+    this.lsnLimit = lsnLimit;
   }
 
   /**
@@ -39,9 +42,18 @@ final class Loader {
    *
    * @return the frame, latched exclusively, with the page in it; or the complement of the frame
    *     that another thread has the page in, not latched
-   * @throws CorruptionException where the page is not what was written
+   * @throws CorruptionException where the page is not what was written, or is newer than the log
    */
   int load(long pid) {
+    return load(pid, false);
+  }
+
+  /** The same for recovery, which has an image of the page: a damaged one is zeros, its LSN 0. */
+  int loadForImage(long pid) {
+    return load(pid, true);
+  }
+
+  private int load(long pid, boolean forImage) {
     Translator translator = frames.translator;
     int resident = translator.locate(pid);
     if (resident >= 0) {
@@ -55,7 +67,7 @@ final class Loader {
       return ~resident;
     }
     try {
-      read(pid, frame);
+      read(pid, frame, forImage);
     } catch (RuntimeException | Error e) {
       frames.counters.readFailures.increment();
       frames.drop(frame);
@@ -105,23 +117,43 @@ final class Loader {
     return resident;
   }
 
-  private void read(long pid, int frame) {
+  private void read(long pid, int frame, boolean forImage) {
     long base = frames.base(frame);
+    device.read(pid << frames.pageShift, frames.pages, base, frames.pageSize);
+    if (!PageHeader.sound(frames.pages, base, frames.pageSize, pid)) {
+      if (!forImage) {
+        throw damage(pid, base);
+      }
+      frames.zero(frame);
+      PageHeader.init(frames.pages, base, PageHeader.NEVER_WRITTEN, pid, 0);
+      return;
+    }
+    // Not damage, but the page of another log: no page is written before its log is durable.
+    long lsn = PageHeader.pageLsn(frames.pages, base);
+    long limit = lsnLimit.getAsLong();
+    if (lsn > limit) {
+      throw new CorruptionException(
+          "LSN of a page, which is beyond the end of the log: the log was lost or replaced",
+          pid,
+          (pid << frames.pageShift) + PageHeader.PAGE_LSN,
+          limit,
+          lsn);
+    }
+  }
+
+  private CorruptionException damage(long pid, long base) {
     int pageSize = frames.pageSize;
-    long offset = pid * pageSize;
-    device.read(offset, frames.pages, base, pageSize);
+    long offset = pid << frames.pageShift;
     int found = PageHeader.checksum(frames.pages, base);
     int expected = PageHeader.sum(frames.pages, base, pageSize);
-    if (found != expected) {
-      if (Mem.isZero(frames.pages, base, pageSize)) {
-        throw new CorruptionException("a page that was never written", pid, offset, pid, 0);
-      }
-      throw new CorruptionException(
-          "checksum", pid, offset, expected & 0xFFFF_FFFFL, found & 0xFFFF_FFFFL);
+    if (found == expected) {
+      long is = PageHeader.pid(frames.pages, base);
+      return new CorruptionException("another page in its place", pid, offset, pid, is);
     }
-    long is = PageHeader.pid(frames.pages, base);
-    if (is != pid) {
-      throw new CorruptionException("another page in its place", pid, offset, pid, is);
+    if (Mem.isZero(frames.pages, base, pageSize)) {
+      return new CorruptionException("a page that was never written", pid, offset, pid, 0);
     }
+    return new CorruptionException(
+        "checksum", pid, offset, expected & 0xFFFF_FFFFL, found & 0xFFFF_FFFFL);
   }
 }

@@ -9,12 +9,14 @@ import io.fovea.error.PoolTooSmallException;
  *   0            pagesBytes                                                         bytes
  *   +------------+--------------+-----------+----------------+----------------------+
  *   | frames     | write buffer | headers   | buckets        | stack of free frames |
- *   | pageSize   | batch pages  | 64 each   | 0, 16 or 32    | 4 each               |
+ *   | pageSize   | 4096 + batch | 64 each   | 0, 16 or 32    | 4 each               |
  *   +------------+--------------+-----------+----------------+----------------------+
  *     aligned to a huge page; all of it counts against the budget, nothing else is native memory
  * </pre>
  *
- * <p>The write buffer holds the copies of one batch: an eighth of the frames, 8 to 128 of them.
+ * <p>The write buffer holds what one batch writes to the double-write area: a header, and the
+ * copies of an eighth of the frames, 8 to 256 of them. A batch costs two or three syncs where there
+ * is such an area, which is why it is that large.
  *
  * @param frames how many frames
  * @param batch how many pages a batch of writes has at most
@@ -28,7 +30,7 @@ record MemoryPlan(
     int frames, int batch, long bufferAt, long headersAt, long tableAt, long stackAt, long bytes) {
 
   private static final int BATCH_MIN = 8;
-  private static final int BATCH_MAX = 128;
+  private static final int BATCH_MAX = DoubleWrite.PAGES_MAX;
 
   static int batch(int frames) {
     return Math.max(BATCH_MIN, Math.min(BATCH_MAX, frames / 8));
@@ -37,7 +39,7 @@ record MemoryPlan(
   static MemoryPlan of(int pageSize, int frames, Translation translation) {
     long bufferAt = (long) frames * pageSize;
     int batch = batch(frames);
-    long headersAt = bufferAt + (long) batch * pageSize;
+    long headersAt = bufferAt + DoubleWrite.HEADER_BYTES + (long) batch * pageSize;
     long tableAt = headersAt + (long) frames * FrameHeader.BYTES;
     long table =
         translation == Translation.PREDICTIVE

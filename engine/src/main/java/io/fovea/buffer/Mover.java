@@ -19,8 +19,8 @@ import java.util.concurrent.atomic.AtomicInteger;
  *
  * <p><b>Rules.</b> Both frames are latched by trying; where one is not to be had the page stays
  * where it is. No frame moves while it is being written. A page that is no inner node never pushes
- * an inner node out of its home. recLsn and flags move along. Both versions go above what either
- * was, so that no page shows a version a second time.
+ * an inner node out of its home. The LSNs and flags of the header move along. Both versions go
+ * above what either was, so that no page shows a version a second time.
  *
  * <p>The paper demotes into a free frame; a swap needs none, and no copy through a third page:
  * words are exchanged one by one.
@@ -37,7 +37,8 @@ final class Mover {
   /** Moves that may be under way; none begins while {@link #paused}. */
   private final AtomicInteger moving = new AtomicInteger();
 
-  private volatile boolean paused;
+  /** How many want all pages to stay where they are: a flush, a scan for the redo point. */
+  private final AtomicInteger paused = new AtomicInteger();
 
   Mover(Frames frames) {
     this.frames = frames;
@@ -70,20 +71,20 @@ final class Mover {
     // pause, or the pause sees the move and waits for it.
     moving.getAndIncrement();
     try {
-      return paused ? frame : promoteNow(pid, frame, home);
+      return paused.get() != 0 ? frame : promoteNow(pid, frame, home);
     } finally {
       moving.getAndDecrement();
     }
   }
 
-  /** Keeps all pages where they are. One thread at a time. */
+  /** Keeps all pages where they are, until {@link #resume}; no move is half done on return. */
   void pause() {
-    paused = true;
+    paused.getAndIncrement();
     for (int round = 0; moving.get() != 0; round = Backoff.pause(round)) {}
   }
 
   void resume() {
-    paused = false;
+    paused.getAndDecrement();
   }
 
   private int promoteNow(long pid, int frame, int home) {
@@ -129,8 +130,10 @@ final class Mover {
     boolean dirty = FrameHeader.dirty(headers, frame);
     FrameHeader.setDirty(headers, home, dirty);
     FrameHeader.setRecLsn(headers, home, FrameHeader.recLsn(headers, frame));
+    FrameHeader.setWritingRecLsn(headers, home, FrameHeader.writingRecLsn(headers, frame));
     FrameHeader.setDirty(headers, frame, false);
     FrameHeader.setRecLsn(headers, frame, 0);
+    FrameHeader.setWritingRecLsn(headers, frame, 0);
     FrameHeader.setUsed(headers, home, true);
     FrameHeader.setUsed(headers, frame, false);
     Translator translator = frames.translator;
@@ -154,6 +157,10 @@ final class Mover {
     FrameHeader.setUsed(headers, frame, FrameHeader.used(headers, home));
     FrameHeader.setDirty(headers, home, dirty);
     FrameHeader.setRecLsn(headers, home, recLsn);
+    // Not 0 where the last write of the page failed.
+    long writingRecLsn = FrameHeader.writingRecLsn(headers, frame);
+    FrameHeader.setWritingRecLsn(headers, frame, FrameHeader.writingRecLsn(headers, home));
+    FrameHeader.setWritingRecLsn(headers, home, writingRecLsn);
     FrameHeader.setUsed(headers, home, true);
     Translator translator = frames.translator;
     int bucket = translator.bucket(pid);

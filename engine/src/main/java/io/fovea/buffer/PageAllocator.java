@@ -4,6 +4,9 @@ import io.fovea.error.CorruptionException;
 import io.fovea.error.StorageFullException;
 import io.fovea.io.BlockDevice;
 import io.fovea.memory.Mem;
+import io.fovea.wal.Log;
+import io.fovea.wal.LogSession;
+import io.fovea.wal.RecordType;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
@@ -31,6 +34,18 @@ import org.jspecify.annotations.Nullable;
  * it. Taking a page off the list needs its link: latch the page exclusively first, then see under
  * the spin latch that it is still the head. Since the page is latched nobody else can take it off,
  * use it, and free it again in between.
+ *
+ * <p><b>The log.</b> A record is reserved under the spin latch, before the numbers change:
+ * reserving never waits, and where it throws (the caller has granted too little) nothing has
+ * changed. So the order of the records is the order of the changes, and a snapshot under the latch
+ * has all that begin before the log's tail and none that begins later. The body is filled in right
+ * after the latch, by nothing but stores, before anything that may wait: who needs the log to
+ * become durable waits for it. Pages with fixed ids ({@link #allocateAt}) have no record: they are
+ * not in these numbers, and what makes them a tree has an image.
+ *
+ * <p><b>Page LSNs</b> never go back for a page id, or replay would take an old image for a new one:
+ * a page that is used again keeps the LSN of the free page, and one above the high-water mark was
+ * never written.
  *
  * <p><b>The file</b> grows ahead of the high-water mark, by an eighth of its size; no page id is
  * given out before the file has room for it. When there is no space the attempt is repeated with
@@ -91,19 +106,30 @@ final class PageAllocator {
     check(state);
   }
 
+  /**
+   * A file that is too short is damaged: where recovery finds one, it says so by {@link #recover}.
+   */
   private void check(AllocatorState state) {
-    if (state.highWater() < AllocatorState.FIRST_PID) {
-      throw new CorruptionException(
-          "high-water mark", -1, -1, AllocatorState.FIRST_PID, state.highWater());
-    }
+    checkState(state);
     boolean fresh = state.highWater() == AllocatorState.FIRST_PID;
     if (!fresh && state.highWater() > filePages) {
       throw new CorruptionException(
           "the file ends before its last page", -1, device.size(), state.highWater(), filePages);
     }
-    if (state.freeHead() < 0
+  }
+
+  /** Whether the numbers can be true. */
+  static void checkState(AllocatorState state) {
+    if (state.highWater() < AllocatorState.FIRST_PID || state.highWater() > Translator.PID_MASK) {
+      throw new CorruptionException(
+          "high-water mark", -1, -1, AllocatorState.FIRST_PID, state.highWater());
+    }
+    boolean head = state.freeHead() == 0 || state.freeHead() >= AllocatorState.FIRST_PID;
+    if (!head
         || state.freeHead() >= state.highWater()
-        || (state.freeHead() == 0) != (state.freePages() == 0)) {
+        || (state.freeHead() == 0) != (state.freePages() == 0)
+        || state.freePages() < 0
+        || state.freePages() > state.highWater() - AllocatorState.FIRST_PID) {
       throw new CorruptionException(
           "head of the free list", -1, -1, state.freePages(), state.freeHead());
     }
@@ -124,14 +150,28 @@ final class PageAllocator {
     return state;
   }
 
+  /** See {@link BufferPool#snapshot}. */
+  AllocatorSnapshot snapshot(Log log) {
+    lock();
+    try {
+      long head = freeHead;
+      long length = freePages;
+      long end = highWater;
+      // Under the latch, as reservations are: what began before this has changed the numbers.
+      return new AllocatorSnapshot(new AllocatorState(end, head, length), log.tail());
+    } finally {
+      unlock();
+    }
+  }
+
+  // ------------------------------------------------------------------------------------ giving
+
   /** See {@link BufferPool#allocate}. */
-  int allocate(int treeId, int type) {
+  int allocate(int treeId, int type, LogSession log) {
     while (true) {
       long head = freeHead;
-      int frame = head != 0 ? reuse(head) : extend();
+      int frame = head != 0 ? reuse(head, treeId, type, log) : extend(treeId, type, log);
       if (frame >= 0) {
-        long pid = frames.pid(frame);
-        init(frame, type, pid, treeId, head != 0);
         return frame;
       }
     }
@@ -141,79 +181,141 @@ final class PageAllocator {
   int allocateAt(long pid, int treeId, int type) {
     ensureFile(Math.max(pid + 1, highWater));
     int frame = loader.create(pid, replacement.acquire(frames.translator.preferred(pid)));
-    init(frame, type, pid, treeId, false);
+    init(frame, type, pid, treeId, 0, 0);
     return frame;
   }
 
   /** Takes the head of the free list; -1 where another thread was faster. */
-  private int reuse(long head) {
+  private int reuse(long head, int treeId, int type, LogSession log) {
     int frame = Objects.requireNonNull(resolver).fixExclusive(head);
     long base = frames.base(frame);
-    lock();
-    boolean mine = freeHead == head;
-    int type = PageHeader.type(pages, base);
+    int found = PageHeader.type(pages, base);
     long next = Mem.getLong(pages, base + NEXT_FREE);
-    boolean sound = type == PageHeader.FREE && next >= 0 && next < highWater;
-    if (mine && sound) {
-      freeHead = next;
-      freePages = freePages - 1;
+    boolean mine;
+    boolean sound = false;
+    long at = 0;
+    long left = 0;
+    long end = 0;
+    lock();
+    try {
+      mine = freeHead == head;
+      sound = found == PageHeader.FREE && next >= 0 && next < highWater;
+      if (mine && sound) {
+        at = reserve(log, RecordType.ALLOCATE, AllocatorRecord.ALLOCATE_BYTES);
+        left = freePages - 1;
+        end = highWater;
+        freeHead = next;
+        freePages = left;
+      }
+    } catch (RuntimeException | Error e) {
+      Latch.releaseExclusiveUnchanged(frames.headers, frame);
+      throw e;
+    } finally {
+      unlock();
     }
-    unlock();
-    if (mine && sound) {
-      return frame;
+    if (!mine || !sound) {
+      Latch.releaseExclusiveUnchanged(frames.headers, frame);
+      if (mine) {
+        throw new CorruptionException(
+            "a page of the free list", head, head << frames.pageShift, PageHeader.FREE, found);
+      }
+      return -1;
     }
-    Latch.releaseExclusiveUnchanged(frames.headers, frame);
-    if (mine) {
-      throw new CorruptionException(
-          "a page of the free list", head, head << frames.pageShift, PageHeader.FREE, type);
-    }
-    return -1;
+    logAllocate(log, at, head, treeId, type, next, left, end);
+    init(frame, type, head, treeId, PageHeader.pageLsn(pages, base), recordEnd(log));
+    frames.markDirty(frame, recordStart(log));
+    return frame;
   }
 
   /**
    * Takes a page that was never used; -1 where the list has pages again. The frame is claimed
    * first: where none is to be had, no page id is lost.
    */
-  private int extend() {
+  private int extend(int treeId, int type, LogSession log) {
     long pid = highWater;
     ensureFile(pid + 1);
     int frame = replacement.acquire(frames.translator.preferred(pid));
+    boolean room;
+    long at = 0;
     lock();
-    boolean room = freeHead == 0 && highWater < filePages;
-    pid = highWater;
-    if (room) {
-      highWater = pid + 1;
+    try {
+      room = freeHead == 0 && highWater < filePages;
+      if (room) {
+        at = reserve(log, RecordType.ALLOCATE, AllocatorRecord.ALLOCATE_BYTES);
+        pid = highWater;
+        highWater = pid + 1;
+      }
+    } catch (RuntimeException | Error e) {
+      frames.giveBack(frame);
+      throw e;
+    } finally {
+      unlock();
     }
-    unlock();
     if (!room) {
       frames.giveBack(frame);
       return -1;
     }
+    logAllocate(log, at, pid, treeId, type, 0, 0, pid + 1);
     // Another thread may have had the page whose home was claimed.
     int home = frames.translator.preferred(pid);
     if (home >= 0 && home != frame && replacement.claimHome(home)) {
       frames.giveBack(frame);
       frame = home;
     }
-    return loader.create(pid, frame);
+    frame = loader.create(pid, frame);
+    init(frame, type, pid, treeId, 0, recordEnd(log));
+    frames.markDirty(frame, recordStart(log));
+    return frame;
   }
 
   /** Writes a new page's header into its exclusively latched frame, over zeros. */
-  private void init(int frame, int type, long pid, int treeId, boolean keepLsn) {
+  private void init(int frame, int type, long pid, int treeId, long oldLsn, long newLsn) {
     long base = frames.base(frame);
-    long lsn = keepLsn ? PageHeader.pageLsn(pages, base) : 0;
     frames.zero(frame);
     PageHeader.init(pages, base, type, pid, treeId);
-    PageHeader.raisePageLsn(pages, base, lsn);
+    PageHeader.raisePageLsn(pages, base, Math.max(oldLsn, newLsn));
     FrameHeader.setUsed(frames.headers, frame, true);
     frames.markDirty(frame, 0);
   }
 
+  // ------------------------------------------------------------------------------------ the log
+
+  /** Under the spin latch, before anything changes. Never waits. */
+  private static long reserve(LogSession log, int type, int bytes) {
+    return log.logging() ? log.reserve(type, bytes) : 0;
+  }
+
+  /** Only stores: nothing that throws or waits comes between a reservation and its completion. */
+  private static void logAllocate(
+      LogSession log,
+      long at,
+      long pid,
+      int treeId,
+      int type,
+      long freeHead,
+      long freePages,
+      long highWater) {
+    if (log.logging()) {
+      AllocatorRecord.putAllocate(
+          log.buffer(), at, pid, treeId, type, freeHead, freePages, highWater);
+      log.complete();
+    }
+  }
+
+  private static long recordStart(LogSession log) {
+    return log.logging() ? log.recordStart() : 0;
+  }
+
+  private static long recordEnd(LogSession log) {
+    return log.logging() ? log.recordEnd() : 0;
+  }
+
+  // ------------------------------------------------------------------------------------ taking
+
   /** See {@link BufferPool#free}. */
-  void free(int frame) {
-    long base = frames.base(frame);
+  void free(int frame, LogSession log) {
     long pid = frames.pid(frame);
-    if (PageHeader.type(pages, base) == PageHeader.FREE) {
+    if (PageHeader.type(pages, frames.base(frame)) == PageHeader.FREE) {
       Latch.releaseExclusiveUnchanged(frames.headers, frame);
       throw new CorruptionException(
           "a page that is freed twice",
@@ -222,15 +324,45 @@ final class PageAllocator {
           PageHeader.LEAF,
           PageHeader.FREE);
     }
+    push(frame, pid, log);
+  }
+
+  /** Puts the page of an exclusively latched frame onto the list; the latch is consumed. */
+  private void push(int frame, long pid, LogSession log) {
+    long at;
+    long next;
+    long length;
+    long end;
+    lock();
+    try {
+      at = reserve(log, RecordType.FREE, AllocatorRecord.FREE_BYTES);
+      next = freeHead;
+      length = freePages + 1;
+      end = highWater;
+      freeHead = pid;
+      freePages = length;
+    } catch (RuntimeException | Error e) {
+      Latch.releaseExclusiveUnchanged(frames.headers, frame);
+      throw e;
+    } finally {
+      unlock();
+    }
+    if (log.logging()) {
+      AllocatorRecord.putFree(log.buffer(), at, pid, next, length, end);
+      log.complete();
+    }
+    // Who wants the new head latches its page first: it sees the link.
+    link(frame, pid, next, recordStart(log), recordEnd(log));
+    Latch.releaseExclusive(frames.headers, frame);
+  }
+
+  private void link(int frame, long pid, long next, long recLsn, long pageLsn) {
+    long base = frames.base(frame);
     PageHeader.init(pages, base, PageHeader.FREE, pid, 0);
     frames.poisonBody(frame);
-    frames.markDirty(frame, 0);
-    lock();
-    Mem.putLong(pages, base + NEXT_FREE, freeHead);
-    freeHead = pid;
-    freePages = freePages + 1;
-    unlock();
-    Latch.releaseExclusive(frames.headers, frame);
+    Mem.putLong(pages, base + NEXT_FREE, next);
+    PageHeader.raisePageLsn(pages, base, pageLsn);
+    frames.markDirty(frame, recLsn);
   }
 
   /** See {@link BufferPool#freePages}. */
@@ -253,6 +385,54 @@ final class PageAllocator {
       throw new CorruptionException("end of the free list", pid, -1, 0, pid);
     }
   }
+
+  // ---------------------------------------------------------------------------------- recovery
+
+  /**
+   * See {@link BufferPool#recover}. The growth of the file is not in the log, and may be lost where
+   * a record of the page that it was for is not: so it is made up for.
+   */
+  void recover(AllocatorState state) {
+    checkState(state);
+    ensureFile(state.highWater());
+    lock();
+    highWater = Math.max(highWater, state.highWater());
+    freeHead = state.freeHead();
+    freePages = state.freePages();
+    unlock();
+  }
+
+  /** Raises the high-water mark for an image of a page; the file has room for it. */
+  void raise(long wanted) {
+    if (wanted > highWater) {
+      ensureFile(wanted);
+      lock();
+      highWater = Math.max(highWater, wanted);
+      unlock();
+    }
+  }
+
+  /** See {@link BufferPool#reclaim}. */
+  void reclaim(long pid, LogSession log) {
+    if (pid < AllocatorState.FIRST_PID || pid >= highWater) {
+      throw new CorruptionException("a page that nobody uses", pid, -1, highWater, pid);
+    }
+    // What is there may be anything: the free page that it was before it was given out, even.
+    push(Objects.requireNonNull(resolver).fixForImage(pid), pid, log);
+  }
+
+  /** See {@link AllocatorRecord#replayPage}. */
+  void replayFree(long pid, long next, long recLsn, long pageLsn) {
+    int frame = Objects.requireNonNull(resolver).fixForImage(pid);
+    if (PageHeader.pageLsn(pages, frames.base(frame)) < pageLsn) {
+      link(frame, pid, next, recLsn, pageLsn);
+      Latch.releaseExclusive(frames.headers, frame);
+    } else {
+      Latch.releaseExclusiveUnchanged(frames.headers, frame);
+    }
+  }
+
+  // ---------------------------------------------------------------------------------- the file
 
   /** Makes the file long enough for so many pages. */
   private void ensureFile(long wanted) {

@@ -167,6 +167,11 @@ public final class PageHeader {
     return Checksum.crc32c(seg, base + TYPE, pageSize - TYPE);
   }
 
+  /** Whether a page is what was written as the page with an id: of one moment, and in its place. */
+  static boolean sound(MemorySegment seg, long base, int pageSize, long pid) {
+    return checksum(seg, base) == sum(seg, base, pageSize) && pid(seg, base) == pid;
+  }
+
   /** Sets the checksum of a page that nobody changes. */
   public static void seal(MemorySegment seg, long base, int pageSize) {
     Mem.putInt(seg, base + CHECKSUM, sum(seg, base, pageSize));

@@ -1,5 +1,6 @@
 package io.fovea.buffer;
 
+import io.fovea.error.CorruptionException;
 import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 
@@ -45,9 +46,58 @@ public final class PageImages {
     return at + HEADER + from + pageSize - to;
   }
 
-  /** Replays an image, where the page is older; returns where it ends. */
+  /**
+   * Replays an image, where the page is older: where its LSN is less than the end of the record. A
+   * page that was never written, or is damaged, counts as LSN 0.
+   *
+   * <p>The LSN decides, for the record was reserved with the page latched: what the page has of
+   * records that begin later came later, and moved its LSN beyond the end of this one.
+   *
+   * @param pool its high-water mark is raised, and its file grown, where the page needs it
+   * @param src the log's memory
+   * @param at where the image begins
+   * @param limit where the record ends in the memory: nothing from there on is read
+   * @param recLsn where the record begins in the log
+   * @param pageLsn where it ends in the log
+   * @return where the image ends
+   * @throws CorruptionException where it is none
+   */
   public static long apply(
       BufferPool pool, MemorySegment src, long at, long limit, long recLsn, long pageLsn) {
-    throw new UnsupportedOperationException();
+    int pageSize = pool.pageSize();
+    long room = limit - at;
+    if (at < 0 || room < HEADER) {
+      throw new CorruptionException("length of an image in the log", -1, -1, HEADER, room);
+    }
+    long pid = Mem.getLong(src, at);
+    int from = Mem.getInt(src, at + 8);
+    int to = Mem.getInt(src, at + 12);
+    if (from < PageHeader.BYTES || from > to || to > pageSize) {
+      throw new CorruptionException("hole of an image in the log", pid, -1, pageSize, from);
+    }
+    int bytes = bytes(pageSize, from, to);
+    if (bytes > room) {
+      throw new CorruptionException("length of an image in the log", pid, -1, bytes, room);
+    }
+    long head = at + HEADER;
+    if (PageHeader.pid(src, head) != pid) {
+      throw new CorruptionException(
+          "page of an image in the log", pid, -1, pid, PageHeader.pid(src, head));
+    }
+    int frame = pool.fixForImage(pid);
+    long base = pool.base(frame);
+    MemorySegment pages = pool.pages();
+    if (PageHeader.pageLsn(pages, base) >= pageLsn) {
+      pool.releaseExclusiveUnchanged(frame);
+      return at + bytes;
+    }
+    Mem.copy(src, head, pages, base, from);
+    Mem.zero(pages, base + from, to - from);
+    Mem.copy(src, head + from, pages, base + to, pageSize - to);
+    // The LSN of the moment is less: it was that of a record before this one.
+    Mem.putLong(pages, base + PageHeader.PAGE_LSN, pageLsn);
+    pool.markDirty(frame, recLsn, pageLsn);
+    pool.releaseExclusive(frame);
+    return at + bytes;
   }
 }

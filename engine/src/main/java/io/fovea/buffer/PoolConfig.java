@@ -1,6 +1,8 @@
 package io.fovea.buffer;
 
+import io.fovea.wal.Log;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What a pool is made from.
@@ -11,8 +13,10 @@ import java.util.function.LongSupplier;
  * @param pretouch when memory is populated
  * @param exhaustedMillis how long a frame is waited for before {@link
  *     io.fovea.error.PoolExhaustedException}
- * @param durableLsn up to where the log is durable: no page with a later LSN is written. Must be
- *     cheap; it may start a flush of the log, but must not wait for one
+ * @param log what says up to where the log is durable
+ * @param lsnLimit the largest LSN that a page of the file may have: one beyond the end of the log
+ *     says that the log was lost or replaced. Asked at each miss
+ * @param doubleWrite where copies of pages go before they are written in place; null for none
  * @since 0.1.0
  */
 public record PoolConfig(
@@ -21,14 +25,25 @@ public record PoolConfig(
     Translation translation,
     Pretouch pretouch,
     long exhaustedMillis,
-    LongSupplier durableLsn) {
+    PoolLog log,
+    LongSupplier lsnLimit,
+    @Nullable DoubleWrite doubleWrite) {
   /** The least number of frames that a pool works with. */
   public static final int FRAMES_MIN = 64;
 
-  /** Pages of this size and a buffer of this size, everything else as is best. */
+  private static final LongSupplier ANY_LSN = () -> Long.MAX_VALUE;
+
+  /** Pages of this size and a buffer of this size, everything else as is best, and no log. */
   public static PoolConfig of(int pageSize, long bufferBytes) {
     return new PoolConfig(
-        pageSize, bufferBytes, Translation.PREDICTIVE, Pretouch.NONE, 5_000, () -> Long.MAX_VALUE);
+        pageSize,
+        bufferBytes,
+        Translation.PREDICTIVE,
+        Pretouch.NONE,
+        5_000,
+        PoolLog.NONE,
+        ANY_LSN,
+        null);
   }
 
   /** A pool of exactly so many frames. */
@@ -37,27 +52,51 @@ public record PoolConfig(
   }
 
   /** The same with another translation. */
-  public PoolConfig with(Translation translation) {
+  public PoolConfig with(Translation other) {
     return new PoolConfig(
-        pageSize, bufferBytes, translation, pretouch, exhaustedMillis, durableLsn);
+        pageSize, bufferBytes, other, pretouch, exhaustedMillis, log, lsnLimit, doubleWrite);
   }
 
   /** The same with another way to populate memory. */
-  public PoolConfig with(Pretouch pretouch) {
+  public PoolConfig with(Pretouch other) {
     return new PoolConfig(
-        pageSize, bufferBytes, translation, pretouch, exhaustedMillis, durableLsn);
+        pageSize, bufferBytes, translation, other, exhaustedMillis, log, lsnLimit, doubleWrite);
   }
 
   /** The same with another wait for a frame. */
-  public PoolConfig withExhaustedMillis(long exhaustedMillis) {
+  public PoolConfig withExhaustedMillis(long millis) {
     return new PoolConfig(
-        pageSize, bufferBytes, translation, pretouch, exhaustedMillis, durableLsn);
+        pageSize, bufferBytes, translation, pretouch, millis, log, lsnLimit, doubleWrite);
   }
 
-  /** The same with a log behind it. */
-  public PoolConfig withDurableLsn(LongSupplier durableLsn) {
+  /** The same with a double-write area, which belongs to this pool alone. */
+  public PoolConfig with(DoubleWrite area) {
     return new PoolConfig(
-        pageSize, bufferBytes, translation, pretouch, exhaustedMillis, durableLsn);
+        pageSize, bufferBytes, translation, pretouch, exhaustedMillis, log, lsnLimit, area);
+  }
+
+  /** The same with a log behind it, which also says what LSN a page may have. */
+  public PoolConfig withLog(Log other) {
+    return withLog(PoolLog.of(other)).withLsnLimit(other::durableLsn);
+  }
+
+  /** The same with what stands for a log behind it. */
+  public PoolConfig withLog(PoolLog other) {
+    return new PoolConfig(
+        pageSize,
+        bufferBytes,
+        translation,
+        pretouch,
+        exhaustedMillis,
+        other,
+        lsnLimit,
+        doubleWrite);
+  }
+
+  /** The same with another limit of the LSNs of pages in the file. */
+  public PoolConfig withLsnLimit(LongSupplier limit) {
+    return new PoolConfig(
+        pageSize, bufferBytes, translation, pretouch, exhaustedMillis, log, limit, doubleWrite);
   }
 
   /** The least {@code bufferBytes} that is accepted. */

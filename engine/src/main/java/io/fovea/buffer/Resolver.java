@@ -97,6 +97,32 @@ final class Resolver {
     }
   }
 
+  /** See {@link BufferPool#fixForImage}. */
+  int fixForImage(long pid) {
+    // 0 and 1 are the superblocks, which do not pass through the pool.
+    long end = 1L << Math.min(48, 62 - frames.pageShift);
+    if (pid <= 1 || pid >= end) {
+      throw new CorruptionException("page id of an image in the log", pid, -1, end, pid);
+    }
+    allocator.raise(pid + 1);
+    for (int round = 0; ; round = Backoff.pause(round)) {
+      if (closed) {
+        throw new DatabaseClosedException();
+      }
+      int frame = resident(pid);
+      if (frame < 0) {
+        frame = loader.loadForImage(pid);
+        if (frame >= 0) {
+          return frame;
+        }
+        frame = ~frame;
+      }
+      if (latchExclusive(frame, pid)) {
+        return frame;
+      }
+    }
+  }
+
   /** See {@link BufferPool#fixShared}. */
   int fixShared(long pid) {
     check(pid);

@@ -7,7 +7,6 @@ import java.lang.foreign.MemorySegment;
 import java.lang.invoke.VarHandle;
 import java.util.Arrays;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -15,8 +14,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>
  *   collect (pid, frame) ──► sort ──► for each: shared latch, copy, writing = 1, dirty = 0, unlatch
- *        ──► checksum over the copy ──► device.run(batch) ──► writing = 0
- *                                                       └──► failed: dirty = 1 again
+ *        ──► checksum over the copy ──► (log durable up to the copies) ──► (double-write area, sync)
+ *        ──► device.run(batch) ──► writing = 0
+ *                   └──► failed: dirty = 1 again; with an area: the same copies again, first of all
  * </pre>
  *
  * <p><b>Why a copy.</b> The page may be changed while it is written, so neither its checksum nor
@@ -27,25 +27,40 @@ import org.jspecify.annotations.Nullable;
  * a drop (a reload would read the device before the write is there); and a move (the completion
  * would clear the byte of another page).
  *
- * <p><b>Log.</b> A page whose LSN is not durable yet is left out. At the copy recLsn moves to
- * writingRecLsn, and back if the write fails: a checkpoint looks at both.
+ * <p><b>Log.</b> No copy is written that is newer than the durable log. There are two ways to see
+ * to that. To leave such a page out is good enough where others will do. But a page that commits
+ * change all the time is always newer than what is durable, and would be left out for ever, the
+ * redo point with it: so a flush copies it as it is and waits until the log is durable up to the
+ * copy, holding no latch. After durability was lost the wait throws, and nothing of the batch is
+ * written.
+ *
+ * <p><b>recLsn.</b> At the copy it moves to writingRecLsn, which is cleared when the write has
+ * succeeded, and only then: after a failed write the change is named by both, until a later write
+ * succeeds. So who reads recLsn first and then writingRecLsn sees one of them, however often copies
+ * and failures come in between: see {@link Flusher#minRecLsn}.
  *
  * <p>One batch at a time, under a lock that is held across the transfer: by the background writer,
- * or by a flush.
+ * or by a flush. The lock is fair: a checkpoint that writes batch after batch lets the background
+ * writer in between.
  */
 final class WriteBack {
   private static final int SLOT_BITS = 12;
   private static final int SLOT_MASK = (1 << SLOT_BITS) - 1;
 
+  /** Where the copies begin in the buffer: behind what the double-write area puts before them. */
+  private static final int COPIES = DoubleWrite.HEADER_BYTES;
+
   private final Frames frames;
   private final BlockDevice device;
-  private final LongSupplier durableLsn;
+  private final PoolLog log;
+  private final @Nullable DoubleWrite doubleWrite;
+  private final DataSync dataSync;
   private final MemorySegment buffer;
   private final int capacity;
   private final IoBatch io;
 
   /** Taken before any latch; held while a batch is collected, written and completed. */
-  private final ReentrantLock lock = new ReentrantLock();
+  private final ReentrantLock lock = new ReentrantLock(true);
 
   /** pid &lt;&lt; SLOT_BITS | index into {@link #chosen}: one array to sort. */
   private final long[] order;
@@ -55,8 +70,12 @@ final class WriteBack {
   /** By slot of the buffer. */
   private final int[] written;
 
-  /** First slot of each transfer. */
+  /** First slot of each transfer, and first slot behind it. */
   private final int[] runStart;
+
+  private final int[] runEnd;
+
+  private int runs;
 
   private int size;
 
@@ -65,16 +84,35 @@ final class WriteBack {
 
   private int leftSize;
 
+  /** How many of them are newer than the log. */
+  private int leftForLog;
+
+  /** The largest LSN of the copies. */
+  private long copiesLsn;
+
+  /** Transfers of the last batch that failed and have a copy in the area: they come first. */
+  private int unsettled;
+
+  /** The number of that batch. */
+  private long batch;
+
   /** Of the batch of {@link #lock}'s owner. */
   private @Nullable Throwable batchFailure;
 
   /** Of the last batch that wrote anything, for those who wait for frames. */
   private volatile @Nullable Throwable failure;
 
-  WriteBack(Frames frames, BlockDevice device, LongSupplier durableLsn) {
+  WriteBack(
+      Frames frames,
+      BlockDevice device,
+      PoolLog log,
+      @Nullable DoubleWrite doubleWrite,
+      DataSync dataSync) {
     this.frames = frames;
     this.device = device;
-    this.durableLsn = durableLsn;
+    this.log = log;
+    this.doubleWrite = doubleWrite;
+    this.dataSync = dataSync;
     this.buffer = frames.writeBuffer;
     this.capacity = frames.plan.batch();
     this.io = new IoBatch(capacity);
@@ -82,7 +120,8 @@ final class WriteBack {
     this.left = new long[capacity];
     this.chosen = new int[capacity];
     this.written = new int[capacity];
-    this.runStart = new int[capacity + 1];
+    this.runStart = new int[capacity];
+    this.runEnd = new int[capacity];
   }
 
   /**
@@ -98,6 +137,7 @@ final class WriteBack {
   void clear() {
     size = 0;
     leftSize = 0;
+    leftForLog = 0;
   }
 
   void end() {
@@ -111,6 +151,11 @@ final class WriteBack {
 
   long left(int i) {
     return left[i];
+  }
+
+  /** How many pages of the batch were left out because they are newer than the log. */
+  int leftForLog() {
+    return leftForLog;
   }
 
   int size() {
@@ -144,34 +189,51 @@ final class WriteBack {
   }
 
   /**
-   * Writes what was added, and waits for it.
+   * Writes what was added, and waits for it. May be called again for the same batch.
    *
+   * @param awaitLog whether to wait for the log where a page is newer than what is durable; else
+   *     such pages are left out
    * @return how many pages were written
    */
-  int write() {
+  int write(boolean awaitLog) {
     batchFailure = null;
+    leftSize = 0;
+    leftForLog = 0;
+    if (unsettled > 0 && !settle()) {
+      return 0;
+    }
     Arrays.sort(order, 0, size);
-    int copies = copy();
+    int copies = copy(awaitLog ? Long.MAX_VALUE : log.durableLsn());
     if (copies == 0) {
       return 0;
     }
     for (int slot = 0; slot < copies; slot++) {
-      PageHeader.seal(buffer, (long) slot << frames.pageShift, frames.pageSize);
+      PageHeader.seal(buffer, at(slot), frames.pageSize);
     }
-    int runs = transfers(copies);
+    transfers(copies);
     Throwable thrown = null;
+    boolean begun = false;
     try {
+      if (!logIsDurable()) {
+        return leave(copies);
+      }
+      protect(copies);
+      begun = true;
       device.run(io);
     } catch (RuntimeException | Error e) {
-      // Refused as a whole, for instance because the device is closed: nothing was written.
+      // Before it was begun nothing was written in place; afterwards any of it may have been.
       thrown = e;
     }
-    return complete(copies, runs, thrown);
+    return complete(copies, begun, thrown);
+  }
+
+  private long at(int slot) {
+    return COPIES + ((long) slot << frames.pageShift);
   }
 
   /** Copies the pages that are still there and dirty; marks them as being written. */
-  private int copy() {
-    long durable = durableLsn.getAsLong();
+  private int copy(long durable) {
+    copiesLsn = 0;
     int copies = 0;
     for (int i = 0; i < size; i++) {
       long pid = order[i] >>> SLOT_BITS;
@@ -181,12 +243,17 @@ final class WriteBack {
         continue;
       }
       long base = frames.base(frame);
-      if (frames.pid(frame) != pid
-          || FrameHeader.writing(frames.headers, frame)
-          || PageHeader.pageLsn(frames.pages, base) > durable) {
+      long lsn = PageHeader.pageLsn(frames.pages, base);
+      if (frames.pid(frame) != pid || FrameHeader.writing(frames.headers, frame)) {
         left[leftSize++] = pid;
-      } else if (FrameHeader.dirty(frames.headers, frame)) {
+      } else if (!FrameHeader.dirty(frames.headers, frame)) {
+        // Somebody else wrote it.
+      } else if (lsn > durable) {
+        left[leftSize++] = pid;
+        leftForLog++;
+      } else {
         copy(frame, base, copies);
+        copiesLsn = Math.max(copiesLsn, lsn);
         written[copies++] = frame;
       }
       Latch.releaseShared(frames.headers, frame);
@@ -197,11 +264,12 @@ final class WriteBack {
   /** The frame is latched shared. Hints to frames, once pages have any, are zeroed in the copy. */
   private void copy(int frame, long base, int slot) {
     MemorySegment headers = frames.headers;
-    Mem.copy(frames.pages, base, buffer, (long) slot << frames.pageShift, frames.pageSize);
+    Mem.copy(frames.pages, base, buffer, at(slot), frames.pageSize);
     // Writing before clean: never do both bytes say that the page may be dropped.
     FrameHeader.setWriting(headers, frame, true);
     FrameHeader.setWritingRecLsn(headers, frame, FrameHeader.recLsn(headers, frame));
-    // After writingRecLsn: who reads recLsn first and then writingRecLsn sees one of the two.
+    // Partner of the acquire fence in Flusher.minRecLsn. Forbidden: recLsn is seen cleared, and
+    // writingRecLsn not yet set.
     VarHandle.releaseFence();
     FrameHeader.setRecLsn(headers, frame, 0);
     FrameHeader.setDirty(headers, frame, false);
@@ -209,39 +277,80 @@ final class WriteBack {
   }
 
   /** Makes one transfer of each run of neighbouring pages. */
-  private int transfers(int copies) {
-    io.clear();
-    int runs = 0;
+  private void transfers(int copies) {
+    runs = 0;
     int from = 0;
     for (int slot = 1; slot <= copies; slot++) {
       if (slot < copies && pidOf(slot) == pidOf(slot - 1) + 1) {
         continue;
       }
-      io.write(
-          pidOf(from) << frames.pageShift,
-          buffer,
-          (long) from << frames.pageShift,
-          (slot - from) << frames.pageShift);
-      runStart[runs++] = from;
+      runStart[runs] = from;
+      runEnd[runs++] = slot;
       from = slot;
     }
-    runStart[runs] = copies;
-    return runs;
+    fill();
+  }
+
+  private void fill() {
+    io.clear();
+    for (int run = 0; run < runs; run++) {
+      int from = runStart[run];
+      int length = (runEnd[run] - from) << frames.pageShift;
+      io.write(pidOf(from) << frames.pageShift, buffer, at(from), length);
+    }
   }
 
   private long pidOf(int slot) {
-    return PageHeader.pid(buffer, (long) slot << frames.pageShift);
+    return PageHeader.pid(buffer, at(slot));
   }
 
-  private int complete(int copies, int runs, @Nullable Throwable thrown) {
+  /** Waits for the log, with no latch held. False: it can't be waited for, and is not durable. */
+  private boolean logIsDurable() {
+    if (copiesLsn > log.durableLsn()) {
+      log.awaitDurable(copiesLsn);
+    }
+    return copiesLsn <= log.durableLsn();
+  }
+
+  /** Makes the copies durable in the double-write area, where there is one. */
+  private void protect(int copies) {
+    DoubleWrite area = doubleWrite;
+    if (area == null) {
+      return;
+    }
+    // The copies of the batch before the last are overwritten: its pages must be safe in place.
+    dataSync.ensure(area.nextBatch() - 2);
+    try {
+      batch = area.protect(buffer, copies);
+    } catch (RuntimeException | Error e) {
+      if (area.failed()) {
+        log.fail(e);
+      }
+      throw e;
+    }
+  }
+
+  private int leave(int copies) {
+    for (int slot = 0; slot < copies; slot++) {
+      left[leftSize++] = pidOf(slot);
+      leftForLog++;
+      notWritten(written[slot]);
+    }
+    return 0;
+  }
+
+  private int complete(int copies, boolean begun, @Nullable Throwable thrown) {
     int done = 0;
+    int torn = 0;
     Throwable failed = thrown;
     for (int run = 0; run < runs; run++) {
       boolean ok = thrown == null && io.error(run) == 0;
       if (!ok && failed == null) {
         failed = io.exception(run);
       }
-      for (int slot = runStart[run]; slot < runStart[run + 1]; slot++) {
+      int from = runStart[run];
+      int end = runEnd[run];
+      for (int slot = from; slot < end; slot++) {
         if (ok) {
           written(written[slot]);
           done++;
@@ -249,20 +358,59 @@ final class WriteBack {
           notWritten(written[slot]);
         }
       }
+      if (!ok) {
+        // torn <= run: what is overwritten was looked at.
+        runStart[torn] = from;
+        runEnd[torn++] = end;
+      }
     }
-    batchFailure = failed;
-    failure = failed;
+    if (doubleWrite != null && begun) {
+      unsettled = torn;
+      if (torn == 0) {
+        dataSync.completed(batch);
+      }
+    }
+    ended(failed);
     frames.counters.batchesWritten.increment();
     frames.counters.pagesWritten.add(done);
     frames.counters.writeFailures.add(copies - done);
     return done;
   }
 
+  /**
+   * Writes again what could not be written in place, from the same copies: pages there may be torn,
+   * and the area that has them whole is to be used again. Their frames are dirty, so nobody reads
+   * them from the device, and no newer copy was written meanwhile.
+   */
+  private boolean settle() {
+    runs = unsettled;
+    fill();
+    Throwable failed = null;
+    try {
+      device.run(io);
+      for (int run = 0; run < runs && failed == null; run++) {
+        failed = io.error(run) == 0 ? null : io.exception(run);
+      }
+    } catch (RuntimeException | Error e) {
+      failed = e;
+    }
+    if (failed == null) {
+      unsettled = 0;
+      dataSync.completed(batch);
+    }
+    ended(failed);
+    return failed == null;
+  }
+
+  private void ended(@Nullable Throwable failed) {
+    batchFailure = failed;
+    failure = failed;
+  }
+
   private void written(int frame) {
     FrameHeader.setWritingRecLsn(frames.headers, frame, 0);
-    // Release: partner of the exclusive latch under which somebody finds writing clear and drops
-    // the
-    // page. The device has the page before that thread can ask the device for it.
+    // Release: partner of the acquire fence in Frames.drop, under the exclusive latch where writing
+    // is found clear. The device has the page before that thread can ask the device for it.
     VarHandle.releaseFence();
     FrameHeader.setWriting(frames.headers, frame, false);
   }
@@ -270,8 +418,8 @@ final class WriteBack {
   /** The frame still holds the page, for writing forbids every other end. */
   private void notWritten(int frame) {
     for (int round = 0; !Latch.tryShared(frames.headers, frame); round = Backoff.pause(round)) {}
+    // writingRecLsn stays: a scan that has read recLsn already must find it there.
     frames.markDirty(frame, FrameHeader.writingRecLsn(frames.headers, frame));
-    FrameHeader.setWritingRecLsn(frames.headers, frame, 0);
     VarHandle.releaseFence();
     FrameHeader.setWriting(frames.headers, frame, false);
     Latch.releaseShared(frames.headers, frame);

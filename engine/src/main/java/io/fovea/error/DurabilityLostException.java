@@ -14,6 +14,8 @@ import org.jspecify.annotations.Nullable;
 public final class DurabilityLostException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
+  private final boolean mayHaveCommitted;
+
   /**
    * Makes one.
    *
@@ -21,6 +23,29 @@ public final class DurabilityLostException extends FoveaException {
    * @param cause the failure that ended durability, or null
    */
   public DurabilityLostException(String message, @Nullable Throwable cause) {
+    this(message, cause, false);
+  }
+
+  /**
+   * Makes one.
+   *
+   * @param message what failed and what that means for the caller
+   * @param cause the failure that ended durability, or null
+   * @param mayHaveCommitted whether a transaction was in the log already when it failed
+   */
+  public DurabilityLostException(
+      String message, @Nullable Throwable cause, boolean mayHaveCommitted) {
     super(message, cause);
+    this.mayHaveCommitted = mayHaveCommitted;
+  }
+
+  /**
+   * Whether the outcome of the transaction that got this is not known.
+   *
+   * @return true if it has committed or has not, which only the next opening of the database tells;
+   *     false if it has changed nothing
+   */
+  public boolean mayHaveCommitted() {
+    return mayHaveCommitted;
   }
 }

@@ -1,6 +1,10 @@
 package io.fovea.memory;
 
 import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.util.zip.CRC32C;
 
 /**
@@ -72,6 +76,49 @@ public final class Checksum {
   private static void update(CRC32C crc, long number) {
     for (int shift = 0; shift < 64; shift += 8) {
       crc.update((int) (number >>> shift) & 0xFF);
+    }
+  }
+
+  /**
+   * Sums ranges of one segment again and again and allocates nothing: for who sums many short
+   * ranges, as a log does. One thread at a time.
+   */
+  public static final class Reusable {
+    private static final VarHandle LONG =
+        MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
+
+    private final CRC32C crc = new CRC32C();
+    private final byte[] prefix = new byte[24];
+    private final ByteBuffer bytes;
+
+    /**
+     * Makes one.
+     *
+     * @param seg native memory, at most {@link Integer#MAX_VALUE} bytes
+     */
+    public Reusable(MemorySegment seg) {
+      bytes = seg.asByteBuffer();
+    }
+
+    /**
+     * Sums three numbers and then a range.
+     *
+     * @param a counts as eight bytes in little-endian order
+     * @param b the same
+     * @param c the same
+     * @param off where the range begins
+     * @param len its length in bytes
+     * @return the CRC32C of all four
+     */
+    public int sum(long a, long b, long c, long off, long len) {
+      LONG.set(prefix, 0, a);
+      LONG.set(prefix, 8, b);
+      LONG.set(prefix, 16, c);
+      crc.reset();
+      crc.update(prefix, 0, prefix.length);
+      bytes.limit((int) (off + len)).position((int) off);
+      crc.update(bytes);
+      return (int) crc.getValue();
     }
   }
 }

@@ -9,29 +9,49 @@ import java.util.UUID;
  * @param pageSize the size of its pages, in bytes
  * @param id tells one database from another
  * @param sequence counts the writes of a superblock; the higher one of the two is the newer
- * @param clean whether the file was closed after the last change and is complete
+ * @param state whether the file is complete: {@link #CLEAN}, {@link #IN_USE} or {@link #LOGGED}
  * @param nextTreeId the first id that no tree ever had
  * @param catalogRootPid the root of the catalog tree
- * @param allocator which pages are in use
+ * @param allocator which pages are in use, as of {@link #snapshotLsn}
  * @param createdMillis when it was created, in milliseconds since 1970
+ * @param redoLsn where replay begins; 0 where there never was a log
+ * @param snapshotLsn allocations and frees that begin before this are in {@link #allocator}
+ * @param incarnation how often the log was opened to append to it
+ * @param logSegmentBytes the size of the log's segments
+ * @param endLsn of a clean file: where the log goes on, above the LSN of every page; 0 where there
+ *     never was a log
  */
 public record Superblock(
     int pageSize,
     UUID id,
     long sequence,
-    boolean clean,
+    int state,
     int nextTreeId,
     long catalogRootPid,
     AllocatorState allocator,
-    long createdMillis) {
+    long createdMillis,
+    long redoLsn,
+    long snapshotLsn,
+    long incarnation,
+    long logSegmentBytes,
+    long endLsn) {
+  /** In use without a log, or left so: its pages may be of different ages. */
+  public static final int IN_USE = 0;
+
+  /** Closed after the last change, and complete without a log. */
+  public static final int CLEAN = 1;
+
+  /** In use with a log, or left so: complete together with its log. */
+  public static final int LOGGED = 2;
+
   /** The id of the catalog tree. */
   public static final int CATALOG_TREE_ID = 1;
 
   /** The page of the catalog tree's root. */
   public static final long CATALOG_ROOT_PID = 2;
 
-  /** The version of the file format that this engine writes. */
-  public static final int FORMAT_VERSION = 1;
+  /** The version of the file format that this engine writes: 2 has a log. */
+  public static final int FORMAT_VERSION = 2;
 
   /** What a new file begins with. */
   public static Superblock ofNew(int pageSize) {
@@ -39,21 +59,116 @@ public record Superblock(
         pageSize,
         UUID.randomUUID(),
         0,
-        false,
+        IN_USE,
         CATALOG_TREE_ID + 1,
         CATALOG_ROOT_PID,
         AllocatorState.EMPTY,
-        System.currentTimeMillis());
+        System.currentTimeMillis(),
+        0,
+        0,
+        0,
+        0,
+        0);
   }
 
-  /** The same, with what changed. */
-  public Superblock with(boolean nowClean, int treeId, AllocatorState state) {
+  /** Whether the file was closed after the last change and is complete. */
+  public boolean clean() {
+    return state == CLEAN;
+  }
+
+  /** The same in use, or complete, without a log; where a log would go on stays as it is. */
+  public Superblock with(boolean nowClean, int treeId, AllocatorState pages) {
     return new Superblock(
-        pageSize, id, sequence, nowClean, treeId, catalogRootPid, state, createdMillis);
+        pageSize,
+        id,
+        sequence,
+        nowClean ? CLEAN : IN_USE,
+        treeId,
+        catalogRootPid,
+        pages,
+        createdMillis,
+        redoLsn,
+        snapshotLsn,
+        incarnation,
+        logSegmentBytes,
+        endLsn);
+  }
+
+  /**
+   * The same in use with a log.
+   *
+   * @param redo where replay begins
+   * @param pages which are in use
+   * @param snapshot as of when
+   * @param treeId the first id that no tree ever had
+   */
+  public Superblock logged(long redo, AllocatorState pages, long snapshot, int treeId) {
+    return new Superblock(
+        pageSize,
+        id,
+        sequence,
+        LOGGED,
+        treeId,
+        catalogRootPid,
+        pages,
+        createdMillis,
+        redo,
+        snapshot,
+        incarnation,
+        logSegmentBytes,
+        endLsn);
+  }
+
+  /** The same, complete, with where its log ends. */
+  public Superblock closed(AllocatorState pages, int treeId, long end) {
+    return new Superblock(
+        pageSize,
+        id,
+        sequence,
+        CLEAN,
+        treeId,
+        catalogRootPid,
+        pages,
+        createdMillis,
+        end,
+        end,
+        incarnation,
+        logSegmentBytes,
+        end);
+  }
+
+  /** The same with a log that is opened once more, with segments of some size. */
+  public Superblock opened(long newIncarnation, long segmentBytes) {
+    return new Superblock(
+        pageSize,
+        id,
+        sequence,
+        state,
+        nextTreeId,
+        catalogRootPid,
+        allocator,
+        createdMillis,
+        redoLsn,
+        snapshotLsn,
+        newIncarnation,
+        segmentBytes,
+        endLsn);
   }
 
   Superblock withSequence(long newer) {
     return new Superblock(
-        pageSize, id, newer, clean, nextTreeId, catalogRootPid, allocator, createdMillis);
+        pageSize,
+        id,
+        newer,
+        state,
+        nextTreeId,
+        catalogRootPid,
+        allocator,
+        createdMillis,
+        redoLsn,
+        snapshotLsn,
+        incarnation,
+        logSegmentBytes,
+        endLsn);
   }
 }

@@ -23,16 +23,27 @@ import org.jspecify.annotations.Nullable;
  *
  *    0  page header (32 bytes, as every page has): checksum of bytes 4 to 4095, type 1, pid 0 or 1
  *   32  magic "FoveaDB\0"        40  format version, 4 bytes   44  page size, 4 bytes
- *   48  database id, 16 bytes    64  sequence, 8 bytes         72  clean, 4 bytes: 1 or 0
+ *   48  database id, 16 bytes    64  sequence, 8 bytes
+ *   72  state, 4 bytes: 0 in use without a log, 1 clean, 2 in use with a log
  *   76  next tree id, 4 bytes    80  root of the catalog tree, 8 bytes
  *   88  allocator: high-water mark, head of the free list, number of free pages, 8 bytes each
- *  112  created, 8 bytes: milliseconds since 1970       120  zero to the end
+ *  112  created, 8 bytes: milliseconds since 1970
+ *       from version 2 on, all 0 where there never was a log, and 8 bytes each:
+ *  120  redo: the LSN where replay begins
+ *  128  snapshot: the LSN that the allocator's numbers are of
+ *  136  incarnation: how often the log was opened to append
+ *  144  size of the log's segments
+ *  152  end: the LSN where the log of a clean file ends                  160  zero to the end
  * </pre>
  *
  * <p><b>Rules.</b> Sequence n is written to A if n is even, to B if it is odd: a torn write leaves
  * the other one whole. A write is synced before it counts. The newer one that is whole is the
- * truth. The clean flag goes before the first page is written and comes after the last one is
- * synced.
+ * truth. State 1 goes before the first page is written and comes after the last one is synced.
+ *
+ * <p>A new file gets sequence 0 before it has anything else, and with a log, sequence 1 before
+ * anything is appended. A file with sequence 0 in state 2 is therefore one whose making was cut
+ * short, and has nothing in it; so has one that is no longer than A and all zeros. Both are made
+ * anew.
  *
  * <p>The first 4096 bytes are all that is checked, so that a file can be read before its page size
  * is known: B is looked for at every page size if A is damaged.
@@ -44,13 +55,18 @@ public final class SuperblockFile {
   private static final int PAGE_SIZE = 44;
   private static final int ID = 48;
   private static final int SEQUENCE = 64;
-  private static final int CLEAN = 72;
+  private static final int STATE = 72;
   private static final int NEXT_TREE_ID = 76;
   private static final int CATALOG_ROOT = 80;
   private static final int HIGH_WATER = 88;
   private static final int FREE_HEAD = 96;
   private static final int FREE_PAGES = 104;
   private static final int CREATED = 112;
+  private static final int REDO = 120;
+  private static final int SNAPSHOT = 128;
+  private static final int INCARNATION = 136;
+  private static final int SEGMENT_BYTES = 144;
+  private static final int END = 152;
 
   /** "FoveaDB" and a zero, as the bytes lie in the file. */
   private static final long MAGIC_BE = 0x466F7665_61444200L;
@@ -78,7 +94,7 @@ public final class SuperblockFile {
   /**
    * Reads the newer whole superblock.
    *
-   * @return null if the file is empty
+   * @return null if the file is empty, or its making was cut short
    * @throws IncompatibleFormatException if this is no database, or one of a newer format
    * @throws CorruptionException if it is one, but neither superblock is whole
    */
@@ -100,6 +116,9 @@ public final class SuperblockFile {
       }
     }
     if (a == null && b == null) {
+      if (device.size() <= BYTES && firstBlockIsZero()) {
+        return null;
+      }
       if (seen) {
         throw new CorruptionException("both superblocks of " + path, 0, 0, 1, 0);
       }
@@ -110,8 +129,16 @@ public final class SuperblockFile {
               + " bytes and does not begin as one does. Open another file, or delete this one.");
     }
     Superblock newer = a == null || b != null && b.sequence() > a.sequence() ? b : a;
+    if (newer.sequence() == 0 && newer.state() == Superblock.LOGGED) {
+      return null;
+    }
     current = newer;
     return newer;
+  }
+
+  private boolean firstBlockIsZero() {
+    device.read(0, block, 0, (int) block.byteSize());
+    return Mem.isZero(block, 0, block.byteSize());
   }
 
   private boolean magic() {
@@ -152,21 +179,43 @@ public final class SuperblockFile {
         || PageHeader.pid(block, 0) != pid
         || pageSize < PAGE_SIZE_MIN
         || pageSize > PAGE_SIZE_MAX
-        || Integer.bitCount(pageSize) != 1) {
+        || Integer.bitCount(pageSize) != 1
+        || Mem.getInt(block, STATE) < 0
+        || Mem.getInt(block, STATE) > Superblock.LOGGED) {
       return null;
     }
+    boolean log = version > 1;
     return new Superblock(
         pageSize,
         new UUID(Mem.getLongBE(block, ID), Mem.getLongBE(block, ID + 8)),
         Mem.getLong(block, SEQUENCE),
-        Mem.getInt(block, CLEAN) == 1,
+        Mem.getInt(block, STATE),
         Mem.getInt(block, NEXT_TREE_ID),
         Mem.getLong(block, CATALOG_ROOT),
         new AllocatorState(
             Mem.getLong(block, HIGH_WATER),
             Mem.getLong(block, FREE_HEAD),
             Mem.getLong(block, FREE_PAGES)),
-        Mem.getLong(block, CREATED));
+        Mem.getLong(block, CREATED),
+        log ? Mem.getLong(block, REDO) : 0,
+        log ? Mem.getLong(block, SNAPSHOT) : 0,
+        log ? Mem.getLong(block, INCARNATION) : 0,
+        log ? Mem.getLong(block, SEGMENT_BYTES) : 0,
+        log ? Mem.getLong(block, END) : 0);
+  }
+
+  /**
+   * What was read or written last.
+   *
+   * @return the superblock that counts
+   * @throws IllegalStateException if there is none yet
+   */
+  public synchronized Superblock current() {
+    Superblock s = current;
+    if (s == null) {
+      throw new IllegalStateException("There is no superblock yet.");
+    }
+    return s;
   }
 
   /**
@@ -176,6 +225,19 @@ public final class SuperblockFile {
    * @return what was written
    */
   public synchronized Superblock write(Superblock next) {
+    Superblock s = stage(next);
+    sync(s);
+    return s;
+  }
+
+  /**
+   * Writes a superblock that does not count before {@link #sync}. If this fails, the other one is
+   * whole, and it may be tried again.
+   *
+   * @param next what it is to say; its sequence is set here
+   * @return what was written
+   */
+  public synchronized Superblock stage(Superblock next) {
     Superblock last = current;
     Superblock s = next.withSequence(last == null ? 0 : last.sequence() + 1);
     int pid = (int) (s.sequence() & 1);
@@ -188,17 +250,30 @@ public final class SuperblockFile {
     Mem.putLongBE(block, ID, s.id().getMostSignificantBits());
     Mem.putLongBE(block, ID + 8, s.id().getLeastSignificantBits());
     Mem.putLong(block, SEQUENCE, s.sequence());
-    Mem.putInt(block, CLEAN, s.clean() ? 1 : 0);
+    Mem.putInt(block, STATE, s.state());
     Mem.putInt(block, NEXT_TREE_ID, s.nextTreeId());
     Mem.putLong(block, CATALOG_ROOT, s.catalogRootPid());
     Mem.putLong(block, HIGH_WATER, s.allocator().highWater());
     Mem.putLong(block, FREE_HEAD, s.allocator().freeHead());
     Mem.putLong(block, FREE_PAGES, s.allocator().freePages());
     Mem.putLong(block, CREATED, s.createdMillis());
+    Mem.putLong(block, REDO, s.redoLsn());
+    Mem.putLong(block, SNAPSHOT, s.snapshotLsn());
+    Mem.putLong(block, INCARNATION, s.incarnation());
+    Mem.putLong(block, SEGMENT_BYTES, s.logSegmentBytes());
+    Mem.putLong(block, END, s.endLsn());
     PageHeader.seal(block, 0, BYTES);
     device.write((long) pid * s.pageSize(), block, 0, (int) block.byteSize());
-    device.sync();
-    current = s;
     return s;
+  }
+
+  /**
+   * Makes what was staged count. If this fails, nobody knows which of the two does.
+   *
+   * @param staged what {@link #stage} returned
+   */
+  public synchronized void sync(Superblock staged) {
+    device.sync();
+    current = staged;
   }
 }

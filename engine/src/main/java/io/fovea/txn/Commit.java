@@ -4,6 +4,7 @@ import io.fovea.btree.BTree;
 import io.fovea.btree.KeyBuffer;
 import io.fovea.btree.Position;
 import io.fovea.error.AbortCause;
+import io.fovea.error.DurabilityLostException;
 import io.fovea.error.PoolExhaustedException;
 import io.fovea.error.StorageFullException;
 import io.fovea.memory.Mem;
@@ -15,13 +16,18 @@ import java.util.Arrays;
  * The commit of one transaction: TicToc with next-key items.
  *
  * <pre>
+ *      log space, and the redo point stays here         before any lock: this may wait
  *  (a) lock the written items, in hash order            nobody else changes these keys or the gaps
  *  (b) for each key that appears or disappears:         below them from here on
  *        find the first installed key above, try-lock its item, look again
  *  (c) commitTs = max(wts of every read, 1 + rts of every locked item)
  *  (d) every read still has its wts; its rts is raised to commitTs, unless another holds the lock
- *  (e) [append to the log: another room]  install in the trees
+ *      long values go to chains of new pages            nobody knows these
+ *  (e) append to the log                                it has happened now, if this becomes durable
+ *      install in the trees
  *  (f) every locked item := (commitTs, commitTs), unlocked
+ *      free the pages of old long values; the redo point may go on
+ *      [wait until the record is durable: {@link TxEngine#await}, with nothing held]
  * </pre>
  *
  * <b>Order of locks.</b> Written items are waited for in the order of their hash, so that waiting
@@ -37,9 +43,15 @@ import java.util.Arrays;
  * keys of one transaction in one gap have the same successor, and all of them are locked
  * themselves.
  *
- * <p><b>After the first install nothing may fail.</b> Where frames or space are lacking it is tried
- * again with the locks held; any other failure poisons the engine and leaves the locks as they are,
- * so that nobody sees half a transaction.
+ * <p><b>After the append nothing may fail.</b> Where frames or space are lacking it is tried again
+ * with the locks held; any other failure poisons the engine and leaves the locks as they are, so
+ * that nobody sees half a transaction, and the session as it is, so that no checkpoint leaves the
+ * record behind: what is missing in the pages comes from the log when the database is opened again.
+ * Before the append everything may fail, and then nothing has happened.
+ *
+ * <p><b>Locks before durability.</b> The locks go before the record is durable, so others may build
+ * on what may yet be lost. They can't tell anybody: what they write has a record behind this one,
+ * and what they only read they wait for as well (see {@link Tx#readLsn}).
  */
 final class Commit {
   private static final int WAIT_IN_ORDER = 2_000;
@@ -52,9 +64,12 @@ final class Commit {
   private final ReadSet reads;
   private final WriteSet writes;
   private final Timestamps timestamps;
+  private final LogSession session;
+  private final CommitAppender appender;
   private final SlotSet locked = new SlotSet();
   private final KeyBuffer successor;
   private boolean hasSuccessor;
+
   private long[] order = new long[64];
 
   Commit(Tx tx) {
@@ -62,42 +77,103 @@ final class Commit {
     this.reads = tx.reads;
     this.writes = tx.writes;
     this.timestamps = tx.timestamps;
+    this.session = tx.session;
+    this.appender = new CommitAppender(tx);
     this.successor = new KeyBuffer(tx.engine.pageSize());
   }
 
-  void run() {
+  /**
+   * Commits.
+   *
+   * @return up to where the log must be durable before anybody is told; 0: nothing to wait for
+   */
+  long run() {
     int n = orderWrites();
     if (n == 0) {
-      if (!validate(commitTimestamp())) {
-        throw tx.abort(AbortCause.VALIDATION, "a key that was read has changed");
-      }
-      if (!timestamps.holds(tx.id)) {
-        throw tx.abort(AbortCause.TIMEOUT, EXPELLED);
-      }
-      return;
+      validateAll();
+      return tx.readLsn();
     }
-    boolean installing = false;
+    boolean failed = true;
     try {
+      appender.begin();
       lockWrites(n);
       lockSuccessors();
-      long commitTs = commitTimestamp();
-      if (!validate(commitTs)) {
-        throw tx.abort(AbortCause.VALIDATION, "a key that was read has changed");
+      long commitTs = validateAll();
+      if (!writesAnything()) {
+        // What was decided under the locks is a read all the same: the dummy write protects it.
+        publish(commitTs);
+        failed = false;
+        return tx.readLsn();
       }
-      if (!timestamps.holds(tx.id)) {
-        throw tx.abort(AbortCause.TIMEOUT, EXPELLED);
-      }
-      installing = true;
+      appender.stageLong();
+      long end = appender.append();
       installAll();
       publish(commitTs);
+      appender.release();
+      failed = false;
+      return end;
     } catch (Throwable t) {
-      if (installing) {
-        tx.engine.poison(t);
-      } else {
+      if (!appender.happened()) {
         unlock();
+        appender.undo();
+        throw t;
+      }
+      tx.engine.poison(t);
+      if (session.logging() && !(t instanceof Error)) {
+        throw inDoubt(t);
       }
       throw t;
+    } finally {
+      if (!(failed && appender.happened())) {
+        session.end();
+      }
+      appender.clear();
     }
+  }
+
+  /** Where the transaction commits in the order of all, if its reads still hold. */
+  private long validateAll() {
+    long commitTs = commitTimestamp();
+    if (!validate(commitTs)) {
+      throw tx.abort(AbortCause.VALIDATION, "a key that was read has changed");
+    }
+    if (!timestamps.holds(tx.id)) {
+      throw tx.abort(AbortCause.TIMEOUT, EXPELLED);
+    }
+    return commitTs;
+  }
+
+  /** Deletes of what is not there have been discarded. */
+  private boolean writesAnything() {
+    for (int e = 0, size = writes.size(); e < size; e++) {
+      if (writes.kind(e) != WriteSet.NONE) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private static DurabilityLostException inDoubt(Throwable t) {
+    return new DurabilityLostException(
+        "The commit is in the log, but its changes could not be put into the pages, so the database"
+            + " stopped. The transaction has committed if its record is found when the database is"
+            + " opened again.",
+        t,
+        true);
+  }
+
+  /** Waits a little before another attempt; throws when there were enough. */
+  private static <X extends RuntimeException> long retry(long deadline, X lacking) {
+    long now = System.nanoTime();
+    if (deadline == 0) {
+      Thread.yield();
+      return now + RETRY_INSTALL_NANOS;
+    }
+    if (now - deadline > 0) {
+      throw lacking;
+    }
+    Tx.giveWay();
+    return deadline;
   }
 
   /** The entries that write anything, as (high bits of the item's hash, index), in order. */
@@ -210,7 +286,7 @@ final class Commit {
     BTree tree = writes.tree(e);
     MemorySegment s = writes.scratch.segment();
     Position p = tx.position;
-    place(e, p);
+    tx.place(e, p);
     int attempt = 0;
     for (tree.locate(s, writes.keyOffset(e), writes.keyLength(e), p);
         !tree.valid(p);
@@ -240,22 +316,13 @@ final class Commit {
 
   private long successor(BTree tree, int e) {
     Position p = tx.position;
-    place(e, p);
+    tx.place(e, p);
     hasSuccessor =
         tree.successor(
             writes.scratch.segment(), writes.keyOffset(e), writes.keyLength(e), p, successor);
     return hasSuccessor
         ? Tx.item(tree, successor.segment(), 0, successor.length())
         : Tx.itemAtEnd(tree);
-  }
-
-  private void place(int e, Position p) {
-    int handle = writes.handle(e);
-    if (handle >= 0) {
-      reads.locate(handle, p);
-    } else {
-      p.clear();
-    }
   }
 
   // ---------------------------------------------------------------- (c), (d)
@@ -314,13 +381,7 @@ final class Commit {
           install(e);
           break;
         } catch (PoolExhaustedException | StorageFullException lacking) {
-          long now = System.nanoTime();
-          if (deadline == 0) {
-            deadline = now + RETRY_INSTALL_NANOS;
-          } else if (now - deadline > 0) {
-            throw lacking;
-          }
-          Thread.yield();
+          deadline = retry(deadline, lacking);
         }
       }
     }
@@ -330,40 +391,38 @@ final class Commit {
     BTree tree = writes.tree(e);
     MemorySegment s = writes.scratch.segment();
     Position p = tx.position;
-    place(e, p);
-    int keyOffset = writes.keyOffset(e);
-    int keyLength = writes.keyLength(e);
-    switch (writes.kind(e)) {
-      case WriteSet.INSERT, WriteSet.PUT ->
-          tree.upsert(
+    tx.place(e, p);
+    int key = writes.keyOffset(e);
+    int length = writes.keyLength(e);
+    byte kind = writes.kind(e);
+    if (appender.isChain(e)) {
+      tree.upsertChain(s, key, length, appender.first(e), appender.length(e), p, session);
+    } else if (kind == WriteSet.DELETE) {
+      tree.remove(s, key, length, true, p, session);
+    } else if (kind == WriteSet.PATCH) {
+      installPatches(e, tree, s, key, length, p);
+    } else {
+      tree.upsertInline(
+          s, key, length, s, writes.valueOffset(e), writes.valueLength(e), p, session);
+    }
+  }
+
+  private void installPatches(int e, BTree tree, MemorySegment s, int key, int length, Position p) {
+    for (int patch = writes.firstPatch(e); patch >= 0; patch = writes.nextPatch(patch)) {
+      boolean done =
+          tree.patch(
               s,
-              keyOffset,
-              keyLength,
+              key,
+              length,
+              writes.patchAt(patch),
               s,
-              writes.valueOffset(e),
-              writes.valueLength(e),
+              patch + WriteSet.PATCH_HEADER,
+              writes.patchLength(patch),
               p,
-              LogSession.NONE);
-      case WriteSet.PATCH -> {
-        for (int patch = writes.firstPatch(e); patch >= 0; patch = writes.nextPatch(patch)) {
-          boolean done =
-              tree.patch(
-                  s,
-                  keyOffset,
-                  keyLength,
-                  writes.patchAt(patch),
-                  s,
-                  patch + WriteSet.PATCH_HEADER,
-                  writes.patchLength(patch),
-                  p,
-                  LogSession.NONE);
-          if (!done) {
-            throw new IllegalStateException("a record that was validated can't be patched");
-          }
-        }
+              session);
+      if (!done) {
+        throw new IllegalStateException("a record that was validated can't be patched");
       }
-      case WriteSet.DELETE -> tree.delete(s, keyOffset, keyLength, p, LogSession.NONE);
-      default -> {}
     }
   }
 

@@ -1,7 +1,6 @@
 package io.fovea.txn;
 
 import io.fovea.error.AbortCause;
-import io.fovea.error.TransactionAbortedException;
 import io.fovea.memory.Mem;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -18,10 +17,12 @@ final class Scratch {
   static final int KEEP_BYTES = 1 << 20;
 
   private final long limitBytes;
+  private final Tx owner;
   private MemorySegment segment = Arena.ofAuto().allocate(INITIAL_BYTES, 8);
   private int used;
 
-  Scratch(long limitBytes) {
+  Scratch(long limitBytes, Tx owner) {
+    this.owner = owner;
     this.limitBytes = Math.min(limitBytes, Integer.MAX_VALUE - 8);
   }
 
@@ -53,7 +54,7 @@ final class Scratch {
 
   private void grow(long needed) {
     if (needed > limitBytes) {
-      throw new TransactionAbortedException(
+      throw owner.abort(
           AbortCause.TOO_LARGE,
           "a transaction's writes need "
               + needed

@@ -3,12 +3,14 @@ package io.fovea.txn;
 import io.fovea.btree.BTree;
 import io.fovea.btree.Lookahead;
 import io.fovea.btree.Position;
+import io.fovea.buffer.PageHeader;
 import io.fovea.error.AbortCause;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.memory.Hash;
 import io.fovea.memory.Mem;
+import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
@@ -66,6 +68,13 @@ public final class Tx {
   private @Nullable BTree insertTree;
   private int insertHandle;
   final TxCounters counters = new TxCounters();
+
+  /** This context's way into the log. */
+  final LogSession session;
+
+  /** Whether what is read must be durable before anybody is told. */
+  final boolean waits;
+
   private final Commit commit;
   private final int itemsMax;
 
@@ -84,13 +93,16 @@ public final class Tx {
   private long timeoutNanos;
   private int operationsToCheck;
   private int lastRead = -1;
+  private long readLsn;
 
   Tx(TxEngine engine, int id) {
     this.engine = engine;
     this.timestamps = engine.timestamps();
     this.id = id;
     this.itemsMax = engine.config().itemsMax();
-    this.writes = new WriteSet(new Scratch(engine.config().scratchBytesMax()));
+    this.session = engine.session();
+    this.waits = engine.waits();
+    this.writes = new WriteSet(new Scratch(engine.config().scratchBytesMax(), this));
     this.commit = new Commit(this);
   }
 
@@ -123,6 +135,11 @@ public final class Tx {
     active = true;
   }
 
+  /** Whose context it is. */
+  public TxEngine engine() {
+    return engine;
+  }
+
   /** Whether operations are still accepted. */
   public boolean active() {
     return active;
@@ -144,12 +161,16 @@ public final class Tx {
   }
 
   /**
-   * Commits: locks what is written, validates what was read, installs, publishes. The transaction
-   * has ended when this returns or throws.
+   * Commits: locks what is written, validates what was read, appends, installs, publishes. The
+   * transaction has ended when this returns or throws; but nobody must be told before {@link
+   * TxEngine#await} has returned, which is called after this, with nothing held.
    *
+   * @return what to wait for: a position of the log, or 0 for nothing
    * @throws TransactionAbortedException if it can't be serialized, was doomed before, or is too old
+   * @throws io.fovea.error.DurabilityLostException if the log takes nothing any more
+   * @throws io.fovea.error.StorageFullException if there is no space for the log
    */
-  public void commit() {
+  public long commit() {
     requireActive();
     boolean done = false;
     try {
@@ -157,8 +178,9 @@ public final class Tx {
         throw aborted(doomed, "the transaction was doomed by an earlier abort");
       }
       checkDeadline();
-      commit.run();
+      long lsn = commit.run();
       done = true;
+      return lsn;
     } finally {
       // Whatever is thrown here ends the transaction; an abort was counted where it arose.
       if (done) {
@@ -189,8 +211,28 @@ public final class Tx {
     return doomed == null && commit.readsValid();
   }
 
+  /**
+   * The largest pageLsn of the leaves that were read: when the log is durable up to here, so is all
+   * that was seen, and that something was not there. 0 where nobody waits.
+   */
+  public long readLsn() {
+    return readLsn;
+  }
+
+  /** Whether it would change anything, as far as is known. */
+  public boolean hasWrites() {
+    return writes.size() > 0;
+  }
+
+  void sawLsn(long lsn) {
+    if (lsn > readLsn) {
+      readLsn = lsn;
+    }
+  }
+
   private void end() {
     active = false;
+    readLsn = 0;
     epoch++;
     for (int i = 0; i < scansOpen; i++) {
       scans[i].abandon();
@@ -334,7 +376,9 @@ public final class Tx {
         }
         long word = timestamps.word(slot);
         if (!Word.isLocked(word)) {
+          long lsn = waits ? pageLsn(tree, p) : 0;
           if (tree.valid(p)) {
+            sawLsn(lsn);
             enterRead(handle, item, slot, word, p, length);
             return length;
           }
@@ -346,6 +390,42 @@ public final class Tx {
         pause(attempt);
       }
       tree.find(key, keyOffset, keyLength, p);
+    }
+  }
+
+  /** In the line that the search began with. To be validated like all else. */
+  private static long pageLsn(BTree tree, Position p) {
+    return PageHeader.pageLsn(tree.pool().pages(), tree.pool().base(p.frame));
+  }
+
+  /** Reads a value whose item this transaction has locked: nobody else changes it. */
+  void readUnderLock(int e, MemorySegment out, int length) {
+    BTree tree = writes.tree(e);
+    MemorySegment s = writes.scratch.segment();
+    Position p = position;
+    place(e, p);
+    tree.locate(s, writes.keyOffset(e), writes.keyLength(e), p);
+    for (int attempt = 0; ; attempt++) {
+      int found = p.found ? tree.copyValue(p, out, 0, length) : ABSENT;
+      if (tree.valid(p) && (found >= 0 || !p.found)) {
+        if (found != length) {
+          throw new IllegalStateException(
+              "a value of " + length + " bytes changed under its lock: " + found);
+        }
+        return;
+      }
+      pause(attempt);
+      tree.find(s, writes.keyOffset(e), writes.keyLength(e), p);
+    }
+  }
+
+  /** Puts what is known of the place of a written key into a position. */
+  void place(int e, Position p) {
+    int handle = writes.handle(e);
+    if (handle >= 0) {
+      reads.locate(handle, p);
+    } else {
+      p.clear();
     }
   }
 
@@ -663,7 +743,20 @@ public final class Tx {
           AbortCause.TOO_LARGE,
           "the transaction has reached the limit of " + itemsMax + " items: split it");
     }
-    return timestamps.pin(id, item);
+    try {
+      return timestamps.pin(id, item);
+    } catch (TransactionAbortedException e) {
+      throw counted(e);
+    }
+  }
+
+  /** An abort that arose where nobody knows transactions. */
+  private TransactionAbortedException counted(TransactionAbortedException e) {
+    if (doomed == null) {
+      doomed = e.abortCause();
+      counters.abort(doomed);
+    }
+    return e;
   }
 
   private void operation() {
@@ -739,7 +832,7 @@ public final class Tx {
    * A virtual thread parks: one that yields is taken up again before those that were woken, so that
    * some that wait could keep the one they wait for from running.
    */
-  private static void giveWay() {
+  static void giveWay() {
     if (Thread.currentThread().isVirtual()) {
       LockSupport.parkNanos(1_000);
     } else {

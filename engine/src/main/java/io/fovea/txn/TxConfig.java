@@ -13,6 +13,9 @@ package io.fovea.txn;
  * @param release when an exact entry may go back to the sketch
  * @param revalidateAll whether a commit checks every read against now, not against its timestamp:
  *     strict serializability for more aborts
+ * @param durability what a commit waits for, where there is a log
+ * @param commitPartBytes a commit with more bytes of changes is appended in parts of about so many;
+ *     at most an eighth of the log's buffer
  */
 public record TxConfig(
     int contexts,
@@ -23,7 +26,21 @@ public record TxConfig(
     int sketchRows,
     int sketchColumns,
     Timestamps.Release release,
-    boolean revalidateAll) {
+    boolean revalidateAll,
+    Durability durability,
+    int commitPartBytes) {
+
+  /** What a commit waits for. */
+  public enum Durability {
+    /** Until its own changes, and those that it read, are on stable storage. */
+    SYNC,
+    /** Only where more than the log's window is not there yet. */
+    ASYNC,
+    /** Nothing. */
+    NONE
+  }
+
+  private static final int PART_BYTES = 2 << 20;
 
   /** Two rows of 2,048 columns: 32 KiB, as in the dissertation. */
   public static final TxConfig DEFAULT =
@@ -37,4 +54,45 @@ public record TxConfig(
           2048,
           Timestamps.Release.EPOCH,
           false);
+
+  /** With {@link Durability#SYNC} and parts for a log's buffer of 16 MiB. */
+  public TxConfig(
+      int contexts,
+      long scratchBytesMax,
+      int itemsMax,
+      long exactBytes,
+      long exactBytesMax,
+      int sketchRows,
+      int sketchColumns,
+      Timestamps.Release release,
+      boolean revalidateAll) {
+    this(
+        contexts,
+        scratchBytesMax,
+        itemsMax,
+        exactBytes,
+        exactBytesMax,
+        sketchRows,
+        sketchColumns,
+        release,
+        revalidateAll,
+        Durability.SYNC,
+        PART_BYTES);
+  }
+
+  /** The same with another durability, and parts that suit a log's buffer. */
+  public TxConfig with(Durability other, int logBufferBytes) {
+    return new TxConfig(
+        contexts,
+        scratchBytesMax,
+        itemsMax,
+        exactBytes,
+        exactBytesMax,
+        sketchRows,
+        sketchColumns,
+        release,
+        revalidateAll,
+        other,
+        logBufferBytes / 8);
+  }
 }

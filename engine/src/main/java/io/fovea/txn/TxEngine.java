@@ -2,10 +2,15 @@ package io.fovea.txn;
 
 import io.fovea.error.AbortCause;
 import io.fovea.error.DatabaseClosedException;
+import io.fovea.error.DurabilityLostException;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.txn.TxConfig.Durability;
+import io.fovea.wal.Log;
+import io.fovea.wal.LogSession;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
@@ -41,7 +46,12 @@ public final class TxEngine {
   private final TxConfig config;
   private final int pageSize;
   private final Timestamps timestamps;
+  private final @Nullable Log log;
+  private final Runnable admission;
+  private final boolean waits;
   private final @Nullable Tx[] contexts;
+  private final LongAdder durableWaits = new LongAdder();
+  private final LongAdder durableWaitNanos = new LongAdder();
 
   @SuppressWarnings("unused") // through GATE
   private volatile int gate;
@@ -50,14 +60,41 @@ public final class TxEngine {
   private volatile @Nullable Throwable poison;
 
   /**
-   * Makes the engine of a database.
+   * Makes the engine of a database without a log.
    *
    * @param config its settings
    * @param pageSize of the trees that its transactions use, in bytes
    */
   public TxEngine(TxConfig config, int pageSize) {
+    this(config, pageSize, null);
+  }
+
+  /**
+   * Makes the engine of a database.
+   *
+   * @param config its settings
+   * @param pageSize of the trees that its transactions use, in bytes
+   * @param log where commits are appended, which outlives the engine; null for none
+   */
+  public TxEngine(TxConfig config, int pageSize, @Nullable Log log) {
+    this(config, pageSize, log, () -> {});
+  }
+
+  /**
+   * Makes the engine of a database.
+   *
+   * @param config its settings
+   * @param pageSize of the trees that its transactions use, in bytes
+   * @param log where commits are appended, which outlives the engine; null for none
+   * @param admission called by each commit that writes, before it locks anything: waits while the
+   *     log that a crash would need is too long
+   */
+  public TxEngine(TxConfig config, int pageSize, @Nullable Log log, Runnable admission) {
     this.config = config;
     this.pageSize = pageSize;
+    this.log = log;
+    this.admission = admission;
+    this.waits = log != null && config.durability() == Durability.SYNC;
     this.timestamps =
         new Timestamps(
             config.contexts(),
@@ -78,6 +115,29 @@ public final class TxEngine {
 
   int pageSize() {
     return pageSize;
+  }
+
+  /** A new session of the log, for a context. */
+  LogSession session() {
+    Log l = log;
+    return l == null ? LogSession.NONE : l.session();
+  }
+
+  /** How large a part of a commit is at most: two of them fit into the largest record. */
+  int partBytes() {
+    Log l = log;
+    int bytes = config.commitPartBytes();
+    return l == null ? bytes : Math.min(bytes, l.recordMax() / 2);
+  }
+
+  /** A commit that holds nothing yet waits until it may append. */
+  void admit() {
+    admission.run();
+  }
+
+  /** Whether transactions that only read wait for what they read. */
+  boolean waits() {
+    return waits;
   }
 
   /** The timestamps of every item, for the meters. */
@@ -242,8 +302,13 @@ public final class TxEngine {
     return age;
   }
 
-  /** A commit failed in the middle: what it locked stays locked, and nothing begins any more. */
-  void poison(Throwable cause) {
+  /**
+   * A commit, or a change of the schema, failed in the middle: what it locked stays locked, and
+   * nothing begins any more.
+   *
+   * @param cause why
+   */
+  public void poison(Throwable cause) {
     poison = cause;
   }
 
@@ -265,6 +330,72 @@ public final class TxEngine {
       throw new DatabaseClosedException("the database is closed");
     }
     checkUsable();
+    requireLog();
+  }
+
+  /** Throws where nothing can become durable any more. */
+  void requireLog() {
+    Log l = log;
+    if (l != null) {
+      l.requireAlive();
+    }
+  }
+
+  // ---------------------------------------------------------------- durability
+
+  /**
+   * Waits for what a transaction that has ended must wait for before anybody is told of it. The
+   * caller holds nothing; an interrupt does not end the wait and is kept; a virtual thread parks.
+   *
+   * @param lsn what {@link Tx#commit} or {@link Tx#readLsn} returned
+   * @param wrote whether it was a commit that changed something
+   * @throws DurabilityLostException if it can't become durable any more
+   */
+  public void await(long lsn, boolean wrote) {
+    Log l = log;
+    if (l == null || lsn == 0 || config.durability() == Durability.NONE) {
+      return;
+    }
+    if (!waits) {
+      if (wrote) {
+        awaitAll(l, 0, true);
+      }
+    } else if (l.durableLsn() < lsn) {
+      long began = System.nanoTime();
+      try {
+        awaitAll(l, lsn, wrote);
+      } finally {
+        durableWaits.increment();
+        durableWaitNanos.add(System.nanoTime() - began);
+      }
+    }
+  }
+
+  /** Waits for a position, or, for 0, until no more than the window is behind. */
+  private static void awaitAll(Log l, long lsn, boolean wrote) {
+    try {
+      if (lsn == 0) {
+        l.awaitWindow();
+        return;
+      }
+      if (lsn > l.tail()) {
+        // A page whose change of structure the log did not take any more.
+        l.requireAlive();
+      }
+      l.awaitDurable(Math.min(lsn, l.tail()));
+    } catch (DurabilityLostException e) {
+      throw wrote
+          ? new DurabilityLostException(
+              "The transaction is in the log, but that could not be made durable: it has committed"
+                  + " if its record is found when the database is opened again.",
+              e,
+              true)
+          : new DurabilityLostException(
+              "What the transaction has read can't be made durable any more, so that its result"
+                  + " might be undone: it is not given out.",
+              e,
+              false);
+    }
   }
 
   /** What all contexts have counted, a little behind for those at work. */
@@ -284,6 +415,13 @@ public final class TxEngine {
         aborts[i] += c.aborts[i];
       }
     }
-    return new TxStats(commits, rollbacks, aborts, commitNanos, pageAccesses);
+    return new TxStats(
+        commits,
+        rollbacks,
+        aborts,
+        commitNanos,
+        pageAccesses,
+        durableWaits.sum(),
+        durableWaitNanos.sum());
   }
 }

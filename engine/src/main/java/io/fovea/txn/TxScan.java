@@ -462,6 +462,9 @@ public final class TxScan {
         return false;
       }
     }
+    if (tx.waits && highLength >= 0) {
+      tx.sawLsn(above.pageLsn());
+    }
     boundRead = true;
     return true;
   }
@@ -473,7 +476,13 @@ public final class TxScan {
         return false;
       }
     }
-    return leaf.stillValid();
+    if (!leaf.stillValid()) {
+      return false;
+    }
+    if (tx.waits) {
+      tx.sawLsn(leaf.pageLsn());
+    }
+    return true;
   }
 
   /**

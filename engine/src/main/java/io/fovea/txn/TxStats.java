@@ -10,6 +10,14 @@ import io.fovea.error.AbortCause;
  * @param aborts transactions that were aborted, by the ordinal of {@link AbortCause}
  * @param durationNanos nanoseconds from begin to commit, of those that committed, summed
  * @param pageAccesses pages that trees looked at for transactions, retries included
+ * @param durableWaits how often a transaction had to wait for the log after it had ended
+ * @param durableWaitNanos nanoseconds of those waits, summed
  */
 public record TxStats(
-    long commits, long rollbacks, long[] aborts, long durationNanos, long pageAccesses) {}
+    long commits,
+    long rollbacks,
+    long[] aborts,
+    long durationNanos,
+    long pageAccesses,
+    long durableWaits,
+    long durableWaitNanos) {}

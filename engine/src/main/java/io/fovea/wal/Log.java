@@ -1,75 +1,284 @@
 package io.fovea.wal;
 
+import io.fovea.error.DatabaseClosedException;
+import io.fovea.error.DurabilityLostException;
 import io.fovea.io.BlockDevice;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.Arrays;
+import java.util.concurrent.atomic.LongAdder;
+import org.jspecify.annotations.Nullable;
 
-/** The write-ahead log. */
+/**
+ * The write-ahead log.
+ *
+ * <pre>
+ *   sessions ──reserve, fill, complete──► Ring ──► LogWriter ──group: write, sync──► SegmentFile
+ *       │                                  ▲           │                                  ▲
+ *       └─begin, grant: Space ─────────────┘           └─► DurableWaits ─► who waits      │
+ *                                                          SegmentMaker: slots ahead of need
+ * </pre>
+ *
+ * <p>A position (LSN) is a place in the stream of records. {@link #tail} is where the next record
+ * goes, {@link #durableLsn} how far everything is on stable storage. Both only grow.
+ *
+ * <p><b>The end.</b> A write or a sync that fails is final: {@link DurabilityLostException} for all
+ * who wait and all who come. The same where somebody else says so ({@link #fail}). What was durable
+ * stays so and is not denied to who waits for it.
+ *
+ * <p>Any thread, platform or virtual.
+ */
 public final class Log implements AutoCloseable {
   /** The first position of a new log; 0 stands for none. */
   public static final long FIRST_LSN = 4096;
 
-  private Log() {}
+  private static final int BUFFER_MIN = 64 << 10;
 
-  /** Opens a log for appending; what is in the file from {@code start.redoLsn()} on is kept. */
-  public static Log open(BlockDevice device, LogConfig config, LogStart start) {
-    throw new UnsupportedOperationException();
+  private static final VarHandle FAILURE;
+  private static final VarHandle STATE;
+
+  static {
+    try {
+      MethodHandles.Lookup lookup = MethodHandles.lookup();
+      FAILURE = lookup.findVarHandle(Log.class, "failure", Throwable.class);
+      STATE = lookup.findVarHandle(Log.class, "state", int.class);
+    } catch (ReflectiveOperationException e) {
+      throw new ExceptionInInitializerError(e);
+    }
   }
+
+  private static final int OPEN = 0;
+  private static final int CLOSING = 1;
+  private static final int CLOSED = 2;
+
+  private final LogConfig config;
+  private final Ring ring;
+  private final SegmentFile file;
+  private final DurableWaits waits;
+  private final Space space;
+  private final LogWriter writer;
+  private final Thread maker;
+  private final long windowBytes;
+  private final LongAdder waited = new LongAdder();
+
+  private volatile LogSession[] sessions = {};
+  private volatile @Nullable Throwable failure;
+  private volatile boolean abandoned;
+  private volatile int state = OPEN;
+
+  private Log(LogConfig config, Ring ring, SegmentFile file) {
+    this.config = config;
+    this.ring = ring;
+    this.file = file;
+    this.windowBytes = Math.min(config.windowBytes(), ring.size() / 2);
+    this.waits = new DurableWaits(ring.tail());
+    this.space = new Space(this, ring, file);
+    this.writer = new LogWriter(this, config, ring, file, waits, space);
+    this.maker =
+        Thread.ofPlatform()
+            .daemon()
+            .name("fovea-log-spare")
+            .unstarted(new SegmentMaker(file, this));
+  }
+
+  /**
+   * Opens a log for appending; what is in the file from {@code start.redoLsn()} on is kept.
+   *
+   * <p>On return the file has a segment of this incarnation, durably: it can be found by a {@link
+   * LogReader} from {@code start.startLsn()} on.
+   *
+   * <p>The segments of a file that is still needed keep their size, whatever the configuration
+   * says; where they are too small for it the buffer is made smaller.
+   *
+   * @param device the file; stays the caller's
+   * @param config sizes and times
+   * @param start where it goes on
+   * @throws io.fovea.error.CorruptionException where it is the log of another database
+   * @throws io.fovea.error.StorageFullException where there is no space for a segment
+   */
+  public static Log open(BlockDevice device, LogConfig config, LogStart start) {
+    if ((start.startLsn() & 7) != 0
+        || start.startLsn() < FIRST_LSN
+        || start.redoLsn() > start.startLsn()) {
+      throw new IllegalArgumentException(start.toString());
+    }
+    if (Group.BLOCK % device.blockSize() != 0) {
+      throw new IllegalArgumentException(
+          "The log is written in blocks of 4096 bytes; the device has " + device.blockSize());
+    }
+    SegmentScan scan = SegmentScan.of(device, start.database());
+    long segmentBytes = SegmentFile.segmentBytes(scan, config, start);
+    int buffer = config.bufferBytes();
+    while (buffer > BUFFER_MIN
+        && Group.fileBytes(SegmentFile.payloadMax(buffer)) > segmentBytes - Group.BLOCK) {
+      buffer >>= 1;
+    }
+    if (buffer < BUFFER_MIN
+        || segmentBytes % Group.BLOCK != 0
+        || Group.fileBytes(SegmentFile.payloadMax(buffer)) > segmentBytes - Group.BLOCK) {
+      throw new IllegalArgumentException(
+          "A log needs a buffer of 64 KiB at least and larger segments than a quarter of it: "
+              + config);
+    }
+    SegmentFile file = SegmentFile.open(device, scan, segmentBytes, buffer, start);
+    Log log = new Log(config, new Ring(buffer, start.startLsn()), file);
+    log.writer.start();
+    log.maker.start();
+    return log;
+  }
+
+  // ----------------------------------------------------------------------------------- sessions
 
   /** A new session; kept by its owner as long as the log is open. */
-  public LogSession session() {
-    throw new UnsupportedOperationException();
+  public synchronized LogSession session() {
+    LogSession session = new LogSession(this, ring, file.start.incarnation());
+    LogSession[] more = Arrays.copyOf(sessions, sessions.length + 1);
+    more[sessions.length] = session;
+    sessions = more;
+    return session;
   }
 
-  /** The position that the next record will have at least. */
-  public long tail() {
-    throw new UnsupportedOperationException();
-  }
-
-  /** All records that end at or before this position are on stable storage. */
-  public long durableLsn() {
-    throw new UnsupportedOperationException();
-  }
-
-  /**
-   * Waits until the log is durable up to a position.
-   *
-   * @throws io.fovea.error.DurabilityLostException if it can't become so any more
-   */
-  public void awaitDurable(long lsn) {
-    throw new UnsupportedOperationException();
-  }
-
-  /** For commits that do not wait: waits only where more than the window is not durable yet. */
-  public void awaitWindow() {
-    throw new UnsupportedOperationException();
-  }
-
-  /**
-   * @throws io.fovea.error.DurabilityLostException if nothing can become durable any more
-   */
-  public void requireAlive() {
-    throw new UnsupportedOperationException();
-  }
-
-  /**
-   * Makes durability lost, for a reason outside of the log (a data file that could not be synced).
-   */
-  public void fail(Throwable reason) {
-    throw new UnsupportedOperationException();
+  /** The largest body that a record may have: a quarter of the buffer, less the header. */
+  public int recordMax() {
+    return SegmentFile.payloadMax(ring.size()) - Record.HEADER;
   }
 
   /** The least position that a session holds back; {@link Long#MAX_VALUE} where none does. */
   public long minActive() {
-    throw new UnsupportedOperationException();
+    long min = Long.MAX_VALUE;
+    for (LogSession session : sessions) {
+      min = Math.min(min, session.slot());
+    }
+    return min;
   }
+
+  Space space() {
+    return space;
+  }
+
+  void appended() {
+    writer.appended();
+  }
+
+  void wakeWriter() {
+    writer.wake();
+  }
+
+  // --------------------------------------------------------------------------------- durability
+
+  /** The position that the next record will have at least. */
+  public long tail() {
+    return ring.tail();
+  }
+
+  /** All records that end at or before this position are on stable storage. */
+  public long durableLsn() {
+    return waits.durable();
+  }
+
+  /**
+   * Waits until the log is durable up to a position. An interrupt does not end the wait; the flag
+   * is kept.
+   *
+   * @param lsn a position that was reserved
+   * @throws DurabilityLostException if it can't become so any more
+   * @throws DatabaseClosedException if the log was closed before it did
+   * @throws IllegalArgumentException where the position lies beyond the tail
+   */
+  public void awaitDurable(long lsn) {
+    if (waits.durable() >= lsn) {
+      return;
+    }
+    if (lsn > ring.tail()) {
+      throw new IllegalArgumentException(
+          "Position " + lsn + " is beyond the end of the log, " + ring.tail());
+    }
+    waited.increment();
+    if (!waits.await(lsn, writer)) {
+      requireAlive();
+      throw new DatabaseClosedException("The log was closed.");
+    }
+  }
+
+  /**
+   * For commits that do not wait: waits only where more than the window is not durable yet.
+   *
+   * @throws DurabilityLostException where nothing can become durable any more
+   */
+  public void awaitWindow() {
+    writer.gathered();
+    long behind = ring.tail() - windowBytes;
+    if (behind > waits.durable()) {
+      awaitDurable(behind);
+    } else if (failure != null) {
+      requireAlive();
+    }
+  }
+
+  /**
+   * Returns where the log is in use.
+   *
+   * @throws DurabilityLostException if nothing can become durable any more
+   * @throws DatabaseClosedException if the log was closed
+   */
+  public void requireAlive() {
+    Throwable why = failure;
+    if (why != null) {
+      throw new DurabilityLostException(
+          "Durability was lost ("
+              + why.getMessage()
+              + "). What was acknowledged before is found again when the database is opened anew.",
+          why);
+    }
+    if (state != OPEN) {
+      throw new DatabaseClosedException("The log was closed.");
+    }
+  }
+
+  /**
+   * Makes durability lost, for a reason outside of the log (a data file that could not be synced).
+   * The first reason stays. What is durable stays so.
+   *
+   * @param reason what failed
+   */
+  public void fail(Throwable reason) {
+    FAILURE.compareAndSet(this, null, reason);
+    wakeAll();
+  }
+
+  private void wakeAll() {
+    waits.end();
+    file.end();
+    space.changed();
+    writer.wake();
+  }
+
+  /** Whether the writer is to stop at once. */
+  boolean hasEnded() {
+    return failure != null || abandoned;
+  }
+
+  /** Whether nothing is to be made ahead any more. */
+  boolean isStopping() {
+    return state != OPEN || hasEnded();
+  }
+
+  /** The writer has stopped. */
+  void ended() {
+    wakeAll();
+  }
+
+  // ---------------------------------------------------------------------------------- recycling
 
   /** Records below this position are not needed any more, except for pins. */
   public void recycleBelow(long lsn) {
-    throw new UnsupportedOperationException();
+    file.recycleBelow(Math.min(lsn, waits.durable()));
+    space.changed();
   }
 
   /** Holds back recycling, for a backup; {@link Pin#close} ends it. */
   public Pin pin() {
-    throw new UnsupportedOperationException();
+    return new FilePin(file, file.pin());
   }
 
   /** Holds back recycling. */
@@ -81,19 +290,81 @@ public final class Log implements AutoCloseable {
     void close();
   }
 
+  private static final class FilePin implements Pin {
+    private final SegmentFile file;
+    private final long lsn;
+    private boolean closed;
+
+    FilePin(SegmentFile file, long lsn) {
+      this.file = file;
+      this.lsn = lsn;
+    }
+
+    @Override
+    public long lsn() {
+      return lsn;
+    }
+
+    @Override
+    public synchronized void close() {
+      if (!closed) {
+        closed = true;
+        file.unpin(lsn);
+      }
+    }
+  }
+
+  // ---------------------------------------------------------------------------------------- end
+
   /** What was done so far. */
   public LogStats stats() {
-    throw new UnsupportedOperationException();
+    return new LogStats(
+        writer.records(),
+        ring.tail() - file.start.startLsn(),
+        writer.bytesWritten(),
+        writer.groups(),
+        writer.groups(),
+        waited.sum(),
+        file.fileBytes());
   }
 
-  /** Writes what is complete, syncs, ends the writer. The device stays the caller's. */
+  /**
+   * Writes what is complete, syncs, ends the threads. The device stays the caller's. Nobody may be
+   * appending.
+   */
   @Override
   public void close() {
-    throw new UnsupportedOperationException();
+    if (STATE.compareAndSet(this, OPEN, CLOSING)) {
+      writer.close();
+      end();
+    }
   }
 
-  /** Ends the writer without writing: what a crash leaves. */
+  /** Ends the threads without writing: what a crash leaves. */
   public void abandon() {
-    throw new UnsupportedOperationException();
+    if (STATE.compareAndSet(this, OPEN, CLOSING)) {
+      abandoned = true;
+      wakeAll();
+      writer.close();
+      end();
+    }
+  }
+
+  private void end() {
+    file.end();
+    boolean interrupted = false;
+    while (true) {
+      try {
+        maker.join();
+        break;
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    state = CLOSED;
+    ring.free();
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
   }
 }

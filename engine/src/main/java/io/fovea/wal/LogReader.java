@@ -1,12 +1,65 @@
 package io.fovea.wal;
 
+import io.fovea.error.CorruptionException;
 import io.fovea.io.BlockDevice;
+import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 import java.util.UUID;
 
-/** Reads a log from a position to its end. One thread. */
+/**
+ * Reads a log from a position to its end. One thread.
+ *
+ * <pre>
+ *   segments by number    │ 5: from 4096 │ 6: from 70000 │ 7: from 70000 │ 9: from 91000
+ *   fromLsn 80000  ───────────────────────────────────────►│ group │ group │ ... until 91000 ─►│
+ * </pre>
+ *
+ * <p><b>A segment ends where the next one begins.</b> What lies behind that in its slot was torn,
+ * or was there before, and does not count. A segment without any record is the mark of an opening
+ * that got no further.
+ *
+ * <p><b>The end or damage?</b> The writer begins a group, and a segment, only when everything
+ * before it is durable. So where something bad is found at X, it is damage if anything valid starts
+ * behind X: a later segment, a later group of this segment, or a group in a slot whose header is
+ * damaged. If there is none, X is the end: the last group was torn, and nobody was told that it is
+ * durable.
+ *
+ * <p>All lengths are checked against what is left of the group, the segment and the file before
+ * they are used.
+ *
+ * <p>Records of type {@link RecordType#VOID} are returned too.
+ */
 public final class LogReader implements AutoCloseable {
-  private LogReader() {}
+  private final BlockDevice device;
+  private final UUID database;
+  private final long fromLsn;
+  private final SegmentScan scan;
+  private final List<SegmentScan.Found> segments;
+  private final ReadWindow window;
+
+  private int index;
+  private long offset;
+  private long segmentEnd;
+  private long limit;
+  private long groupEnd;
+  private boolean ended;
+
+  private long start;
+  private long end;
+  private long body;
+  private int bodyLength;
+  private int type;
+
+  private LogReader(BlockDevice device, UUID database, long fromLsn, SegmentScan scan, int index) {
+    this.device = device;
+    this.database = database;
+    this.fromLsn = fromLsn;
+    this.scan = scan;
+    this.segments = scan.segments();
+    this.window = new ReadWindow(device);
+    enter(index);
+  }
 
   /**
    * Opens a log for reading.
@@ -14,57 +67,245 @@ public final class LogReader implements AutoCloseable {
    * @param device the file
    * @param database whose log it must be
    * @param fromLsn the first record
-   * @throws io.fovea.error.CorruptionException if the log does not reach back so far
+   * @throws CorruptionException if the log does not reach back so far
    */
   public static LogReader open(BlockDevice device, UUID database, long fromLsn) {
-    throw new UnsupportedOperationException();
+    SegmentScan scan = SegmentScan.of(device, database);
+    int first = scan.segments().size() - 1;
+    while (first >= 0 && scan.segments().get(first).startLsn() > fromLsn) {
+      first--;
+    }
+    if (first < 0) {
+      boolean none = scan.segments().isEmpty();
+      throw new CorruptionException(
+          none
+              ? "log: it has no segment of this database"
+                  + (scan.foreign() ? ", but of another; it is needed" : "; it is needed")
+                  + " from position "
+                  + fromLsn
+              : "log: its first segment, which begins at position "
+                  + scan.segments().getFirst().startLsn()
+                  + ", is too late; it is needed from position "
+                  + fromLsn,
+          -1,
+          -1,
+          fromLsn,
+          none ? 0 : scan.segments().getFirst().startLsn());
+    }
+    return new LogReader(device, database, fromLsn, scan, first);
+  }
+
+  private void enter(int segment) {
+    SegmentScan.Found found = segments.get(segment);
+    index = segment;
+    offset = found.offset() + Group.BLOCK;
+    segmentEnd = found.offset() + scan.segmentBytes();
+    limit = segment + 1 < segments.size() ? segments.get(segment + 1).startLsn() : Long.MAX_VALUE;
+    end = found.startLsn();
+    groupEnd = end;
   }
 
   /**
    * Goes to the next record.
    *
    * @return false at the end of what is valid
-   * @throws io.fovea.error.CorruptionException for damage below what was durable
+   * @throws CorruptionException for damage below what was durable
    */
   public boolean next() {
-    throw new UnsupportedOperationException();
+    while (!ended) {
+      if (end == limit) {
+        enter(index + 1);
+      } else if (end < groupEnd) {
+        if (!record()) {
+          stop(fileOffset(), groupEndOffset());
+        } else if (start >= fromLsn) {
+          return true;
+        }
+      } else if (!group()) {
+        stop(offset, offset + Group.BLOCK);
+      }
+    }
+    return false;
   }
+
+  private long groupOffset;
+  private int payload;
+
+  /** Where in the file the record at {@link #end} begins. */
+  private long fileOffset() {
+    return groupOffset + Group.HEADER + (end - (groupEnd - payload));
+  }
+
+  private long groupEndOffset() {
+    return groupOffset + Group.fileBytes(payload);
+  }
+
+  /** Enters the next group. */
+  private boolean group() {
+    if (offset + Group.BLOCK > segmentEnd) {
+      return false;
+    }
+    long at = window.at(offset, Group.HEADER, segmentEnd);
+    MemorySegment memory = window.memory();
+    SegmentHeader header = segments.get(index).header();
+    if (!Group.isValid(memory, at, database, header.incarnation(), header.number())
+        || Group.start(memory, at) != end) {
+      return false;
+    }
+    int bytes = Group.payload(memory, at);
+    if (bytes <= 0
+        || (bytes & 7) != 0
+        || bytes > Group.PAYLOAD_MAX
+        || bytes > segmentEnd - offset - Group.HEADER) {
+      return false;
+    }
+    groupOffset = offset;
+    payload = bytes;
+    groupEnd = end + bytes;
+    offset += Group.fileBytes(bytes);
+    if (groupEnd <= fromLsn && groupEnd <= limit) {
+      end = groupEnd; // nobody wants its records
+    }
+    return true;
+  }
+
+  /** Looks at the record at {@link #end}. */
+  private boolean record() {
+    long left = Math.min(groupEnd, limit) - end;
+    long fileAt = fileOffset();
+    long readEnd = groupEndOffset();
+    long at = window.at(fileAt, Record.WORD, readAhead(readEnd));
+    long word = Mem.getLong(window.memory(), at);
+    int length = Record.length(word);
+    if (length != Record.WORD && length < Record.HEADER
+        || length > left
+        || Record.aligned(length) > left) {
+      return false;
+    }
+    at = window.at(fileAt, length, readAhead(readEnd));
+    MemorySegment memory = window.memory();
+    long incarnation = segments.get(index).header().incarnation();
+    if (Record.sum(window.sums(), at, end, incarnation, length) != Record.checksum(word)) {
+      return false;
+    }
+    start = end;
+    end += Record.aligned(length);
+    boolean empty = length == Record.WORD;
+    type = empty ? RecordType.VOID : Mem.getUnsignedByte(memory, at + Record.TYPE);
+    body = at + Math.min(length, Record.HEADER);
+    bodyLength = Math.max(0, length - Record.HEADER);
+    return true;
+  }
+
+  private long readAhead(long atLeast) {
+    return Math.max(atLeast, segmentEnd);
+  }
+
+  /** Something is bad at {@link #end}: it is the end, or damage. */
+  private void stop(long badOffset, long nextGroup) {
+    long bad = end;
+    if (limit != Long.MAX_VALUE) {
+      throw damage(badOffset, "which segment " + nextNumber() + " says is whole up to", limit);
+    }
+    SegmentScan.Found current = segments.get(index);
+    long later = laterGroup(nextGroup, segmentEnd, current.header().number(), bad, badOffset);
+    if (later >= 0) {
+      throw damage(badOffset, "before the durable group at file offset " + later + " at", later);
+    }
+    for (int slot : scan.unreadable()) {
+      long at = slot * scan.segmentBytes();
+      later = laterGroup(at + Group.BLOCK, at + scan.segmentBytes(), -1, bad, badOffset);
+      if (later >= 0) {
+        throw new CorruptionException(
+            "log: header of a segment with durable groups, the first at file offset " + later,
+            -1,
+            at,
+            bad,
+            0);
+      }
+    }
+    if (bad < fromLsn) {
+      throw damage(badOffset, "which ends before it is needed, from position", fromLsn);
+    }
+    start = bad;
+    ended = true;
+  }
+
+  private long nextNumber() {
+    return segments.get(index + 1).header().number();
+  }
+
+  private CorruptionException damage(long badOffset, String why, long number) {
+    return new CorruptionException(
+        "log record at position " + end + ", " + why + " " + number, -1, badOffset, number, end);
+  }
+
+  /**
+   * The offset of a valid group that starts behind a position.
+   *
+   * @param number of its segment, or -1 for any
+   * @return -1 where there is none
+   */
+  private long laterGroup(long from, long to, long number, long behind, long badOffset) {
+    long incarnation = segments.get(index).header().incarnation();
+    for (long at = from & -Group.BLOCK; at + Group.BLOCK <= to; at += Group.BLOCK) {
+      long off = window.at(at, Group.HEADER, to);
+      MemorySegment memory = window.memory();
+      boolean valid =
+          number < 0
+              ? Group.isValid(memory, off, database) && Group.start(memory, off) >= behind
+              : Group.isValid(memory, off, database, incarnation, number)
+                  && Group.start(memory, off) > behind;
+      if (valid) {
+        return at;
+      }
+    }
+    return -1;
+  }
+
+  // ------------------------------------------------------------------------------------ records
 
   /** The kind of the record. */
   public int type() {
-    throw new UnsupportedOperationException();
+    return type;
   }
 
   /** Where it begins. */
   public long start() {
-    throw new UnsupportedOperationException();
+    return start;
   }
 
   /** Where it ends; after {@link #next} returned false, where the log ends. */
   public long end() {
-    throw new UnsupportedOperationException();
+    return end;
   }
 
   /** The memory with its body, until the next call. */
   public MemorySegment segment() {
-    throw new UnsupportedOperationException();
+    return window.memory();
   }
 
   /** Where the body begins there. */
   public long body() {
-    throw new UnsupportedOperationException();
+    return body;
   }
 
   /** How long the body is. */
   public int bodyLength() {
-    throw new UnsupportedOperationException();
+    return bodyLength;
   }
 
   /** The highest incarnation that was met. */
   public long incarnation() {
-    throw new UnsupportedOperationException();
+    long max = 0;
+    for (SegmentScan.Found found : segments) {
+      max = Math.max(max, found.header().incarnation());
+    }
+    return max;
   }
 
   @Override
-  public void close() {}
+  public void close() {
+    window.close();
+  }
 }

@@ -1,6 +1,10 @@
 package io.fovea.wal;
 
+import io.fovea.memory.Checksum;
+import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,16 +22,70 @@ import org.jspecify.annotations.Nullable;
  * <p>{@link #NONE} is the session of a database without a log: {@link #logging} is false, begin,
  * grant and end do nothing, positions are 0, and nobody reserves.
  *
+ * <p><b>Memory order: the redo point.</b> A session stores its slot (S1, volatile), then reserves
+ * (a CAS of the tail, S2), marks its frames (S3), and clears the slot (S4, volatile). The
+ * checkpointer reads the tail T (C1), then the slots (C2), then the frames (C3). For a record that
+ * begins at s:
+ *
+ * <ul>
+ *   <li>C2 sees S1: the slot is a tail from before S2, so it is at most s, and holds the redo
+ *       point.
+ *   <li>C2 misses S1, because it comes before it: then C1 comes before S2 too, and T ≤ s.
+ *   <li>C2 sees S4: then C3 sees S3, and the frames' recLsn hold the redo point.
+ * </ul>
+ *
+ * <p>Forbidden: a redo point above a record whose change is in no page on the device. It takes that
+ * S1 is before S2 for all who look, hence the sequential accesses.
+ *
  * <p>One thread at a time.
  */
 public final class LogSession {
   /** The session of a database that has no log. */
-  public static final LogSession NONE = new LogSession(null);
+  public static final LogSession NONE = new LogSession();
+
+  static final long IDLE = Long.MAX_VALUE;
+
+  private static final VarHandle SLOT;
+
+  static {
+    try {
+      SLOT = MethodHandles.lookup().findVarHandle(LogSession.class, "slot", long.class);
+    } catch (ReflectiveOperationException e) {
+      throw new ExceptionInInitializerError(e);
+    }
+  }
 
   private final @Nullable Log log;
+  private final Ring ring;
+  private final Checksum.Reusable sums;
+  private final long incarnation;
 
-  LogSession(@Nullable Log log) {
+  @SuppressWarnings("unused") // by its handle
+  private long slot = IDLE;
+
+  private boolean active;
+  private long left;
+  private boolean open;
+  private int type;
+  private int length;
+  private long start;
+  private long end;
+  private long recLsn;
+  private long pageLsn;
+
+  @SuppressWarnings("NullAway") // nobody reserves here
+  private LogSession() {
+    this.log = null;
+    this.ring = null;
+    this.sums = null;
+    this.incarnation = 0;
+  }
+
+  LogSession(Log log, Ring ring, long incarnation) {
     this.log = log;
+    this.ring = ring;
+    this.sums = new Checksum.Reusable(ring.segment());
+    this.incarnation = incarnation;
   }
 
   /** Whether there is a log. */
@@ -40,44 +98,197 @@ public final class LogSession {
     return 2 * (16 + (bodyBytes + 7 & ~7L));
   }
 
-  /** Holds back the redo point from here on, and waits for space. Nothing is latched. */
-  public void begin(long bytes) {}
+  // ------------------------------------------------------------------------------------- space
 
-  /** Waits until at least so many bytes are granted. Nothing is latched. */
-  public void grant(long bytes) {}
+  /**
+   * Holds back the redo point from here on, and waits for space. Nothing is latched.
+   *
+   * @param bytes the sum of {@link #space} of what will be logged, at most the size of the log's
+   *     buffer; 0 holds back the redo point only
+   * @throws io.fovea.error.StorageFullException where the log can't grow; nothing has begun
+   * @throws io.fovea.error.DurabilityLostException where nothing can become durable any more
+   * @throws IllegalStateException where the session has begun already
+   */
+  public void begin(long bytes) {
+    if (log == null) {
+      return;
+    }
+    if (active) {
+      throw new IllegalStateException("The session of the log has begun already.");
+    }
+    SLOT.setVolatile(this, ring.tail());
+    boolean done = false;
+    try {
+      log.space().begin(bytes);
+      done = true;
+    } finally {
+      if (!done) {
+        SLOT.setVolatile(this, IDLE);
+      }
+    }
+    active = true;
+    left = bytes;
+    recLsn = 0;
+    pageLsn = 0;
+  }
 
-  /** Lets the redo point go on and gives back what is left of the grant. */
-  public void end() {}
+  /**
+   * Waits until at least so many bytes are granted, those included that are left. Nothing is
+   * latched.
+   *
+   * <p>Who has to wait gives back first what is left, so that no two wait for each other. Hence
+   * nothing is granted after an exception.
+   *
+   * @param bytes as for {@link #begin}
+   * @throws io.fovea.error.StorageFullException where the log could not grow for half a minute
+   * @throws io.fovea.error.DurabilityLostException where nothing can become durable any more
+   */
+  public void grant(long bytes) {
+    if (log == null) {
+      return;
+    }
+    requireActive();
+    if (bytes <= left) {
+      return;
+    }
+    if (ring.take(bytes - left)) {
+      left = bytes;
+      return;
+    }
+    giveBack();
+    log.space().more(bytes);
+    left = bytes;
+  }
 
-  /** Reserves a record; returns where its body goes in {@link #buffer}. */
+  /**
+   * Lets the redo point go on and gives back what is left of the grant. A record under construction
+   * becomes void. Does nothing where the session has not begun.
+   */
+  public void end() {
+    if (log == null || !active) {
+      return;
+    }
+    cancel();
+    giveBack();
+    active = false;
+    SLOT.setVolatile(this, IDLE);
+  }
+
+  private void giveBack() {
+    if (left > 0) {
+      ring.giveBack(left);
+      left = 0;
+      if (log != null) {
+        log.space().changed();
+      }
+    }
+  }
+
+  private void requireActive() {
+    if (!active) {
+      throw new IllegalStateException("The session of the log has not begun.");
+    }
+  }
+
+  /** What holds back the redo point; {@link Long#MAX_VALUE} for nothing. */
+  long slot() {
+    return (long) SLOT.getVolatile(this);
+  }
+
+  // ------------------------------------------------------------------------------------ records
+
+  /**
+   * Reserves a record; returns where its body goes in {@link #buffer}. Never waits. The body's
+   * bytes are zero.
+   *
+   * @param type one of {@link RecordType}
+   * @param bodyBytes the length of the body
+   * @throws IllegalStateException where the grant is too small, or a record is under construction
+   */
   public long reserve(int type, int bodyBytes) {
-    throw new UnsupportedOperationException();
+    requireActive();
+    if (open) {
+      throw new IllegalStateException("A record is under construction.");
+    }
+    if (bodyBytes < 0 || bodyBytes > ring.size() / 4 - Record.HEADER) {
+      throw new IllegalArgumentException("A record with a body of " + bodyBytes + " bytes.");
+    }
+    long bytes = Record.aligned(Record.HEADER + (long) bodyBytes);
+    long at = ring.reserve(bytes, left);
+    if (at < 0) {
+      throw new IllegalStateException(
+          "A record of " + bytes + " bytes; " + left + " are left of what was granted.");
+    }
+    long filler = ring.filler(at, bytes);
+    left -= bytes + filler;
+    if (filler > 0) {
+      fill(at, (int) filler);
+    }
+    this.type = type;
+    open = true;
+    length = Record.HEADER + bodyBytes;
+    start = at + filler;
+    end = start + bytes;
+    return ring.offset(start) + Record.HEADER;
+  }
+
+  /** A void record, at the end of a lap. */
+  private void fill(long at, int bytes) {
+    if (bytes > Record.WORD) {
+      Mem.putLong(ring.segment(), ring.offset(at) + Record.TYPE, RecordType.VOID);
+    }
+    finish(at, bytes);
+  }
+
+  private void finish(long at, int bytes) {
+    int sum = Record.sum(sums, ring.offset(at), at, incarnation, bytes);
+    ring.complete(at, Record.word(bytes, sum));
   }
 
   /** The log's memory. */
   public MemorySegment buffer() {
-    throw new UnsupportedOperationException();
+    return ring.segment();
   }
 
-  /** Ends the record: it may be written from here on. */
-  public void complete() {}
+  /** Ends the record: it may be written from here on. Sums it. */
+  public void complete() {
+    if (log == null) {
+      return;
+    }
+    if (!open) {
+      throw new IllegalStateException("No record is under construction.");
+    }
+    Mem.putLong(ring.segment(), ring.offset(start) + Record.TYPE, type & 0xFF);
+    finish(start, length);
+    open = false;
+    if (type != RecordType.COMMIT) {
+      log.appended();
+    }
+  }
 
   /** Makes the record under construction void, where there is one. */
-  public void cancel() {}
+  public void cancel() {
+    if (open) {
+      type = RecordType.VOID;
+      complete();
+    }
+  }
 
   /** Where the last reserved record begins. */
   public long recordStart() {
-    return 0;
+    return start;
   }
 
   /** Where the last reserved record ends. */
   public long recordEnd() {
-    return 0;
+    return end;
   }
+
+  // ---------------------------------------------------------------------------------- positions
 
   /** Where the record begins that holds the logical changes that are being made; 0 for none. */
   public long recLsn() {
-    return 0;
+    return recLsn;
   }
 
   /**
@@ -85,9 +296,17 @@ public final class LogSession {
    * here.
    */
   public long pageLsn() {
-    return 0;
+    return pageLsn;
   }
 
-  /** Says which record the logical changes that follow belong to. */
-  public void position(long start, long end) {}
+  /**
+   * Says which record the logical changes that follow belong to, until the next {@link #begin}.
+   * That of {@link #NONE} is always 0.
+   */
+  public void position(long start, long end) {
+    if (log != null) {
+      recLsn = start;
+      pageLsn = end;
+    }
+  }
 }

@@ -491,13 +491,13 @@ class BufferPoolTest {
             device,
             PoolConfig.ofFrames(4096, 64, Translation.PREDICTIVE)
                 .withExhaustedMillis(100)
-                .withDurableLsn(durable::get),
+                .withLog(durable::get),
             AllocatorState.EMPTY);
     int frame = pool.allocate(1, PageHeader.LEAF, LogSession.NONE);
     long pid = pool.pid(frame);
     PageHeader.raisePageLsn(pool.pages(), pool.base(frame), 11);
-    pool.markDirty(frame, 7);
-    pool.markDirty(frame, 9);
+    pool.markDirty(frame, 7, 11);
+    pool.markDirty(frame, 9, 10);
     pool.releaseExclusive(frame);
     assertEquals(7, pool.minRecLsn());
     long[] pids = pages(pool, 200);

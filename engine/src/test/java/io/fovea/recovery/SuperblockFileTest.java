@@ -107,7 +107,7 @@ class SuperblockFileTest {
   void aNewerFormatIsRefusedInWords() {
     file().write(Superblock.ofNew(4096));
     device.read(0, block, 0, 4096);
-    Mem.putInt(block, 40, 2);
+    Mem.putInt(block, 40, 3);
     PageHeader.seal(block, 0, 4096);
     device.write(0, block, 0, 4096);
     IncompatibleFormatException e =

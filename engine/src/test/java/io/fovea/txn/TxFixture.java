@@ -6,7 +6,9 @@ import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.Translation;
+import io.fovea.io.BlockDevice;
 import io.fovea.io.MemoryDevice;
+import io.fovea.wal.Log;
 import io.fovea.wal.LogSession;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -23,15 +25,21 @@ final class TxFixture implements AutoCloseable {
   final List<BTree> trees = new ArrayList<>();
 
   TxFixture(TxConfig config, int frames, int treeCount) {
+    this(config, new MemoryDevice(), frames, treeCount, null);
+  }
+
+  TxFixture(TxConfig config, BlockDevice device, int frames, int treeCount, @Nullable Log log) {
+    PoolConfig poolConfig = PoolConfig.ofFrames(4096, frames, Translation.PREDICTIVE);
     pool =
         new BufferPool(
-            new MemoryDevice(),
-            PoolConfig.ofFrames(4096, frames, Translation.PREDICTIVE),
-            AllocatorState.EMPTY);
-    engine = new TxEngine(config, pool.pageSize());
+            device, log == null ? poolConfig : poolConfig.withLog(log), AllocatorState.EMPTY);
+    engine = new TxEngine(config, pool.pageSize(), log);
+    LogSession session = log == null ? LogSession.NONE : log.session();
+    session.begin(0);
     for (int i = 0; i < treeCount; i++) {
-      trees.add(BTree.create(pool, 10 + i, LogSession.NONE));
+      trees.add(BTree.create(pool, 10 + i, session));
     }
+    session.end();
   }
 
   TxFixture() {
@@ -57,7 +65,8 @@ final class TxFixture implements AutoCloseable {
       Tx tx = engine.begin(false, 0, attempt > 50);
       try {
         R r = body.run(new Client(tx));
-        tx.commit();
+        boolean wrote = tx.hasWrites();
+        engine.await(tx.commit(), wrote);
         return r;
       } catch (io.fovea.error.TransactionAbortedException e) {
         tx.rollback();

@@ -1,0 +1,300 @@
+package io.fovea.btree;
+
+import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.PageHeader;
+import io.fovea.buffer.PageImages;
+import io.fovea.error.CorruptionException;
+import io.fovea.memory.Mem;
+import io.fovea.wal.LogSession;
+import io.fovea.wal.RecordType;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * The log records of trees: whole pages after a change, and what became of the pages' ownership.
+ *
+ * <pre>
+ *   STRUCTURE    0        2          4      8
+ *   CHAIN        +--------+----------+------+----------+-----+----------------------+-----+
+ *                | images | released | zero | image 1  | ... | released page 1 (64) | ... |
+ *                | 16     | 16       | 32   |          |     |                      |     |
+ *                +--------+----------+------+----------+-----+----------------------+-----+
+ *   CREATE_TREE  | tree id 32        | zero | image of the root |
+ *                +-------------------+------+-------------------+
+ *   DROPPED      | tree id 32        |
+ *                +-------------------+
+ * </pre>
+ *
+ * <p>Images are those of {@link PageImages}: without the hole between slots and records.
+ *
+ * <h2>Writing</h2>
+ *
+ * <ol>
+ *   <li>The pages are changed first, and all of them stay latched. Then the record is reserved,
+ *       filled, completed; then each page gets its LSNs, and only then are latches given back. So
+ *       nobody sees, writes out, or changes again what has no place in the log yet, and the order
+ *       of the records is the order of the changes of each page.
+ *   <li>Space was granted before anything was latched, and the log was alive then. What is left
+ *       that can fail here is a defect, or a log that died meanwhile. The change can't be taken
+ *       back. So the pages are <i>doomed</i>: LSN {@link Long#MAX_VALUE}, which the log is never
+ *       durable up to, so they are never written; recLsn 1, before everything, so that the redo
+ *       point does not pass them and what was durable of them stays in the log. Whoever reads them
+ *       sees a sound tree; whoever must wait until they are durable is told that they never will
+ *       be. What a crash leaves is the file and the log as they were before the change.
+ *   <li>Sibling hints that a change sets on <i>other</i> pages are in no record. A hint is checked
+ *       against the fences when it is used, so that any value of it is right; an image of such a
+ *       page has the hint of its own moment, for the same reason.
+ * </ol>
+ *
+ * <h2>Reading</h2>
+ *
+ * <p>Nothing in a body is trusted: counts, positions and page ids are checked against the body's
+ * length and the page size before a visitor is called.
+ *
+ * @since 0.1.0
+ */
+public final class StructureRecord {
+  /** Stands for no frame. */
+  static final int NONE = -1;
+
+  /** The bytes before the first image. */
+  static final int HEADER = 8;
+
+  private static final int DROPPED_BYTES = 4;
+
+  /** The superblocks come first, and are no pages of a tree. */
+  private static final long PID_MIN = 2;
+
+  /** What recovery and the dump tool do with the parts of a record. */
+  public interface Visitor {
+    /**
+     * An image.
+     *
+     * @param pid the page
+     * @param at where the image begins, as {@link PageImages#apply} wants it
+     * @param end where it ends
+     */
+    void image(long pid, long at, long end);
+
+    /**
+     * A page that the change cut loose, and that the same session frees next.
+     *
+     * @param pid the page
+     */
+    default void released(long pid) {}
+  }
+
+  private StructureRecord() {}
+
+  // ------------------------------------------------------------------------------------- writing
+
+  /** What a record of so many images, and one released page, takes of a grant at most. */
+  static long space(int pageSize, int images) {
+    return LogSession.space(HEADER + (long) images * PageImages.bytes(pageSize, 0, 0) + 8);
+  }
+
+  /**
+   * Logs up to three changed pages, and gives them their LSNs. The frames are latched exclusively,
+   * and stay so. Without a log the pages are marked dirty, and that is all.
+   *
+   * @param type STRUCTURE or CHAIN
+   * @param released a page that the change cut loose, or 0
+   * @param a a frame; the others may be {@link #NONE}
+   */
+  static void append(
+      BufferPool pool, LogSession log, int type, long released, int a, int b, int c) {
+    if (!log.logging()) {
+      mark(pool, a, 0, 0);
+      mark(pool, b, 0, 0);
+      mark(pool, c, 0, 0);
+      return;
+    }
+    int images = count(a) + count(b) + count(c);
+    appendImages(pool, log, type, images | (released != 0 ? 1 << 16 : 0), released, a, b, c);
+  }
+
+  /** Logs the root of a new tree. */
+  static void appendCreate(BufferPool pool, LogSession log, int treeId, int root) {
+    if (log.logging()) {
+      appendImages(pool, log, RecordType.CREATE_TREE, treeId, 0, root, NONE, NONE);
+    } else {
+      mark(pool, root, 0, 0);
+    }
+  }
+
+  private static void appendImages(
+      BufferPool pool, LogSession log, int type, int head, long released, int a, int b, int c) {
+    long start = 1;
+    long end = Long.MAX_VALUE;
+    try {
+      int bytes = HEADER + (released != 0 ? 8 : 0) + size(pool, a) + size(pool, b) + size(pool, c);
+      long at = log.reserve(type, bytes);
+      MemorySegment s = log.buffer();
+      Mem.putInt(s, at, head);
+      Mem.putInt(s, at + 4, 0);
+      at = put(pool, s, at + HEADER, a);
+      at = put(pool, s, at, b);
+      at = put(pool, s, at, c);
+      if (released != 0) {
+        Mem.putLong(s, at, released);
+      }
+      log.complete();
+      start = log.recordStart();
+      end = log.recordEnd();
+    } catch (RuntimeException | Error e) {
+      log.cancel();
+      throw e;
+    } finally {
+      mark(pool, a, start, end);
+      mark(pool, b, start, end);
+      mark(pool, c, start, end);
+    }
+  }
+
+  /** Says that all pages of a tree are free. */
+  static void appendDropped(LogSession log, int treeId) {
+    if (!log.logging()) {
+      return;
+    }
+    log.grant(LogSession.space(DROPPED_BYTES));
+    long at = log.reserve(RecordType.DROPPED, DROPPED_BYTES);
+    Mem.putInt(log.buffer(), at, treeId);
+    log.complete();
+  }
+
+  private static int count(int frame) {
+    return frame == NONE ? 0 : 1;
+  }
+
+  private static void mark(BufferPool pool, int frame, long recLsn, long pageLsn) {
+    if (frame != NONE) {
+      pool.markDirty(frame, recLsn, pageLsn);
+    }
+  }
+
+  private static int size(BufferPool pool, int frame) {
+    if (frame == NONE) {
+      return 0;
+    }
+    int pageSize = pool.pageSize();
+    int from = holeFrom(pool.pages(), pool.base(frame), pageSize);
+    return PageImages.bytes(pageSize, from, holeTo(pool.pages(), pool.base(frame), pageSize, from));
+  }
+
+  private static long put(BufferPool pool, MemorySegment dst, long at, int frame) {
+    if (frame == NONE) {
+      return at;
+    }
+    MemorySegment pages = pool.pages();
+    int pageSize = pool.pageSize();
+    long base = pool.base(frame);
+    int from = holeFrom(pages, base, pageSize);
+    int to = holeTo(pages, base, pageSize, from);
+    return PageImages.put(dst, at, pool.pid(frame), pages, base, pageSize, from, to);
+  }
+
+  /** Where a page has nothing to say any more, and from where on it has again. */
+  private static int holeFrom(MemorySegment s, long base, int pageSize) {
+    int from =
+        switch (PageHeader.type(s, base)) {
+          case PageHeader.LEAF -> BTreeNode.slotsEnd(true, BTreeNode.count(s, base));
+          case PageHeader.INNER -> BTreeNode.slotsEnd(false, BTreeNode.count(s, base));
+          case PageHeader.OVERFLOW ->
+              OverflowChain.DATA + Mem.getInt(s, base + OverflowChain.BYTES);
+          default -> pageSize;
+        };
+    return Math.min(from, pageSize);
+  }
+
+  private static int holeTo(MemorySegment s, long base, int pageSize, int from) {
+    boolean node = PageHeader.type(s, base) != PageHeader.OVERFLOW;
+    return node ? Math.max(from, pageSize - BTreeNode.heap(s, base)) : pageSize;
+  }
+
+  // ------------------------------------------------------------------------------------- reading
+
+  /**
+   * Goes through the body of a STRUCTURE, CHAIN or CREATE_TREE record.
+   *
+   * @param type the kind of the record
+   * @param s where the body is
+   * @param at where it begins
+   * @param length how long it is, in bytes
+   * @param pageSize the size of the database's pages
+   * @param lsn where the record begins, for messages
+   * @param visitor gets the images, then the released pages, each in their order
+   * @throws CorruptionException where the body contradicts itself
+   */
+  public static void visit(
+      int type, MemorySegment s, long at, int length, int pageSize, long lsn, Visitor visitor) {
+    need(HEADER, length, lsn);
+    boolean create = type == RecordType.CREATE_TREE;
+    int images = create ? 1 : Mem.getUnsignedShort(s, at);
+    int released = create ? 0 : Mem.getUnsignedShort(s, at + 2);
+    long end = at + length;
+    long next = at + HEADER;
+    for (int i = 0; i < images; i++) {
+      next = image(s, next, end, pageSize, lsn, visitor);
+    }
+    if (end - next != 8L * released) {
+      throw damaged("length of released pages in a log record", lsn, 8L * released, end - next);
+    }
+    for (; next < end; next += 8) {
+      long pid = Mem.getLong(s, next);
+      if (pid < PID_MIN) {
+        throw damaged("a released page in a log record", lsn, PID_MIN, pid);
+      }
+      visitor.released(pid);
+    }
+  }
+
+  private static long image(
+      MemorySegment s, long at, long end, int pageSize, long lsn, Visitor visitor) {
+    need(PageImages.HEADER + PageHeader.BYTES, end - at, lsn);
+    long pid = Mem.getLong(s, at);
+    int from = Mem.getInt(s, at + 8);
+    int to = Mem.getInt(s, at + 12);
+    if (from < PageHeader.BYTES || from > pageSize) {
+      throw damaged("an image in a log record: hole", lsn, pageSize, from);
+    }
+    if (to < from || to > pageSize) {
+      throw damaged("an image in a log record: end of the hole", lsn, pageSize, to);
+    }
+    int bytes = PageImages.bytes(pageSize, from, to);
+    need(bytes, end - at, lsn);
+    long inside = Mem.getLong(s, at + PageImages.HEADER + PageHeader.PID);
+    if (pid < PID_MIN || pid != inside) {
+      throw damaged("an image in a log record: page id", lsn, pid, inside);
+    }
+    visitor.image(pid, at, at + bytes);
+    return at + bytes;
+  }
+
+  /**
+   * The tree that a CREATE_TREE or DROPPED record is about.
+   *
+   * @param s where the body is
+   * @param at where it begins
+   * @param length how long it is, in bytes
+   * @param lsn where the record begins, for messages
+   * @return the tree's id
+   * @throws CorruptionException where the body is too short, or the id none
+   */
+  public static int treeId(MemorySegment s, long at, int length, long lsn) {
+    need(DROPPED_BYTES, length, lsn);
+    int treeId = Mem.getInt(s, at);
+    if (treeId <= 0) {
+      throw damaged("tree id in a log record", lsn, 1, treeId);
+    }
+    return treeId;
+  }
+
+  private static void need(long bytes, long length, long lsn) {
+    if (length < bytes) {
+      throw damaged("length of a log record", lsn, bytes, length);
+    }
+  }
+
+  private static CorruptionException damaged(String what, long lsn, long expected, long found) {
+    return new CorruptionException(what + " at LSN " + lsn, -1, -1, expected, found);
+  }
+}

@@ -1,0 +1,127 @@
+package io.fovea.buffer;
+
+import io.fovea.error.CorruptionException;
+import io.fovea.memory.Mem;
+import io.fovea.wal.LogSession;
+import io.fovea.wal.RecordType;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * What the log says of page ids: one was given out, one came back.
+ *
+ * <pre>
+ *   ALLOCATE  0     8        12     16        24         32          40
+ *             | pid | treeId | type | freeHead| freePages| highWater |      after it
+ *   FREE      0     8        16         24          32
+ *             | pid | next   | freePages| highWater |                       after it; freeHead = pid
+ * </pre>
+ *
+ * <p>A record is reserved under the allocator's spin latch together with the change of its state:
+ * so the order of the log is the order of the stack, and the state that the last record has is the
+ * allocator's. Its body is filled in after the latch.
+ *
+ * @param pid the page
+ * @param treeId whose it is; 0 for a page that came back
+ * @param pageType what kind of page it became
+ * @param next of a page that came back, the next one of the free list; else 0
+ * @param after the state after it
+ * @since 0.1.0
+ */
+public record AllocatorRecord(long pid, int treeId, int pageType, long next, AllocatorState after) {
+  /** How long the body of an ALLOCATE is. */
+  public static final int ALLOCATE_BYTES = 40;
+
+  /** How long the body of a FREE is. */
+  public static final int FREE_BYTES = 32;
+
+  /** What {@link BufferPool#allocate} takes of a grant. */
+  public static final long ALLOCATE_SPACE = LogSession.space(ALLOCATE_BYTES);
+
+  /** What {@link BufferPool#free} and {@link BufferPool#reclaim} take of a grant. */
+  public static final long FREE_SPACE = LogSession.space(FREE_BYTES);
+
+  static void putAllocate(
+      MemorySegment dst,
+      long at,
+      long pid,
+      int treeId,
+      int pageType,
+      long freeHead,
+      long freePages,
+      long highWater) {
+    Mem.putLong(dst, at, pid);
+    Mem.putInt(dst, at + 8, treeId);
+    Mem.putInt(dst, at + 12, pageType);
+    Mem.putLong(dst, at + 16, freeHead);
+    Mem.putLong(dst, at + 24, freePages);
+    Mem.putLong(dst, at + 32, highWater);
+  }
+
+  static void putFree(
+      MemorySegment dst, long at, long pid, long next, long freePages, long highWater) {
+    Mem.putLong(dst, at, pid);
+    Mem.putLong(dst, at + 8, next);
+    Mem.putLong(dst, at + 16, freePages);
+    Mem.putLong(dst, at + 24, highWater);
+  }
+
+  /**
+   * Reads the body of a record.
+   *
+   * @param type ALLOCATE or FREE
+   * @param length of the body
+   * @throws CorruptionException where it is none
+   */
+  public static AllocatorRecord parse(int type, MemorySegment src, long at, int length) {
+    AllocatorRecord record;
+    if (type == RecordType.ALLOCATE) {
+      checkLength(length, ALLOCATE_BYTES);
+      AllocatorState after =
+          new AllocatorState(
+              Mem.getLong(src, at + 32), Mem.getLong(src, at + 16), Mem.getLong(src, at + 24));
+      int pageType = Mem.getInt(src, at + 12);
+      record =
+          new AllocatorRecord(Mem.getLong(src, at), Mem.getInt(src, at + 8), pageType, 0, after);
+    } else {
+      checkLength(length, FREE_BYTES);
+      long pid = Mem.getLong(src, at);
+      AllocatorState after =
+          new AllocatorState(Mem.getLong(src, at + 24), pid, Mem.getLong(src, at + 16));
+      record = new AllocatorRecord(pid, 0, PageHeader.FREE, Mem.getLong(src, at + 8), after);
+    }
+    record.check();
+    return record;
+  }
+
+  private static void checkLength(int length, int expected) {
+    if (length != expected) {
+      throw new CorruptionException(
+          "length of a log record of a page's allocation", -1, -1, expected, length);
+    }
+  }
+
+  private void check() {
+    PageAllocator.checkState(after);
+    if (pid < AllocatorState.FIRST_PID || pid >= after.highWater()) {
+      throw new CorruptionException(
+          "page of a log record of its allocation", pid, -1, after.highWater(), pid);
+    }
+    if (next < 0 || next >= after.highWater()) {
+      throw new CorruptionException(
+          "next free page in a log record", pid, -1, after.highWater(), next);
+    }
+  }
+
+  /**
+   * Recovery: makes the page of a FREE a link of the free list, where the page is older. Of an
+   * ALLOCATE nothing is to be replayed but the state: whatever the page was used for has images.
+   *
+   * @param start where the record begins
+   * @param end where it ends
+   */
+  public void replayPage(BufferPool pool, long start, long end) {
+    if (pageType == PageHeader.FREE) {
+      pool.replayFree(pid, next, start, end);
+    }
+  }
+}

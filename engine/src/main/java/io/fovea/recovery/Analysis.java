@@ -1,0 +1,261 @@
+package io.fovea.recovery;
+
+import io.fovea.btree.StructureRecord;
+import io.fovea.buffer.AllocatorRecord;
+import io.fovea.buffer.AllocatorState;
+import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.PageHeader;
+import io.fovea.buffer.PageImages;
+import io.fovea.error.CorruptionException;
+import io.fovea.memory.Mem;
+import io.fovea.txn.CommitCursor;
+import io.fovea.wal.LogReader;
+import io.fovea.wal.RecordType;
+import java.lang.foreign.MemorySegment;
+import java.util.TreeMap;
+
+/**
+ * The first pass over the log: every page gets its final structure, and what became of whom is
+ * found out.
+ *
+ * <pre>
+ *   record        pages                     ownership
+ *   ALLOCATE                                orphans += page; allocator := state after
+ *   FREE          page := link              orphans -= page; allocator := state after
+ *   STRUCTURE     images                    orphans -= pages of images, += released
+ *   CHAIN         images
+ *   CREATE_TREE   image                     orphans -= root; unpublished += tree
+ *   SCHEMA                                  orphans -= adopted, += released; unpublished -= published;
+ *                                           dropped += dropped
+ *   DROPPED                                 dropped, unpublished -= tree
+ *   COMMIT                                  orphans -= adopted, += released; its parts are complete
+ * </pre>
+ *
+ * <p><b>Orphans</b> are pages that were given out and that nobody will ever use, since the machine
+ * died in between. A session holds the redo point from the ALLOCATE until everything about the page
+ * is logged, and from what releases it until its FREE, so that the log from the redo point on knows
+ * all of them.
+ *
+ * <p><b>The allocator</b> is what the last ALLOCATE or FREE at or after the snapshot says, since
+ * those are logged in the order in which they happened. Its high-water mark grows one page at a
+ * time, which bounds what a hostile log may ask for; pages of images lie below it.
+ *
+ * <p>One thread.
+ */
+final class Analysis implements StructureRecord.Visitor {
+  private static final long PID_MIN = Superblock.CATALOG_ROOT_PID;
+
+  private final BufferPool pool;
+  private final int pageSize;
+  private final long snapshotLsn;
+  private final long snapshotHighWater;
+  private final CommitCursor commit = new CommitCursor();
+  private final SchemaRecord schema = new SchemaRecord();
+
+  /** The record that is being visited. */
+  private LogReader reader;
+
+  private long images;
+  private long records;
+  private long pageLsnMax;
+
+  /** Pages that were given out or let go, and of whom nothing more is known. */
+  final PidMap orphans = new PidMap();
+
+  /** Pages of long values that commits have published: of dropped trees, nobody else finds them. */
+  final PidMap adopted = new PidMap();
+
+  /** The starts of first parts whose commit is complete. */
+  final PidMap complete = new PidMap();
+
+  /** Tree to root: trees that no catalog knows. */
+  final TreeMap<Integer, Long> unpublished = new TreeMap<>();
+
+  /** Tree to root: trees that no catalog knows any more, and that may still have pages. */
+  final TreeMap<Integer, Long> dropped = new TreeMap<>();
+
+  AllocatorState allocator;
+  int nextTreeId;
+  boolean catalogMade;
+
+  /** Where the first change of the catalog begins and the last one ends; 0 where there is none. */
+  long schemaFrom;
+
+  long schemaTo;
+
+  Analysis(BufferPool pool, Superblock superblock, LogReader reader) {
+    this.pool = pool;
+    this.pageSize = pool.pageSize();
+    this.snapshotLsn = superblock.snapshotLsn();
+    this.snapshotHighWater = superblock.allocator().highWater();
+    this.allocator = superblock.allocator();
+    this.nextTreeId = superblock.nextTreeId();
+    this.reader = reader;
+  }
+
+  /** How many images there were. */
+  long images() {
+    return images;
+  }
+
+  /** How many records there were. */
+  long records() {
+    return records;
+  }
+
+  /** Reads to the end. */
+  void run(Progress progress) {
+    LogReader r = reader;
+    while (r.next()) {
+      records++;
+      record(r);
+      progress.at(r.end());
+    }
+    if (pageLsnMax > r.end()) {
+      throw new CorruptionException(
+          "a page of the file is newer than the log, which was lost, cut or replaced: LSN",
+          -1,
+          -1,
+          r.end(),
+          pageLsnMax);
+    }
+  }
+
+  private void record(LogReader r) {
+    MemorySegment s = r.segment();
+    long at = r.body();
+    int length = r.bodyLength();
+    switch (r.type()) {
+      case RecordType.COMMIT -> commit(s, at, length, r.start());
+      case RecordType.ALLOCATE, RecordType.FREE -> allocator(s, at, length, r);
+      case RecordType.STRUCTURE, RecordType.CHAIN ->
+          StructureRecord.visit(r.type(), s, at, length, pageSize, r.start(), this);
+      case RecordType.CREATE_TREE -> createTree(s, at, length, r);
+      case RecordType.SCHEMA -> schema(s, at, length, r);
+      case RecordType.DROPPED -> {
+        int tree = StructureRecord.treeId(s, at, length, r.start());
+        dropped.remove(tree);
+        unpublished.remove(tree);
+      }
+      case RecordType.VOID, RecordType.COMMIT_PART -> {}
+      default ->
+          throw new CorruptionException(
+              "kind of a log record at LSN " + r.start(), -1, -1, RecordType.COMMIT, r.type());
+    }
+  }
+
+  // ------------------------------------------------------------------------------------ commits
+
+  private void commit(MemorySegment s, long at, int length, long lsn) {
+    commit.open(RecordType.COMMIT, s, at, length);
+    if (commit.id() > 0) {
+      complete.put(commit.id(), 1);
+    }
+    for (long i = 0; i < commit.adopted(); i++) {
+      adopt(commit.adopted(i), lsn);
+    }
+    for (long i = 0; i < commit.released(); i++) {
+      orphans.put(page(commit.released(i), lsn), 0);
+    }
+  }
+
+  private void adopt(long pid, long lsn) {
+    orphans.remove(page(pid, lsn));
+    adopted.put(pid, 0);
+  }
+
+  private void schema(MemorySegment s, long at, int length, LogReader r) {
+    if (schemaFrom == 0) {
+      schemaFrom = r.start();
+    }
+    schemaTo = r.end();
+    schema.open(s, at, length, r.start());
+    for (int i = 0; i < schema.published(); i++) {
+      unpublished.remove(schema.published(i));
+      tree(schema.published(i), r.start());
+    }
+    for (int i = 0; i < schema.dropped(); i++) {
+      dropped.put(tree(schema.droppedId(i), r.start()), page(schema.droppedRoot(i), r.start()));
+    }
+    for (long i = 0; i < schema.adopted(); i++) {
+      adopt(schema.adopted(i), r.start());
+    }
+    for (long i = 0; i < schema.released(); i++) {
+      orphans.put(page(schema.released(i), r.start()), 0);
+    }
+  }
+
+  private int tree(int id, long lsn) {
+    if (id <= Superblock.CATALOG_TREE_ID || id == Integer.MAX_VALUE) {
+      throw new CorruptionException(
+          "id of a tree in the log record at LSN " + lsn, -1, -1, nextTreeId, id);
+    }
+    nextTreeId = Math.max(nextTreeId, id + 1);
+    return id;
+  }
+
+  // -------------------------------------------------------------------------------------- pages
+
+  /** Below the high-water mark: what lies above has never been given out. */
+  private long page(long pid, long lsn) {
+    if (pid < PID_MIN || pid >= Math.max(allocator.highWater(), snapshotHighWater)) {
+      throw new CorruptionException(
+          "page id in the log record at LSN " + lsn, -1, -1, allocator.highWater(), pid);
+    }
+    return pid;
+  }
+
+  private void state(long lsn, AllocatorState after) {
+    boolean counts = lsn >= snapshotLsn;
+    long limit = counts ? allocator.highWater() + 1 : snapshotHighWater;
+    if (after.highWater() > limit) {
+      throw new CorruptionException(
+          "high-water mark in the log record at LSN " + lsn, -1, -1, limit, after.highWater());
+    }
+    if (counts) {
+      allocator = after;
+    }
+  }
+
+  private void allocator(MemorySegment s, long at, int length, LogReader r) {
+    AllocatorRecord record = AllocatorRecord.parse(r.type(), s, at, length);
+    state(r.start(), record.after());
+    adopted.remove(record.pid());
+    if (r.type() == RecordType.ALLOCATE) {
+      orphans.put(page(record.pid(), r.start()), 0);
+    } else {
+      orphans.remove(page(record.pid(), r.start()));
+      record.replayPage(pool, r.start(), r.end());
+      images++;
+    }
+  }
+
+  private void createTree(MemorySegment s, long at, int length, LogReader r) {
+    int id = StructureRecord.treeId(s, at, length, r.start());
+    StructureRecord.visit(r.type(), s, at, length, pageSize, r.start(), this);
+    if (id == Superblock.CATALOG_TREE_ID) {
+      catalogMade = true;
+    } else {
+      unpublished.put(tree(id, r.start()), Mem.getLong(s, at + 8));
+    }
+  }
+
+  @Override
+  public void image(long pid, long at, long end) {
+    LogReader r = reader;
+    page(pid, r.start());
+    PageImages.apply(pool, r.segment(), at, end, r.start(), r.end());
+    images++;
+    int frame = pool.fixShared(pid);
+    pageLsnMax = Math.max(pageLsnMax, PageHeader.pageLsn(pool.pages(), pool.base(frame)));
+    pool.releaseShared(frame);
+    if (r.type() != RecordType.CHAIN) {
+      orphans.remove(pid);
+    }
+  }
+
+  @Override
+  public void released(long pid) {
+    orphans.put(page(pid, reader.start()), 0);
+  }
+}

@@ -1,0 +1,455 @@
+package io.fovea.recovery;
+
+import io.fovea.buffer.AllocatorSnapshot;
+import io.fovea.buffer.BufferPool;
+import io.fovea.error.DatabaseClosedException;
+import io.fovea.error.FoveaException;
+import io.fovea.error.StorageException;
+import io.fovea.io.KillPoint;
+import io.fovea.wal.Log;
+import java.lang.System.Logger.Level;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.IntSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Moves the redo point on, so that a crash never needs more than so much of the log, while
+ * everything goes on.
+ *
+ * <pre>
+ *   redo                target                        tail
+ *    |--- flush pages ----|-------- half of max --------|          begin when tail - redo > 5/8 max
+ *    |           changed before the target              |          wait  when tail - redo >     max
+ *
+ *   1  log durable up to the tail; pages older than the target written, in steps
+ *   2  redo := min(tail, sessions, frames)               in this order
+ *   3  snapshot of the allocator, at A
+ *   4  log durable up to the tail of 2 and A             the superblock must not be ahead of the log
+ *   5  data file synced
+ *   6  superblock {redo, snapshot, A, next tree} into the other slot, synced
+ *   7  segments below redo recycled
+ * </pre>
+ *
+ * <p><b>Why in this order.</b> An appender publishes its slot before it reserves, and clears it
+ * after it has set recLsn on every page that it changed. Read tail, slots, frames: a record below
+ * the tail whose pages were not marked when the frames were read had its slot set when the slots
+ * were read. Frames before slots: the record's pages are looked at, then marked, then the slot is
+ * cleared, then looked at, and the redo point passes the record. 5 before 6: what recovery will not
+ * replay any more must be in the file. 6 before 7: as long as the old superblock counts, its log is
+ * needed.
+ *
+ * <p><b>Pace.</b> Each checkpoint by log bytes only writes what is older than half of the maximum,
+ * so that a page that changes all the time is written twice for each maximum of log, and the next
+ * one comes an eighth of the maximum later: many small ones rather than a few large. Those by time,
+ * on demand and at close write everything.
+ *
+ * <p><b>Room.</b> {@link #awaitRoom} is for commits that are about to begin, before they hold
+ * anything: they wait while more than the maximum is needed, except for a checkpoint that keeps
+ * failing, which they throw.
+ *
+ * <p><b>Failures.</b> A page or a superblock that can't be written ends the checkpoint, and the
+ * next one tries again: the old superblock still counts. A sync that failed is final: {@link
+ * Log#fail}.
+ *
+ * <p>Any thread may ask for one; all are made by the thread "fovea-checkpoint".
+ */
+public final class Checkpointer implements AutoCloseable {
+  private static final System.Logger LOG = System.getLogger("io.fovea");
+
+  private static final long POLL_NANOS = 20_000_000;
+  private static final long ROOM_NANOS = 200_000;
+
+  /** How long commits wait for room while checkpoints fail. */
+  private static final long FAILING_NANOS = 5_000_000_000L;
+
+  private static final int STEPS = 8;
+
+  /**
+   * What was done so far.
+   *
+   * @param checkpoints how many checkpoints were made
+   * @param failures how many failed
+   * @param nanos how long those that were made took, together
+   * @param roomWaits how often a commit waited for room in the log
+   * @param redoBytes how much log a crash would need now
+   */
+  public record Stats(
+      long checkpoints, long failures, long nanos, long roomWaits, long redoBytes) {}
+
+  private final String name;
+  private final Log log;
+  private final BufferPool pool;
+  private final SuperblockFile superblocks;
+  private final IntSupplier nextTreeId;
+  private final long bytesMax;
+  private final long intervalNanos;
+
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition wake = lock.newCondition();
+  private final Condition done = lock.newCondition();
+
+  // Under the lock.
+  private long asked;
+  private long answered;
+  private @Nullable Throwable answer;
+  private boolean stop;
+  private long checkpoints;
+  private long failures;
+  private long nanos;
+  private long roomWaits;
+
+  // The thread's.
+  private long lastTail;
+  private long lastNanos;
+
+  private volatile long redoLsn;
+  private volatile boolean started;
+  private volatile boolean stopped;
+  private volatile @Nullable Throwable failing;
+
+  /** No checkpoint is made before {@link #begin}. */
+  private @Nullable Thread thread;
+
+  /**
+   * A checkpointer that does nothing yet.
+   *
+   * @param name the database's, for messages
+   * @param log its log
+   * @param pool its pages
+   * @param superblocks where the redo point is kept
+   * @param nextTreeId the first id that no tree ever had; any thread
+   * @param bytesMax how much log a crash may need
+   * @param intervalNanos how often there is one at least; 0 for by bytes alone
+   */
+  public Checkpointer(
+      String name,
+      Log log,
+      BufferPool pool,
+      SuperblockFile superblocks,
+      IntSupplier nextTreeId,
+      long bytesMax,
+      long intervalNanos) {
+    this.name = name;
+    this.log = log;
+    this.pool = pool;
+    this.superblocks = superblocks;
+    this.nextTreeId = nextTreeId;
+    this.bytesMax = bytesMax;
+    this.intervalNanos = intervalNanos;
+    this.redoLsn = Long.MAX_VALUE;
+  }
+
+  /** Starts making checkpoints; the file says that it is in use, and recovery is over. */
+  public void begin() {
+    lock.lock();
+    try {
+      if (thread != null || stop) {
+        return;
+      }
+      redoLsn = superblocks.current().redoLsn();
+      lastTail = redoLsn;
+      lastNanos = System.nanoTime();
+      Thread t = new Thread(this::work, "fovea-checkpoint");
+      t.setDaemon(true);
+      thread = t;
+      started = true;
+      t.start();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Replay would begin here. */
+  public long redoLsn() {
+    return redoLsn;
+  }
+
+  // ----------------------------------------------------------------------------------- callers
+
+  /**
+   * Makes a checkpoint of everything that was done before the call, and waits for it.
+   *
+   * @throws StorageException if it failed
+   * @throws io.fovea.error.DurabilityLostException if a sync failed, now or before
+   */
+  public void checkpoint() {
+    if (!started) {
+      return;
+    }
+    boolean interrupted = false;
+    Throwable failure;
+    lock.lock();
+    try {
+      long mine = ++asked;
+      wake.signal();
+      while (answered < mine && !stopped) {
+        try {
+          done.await();
+        } catch (InterruptedException e) {
+          interrupted = true;
+        }
+      }
+      if (answered < mine) {
+        throw new DatabaseClosedException("Database " + name + " is closed.");
+      }
+      failure = answer;
+    } finally {
+      lock.unlock();
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
+    }
+    if (failure instanceof FoveaException e) {
+      throw e;
+    }
+    if (failure != null) {
+      throw new IllegalStateException("A checkpoint failed: " + failure, failure);
+    }
+  }
+
+  /**
+   * For a commit that holds nothing yet: waits while the log that a crash would need is too long.
+   *
+   * @throws io.fovea.error.DurabilityLostException if nothing can become durable any more
+   * @throws FoveaException why checkpoints fail, if they do
+   */
+  public void awaitRoom() {
+    if (log.tail() - redoLsn > bytesMax) {
+      awaitRoomSlowly();
+    }
+  }
+
+  private void awaitRoomSlowly() {
+    long began = System.nanoTime();
+    lock.lock();
+    try {
+      roomWaits++;
+      wake.signal();
+    } finally {
+      lock.unlock();
+    }
+    boolean interrupted = false;
+    while (log.tail() - redoLsn > bytesMax && !stopped) {
+      log.requireAlive();
+      Throwable f = failing;
+      if (f instanceof FoveaException e && System.nanoTime() - began > FAILING_NANOS) {
+        throw e;
+      }
+      LockSupport.parkNanos(ROOM_NANOS);
+      interrupted |= Thread.interrupted();
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /** What was done so far. */
+  public Stats stats() {
+    lock.lock();
+    try {
+      long redo = redoLsn;
+      return new Stats(
+          checkpoints,
+          failures,
+          nanos,
+          roomWaits,
+          redo == Long.MAX_VALUE ? 0 : Math.max(0, log.tail() - redo));
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Begins no further checkpoint; does not wait for the one that is being made. */
+  public void cancel() {
+    lock.lock();
+    try {
+      stop = true;
+      wake.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Ends the thread, after the checkpoint that it is at. */
+  @Override
+  public void close() {
+    Thread t;
+    lock.lock();
+    try {
+      stop = true;
+      t = thread;
+      wake.signalAll();
+    } finally {
+      lock.unlock();
+    }
+    boolean interrupted = false;
+    while (t != null && t.isAlive()) {
+      try {
+        t.join();
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    stopped = true;
+    lock.lock();
+    try {
+      done.signalAll();
+    } finally {
+      lock.unlock();
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  // ---------------------------------------------------------------------------------- the thread
+
+  private void work() {
+    try {
+      while (true) {
+        long ticket = awaitReason();
+        if (ticket < 0) {
+          return;
+        }
+        attempt(ticket);
+      }
+    } finally {
+      stopped = true;
+      lock.lock();
+      try {
+        done.signalAll();
+      } finally {
+        lock.unlock();
+      }
+    }
+  }
+
+  /** What is to be answered: more than was answered for one of everything; -1 to end. */
+  private long awaitReason() {
+    lock.lock();
+    try {
+      while (true) {
+        if (stop) {
+          return -1;
+        }
+        if (asked > answered || due()) {
+          return asked;
+        }
+        wake.awaitNanos(POLL_NANOS);
+      }
+    } catch (InterruptedException e) {
+      return -1; // nobody does that to this thread but to end it
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private boolean due() {
+    return log.tail() - redoLsn > bytesMax - bytesMax / 8 * 3 || overdue();
+  }
+
+  private boolean overdue() {
+    return intervalNanos > 0
+        && System.nanoTime() - lastNanos > intervalNanos
+        && log.tail() != lastTail;
+  }
+
+  private void attempt(long ticket) {
+    long began = System.nanoTime();
+    boolean all = ticket > answered || overdue();
+    Throwable failure = null;
+    try {
+      log.requireAlive();
+      make(all);
+    } catch (RuntimeException | Error e) {
+      failure = e;
+    }
+    if (failure != null && failing == null && !stop()) {
+      LOG.log(Level.WARNING, name + ": a checkpoint failed, and is tried again", failure);
+    }
+    failing = failure;
+    long now = System.nanoTime();
+    lock.lock();
+    try {
+      if (failure == null) {
+        checkpoints++;
+        nanos += now - began;
+      } else {
+        failures++;
+      }
+      answered = ticket;
+      answer = failure;
+      done.signalAll();
+      if (failure != null && !stop && asked == ticket) {
+        wake.await(POLL_NANOS * 5, TimeUnit.NANOSECONDS);
+      }
+    } catch (InterruptedException e) {
+      stop = true;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void make(boolean all) {
+    long tail = log.tail();
+    lastNanos = System.nanoTime();
+    lastTail = tail;
+    flush(all ? tail : tail - bytesMax / 2, tail);
+
+    final long end = log.tail();
+    final long active = log.minActive();
+    final long dirty = pool.minRecLsn();
+    final long redo = Math.max(redoLsn, Math.min(end, Math.min(active, dirty)));
+    final AllocatorSnapshot pages = pool.snapshot(log);
+    log.awaitDurable(Math.max(end, Math.max(redo, pages.lsn())));
+    sync();
+    KillPoint.here("checkpoint.before-superblock");
+    Superblock staged =
+        superblocks.stage(
+            superblocks.current().logged(redo, pages.state(), pages.lsn(), nextTreeId.getAsInt()));
+    try {
+      superblocks.sync(staged);
+    } catch (StorageException e) {
+      log.fail(e);
+      throw e;
+    }
+    KillPoint.here("checkpoint.superblock");
+    redoLsn = redo;
+    log.recycleBelow(redo);
+  }
+
+  /** Writes what is older than the target, in steps, the oldest first. */
+  private void flush(long target, long tail) {
+    log.awaitDurable(tail);
+    long from = Math.min(redoLsn, target);
+    for (int i = 1; i <= STEPS && !stop(); i++) {
+      pool.flushOlder(i == STEPS ? target : from + (target - from) / STEPS * i);
+    }
+    if (pool.minRecLsn() < target) {
+      // Pages that changed again, and were not yet in the log on disk when it was their turn.
+      log.awaitDurable(log.tail());
+      pool.flushOlder(target);
+    }
+  }
+
+  private boolean stop() {
+    lock.lock();
+    try {
+      return stop;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void sync() {
+    try {
+      pool.sync();
+    } catch (StorageException e) {
+      log.fail(e);
+      throw e;
+    }
+  }
+}

@@ -1,0 +1,53 @@
+package io.fovea.recovery;
+
+import java.lang.System.Logger.Level;
+
+/** Says now and then how far a long recovery is. One thread. */
+final class Progress {
+  private static final System.Logger LOG = System.getLogger("io.fovea");
+  private static final long EVERY_NANOS = 5_000_000_000L;
+
+  /** Records between two looks at the clock. */
+  private static final int LOOK = 1024;
+
+  private final String name;
+  private final String what;
+  private final long from;
+
+  /** Where it ends; 0 where that is not known. */
+  private final long to;
+
+  private final long began = System.nanoTime();
+  private long next = began + EVERY_NANOS;
+  private int count;
+
+  Progress(String name, String what, long from, long to) {
+    this.name = name;
+    this.what = what;
+    this.from = from;
+    this.to = to;
+  }
+
+  /** A position was reached. */
+  void at(long lsn) {
+    if (++count % LOOK == 0) {
+      look(lsn);
+    }
+  }
+
+  private void look(long lsn) {
+    long now = System.nanoTime();
+    if (now - next < 0) {
+      return;
+    }
+    next = now + EVERY_NANOS;
+    double mib = (lsn - from) / 1048576.0;
+    String percent =
+        to > from ? String.format(", %.0f %%", 100.0 * (lsn - from) / (to - from)) : "";
+    LOG.log(
+        Level.INFO,
+        String.format(
+            "Recovering %s: %s, %.0f MiB of log%s, %.0f MB/s",
+            name, what, mib, percent, (lsn - from) * 1e3 / Math.max(1, now - began)));
+  }
+}

@@ -1,0 +1,304 @@
+package io.fovea.recovery;
+
+import io.fovea.btree.BTree;
+import io.fovea.buffer.AllocatorRecord;
+import io.fovea.buffer.AllocatorState;
+import io.fovea.buffer.BufferPool;
+import io.fovea.error.CorruptionException;
+import io.fovea.io.BlockDevice;
+import io.fovea.io.KillPoint;
+import io.fovea.memory.Mem;
+import io.fovea.wal.Log;
+import io.fovea.wal.LogReader;
+import io.fovea.wal.LogSession;
+import java.lang.System.Logger.Level;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.Map;
+import java.util.UUID;
+
+/**
+ * Makes a file whole that was not closed, from its log.
+ *
+ * <pre>
+ *   double-write area ─► torn pages whole                          before anything reads the file
+ *   {@link #analyze}    log from redo to its end: {@link Analysis}         structure and ownership
+ *        superblock: incarnation + 1, durable ─► log open for appending at its end
+ *   {@link #replay}     the catalog's records, then all others: {@link Replay}
+ *   {@link #finish}     trees that no catalog knows dropped, pages that nobody uses freed
+ *        checkpoints may run
+ * </pre>
+ *
+ * <p><b>A crash anywhere in it is just another recovery.</b> The redo point does not move before
+ * the end, so the next one reads the same log again, and behind it what this one has appended:
+ * images of splits that the replay caused, which are applied by page LSN like any other, and frees
+ * of pages. All changes of records are made again after all images, in log order, so that it does
+ * not matter which of them an image or a page that was written had already.
+ *
+ * <p><b>What was read must be durable</b> before a page is written because of it: the end of the
+ * log may be in the system's cache only, where a killed process left it. So the log's file is
+ * synced before it is read.
+ *
+ * <p><b>Dropped trees.</b> Records of trees that the catalog does not know at the end are not
+ * replayed: their pages may be free or others' by now. A drop that was cut short is gone on with;
+ * pages of long values that only such records name are looked for one by one.
+ *
+ * <p>One thread, except for the workers of the replay.
+ */
+public final class Recovery {
+  private static final System.Logger LOG = System.getLogger("io.fovea");
+
+  /** Finds the trees that a catalog knows. */
+  public interface Catalog {
+    /**
+     * Visits them.
+     *
+     * @param catalog the catalog's tree
+     * @param visitor gets each
+     */
+    void trees(BTree catalog, TreeVisitor visitor);
+  }
+
+  /** Gets the trees of a catalog. */
+  public interface TreeVisitor {
+    /**
+     * One tree.
+     *
+     * @param treeId its id
+     * @param rootPid its root
+     */
+    void tree(int treeId, long rootPid);
+  }
+
+  private final String name;
+  private final Superblock superblock;
+  private final BufferPool pool;
+  private final BlockDevice data;
+  private final BlockDevice log;
+  private final long began = System.nanoTime();
+  private final Analysis analysis;
+  private final LogReader first;
+
+  private long end;
+  private long incarnation;
+  private long analysisNanos;
+  private long replayNanos;
+  private long operations;
+  private long treesDropped;
+  private long pagesReclaimed;
+
+  /**
+   * Begins a recovery.
+   *
+   * @param name the database's, for messages
+   * @param superblock what the file says
+   * @param pool its pages; nobody else uses them
+   * @param data the file
+   * @param log its log
+   */
+  public Recovery(
+      String name, Superblock superblock, BufferPool pool, BlockDevice data, BlockDevice log) {
+    this.name = name;
+    this.superblock = superblock;
+    this.pool = pool;
+    this.data = data;
+    this.log = log;
+    log.sync();
+    UUID id = superblock.id();
+    this.first = LogReader.open(log, id, superblock.redoLsn());
+    this.analysis = new Analysis(pool, superblock, first);
+  }
+
+  // ----------------------------------------------------------------------------------- analysis
+
+  /**
+   * The first pass: structure, ownership, the end of the log.
+   *
+   * @throws CorruptionException if the log or a page is damaged, or does not belong to the other
+   */
+  public void analyze() {
+    LOG.log(
+        Level.INFO,
+        "Recovering {0}, which was not closed: log from LSN {1}",
+        name,
+        Long.toString(superblock.redoLsn()));
+    long start = System.nanoTime();
+    try (LogReader reader = first) {
+      analysis.run(new Progress(name, "pages", superblock.redoLsn(), 0));
+      end = reader.end();
+      incarnation = Math.max(superblock.incarnation(), reader.incarnation()) + 1;
+    }
+    if (end < Math.max(superblock.redoLsn(), superblock.snapshotLsn())) {
+      throw new CorruptionException(
+          "the log ends before the last checkpoint: LSN",
+          -1,
+          -1,
+          Math.max(superblock.redoLsn(), superblock.snapshotLsn()),
+          end);
+    }
+    pool.recover(analysis.allocator);
+    analysisNanos = System.nanoTime() - start;
+    KillPoint.here("recovery.images");
+  }
+
+  /** Where the log ends, and where it goes on. */
+  public long end() {
+    return end;
+  }
+
+  /** The incarnation for what is appended from here on. */
+  public long incarnation() {
+    return incarnation;
+  }
+
+  /** The first id that no tree ever had. */
+  public int nextTreeId() {
+    return analysis.nextTreeId;
+  }
+
+  // ------------------------------------------------------------------------------------- replay
+
+  /**
+   * The second pass: the changes of records.
+   *
+   * @param open the log, open for appending at {@link #end}
+   * @param catalog finds the trees
+   * @param workers how many threads may do it
+   * @return the catalog's tree
+   */
+  public BTree replay(Log open, Catalog catalog, int workers) {
+    final long start = System.nanoTime();
+    BTree root = catalogTree(open);
+    long pidLimit = pool.allocatorState().highWater();
+    if (analysis.schemaFrom != 0) {
+      TreeTable one = new TreeTable();
+      one.add(root);
+      try (LogReader reader = LogReader.open(log, superblock.id(), analysis.schemaFrom)) {
+        Replay replay = new Replay(one, analysis.complete, open, 1, pidLimit);
+        replay.catalog(reader, analysis.schemaTo);
+      }
+    }
+    long from = superblock.redoLsn();
+    if (from < end) {
+      TreeTable all = new TreeTable();
+      catalog.trees(root, (id, pid) -> all.add(BTree.open(pool, id, pid)));
+      try (LogReader reader = LogReader.open(log, superblock.id(), from)) {
+        Replay replay = new Replay(all, analysis.complete, open, workers, pidLimit);
+        replay.commits(reader, end, new Progress(name, "records", from, end));
+        operations = replay.operations();
+      }
+    }
+    replayNanos = System.nanoTime() - start;
+    KillPoint.here("recovery.replayed");
+    return root;
+  }
+
+  /** A machine may have died before the catalog of a new file was in its log. */
+  private BTree catalogTree(Log open) {
+    long root = superblock.catalogRootPid();
+    if (!analysis.catalogMade
+        && analysis.allocator.equals(AllocatorState.EMPTY)
+        && neverWritten(root)) {
+      LogSession session = open.session();
+      session.begin(0);
+      try {
+        return BTree.createAt(pool, Superblock.CATALOG_TREE_ID, root, session);
+      } finally {
+        session.end();
+      }
+    }
+    return BTree.open(pool, Superblock.CATALOG_TREE_ID, root);
+  }
+
+  private boolean neverWritten(long pid) {
+    int size = superblock.pageSize();
+    if (pid * size + size > data.size()) {
+      return true;
+    }
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment page = arena.allocate(size, 4096);
+      data.read(pid * size, page, 0, size);
+      return Mem.isZero(page, 0, size);
+    }
+  }
+
+  // ------------------------------------------------------------------------------------- finish
+
+  /**
+   * Drops the trees that no catalog knows and frees the pages that nobody uses.
+   *
+   * @param open the log, open for appending
+   */
+  public void finish(Log open) {
+    LogSession session = open.session();
+    // Pages first: a leaf of a dropped tree may name a long value that is among them.
+    analysis.orphans.forEach(
+        (pid, tree) -> {
+          session.begin(AllocatorRecord.FREE_SPACE);
+          try {
+            pool.reclaim(pid, session);
+            pagesReclaimed++;
+          } finally {
+            session.end();
+          }
+        });
+    drop(session, analysis.unpublished);
+    drop(session, analysis.dropped);
+    KillPoint.here("recovery.finished");
+  }
+
+  private void drop(LogSession session, Map<Integer, Long> trees) {
+    trees.forEach(
+        (id, root) -> {
+          // One session from here to the DROPPED record: until then all of it is needed again.
+          session.begin(0);
+          try {
+            analysis.adopted.forEach(
+                (pid, ignored) -> {
+                  if (BTree.dropPage(pool, id, pid, session)) {
+                    pagesReclaimed++;
+                  }
+                });
+            BTree.dropRest(pool, id, root, session);
+            treesDropped++;
+          } finally {
+            session.end();
+          }
+        });
+  }
+
+  /**
+   * What was done.
+   *
+   * @param pagesRestored how many torn pages were made whole before
+   */
+  public RecoveryReport report(long pagesRestored) {
+    RecoveryReport r =
+        new RecoveryReport(
+            superblock.redoLsn(),
+            end,
+            pagesRestored,
+            analysis.records(),
+            analysis.images(),
+            operations,
+            treesDropped,
+            pagesReclaimed,
+            analysisNanos,
+            replayNanos,
+            System.nanoTime() - began);
+    LOG.log(
+        Level.INFO,
+        () ->
+            String.format(
+                "Recovered %s in %.1f s: %.1f MiB of log, %d changes of records, %d images of"
+                    + " pages, %d torn pages restored, %d pages reclaimed",
+                name,
+                r.nanos() / 1e9,
+                r.logBytes() / 1048576.0,
+                r.operations(),
+                r.images(),
+                r.pagesRestored(),
+                r.pagesReclaimed()));
+    return r;
+  }
+}

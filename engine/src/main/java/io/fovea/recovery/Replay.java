@@ -1,0 +1,408 @@
+package io.fovea.recovery;
+
+import io.fovea.btree.BTree;
+import io.fovea.btree.Position;
+import io.fovea.error.CorruptionException;
+import io.fovea.memory.Hash;
+import io.fovea.memory.Mem;
+import io.fovea.txn.CommitCursor;
+import io.fovea.txn.CommitRecord;
+import io.fovea.wal.Log;
+import io.fovea.wal.LogReader;
+import io.fovea.wal.LogSession;
+import io.fovea.wal.RecordType;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The second pass over the log: the changes of records, in log order, by several workers.
+ *
+ * <pre>
+ *   log ──► reader: copies commits into chunks ──► chunk n, n + 1, n + 2
+ *                                                    │  each worker reads all of a chunk
+ *                            worker 0 ◄──────────────┼──────────────► worker 1
+ *                            keys of hash 0                           keys of hash 1
+ * </pre>
+ *
+ * <p><b>Order.</b> For each key log order is the order in which its changes were made, since the
+ * key was locked from before the append until after the install. A key belongs to one worker, and
+ * each worker goes through the log from the beginning to the end, so that a key's last change is
+ * made last. Between keys no order is needed: nobody reads before all is done. So the workers need
+ * not wait for each other, and a chunk is free again when the last of them is through with it.
+ *
+ * <p><b>Doing it again</b> is harmless: the structure is final already, upserts and deletes are
+ * idempotent, and a patch of a record that is not there, or is another one by now, is settled by a
+ * later change of the key, which is in the log too. Nothing is merged, and of long values nothing
+ * is followed or freed: that is in the log as well.
+ *
+ * <p><b>Cost.</b> All workers parse all operations, which takes some nanoseconds each; a worker
+ * allocates nothing, and remembers a position for each tree.
+ *
+ * <p>Records of trees that are not in the table are passed by.
+ */
+final class Replay {
+  private static final int CHUNK_BYTES = 2 << 20;
+
+  /** Before each record in a chunk: length and kind, start, end. */
+  private static final int ENTRY_BYTES = 24;
+
+  private final TreeTable table;
+  private final BTree[] trees;
+  private final PidMap complete;
+  private final Log log;
+  private final int workers;
+  private final long pidLimit;
+  private final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
+
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition changed = lock.newCondition();
+  private long operations;
+
+  /** A run of records, in memory. */
+  private static final class Chunk {
+    MemorySegment memory = Arena.ofAuto().allocate(CHUNK_BYTES, 8);
+    long used;
+    boolean last;
+
+    /** Which chunk of the log is in it. Under the lock. */
+    long number = -1;
+
+    /** How many workers are not through with it. Under the lock. */
+    int pending;
+  }
+
+  private final Chunk[] chunks;
+
+  /**
+   * A replay.
+   *
+   * @param table the trees
+   * @param complete the first parts whose commit is complete
+   * @param log where changes of structure are logged that come up
+   * @param workers how many threads
+   * @param pidLimit the high-water mark
+   */
+  Replay(TreeTable table, PidMap complete, Log log, int workers, long pidLimit) {
+    this.table = table;
+    this.trees = table.all();
+    this.complete = complete;
+    this.log = log;
+    this.workers = workers;
+    this.pidLimit = pidLimit;
+    this.chunks = new Chunk[] {new Chunk(), new Chunk(), new Chunk()};
+  }
+
+  /** How many operations were made. */
+  long operations() {
+    return operations;
+  }
+
+  /**
+   * Replays the changes of the catalog alone, on the calling thread.
+   *
+   * @param reader stands before the first record
+   * @param end the end of the last record
+   */
+  void catalog(LogReader reader, long end) {
+    SchemaRecord schema = new SchemaRecord();
+    Worker worker = new Worker(0);
+    while (reader.end() < end && reader.next()) {
+      if (reader.type() == RecordType.SCHEMA) {
+        schema.open(reader.segment(), reader.body(), reader.bodyLength(), reader.start());
+        worker.begin();
+        worker.cursor.openOps(reader.segment(), schema.opsBegin(), schema.opsEnd(), schema.ops());
+        worker.apply(reader.start(), reader.end());
+        worker.end();
+      }
+    }
+    requireEnd(reader, end);
+  }
+
+  /** The log is as long as it was when it was read first. */
+  private static void requireEnd(LogReader reader, long end) {
+    if (reader.end() < end) {
+      throw new CorruptionException(
+          "the log ends earlier than it did a moment ago: LSN", -1, -1, end, reader.end());
+    }
+  }
+
+  /**
+   * Replays commits.
+   *
+   * @param reader stands before the first record
+   * @param end the end of the last record
+   */
+  void commits(LogReader reader, long end, Progress progress) {
+    List<Thread> threads = new ArrayList<>();
+    for (int i = 0; i < workers; i++) {
+      Worker worker = new Worker(i);
+      Thread t = new Thread(worker::run, "fovea-replay-" + i);
+      t.setDaemon(true);
+      t.start();
+      threads.add(t);
+    }
+    try {
+      read(reader, end, progress);
+    } catch (Throwable e) {
+      failure.compareAndSet(null, e);
+    } finally {
+      finish();
+      join(threads);
+    }
+    Throwable f = failure.get();
+    if (f instanceof RuntimeException e) {
+      throw e;
+    }
+    if (f instanceof Error e) {
+      throw e;
+    }
+  }
+
+  // --------------------------------------------------------------------------------- the reader
+
+  private long next;
+
+  private void read(LogReader reader, long end, Progress progress) {
+    Chunk chunk = free();
+    // Where the reader stands before its first record it says that it ends there.
+    while (reader.end() < end && reader.next() && failure.get() == null) {
+      int type = reader.type();
+      if (type != RecordType.COMMIT && type != RecordType.COMMIT_PART
+          || type == RecordType.COMMIT_PART && !isComplete(reader)) {
+        continue;
+      }
+      int length = reader.bodyLength();
+      long bytes = ENTRY_BYTES + (length + 7 & ~7L);
+      if (chunk.used + bytes > chunk.memory.byteSize()) {
+        if (chunk.used > 0) {
+          publish(chunk);
+          chunk = free();
+        }
+        if (bytes > chunk.memory.byteSize()) {
+          chunk.memory = Arena.ofAuto().allocate(bytes, 8);
+        }
+      }
+      MemorySegment m = chunk.memory;
+      long at = chunk.used;
+      Mem.putInt(m, at, length);
+      Mem.putInt(m, at + 4, type);
+      Mem.putLong(m, at + 8, reader.start());
+      Mem.putLong(m, at + 16, reader.end());
+      Mem.copy(reader.segment(), reader.body(), m, at + ENTRY_BYTES, length);
+      chunk.used = at + bytes;
+      progress.at(reader.end());
+    }
+    publish(chunk);
+    if (failure.get() == null) {
+      requireEnd(reader, end);
+    }
+  }
+
+  private boolean isComplete(LogReader reader) {
+    if (reader.bodyLength() < CommitRecord.PART_HEADER) {
+      throw new CorruptionException(
+          "length of the log record at LSN " + reader.start(),
+          -1,
+          -1,
+          CommitRecord.PART_HEADER,
+          reader.bodyLength());
+    }
+    long id = Mem.getLong(reader.segment(), reader.body());
+    long first = id == 0 ? reader.start() : id;
+    return first > 0 && complete.get(first) != PidMap.ABSENT;
+  }
+
+  /** Waits for the chunk that comes next to be free. */
+  private Chunk free() {
+    Chunk chunk = chunks[(int) (next % chunks.length)];
+    lock.lock();
+    try {
+      while (chunk.pending > 0) {
+        changed.awaitUninterruptibly();
+      }
+      chunk.used = 0;
+      return chunk;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void publish(Chunk chunk) {
+    lock.lock();
+    try {
+      chunk.number = next++;
+      chunk.pending = workers;
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Tells the workers that nothing more comes. */
+  private void finish() {
+    Chunk chunk = free();
+    chunk.last = true;
+    publish(chunk);
+  }
+
+  private static void join(List<Thread> threads) {
+    boolean interrupted = false;
+    for (Thread t : threads) {
+      while (t.isAlive()) {
+        try {
+          t.join();
+        } catch (InterruptedException e) {
+          interrupted = true;
+        }
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  // --------------------------------------------------------------------------------- the workers
+
+  private final class Worker {
+    private final int me;
+    final CommitCursor cursor = new CommitCursor();
+    private final LogSession session = log.session();
+    private final Position[] positions = new Position[trees.length];
+    private final long[] seeds = new long[trees.length];
+    private long done;
+
+    Worker(int me) {
+      this.me = me;
+      for (int i = 0; i < trees.length; i++) {
+        positions[i] = new Position();
+        seeds[i] = Hash.seed(trees[i].treeId());
+      }
+    }
+
+    void run() {
+      for (long n = 0; ; n++) {
+        Chunk chunk = take(n);
+        try {
+          if (chunk.last) {
+            return;
+          }
+          if (failure.get() == null) {
+            chunk(chunk);
+          }
+        } catch (Throwable e) {
+          failure.compareAndSet(null, e);
+        } finally {
+          give(chunk);
+        }
+      }
+    }
+
+    private Chunk take(long n) {
+      Chunk chunk = chunks[(int) (n % chunks.length)];
+      lock.lock();
+      try {
+        while (chunk.number != n) {
+          changed.awaitUninterruptibly();
+        }
+        return chunk;
+      } finally {
+        lock.unlock();
+      }
+    }
+
+    private void give(Chunk chunk) {
+      lock.lock();
+      try {
+        if (--chunk.pending == 0) {
+          changed.signalAll();
+        }
+        operations += done;
+        done = 0;
+      } finally {
+        lock.unlock();
+      }
+    }
+
+    void begin() {
+      session.begin(0);
+    }
+
+    void end() {
+      session.end();
+    }
+
+    private void chunk(Chunk chunk) {
+      MemorySegment m = chunk.memory;
+      begin();
+      try {
+        for (long at = 0; at < chunk.used; ) {
+          int length = Mem.getInt(m, at);
+          cursor.open(Mem.getInt(m, at + 4), m, at + ENTRY_BYTES, length);
+          apply(Mem.getLong(m, at + 8), Mem.getLong(m, at + 16));
+          at += ENTRY_BYTES + (length + 7 & ~7L);
+        }
+      } finally {
+        end();
+      }
+    }
+
+    /** Makes the operations of a record that are this worker's. */
+    void apply(long start, long end) {
+      CommitCursor c = cursor;
+      session.position(start, end);
+      while (c.next()) {
+        int number = table.number(c.treeId());
+        if (number < 0) {
+          continue;
+        }
+        if (workers > 1) {
+          long hash = Hash.hash(seeds[number], c.segment(), c.keyOffset(), c.keyLength());
+          if ((int) ((hash >>> 32) * workers >>> 32) != me) {
+            continue;
+          }
+        }
+        operation(trees[number], positions[number], c, start);
+        done++;
+      }
+    }
+
+    private void operation(BTree tree, Position p, CommitCursor c, long lsn) {
+      MemorySegment s = c.segment();
+      long key = c.keyOffset();
+      int keyLength = c.keyLength();
+      if (keyLength > tree.maxKeySize()) {
+        throw damaged("length of a key", lsn, tree.maxKeySize(), keyLength);
+      }
+      switch (c.kind()) {
+        case CommitRecord.PUT -> {
+          if (c.valueLength() > tree.inlineMax()) {
+            throw damaged("length of a value", lsn, tree.inlineMax(), c.valueLength());
+          }
+          tree.upsertInline(s, key, keyLength, s, c.valueOffset(), c.valueLength(), p, session);
+        }
+        case CommitRecord.PATCH ->
+            tree.patch(
+                s, key, keyLength, c.patchAt(), s, c.valueOffset(), c.valueLength(), p, session);
+        case CommitRecord.DELETE -> tree.remove(s, key, keyLength, false, p, session);
+        case CommitRecord.CHAIN -> {
+          if (c.first() >= pidLimit || c.valueLength() <= tree.inlineMax()) {
+            throw damaged("a long value", lsn, pidLimit, c.first());
+          }
+          tree.upsertChain(s, key, keyLength, c.first(), c.valueLength(), p, session);
+        }
+        default -> throw damaged("kind of an operation", lsn, CommitRecord.PUT, c.kind());
+      }
+    }
+
+    private static CorruptionException damaged(String what, long lsn, long expected, long found) {
+      return new CorruptionException(
+          what + " in the log record at LSN " + lsn, -1, -1, expected, found);
+    }
+  }
+}

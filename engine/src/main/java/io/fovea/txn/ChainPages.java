@@ -1,0 +1,71 @@
+package io.fovea.txn;
+
+import io.fovea.btree.BTree;
+import io.fovea.memory.LongList;
+import io.fovea.memory.Mem;
+import io.fovea.wal.LogSession;
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Pages of long values, of several trees, in the order in which they were added. To free them does
+ * not fail: what can't be freed now the tree tries again later.
+ */
+final class ChainPages {
+  private final LongList pids = new LongList();
+  private final LongList some = new LongList();
+  private @Nullable BTree[] trees = new BTree[4];
+  private int[] ends = new int[4];
+  private int runs;
+
+  int size() {
+    return pids.size();
+  }
+
+  /** Adds pages of a tree. */
+  void add(BTree tree, LongList more) {
+    if (runs == ends.length) {
+      trees = Arrays.copyOf(trees, 2 * runs);
+      ends = Arrays.copyOf(ends, 2 * runs);
+    }
+    for (int i = 0; i < more.size(); i++) {
+      pids.add(more.get(i));
+    }
+    trees[runs] = tree;
+    ends[runs] = pids.size();
+    runs++;
+  }
+
+  /** Puts all ids one after the other. */
+  long put(MemorySegment to, long at) {
+    for (int i = 0; i < pids.size(); i++) {
+      Mem.putLong(to, at + 8L * i, pids.get(i));
+    }
+    return at + 8L * pids.size();
+  }
+
+  /** Frees all of them, the last first. */
+  void free(LogSession session) {
+    for (int run = runs - 1; run >= 0; run--) {
+      BTree tree = trees[run];
+      if (tree == null) {
+        continue;
+      }
+      some.clear();
+      for (int i = run == 0 ? 0 : ends[run - 1]; i < ends[run]; i++) {
+        some.add(pids.get(i));
+      }
+      tree.freeChain(some, session);
+    }
+    clear();
+  }
+
+  void clear() {
+    if (runs > 0) {
+      Arrays.fill(trees, 0, runs, null);
+      pids.clear();
+      runs = 0;
+    }
+  }
+}

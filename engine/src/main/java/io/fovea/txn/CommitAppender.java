@@ -1,0 +1,353 @@
+package io.fovea.txn;
+
+import io.fovea.btree.BTree;
+import io.fovea.btree.Position;
+import io.fovea.error.AbortCause;
+import io.fovea.memory.LongList;
+import io.fovea.wal.LogSession;
+import io.fovea.wal.RecordType;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+
+/**
+ * What a commit does with the log, and with long values, which must be in pages before the log says
+ * that they count.
+ *
+ * <pre>
+ *   begin()       log space for the record, before any lock        may wait, may refuse
+ *   stageLong()   new long values into chains of new pages         locks are held, nothing latched
+ *   append()      the record, in parts where it is large; the last one is what counts
+ *   release()     the pages of the old long values
+ *   undo()        instead of append: the pages of the new ones
+ * </pre>
+ *
+ * <b>Parts.</b> A record is a piece of the log's buffer, so it can't be larger than that, and one
+ * that is nearly as large would have to wait until nobody else has anything in it. So what is
+ * larger than {@link TxConfig#commitPartBytes} goes in parts, each with a grant of its own. The
+ * session's slot was set before the first, so the redo point stays before it; parts whose commit
+ * never comes are nothing.
+ *
+ * <p><b>Long values.</b> A chain is never changed: a new value is a new chain, also after a patch.
+ * The chains that a commit lets go are listed in its record and freed after it has published, by
+ * the same session: whoever dies in between leaves a record that names what is to be freed.
+ */
+final class CommitAppender {
+  private final Tx tx;
+  private final WriteSet writes;
+  private final LogSession session;
+  private final int partBytes;
+  private final ChainPages adopted = new ChainPages();
+  private final ChainPages released = new ChainPages();
+  private final LongList pids = new LongList();
+
+  /** First pages and lengths of the entries whose new value is a chain; 0: it is not. */
+  private long[] firsts = new long[0];
+
+  private int[] lengths = new int[0];
+  private boolean chains;
+  private boolean happened;
+
+  // How far the record in the making goes: up to this entry, and this patch of it.
+  private int entry;
+  private int patch;
+  private long bytes;
+
+  CommitAppender(Tx tx) {
+    this.tx = tx;
+    this.writes = tx.writes;
+    this.session = tx.session;
+    this.partBytes = Math.max(1024, tx.engine.partBytes());
+  }
+
+  /**
+   * Gets log space for what there is to say, as far as it is known. Long values are not, nor does
+   * it matter: what they need is asked for again, outside of all latches.
+   */
+  void begin() {
+    long bound = CommitRecord.HEADER;
+    for (int e = 0, n = writes.size(); e < n && bound < partBytes; e++) {
+      bound += entryBytes(e);
+    }
+    tx.engine.admit();
+    session.begin(LogSession.space(Math.min(bound, partBytes)));
+  }
+
+  /** Of the operations of an entry, as they would be now. */
+  private long entryBytes(int e) {
+    int key = writes.keyLength(e);
+    return switch (writes.kind(e)) {
+      case WriteSet.INSERT, WriteSet.PUT -> putBytes(e, key);
+      case WriteSet.PATCH -> patchesBytes(e, key);
+      case WriteSet.DELETE -> CommitRecord.deleteBytes(key);
+      default -> 0;
+    };
+  }
+
+  private int putBytes(int e, int key) {
+    int value = writes.valueLength(e);
+    return isLong(e, value) ? CommitRecord.chainBytes(key) : CommitRecord.putBytes(key, value);
+  }
+
+  private long patchesBytes(int e, int key) {
+    long sum = 0;
+    for (int p = writes.firstPatch(e); p >= 0; p = writes.nextPatch(p)) {
+      sum += CommitRecord.patchBytes(key, writes.patchLength(p));
+    }
+    return sum;
+  }
+
+  private boolean isLong(int e, int valueLength) {
+    return valueLength > writes.tree(e).inlineMax();
+  }
+
+  // ---------------------------------------------------------------- long values
+
+  /** Whether the new value of an entry is a chain. */
+  boolean isChain(int e) {
+    return chains && e < firsts.length && firsts[e] != 0;
+  }
+
+  long first(int e) {
+    return firsts[e];
+  }
+
+  int length(int e) {
+    return lengths[e];
+  }
+
+  /** Writes the chains of new long values and finds those of old ones, under the items' locks. */
+  void stageLong() {
+    for (int e = 0, n = writes.size(); e < n; e++) {
+      byte kind = writes.kind(e);
+      if (kind == WriteSet.NONE) {
+        continue;
+      }
+      boolean old = writes.existed(e) == WriteSet.PRESENT && writes.tree(e).mayHoldLong();
+      boolean makes = kind <= WriteSet.PUT && isLong(e, writes.valueLength(e));
+      if (old || makes) {
+        stage(e, kind, old, makes);
+      }
+    }
+  }
+
+  private void stage(int e, byte kind, boolean old, boolean makes) {
+    BTree tree = writes.tree(e);
+    MemorySegment s = writes.scratch.segment();
+    int length = -1;
+    if (old) {
+      Position p = tx.position;
+      tx.place(e, p);
+      pids.clear();
+      length = tree.chain(s, writes.keyOffset(e), writes.keyLength(e), p, pids);
+      if (length >= 0) {
+        released.add(tree, pids);
+      }
+    }
+    if (makes) {
+      write(e, tree, s, writes.valueOffset(e), writes.valueLength(e));
+    } else if (kind == WriteSet.PATCH && length >= 0) {
+      try (Arena arena = Arena.ofConfined()) {
+        MemorySegment value = arena.allocate(Math.max(8, length), 8);
+        tx.readUnderLock(e, value, length);
+        writes.applyPatches(e, value, 0, length);
+        write(e, tree, value, 0, length);
+      }
+    }
+    // They are all in one record, which is at most a quarter of the log's buffer.
+    long pagesMax = partBytes / 4 * 3 / 8;
+    if (adopted.size() + released.size() > pagesMax) {
+      throw tx.abort(
+          AbortCause.TOO_LARGE,
+          "the transaction writes and replaces long values of more than "
+              + pagesMax
+              + " pages: split it or raise the size of the log's buffer");
+    }
+  }
+
+  private void write(int e, BTree tree, MemorySegment value, long offset, int length) {
+    pids.clear();
+    long first = tree.writeChain(value, offset, length, pids, session);
+    adopted.add(tree, pids);
+    if (firsts.length < writes.size()) {
+      firsts = Arrays.copyOf(firsts, Math.max(64, writes.size()));
+      lengths = Arrays.copyOf(lengths, firsts.length);
+    }
+    chains = true;
+    firsts[e] = first;
+    lengths[e] = length;
+  }
+
+  /** Frees the chains that nobody will ever know. */
+  void undo() {
+    adopted.free(session);
+  }
+
+  /** Frees the chains that nobody knows any more. */
+  void release() {
+    released.free(session);
+  }
+
+  void clear() {
+    happened = false;
+    adopted.clear();
+    released.clear();
+    if (chains) {
+      Arrays.fill(firsts, 0);
+      chains = false;
+    }
+  }
+
+  // ---------------------------------------------------------------- the record
+
+  /**
+   * Appends the commit. When it returns, the transaction has happened, if only its record becomes
+   * durable; the session is positioned for the changes of pages. If it throws, it has not.
+   *
+   * @return where the record ends; 0 without a log
+   */
+  long append() {
+    if (!session.logging()) {
+      happened = true;
+      return 0;
+    }
+    entry = 0;
+    patch = -1;
+    long id = 0;
+    for (boolean last = false; !last; ) {
+      int fromEntry = entry;
+      int fromPatch = patch;
+      int ops = measure();
+      last = entry == writes.size();
+      long body =
+          last
+              ? CommitRecord.HEADER + bytes + 8L * (adopted.size() + released.size())
+              : CommitRecord.PART_HEADER + bytes;
+      session.grant(LogSession.space(body));
+      tx.engine.requireLog();
+      long at = session.reserve(last ? RecordType.COMMIT : RecordType.COMMIT_PART, (int) body);
+      boolean put = false;
+      try {
+        putRecord(at, last, id, ops, fromEntry, fromPatch);
+        put = true;
+      } finally {
+        if (!put) {
+          session.cancel();
+        }
+      }
+      happened = last; // before the log knows: whatever fails from here on comes too late
+      session.complete();
+      if (id == 0) {
+        id = session.recordStart();
+      }
+    }
+    session.position(id, session.recordEnd());
+    return session.recordEnd();
+  }
+
+  /** Whether the commit counts, whatever comes. */
+  boolean happened() {
+    return happened;
+  }
+
+  /** Moves on by as many operations as fit into a part, and one at least; returns how many. */
+  private int measure() {
+    int ops = 0;
+    bytes = 0;
+    int size = writes.size();
+    while (entry < size) {
+      int key = writes.keyLength(entry);
+      int next = -1;
+      int need;
+      switch (writes.kind(entry)) {
+        case WriteSet.INSERT, WriteSet.PUT -> need = putBytes(entry, key);
+        case WriteSet.PATCH -> {
+          if (isChain(entry)) {
+            need = CommitRecord.chainBytes(key);
+          } else {
+            int p = patch >= 0 ? patch : writes.firstPatch(entry);
+            need = CommitRecord.patchBytes(key, writes.patchLength(p));
+            next = writes.nextPatch(p);
+          }
+        }
+        case WriteSet.DELETE -> need = CommitRecord.deleteBytes(key);
+        default -> {
+          entry++;
+          continue;
+        }
+      }
+      if (ops > 0 && bytes + need > partBytes) {
+        break;
+      }
+      bytes += need;
+      ops++;
+      patch = next;
+      if (next < 0) {
+        entry++;
+      }
+    }
+    return ops;
+  }
+
+  private void putRecord(long body, boolean last, long id, int ops, int fromEntry, int fromPatch) {
+    MemorySegment to = session.buffer();
+    long at =
+        last
+            ? CommitRecord.header(to, body, id, ops, adopted.size(), released.size())
+            : CommitRecord.partHeader(to, body, id, ops);
+    int p = fromPatch;
+    int left = ops;
+    for (int e = fromEntry; left > 0; e++) {
+      byte kind = writes.kind(e);
+      if (kind == WriteSet.NONE) {
+        continue;
+      }
+      if (kind == WriteSet.PATCH && !isChain(e)) {
+        if (p < 0) {
+          p = writes.firstPatch(e);
+        }
+        for (; p >= 0 && left > 0; p = writes.nextPatch(p), left--) {
+          at = putPatch(to, at, e, p);
+        }
+        p = -1;
+      } else {
+        at = putOne(to, at, e, kind);
+        left--;
+      }
+    }
+    if (last) {
+      at = adopted.put(to, at);
+      released.put(to, at);
+    }
+  }
+
+  private long putOne(MemorySegment to, long at, int e, byte kind) {
+    MemorySegment s = writes.scratch.segment();
+    int tree = writes.tree(e).treeId();
+    int keyOffset = writes.keyOffset(e);
+    int keyLength = writes.keyLength(e);
+    if (isChain(e)) {
+      return CommitRecord.chain(to, at, tree, s, keyOffset, keyLength, firsts[e], lengths[e]);
+    }
+    if (kind == WriteSet.DELETE) {
+      return CommitRecord.delete(to, at, tree, s, keyOffset, keyLength);
+    }
+    return CommitRecord.put(
+        to, at, tree, s, keyOffset, keyLength, s, writes.valueOffset(e), writes.valueLength(e));
+  }
+
+  private long putPatch(MemorySegment to, long at, int e, int p) {
+    MemorySegment s = writes.scratch.segment();
+    return CommitRecord.patch(
+        to,
+        at,
+        writes.tree(e).treeId(),
+        s,
+        writes.keyOffset(e),
+        writes.keyLength(e),
+        writes.patchAt(p),
+        s,
+        p + WriteSet.PATCH_HEADER,
+        writes.patchLength(p));
+  }
+}

@@ -1,0 +1,211 @@
+package io.fovea.txn;
+
+import io.fovea.memory.Mem;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * The bytes of a commit in the log.
+ *
+ * <pre>
+ *  COMMIT
+ *   0            8        12        16         20     24
+ *   +------------+--------+---------+----------+------+-----+----------------+-----------------+
+ *   | commit id  | ops    | adopted | released | zero | ops | adopted pids   | released pids   |
+ *   +------------+--------+---------+----------+------+-----+----------------+-----------------+
+ *  COMMIT_PART
+ *   0            8        12     16
+ *   +------------+--------+------+-----+        commit id: where the first part begins; 0 in the
+ *   | commit id  | ops    | zero | ops |        first part itself, and in a commit without parts
+ *   +------------+--------+------+-----+
+ *  an operation
+ *   0      1      2         4        8
+ *   +------+------+---------+--------+-----+------------------------------------------+
+ *   | kind | zero | key len | tree id| key | PUT    value len (4), value              |
+ *   +------+------+---------+--------+-----+ PATCH  at (4), len (4), bytes            |
+ *                                          | DELETE nothing                           |
+ *                                          | CHAIN  first page (8), length (8)        |
+ *                                          +------------------------------------------+
+ * </pre>
+ *
+ * All numbers are little-endian, nothing is aligned. <i>Adopted</i> are pages of long values that
+ * this commit publishes, <i>released</i> those of long values that it lets go and whose pages are
+ * freed next. A PATCH is of a value that lies in its leaf: one of a long value is a CHAIN.
+ *
+ * <p>The methods put one thing each and return where the next goes, so that a commit goes from the
+ * write set into the log's buffer without a copy in between, and other records that hold operations
+ * can put theirs. The caller has made room: {@code ...Bytes} say how much. {@link CommitCursor}
+ * reads it all back.
+ */
+public final class CommitRecord {
+  /** The record with this key gets this value, which lies in its leaf. */
+  public static final int PUT = 1;
+
+  /** Some bytes of the value change. */
+  public static final int PATCH = 2;
+
+  /** The key goes. */
+  public static final int DELETE = 3;
+
+  /** The record with this key gets a value that lies in a chain of pages. */
+  public static final int CHAIN = 4;
+
+  /** The bytes before the operations of a COMMIT. */
+  public static final int HEADER = 24;
+
+  /** The bytes before the operations of a COMMIT_PART. */
+  public static final int PART_HEADER = 16;
+
+  static final int OP_HEADER = 8;
+  static final int OPS = 8;
+  static final int ADOPTED = 12;
+  static final int RELEASED = 16;
+
+  private CommitRecord() {}
+
+  /** The name of a kind of operation, for people. */
+  public static String name(int kind) {
+    return switch (kind) {
+      case PUT -> "PUT";
+      case PATCH -> "PATCH";
+      case DELETE -> "DELETE";
+      case CHAIN -> "CHAIN";
+      default -> "kind " + kind;
+    };
+  }
+
+  // ---------------------------------------------------------------- sizes
+
+  /** The bytes of a PUT. */
+  public static int putBytes(int keyLength, int valueLength) {
+    return OP_HEADER + 4 + keyLength + valueLength;
+  }
+
+  /** The bytes of a PATCH. */
+  public static int patchBytes(int keyLength, int length) {
+    return OP_HEADER + 8 + keyLength + length;
+  }
+
+  /** The bytes of a DELETE. */
+  public static int deleteBytes(int keyLength) {
+    return OP_HEADER + keyLength;
+  }
+
+  /** The bytes of a CHAIN. */
+  public static int chainBytes(int keyLength) {
+    return OP_HEADER + 16 + keyLength;
+  }
+
+  // ---------------------------------------------------------------- headers
+
+  /**
+   * Puts what a COMMIT begins with.
+   *
+   * @return where the operations go
+   */
+  public static long header(
+      MemorySegment to, long at, long id, int ops, int adopted, int released) {
+    Mem.putLong(to, at, id);
+    Mem.putInt(to, at + OPS, ops);
+    Mem.putInt(to, at + ADOPTED, adopted);
+    Mem.putInt(to, at + RELEASED, released);
+    Mem.putInt(to, at + 20, 0);
+    return at + HEADER;
+  }
+
+  static long partHeader(MemorySegment to, long at, long id, int ops) {
+    Mem.putLong(to, at, id);
+    Mem.putInt(to, at + OPS, ops);
+    Mem.putInt(to, at + 12, 0);
+    return at + PART_HEADER;
+  }
+
+  // ---------------------------------------------------------------- operations
+
+  /**
+   * Puts a PUT.
+   *
+   * @return where what follows goes
+   */
+  public static long put(
+      MemorySegment to,
+      long at,
+      int treeId,
+      MemorySegment key,
+      long keyOffset,
+      int keyLength,
+      MemorySegment value,
+      long valueOffset,
+      int valueLength) {
+    long next = op(to, at, PUT, treeId, key, keyOffset, keyLength);
+    Mem.putInt(to, next, valueLength);
+    Mem.copy(value, valueOffset, to, next + 4, valueLength);
+    return next + 4 + valueLength;
+  }
+
+  /**
+   * Puts a PATCH.
+   *
+   * @return where what follows goes
+   */
+  public static long patch(
+      MemorySegment to,
+      long at,
+      int treeId,
+      MemorySegment key,
+      long keyOffset,
+      int keyLength,
+      int patchAt,
+      MemorySegment bytes,
+      long offset,
+      int length) {
+    long next = op(to, at, PATCH, treeId, key, keyOffset, keyLength);
+    Mem.putInt(to, next, patchAt);
+    Mem.putInt(to, next + 4, length);
+    Mem.copy(bytes, offset, to, next + 8, length);
+    return next + 8 + length;
+  }
+
+  /**
+   * Puts a DELETE.
+   *
+   * @return where what follows goes
+   */
+  public static long delete(
+      MemorySegment to, long at, int treeId, MemorySegment key, long keyOffset, int keyLength) {
+    return op(to, at, DELETE, treeId, key, keyOffset, keyLength);
+  }
+
+  /**
+   * Puts a CHAIN.
+   *
+   * @return where what follows goes
+   */
+  public static long chain(
+      MemorySegment to,
+      long at,
+      int treeId,
+      MemorySegment key,
+      long keyOffset,
+      int keyLength,
+      long first,
+      long length) {
+    long next = op(to, at, CHAIN, treeId, key, keyOffset, keyLength);
+    Mem.putLong(to, next, first);
+    Mem.putLong(to, next + 8, length);
+    return next + 16;
+  }
+
+  private static long op(
+      MemorySegment to,
+      long at,
+      int kind,
+      int treeId,
+      MemorySegment key,
+      long keyOffset,
+      int keyLength) {
+    Mem.putInt(to, at, kind | keyLength << 16);
+    Mem.putInt(to, at + 4, treeId);
+    Mem.copy(key, keyOffset, to, at + OP_HEADER, keyLength);
+    return at + OP_HEADER + keyLength;
+  }
+}

@@ -1,0 +1,151 @@
+package io.fovea.wal;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Who waits for the log to become durable, and up to where it is.
+ *
+ * <pre>
+ *   waiter                                     writer
+ *   push (lsn, thread)        (A1, CAS)        durable := d                 (B1, volatile)
+ *   durable ≥ lsn ?           (A2, volatile)   take all waiters             (B2, get-and-set)
+ *   park, look again                           unpark those with lsn ≤ d, push the others back
+ * </pre>
+ *
+ * <p>A1, A2, B1, B2 are sequential: if A2 misses B1, then B2 comes after A1 and finds the waiter.
+ * The same pairs with the end of the log in the place of B1. Forbidden: a waiter that parks after
+ * the wake-up that was meant for it. A waiter that was pushed back is found by the next group, or
+ * by who ends the log, for {@link #wake} looks whether it ended after it pushed.
+ *
+ * <p>One pass over the waiters for each group: it costs the writer a wake-up for each commit, which
+ * is what there is to do. A waiter does not spin: with more clients than CPUs the group that it
+ * waits for needs the CPU itself. A wait allocates one small object, beside a sync of the device.
+ *
+ * <p>Any thread, platform or virtual. An interrupt does not end a wait; the flag is kept.
+ */
+final class DurableWaits {
+  private static final VarHandle WAITERS;
+  private static final VarHandle DEMAND;
+
+  static {
+    try {
+      MethodHandles.Lookup lookup = MethodHandles.lookup();
+      WAITERS = lookup.findVarHandle(DurableWaits.class, "waiters", Waiter.class);
+      DEMAND = lookup.findVarHandle(DurableWaits.class, "demand", long.class);
+    } catch (ReflectiveOperationException e) {
+      throw new ExceptionInInitializerError(e);
+    }
+  }
+
+  private static final class Waiter {
+    final long lsn;
+
+    /** Null once the waiter has gone. */
+    volatile @Nullable Thread thread = Thread.currentThread();
+
+    @Nullable Waiter next;
+
+    Waiter(long lsn) {
+      this.lsn = lsn;
+    }
+  }
+
+  private volatile long durable;
+  private volatile long demand;
+  private volatile boolean ended;
+  private volatile @Nullable Waiter waiters;
+
+  DurableWaits(long start) {
+    durable = start;
+    demand = start;
+  }
+
+  long durable() {
+    return durable;
+  }
+
+  /** Whether somebody wants more than is durable. */
+  boolean isWanted() {
+    return demand > durable;
+  }
+
+  /**
+   * Waits.
+   *
+   * @param lsn up to where
+   * @param writer told before the first wait
+   * @return whether it became durable; not so where the log ended before
+   */
+  boolean await(long lsn, LogWriter writer) {
+    Waiter self = new Waiter(lsn);
+    push(self, self);
+    raise(lsn);
+    writer.wanted();
+    boolean interrupted = false;
+    while (durable < lsn && !ended) {
+      LockSupport.park(this);
+      interrupted |= Thread.interrupted();
+    }
+    self.thread = null;
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+    return durable >= lsn;
+  }
+
+  private void raise(long lsn) {
+    long seen = demand;
+    while (seen < lsn && !DEMAND.compareAndSet(this, seen, lsn)) {
+      seen = demand;
+    }
+  }
+
+  private void push(Waiter first, Waiter last) {
+    Waiter head;
+    do {
+      head = waiters;
+      last.next = head;
+    } while (!WAITERS.compareAndSet(this, head, first));
+  }
+
+  /** The writer: more is durable. */
+  void publish(long lsn) {
+    durable = lsn;
+    wake(lsn);
+  }
+
+  /** Nothing becomes durable any more, except for a group that is on its way. */
+  void end() {
+    ended = true;
+    wake(Long.MAX_VALUE);
+  }
+
+  private void wake(long lsn) {
+    Waiter waiter = (Waiter) WAITERS.getAndSet(this, null);
+    Waiter first = null;
+    Waiter last = null;
+    while (waiter != null) {
+      Waiter next = waiter.next;
+      Thread thread = waiter.thread;
+      if (thread != null) {
+        if (waiter.lsn <= lsn || ended) {
+          LockSupport.unpark(thread);
+        } else {
+          waiter.next = first;
+          first = waiter;
+          last = last == null ? waiter : last;
+        }
+      }
+      waiter = next;
+    }
+    if (first != null && last != null) {
+      push(first, last);
+      if (ended) {
+        wake(Long.MAX_VALUE);
+      }
+    }
+  }
+}

@@ -1,0 +1,51 @@
+package io.fovea.wal;
+
+import io.fovea.memory.Checksum;
+
+/**
+ * A record as it stands in the ring and in the file, little-endian.
+ *
+ * <pre>
+ *   0        4          8      9        16
+ *   | length | checksum | type | zero(7) | body ... | zeros to a multiple of 8
+ *   └──── word ────────┘  checksum covers 8 .. length, seeded with start, incarnation, length
+ * </pre>
+ *
+ * <p>The length counts header and body. The word is stored last, by one release store: it is 0
+ * until the record is complete, and never 0 afterwards, for no length is.
+ *
+ * <p>One exception: at the end of a lap of the ring there may be space for the word alone. A record
+ * of length 8 is a {@link RecordType#VOID} that consists of nothing else.
+ */
+final class Record {
+  static final int HEADER = 16;
+  static final int TYPE = 8;
+  static final int WORD = 8;
+
+  private Record() {}
+
+  /** The word of a complete record. */
+  static long word(int length, int checksum) {
+    return (long) checksum << 32 | length;
+  }
+
+  /** The length in a word. */
+  static int length(long word) {
+    return (int) word;
+  }
+
+  /** The checksum in a word. */
+  static int checksum(long word) {
+    return (int) (word >>> 32);
+  }
+
+  /** How much of the stream a record of some length takes. */
+  static long aligned(long length) {
+    return length + 7 & ~7L;
+  }
+
+  /** The checksum of the record at {@code off}. */
+  static int sum(Checksum.Reusable memory, long off, long start, long incarnation, int length) {
+    return memory.sum(start, incarnation, length, off + WORD, length - WORD);
+  }
+}

@@ -1,0 +1,450 @@
+package io.fovea.wal;
+
+import io.fovea.error.CorruptionException;
+import io.fovea.error.StorageFullException;
+import io.fovea.io.BlockDevice;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The slots of the log's file: which hold segments that are needed, which are free, and how much
+ * room that makes.
+ *
+ * <pre>
+ *   slot     0            1            2            3
+ *        | segment 7 | segment 5  | segment 6  |  spare   |      any order
+ *           live,        free:        live        free
+ *           current    recycled
+ *   room = rest of the current segment + free slots
+ * </pre>
+ *
+ * <p>A slot is filled with zeros once, when it is made, so that a later write changes no metadata
+ * and can't run out of space; then it goes round: free, live, free again when the redo point and
+ * all pins are beyond its end. What it held before is told apart by the segment's number.
+ *
+ * <p>The file grows ahead of need, on a thread of its own ({@link SegmentMaker}): whenever less
+ * than {@code makeBelow} is left. {@code low} is what must be left for an operation to begin, so
+ * that those that have begun find room for what they log. Where the storage is full, nobody may
+ * begin ({@link #requireRoom}) until there is room, by a recycled segment or a larger file.
+ *
+ * <p>Threads: the writer is the only one that opens segments and moves the current position;
+ * everything else is under the lock. Nothing is written to the device under the lock.
+ */
+final class SegmentFile {
+  private static final int ZEROS = 1 << 20;
+
+  /** A segment that is needed. */
+  private record Live(int slot, long startLsn) {}
+
+  final BlockDevice device;
+  final LogStart start;
+  final long segmentBytes;
+
+  private final long low;
+  private final long makeBelow;
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition changed = lock.newCondition();
+
+  // Under the lock.
+  private final ArrayDeque<Live> live = new ArrayDeque<>();
+  private final ArrayDeque<Integer> free = new ArrayDeque<>();
+  private final List<Long> pins = new ArrayList<>();
+  private int slots;
+  private long keepFrom;
+  private long nextNumber = 1;
+  private long asked;
+  private long answered;
+  private boolean ended;
+  private @Nullable StorageFullException full;
+
+  // The writer's.
+  private long segmentEnd;
+  private long position;
+  private long number;
+
+  private volatile long rest;
+  private volatile int freeSlots;
+
+  private SegmentFile(
+      BlockDevice device, LogStart start, long segmentBytes, long low, long makeBelow) {
+    this.device = device;
+    this.start = start;
+    this.segmentBytes = segmentBytes;
+    this.low = low;
+    this.makeBelow = makeBelow;
+    this.keepFrom = start.redoLsn();
+  }
+
+  /** The largest group that a log with such a ring may write, in bytes of payload. */
+  static int payloadMax(long bufferBytes) {
+    return (int) (bufferBytes / 4);
+  }
+
+  /** The size of the segments that a log would have: that of the file, where it is needed. */
+  static long segmentBytes(SegmentScan scan, LogConfig config, LogStart start) {
+    return scan.segmentBytes() == 0 || isFresh(start) ? config.segmentBytes() : scan.segmentBytes();
+  }
+
+  /** Whether nothing that is in the file is needed. */
+  private static boolean isFresh(LogStart start) {
+    return start.redoLsn() == start.startLsn();
+  }
+
+  /**
+   * Takes over a file: what is there from the redo point on stays, everything else is free. Makes
+   * the first segment of this incarnation, durably, and what was found before it as well.
+   */
+  static SegmentFile open(
+      BlockDevice device, SegmentScan scan, long segmentBytes, long bufferBytes, LogStart start) {
+    boolean created = isFresh(start) && start.startLsn() == Log.FIRST_LSN;
+    if (scan.foreign() && !created) {
+      throw new CorruptionException("log of another database", -1, 0, 0, 0);
+    }
+    if (scan.segmentBytes() != segmentBytes || scan.foreign()) {
+      // Nothing of it is needed; the size of segments may be another now.
+      device.resize(0);
+      scan = new SegmentScan(segmentBytes, 0, List.of(), List.of(), List.of(), false);
+    }
+    long group = Group.fileBytes(payloadMax(bufferBytes));
+    long low = bufferBytes + bufferBytes / 2 + 2 * group;
+    SegmentFile file = new SegmentFile(device, start, segmentBytes, low, low + segmentBytes / 4);
+    // What was read back may have been in a cache only. It must be durable before a segment says
+    // that everything before it is.
+    device.sync();
+    file.adopt(scan);
+    file.takeSlot();
+    try (Arena arena = Arena.ofShared()) {
+      MemorySegment block = arena.allocate(Group.BLOCK, Group.BLOCK);
+      file.header(start.startLsn()).put(block, 0);
+      device.write(file.position - Group.BLOCK, block, 0, Group.BLOCK);
+      device.sync();
+    }
+    while (file.room() < low) {
+      file.free(file.make(() -> false));
+    }
+    return file;
+  }
+
+  private void adopt(SegmentScan scan) {
+    slots = scan.slots();
+    free.addAll(scan.spares());
+    List<SegmentScan.Found> segments = scan.segments();
+    for (int i = 0; i < segments.size(); i++) {
+      SegmentScan.Found found = segments.get(i);
+      nextNumber = Math.max(nextNumber, found.header().number() + 1);
+      long end = i + 1 < segments.size() ? segments.get(i + 1).startLsn() : start.startLsn();
+      if (found.startLsn() < start.startLsn() && end > start.redoLsn()) {
+        live.add(new Live(found.slot(), found.startLsn()));
+      } else {
+        free.add(found.slot());
+      }
+    }
+    for (int slot : scan.unreadable()) {
+      fill(slot, () -> false);
+      free.add(slot);
+    }
+    freeSlots = free.size();
+    if (free.isEmpty()) {
+      free(make(() -> false));
+    }
+  }
+
+  // ----------------------------------------------------------------------------- the writer's side
+
+  /** How many bytes of the current segment are left. */
+  long rest() {
+    return segmentEnd - position;
+  }
+
+  /** Where the next group goes. */
+  long position() {
+    return position;
+  }
+
+  /** The number of the current segment. */
+  long number() {
+    return number;
+  }
+
+  /** A group was put at {@link #position}. */
+  void advance(long bytes) {
+    position += bytes;
+    rest = segmentEnd - position;
+  }
+
+  /**
+   * Goes to another segment; waits until there is one. Its header has to be written, in front of
+   * {@link #position}.
+   *
+   * @param startLsn where it begins
+   * @param stop whether to wait no longer
+   * @return its header; null where the log ended meanwhile
+   */
+  @Nullable SegmentHeader next(long startLsn, Stop stop) {
+    lock.lock();
+    try {
+      while (free.isEmpty()) {
+        if (ended || stop.now()) {
+          return null;
+        }
+        asked++;
+        changed.signalAll();
+        await(20);
+      }
+      takeSlot();
+      return header(startLsn);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** The first free slot becomes the current one. */
+  private void takeSlot() {
+    int slot = free.remove();
+    freeSlots = free.size();
+    number = nextNumber++;
+    position = slot * segmentBytes + Group.BLOCK;
+    segmentEnd = (slot + 1) * segmentBytes;
+    rest = segmentEnd - position;
+    current = slot;
+  }
+
+  private int current;
+
+  private SegmentHeader header(long startLsn) {
+    live.add(new Live(current, startLsn));
+    return new SegmentHeader(start.database(), number, start.incarnation(), startLsn, segmentBytes);
+  }
+
+  // --------------------------------------------------------------------------------------- room
+
+  /** How many bytes can be written before another slot must be made. */
+  long room() {
+    return rest + freeSlots * (segmentBytes - Group.BLOCK);
+  }
+
+  /**
+   * Returns when there is room for an operation to begin.
+   *
+   * @throws StorageFullException where there is none and the file can't be made larger
+   */
+  void requireRoom() {
+    if (room() >= low) {
+      return;
+    }
+    lock.lock();
+    try {
+      while (room() < low && !ended) {
+        long mine = ++asked;
+        changed.signalAll();
+        while (answered < mine && room() < low && !ended) {
+          await(1000);
+        }
+        if (room() < low && full != null) {
+          throw isFull(full);
+        }
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Why the file can't be made larger, if it is too small and can't. */
+  @Nullable StorageFullException whyFull() {
+    lock.lock();
+    try {
+      return room() < low && full != null ? isFull(full) : null;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private StorageFullException isFull(StorageFullException why) {
+    StorageFullException e =
+        new StorageFullException(
+            "another segment of " + segmentBytes + " bytes", "the log", fileBytes(), "no space");
+    e.initCause(why);
+    return e;
+  }
+
+  /** Waits a while, or until something changed; the interrupt flag is kept. */
+  private void await(long millis) {
+    boolean interrupted = Thread.interrupted();
+    try {
+      changed.await(millis, TimeUnit.MILLISECONDS);
+    } catch (InterruptedException e) {
+      interrupted = true;
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /** Nobody waits any more. */
+  void end() {
+    lock.lock();
+    try {
+      ended = true;
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  // ------------------------------------------------------------------------------- making slots
+
+  /** What asks whether to stop. */
+  interface Stop {
+    boolean now();
+  }
+
+  /** The maker: waits until there is something to do; false at the end. */
+  boolean awaitNeed() {
+    lock.lock();
+    try {
+      while (!ended) {
+        if (answered < asked || (room() < makeBelow && full == null)) {
+          return true;
+        }
+        await(1000);
+        full = null; // another attempt from time to time
+      }
+      return false;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** How many questions there are; what is made now answers them. */
+  long asked() {
+    lock.lock();
+    try {
+      return asked;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** The maker: there is another slot, or why there is none. */
+  void answer(long questions, int slot, @Nullable StorageFullException why) {
+    lock.lock();
+    try {
+      full = why;
+      answered = Math.max(answered, questions);
+      if (slot >= 0) {
+        free(slot);
+      }
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void free(int slot) {
+    lock.lock();
+    try {
+      free.add(slot);
+      freeSlots = free.size();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Makes a slot at the end of the file; -1 where it was stopped. One thread at a time. */
+  int make(Stop stop) {
+    int slot = slots;
+    long end = (slot + 1) * segmentBytes;
+    if (device.size() < end) {
+      device.resize(end);
+    }
+    if (!fill(slot, stop)) {
+      return -1;
+    }
+    slots = slot + 1;
+    return slot;
+  }
+
+  /** Fills a slot with zeros; then, durably later, gives it the header of a spare. */
+  private boolean fill(int slot, Stop stop) {
+    long at = slot * segmentBytes;
+    try (Arena arena = Arena.ofShared()) {
+      int chunk = (int) Math.min(ZEROS, segmentBytes);
+      MemorySegment zeros = arena.allocate(chunk, Group.BLOCK);
+      for (long done = 0; done < segmentBytes; done += chunk) {
+        if (stop.now()) {
+          return false;
+        }
+        device.write(at + done, zeros, 0, (int) Math.min(chunk, segmentBytes - done));
+      }
+      device.sync();
+      new SegmentHeader(start.database(), 0, 0, 0, segmentBytes).put(zeros, 0);
+      device.write(at, zeros, 0, Group.BLOCK);
+      device.sync();
+      return true;
+    }
+  }
+
+  // ----------------------------------------------------------------------------------- recycling
+
+  /** Records below a position are not needed any more. */
+  void recycleBelow(long lsn) {
+    lock.lock();
+    try {
+      keepFrom = Math.max(keepFrom, lsn);
+      recycle();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void recycle() {
+    long keep = keepFrom;
+    for (long pin : pins) {
+      keep = Math.min(keep, pin);
+    }
+    while (live.size() > 1) {
+      Live first = live.remove();
+      Live second = live.element();
+      if (second.startLsn > keep) {
+        live.addFirst(first);
+        break;
+      }
+      free.add(first.slot);
+    }
+    freeSlots = free.size();
+    changed.signalAll();
+  }
+
+  /** Keeps what is needed now; returns where that begins. */
+  long pin() {
+    lock.lock();
+    try {
+      pins.add(keepFrom);
+      return keepFrom;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  void unpin(long lsn) {
+    lock.lock();
+    try {
+      pins.remove((Object) lsn);
+      recycle();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** How large the file is. */
+  long fileBytes() {
+    return device.size();
+  }
+}

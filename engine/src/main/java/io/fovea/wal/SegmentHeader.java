@@ -1,0 +1,89 @@
+package io.fovea.wal;
+
+import io.fovea.error.IncompatibleFormatException;
+import io.fovea.memory.Checksum;
+import io.fovea.memory.Mem;
+import java.lang.foreign.MemorySegment;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The header of a segment: the first 64 bytes of its slot. The rest of the first block is zero.
+ *
+ * <pre>
+ *   0       8         12         16           32       40            48          56
+ *   | magic | version | checksum | database   | number | incarnation | start LSN | segment bytes |
+ * </pre>
+ *
+ * <p>Number 0 stands for a spare: a slot that was filled with zeros and not used yet. All of it
+ * lies in one sector, so that a crash leaves the old header or the new one.
+ *
+ * @param database whose log it is
+ * @param number counts the segments of a log; never used twice; 0 for a spare
+ * @param incarnation of all that is in the segment
+ * @param startLsn of its first record, and the end of the segment before it
+ * @param segmentBytes the distance of slots
+ */
+record SegmentHeader(
+    UUID database, long number, long incarnation, long startLsn, long segmentBytes) {
+  static final int BYTES = 64;
+  static final int VERSION = 1;
+
+  private static final long MAGIC = 0x474F_4C41_4556_4F46L; // "FOVEALOG"
+  private static final int CHECKSUM = 12;
+
+  /** Writes a block with the header. */
+  void put(MemorySegment seg, long off) {
+    Mem.zero(seg, off, Group.BLOCK);
+    Mem.putLong(seg, off, MAGIC);
+    Mem.putInt(seg, off + 8, VERSION);
+    Mem.putLong(seg, off + 16, database.getMostSignificantBits());
+    Mem.putLong(seg, off + 24, database.getLeastSignificantBits());
+    Mem.putLong(seg, off + 32, number);
+    Mem.putLong(seg, off + 40, incarnation);
+    Mem.putLong(seg, off + 48, startLsn);
+    Mem.putLong(seg, off + 56, segmentBytes);
+    Mem.putInt(seg, off + CHECKSUM, sum(seg, off));
+  }
+
+  private static int sum(MemorySegment seg, long off) {
+    return Checksum.crc32c(Mem.getInt(seg, off + 8), seg, off + 16, BYTES - 16);
+  }
+
+  /**
+   * Reads a header.
+   *
+   * @return null where there is none, or a damaged one
+   * @throws IncompatibleFormatException where it is one of another version
+   */
+  static @Nullable SegmentHeader parse(MemorySegment seg, long off) {
+    if (Mem.getLong(seg, off) != MAGIC || Mem.getInt(seg, off + CHECKSUM) != sum(seg, off)) {
+      return null;
+    }
+    if (Mem.getInt(seg, off + 8) != VERSION) {
+      throw new IncompatibleFormatException(
+          "The log has format version "
+              + Mem.getInt(seg, off + 8)
+              + "; this release reads version "
+              + VERSION
+              + ".");
+    }
+    SegmentHeader header =
+        new SegmentHeader(
+            new UUID(Mem.getLong(seg, off + 16), Mem.getLong(seg, off + 24)),
+            Mem.getLong(seg, off + 32),
+            Mem.getLong(seg, off + 40),
+            Mem.getLong(seg, off + 48),
+            Mem.getLong(seg, off + 56));
+    return header.isSane() ? header : null;
+  }
+
+  private boolean isSane() {
+    return segmentBytes >= 2 * Group.BLOCK
+        && (segmentBytes & Group.BLOCK - 1) == 0
+        && segmentBytes <= 1L << 40
+        && number >= 0
+        && startLsn >= 0
+        && (startLsn & 7) == 0;
+  }
+}

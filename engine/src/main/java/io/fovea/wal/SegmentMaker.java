@@ -1,0 +1,36 @@
+package io.fovea.wal;
+
+import io.fovea.error.StorageFullException;
+
+/**
+ * Makes slots ahead of need: the thread "fovea-log-spare".
+ *
+ * <p>It is not the writer's business: to fill a segment takes as long as hundreds of groups. Lack
+ * of space is an answer and is tried again; every other failure ends the log, for a sync that fails
+ * may be about the writer's groups.
+ */
+final class SegmentMaker implements Runnable {
+  private final SegmentFile file;
+  private final Log log;
+
+  SegmentMaker(SegmentFile file, Log log) {
+    this.file = file;
+    this.log = log;
+  }
+
+  @Override
+  public void run() {
+    try {
+      while (file.awaitNeed()) {
+        long questions = file.asked();
+        try {
+          file.answer(questions, file.make(log::isStopping), null);
+        } catch (StorageFullException e) {
+          file.answer(questions, -1, e);
+        }
+      }
+    } catch (Throwable t) {
+      log.fail(t);
+    }
+  }
+}

@@ -1,0 +1,119 @@
+package io.fovea.wal;
+
+import io.fovea.error.StorageFullException;
+import java.util.ArrayDeque;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * Where sessions wait for space in the ring.
+ *
+ * <p>The usual way is one compare-and-set. Who finds no space queues up; those that begin stand in
+ * a line, so that a large operation gets its turn among small ones. Who is in the middle of an
+ * operation does not stand behind those that begin, for they may wait for what he holds; and two of
+ * his kind can't wait for each other, since {@link LogSession#grant} gives back what it has before
+ * it waits for all of it.
+ *
+ * <p><b>No lost wake-up</b>: a waiter counts itself (W1, volatile) and then looks at the ring (W2);
+ * who makes space changes the ring (M1: released or promised, both sequential) and then looks at
+ * the count (M2). If W2 misses M1, M2 sees W1 and signals under the lock.
+ */
+final class Space {
+  private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(30);
+  private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+
+  private final Log log;
+  private final Ring ring;
+  private final SegmentFile file;
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition changed = lock.newCondition();
+  private final ArrayDeque<Thread> line = new ArrayDeque<>();
+  private volatile int waiting;
+
+  Space(Log log, Ring ring, SegmentFile file) {
+    this.log = log;
+    this.ring = ring;
+    this.file = file;
+  }
+
+  /** Whether somebody waits. */
+  boolean isWanted() {
+    return waiting > 0;
+  }
+
+  /** Takes space for an operation that begins. */
+  void begin(long bytes) {
+    check(bytes);
+    if (bytes > 0) {
+      file.requireRoom();
+    }
+    log.requireAlive();
+    if (bytes > 0 && (waiting > 0 || !ring.take(bytes))) {
+      await(bytes, true);
+    }
+  }
+
+  /** Takes space in the middle of an operation. */
+  void more(long bytes) {
+    check(bytes);
+    if (!ring.take(bytes)) {
+      await(bytes, false);
+    }
+  }
+
+  private void check(long bytes) {
+    if (bytes < 0 || bytes > ring.size()) {
+      throw new IllegalArgumentException(
+          "A grant of " + bytes + " bytes; the log's buffer has " + ring.size() + ".");
+    }
+  }
+
+  private void await(long bytes, boolean beginning) {
+    boolean interrupted = false;
+    long since = System.nanoTime();
+    Thread self = Thread.currentThread();
+    lock.lock();
+    waiting++;
+    try {
+      if (beginning) {
+        line.add(self);
+      }
+      while (!((!beginning || line.peek() == self) && ring.take(bytes))) {
+        log.requireAlive();
+        StorageFullException full = file.whyFull();
+        if (full != null && (beginning || System.nanoTime() - since > PATIENCE_NANOS)) {
+          throw full;
+        }
+        log.wakeWriter();
+        try {
+          changed.awaitNanos(LOOK_NANOS);
+        } catch (InterruptedException e) {
+          interrupted = true;
+        }
+      }
+    } finally {
+      if (beginning) {
+        line.remove(self);
+      }
+      waiting--;
+      changed.signalAll();
+      lock.unlock();
+      if (interrupted) {
+        self.interrupt();
+      }
+    }
+  }
+
+  /** There is more space. */
+  void changed() {
+    if (waiting > 0) {
+      lock.lock();
+      try {
+        changed.signalAll();
+      } finally {
+        lock.unlock();
+      }
+    }
+  }
+}

@@ -1,0 +1,194 @@
+package io.fovea.btree;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import io.fovea.buffer.AllocatorState;
+import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.PoolConfig;
+import io.fovea.buffer.Translation;
+import io.fovea.io.MemoryDevice;
+import io.fovea.memory.LongList;
+import io.fovea.memory.Mem;
+import io.fovea.wal.Log;
+import io.fovea.wal.LogConfig;
+import io.fovea.wal.LogReader;
+import io.fovea.wal.LogSession;
+import io.fovea.wal.LogStart;
+import io.fovea.wal.RecordType;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.UUID;
+
+/**
+ * A tree with a log, written by a stand-in for the commit: one record for each change of a key,
+ * with the pages of chains that come and go. One thread.
+ *
+ * <pre>
+ *   COMMIT of these tests   kind 4 | key 4 | value 4 | adopted 4 | released 4 | key | value | pids
+ *   kind                    0 remove, 1 value in the leaf, 2 stub
+ * </pre>
+ */
+final class LoggedTree implements AutoCloseable {
+  static final int REMOVE = 0;
+  static final int INLINE = 1;
+  static final int CHAIN = 2;
+  static final int OP_HEADER = 20;
+
+  final UUID database = UUID.randomUUID();
+  final MemoryDevice logDevice = new MemoryDevice("log", 4096, 1L << 30);
+  final MemoryDevice device;
+  final Log log;
+  final BufferPool pool;
+  final LogSession session;
+  final BTree tree;
+  final TreeMap<byte[], byte[]> model = new TreeMap<>(TestTree.ORDER);
+
+  /** The long values, by where their commits begin in the log. */
+  final Map<Long, byte[]> values = new HashMap<>();
+
+  final TestTree.Staging staging = new TestTree.Staging();
+  final Position position = new Position();
+
+  LoggedTree(int pageSize, int frames) {
+    this(pageSize, frames, 1L << 30);
+  }
+
+  LoggedTree(int pageSize, int frames, long bytesMax) {
+    device = new MemoryDevice("pages", 4096, bytesMax);
+    log =
+        Log.open(
+            logDevice,
+            new LogConfig(16 << 20, 4 << 20, 1_000_000, 1 << 20),
+            new LogStart(database, 1, Log.FIRST_LSN, Log.FIRST_LSN));
+    pool =
+        new BufferPool(
+            device,
+            PoolConfig.ofFrames(pageSize, frames, Translation.PREDICTIVE).withLog(log),
+            AllocatorState.EMPTY);
+    session = log.session();
+    session.begin(0);
+    tree = BTree.create(pool, TestTree.TREE_ID, session);
+    session.end();
+  }
+
+  void put(byte[] key, byte[] value) {
+    int len = staging.key(key);
+    int vLen = staging.value(value);
+    LongList adopted = new LongList();
+    LongList released = new LongList();
+    session.begin(0);
+    if (tree.mayHoldLong()) {
+      tree.chain(staging.key, 0, len, position, released);
+    }
+    boolean isLong = vLen > tree.inlineMax();
+    long first = isLong ? tree.writeChain(staging.value, 0, vLen, adopted, session) : 0;
+    append(isLong ? CHAIN : INLINE, key, value, first, adopted, released);
+    boolean absent =
+        isLong
+            ? tree.upsertChain(staging.key, 0, len, first, vLen, position, session)
+            : tree.upsertInline(staging.key, 0, len, staging.value, 0, vLen, position, session);
+    tree.freeChain(released, session);
+    session.end();
+    assertEquals(model.put(key, value) == null, absent);
+  }
+
+  void remove(byte[] key) {
+    int len = staging.key(key);
+    LongList released = new LongList();
+    session.begin(0);
+    if (tree.mayHoldLong()) {
+      tree.chain(staging.key, 0, len, position, released);
+    }
+    append(REMOVE, key, new byte[0], 0, new LongList(), released);
+    boolean present = tree.remove(staging.key, 0, len, true, position, session);
+    tree.freeChain(released, session);
+    session.end();
+    assertEquals(model.remove(key) != null, present);
+  }
+
+  private void append(
+      int kind, byte[] key, byte[] value, long first, LongList adopted, LongList released) {
+    int valueBytes = kind == CHAIN ? 12 : value.length;
+    int bytes = OP_HEADER + key.length + valueBytes + 8 * (adopted.size() + released.size());
+    session.grant(LogSession.space(bytes));
+    long at = session.reserve(RecordType.COMMIT, bytes);
+    MemorySegment s = session.buffer();
+    Mem.putInt(s, at, kind);
+    Mem.putInt(s, at + 4, key.length);
+    Mem.putInt(s, at + 8, valueBytes);
+    Mem.putInt(s, at + 12, adopted.size());
+    Mem.putInt(s, at + 16, released.size());
+    at += OP_HEADER;
+    Mem.putBytes(s, at, key, 0, key.length);
+    at += key.length;
+    if (kind == CHAIN) {
+      Mem.putLong(s, at, first);
+      Mem.putInt(s, at + 8, value.length);
+    } else {
+      Mem.putBytes(s, at, value, 0, value.length);
+    }
+    at += valueBytes;
+    for (LongList list : List.of(adopted, released)) {
+      for (int i = 0; i < list.size(); i++, at += 8) {
+        Mem.putLong(s, at, list.get(i));
+      }
+    }
+    session.complete();
+    if (kind == CHAIN) {
+      values.put(session.recordStart(), value);
+    }
+    session.position(session.recordStart(), session.recordEnd());
+  }
+
+  TreeVerifier.Report verify() {
+    TreeVerifier.Report report = TreeVerifier.verify(tree);
+    assertEquals("[]", report.problems().toString());
+    assertEquals(model.size(), report.keys());
+    assertEquals(pagesInUse(), report.pages(), "pages are lost, or used twice");
+    return report;
+  }
+
+  long pagesInUse() {
+    AllocatorState state = pool.allocatorState();
+    return state.highWater() - AllocatorState.FIRST_PID - state.freePages();
+  }
+
+  /** Ends the log and reads it. */
+  List<Entry> entries() {
+    log.close();
+    List<Entry> entries = new ArrayList<>();
+    try (LogReader reader = LogReader.open(logDevice, database, Log.FIRST_LSN)) {
+      while (reader.next()) {
+        if (reader.type() != RecordType.VOID) {
+          MemorySegment body = Arena.ofAuto().allocate(Math.max(8, reader.bodyLength()), 8);
+          Mem.copy(reader.segment(), reader.body(), body, 0, reader.bodyLength());
+          entries.add(
+              new Entry(reader.type(), reader.start(), reader.end(), body, reader.bodyLength()));
+        }
+      }
+    }
+    return entries;
+  }
+
+  /** A record of the log. */
+  record Entry(int type, long start, long end, MemorySegment body, int length) {
+    @Override
+    public String toString() {
+      return RecordType.name(type) + " " + start + ".." + end;
+    }
+  }
+
+  @Override
+  public void close() {
+    session.end();
+    log.abandon();
+    pool.abandon();
+    device.close();
+    logDevice.close();
+  }
+}

@@ -1,0 +1,386 @@
+package io.fovea.btree;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.error.CorruptionException;
+import io.fovea.error.DurabilityLostException;
+import io.fovea.error.FoveaException;
+import io.fovea.memory.Mem;
+import io.fovea.wal.LogSession;
+import io.fovea.wal.RecordType;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** What a tree logs is enough to make it again, after every single record. */
+class LoggedTreeTest {
+  private enum Change {
+    SPLIT,
+    MERGE,
+    PULL_UP
+  }
+
+  private static byte[] value(Random random, boolean chains) {
+    byte[] value =
+        new byte
+            [chains && random.nextInt(12) == 0
+                ? 1025 + random.nextInt(20_000)
+                : random.nextInt(random.nextInt(4) == 0 ? 900 : 100)];
+    random.nextBytes(value);
+    return value;
+  }
+
+  /** Grows, shrinks, grows again, shrinks to nothing. */
+  private static void run(
+      LoggedTree t, RandomKeys.Kind kind, long seed, int operations, boolean chains) {
+    RandomKeys keys = new RandomKeys(kind, seed, t.tree.maxKeySize());
+    Random random = new Random(seed);
+    for (int i = 0; i < operations; i++) {
+      boolean growing = i % (operations / 2) < operations / 4;
+      byte[] key = keys.next();
+      if (!growing || random.nextInt(8) == 0) {
+        byte[] near = t.model.ceilingKey(key);
+        key = near != null ? near : t.model.isEmpty() ? key : t.model.firstKey();
+      }
+      if (random.nextInt(10) == 0 == growing) {
+        t.remove(key);
+      } else {
+        t.put(key, value(random, chains));
+      }
+    }
+    if (seed % 2 == 0) {
+      while (!t.model.isEmpty()) {
+        t.remove(t.model.firstKey());
+      }
+    }
+    t.verify();
+  }
+
+  /** The important one: images alone make a sound tree, wherever the log ends. */
+  @ParameterizedTest
+  @EnumSource(RandomKeys.Kind.class)
+  void soundAfterEveryRecord(RandomKeys.Kind kind) {
+    Map<Change, Integer> changes = new EnumMap<>(Change.class);
+    int height = 1;
+    for (long seed = 1; seed <= 4; seed++) {
+      try (LoggedTree t = new LoggedTree(4096, 512);
+          Replay replay = new Replay(4096, 1024)) {
+        run(t, kind, seed, 1600, seed > 2);
+        for (LoggedTree.Entry e : t.entries()) {
+          replay.structure(e);
+          if (e.type() == RecordType.STRUCTURE) {
+            changes.merge(changeOf(e), 1, Integer::sum);
+          }
+          if (e.type() == RecordType.STRUCTURE || e.type() == RecordType.CREATE_TREE) {
+            TreeVerifier.Report report = TreeVerifier.verifyNodes(replay.open());
+            assertEquals("[]", report.problems().toString(), () -> e.toString());
+            height = Math.max(height, report.height());
+          }
+        }
+        assertTrue(replay.orphans.isEmpty(), "everything that was given out is used or free");
+      }
+    }
+    assertEquals(Change.values().length, changes.size(), changes::toString);
+    assertTrue(height >= 3 || kind == RandomKeys.Kind.SHORT, "height: " + height);
+  }
+
+  private static Change changeOf(LoggedTree.Entry e) {
+    int images = Mem.getUnsignedShort(e.body(), 0);
+    int released = Mem.getUnsignedShort(e.body(), 2);
+    return switch (10 * images + released) {
+      case 30 -> Change.SPLIT;
+      case 21 -> Change.MERGE;
+      case 11 -> Change.PULL_UP;
+      default -> throw new AssertionError(images + " images, " + released + " released");
+    };
+  }
+
+  /** A log that ends somewhere: the tree is that of the changes it has, and no page is lost. */
+  @ParameterizedTest
+  @ValueSource(longs = {1, 2, 3, 4, 5, 6})
+  void everyPrefixIsATree(long seed) {
+    RandomKeys.Kind kind = RandomKeys.Kind.values()[(int) seed % 6];
+    try (LoggedTree t = new LoggedTree(4096, 512)) {
+      run(t, kind, seed, 500, true);
+      List<LoggedTree.Entry> entries = t.entries();
+      Random random = new Random(seed);
+      for (int end = entries.size(); end > 0; end -= 1 + random.nextInt(60)) {
+        try (Replay replay = new Replay(4096, 1024)) {
+          List<LoggedTree.Entry> prefix = entries.subList(0, end);
+          prefix.forEach(replay::structure);
+          if (replay.root == 0) {
+            continue;
+          }
+          replay.changes(prefix, t.values);
+          replay.check();
+        }
+      }
+    }
+  }
+
+  // ---------------------------------------------------------------------------------- bulk loads
+
+  @ParameterizedTest
+  @ValueSource(ints = {0, 1, 30, 3000})
+  void bulkLoad(int keys) {
+    try (LoggedTree t = new LoggedTree(4096, 512);
+        Replay replay = new Replay(4096, 2048)) {
+      Random random = new Random(keys);
+      t.session.begin(0);
+      try (BulkLoader loader = t.tree.bulkLoad(0.9, t.session)) {
+        for (int i = 0; i < keys; i++) {
+          byte[] key = TestTree.bytes(i);
+          byte[] value = value(random, true);
+          loader.add(
+              t.staging.key, 0, t.staging.key(key), t.staging.value, 0, t.staging.value(value));
+          t.model.put(key, value);
+        }
+        loader.finish();
+      }
+      t.session.end();
+      TreeVerifier.Report loaded = t.verify();
+      assertEquals(0, loaded.staleHints());
+      List<LoggedTree.Entry> entries = t.entries();
+      for (int i = 0; i < entries.size(); i++) {
+        LoggedTree.Entry e = entries.get(i);
+        replay.structure(e);
+        if (e.type() != RecordType.ALLOCATE && (i % 50 == 0 || i > entries.size() - 20)) {
+          TreeVerifier.Report report = TreeVerifier.verifyNodes(replay.open());
+          assertEquals("[]", report.problems().toString());
+          assertEquals(i == entries.size() - 1 ? keys : 0, report.keys());
+        }
+      }
+      replay.model.putAll(t.model);
+      replay.check();
+      assertTrue(replay.orphans.isEmpty());
+      assertEquals(0, TreeVerifier.verify(replay.open()).staleHints());
+    }
+  }
+
+  @Test
+  void bulkLoadGivenUp() {
+    try (LoggedTree t = new LoggedTree(4096, 512);
+        Replay replay = new Replay(4096, 2048)) {
+      t.session.begin(0);
+      try (BulkLoader loader = t.tree.bulkLoad(0.9, t.session)) {
+        Random random = new Random(3);
+        for (int i = 0; i < 3000; i++) {
+          int len = t.staging.key(TestTree.bytes(i));
+          int vLen = t.staging.value(value(random, true));
+          loader.add(t.staging.key, 0, len, t.staging.value, 0, vLen);
+        }
+      }
+      t.session.end();
+      t.verify();
+      t.entries().forEach(replay::structure);
+      replay.check();
+      assertTrue(replay.orphans.isEmpty());
+    }
+  }
+
+  // --------------------------------------------------------------------------------------- drops
+
+  /** A drop that ends anywhere is gone on with, and frees each page once. */
+  @Test
+  void drop() {
+    try (LoggedTree t = new LoggedTree(4096, 512)) {
+      run(t, RandomKeys.Kind.PREFIXES, 5, 700, true);
+      long pages = TreeVerifier.verify(t.tree).pages();
+      t.session.begin(0);
+      t.tree.drop(t.session);
+      t.session.end();
+      assertEquals(0, t.pagesInUse());
+      List<LoggedTree.Entry> entries = t.entries();
+      assertEquals(RecordType.DROPPED, entries.get(entries.size() - 1).type());
+      int first = entries.size() - 1 - Math.toIntExact(pages);
+      assertTrue(pages > 100, "pages: " + pages);
+      for (int end = entries.size(); end >= first; end -= end > first + 20 ? 7 : 1) {
+        try (Replay replay = new Replay(4096, 1024)) {
+          entries.subList(0, end).forEach(replay::structure);
+          assertEquals(Math.max(0, entries.size() - 1 - end), replay.inUse);
+          BTree.dropRest(replay.pool, TestTree.TREE_ID, replay.root, LogSession.NONE);
+          long freed = replay.pool.allocatorState().freePages();
+          assertEquals(replay.inUse, freed, "all that was left");
+        }
+      }
+    }
+  }
+
+  // ---------------------------------------------------------------------------------- what fails
+
+  @Test
+  void longValuesNeedTheirRecord() {
+    try (LoggedTree t = new LoggedTree(4096, 128)) {
+      assertFalse(t.tree.mayHoldLong());
+      t.put(TestTree.bytes("short"), new byte[10]);
+      assertFalse(t.tree.mayHoldLong());
+      t.put(TestTree.bytes("long"), new byte[5000]);
+      assertTrue(t.tree.mayHoldLong());
+      assertTrue(BTree.open(t.pool, TestTree.TREE_ID, t.tree.rootPid()).mayHoldLong());
+      assertTrue(
+          BTree.open(t.pool, TestTree.TREE_ID, t.tree.rootPid()).valuesUpTo(1025).mayHoldLong());
+      assertFalse(
+          BTree.open(t.pool, TestTree.TREE_ID, t.tree.rootPid()).valuesUpTo(1024).mayHoldLong());
+      t.session.begin(0);
+      t.session.position(4096, 4128);
+      MemorySegment k = t.staging.key;
+      MemorySegment v = t.staging.value;
+      int len = t.staging.key(TestTree.bytes("long"));
+      t.staging.value(new byte[5000]);
+      Position p = new Position();
+      assertThrows(
+          IllegalStateException.class, () -> t.tree.upsert(k, 0, len, v, 0, 5000, p, t.session));
+      assertThrows(
+          IllegalStateException.class, () -> t.tree.upsert(k, 0, len, v, 0, 50, p, t.session));
+      assertThrows(IllegalStateException.class, () -> t.tree.delete(k, 0, len, p, t.session));
+      assertFalse(t.tree.patch(k, 0, len, 0, v, 0, 3, p, t.session));
+      assertThrows(
+          IllegalArgumentException.class,
+          () -> t.tree.upsertInline(k, 0, len, v, 0, 1025, p, t.session));
+      assertThrows(
+          IllegalArgumentException.class,
+          () -> t.tree.upsertChain(k, 0, len, 77, 1024, p, t.session));
+      t.session.end();
+      t.verify();
+    }
+  }
+
+  /** Where the file is full nothing has changed, and what was given out is free again. */
+  @Test
+  void noSpace() {
+    try (LoggedTree t = new LoggedTree(4096, 256, 1 << 20);
+        Replay replay = new Replay(4096, 1024)) {
+      Random random = new Random(4);
+      int failures = 0;
+      for (int i = 0; i < 3000; i++) {
+        byte[] key = TestTree.bytes(random.nextLong());
+        byte[] value = value(random, true);
+        try {
+          t.put(key, value);
+        } catch (FoveaException e) {
+          failures++;
+          t.session.end();
+          // The record is there, the change is not: only a test may leave it at that.
+          t.tree.find(t.staging.key, 0, t.staging.key(key), t.position);
+          assertFalse(t.position.found);
+          t.model.remove(key);
+          for (int n = random.nextInt(40); n > 0 && !t.model.isEmpty(); n--) {
+            t.remove(t.model.firstKey());
+          }
+          t.verify();
+        }
+      }
+      assertTrue(failures > 10, "failures: " + failures);
+      t.entries().forEach(replay::structure);
+      TreeVerifier.Report report = TreeVerifier.verifyNodes(replay.open());
+      assertEquals("[]", report.problems().toString());
+      // Chains that were let go by a commit that then failed are the only ones.
+      assertEquals(0, report.overflowPages());
+    }
+  }
+
+  /** A log that has died stops changes of structure before they begin. */
+  @Test
+  void deadLog() {
+    try (LoggedTree t = new LoggedTree(4096, 256)) {
+      run(t, RandomKeys.Kind.NUMBERS, 1, 400, false);
+      TreeVerifier.Report before = t.verify();
+      t.session.begin(0);
+      t.log.fail(new IOException("a test"));
+      t.session.position(4096, 4128);
+      int failures = 0;
+      Random random = new Random(9);
+      for (int i = 0; i < 300; i++) {
+        byte[] key = TestTree.bytes(random.nextLong());
+        int len = t.staging.key(key);
+        try {
+          t.tree.upsertInline(
+              t.staging.key, 0, len, t.staging.key, 0, 500, new Position(), t.session);
+          t.model.put(key, new byte[500]);
+        } catch (DurabilityLostException e) {
+          failures++;
+        }
+      }
+      assertTrue(failures > 100, "failures: " + failures);
+      for (byte[] key : List.copyOf(t.model.keySet())) {
+        int len = t.staging.key(key);
+        assertTrue(t.tree.remove(t.staging.key, 0, len, true, new Position(), t.session));
+        t.model.remove(key);
+      }
+      assertEquals(before.leafPages(), t.verify().leafPages(), "nothing is split or merged");
+      assertThrows(
+          DurabilityLostException.class, () -> BTree.create(t.pool, 99, t.session).treeId());
+    }
+  }
+
+  /** Damage of a record shows as such, and never as something worse. */
+  @Test
+  void hostileRecords() {
+    try (LoggedTree t = new LoggedTree(4096, 512)) {
+      run(t, RandomKeys.Kind.NUMBERS, 1, 400, true);
+      Random random = new Random(1);
+      long[] seen = new long[2];
+      int damaged = 0;
+      for (LoggedTree.Entry e : t.entries()) {
+        if (e.type() != RecordType.STRUCTURE
+            && e.type() != RecordType.CHAIN
+            && e.type() != RecordType.CREATE_TREE) {
+          continue;
+        }
+        for (int i = 0; i < 20; i++) {
+          int length = i % 4 == 0 ? random.nextInt(e.length() + 1) : e.length();
+          MemorySegment body = Arena.ofAuto().allocate(Math.max(8, length), 8);
+          Mem.copy(e.body(), 0, body, 0, length);
+          for (int n = random.nextInt(4); n > 0 && length > 4; n--) {
+            int at = random.nextInt(Math.min(length, random.nextBoolean() ? 24 : length) - 3);
+            Mem.putInt(body, at, random.nextBoolean() ? random.nextInt() : random.nextInt(9));
+          }
+          try {
+            StructureRecord.visit(
+                e.type(), body, 0, length, 4096, e.start(), new Bounds(length, seen));
+          } catch (CorruptionException expected) {
+            damaged++;
+          }
+        }
+      }
+      assertTrue(damaged > 100, "damaged: " + damaged);
+      assertNotEquals(0, seen[0]);
+      assertNotEquals(0, seen[1]);
+    }
+  }
+
+  private record Bounds(int length, long[] seen) implements StructureRecord.Visitor {
+    @Override
+    public void image(long pid, long at, long end) {
+      seen[0]++;
+      assertTrue(pid >= 2 && at >= 8 && at + 48 <= end && end <= length);
+    }
+
+    @Override
+    public void released(long pid) {
+      seen[1]++;
+      assertTrue(pid >= 2);
+    }
+  }
+
+  @Test
+  void hostileTreeIds() {
+    MemorySegment body = Arena.ofAuto().allocate(8, 8);
+    assertThrows(CorruptionException.class, () -> StructureRecord.treeId(body, 0, 3, 1));
+    assertThrows(CorruptionException.class, () -> StructureRecord.treeId(body, 0, 4, 1));
+    Mem.putInt(body, 0, 12);
+    assertEquals(12, StructureRecord.treeId(body, 0, 4, 1));
+  }
+}

@@ -1,0 +1,176 @@
+package io.fovea.btree;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.buffer.AllocatorState;
+import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.PageHeader;
+import io.fovea.buffer.PageImages;
+import io.fovea.buffer.PoolConfig;
+import io.fovea.buffer.Translation;
+import io.fovea.io.MemoryDevice;
+import io.fovea.memory.Mem;
+import io.fovea.wal.LogSession;
+import io.fovea.wal.RecordType;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.TreeSet;
+
+/** Makes a tree from the records of a log alone, on an empty device. */
+final class Replay implements AutoCloseable {
+  private static final long ROOM = 1 << 14;
+
+  final MemoryDevice device = new MemoryDevice("replay", 4096, 1L << 34);
+  final BufferPool pool;
+  final TreeMap<byte[], byte[]> model = new TreeMap<>(TestTree.ORDER);
+
+  /** Pages that were given out and that nothing has used so far. */
+  final TreeSet<Long> orphans = new TreeSet<>();
+
+  /** Pages that are in use, as far as the log has been read. */
+  long inUse;
+
+  long root;
+
+  Replay(int pageSize, int frames) {
+    pool =
+        new BufferPool(
+            device,
+            PoolConfig.ofFrames(pageSize, frames, Translation.PREDICTIVE),
+            AllocatorState.EMPTY);
+    pool.recover(new AllocatorState(ROOM, 0, 0));
+  }
+
+  /** What the first pass of a recovery does with a record. */
+  void structure(LoggedTree.Entry e) {
+    switch (e.type()) {
+      case RecordType.ALLOCATE -> {
+        assertTrue(orphans.add(Mem.getLong(e.body(), 0)), "given out twice");
+        inUse++;
+      }
+      case RecordType.FREE -> free(Mem.getLong(e.body(), 0));
+      case RecordType.STRUCTURE, RecordType.CHAIN, RecordType.CREATE_TREE -> images(e);
+      case RecordType.COMMIT -> {
+        MemorySegment s = e.body();
+        long at = LoggedTree.OP_HEADER + Mem.getInt(s, 4) + Mem.getInt(s, 8);
+        for (int i = Mem.getInt(s, 12); i > 0; i--, at += 8) {
+          assertTrue(orphans.remove(Mem.getLong(s, at)), "adopts what was not given out");
+        }
+        for (int i = Mem.getInt(s, 16); i > 0; i--, at += 8) {
+          assertTrue(orphans.add(Mem.getLong(s, at)));
+        }
+      }
+      default -> {}
+    }
+  }
+
+  private void free(long pid) {
+    orphans.remove(pid);
+    inUse--;
+    int frame = pool.fixForImage(pid);
+    PageHeader.setType(pool.pages(), pool.base(frame), PageHeader.FREE);
+    PageHeader.setTreeId(pool.pages(), pool.base(frame), 0);
+    pool.markDirty(frame);
+    pool.releaseExclusive(frame);
+  }
+
+  private void images(LoggedTree.Entry e) {
+    StructureRecord.visit(
+        e.type(),
+        e.body(),
+        0,
+        e.length(),
+        pool.pageSize(),
+        e.start(),
+        new StructureRecord.Visitor() {
+          @Override
+          public void image(long pid, long at, long end) {
+            assertEquals(end, PageImages.apply(pool, e.body(), at, end, e.start(), e.end()));
+            if (e.type() != RecordType.CHAIN) {
+              orphans.remove(pid);
+            }
+            if (e.type() == RecordType.CREATE_TREE) {
+              root = pid;
+              assertEquals(
+                  TestTree.TREE_ID, StructureRecord.treeId(e.body(), 0, e.length(), e.start()));
+            }
+          }
+
+          @Override
+          public void released(long pid) {
+            assertTrue(orphans.add(pid));
+          }
+        });
+  }
+
+  BTree open() {
+    return BTree.open(pool, TestTree.TREE_ID, root);
+  }
+
+  /** What the second pass does: changes of keys, whatever the pages have already. */
+  void changes(List<LoggedTree.Entry> entries, Map<Long, byte[]> values) {
+    BTree tree = open();
+    Position p = new Position();
+    for (LoggedTree.Entry e : entries) {
+      if (e.type() != RecordType.COMMIT) {
+        continue;
+      }
+      MemorySegment s = e.body();
+      int len = Mem.getInt(s, 4);
+      int vLen = Mem.getInt(s, 8);
+      byte[] key = new byte[len];
+      Mem.getBytes(s, LoggedTree.OP_HEADER, key, 0, len);
+      long at = LoggedTree.OP_HEADER + len;
+      LogSession none = LogSession.NONE;
+      switch (Mem.getInt(s, 0)) {
+        case LoggedTree.REMOVE -> {
+          tree.remove(s, LoggedTree.OP_HEADER, len, false, p, none);
+          model.remove(key);
+        }
+        case LoggedTree.INLINE -> {
+          tree.upsertInline(s, LoggedTree.OP_HEADER, len, s, at, vLen, p, none);
+          byte[] value = new byte[vLen];
+          Mem.getBytes(s, at, value, 0, vLen);
+          model.put(key, value);
+        }
+        default -> {
+          tree.upsertChain(
+              s, LoggedTree.OP_HEADER, len, Mem.getLong(s, at), Mem.getInt(s, at + 8), p, none);
+          model.put(key, values.get(e.start()));
+        }
+      }
+    }
+  }
+
+  /** The tree is sound, has what the records say, and no page is lost. */
+  void check() {
+    BTree tree = open();
+    TreeVerifier.Report report = TreeVerifier.verify(tree);
+    assertEquals("[]", report.problems().toString());
+    assertEquals(model.size(), report.keys());
+    // Changes that are made again may split nodes that were split later then.
+    long made = pool.allocatorState().highWater() - ROOM;
+    assertEquals(inUse + made, report.pages() + orphans.size(), "pages lost, or used twice");
+    TestTree.Staging staging = new TestTree.Staging();
+    Position p = new Position();
+    model.forEach(
+        (key, value) -> {
+          staging.value(value);
+          tree.find(staging.key, 0, staging.key(key), p);
+          assertTrue(p.found);
+          int length = tree.copyValue(p, staging.out, 0, value.length);
+          assertEquals(value.length, length);
+          assertArrayEquals(value, staging.out(length));
+        });
+  }
+
+  @Override
+  public void close() {
+    pool.abandon();
+    device.close();
+  }
+}

@@ -1,0 +1,694 @@
+package io.fovea.txn;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.btree.BTree;
+import io.fovea.btree.Position;
+import io.fovea.error.AbortCause;
+import io.fovea.error.DatabaseClosedException;
+import io.fovea.error.DurabilityLostException;
+import io.fovea.error.StorageFullException;
+import io.fovea.error.TransactionAbortedException;
+import io.fovea.io.IoOp;
+import io.fovea.support.SimFault;
+import io.fovea.txn.LoggedFixture.Logged;
+import io.fovea.txn.LoggedFixture.Op;
+import io.fovea.txn.TxConfig.Durability;
+import io.fovea.txn.TxFixture.Client;
+import io.fovea.wal.LogConfig;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.SplittableRandom;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Commits over a real log on a simulated disk: what is in it, and who waits for what. */
+@Timeout(120)
+class DurableCommitTest {
+  private static final String LONG = TxFixture.repeat('L', 20_000);
+
+  /** A thread that waits for a position of the log, and has come so far as to wait. */
+  private static Thread waiting(LoggedFixture f, long lsn, boolean wrote, List<Throwable> thrown) {
+    return waiting(Thread.ofPlatform(), f, lsn, wrote, thrown);
+  }
+
+  private static Thread waiting(
+      Thread.Builder kind, LoggedFixture f, long lsn, boolean wrote, List<Throwable> thrown) {
+    Thread thread =
+        kind.start(
+            () -> {
+              try {
+                f.tx.engine.await(lsn, wrote);
+              } catch (Throwable t) {
+                synchronized (thrown) {
+                  thrown.add(t);
+                }
+              }
+            });
+    while (thread.isAlive()
+        && thread.getState() != Thread.State.WAITING
+        && thread.getState() != Thread.State.TIMED_WAITING) {
+      Thread.onSpinWait();
+    }
+    return thread;
+  }
+
+  // ------------------------------------------------------------------------------- what is logged
+
+  @Test
+  void aCommitIsOneRecord() {
+    try (LoggedFixture f = LoggedFixture.sync()) {
+      BTree a = f.tx.trees.get(0);
+      BTree b = f.tx.trees.get(1);
+      f.tx.run(
+          c -> {
+            c.put(a, "k1", "v1");
+            c.insert(b, "k2", "v2");
+            c.insert(a, "gone", "x");
+            c.delete(a, "gone");
+            return null;
+          });
+      f.tx.run(
+          c -> {
+            c.patch(a, "k1", 1, "X");
+            c.patch(a, "k1", 0, "YZ");
+            c.delete(b, "k2");
+            return null;
+          });
+      f.tx.run(c -> c.get(a, "k1")); // no record
+      f.tx.run(c -> c.delete(a, "nobody")); // no record
+      List<Logged> all = f.commits();
+      assertEquals(2, all.size());
+      assertEquals(
+          List.of(
+              new Op(CommitRecord.PUT, a.treeId(), "k1", "v1"),
+              new Op(CommitRecord.PUT, b.treeId(), "k2", "v2")),
+          all.get(0).ops());
+      assertEquals(
+          List.of(
+              new Op(CommitRecord.PATCH, a.treeId(), "k1", "1:X"),
+              new Op(CommitRecord.PATCH, a.treeId(), "k1", "0:YZ"),
+              new Op(CommitRecord.DELETE, b.treeId(), "k2", "")),
+          all.get(1).ops());
+      assertEquals("YZ", f.tx.run(c -> c.get(a, "k1")));
+    }
+  }
+
+  @Test
+  void whatDeletesNothingAfterABlindPutIsNoRecord() {
+    try (LoggedFixture f = LoggedFixture.sync()) {
+      BTree t = f.tx.tree();
+      f.tx.run(
+          c -> {
+            c.put(t, "k", "v");
+            return c.delete(t, "k");
+          });
+      assertEquals(List.of(), f.commits());
+    }
+  }
+
+  @Test
+  void longValuesAreChainsOfPagesThatTheRecordNames() {
+    try (LoggedFixture f = LoggedFixture.sync()) {
+      BTree t = f.tx.tree();
+      f.tx.run(
+          c -> {
+            c.put(t, "short", "s");
+            return null;
+          });
+      long before = f.pagesUsed();
+      f.tx.run(
+          c -> {
+            c.put(t, "long", LONG);
+            return null;
+          });
+      long pages = f.pagesUsed() - before;
+      assertTrue(pages >= 5, pages + " pages");
+      String patched = "LXX" + LONG.substring(3);
+      f.tx.run(
+          c -> {
+            c.patch(t, "long", 1, "X");
+            c.patch(t, "long", 2, "X");
+            return null;
+          });
+      assertEquals(patched, f.tx.run(c -> c.get(t, "long")));
+      assertEquals(pages, f.pagesUsed() - before, "the old chain is free");
+      f.tx.run(
+          c -> {
+            c.put(t, "long", "now short");
+            return null;
+          });
+      assertEquals(before, f.pagesUsed());
+      f.tx.run(
+          c -> {
+            c.put(t, "long", LONG);
+            return null;
+          });
+      f.tx.run(c -> c.delete(t, "long"));
+      assertEquals(before, f.pagesUsed());
+      List<Logged> all = f.commits();
+      Op chain = new Op(CommitRecord.CHAIN, t.treeId(), "long", "chain of " + LONG.length());
+      assertEquals(new Expected(List.of(chain), pages, 0), expected(all.get(1)));
+      assertEquals(new Expected(List.of(chain), pages, pages), expected(all.get(2)));
+      assertEquals(
+          new Expected(
+              List.of(new Op(CommitRecord.PUT, t.treeId(), "long", "now short")), 0, pages),
+          expected(all.get(3)));
+      assertEquals(new Expected(List.of(chain), pages, 0), expected(all.get(4)));
+      assertEquals(
+          new Expected(List.of(new Op(CommitRecord.DELETE, t.treeId(), "long", "")), 0, pages),
+          expected(all.get(5)));
+    }
+  }
+
+  private record Expected(List<Op> ops, long adopted, long released) {}
+
+  private static Expected expected(Logged l) {
+    return new Expected(l.ops(), l.adopted(), l.released());
+  }
+
+  @Test
+  void aLargeCommitComesInParts() {
+    try (LoggedFixture f = new LoggedFixture(LoggedFixture.config(Durability.SYNC, 2048))) {
+      BTree t = f.tx.tree();
+      List<Op> expected = new ArrayList<>();
+      f.tx.run(
+          c -> {
+            expected.clear();
+            for (int i = 0; i < 300; i++) {
+              String key = "key " + (1000 + i);
+              String value = TxFixture.repeat((char) ('a' + i % 26), i * 3 % 900);
+              c.put(t, key, value);
+              expected.add(new Op(CommitRecord.PUT, t.treeId(), key, value));
+            }
+            return null;
+          });
+      f.tx.run(
+          c -> {
+            // Of one key, over several parts.
+            for (int i = 0; i < 500; i++) {
+              c.patch(t, "key 1299", i % 90, "patch" + (i % 10));
+            }
+            return null;
+          });
+      List<Logged> all = f.commits();
+      assertEquals(2, all.size());
+      assertEquals(1, all.get(0).parts());
+      assertEquals(expected, all.get(0).ops());
+      assertEquals(1, all.get(1).parts());
+      assertEquals(500, all.get(1).ops().size());
+      for (int i = 0; i < 500; i++) {
+        assertEquals(i % 90 + ":patch" + i % 10, all.get(1).ops().get(i).value());
+      }
+      for (Op op : expected.subList(0, 299)) {
+        assertEquals(op.value(), f.tx.run(c -> c.get(t, op.key())));
+      }
+    }
+  }
+
+  /** The lock of a key is held from before the append until after the install. */
+  @Test
+  void theOrderInTheLogIsTheOrderOfInstalls() throws InterruptedException {
+    try (LoggedFixture f = LoggedFixture.sync()) {
+      BTree t = f.tx.tree();
+      int keys = 5;
+      f.tx.run(
+          c -> {
+            for (int k = 0; k < keys; k++) {
+              c.put(t, "counter" + k, "0");
+            }
+            return null;
+          });
+      Thread[] threads = new Thread[4];
+      for (int n = 0; n < threads.length; n++) {
+        SplittableRandom random = new SplittableRandom(n);
+        threads[n] =
+            new Thread(
+                () -> {
+                  for (int i = 0; i < 150; i++) {
+                    f.tx.run(
+                        c -> {
+                          for (int k = 0; k < 2; k++) {
+                            String key = "counter" + random.nextInt(keys);
+                            int value = Integer.parseInt(c.get(t, key));
+                            c.put(t, key, Integer.toString(value + 1));
+                          }
+                          return null;
+                        });
+                  }
+                });
+      }
+      Failures.runAll(threads);
+      Map<String, Integer> last = new HashMap<>();
+      for (Logged l : f.commits()) {
+        for (Op op : l.ops()) {
+          int value = Integer.parseInt(op.value());
+          Integer before = last.put(op.key(), value);
+          // One transaction may raise a counter twice.
+          assertTrue(
+              before == null ? value == 0 : value == before + 1 || value == before + 2,
+              op + " after " + before);
+        }
+      }
+      for (int k = 0; k < keys; k++) {
+        String key = "counter" + k;
+        assertEquals(Integer.toString(last.get(key)), f.tx.run(c -> c.get(t, key)));
+      }
+    }
+  }
+
+  // --------------------------------------------------------------------------------- who waits
+
+  @Test
+  void aReaderWaitsForWhatItHasReadAndForNothingElse() throws InterruptedException {
+    try (LoggedFixture f = LoggedFixture.sync()) {
+      BTree fresh = f.tx.trees.get(0);
+      BTree old = f.tx.trees.get(1);
+      f.tx.run(
+          c -> {
+            c.put(fresh, "k", "1");
+            c.put(old, "k", "1");
+            return null;
+          });
+      f.disk.hold(IoOp.SYNC);
+      Client writer = new Client(f.tx.begin());
+      writer.put(fresh, "k", "2");
+      long written = writer.tx.commit();
+      assertTrue(written > f.log.durableLsn());
+      List<Throwable> thrown = new ArrayList<>();
+      Thread w = waiting(f, written, true, thrown);
+      f.disk.awaitHeld(1);
+
+      // The locks are gone: the new value is there for all to see, and to build upon.
+      Client reader = new Client(f.tx.begin());
+      assertEquals("2", reader.get(fresh, "k"));
+      assertEquals(reader.tx.readLsn(), reader.tx.commit());
+      long seen = lastLsn(f, c -> c.get(fresh, "k"));
+      assertEquals(written, seen);
+      Thread r = waiting(f, seen, false, thrown);
+
+      long untouched = lastLsn(f, c -> c.get(old, "k"));
+      assertTrue(untouched > 0 && untouched <= f.log.durableLsn(), untouched + "");
+      f.tx.engine.await(untouched, false); // does not hang
+
+      assertTrue(w.isAlive());
+      assertTrue(r.isAlive());
+      f.disk.letGo();
+      w.join();
+      r.join();
+      assertEquals(List.of(), thrown);
+      assertTrue(f.log.durableLsn() >= written);
+      TxStats stats = f.tx.engine.stats();
+      assertTrue(stats.durableWaits() >= 2, stats.toString());
+      assertTrue(stats.durableWaitNanos() > 0, stats.toString());
+    }
+  }
+
+  private static long lastLsn(LoggedFixture f, TxFixture.Body<Object> body) {
+    Client c = new Client(f.tx.begin());
+    body.run(c);
+    return c.tx.commit();
+  }
+
+  /** What is not there is a change, too: of a key, of a range, of a leaf that is empty now. */
+  @Test
+  void whoSeesThatSomethingIsGoneWaitsForThat() {
+    try (LoggedFixture f = LoggedFixture.sync()) {
+      BTree t = f.tx.tree();
+      String value = TxFixture.repeat('v', 200);
+      f.tx.run(
+          c -> {
+            for (int i = 1000; i < 1400; i++) {
+              c.put(t, "k" + i, value);
+            }
+            return null;
+          });
+      f.log.awaitDurable(f.log.tail());
+      f.disk.hold(IoOp.SYNC);
+      // Leaves in the middle become small, and merge, or not.
+      for (int i = 1100; i < 1300; i++) {
+        int k = i;
+        Client c = new Client(f.tx.begin());
+        c.delete(t, "k" + k);
+        long written = c.tx.commit();
+        assertTrue(written > f.log.durableLsn());
+        assertTrue(lastLsn(f, r -> r.get(t, "k" + k)) >= written, "point read " + k);
+        for (boolean descending : new boolean[] {false, true}) {
+          long seen =
+              lastLsn(f, r -> r.scan(t, "k" + (k - 1), true, "k" + k + "x", true, descending));
+          assertTrue(seen >= written, "scan " + k + ", descending: " + descending);
+        }
+        long over = lastLsn(f, r -> r.scan(t, "k1050", true, "k1350", true, false));
+        assertTrue(over >= written, "scan over the hole, " + k);
+      }
+      assertTrue(lastLsn(f, r -> r.get(t, "k1000")) > 0);
+    }
+  }
+
+  /** The open end of a tree is a place where something may be missing, too. */
+  @Test
+  void whoSeesTheEndOfATreeWaitsForWhatWasBehindIt() {
+    try (LoggedFixture f = LoggedFixture.sync()) {
+      BTree t = f.tx.tree();
+      f.tx.run(
+          c -> {
+            c.put(t, "a", "1");
+            c.put(t, "z", "1");
+            return null;
+          });
+      f.disk.hold(IoOp.SYNC);
+      Client c = new Client(f.tx.begin());
+      c.delete(t, "z");
+      long written = c.tx.commit();
+      assertTrue(lastLsn(f, r -> r.all(t)) >= written);
+      assertTrue(lastLsn(f, r -> r.scan(t, null, true, null, true, true)) >= written);
+      assertTrue(lastLsn(f, r -> r.scan(t, "b", true, null, true, true)) >= written);
+      assertTrue(lastLsn(f, r -> r.scan(t, "y", true, "zz", true, true)) >= written);
+    }
+  }
+
+  @Test
+  void whoBuildsUponWhatIsNotDurableWaitsByItsOwnRecord() {
+    try (LoggedFixture f = LoggedFixture.sync()) {
+      BTree a = f.tx.trees.get(0);
+      BTree b = f.tx.trees.get(1);
+      f.disk.hold(IoOp.SYNC);
+      long first =
+          lastLsn(
+              f,
+              c -> {
+                c.put(a, "k", "1");
+                return null;
+              });
+      long second =
+          lastLsn(
+              f,
+              c -> {
+                c.put(b, "copy", c.get(a, "k"));
+                return null;
+              });
+      assertTrue(second > first);
+      assertTrue(second > f.log.durableLsn());
+    }
+  }
+
+  @Test
+  void anInterruptDoesNotEndTheWaitAndIsKept() throws InterruptedException {
+    for (boolean virtual : new boolean[] {false, true}) {
+      try (LoggedFixture f = LoggedFixture.sync()) {
+        BTree t = f.tx.tree();
+        f.disk.hold(IoOp.SYNC);
+        long lsn =
+            lastLsn(
+                f,
+                c -> {
+                  c.put(t, "k", "v");
+                  return null;
+                });
+        AtomicBoolean kept = new AtomicBoolean();
+        AtomicBoolean before = new AtomicBoolean(true);
+        Runnable wait =
+            () -> {
+              f.tx.engine.await(lsn, true);
+              before.set(f.log.durableLsn() < lsn);
+              kept.set(Thread.currentThread().isInterrupted());
+            };
+        Thread w = virtual ? Thread.ofVirtual().start(wait) : Thread.ofPlatform().start(wait);
+        f.disk.awaitHeld(1);
+        for (int i = 0; i < 5; i++) {
+          w.interrupt();
+          Thread.yield();
+        }
+        assertTrue(w.isAlive());
+        f.disk.letGo();
+        w.join();
+        assertTrue(kept.get());
+        assertFalse(before.get());
+      }
+    }
+  }
+
+  @Test
+  void virtualThreadsThatWaitLeaveTheirCarriers() throws InterruptedException {
+    try (LoggedFixture f = LoggedFixture.sync()) {
+      BTree t = f.tx.tree();
+      f.disk.hold(IoOp.SYNC);
+      List<Throwable> thrown = new ArrayList<>();
+      List<Thread> threads = new ArrayList<>();
+      for (int i = 0; i < 200; i++) {
+        String key = "k" + i;
+        long lsn =
+            lastLsn(
+                f,
+                c -> {
+                  c.put(t, key, "v");
+                  return null;
+                });
+        threads.add(waiting(Thread.ofVirtual(), f, lsn, true, thrown));
+      }
+      f.disk.letGo();
+      for (Thread thread : threads) {
+        thread.join();
+      }
+      assertEquals(List.of(), thrown);
+    }
+  }
+
+  @Test
+  void withoutSyncNobodyWaits() {
+    try (LoggedFixture f = new LoggedFixture(LoggedFixture.config(Durability.ASYNC, 1 << 16))) {
+      BTree t = f.tx.tree();
+      f.log.awaitDurable(f.log.tail());
+      f.disk.hold(IoOp.SYNC);
+      for (int i = 0; i < 20; i++) {
+        String key = "k" + i;
+        Client c = new Client(f.tx.begin());
+        c.put(t, key, "v");
+        long lsn = c.tx.commit();
+        f.tx.engine.await(lsn, true);
+        assertTrue(lsn > f.log.durableLsn());
+        Client r = new Client(f.tx.begin());
+        assertEquals("v", r.get(t, key));
+        assertEquals(0, r.tx.commit());
+      }
+      assertEquals(0, f.tx.engine.stats().durableWaits());
+      f.disk.letGo();
+      assertEquals(20, f.commits().size());
+    }
+  }
+
+  // --------------------------------------------------------------------------------- what fails
+
+  /** After the chains were written, before the append: nothing has happened. */
+  @Test
+  void whatFailsBeforeTheAppendGivesEverythingBack() {
+    // Parts of 1 KiB: a commit may list 96 pages of long values.
+    try (LoggedFixture f = new LoggedFixture(LoggedFixture.config(Durability.SYNC, 1024))) {
+      BTree t = f.tx.tree();
+      f.tx.run(
+          c -> {
+            c.put(t, "k", "old");
+            return null;
+          });
+      long used = f.pagesUsed();
+      Client c = new Client(f.tx.begin());
+      c.put(t, "k", "new");
+      for (int i = 0; i < 30; i++) {
+        c.put(t, "long" + i, LONG);
+      }
+      var e = assertThrows(TransactionAbortedException.class, c.tx::commit);
+      assertEquals(AbortCause.TOO_LARGE, e.abortCause());
+      assertEquals(used, f.pagesUsed());
+      assertEquals(1, f.commits().size());
+      assertEquals(Long.MAX_VALUE, f.log.minActive());
+      assertEquals("old", f.tx.run(r -> r.get(t, "k")));
+      assertNull(f.tx.run(r -> r.get(t, "long3")));
+      f.tx.run( // no lock is left
+          r -> {
+            r.put(t, "k", "newer");
+            r.put(t, "long3", LONG);
+            return null;
+          });
+      assertEquals(LONG, f.tx.run(r -> r.get(t, "long3")));
+      assertEquals(1, f.tx.engine.stats().aborts()[AbortCause.TOO_LARGE.ordinal()]);
+    }
+  }
+
+  @Test
+  void anAbortLeavesNothingInTheLog() {
+    try (LoggedFixture f = LoggedFixture.sync()) {
+      BTree t = f.tx.tree();
+      f.tx.run(
+          c -> {
+            c.put(t, "a", "1");
+            return null;
+          });
+      Client loser = new Client(f.tx.begin());
+      loser.get(t, "a");
+      loser.put(t, "b", LONG);
+      f.tx.run(
+          c -> {
+            c.put(t, "a", "2");
+            return null;
+          });
+      long used = f.pagesUsed();
+      assertThrows(TransactionAbortedException.class, loser.tx::commit);
+      assertEquals(used, f.pagesUsed());
+      assertEquals(2, f.commits().size());
+      assertEquals(Long.MAX_VALUE, f.log.minActive());
+    }
+  }
+
+  /** The record is there, the pages can't follow: whoever comes would see half of it. */
+  @Test
+  void whatFailsAfterTheAppendStopsTheDatabase() throws InterruptedException {
+    LoggedFixture f = LoggedFixture.sync();
+    try {
+      BTree t = f.tx.tree();
+      // A leaf that is nearly full, so that the install has to split it, which needs log space.
+      f.tx.run(
+          c -> {
+            for (int i = 0; i < 3; i++) {
+              c.put(t, "k" + i, TxFixture.repeat('v', 900));
+            }
+            return null;
+          });
+      Position p = new Position();
+      t.findShared(TxFixture.bytes("k1"), 0, 2, p);
+      AtomicReference<Throwable> thrown = new AtomicReference<>();
+      long tail = f.log.tail();
+      Thread w =
+          new Thread(
+              () -> {
+                Client c = new Client(f.tx.begin());
+                c.put(t, "k1x", TxFixture.repeat('w', 1000));
+                c.put(t, "k1y", TxFixture.repeat('w', 1000));
+                try {
+                  c.tx.commit();
+                } catch (Throwable e) {
+                  thrown.set(e);
+                }
+              });
+      w.start();
+      while (f.log.tail() == tail) {
+        Thread.onSpinWait(); // it appends, and waits for the leaf
+      }
+      f.log.fail(new IllegalStateException("the device is gone"));
+      t.releaseShared(p);
+      w.join();
+      var lost = (DurabilityLostException) thrown.get();
+      assertNotNull(lost);
+      assertTrue(lost.mayHaveCommitted());
+      assertNotNull(f.tx.engine.poison());
+      assertThrows(DatabaseClosedException.class, () -> f.tx.begin());
+      assertTrue(f.log.minActive() <= tail, "the redo point stays before the record");
+    } finally {
+      f.crash();
+    }
+  }
+
+  @Test
+  void aFullLogRefusesWritesAndLetsReadsGoOn() {
+    LogConfig small = new LogConfig(128 << 10, 64 << 10, 5_000_000, 16 << 10);
+    try (LoggedFixture f =
+        new LoggedFixture(LoggedFixture.config(Durability.SYNC, 1 << 12), 512, small)) {
+      BTree t = f.tx.tree();
+      f.disk.capacity(512 << 10);
+      String value = TxFixture.repeat('v', 500);
+      int done = 0;
+      StorageFullException full = null;
+      while (full == null && done < 5000) {
+        String key = "k" + done % 50;
+        try {
+          f.tx.run(
+              c -> {
+                c.put(t, key, value);
+                return null;
+              });
+          done++;
+        } catch (StorageFullException e) {
+          full = e;
+        }
+      }
+      assertNotNull(full, done + " commits");
+      assertEquals(value, f.tx.run(c -> c.get(t, "k1")));
+      assertEquals(Long.MAX_VALUE, f.log.minActive());
+      f.disk.capacity(64 << 20);
+      boolean again = false;
+      while (!again) {
+        try {
+          f.tx.run(
+              c -> {
+                c.put(t, "k1", "there is room again");
+                return null;
+              });
+          again = true;
+        } catch (StorageFullException e) {
+          Thread.onSpinWait();
+        }
+      }
+      assertEquals("there is room again", f.tx.run(c -> c.get(t, "k1")));
+      assertEquals(done + 1, f.commits().size());
+    }
+  }
+
+  @Test
+  void aFailedSyncIsFinal() {
+    LoggedFixture f = LoggedFixture.sync();
+    try {
+      BTree t = f.tx.tree();
+      f.tx.run(
+          c -> {
+            c.put(t, "k", "durable");
+            return null;
+          });
+      Client early = new Client(f.tx.begin());
+      assertEquals("durable", early.get(t, "k"));
+      Client late = new Client(f.tx.begin());
+      late.put(t, "other", "v");
+      f.disk.fail(SimFault.once(1).of(IoOp.SYNC));
+      Client c = new Client(f.tx.begin());
+      c.put(t, "k", "lost?");
+      long lsn = c.tx.commit();
+      var e = assertThrows(DurabilityLostException.class, () -> f.tx.engine.await(lsn, true));
+      assertTrue(e.mayHaveCommitted());
+      // Who has read what was durable has an answer that holds.
+      f.tx.engine.await(early.tx.commit(), false);
+      // Who comes too late has changed nothing, and is told so.
+      var refused = assertThrows(DurabilityLostException.class, late.tx::commit);
+      assertFalse(refused.mayHaveCommitted());
+      assertThrows(DurabilityLostException.class, f.tx::begin);
+      assertThrows(
+          DurabilityLostException.class, () -> f.tx.engine.await(lsn, false), "who has read it");
+    } finally {
+      f.crash();
+    }
+  }
+
+  @Test
+  void anAsyncCommitInFlightIsInDoubtWhenDurabilityIsLost() {
+    LoggedFixture f = new LoggedFixture(LoggedFixture.config(Durability.ASYNC, 1 << 16));
+    try {
+      BTree t = f.tx.tree();
+      Client c = new Client(f.tx.begin());
+      c.put(t, "k", "v");
+      f.disk.hold(IoOp.SYNC);
+      long lsn = c.tx.commit();
+      f.log.fail(new IllegalStateException("the device is gone"));
+      var e = assertThrows(DurabilityLostException.class, () -> f.tx.engine.await(lsn, true));
+      assertTrue(e.mayHaveCommitted());
+      assertThrows(DurabilityLostException.class, f.tx::begin);
+    } finally {
+      f.crash();
+    }
+  }
+}

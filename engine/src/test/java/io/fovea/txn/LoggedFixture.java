@@ -1,0 +1,131 @@
+package io.fovea.txn;
+
+import io.fovea.support.SimDisk;
+import io.fovea.wal.Log;
+import io.fovea.wal.LogConfig;
+import io.fovea.wal.LogReader;
+import io.fovea.wal.LogStart;
+import io.fovea.wal.RecordType;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.UUID;
+
+/** A {@link TxFixture} with a log on a simulated disk, and what the log says afterwards. */
+final class LoggedFixture implements AutoCloseable {
+  static final UUID DATABASE = new UUID(1, 2);
+
+  final SimDisk data;
+  final SimDisk disk;
+  final Log log;
+  final TxFixture tx;
+  private boolean closed;
+
+  LoggedFixture(TxConfig config) {
+    this(config, 512, new LogConfig(1 << 20, 1 << 20, 5_000_000, 64 << 10));
+  }
+
+  LoggedFixture(TxConfig config, int frames, LogConfig logConfig) {
+    data = new SimDisk(1);
+    disk = new SimDisk(2);
+    log =
+        Log.open(
+            disk.device("log"), logConfig, new LogStart(DATABASE, 1, Log.FIRST_LSN, Log.FIRST_LSN));
+    tx = new TxFixture(config, data.device("data"), frames, 2, log);
+  }
+
+  static TxConfig config(TxConfig.Durability durability, int partBytes) {
+    return Configs.contexts(16).with(durability, 8 * partBytes);
+  }
+
+  static LoggedFixture sync() {
+    return new LoggedFixture(config(TxConfig.Durability.SYNC, 1 << 16));
+  }
+
+  /** An operation of a commit as the log has it. */
+  record Op(int kind, int tree, String key, String value) {}
+
+  /** A commit as the log has it. */
+  record Logged(long start, long end, int parts, List<Op> ops, long adopted, long released) {}
+
+  /** Makes everything durable and reads the log. */
+  List<Logged> commits() {
+    log.awaitDurable(log.tail());
+    List<Logged> all = new ArrayList<>();
+    CommitCursor c = new CommitCursor();
+    List<List<Op>> parts = new ArrayList<>();
+    List<Long> ids = new ArrayList<>();
+    try (LogReader reader = LogReader.open(disk.device("log"), DATABASE, Log.FIRST_LSN)) {
+      while (reader.next()) {
+        int type = reader.type();
+        if (type != RecordType.COMMIT && type != RecordType.COMMIT_PART) {
+          continue;
+        }
+        c.open(type, reader.segment(), reader.body(), reader.bodyLength());
+        List<Op> ops = new ArrayList<>();
+        while (c.next()) {
+          ops.add(op(c));
+        }
+        if (type == RecordType.COMMIT_PART) {
+          long id = c.id() == 0 ? reader.start() : c.id();
+          int at = ids.indexOf(id);
+          if (at < 0) {
+            ids.add(id);
+            parts.add(ops);
+          } else {
+            parts.get(at).addAll(ops);
+          }
+          continue;
+        }
+        long start = reader.start();
+        int at = ids.indexOf(c.id());
+        int count = at < 0 ? 0 : 1;
+        if (at >= 0) {
+          start = ids.get(at);
+          ops.addAll(0, parts.get(at));
+        } else if (c.id() != 0) {
+          throw new AssertionError("a commit without its parts: " + c.id());
+        }
+        all.add(new Logged(start, reader.end(), count, ops, c.adopted(), c.released()));
+      }
+    }
+    return all;
+  }
+
+  private static Op op(CommitCursor c) {
+    String key = TxFixture.string(c.segment(), c.keyOffset(), c.keyLength());
+    String value =
+        switch (c.kind()) {
+          case CommitRecord.PUT -> TxFixture.string(c.segment(), c.valueOffset(), c.valueLength());
+          case CommitRecord.PATCH ->
+              c.patchAt() + ":" + TxFixture.string(c.segment(), c.valueOffset(), c.valueLength());
+          case CommitRecord.CHAIN -> "chain of " + c.valueLength();
+          default -> "";
+        };
+    return new Op(c.kind(), c.treeId(), key, value);
+  }
+
+  /** Pages that are neither free nor known from before. */
+  long pagesUsed() {
+    var state = tx.pool.allocatorState();
+    return state.highWater() - state.freePages();
+  }
+
+  /** What a crash does: nothing is written any more. */
+  void crash() {
+    closed = true;
+    disk.letGo();
+    log.abandon();
+    tx.pool.abandon();
+  }
+
+  @Override
+  public void close() {
+    if (!closed) {
+      closed = true;
+      disk.letGo();
+      log.awaitDurable(log.tail());
+      tx.close();
+      log.close();
+    }
+  }
+}

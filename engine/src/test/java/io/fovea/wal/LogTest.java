@@ -1,0 +1,103 @@
+package io.fovea.wal;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.error.CorruptionException;
+import io.fovea.io.BlockDevice;
+import io.fovea.support.SimCrash;
+import io.fovea.support.SimDisk;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** What is appended is read back, across laps of the ring, segments and openings. */
+class LogTest {
+  private final SimDisk disk = new SimDisk(1);
+  private final BlockDevice device = disk.device("log");
+
+  @Test
+  void whatIsAppendedIsReadBack() {
+    try (Log log = Logs.create(device)) {
+      LogSession session = log.session();
+      for (int i = 0; i < 2000; i++) {
+        long end = Logs.append(session, Logs.body(i, 8 + i % 300));
+        if (i % 7 == 0) {
+          log.awaitDurable(end);
+          assertTrue(log.durableLsn() >= end);
+        }
+      }
+      assertEquals(Long.MAX_VALUE, log.minActive());
+    }
+    List<Logs.Read> all = Logs.readAll(device, Log.FIRST_LSN);
+    assertEquals(2001, all.size());
+    for (int i = 0; i < 2000; i++) {
+      assertArrayEquals(Logs.body(i, 8 + i % 300), all.get(i).body());
+      assertEquals(RecordType.COMMIT, all.get(i).type());
+    }
+  }
+
+  @Test
+  void anEmptyLogIsReadAsEmpty() {
+    Logs.create(device).close();
+    assertEquals(Log.FIRST_LSN, Logs.end(device, Log.FIRST_LSN));
+  }
+
+  @Test
+  void aLogGoesOnWhereItEnded() {
+    long end = Log.FIRST_LSN;
+    for (int opening = 1; opening < 10; opening++) {
+      try (Log log = Log.open(device, Logs.TINY, Logs.start(opening, end, Log.FIRST_LSN))) {
+        LogSession session = log.session();
+        for (int i = 0; i < 20; i++) {
+          Logs.append(session, Logs.body(opening * 20 + i, 1000));
+        }
+      }
+      end = Logs.end(device, Log.FIRST_LSN);
+      assertEquals(1 + opening * 20, Logs.readAll(device, Log.FIRST_LSN).size());
+    }
+  }
+
+  @Test
+  void whatWasNotDurableIsLostFromTheTail() {
+    try (Log log = Logs.create(device)) {
+      LogSession session = log.session();
+      long durable = Logs.append(session, Logs.body(1, 100));
+      log.awaitDurable(durable);
+      SimDisk after = disk.crash(SimCrash.LOSE_ALL);
+      assertEquals(durable, Logs.end(after.device("log"), Log.FIRST_LSN));
+      long later = Logs.append(session, Logs.body(2, 100));
+      log.awaitDurable(later);
+      assertEquals(later, Logs.end(disk.crash(SimCrash.RANDOM).device("log"), Log.FIRST_LSN));
+    }
+  }
+
+  @Test
+  void aLogThatDoesNotReachBackIsDamage() {
+    assertThrows(CorruptionException.class, () -> Logs.readAll(device, Log.FIRST_LSN));
+    try (Log log = Log.open(device, Logs.TINY, Logs.start(1, 8192, 8192))) {
+      log.awaitDurable(Logs.append(log.session(), Logs.body(1, 100)));
+    }
+    CorruptionException e =
+        assertThrows(CorruptionException.class, () -> Logs.readAll(device, Log.FIRST_LSN));
+    assertTrue(e.getMessage().contains("8192"), e.getMessage());
+    assertThrows(CorruptionException.class, () -> Logs.readAll(device, 8192 + 4096));
+  }
+
+  @Test
+  void voidsFillWhatIsNotCompleted() {
+    try (Log log = Logs.create(device)) {
+      LogSession session = log.session();
+      session.begin(10_000);
+      session.reserve(RecordType.STRUCTURE, 100);
+      session.cancel();
+      Logs.put(session, RecordType.SCHEMA, Logs.body(7, 50));
+      session.reserve(RecordType.STRUCTURE, 100);
+      session.end();
+    }
+    List<Logs.Read> all = Logs.readAll(device, Log.FIRST_LSN);
+    assertEquals(2, all.size());
+    assertEquals(RecordType.SCHEMA, all.getFirst().type());
+  }
+}

@@ -1,0 +1,87 @@
+package io.fovea.wal;
+
+import io.fovea.io.BlockDevice;
+import io.fovea.memory.Mem;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.UUID;
+
+/** What the tests of the log have in common: small logs, and records that tell who wrote them. */
+final class Logs {
+  static final UUID DATABASE = new UUID(0x1234_5678_9ABC_DEF0L, 0x0FED_CBA9_8765_4321L);
+
+  /** Segments and a ring of 64 KiB. */
+  static final LogConfig TINY = new LogConfig(64 << 10, 64 << 10, 5_000_000, 16 << 10);
+
+  private Logs() {}
+
+  static LogStart start(long incarnation, long startLsn, long redoLsn) {
+    return new LogStart(DATABASE, incarnation, startLsn, redoLsn);
+  }
+
+  static Log create(BlockDevice device) {
+    return Log.open(device, TINY, start(1, Log.FIRST_LSN, Log.FIRST_LSN));
+  }
+
+  /** A record as it was read. */
+  record Read(int type, long start, long end, byte[] body) {}
+
+  /** All records but void ones; the last one has only the end of the log, and type 0. */
+  static List<Read> readAll(BlockDevice device, long fromLsn) {
+    List<Read> all = new ArrayList<>();
+    try (LogReader reader = LogReader.open(device, DATABASE, fromLsn)) {
+      while (reader.next()) {
+        if (reader.type() != RecordType.VOID) {
+          byte[] body = new byte[reader.bodyLength()];
+          Mem.getBytes(reader.segment(), reader.body(), body, 0, body.length);
+          all.add(new Read(reader.type(), reader.start(), reader.end(), body));
+        }
+      }
+      all.add(new Read(0, reader.end(), reader.end(), new byte[0]));
+    }
+    return all;
+  }
+
+  /** The end of the log. */
+  static long end(BlockDevice device, long fromLsn) {
+    return readAll(device, fromLsn).getLast().end();
+  }
+
+  /** A body that is told by its number and length: bytes 0..8 are the number. */
+  static byte[] body(long number, int length) {
+    byte[] body = new byte[length];
+    new Random(number).nextBytes(body);
+    for (int i = 0; i < 8; i++) {
+      body[i] = (byte) (number >>> 8 * i);
+    }
+    return body;
+  }
+
+  static long number(byte[] body) {
+    long number = 0;
+    for (int i = 0; i < 8; i++) {
+      number |= (body[i] & 0xFFL) << 8 * i;
+    }
+    return number;
+  }
+
+  /** Appends a record in an operation of its own; returns where it ends. */
+  static long append(LogSession session, byte[] body) {
+    session.begin(LogSession.space(body.length));
+    try {
+      return put(session, RecordType.COMMIT, body);
+    } finally {
+      session.end();
+    }
+  }
+
+  static long put(LogSession session, int type, byte[] body) {
+    long at = session.reserve(type, body.length);
+    java.lang.foreign.MemorySegment.copy(
+        body, 0, session.buffer(), ValueLayout.JAVA_BYTE, at, body.length);
+    session.complete();
+    return session.recordEnd();
+  }
+}
