@@ -119,7 +119,7 @@ final class SegmentFile {
       BlockDevice device, SegmentScan scan, long segmentBytes, long bufferBytes, LogStart start) {
     if (isLeftOver(scan, start)) {
       device.resize(0);
-      scan = new SegmentScan(segmentBytes, 0, List.of(), List.of(), List.of(), false);
+      scan = new SegmentScan(0, 0, List.of(), List.of(), List.of(), List.of(), false);
     }
     if (scan.foreign()) {
       throw new CorruptionException(
@@ -182,6 +182,10 @@ final class SegmentFile {
       } else {
         free.add(found.slot());
       }
+    }
+    for (SegmentScan.Found found : scan.superseded()) {
+      nextNumber = Math.max(nextNumber, found.header().number() + 1);
+      free.add(found.slot());
     }
     // What is at the end of the file was not made to its end, and is made anew when it is needed.
     List<Integer> unreadable = new ArrayList<>(scan.unreadable());
