@@ -111,7 +111,7 @@ class LogDamageTest {
   @Test
   void aTornGroupEndsAtItsFirstBadRecord() {
     Log log = Logs.create(device);
-    appendGroups(log, 0, 3, 100);
+    long beforeTorn = appendGroups(log, 0, 3, 100);
     LogSession session = log.session();
     disk.hold(IoOp.SYNC);
     List<Long> ends = new ArrayList<>();
@@ -134,6 +134,10 @@ class LogDamageTest {
     after.poke(LOG, 4L * BLOCK + 5120, new byte[8192]);
     long end = Logs.end(after.device(LOG), Log.FIRST_LSN);
     assertEquals(ends.get(3), end);
+    try (LogReader reader = LogReader.open(after.device(LOG), Logs.DATABASE, Log.FIRST_LSN)) {
+      while (reader.next()) {}
+      assertEquals(beforeTorn, reader.provenLsn());
+    }
 
     // The next incarnation goes on there, and what is left of the torn group never comes back.
     Log next = Log.open(after.device(LOG), Logs.TINY, Logs.start(2, end, Log.FIRST_LSN));
