@@ -226,7 +226,7 @@ class ConcurrentCrashTest {
             row.setLong(BALANCE, row.getLong(BALANCE) + amount)
                 .setInt(VERSION, versions[k])
                 .setLong(WRITER, id)
-                .setBytes(PAD, new byte[(int) (id * 31 % 700)]));
+                .setBytes(PAD, new byte[(int) Math.abs(id * 31 % 700)]));
       }
     }
   }

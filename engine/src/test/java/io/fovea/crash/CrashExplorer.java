@@ -113,7 +113,7 @@ final class CrashExplorer {
     return this;
   }
 
-  /** Does something to the workload's disk before it is used. */
+  /** Does something to the workload's disk, when the tables are made. */
   CrashExplorer prepare(Consumer<SimDisk> with) {
     prepare = with;
     return this;
@@ -171,7 +171,6 @@ final class CrashExplorer {
   void workload(int steps) {
     long mySeed = random.nextLong();
     SimDisk disk = new SimDisk(mySeed);
-    prepare.accept(disk);
     Session s = new Session(disk, options, pageBeforeLog, new State());
     List<Snapshot> snapshots = new ArrayList<>();
     watch(s, snapshots);
@@ -179,6 +178,8 @@ final class CrashExplorer {
     try {
       s.open();
       s.first();
+      s.step(new Step.Checkpoint());
+      prepare.accept(disk);
       s.steps(new Generator(mySeed), steps);
       s.close();
     } catch (Throwable e) {

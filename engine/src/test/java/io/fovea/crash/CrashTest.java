@@ -49,7 +49,7 @@ class CrashTest {
     while (explorer.distinct() < STATES / 4) {
       explorer.workload(25);
     }
-    CrashReport.line("CrashTest.everyOperationOfARecovery", "seed " + SEED + 1 + ": " + explorer);
+    CrashReport.line("CrashTest.everyOperationOfARecovery", "seed " + (SEED + 1) + ": " + explorer);
   }
 
   /** Commits that do not wait: a prefix of them survives. */
@@ -61,18 +61,19 @@ class CrashTest {
     for (int i = 0; i == 0 || explorer.distinct() < STATES / 8; i++) {
       explorer.workload(60);
     }
-    CrashReport.line("CrashTest.commitsThatDoNotWait", "seed " + SEED + 2 + ": " + explorer);
+    CrashReport.line("CrashTest.commitsThatDoNotWait", "seed " + (SEED + 2) + ": " + explorer);
   }
 
   /** Other sizes, other translations, a pool that holds everything. */
   @Test
   void otherOptions() {
-    Options large = Session.small().bufferBytes(8 << 20).pageSize(8192);
+    Options large =
+        Session.small().bufferBytes(8 << 20).pageSize(8192).logBufferBytes(128 << 10).logBytesMax(512 << 10);
     CrashExplorer explorer = new CrashExplorer(SEED + 3, large).crashes(2).nest(20, 3, 1, 1);
     for (int i = 0; i == 0 || explorer.distinct() < STATES / 8; i++) {
       explorer.workload(25);
     }
-    CrashReport.line("CrashTest.otherOptions", "seed " + SEED + 3 + ": " + explorer);
+    CrashReport.line("CrashTest.otherOptions", "seed " + (SEED + 3) + ": " + explorer);
   }
 
   /** The steps are right: without any crash, model and engine agree. */
