@@ -316,6 +316,7 @@ final class LogWriter implements Runnable {
     batch.sync();
     file.device.run(batch);
     batch.throwIfFailed();
+    file.confirm();
     file.advance(bytes);
     bytesWritten += bytes + (header == null ? 0 : Group.BLOCK);
   }
