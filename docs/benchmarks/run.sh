@@ -14,6 +14,8 @@
 #   lookups     random point lookups of 10 million records, tree and API
 #   timestamps  what an item's timestamps cost
 #   disk        TPC-C on a file, also with a pool smaller than the data
+#   durability  TPC-C with a log: sync with clients that share group commits, async, none
+#   recovery    how fast a log of 1 GiB is replayed
 #   inlining    hot methods that were not inlined
 #
 # Results go to OUT, the folder benchmarks-<time> in the current one by default. What is compared is
@@ -183,13 +185,50 @@ do_timestamps() {
 do_disk_once() {
   for io in uring posix; do
     rm -f "$out/disk.fovea"
-    tpcc "disk-$io-$1" --path "$out/disk.fovea" --io $io --warehouses 2 --threads 2
+    tpcc "disk-$io-$1" --path "$out/disk.fovea" --durability none --io $io --warehouses 2 --threads 2
     rm -f "$out/disk.fovea"
     # Two warehouses are some 400 MB: an eighth of that.
-    tpcc "disk-eighth-$io-$1" --path "$out/disk.fovea" --io $io --warehouses 2 --threads 2 \
-      --buffer 48m
+    tpcc "disk-eighth-$io-$1" --path "$out/disk.fovea" --durability none --io $io --warehouses 2 \
+      --threads 2 --buffer 48m
     rm -f "$out/disk.fovea"
   done
+}
+
+# durable NAME ARGUMENT...: one run of the driver on a file that is loaded for it.
+durable() {
+  name=$1
+  shift
+  tpcc "$name" --path "$out/durability.fovea" "$@"
+  rm -f "$out/durability.fovea" "$out/durability.fovea.log" "$out/durability.fovea.dwb"
+}
+
+do_durability_once() {
+  durable "durability-1w1t-none-$1" --durability none --warehouses 1 --threads 1
+  durable "durability-1w1t-sync-16-clients-$1" --durability sync --warehouses 1 --threads 1 \
+    --clients 16
+  durable "durability-2w2t-none-$1" --durability none --warehouses 2 --threads 2
+  durable "durability-2w2t-none-16-clients-$1" --durability none --warehouses 2 --threads 2 \
+    --clients 16
+  durable "durability-2w2t-async-$1" --durability async --warehouses 2 --threads 2
+  durable "durability-2w2t-sync-$1" --durability sync --warehouses 2 --threads 2
+  for clients in 4 16 64; do
+    durable "durability-2w2t-sync-$clients-clients-$1" --durability sync --warehouses 2 \
+      --threads 2 --clients $clients
+  done
+  durable "durability-10w2t-none-$1" --durability none --warehouses 10 --threads 2
+  durable "durability-10w2t-sync-16-clients-$1" --durability sync --warehouses 10 --threads 2 \
+    --clients 16
+}
+
+do_recovery_once() {
+  name=recovery-$1
+  replay=${quick:+32m}
+  replay=${replay:-1g}
+  say "$name: tpcc.sh recover-bench"
+  JAVA_HOME=$home "$root/tpcc/tpcc.sh" recover-bench --path "$out/recovery.fovea" --warehouses 2 \
+    --threads 2 --replay "$replay" --json "$out/$name.recovery.json" \
+    >"$out/$name.txt" 2>&1 || say "$name ended with $?: see $out/$name.txt"
+  rm -f "$out/recovery.fovea" "$out/recovery.fovea.log" "$out/recovery.fovea.dwb"
 }
 
 do_inlining() {
@@ -222,7 +261,7 @@ if [ "${1:-}" = profile ]; then
   done
   exit 0
 fi
-[ $# -gt 0 ] || set -- tpcc contention ladder budget lookups timestamps disk inlining
+[ $# -gt 0 ] || set -- tpcc contention ladder budget lookups timestamps disk durability recovery inlining
 for page; do
   case $page in
     tpcc) in_turn do_tpcc ;;
@@ -232,8 +271,10 @@ for page; do
     lookups) do_lookups ;;
     timestamps) do_timestamps ;;
     disk) in_turn do_disk_once ;;
+    durability) in_turn do_durability_once ;;
+    recovery) in_turn do_recovery_once ;;
     inlining) do_inlining ;;
-    *) die "no page $page: tpcc contention ladder budget lookups timestamps disk inlining profile" ;;
+    *) die "no page $page: tpcc contention ladder budget lookups timestamps disk durability recovery inlining profile" ;;
   esac
 done
 "$java" -XX:TieredStopAtLevel=1 "$here/Summary.java" "$out" | tee "$out/summary.md"

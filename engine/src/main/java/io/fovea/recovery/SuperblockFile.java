@@ -91,6 +91,11 @@ public final class SuperblockFile {
     this.block = Arena.ofAuto().allocate(Math.max(BYTES, device.blockSize()), 4096);
   }
 
+  /** The name of the file. */
+  public String path() {
+    return path;
+  }
+
   /**
    * Reads the newer whole superblock.
    *

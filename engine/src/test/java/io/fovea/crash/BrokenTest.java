@@ -17,8 +17,7 @@ import org.junit.jupiter.api.Timeout;
 class BrokenTest {
   private static final long STATES = Math.max(4_000, CrashTest.STATES);
 
-  private static void caught(
-      String what, Options options, UnaryOperator<CrashExplorer> with) {
+  private static void caught(String what, Options options, UnaryOperator<CrashExplorer> with) {
     CrashExplorer explorer =
         with.apply(new CrashExplorer(CrashTest.SEED, options).crashes(4).expectViolation());
     Violation v =

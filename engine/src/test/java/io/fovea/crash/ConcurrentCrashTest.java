@@ -132,8 +132,14 @@ class ConcurrentCrashTest {
     }
     CrashReport.line(
         "ConcurrentCrashTest." + durability,
-        distinct.size() + " distinct crash states of " + all.size() + " transactions of "
-            + THREADS + " threads, from " + snapshots.size() + " operations");
+        distinct.size()
+            + " distinct crash states of "
+            + all.size()
+            + " transactions of "
+            + THREADS
+            + " threads, from "
+            + snapshots.size()
+            + " operations");
   }
 
   private interface Body {

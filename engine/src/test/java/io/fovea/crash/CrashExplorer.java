@@ -164,7 +164,8 @@ final class CrashExplorer {
         + " crashes";
   }
 
-  // -------------------------------------------------------------------------------------- exploring
+  // --------------------------------------------------------------------------------------
+  // exploring
 
   /** A workload of some steps, cut at every operation. */
   void workload(int steps) {
@@ -302,7 +303,8 @@ final class CrashExplorer {
     return some.subList(0, n);
   }
 
-  // ---------------------------------------------------------------------------------------- failing
+  // ----------------------------------------------------------------------------------------
+  // failing
 
   private String about() {
     return "Replay: mvn -pl engine -am test -Dtest=CrashTest -Dcrash.seed=" + seed;

@@ -158,7 +158,11 @@ class DamageTest {
     }
     CrashReport.line(
         "DamageTest." + base.name,
-        "seed " + CrashTest.SEED + ", bits flipped: " + outcomes + ", page types "
+        "seed "
+            + CrashTest.SEED
+            + ", bits flipped: "
+            + outcomes
+            + ", page types "
             + byType.keySet());
     assertTrue(outcomes.getOrDefault("CorruptionException", 0) > 0);
   }
@@ -182,7 +186,8 @@ class DamageTest {
       long pages = base.disk.device("db").size() / PAGE;
       for (int i = 0; i < FLIPS / 2; i++) {
         long a = r.nextLong(pages) * PAGE;
-        long b = r.nextInt(4) == 0 ? r.nextLong(pages) * PAGE : Math.min(pages - 1, a / PAGE + 1) * PAGE;
+        long b =
+            r.nextInt(4) == 0 ? r.nextLong(pages) * PAGE : Math.min(pages - 1, a / PAGE + 1) * PAGE;
         SimDisk disk = base.disk.copy();
         byte[] bytes = disk.peek("db", a, PAGE);
         disk.poke("db", a, disk.peek("db", b, PAGE));
@@ -194,8 +199,8 @@ class DamageTest {
   }
 
   /**
-   * An old version of a page is put back. What is promised is little: no crash, no endless loop, and
-   * nothing but typed errors.
+   * An old version of a page is put back. What is promised is little: no crash, no endless loop,
+   * and nothing but typed errors.
    */
   @Test
   void anOldPageComesBack() {

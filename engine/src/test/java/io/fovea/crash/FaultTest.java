@@ -24,8 +24,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Operation n of the disk fails, for n = 1, 2, 3 ... (RELIABILITY.md, 3, 4 and 10): what comes of it
- * is success or a typed error, never a wrong answer, and a database that opens again.
+ * Operation n of the disk fails, for n = 1, 2, 3 ... (RELIABILITY.md, 3, 4 and 10): what comes of
+ * it is success or a typed error, never a wrong answer, and a database that opens again.
  */
 @Timeout(value = 1, unit = TimeUnit.HOURS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class FaultTest {
@@ -197,8 +197,7 @@ class FaultTest {
                     List.of(new Step.Put("bytes", new State.Pk(0, "x"), Step.bytes(9, 9))), true);
             State state = s.state();
             for (int i = 0; i < 3; i++) {
-              assertThrows(
-                  DurabilityLostException.class, () -> write.run(s.db(), state.copy()));
+              assertThrows(DurabilityLostException.class, () -> write.run(s.db(), state.copy()));
             }
             assertThrows(DurabilityLostException.class, s::close);
           } else if (s.db != null) {
@@ -210,7 +209,8 @@ class FaultTest {
         });
   }
 
-  // --------------------------------------------------------------------------------------- disk full
+  // --------------------------------------------------------------------------------------- disk
+  // full
 
   /** How many bytes a workload takes. */
   private static long bytes(Options options) {
@@ -234,8 +234,7 @@ class FaultTest {
         try {
           full(capacity, refusals, options);
         } catch (Throwable e) {
-          throw new AssertionError(
-              "a disk of " + capacity + " bytes, seed " + CrashTest.SEED, e);
+          throw new AssertionError("a disk of " + capacity + " bytes, seed " + CrashTest.SEED, e);
         }
       }
     }

@@ -127,8 +127,7 @@ final class Generator {
       return new Step.Put(table, pk, value(c.kind(), false));
     }
     if (kind < 75 && c.kind() != Kind.BYTES) {
-      return new Step.Patch(
-          table, pk, r.nextInt(3) > 0, r.nextBoolean(), value(c.kind(), false));
+      return new Step.Patch(table, pk, r.nextInt(3) > 0, r.nextBoolean(), value(c.kind(), false));
     }
     if (kind < 97) {
       return new Step.Delete(table, pk);

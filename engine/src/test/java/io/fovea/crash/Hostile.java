@@ -24,8 +24,8 @@ import java.util.UUID;
 import org.opentest4j.AssertionFailedError;
 
 /**
- * Opens files that somebody has forged: pages, log records and headers with wrong contents and right
- * checksums. {@link HostileTest} starts it in a JVM with little memory.
+ * Opens files that somebody has forged: pages, log records and headers with wrong contents and
+ * right checksums. {@link HostileTest} starts it in a JVM with little memory.
  *
  * <p>Whatever the files say, nothing but a {@link FoveaException} may come of it: no other
  * exception, no endless loop, no memory without bounds. What the answers are is not looked at.
@@ -64,7 +64,8 @@ final class Hostile {
     return new Base(disk.crash(SimCrash.KEEP_ALL), s.state());
   }
 
-  // ---------------------------------------------------------------------------------------- forging
+  // ----------------------------------------------------------------------------------------
+  // forging
 
   private long number() {
     return switch (r.nextInt(9)) {
@@ -233,7 +234,8 @@ final class Hostile {
     }
   }
 
-  // ---------------------------------------------------------------------------------------- opening
+  // ----------------------------------------------------------------------------------------
+  // opening
 
   private static void use(SimDisk disk, State state, long seed) {
     Session s = new Session(disk, Session.small(), false, state);

@@ -242,8 +242,7 @@ final class State {
    * @return null if its tables or indexes are others
    */
   static @Nullable State read(Database db, State expected, int trees) {
-    if (trees != expected.trees()
-        || !db.tables().equals(List.copyOf(expected.tables.keySet()))) {
+    if (trees != expected.trees() || !db.tables().equals(List.copyOf(expected.tables.keySet()))) {
       return null;
     }
     State found = new State();
@@ -319,8 +318,7 @@ final class State {
         Value a = e.getValue().records.get(pk);
         Value b = f.records.get(pk);
         if (!Objects.equals(a, b) && n++ < 8) {
-          out.append(
-              "\n    " + e.getKey() + " " + pk + ": " + b + " instead of " + a);
+          out.append("\n    " + e.getKey() + " " + pk + ": " + b + " instead of " + a);
         }
       }
     }

@@ -137,8 +137,7 @@ sealed interface Step {
    */
   record Patch(String table, Pk pk, boolean a, boolean unique, Value to) implements Op {
     private Value changed(Value v) {
-      return new Value(
-          a ? to.a() : v.a(), v.text(), unique ? to.unique() : v.unique(), v.pad());
+      return new Value(a ? to.a() : v.a(), v.text(), unique ? to.unique() : v.unique(), v.pad());
     }
 
     @Override

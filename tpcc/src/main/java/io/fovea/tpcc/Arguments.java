@@ -21,6 +21,10 @@ final class Arguments {
   private static final Duration DEFAULT_WARMUP = Duration.ofSeconds(3);
   private static final int MAX_WAREHOUSES = 100_000;
   private static final int MAX_THREADS = 1_000;
+
+  /** A run that was killed goes on where it was, and the figures are those of an engine at work. */
+  private static final Durability DEFAULT_DURABILITY = Durability.ASYNC;
+
   private static final int TERMINALS_PER_WAREHOUSE = 10;
 
   private Arguments() {}
@@ -74,8 +78,19 @@ final class Arguments {
         paramLabel = "LEVEL",
         completionCandidates = DurabilityConverter.class,
         converter = DurabilityConverter.class,
-        description = "what a commit survives: ${COMPLETION-CANDIDATES} (default: the engine's)")
-    Durability durability = Options.defaults().durability();
+        description =
+            "what a commit survives: ${COMPLETION-CANDIDATES} (default: async; with --io memory"
+                + " none)")
+    Durability durability;
+
+    @Option(
+        names = "--log",
+        paramLabel = "SIZE",
+        converter = SizeConverter.class,
+        description =
+            "how much log an opening may have to read: less of it, more checkpoints (default:"
+                + " 512m)")
+    Long log;
 
     @Option(names = "--json", paramLabel = "FILE", description = "write a report in JSON to FILE")
     Path json;
@@ -87,8 +102,8 @@ final class Arguments {
         names = "--threads",
         paramLabel = "N",
         description =
-            "how many threads load and run (default: one a warehouse, as far as there are"
-                + " processors; with --wait ten a warehouse)")
+            "how many threads load and run, or carry the clients (default: one a warehouse, as far"
+                + " as there are processors; with --wait ten a warehouse)")
     Integer threads;
 
     @Option(
@@ -100,6 +115,14 @@ final class Arguments {
 
   /** What is measured. */
   static final class Measure {
+    @Option(
+        names = "--clients",
+        paramLabel = "N",
+        description =
+            "how many clients run transactions, each waiting for its own to be durable; more than"
+                + " threads share them (default: one a thread)")
+    Integer clients;
+
     @Option(
         names = "--duration",
         paramLabel = "TIME",
@@ -152,6 +175,13 @@ final class Arguments {
         description = "write latencies in HdrHistogram's log format to FILE")
     Path hlog;
 
+    @Option(
+        names = "--acknowledge",
+        paramLabel = "FILE",
+        hidden = true,
+        description = "add the transactions that were acknowledged to the list FILE")
+    Path acknowledge;
+
     /** For the subcommands that measure nothing. */
     static Measure nothing() {
       Measure m = new Measure();
@@ -177,6 +207,14 @@ final class Arguments {
     if (work.threads != null && outside(work.threads, MAX_THREADS)) {
       return "--threads: 1 to " + MAX_THREADS;
     }
+    if (measure.clients != null) {
+      if (outside(measure.clients, MAX_THREADS)) {
+        return "--clients: 1 to " + MAX_THREADS;
+      }
+      if (work.threads != null && measure.clients < work.threads) {
+        return "--clients: no fewer than --threads, for a thread without a client has no work";
+      }
+    }
     if (!(measure.rate >= 0 && measure.rate <= 1e9)) {
       return "--rate: 0 (as many as go) to 1000000000 a second";
     }
@@ -186,12 +224,20 @@ final class Arguments {
     if (store.io == IoKind.MEMORY && store.path != null) {
       return "--path and --io memory exclude each other";
     }
+    if (store.io == IoKind.MEMORY
+        && store.durability != null
+        && store.durability != Durability.NONE) {
+      return "--io memory has no log: --durability none is all there is";
+    }
+    if (measure.acknowledge != null && store.durability != Durability.SYNC) {
+      return "--acknowledge needs --durability sync: only then nothing acknowledged is ever lost";
+    }
     try {
       settle(store, work, measure, 1).engineOptions();
     } catch (IllegalArgumentException | ArithmeticException e) {
       return e.getMessage();
     }
-    for (Path file : new Path[] {store.path, store.json, measure.hlog}) {
+    for (Path file : new Path[] {store.path, store.json, measure.hlog, measure.acknowledge}) {
       Path folder = file == null ? null : file.toAbsolutePath().getParent();
       if (folder != null && !Files.isDirectory(folder)) {
         return "there is no folder " + folder;
@@ -223,10 +269,18 @@ final class Arguments {
     int threads;
     if (work.threads != null) {
       threads = work.threads;
-    } else if (measure.wait) {
+    } else if (measure.wait && measure.clients == null) {
       threads = Math.min(TERMINALS_PER_WAREHOUSE * warehouses, MAX_THREADS);
     } else {
       threads = Math.min(warehouses, Runtime.getRuntime().availableProcessors());
+      if (measure.clients != null) {
+        threads = Math.min(threads, measure.clients);
+      }
+    }
+    int clients = measure.clients != null ? measure.clients : threads;
+    Durability durability = store.durability;
+    if (durability == null) {
+      durability = store.io == IoKind.MEMORY ? Durability.NONE : DEFAULT_DURABILITY;
     }
     double seconds = measure.warmup.plus(measure.duration).toNanos() / 1e9;
     long buffer =
@@ -237,10 +291,12 @@ final class Arguments {
         path,
         warehouses,
         threads,
+        clients,
         measure.duration,
         measure.warmup,
         work.seed,
-        store.durability,
+        durability,
+        store.log != null ? store.log : Options.defaults().logBytesMax(),
         buffer,
         pageSize,
         store.io == IoKind.MEMORY ? Io.AUTO : Io.valueOf(store.io.name()),
@@ -250,7 +306,8 @@ final class Arguments {
         measure.rate,
         measure.wait,
         store.json,
-        measure.hlog);
+        measure.hlog,
+        measure.acknowledge);
   }
 
   /**

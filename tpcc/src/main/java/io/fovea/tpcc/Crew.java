@@ -4,17 +4,21 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 
-/** Threads that begin and end together. The first failure stops them all. */
+/**
+ * Threads that begin and end together, platform or virtual ones. The first failure stops them all.
+ */
 final class Crew {
   private final String name;
   private final Shutdown shutdown;
+  private final Thread.Builder builder;
   private final Thread[] threads;
   private final CountDownLatch running;
   private final AtomicReference<Throwable> failure = new AtomicReference<>();
   private volatile boolean stop;
 
-  Crew(String name, int size, Shutdown shutdown) {
+  Crew(String name, int size, boolean virtual, Shutdown shutdown) {
     this.name = name;
+    this.builder = virtual ? Thread.ofVirtual() : Thread.ofPlatform();
     this.shutdown = shutdown;
     this.threads = new Thread[size];
     this.running = new CountDownLatch(size);
@@ -30,20 +34,21 @@ final class Crew {
     for (int i = 0; i < threads.length; i++) {
       int number = i;
       threads[i] =
-          new Thread(
-              () -> {
-                try {
-                  job.run(number);
-                } catch (Throwable t) {
-                  if (!failure.compareAndSet(null, t)) {
-                    failure.get().addSuppressed(t);
-                  }
-                  stop();
-                } finally {
-                  running.countDown();
-                }
-              },
-              name + "-" + i);
+          builder
+              .name(name + "-" + i)
+              .unstarted(
+                  () -> {
+                    try {
+                      job.run(number);
+                    } catch (Throwable t) {
+                      if (!failure.compareAndSet(null, t)) {
+                        failure.get().addSuppressed(t);
+                      }
+                      stop();
+                    } finally {
+                      running.countDown();
+                    }
+                  });
     }
     for (Thread t : threads) {
       t.start();

@@ -2,9 +2,12 @@ package io.fovea.tpcc;
 
 import io.fovea.Database;
 import io.fovea.error.InvalidUseException;
+import io.fovea.error.UncleanShutdownException;
 import io.fovea.tpcc.Arguments.IoKind;
+import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Locale;
 
@@ -46,11 +49,57 @@ final class Driver {
     }
   }
 
+  /**
+   * Opens what is to be written. A file that its process left while it had no log is beyond repair:
+   * the driver's own, in its place of its own, is made anew.
+   */
+  private Database openToWrite(Settings settings) {
+    try {
+      return open(settings);
+    } catch (UncleanShutdownException e) {
+      if (store.path != null) {
+        throw new DriverException(
+            Exit.UNUSABLE, e.getMessage() + " Delete it, and load and run make it anew.");
+      }
+      progress.say(
+          "%s was in use with durability none when its process ended: it is deleted and loaded"
+              + " again",
+          settings.path());
+      delete(settings.path());
+      return open(settings);
+    }
+  }
+
+  /** Deletes a database, the file by which it is known last. */
+  private static void delete(Path path) {
+    try {
+      Files.deleteIfExists(path.resolveSibling(path.getFileName() + ".log"));
+      Files.deleteIfExists(path.resolveSibling(path.getFileName() + ".dwb"));
+      Files.deleteIfExists(path);
+    } catch (IOException e) {
+      throw new DriverException(Exit.ERROR, "cannot delete " + path + ": " + e, e);
+    }
+  }
+
+  /** Drops a load that was killed; the tables of the database, or new and empty ones. */
+  private Tables tables(Database db, Settings settings) {
+    Tables tables = Tables.open(db);
+    Meta meta = Meta.read(tables);
+    if (meta == null || meta.complete()) {
+      return tables;
+    }
+    progress.say(
+        "%s holds a load that did not come to its end: it is dropped and done again",
+        name(settings));
+    Tables.drop(db);
+    return Tables.open(db);
+  }
+
   int load() {
     Settings settings = settings(1);
     try (Shutdown shutdown = new Shutdown();
-        Database db = open(settings)) {
-      Tables tables = Tables.open(db);
+        Database db = openToWrite(settings)) {
+      Tables tables = tables(db, settings);
       if (Meta.read(tables) != null) {
         throw new DriverException(
             Exit.UNUSABLE,
@@ -65,7 +114,8 @@ final class Driver {
 
   private Loader.Result load(Settings settings, Tables tables, Shutdown shutdown) {
     progress.say(
-        "loading %s into %s", Progress.count(settings.warehouses(), "warehouse"), name(settings));
+        "loading %s into %s, durability %s",
+        Progress.count(settings.warehouses(), "warehouse"), name(settings), settings.level());
     Loader.Result result =
         new Loader(
                 tables,
@@ -85,8 +135,8 @@ final class Driver {
   int run() {
     Settings first = settings(1);
     try (Shutdown shutdown = new Shutdown();
-        Database db = open(first)) {
-      Tables tables = Tables.open(db);
+        Database db = openToWrite(first)) {
+      Tables tables = tables(db, first);
       Meta meta = Meta.read(tables);
       Settings settings = first;
       Loader.Result loaded = null;
@@ -111,7 +161,12 @@ final class Driver {
     }
   }
 
-  int check() {
+  /**
+   * Checks.
+   *
+   * @param acknowledged a list of what must be there, or null
+   */
+  int check(Path acknowledged) {
     Settings first = settings(1);
     if (!Files.exists(first.path())) {
       throw new DriverException(
@@ -128,6 +183,12 @@ final class Driver {
       Settings settings = settings(meta.warehouses());
       JsonReport json = new JsonReport("check", settings);
       boolean consistent = check(tables, json);
+      if (acknowledged != null) {
+        AcknowledgedCheck.Result result = new AcknowledgedCheck(tables).check(acknowledged);
+        out.print(Report.acknowledged(result));
+        json.acknowledged(result);
+        consistent &= result.missing() == 0;
+      }
       write(json, settings);
       return consistent ? Exit.OK : Exit.INCONSISTENT;
     }
@@ -151,7 +212,10 @@ final class Driver {
   private void requireUsable(Meta meta, Settings settings) {
     if (!meta.complete()) {
       throw new DriverException(
-          Exit.UNUSABLE, settings.path() + " holds a load that did not come to its end; delete it");
+          Exit.UNUSABLE,
+          settings.path()
+              + " holds a load that did not come to its end; the subcommands load and run do it"
+              + " again");
     }
     if (store.warehouses != null && store.warehouses != meta.warehouses()) {
       throw new DriverException(
@@ -167,17 +231,18 @@ final class Driver {
 
   private void announce(Settings s, Database db) {
     progress.say(
-        "running mix %s on %s: %s, %s, buffer %,d MiB of %s pages, io %s,"
+        "running mix %s on %s: %s, %s on %s, buffer %,d MiB of %s pages, io %s,"
             + " translation %s, durability %s",
         s.mix(),
         name(s),
         Progress.count(s.warehouses(), "warehouse"),
+        Progress.count(s.clients(), "client"),
         Progress.count(s.threads(), "thread"),
         s.bufferBytes() >> 20,
         Sizes.format(s.pageSize()),
         db.stats().io().kind(),
         s.translation().name().toLowerCase(Locale.ROOT),
-        s.durability().name().toLowerCase(Locale.ROOT));
+        s.level());
   }
 
   private String name(Settings settings) {

@@ -20,7 +20,12 @@ final class Hlog implements AutoCloseable {
     stream =
         new PrintStream(Files.newOutputStream(settings.hlog()), false, StandardCharsets.US_ASCII);
     writer = new HistogramLogWriter(stream);
-    writer.outputComment("[TPC-C on Fovea, mix " + settings.mix() + ", values in nanoseconds]");
+    writer.outputComment(
+        "[TPC-C on Fovea, mix "
+            + settings.mix()
+            + ", durability "
+            + settings.level()
+            + ", values in nanoseconds]");
     writer.outputLogFormatVersion();
     writer.outputStartTime(startMillis);
     writer.setBaseTime(startMillis);

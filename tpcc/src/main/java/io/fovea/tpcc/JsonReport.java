@@ -4,6 +4,7 @@ import com.google.gson.GsonBuilder;
 import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
 import io.fovea.DatabaseStats;
+import io.fovea.Durability;
 import io.fovea.error.AbortCause;
 import java.io.IOException;
 import java.io.Writer;
@@ -35,10 +36,12 @@ final class JsonReport {
     o.addProperty("path", s.inMemory() ? null : s.path().toString());
     o.addProperty("warehouses", s.warehouses());
     o.addProperty("threads", s.threads());
+    o.addProperty("clients", s.clients());
     o.addProperty("durationSeconds", s.duration().toNanos() / 1e9);
     o.addProperty("warmupSeconds", s.warmup().toNanos() / 1e9);
     o.addProperty("seed", s.seed());
     o.addProperty("durability", lower(s.durability()));
+    o.addProperty("logBytesMax", s.durability() == Durability.NONE ? null : s.logBytes());
     o.addProperty("bufferBytes", s.bufferBytes());
     o.addProperty("pageSize", s.pageSize());
     o.addProperty("io", s.inMemory() ? "memory" : lower(s.io()));
@@ -69,6 +72,7 @@ final class JsonReport {
 
   void run(Runner.Result r) {
     Tally.Totals counts = r.counts();
+    root.addProperty("clientThreads", r.virtual() ? "virtual" : "platform");
     root.addProperty("measuredSeconds", round(r.seconds()));
     root.addProperty("transactionsPerSecond", round(r.perSecond()));
     root.addProperty("tpmCLike", round(r.newOrdersPerMinute()));
@@ -147,6 +151,16 @@ final class JsonReport {
       list.add(o);
     }
     root.add("conditions", list);
+  }
+
+  void acknowledged(AcknowledgedCheck.Result result) {
+    JsonObject o = new JsonObject();
+    o.addProperty("transactions", result.records());
+    o.addProperty("missing", result.missing());
+    JsonArray examples = new JsonArray();
+    result.examples().forEach(examples::add);
+    o.add("examples", examples);
+    root.add("acknowledged", o);
   }
 
   private static double round(double d) {

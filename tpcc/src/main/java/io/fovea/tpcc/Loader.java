@@ -70,7 +70,7 @@ final class Loader {
 
     // Whoever comes first loads ITEM; the others begin with warehouses.
     AtomicInteger next = new AtomicInteger();
-    Crew crew = new Crew("load", threads, shutdown);
+    Crew crew = new Crew("load", threads, false, shutdown);
     crew.start(
         thread -> {
           Part part = new Part(crew, new Population(seed, scale, date));

@@ -7,12 +7,15 @@ import io.fovea.error.PoolTooSmallException;
 import io.fovea.error.UncleanShutdownException;
 import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.concurrent.Callable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.IVersionProvider;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.ParentCommand;
 import picocli.CommandLine.Spec;
@@ -180,10 +183,20 @@ final class Main implements Callable<Integer> {
       mixinStandardHelpOptions = true,
       versionProvider = Version.class)
   static final class Check extends Subcommand {
+    @Option(
+        names = "--acknowledged",
+        paramLabel = "FILE",
+        hidden = true,
+        description = "also look for each transaction of the list FILE")
+    private Path acknowledged;
+
     @Override
     public Integer call() {
       requireFile();
-      return driver(new Arguments.Work(), Arguments.Measure.nothing()).check();
+      if (acknowledged != null && !Files.isReadable(acknowledged)) {
+        throw mistake("--acknowledged: there is no file " + acknowledged);
+      }
+      return driver(new Arguments.Work(), Arguments.Measure.nothing()).check(acknowledged);
     }
   }
 

@@ -13,6 +13,7 @@ import io.fovea.tpcc.Schema.Order;
 import io.fovea.tpcc.Schema.OrderLine;
 import io.fovea.tpcc.Schema.Stock;
 import io.fovea.tpcc.Schema.Warehouse;
+import java.nio.ByteBuffer;
 
 /** New-Order, clause 2.4. */
 final class NewOrderTxn extends Txn {
@@ -59,6 +60,9 @@ final class NewOrderTxn extends Txn {
   private final int[] supplies = new int[LINES_MAX];
   private final int[] quantities = new int[LINES_MAX];
 
+  /** What a terminal would show: O_ID. */
+  int orderId;
+
   /** What a terminal would show: the total, in cents. */
   long total;
 
@@ -96,6 +100,7 @@ final class NewOrderTxn extends Txn {
     found = districts.getForUpdate(tx, districtKey.set(w, d), district);
     Session.require(found, "district", w, d, 0);
     int o = district.getInt(District.NEXT_ORDER);
+    orderId = o;
     district.setInt(District.NEXT_ORDER, o + 1);
     districts.update(tx, district);
     found = customers.get(tx, customerKey.set(w, d, c), customer, CUSTOMER_FIELDS);
@@ -127,6 +132,11 @@ final class NewOrderTxn extends Txn {
             customer.getInt(Customer.DISCOUNT),
             warehouse.getInt(Warehouse.TAX),
             district.getInt(District.TAX));
+  }
+
+  @Override
+  void acknowledge(Acknowledged list, ByteBuffer record) {
+    list.newOrder(record, w, d, orderId, c, lines);
   }
 
   private void readItemsAndStock(Transaction tx) {

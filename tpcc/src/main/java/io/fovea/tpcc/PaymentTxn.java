@@ -8,6 +8,7 @@ import io.fovea.tpcc.Schema.Customer;
 import io.fovea.tpcc.Schema.District;
 import io.fovea.tpcc.Schema.History;
 import io.fovea.tpcc.Schema.Warehouse;
+import java.nio.ByteBuffer;
 
 /** Payment, clause 2.5. */
 final class PaymentTxn extends Txn {
@@ -38,6 +39,9 @@ final class PaymentTxn extends Txn {
   private String customerLast;
   private int amount;
   private long sequence;
+
+  /** Who paid: the customer that was named, or the one who was found by name. */
+  private int payer;
 
   PaymentTxn(Session session) {
     super(session, false);
@@ -79,6 +83,7 @@ final class PaymentTxn extends Txn {
     int cw = customerWarehouse;
     int cd = customerDistrict;
     int c = customerLast == null ? customerId : session.findByName(tx, cw, cd, customerLast);
+    payer = c;
     found = customers.getForUpdate(tx, customerKey.set(cw, cd, c), customer);
     Session.require(found, "customer", cw, cd, c);
     customer.setLong(Customer.BALANCE, customer.getLong(Customer.BALANCE) - amount);
@@ -107,6 +112,11 @@ final class PaymentTxn extends Txn {
     history.setBytes(History.DATA, data, 0, length + districtName);
     historyKey.clear().int32(session.stream).int64(sequence);
     histories.insert(tx, historyKey, history);
+  }
+
+  @Override
+  void acknowledge(Acknowledged list, ByteBuffer record) {
+    list.payment(record, session.stream, sequence, payer, amount);
   }
 
   /** Clause 2.5.2.2, bad credit: the payment goes before C_DATA, which is cut at 500 bytes. */

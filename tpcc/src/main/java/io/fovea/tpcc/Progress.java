@@ -31,10 +31,15 @@ final class Progress {
   }
 
   void running(
-      double seconds, boolean warmingUp, double perSecond, double newOrders, double conflicts) {
+      double seconds,
+      boolean warmingUp,
+      double perSecond,
+      double newOrders,
+      double conflicts,
+      String level) {
     say(
-        "%6.0f s  %-8s  %,9.0f tx/s  %,9.0f New-Order/s  %7.3f %% conflicts",
-        seconds, warmingUp ? "warm-up" : "running", perSecond, newOrders, 100 * conflicts);
+        "%6.0f s  %-8s  %,9.0f tx/s  %,9.0f New-Order/s  %7.3f %% conflicts  durability %s",
+        seconds, warmingUp ? "warm-up" : "running", perSecond, newOrders, 100 * conflicts, level);
   }
 
   void checking(int warehouse, int warehouses) {

@@ -47,6 +47,21 @@ final class Report {
     return r.text.toString();
   }
 
+  /** What is found of a list of acknowledged transactions. */
+  static String acknowledged(AcknowledgedCheck.Result result) {
+    Report r = new Report();
+    r.line(
+        "%,d acknowledged transactions: %s",
+        result.records(),
+        result.missing() == 0
+            ? "all are there"
+            : String.format(Locale.ROOT, "%,d are LOST", result.missing()));
+    for (String example : result.examples()) {
+      r.line("                  %s", example);
+    }
+    return r.text.toString();
+  }
+
   /**
    * The conflicts worth a column: those that other transactions cause, and what happened at all.
    */
@@ -122,13 +137,16 @@ final class Report {
         result.newOrdersPerMinute(),
         s.waiting() ? "with wait times" : "tpmC-like: no wait times",
         s.mix(),
-        "durability " + s.durability().name().toLowerCase(Locale.ROOT));
+        "durability " + s.level());
     line(
-        "%.1f s measured after %.1f s of warm-up, %s, %s, affinity %s%s",
+        "%.1f s measured after %.1f s of warm-up, %s, %s, %s, affinity %s%s",
         result.seconds(),
         s.warmup().toNanos() / 1e9,
         Progress.count(s.warehouses(), "warehouse"),
-        Progress.count(s.threads(), "thread"),
+        Progress.count(s.clients(), "client"),
+        s.shared() && !result.virtual()
+            ? "a thread each"
+            : "on " + Progress.count(s.threads(), "thread"),
         s.affinity() ? "on" : "off",
         s.rate() > 0 ? String.format(Locale.ROOT, ", rate %,.0f/s", s.rate()) : "");
     long skipped = result.counts().get(Tally.What.SKIPPED_DISTRICTS);

@@ -1,6 +1,7 @@
 package io.fovea.tpcc;
 
 import io.fovea.DatabaseStats;
+import io.fovea.Durability;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -8,7 +9,7 @@ import java.util.stream.IntStream;
 import org.HdrHistogram.Histogram;
 import org.HdrHistogram.SingleWriterRecorder;
 
-/** One run: workers, a warm-up, a measured time, and the numbers of it. */
+/** One run: clients, a warm-up, a measured time, and the numbers of it. */
 final class Runner {
   /** How often latencies are collected, and the length of an interval of the .hlog. */
   private static final long TICK_NANOS = 1_000_000_000L;
@@ -21,6 +22,7 @@ final class Runner {
   private final Meta meta;
   private final Progress progress;
   private final Shutdown shutdown;
+  private final boolean virtual;
   private final int latencyDigits;
   private final List<Worker> workers = new ArrayList<>();
   private final Histogram[][] recycled;
@@ -32,14 +34,16 @@ final class Runner {
     this.meta = meta;
     this.progress = progress;
     this.shutdown = shutdown;
-    this.latencyDigits = Worker.latencyDigits(settings.threads());
-    this.recycled = new Histogram[TxnType.COUNT][settings.threads()];
+    this.virtual = settings.shared() && Carriers.limit(settings.threads());
+    this.latencyDigits = Worker.latencyDigits(settings.clients());
+    this.recycled = new Histogram[TxnType.COUNT][settings.clients()];
   }
 
   /**
    * What was measured; the warm-up is not part of it.
    *
    * @param seconds the measured time
+   * @param virtual whether the clients were virtual threads
    * @param counts what the workers counted
    * @param latencies in nanoseconds by type, null where the mix has none of it
    * @param before the engine's statistics as the measured time began
@@ -47,6 +51,7 @@ final class Runner {
    */
   record Result(
       double seconds,
+      boolean virtual,
       Tally.Totals counts,
       Histogram[] latencies,
       DatabaseStats before,
@@ -65,16 +70,31 @@ final class Runner {
   /**
    * Runs.
    *
-   * @throws DriverException if a worker failed, a signal came or the .hlog could not be written
+   * @throws DriverException if a worker failed, a signal came or a file could not be written
    */
   Result run() {
-    int threads = settings.threads();
-    int stream = Meta.beginRun(tables, threads);
+    if (settings.acknowledged() == null) {
+      return run(null);
+    }
+    try (Acknowledged list = new Acknowledged(settings.acknowledged())) {
+      return run(list);
+    }
+  }
+
+  private Result run(Acknowledged list) {
+    int clients = settings.clients();
+    if (settings.shared() && !virtual) {
+      progress.say(
+          "the JDK's scheduler of virtual threads is set to another number of threads than %d:"
+              + " each client has a thread of its own",
+          settings.threads());
+    }
+    int stream = Meta.beginRun(tables, clients);
     Rng rng = new Rng(Rng.derive(settings.seed(), RUN_PART, 0, 0));
     NuRand nuRand = NuRand.forRun(rng, meta.loadCLast());
-    Crew crew = new Crew("worker", threads, shutdown);
-    for (int i = 0; i < threads; i++) {
-      workers.add(worker(crew, i, stream + i, nuRand));
+    Crew crew = new Crew("client", clients, virtual, shutdown);
+    for (int i = 0; i < clients; i++) {
+      workers.add(worker(crew, i, stream + i, nuRand, list));
     }
     for (TxnType type : TxnType.values()) {
       if (settings.mix().has(type)) {
@@ -89,9 +109,10 @@ final class Runner {
     }
   }
 
-  private Worker worker(Crew crew, int number, int stream, NuRand nuRand) {
+  private Worker worker(
+      Crew crew, int number, int stream, NuRand nuRand, Acknowledged acknowledged) {
     Rng rng = new Rng(Rng.derive(settings.seed(), RUN_PART, 1, number));
-    int[] homes = homes(number, settings.threads(), meta.warehouses(), settings.affinity());
+    int[] homes = homes(number, settings.clients(), meta.warehouses(), settings.affinity());
     int district = 0;
     if (settings.waiting()) {
       district = 1 + number / meta.warehouses() % Scale.DISTRICTS;
@@ -102,11 +123,13 @@ final class Runner {
     if (settings.waiting()) {
       pace = new Pace.Waiting(rng);
     } else if (settings.rate() > 0) {
-      pace = new Pace.Rated(settings.rate(), settings.threads(), number);
+      pace = new Pace.Rated(settings.rate(), settings.clients(), number);
     } else {
       pace = new Pace.Unlimited();
     }
-    return new Worker(crew, session, settings.mix(), pace, latencyDigits);
+    boolean turns = virtual && settings.durability() != Durability.SYNC;
+    return new Worker(
+        crew, session, settings.mix(), pace, latencyDigits, acknowledged, virtual, turns);
   }
 
   /**
@@ -147,7 +170,7 @@ final class Runner {
     if (ended) {
       throw new IllegalStateException("the workers ended before their time");
     }
-    return new Result(seconds, counts, totals, statsBefore, statsAfter);
+    return new Result(seconds, virtual, counts, totals, statsBefore, statsAfter);
   }
 
   /** Waits until a moment, collecting and showing progress; true if the workers ended before it. */
@@ -185,7 +208,8 @@ final class Runner {
         warmingUp,
         commits / seconds,
         delta.get(TxnType.NEW_ORDER, Tally.What.COMMITS) / seconds,
-        retries / (double) Math.max(1, commits + retries));
+        retries / (double) Math.max(1, commits + retries),
+        settings.level());
   }
 
   private Tally.Totals counts() {

@@ -5,6 +5,7 @@ import io.fovea.Task;
 import io.fovea.Transaction;
 import io.fovea.TxOptions;
 import io.fovea.error.AbortCause;
+import java.nio.ByteBuffer;
 
 /**
  * A transaction type's inputs and body, one object for each worker, used again and again.
@@ -66,6 +67,9 @@ abstract class Txn implements Task<RuntimeException> {
   final int attempts() {
     return attempts;
   }
+
+  /** Puts the last execution, which has committed, on a list; for types that leave a row. */
+  void acknowledge(Acknowledged list, ByteBuffer record) {}
 
   /** Districts that the last execution found nothing to do in; of Delivery only. */
   int skipped() {

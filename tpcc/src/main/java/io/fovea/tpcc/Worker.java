@@ -2,10 +2,11 @@ package io.fovea.tpcc;
 
 import io.fovea.error.AbortCause;
 import io.fovea.error.TransactionAbortedException;
+import java.nio.ByteBuffer;
 import java.util.concurrent.locks.LockSupport;
 import org.HdrHistogram.SingleWriterRecorder;
 
-/** One thread's stream of transactions. */
+/** One client's stream of transactions, each begun when the one before has ended. */
 final class Worker {
   /** Latencies are in nanoseconds; longer ones count as this long. */
   static final long LATENCY_MAX_NANOS = 100_000_000_000L;
@@ -18,20 +19,53 @@ final class Worker {
   /** A waiting worker looks this often whether it is to stop. */
   private static final long NAP_NANOS = 100_000_000;
 
+  /** How long a client on a virtual thread goes on without giving way, see {@link #turns}. */
+  private static final long TURN_NANOS = 1_000_000;
+
+  /** Long enough to park: a virtual thread that only yields may be taken up again at once. */
+  private static final long GIVE_WAY_NANOS = 1_000;
+
   final Tally tally = new Tally();
 
   private final Crew crew;
   private final Session session;
   private final Mix.Dealer dealer;
   private final Pace pace;
+
+  /** Where commits are noted once they have returned, or null. */
+  private final Acknowledged acknowledged;
+
+  private final ByteBuffer record;
+
+  /** Whether it shares its thread with other clients. */
+  private final boolean virtual;
+
+  /**
+   * Whether clients take turns. More clients than carriers, none of which ever waits for a log,
+   * would leave the processors to those that came first: nobody preempts a virtual thread.
+   */
+  private final boolean turns;
+
   private final Txn[] txns = new Txn[TxnType.COUNT];
   private final SingleWriterRecorder[] latencies = new SingleWriterRecorder[TxnType.COUNT];
 
-  Worker(Crew crew, Session session, Mix mix, Pace pace, int latencyDigits) {
+  Worker(
+      Crew crew,
+      Session session,
+      Mix mix,
+      Pace pace,
+      int latencyDigits,
+      Acknowledged acknowledged,
+      boolean virtual,
+      boolean turns) {
     this.crew = crew;
     this.session = session;
     this.dealer = mix.dealer(session.rng);
     this.pace = pace;
+    this.acknowledged = acknowledged;
+    this.record = acknowledged == null ? null : Acknowledged.record();
+    this.virtual = virtual;
+    this.turns = turns;
     for (TxnType type : TxnType.values()) {
       if (mix.has(type)) {
         int i = type.ordinal();
@@ -59,6 +93,7 @@ final class Worker {
   /** Works until the crew stops. */
   void work() {
     pace.begin();
+    long turnEnds = System.nanoTime() + TURN_NANOS;
     while (!crew.stopping()) {
       int type = dealer.next();
       Txn txn = txns[type];
@@ -80,7 +115,14 @@ final class Worker {
       long end = System.nanoTime();
       latencies[type].recordValue(Math.min(end - start, LATENCY_MAX_NANOS));
       tally.ended(type, txn.rolledBack(), txn.attempts(), txn.skipped());
+      if (acknowledged != null && !txn.rolledBack()) {
+        txn.acknowledge(acknowledged, record);
+      }
       pace.ended(type, end);
+      if (turns && end - turnEnds >= 0) {
+        LockSupport.parkNanos(GIVE_WAY_NANOS);
+        turnEnds = System.nanoTime() + TURN_NANOS;
+      }
     }
   }
 
@@ -92,6 +134,8 @@ final class Worker {
       }
       if (left > Pace.SPIN_NANOS) {
         LockSupport.parkNanos(Math.min(left - Pace.SPIN_NANOS, NAP_NANOS));
+      } else if (virtual) {
+        Thread.yield();
       } else {
         Thread.onSpinWait();
       }

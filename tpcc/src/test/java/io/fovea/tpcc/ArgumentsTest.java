@@ -67,10 +67,12 @@ class ArgumentsTest {
             "--path=src/y.db",
             "--warehouses=3",
             "--threads=5",
+            "--clients=50",
             "--duration=1.5m",
             "--warmup=500ms",
             "--seed=-9",
             "--durability=async",
+            "--log=96m",
             "--buffer=96m",
             "--page-size=16k",
             "--io=posix",
@@ -79,14 +81,19 @@ class ArgumentsTest {
             "--no-affinity",
             "--rate=250",
             "--json=out.json",
-            "--hlog=out.hlog");
+            "--hlog=out.hlog",
+            "--acknowledge=acknowledged");
     assertEquals(Path.of("src/y.db"), s.path());
     assertEquals(3, s.warehouses());
     assertEquals(5, s.threads());
+    assertEquals(50, s.clients());
+    assertEquals(Path.of("acknowledged"), s.acknowledged());
     assertEquals(Duration.ofSeconds(90), s.duration());
     assertEquals(Duration.ofMillis(500), s.warmup());
     assertEquals(-9, s.seed());
     assertEquals("ASYNC", s.durability().name());
+    assertEquals(96 << 20, s.logBytes());
+    assertEquals(16 << 20, s.engineOptions().logSegmentBytes());
     assertEquals(96 << 20, s.bufferBytes());
     assertEquals(16_384, s.pageSize());
     assertEquals(Io.POSIX, s.io());
@@ -110,6 +117,26 @@ class ArgumentsTest {
   void waitingMeansTenTerminalsAWarehouse() {
     assertEquals(20, settle("--wait", "--warehouses=2").threads());
     assertEquals(4, settle("--wait", "--warehouses=2", "--threads=4").threads());
+  }
+
+  @Test
+  void clientsAreThreadsWhereNothingElseIsSaid() {
+    assertEquals(3, settle("--threads=3").clients());
+    assertFalse(settle("--threads=3", "--clients=3").shared());
+    Settings s = settle("--warehouses=100", "--clients=100");
+    assertTrue(s.threads() <= Runtime.getRuntime().availableProcessors());
+    assertEquals(100, s.clients());
+    assertEquals(1, settle("--warehouses=100", "--clients=1").threads());
+    assertEquals(20, settle("--wait", "--warehouses=2").clients());
+    assertTrue(settle("--wait", "--warehouses=2", "--clients=20").threads() <= 2);
+  }
+
+  @Test
+  void aRunHasALogAndMemoryHasNone() {
+    assertEquals("async", settle().level());
+    assertEquals("sync", settle("--durability=sync").level());
+    assertEquals("none", settle("--io=memory").level());
+    assertEquals("none", settle("--io=memory", "--durability=none").level());
   }
 
   @Test
@@ -165,6 +192,12 @@ class ArgumentsTest {
         "--threads=0",
         "--rate=-1",
         "--rate=NaN",
+        "--clients=0",
+        "--clients=1000000",
+        "--clients=2 --threads=3",
+        "--io=memory --durability=sync",
+        "--acknowledge=x",
+        "--acknowledge=x --durability=async",
         "--rate=5 --wait",
         "--io=memory --path=x",
         "--page-size=5000",
@@ -173,7 +206,8 @@ class ArgumentsTest {
         "--path=no/such/folder/x.fovea",
         "--path=/",
         "--hlog=.",
-        "--buffer=0"
+        "--buffer=0",
+        "--log=100k"
       })
   void mistakes(String args) {
     assertTrue(mistake(args.split(" ")) != null, args);

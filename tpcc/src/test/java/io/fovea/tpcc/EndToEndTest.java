@@ -61,16 +61,19 @@ class EndToEndTest {
     return JsonParser.parseString(Files.readString(file)).getAsJsonObject();
   }
 
-  @Test
-  void loadRunCheck() throws IOException {
+  @ParameterizedTest
+  @ValueSource(strings = {"sync", "async", "none"})
+  void loadRunCheck(String level) throws IOException {
     Path json = folder.resolve("report.json");
-    expect(Exit.OK, onFile("load", "--warehouses=2", "--json", json.toString()));
+    String durability = "--durability=" + level;
+    expect(Exit.OK, onFile("load", "--warehouses=2", durability, "--json", json.toString()));
     assertTrue(json(json).getAsJsonObject("load").get("rows").getAsLong() > 5_000);
     expect(Exit.OK, onFile("check"));
     assertEquals(12, out.toString().lines().filter(l -> l.contains("  holds  ")).count());
 
-    expect(Exit.OK, onFile("run", "--threads=2", "--json", json.toString()));
-    report(json(json));
+    expect(Exit.OK, onFile("run", "--threads=2", durability, "--json", json.toString()));
+    report(json(json), level);
+    assertTrue(out.toString().contains("durability " + level), out.toString());
     assertTrue(out.toString().contains("tx/s"), out.toString());
     assertTrue(out.toString().contains("New-Order/min"), out.toString());
 
@@ -81,7 +84,7 @@ class EndToEndTest {
     assertEquals(2, checked.getAsJsonObject("options").get("warehouses").getAsInt());
   }
 
-  private static void report(JsonObject r) {
+  private static void report(JsonObject r, String level) {
     assertEquals("run", r.get("command").getAsString());
     assertTrue(r.get("consistent").getAsBoolean());
     long commits = r.get("commits").getAsLong();
@@ -116,6 +119,7 @@ class EndToEndTest {
             "path",
             "warehouses",
             "threads",
+            "clients",
             "durationSeconds",
             "warmupSeconds",
             "seed",
@@ -132,6 +136,7 @@ class EndToEndTest {
     }
     assertEquals(2, options.get("threads").getAsInt());
     assertEquals("full", options.get("mix").getAsString());
+    assertEquals(level, options.get("durability").getAsString());
   }
 
   @ParameterizedTest
@@ -143,6 +148,9 @@ class EndToEndTest {
         "--rate=500 --threads=2",
         "--wait --threads=3",
         "--threads=8",
+        "--threads=2 --clients=16",
+        "--threads=1 --clients=80 --rate=500",
+        "--wait --clients=30",
         "--page-size=16k",
         "--translation=optimistic"
       })
@@ -240,13 +248,63 @@ class EndToEndTest {
     expect(Exit.UNUSABLE, tpcc("run", "--path=" + file(), "--buffer=1k"));
   }
 
-  @Test
-  void anUnfinishedLoadIsRefused() {
+  @ParameterizedTest
+  @ValueSource(strings = {"run", "load"})
+  void anUnfinishedLoadIsDoneAgain(String command) {
     try (Database db = Database.open(file(), Options.defaults().bufferBytes(64 << 20))) {
-      new Meta(false, 1, SmallDatabase.SCALE, 0, 0).write(Tables.open(db));
+      Tables tables = Tables.open(db);
+      new Meta(false, 1, SmallDatabase.SCALE, 0, 0).write(tables);
+      db.run(
+          tx -> {
+            Row item = tables.item().row();
+            tables.item().insert(tx, tables.item().key().set(1), item);
+          });
+    }
+    expect(Exit.UNUSABLE, onFile("check"));
+    assertTrue(err.toString().contains("did not come to its end"), err.toString());
+    expect(Exit.OK, onFile(command));
+    assertTrue(out.toString().contains("dropped and done again"), out.toString());
+    expect(Exit.OK, onFile("check"));
+  }
+
+  @Test
+  void aFileThatWasLeftOpenIsRefused() throws IOException {
+    Path original = folder.resolve("original.fovea");
+    Options options = Options.defaults().bufferBytes(64 << 20).durability(io.fovea.Durability.NONE);
+    try (Database db = Database.open(original, options)) {
+      Tables.open(db);
+      Files.copy(original, file());
     }
     expect(Exit.UNUSABLE, onFile("run"));
-    assertTrue(err.toString().contains("did not come to its end"), err.toString());
+    assertTrue(err.toString().contains("Delete it"), err.toString());
+    assertTrue(Files.exists(file()));
+  }
+
+  @Test
+  void whatWasAcknowledgedIsThere() throws IOException {
+    Path list = folder.resolve("acknowledged");
+    for (String clients : List.of("--clients=6", "--threads=2")) {
+      long before = Files.exists(list) ? Files.size(list) : 0;
+      expect(
+          Exit.OK,
+          onFile(
+              "run",
+              clients,
+              "--warehouses=2",
+              "--durability=sync",
+              "--warmup=0",
+              "--json=" + folder.resolve("run.json"),
+              "--acknowledge=" + list));
+      JsonObject types = json(folder.resolve("run.json")).getAsJsonObject("transactions");
+      long counted = 0;
+      for (String type : List.of("newOrder", "payment")) {
+        counted += types.getAsJsonObject(type).get("commits").getAsLong();
+      }
+      long listed = (Files.size(list) - before) / Acknowledged.RECORD_BYTES;
+      assertTrue(listed >= counted && counted > 0, listed + " of " + counted);
+    }
+    expect(Exit.OK, onFile("check", "--acknowledged=" + list));
+    assertTrue(out.toString().contains("all are there"), out.toString());
   }
 
   @Test

@@ -1,0 +1,98 @@
+package io.fovea.tpcc;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+
+/**
+ * A list of transactions that were acknowledged: what a client has been told is done, kept outside
+ * of the database. A record is written after the commit has returned and before the client begins
+ * its next transaction; {@link AcknowledgedCheck} finds each of them in the database.
+ *
+ * <p>A write reaches the operating system, not the disk: the list survives the death of the
+ * process, as {@code kill -9} brings it about, and no more than that. Any thread writes, each with
+ * a buffer of its own.
+ *
+ * <pre>
+ *   0  kind         4   1 New-Order, 2 Payment
+ *   4  warehouse    4   of the order; of a payment its stream of history rows
+ *   8  district     4   of the order; of a payment 0
+ *  12  customer     4
+ *  16  number       8   O_ID; of a payment the number in its stream
+ *  24  value        8   O_OL_CNT; of a payment H_AMOUNT
+ * </pre>
+ *
+ * Little-endian. Records do not straddle the pages of the operating system's cache, so that one is
+ * there as a whole or not at all.
+ */
+final class Acknowledged implements AutoCloseable {
+  static final int RECORD_BYTES = 32;
+  static final int NEW_ORDER = 1;
+  static final int PAYMENT = 2;
+
+  private final Path file;
+  private final FileChannel channel;
+
+  /**
+   * Goes on with a list, or begins one.
+   *
+   * @throws DriverException if the file can't be written
+   */
+  Acknowledged(Path file) {
+    this.file = file;
+    try {
+      channel = FileChannel.open(file, StandardOpenOption.CREATE, StandardOpenOption.WRITE);
+      // What is behind the last whole record belongs to a write that never returned.
+      channel.truncate(channel.size() / RECORD_BYTES * RECORD_BYTES);
+      channel.position(channel.size());
+    } catch (IOException e) {
+      throw failed(e);
+    }
+  }
+
+  /** A buffer for one client. */
+  static ByteBuffer record() {
+    return ByteBuffer.allocateDirect(RECORD_BYTES).order(ByteOrder.LITTLE_ENDIAN);
+  }
+
+  /** Notes a committed New-Order. */
+  void newOrder(ByteBuffer record, int w, int d, int o, int customer, int lines) {
+    write(record, NEW_ORDER, w, d, customer, o, lines);
+  }
+
+  /** Notes a committed Payment. */
+  void payment(ByteBuffer record, int stream, long sequence, int customer, long amount) {
+    write(record, PAYMENT, stream, 0, customer, sequence, amount);
+  }
+
+  private void write(
+      ByteBuffer record, int kind, int a, int b, int customer, long number, long value) {
+    record.clear();
+    record.putInt(kind).putInt(a).putInt(b).putInt(customer).putLong(number).putLong(value).flip();
+    try {
+      // One write at a time, at the position that the one before has left.
+      int written = channel.write(record);
+      if (written != RECORD_BYTES) {
+        throw new IOException(written + " bytes of " + RECORD_BYTES + " were written");
+      }
+    } catch (IOException e) {
+      throw failed(e);
+    }
+  }
+
+  private DriverException failed(IOException e) {
+    return new DriverException(Exit.ERROR, "cannot write " + file + ": " + e, e);
+  }
+
+  @Override
+  public void close() {
+    try {
+      channel.close();
+    } catch (IOException e) {
+      throw failed(e);
+    }
+  }
+}

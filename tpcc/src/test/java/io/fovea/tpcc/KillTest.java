@@ -1,0 +1,260 @@
+package io.fovea.tpcc;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assertions.fail;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * Runs the driver in a JVM of its own, kills that with signal 9 at random moments of its opening,
+ * loading, running, checking and closing, and runs it again: it ends with exit code 0, the twelve
+ * conditions hold, and nothing that was acknowledged is missing.
+ *
+ * <p>{@code -Dtpcc.kills=50} kills so often, {@code -Dtpcc.seed=N} draws the same moments as the
+ * run that named the seed, as far as the clock allows.
+ */
+class KillTest {
+  private static final int KILLS = Integer.getInteger("tpcc.kills", 5);
+  private static final long SEED = Long.getLong("tpcc.seed", System.nanoTime());
+
+  /** Large enough that a load takes a moment. */
+  private static final Scale SCALE = new Scale(1_000, 100, 30);
+
+  private static final int PATIENCE_SECONDS = 180;
+
+  /** When a child is killed: at most so many milliseconds after it has said something. */
+  private enum Stage {
+    OPENING("child begins", 700),
+    LOADING("loading ", 900),
+    RUNNING("running mix ", 1_500),
+    CHECKING("checking the conditions", 300),
+    CLOSING("consistent after", 60);
+
+    final String line;
+    final int millisMax;
+
+    Stage(String line, int millisMax) {
+      this.line = line;
+      this.millisMax = millisMax;
+    }
+  }
+
+  @TempDir Path folder;
+
+  private final Random random = new Random(SEED);
+  private final int[] kills = new int[Stage.values().length];
+
+  /** What a child is: the driver on fewer rows. */
+  static final class Child {
+    private Child() {}
+
+    public static void main(String[] args) {
+      System.out.println(Stage.OPENING.line);
+      PrintWriter out = new PrintWriter(System.out, true);
+      System.exit(Main.execute(SCALE, out, new PrintWriter(System.err, true), args));
+    }
+  }
+
+  /** How a child ended: its exit code, 137 where it was killed, and what it said. */
+  private record End(int code, String said) {
+    boolean killed() {
+      return code == 128 + 9;
+    }
+  }
+
+  private End child(Stage killed, List<String> args) throws Exception {
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.addAll(List.of("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-ea"));
+    command.add("--enable-native-access=ALL-UNNAMED");
+    command.addAll(List.of("-cp", System.getProperty("java.class.path"), Child.class.getName()));
+    command.addAll(args);
+    ProcessBuilder builder = new ProcessBuilder(command);
+    Process process = builder.directory(folder.toFile()).redirectErrorStream(true).start();
+    StringBuilder said = new StringBuilder();
+    Thread patience =
+        Thread.startVirtualThread(
+            () -> {
+              try {
+                if (!process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS)) {
+                  process.destroyForcibly();
+                  said.append("it took too long\n");
+                }
+              } catch (InterruptedException e) {
+                // it has come to its end
+              }
+            });
+    try (BufferedReader lines =
+        new BufferedReader(
+            new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8))) {
+      boolean armed = killed != null;
+      for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+        said.append(line).append('\n');
+        if (armed && line.startsWith(killed.line)) {
+          armed = false;
+          int millis = random.nextInt(killed.millisMax + 1);
+          said.append("to be killed in ").append(millis).append(" ms\n");
+          if (!process.waitFor(millis, TimeUnit.MILLISECONDS)) {
+            process.destroyForcibly();
+          }
+        }
+      }
+      int code = process.waitFor();
+      patience.interrupt();
+      return new End(code, said.toString());
+    } finally {
+      process.destroyForcibly();
+    }
+  }
+
+  private List<String> run(Path file, Path list, String duration, boolean sync) {
+    List<String> args = new ArrayList<>();
+    args.addAll(List.of("run", "--path=" + file, "--warehouses=2", "--threads=2", "--clients=6"));
+    args.addAll(List.of("--buffer=64m", "--warmup=0", "--duration=" + duration));
+    args.add("--log=" + LOG);
+    args.add(sync ? "--durability=sync" : "--durability=async");
+    if (sync) {
+      args.add("--acknowledge=" + list);
+    }
+    return args;
+  }
+
+  /** Little, so that checkpoints are among the things that are killed. */
+  private static final String LOG = "4m";
+
+  private String about(String what, List<String> history) {
+    return what
+        + "\nseed "
+        + SEED
+        + " (mvn verify -pl tpcc -am -Dtest=KillTest -Dtpcc.kills="
+        + KILLS
+        + " -Dtpcc.seed="
+        + SEED
+        + ")\n"
+        + String.join("\n", history);
+  }
+
+  @Test
+  void nothingIsLostAndNothingHalfDone() throws Exception {
+    List<String> history = new ArrayList<>();
+    Path file = folder.resolve("killed.fovea");
+    Path list = folder.resolve("acknowledged");
+    long acknowledged = 0;
+    int done = 0;
+    boolean loaded = false;
+    boolean sync = true;
+    while (done < KILLS) {
+      if (done > 0 && random.nextInt(5) == 0) {
+        acknowledged += records(list);
+        deleteAll();
+        history.clear();
+        loaded = false;
+        // A list needs sync, since the others may lose what they have acknowledged.
+        sync = random.nextInt(4) != 0;
+      }
+      Stage stage = loaded ? draw() : random.nextBoolean() ? Stage.LOADING : Stage.RUNNING;
+      boolean early = stage != Stage.CHECKING && stage != Stage.CLOSING;
+      End end = child(stage, run(file, list, early ? "20s" : "100ms", sync));
+      history.add("-- to be killed while " + stage + ", ended with " + end.code + "\n" + end.said);
+      assertTrue(end.killed() || end.code == Exit.OK, () -> about("neither", history));
+      if (end.killed()) {
+        kills[stage.ordinal()]++;
+        done++;
+      }
+      loaded = loaded || end.said.contains(Stage.RUNNING.line);
+      if (random.nextInt(3) == 0) {
+        continue; // and kill it again, perhaps in the middle of its recovery
+      }
+      again(file, list, sync, history);
+      loaded = true;
+    }
+    again(file, list, sync, history);
+    acknowledged += records(list);
+    System.out.println(
+        done
+            + " kills "
+            + Arrays.toString(Stage.values())
+            + " = "
+            + Arrays.toString(kills)
+            + ", "
+            + acknowledged
+            + " acknowledged transactions, seed "
+            + SEED);
+  }
+
+  private Stage draw() {
+    Stage[] stages = {
+      Stage.OPENING, Stage.OPENING, Stage.RUNNING, Stage.RUNNING, Stage.CHECKING, Stage.CLOSING
+    };
+    return stages[random.nextInt(stages.length)];
+  }
+
+  /** Runs to the end and checks the file that this leaves. */
+  private void again(Path file, Path list, boolean sync, List<String> history) throws Exception {
+    End end = child(null, run(file, list, "100ms", sync));
+    history.add("-- left alone, ended with " + end.code + "\n" + end.said);
+    assertEquals(Exit.OK, end.code, () -> about("not clean", history));
+    List<String> args = new ArrayList<>(List.of("check", "--path=" + file, "--buffer=64m"));
+    args.add("--log=" + LOG);
+    if (sync) {
+      args.add("--acknowledged=" + list);
+    }
+    StringWriter out = new StringWriter();
+    PrintWriter to = new PrintWriter(out);
+    int code = Main.execute(SCALE, to, to, args.toArray(String[]::new));
+    history.add("-- checked: " + code + "\n" + out);
+    assertEquals(Exit.OK, code, () -> about("not all there", history));
+  }
+
+  private static long records(Path list) throws IOException {
+    return Files.exists(list) ? Files.size(list) / Acknowledged.RECORD_BYTES : 0;
+  }
+
+  private void deleteAll() throws IOException {
+    try (DirectoryStream<Path> files = Files.newDirectoryStream(folder)) {
+      for (Path file : files) {
+        Files.delete(file);
+      }
+    }
+  }
+
+  @Test
+  void aFileWithoutALogIsMadeAnew() throws Exception {
+    List<String> args = new ArrayList<>();
+    args.addAll(List.of("run", "--durability=none", "--buffer=64m", "--warmup=0"));
+    End end = child(Stage.RUNNING, with(args, "--duration=20s"));
+    if (!end.killed()) {
+      fail(about("not killed", List.of(end.said)));
+    }
+    for (String level : List.of("none", "sync")) {
+      List<String> again = List.of("run", "--durability=" + level, "--path=tpcc-1w.fovea");
+      End refused = child(null, with(again, "--buffer=64m"));
+      assertEquals(Exit.UNUSABLE, refused.code, refused.said);
+    }
+    End again = child(null, with(args, "--duration=100ms"));
+    assertEquals(Exit.OK, again.code, again.said);
+    assertTrue(again.said.contains("deleted and loaded again"), again.said);
+  }
+
+  private static List<String> with(List<String> args, String more) {
+    List<String> all = new ArrayList<>(args);
+    all.add(more);
+    return all;
+  }
+}
