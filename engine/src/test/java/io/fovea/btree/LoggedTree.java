@@ -191,6 +191,11 @@ final class LoggedTree implements AutoCloseable {
   /** Ends the log and reads it. */
   List<Entry> entries() {
     log.close();
+    return durableEntries();
+  }
+
+  /** Reads what of the log is on the device. */
+  List<Entry> durableEntries() {
     List<Entry> entries = new ArrayList<>();
     try (LogReader reader = LogReader.open(logDevice, database, Log.FIRST_LSN)) {
       while (reader.next()) {

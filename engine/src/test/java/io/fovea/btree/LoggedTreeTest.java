@@ -93,7 +93,7 @@ class LoggedTreeTest {
     for (long seed = 1; seed <= 4; seed++) {
       try (LoggedTree t = new LoggedTree(4096, 1024);
           Replay replay = new Replay(4096, 2048)) {
-        run(t, kind, seed, deep ? 5000 : 2000, seed > 2);
+        run(t, kind, seed, deep ? 4000 : 1500, seed > 2);
         for (LoggedTree.Entry e : t.entries()) {
           replay.structure(e);
           if (e.type() == RecordType.STRUCTURE) {
@@ -150,7 +150,7 @@ class LoggedTreeTest {
       run(t, kind, seed, 500, true);
       List<LoggedTree.Entry> entries = t.entries();
       Random random = new Random(seed);
-      for (int end = entries.size(); end > 0; end -= 1 + random.nextInt(60)) {
+      for (int end = entries.size(); end > 0; end -= 1 + random.nextInt(120)) {
         try (Replay replay = new Replay(4096, 1024)) {
           List<LoggedTree.Entry> prefix = entries.subList(0, end);
           prefix.forEach(replay::structure);
@@ -166,9 +166,30 @@ class LoggedTreeTest {
     }
   }
 
+  /** A pool that is too small writes pages all the time: those and the log make the tree. */
+  @ParameterizedTest
+  @ValueSource(longs = {1, 2})
+  void crashWithPagesWritten(long seed) {
+    try (LoggedTree t = new LoggedTree(4096, 64)) {
+      Random random = new Random(seed);
+      run(t, RandomKeys.Kind.values()[random.nextInt(6)], 2 * seed + 1, 1500, true);
+      assertTrue(t.pool.stats().pagesWritten() > 20, () -> t.pool.stats().toString());
+      t.log.abandon();
+      t.pool.abandon();
+      List<LoggedTree.Entry> entries = t.durableEntries();
+      try (Replay replay = new Replay(4096, 256, t.device)) {
+        entries.forEach(replay::structure);
+        replay.recover();
+        replay.changes(entries, t.values);
+        replay.reclaim();
+        replay.check();
+      }
+    }
+  }
+
   /** Changes of structure that meet: their records are in the order of the latches. */
   @ParameterizedTest
-  @ValueSource(longs = {1, 2, 3, 4})
+  @ValueSource(longs = {1, 2})
   void manyWriters(long seed) throws Exception {
     int threads = 4;
     try (LoggedTree t = new LoggedTree(4096, 1024)) {
@@ -201,7 +222,7 @@ class LoggedTreeTest {
             assertEquals("[]", report.problems().toString(), () -> e.toString());
           }
         }
-        assertTrue(structures > 200, "structures: " + structures);
+        assertTrue(structures > 100, "structures: " + structures);
         assertTrue(replay.orphans.isEmpty());
         replay.recover();
         replay.changes(entries, t.values);
@@ -215,8 +236,8 @@ class LoggedTreeTest {
   /** Keys of all writers are neighbours, so that they meet in the leaves. */
   private static void write(LoggedTree.Writer w, int own, int threads, long seed) {
     Random random = new Random(seed * 100 + own);
-    for (int i = 0; i < 3000; i++) {
-      int fifth = i / 600;
+    for (int i = 0; i < 1500; i++) {
+      int fifth = i / 300;
       boolean growing = fifth != 2 && (fifth != 4 || seed % 2 != 0);
       byte[] key =
           TestTree.bytes("shared/" + (random.nextInt(1 << 14) * threads + own) * 0x9E3779B9L);

@@ -22,9 +22,9 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 
-/** Makes a tree from the records of a log alone, on an empty device. */
+/** Makes a tree from the records of a log alone, or with what a crash has left of its pages. */
 final class Replay implements AutoCloseable {
-  final MemoryDevice device = new MemoryDevice("replay", 4096, 1L << 34);
+  final MemoryDevice device;
   final BufferPool pool;
   final TreeMap<byte[], byte[]> model = new TreeMap<>(TestTree.ORDER);
 
@@ -38,6 +38,12 @@ final class Replay implements AutoCloseable {
   private AllocatorState state = AllocatorState.EMPTY;
 
   Replay(int pageSize, int frames) {
+    this(pageSize, frames, new MemoryDevice());
+  }
+
+  /** On what a crash has left of the pages. */
+  Replay(int pageSize, int frames, MemoryDevice device) {
+    this.device = device;
     pool =
         new BufferPool(
             device,

@@ -10,6 +10,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
 import java.util.function.LongPredicate;
 
 /**
@@ -30,6 +31,7 @@ final class TestDevice implements BlockDevice {
   volatile LongPredicate writeFails = offset -> false;
   volatile Runnable beforeRead = () -> {};
   volatile Runnable beforeWrite = () -> {};
+  volatile Consumer<IoBatch> beforeBatch = batch -> {};
 
   TestDevice() {
     this(Long.MAX_VALUE);
@@ -100,6 +102,7 @@ final class TestDevice implements BlockDevice {
 
   @Override
   public void submit(IoBatch batch) {
+    beforeBatch.accept(batch);
     batch.begin("test");
     for (int i = 0, n = batch.size(); i < n; i++) {
       int errno = 0;
