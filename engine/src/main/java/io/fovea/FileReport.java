@@ -54,7 +54,8 @@ public record FileReport(
    * @param created when it was made
    * @param formatVersion the version of the file format
    * @param pageSize the size of its pages, in bytes
-   * @param pages how many pages were ever given out, superblocks included
+   * @param pages how many pages were ever given out, superblocks included; after recovery, where
+   *     that is needed
    * @param state how it was left
    * @param sequence how often the superblock was written
    * @param incarnation how often its log was opened; 0 where it never had one

@@ -141,16 +141,17 @@ final class Inspection implements AutoCloseable {
     boolean opened = recovered(found, whole);
     try (BlockDevice data = storage.open(Storage.DATA)) {
       Superblock now = opened ? new SuperblockFile(data, file.toString()).read() : found;
+      long highWater = (now == null ? found : now).allocator().highWater();
       PageScan scan =
           new PageScan(
                   data,
                   found.pageSize(),
-                  (now == null ? found : now).allocator().highWater(),
+                  highWater,
                   // A log that was opened again has gone on behind this.
                   found.clean() && logEnd > 0 ? logEnd : Long.MAX_VALUE,
                   this::problem)
               .run();
-      return report(found, sizes, scan);
+      return report(found, highWater, sizes, scan);
     }
   }
 
@@ -238,7 +239,7 @@ final class Inspection implements AutoCloseable {
         });
   }
 
-  private FileReport report(Superblock s, FileReport.Files sizes, PageScan scan) {
+  private FileReport report(Superblock s, long highWater, FileReport.Files sizes, PageScan scan) {
     List<FileReport.Tree> trees = new ArrayList<>();
     Set<Integer> named = new LinkedHashSet<>();
     for (Name n : names) {
@@ -262,7 +263,7 @@ final class Inspection implements AutoCloseable {
             Instant.ofEpochMilli(s.createdMillis()),
             Superblock.FORMAT_VERSION,
             s.pageSize(),
-            s.allocator().highWater(),
+            highWater,
             switch (s.state()) {
               case Superblock.CLEAN -> FileReport.State.CLEAN;
               case Superblock.LOGGED -> FileReport.State.NEEDS_RECOVERY;

@@ -196,7 +196,7 @@ final class BackupLoad implements AutoCloseable {
     Row row = counters.row();
     Key k = counters.key().set(key);
     long n = (counters.getForUpdate(tx, k, row) ? row.getLong(N) : 0) + 1;
-    counters.put(tx, k, row.setLong(N, n));
+    counters.put(tx, k, row.clear().setLong(N, n));
     return n;
   }
 
@@ -213,7 +213,7 @@ final class BackupLoad implements AutoCloseable {
     for (long i = floor + 1; i <= upTo; i++) {
       assertTrue(lines.delete(tx, lines.key().set(i)));
     }
-    counters.put(tx, k, row.setLong(N, upTo));
+    counters.put(tx, k, row.clear().setLong(N, upTo));
   }
 
   private static byte[] name(int writer) {

@@ -95,9 +95,12 @@ public final class Tool implements Callable<Integer> {
   /**
    * Runs a command; never throws.
    *
+   * @param out gets answers
+   * @param err gets errors
+   * @param args the command line
    * @return its exit code
    */
-  static int execute(PrintWriter out, PrintWriter err, String... args) {
+  public static int execute(PrintWriter out, PrintWriter err, String... args) {
     int code =
         new CommandLine(new Tool(out, err))
             .setOut(out)

@@ -132,7 +132,7 @@ class ToolTest {
     byte[] before = Files.readAllBytes(file);
     long pages = number(run(0, "stat", file, "--json").out(), "pages");
     int types = 0;
-    for (long pid = 0; pid < pages; pid++) {
+    for (long pid = 0; pid < pages; pid += pid < 20 ? 1 : 5) {
       String text = run(0, "dump", file, "--page", pid).out();
       types |= text.contains("leaf") ? 1 : 0;
       types |= text.contains("inner node") ? 2 : 0;
