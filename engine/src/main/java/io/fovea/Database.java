@@ -17,10 +17,12 @@ import io.fovea.error.UncleanShutdownException;
 import io.fovea.io.IoOp;
 import io.fovea.io.IoStats;
 import io.fovea.io.Storage;
+import io.fovea.recovery.Backup;
 import io.fovea.txn.TimestampStats;
 import io.fovea.txn.Tx;
 import io.fovea.txn.TxEngine;
 import io.fovea.txn.TxStats;
+import java.io.OutputStream;
 import java.lang.System.Logger.Level;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -169,6 +171,42 @@ public final class Database implements AutoCloseable {
     }
   }
 
+  /**
+   * Looks at the file of a database that nobody has open: what it says about itself, and what takes
+   * its space. Nothing on disk changes: a file that was not closed is recovered in memory, which
+   * takes as much memory as recovery changes pages, and what comes out is what is shown.
+   *
+   * @param file the file
+   * @param options how much memory to use; the page size is that of the file
+   * @return what was found; damage is a part of it, not an exception
+   * @throws IncompatibleFormatException if there is no such file, or it is no database
+   * @throws DatabaseLockedException if it is open
+   * @throws StorageException if it can't be read at all
+   */
+  public static FileReport inspect(Path file, Options options) {
+    Objects.requireNonNull(file, "file");
+    Objects.requireNonNull(options, "options");
+    return Inspection.run(file, options, false);
+  }
+
+  /**
+   * Verifies the file of a database that nobody has open: every page, every tree, the log as far as
+   * recovery would read it. Nothing on disk changes, as in {@link #inspect}. Indexes by extractors
+   * are checked for their structure only, since a file does not hold the extractors.
+   *
+   * @param file the file
+   * @param options how much memory to use; the page size is that of the file
+   * @return what was found; damage is a part of it, not an exception
+   * @throws IncompatibleFormatException if there is no such file, or it is no database
+   * @throws DatabaseLockedException if it is open
+   * @throws StorageException if it can't be read at all
+   */
+  public static FileReport verify(Path file, Options options) {
+    Objects.requireNonNull(file, "file");
+    Objects.requireNonNull(options, "options");
+    return Inspection.run(file, options, true);
+  }
+
   private static Database made(Options options, Store store) {
     boolean done = false;
     try {
@@ -186,6 +224,10 @@ public final class Database implements AutoCloseable {
 
   Leaks leaks() {
     return leaks;
+  }
+
+  Store store() {
+    return store;
   }
 
   /** An explicit transaction has ended. */
@@ -620,6 +662,82 @@ public final class Database implements AutoCloseable {
    */
   public VerifyReport verify() {
     return schema.verify();
+  }
+
+  /**
+   * Copies the database into a directory, as fast as it goes; see {@link #backup(Path,
+   * BackupOptions)}.
+   *
+   * @param directory where to; made where it does not exist
+   * @return what was copied
+   */
+  public BackupReport backup(Path directory) {
+    return backup(directory, BackupOptions.defaults());
+  }
+
+  /**
+   * Copies the database into a directory, while it is used: a file of the same name, and its log.
+   * {@link #open} opens the copy, and recovers it: it is what the database was at some moment
+   * between the beginning and the end of the backup. All that was acknowledged before the beginning
+   * is in it. No existing file is overwritten; of a backup that fails nothing is left.
+   *
+   * <p>Transactions go on meanwhile. The log grows by what they write, since a backup needs it from
+   * its beginning on. A database without a log (in memory, or with {@link Durability#NONE}) is
+   * copied while no transaction is active, and none begins until it is done; so is no table created
+   * or dropped.
+   *
+   * @param directory where to; made where it does not exist
+   * @param how how fast, for example
+   * @return what was copied
+   * @throws InvalidUseException if the directory has a file of that name, or one that would belong
+   *     to it, and without a log in a transaction of this thread
+   * @throws TransactionAbortedException without a log, if transactions don't end within a minute
+   * @throws CorruptionException if a page or the log is damaged
+   * @throws StorageException if something can't be read or written
+   * @throws DurabilityLostException if durability is or gets lost
+   * @throws DatabaseClosedException if the database was closed, before or meanwhile
+   */
+  public BackupReport backup(Path directory, BackupOptions how) {
+    Objects.requireNonNull(directory, "directory");
+    Objects.requireNonNull(how, "how");
+    requireOpen();
+    String name = BackupRun.fileName(store);
+    return BackupRun.run(this, schema, Backup.to(directory, name, how.bytesPerSecond()));
+  }
+
+  /**
+   * Copies the database into a stream, as fast as it goes; see {@link #backup(OutputStream,
+   * BackupOptions)}.
+   *
+   * @param out where to
+   * @return what was copied
+   */
+  public BackupReport backup(OutputStream out) {
+    return backup(out, BackupOptions.defaults());
+  }
+
+  /**
+   * Copies the database into a stream, as a tar archive of the files that {@link #backup(Path,
+   * BackupOptions)} makes: {@code tar x} restores it. The stream is flushed and stays open. Of a
+   * backup that fails the stream has a part, without an end.
+   *
+   * @param out where to
+   * @param how how fast, for example
+   * @return what was copied
+   * @throws InvalidUseException if the database's file has a name that is too long for an archive,
+   *     and without a log in a transaction of this thread
+   * @throws TransactionAbortedException without a log, if transactions don't end within a minute
+   * @throws CorruptionException if a page or the log is damaged
+   * @throws StorageException if something can't be read, or the stream can't be written
+   * @throws DurabilityLostException if durability is or gets lost
+   * @throws DatabaseClosedException if the database was closed, before or meanwhile
+   */
+  public BackupReport backup(OutputStream out, BackupOptions how) {
+    Objects.requireNonNull(out, "out");
+    Objects.requireNonNull(how, "how");
+    requireOpen();
+    String name = BackupRun.fileName(store);
+    return BackupRun.run(this, schema, Backup.to(out, name, how.bytesPerSecond()));
   }
 
   /**

@@ -6,6 +6,7 @@ import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.DoubleWrite;
 import io.fovea.buffer.PoolConfig;
 import io.fovea.error.CorruptionException;
+import io.fovea.error.StorageException;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.KillPoint;
 import io.fovea.io.Storage;
@@ -246,12 +247,20 @@ final class Journal {
 
   /** Says that the file is in use, durably, before anything is appended. */
   void mark(AllocatorState pages, int nextTreeId) {
-    long start = log().tail();
-    superblocks.write(
-        superblocks
-            .current()
-            .opened(incarnation, options.logSegmentBytes())
-            .logged(start, pages, start, nextTreeId));
+    Log l = log();
+    long start = l.tail();
+    Superblock staged =
+        superblocks.stage(
+            superblocks
+                .current()
+                .opened(incarnation, options.logSegmentBytes())
+                .logged(start, pages, start, nextTreeId));
+    try {
+      superblocks.sync(staged);
+    } catch (StorageException e) {
+      l.fail(e); // nobody knows what the file says now
+      throw e;
+    }
   }
 
   /** Checkpoints may be made: the file says that it is in use, and is recovered. */

@@ -15,6 +15,7 @@ import io.fovea.io.FileLock;
 import io.fovea.io.FileStorage;
 import io.fovea.io.IoKind;
 import io.fovea.io.Storage;
+import io.fovea.recovery.Backup;
 import io.fovea.recovery.Checkpointer;
 import io.fovea.recovery.RecoveryReport;
 import io.fovea.recovery.Superblock;
@@ -467,6 +468,37 @@ final class Store {
 
   BTree catalog() {
     return catalog;
+  }
+
+  /** The path of the data file; what it is called where there is none. */
+  String fileName() {
+    return superblocks == null ? name : superblocks.path();
+  }
+
+  /** What the superblock of a copy says that is complete without a log. */
+  Superblock complete() {
+    Superblock s =
+        superblocks == null ? Superblock.ofNew(options.pageSize()) : superblocks.current();
+    return s.with(true, treeIds.get(), pool.allocatorState());
+  }
+
+  /** Copies everything, beside everything else; there is a log. */
+  Backup.Result backup(Backup backup) {
+    Journal j = journal;
+    SuperblockFile s = superblocks;
+    if (j == null || s == null) {
+      throw new IllegalStateException(name + " has no log");
+    }
+    willWrite();
+    return backup.hot(
+        device,
+        pool,
+        j.log(),
+        j.logFile(),
+        () -> {
+          j.checkpointer().checkpoint();
+          return s.current();
+        });
   }
 
   /** The size of the file, in bytes. */

@@ -17,11 +17,12 @@ import org.junit.jupiter.params.provider.ValueSource;
  * Misuse of every kind gives exceptions and never crashes the JVM: shown in a child JVM, with
  * assertions and without.
  *
- * <p>Longer: {@code -Dmisuse.races=10000}. Replay: {@code -Dmisuse.seed=...}
+ * <p>The seed is the same in every build, so that a build fails for what it changed; {@code
+ * -Dmisuse.seed=...} tries another, {@code -Dmisuse.races=10000} goes on for longer.
  */
 class MisuseTest {
   private static final int RACES = Integer.getInteger("misuse.races", 1000);
-  private static final long SEED = Long.getLong("misuse.seed", System.nanoTime());
+  private static final long SEED = Long.getLong("misuse.seed", 1);
 
   @TempDir Path dir;
 

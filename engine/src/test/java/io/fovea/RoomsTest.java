@@ -88,4 +88,14 @@ class RoomsTest {
         .dependOnClassesThat(resideInAPackage("io.micrometer.."))
         .check(CLASSES);
   }
+
+  @Test
+  void onlyToolsKnowPicocli() {
+    noClasses()
+        .that()
+        .resideOutsideOfPackage("io.fovea.tool")
+        .should()
+        .dependOnClassesThat(resideInAPackage("picocli.."))
+        .check(CLASSES);
+  }
 }

@@ -1,5 +1,6 @@
 package io.fovea.btree;
 
+import io.fovea.buffer.AllocatorRecord;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PageHeader;
 import io.fovea.error.CorruptionException;
@@ -148,7 +149,7 @@ public final class BTree {
   }
 
   private static long rootSpace(BufferPool pool) {
-    return StructureRecord.space(pool.pageSize(), 1) + TreeShaper.ALLOCATOR_SPACE;
+    return StructureRecord.space(pool.pageSize(), 1) + AllocatorRecord.ALLOCATE_SPACE;
   }
 
   private static BTree initRoot(BufferPool pool, int treeId, int frame, LogSession log) {
@@ -988,32 +989,43 @@ public final class BTree {
   }
 
   /**
-   * Frees what a drop that did not end has left. Pages that are free already, or another tree's,
-   * are passed by.
+   * Frees what a drop that did not end has left: {@link #dropRest(BufferPool, int, long, LongList,
+   * LogSession)} where the tree has no other pages than those that hang on its root.
    *
    * @param pool where the pages are
    * @param treeId the tree's id
    * @param rootPid its root
    * @param log a session that has begun
-   * @throws CorruptionException if a page of the tree is damaged
    */
   public static void dropRest(BufferPool pool, int treeId, long rootPid, LogSession log) {
-    new TreeDrop(pool, treeId, true, log).drop(rootPid);
-    StructureRecord.appendDropped(log, treeId);
+    dropRest(pool, treeId, rootPid, new LongList(), log);
   }
 
   /**
-   * Frees a page of a dropped tree that may not hang on its root, if it is still the tree's: one of
-   * a chain whose record replay left out.
+   * Recovery: frees what a crash has left of a tree that is dropped, or that was never published.
+   * Pages that are free already, or another tree's, are passed by; so pages that nobody uses must
+   * have been reclaimed before.
    *
-   * @param pool where the page is
+   * <p>What hangs on the root is not all. Replay leaves out the changes of keys of such a tree, so
+   * its leaves may not know chains that commits have published; and the nodes of a bulk load that
+   * did not end hang on nothing. But whatever does not hang on the root was allocated in the part
+   * of the log that recovery reads: before the redo point every change is in the pages.
+   *
+   * @param pool where the pages are
    * @param treeId the tree's id
-   * @param pid the page
+   * @param rootPid its root
+   * @param allocated the pages that ALLOCATE records from the redo point on gave to the tree
    * @param log a session that has begun
-   * @return whether it was freed
+   * @throws CorruptionException if a page of the tree is damaged
    */
-  public static boolean dropPage(BufferPool pool, int treeId, long pid, LogSession log) {
-    return new TreeDrop(pool, treeId, true, log).dropPage(pid);
+  public static void dropRest(
+      BufferPool pool, int treeId, long rootPid, LongList allocated, LogSession log) {
+    TreeDrop drop = new TreeDrop(pool, treeId, true, log);
+    drop.drop(rootPid);
+    for (int i = 0; i < allocated.size(); i++) {
+      drop.dropPage(allocated.get(i));
+    }
+    StructureRecord.appendDropped(log, treeId);
   }
 
   /**

@@ -1,5 +1,6 @@
 package io.fovea.btree;
 
+import io.fovea.buffer.AllocatorRecord;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PageHeader;
 import io.fovea.error.InvalidUseException;
@@ -217,7 +218,7 @@ public final class BulkLoader implements AutoCloseable {
   }
 
   private int allocate(int type) {
-    log.grant(pageSpace() + TreeShaper.ALLOCATOR_SPACE);
+    log.grant(pageSpace() + AllocatorRecord.ALLOCATE_SPACE);
     return pool.allocate(tree.treeId(), type, log);
   }
 

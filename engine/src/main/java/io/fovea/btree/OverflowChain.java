@@ -1,5 +1,6 @@
 package io.fovea.btree;
 
+import io.fovea.buffer.AllocatorRecord;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PageHeader;
 import io.fovea.error.CorruptionException;
@@ -63,9 +64,9 @@ final class OverflowChain {
     return (int) ((len + capacity - 1) / capacity);
   }
 
-  /** What a record of a page, its allocation and its way back take of a grant at most. */
+  /** What a page and its allocation take of a grant at most. */
   private static long space(BufferPool pool) {
-    return StructureRecord.space(pool.pageSize(), 1) + 2 * TreeShaper.ALLOCATOR_SPACE;
+    return StructureRecord.space(pool.pageSize(), 1) + AllocatorRecord.ALLOCATE_SPACE;
   }
 
   /**
@@ -217,7 +218,7 @@ final class OverflowChain {
   private static long freePage(BTree tree, long pid, LogSession log) {
     BufferPool pool = tree.pool();
     MemorySegment pages = pool.pages();
-    log.grant(TreeShaper.ALLOCATOR_SPACE);
+    log.grant(AllocatorRecord.FREE_SPACE);
     int frame = pool.fixExclusive(pid);
     long base = pool.base(frame);
     int type = PageHeader.type(pages, base);

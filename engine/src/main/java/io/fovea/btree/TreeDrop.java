@@ -1,5 +1,6 @@
 package io.fovea.btree;
 
+import io.fovea.buffer.AllocatorRecord;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PageHeader;
 import io.fovea.error.CorruptionException;
@@ -138,20 +139,19 @@ final class TreeDrop {
     }
   }
 
-  /** Frees a page that is still the tree's. */
-  boolean dropPage(long pid) {
-    log.grant(TreeShaper.ALLOCATOR_SPACE);
+  /** Frees a page, whatever hangs on it, if it is still the tree's. */
+  void dropPage(long pid) {
+    log.grant(AllocatorRecord.FREE_SPACE);
     int frame = pool.fixExclusive(pid);
-    if (PageHeader.treeId(pages, pool.base(frame)) != treeId) {
+    if (PageHeader.treeId(pages, pool.base(frame)) == treeId) {
+      pool.free(frame, log);
+    } else {
       pool.releaseExclusiveUnchanged(frame);
-      return false;
     }
-    pool.free(frame, log);
-    return true;
   }
 
   private void free(long pid) {
-    log.grant(TreeShaper.ALLOCATOR_SPACE);
+    log.grant(AllocatorRecord.FREE_SPACE);
     pool.free(pool.fixExclusive(pid), log);
   }
 }

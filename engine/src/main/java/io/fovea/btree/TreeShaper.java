@@ -1,5 +1,6 @@
 package io.fovea.btree;
 
+import io.fovea.buffer.AllocatorRecord;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PageHeader;
 import io.fovea.memory.Mem;
@@ -54,9 +55,6 @@ final class TreeShaper {
 
   private static final int SPINS = 100;
 
-  /** What the record of one allocated or freed page takes of a grant at most. */
-  static final long ALLOCATOR_SPACE = LogSession.space(64);
-
   private final BTree tree;
   private final BufferPool pool;
   private final MemorySegment pages;
@@ -73,7 +71,9 @@ final class TreeShaper {
     this.pool = tree.pool();
     this.pages = pool.pages();
     this.pageSize = pool.pageSize();
-    this.changeSpace = StructureRecord.space(pageSize, 3) + 4 * ALLOCATOR_SPACE;
+    this.changeSpace =
+        StructureRecord.space(pageSize, 3)
+            + 2 * (AllocatorRecord.ALLOCATE_SPACE + AllocatorRecord.FREE_SPACE);
   }
 
   // ------------------------------------------------------------------------------------- helpers

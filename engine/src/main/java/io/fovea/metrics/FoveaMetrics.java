@@ -40,8 +40,19 @@ import org.jspecify.annotations.Nullable;
  *   fovea.transactions.retries   counter
  *   fovea.io.operations          counter   op=read|write|sync, device
  *   fovea.io.transferred         counter   op=read|write; bytes
+ *   fovea.timestamps.live, .capacity  gauge
+ *   fovea.timestamps.lookups     counter   result=exact|approximate
  *   fovea.io.errors              counter   op=read|write|sync, kind=device
- *   fovea.storage.size           gauge     kind=data|free; bytes
+ *   fovea.checksum.failures      counter   pages that could not be read, or were damaged
+ *   fovea.wal.written            counter   bytes
+ *   fovea.wal.syncs              counter
+ *   fovea.wal.group.size         counter   records; divided by the syncs: records a group
+ *   fovea.wal.size               gauge     bytes that a crash would need
+ *   fovea.wal.wait               timer     waits of transactions for durability
+ *   fovea.checkpoints            timer
+ *   fovea.recovery.duration      gauge     time that opening took to recover
+ *   fovea.health                 gauge     1 while it works, else 0
+ *   fovea.storage.size           gauge     kind=data|free|wal; bytes
  * </pre>
  *
  * <p>Every meter has the tag {@code db}, the database's name. The engine counts anyway, in counters
@@ -90,7 +101,9 @@ public final class FoveaMetrics implements MeterBinder {
     Binding b = new Binding(Objects.requireNonNull(registry, "registry"));
     b.buffer();
     b.transactions();
+    b.timestamps();
     b.device();
+    b.log();
     b.storage();
     // The listener also keeps the source alive, which registries only refer to weakly.
     database.onClose(b::remove);
@@ -256,6 +269,86 @@ public final class FoveaMetrics implements MeterBinder {
           DatabaseStats::retries);
     }
 
+    void timestamps() {
+      gauge(
+          "timestamps.live",
+          "Records with timestamps of their own",
+          null,
+          s -> s.timestamps().live());
+      gauge(
+          "timestamps.capacity",
+          "Most records with timestamps of their own",
+          null,
+          s -> s.timestamps().capacity());
+      String lookups = "Timestamps taken from the sketch, by whether nothing was there";
+      counter(
+          "timestamps.lookups",
+          lookups,
+          null,
+          s -> s.timestamps().approximate(),
+          "result",
+          "approximate");
+      counter(
+          "timestamps.lookups",
+          lookups,
+          null,
+          s -> s.timestamps().materialised() - s.timestamps().approximate(),
+          "result",
+          "exact");
+    }
+
+    void log() {
+      counter("wal.written", "Bytes written to the log", "bytes", s -> s.log().writtenBytes());
+      counter("wal.syncs", "Syncs of the log", null, s -> s.log().syncs());
+      counter(
+          "wal.group.size", "Records that the syncs made durable", null, s -> s.log().records());
+      gauge("wal.size", "Log that a crash would need", "bytes", s -> s.log().redoBytes());
+      timer(
+          "wal.wait",
+          "Waits of transactions for the log",
+          s -> s.log().waits(),
+          s -> s.log().waitNanos());
+      timer(
+          "checkpoints", "Checkpoints", s -> s.checkpoints().made(), s -> s.checkpoints().nanos());
+      meters.add(
+          TimeGauge.builder(
+                  "fovea.recovery.duration",
+                  source,
+                  TimeUnit.NANOSECONDS,
+                  x -> x.get(s -> s.recovery().nanos()))
+              .description("Time that the recovery at open took")
+              .tags(tags)
+              .strongReference(true)
+              .register(registry));
+      gauge(
+          "health",
+          "1 while the database works",
+          null,
+          s -> s.health() == DatabaseStats.Health.OK ? 1 : 0);
+      counter(
+          "checksum.failures",
+          "Pages that could not be read or were damaged",
+          null,
+          s -> s.buffer().readFailures());
+    }
+
+    private void timer(
+        String name,
+        String what,
+        ToLongFunction<DatabaseStats> count,
+        ToDoubleFunction<DatabaseStats> nanos) {
+      meters.add(
+          FunctionTimer.builder(
+                  "fovea." + name,
+                  source,
+                  x -> (long) x.get(s -> count.applyAsLong(s)),
+                  x -> x.get(nanos),
+                  TimeUnit.NANOSECONDS)
+              .description(what)
+              .tags(tags)
+              .register(registry));
+    }
+
     void device() {
       String device = database.stats().io().kind();
       String operations = "Operations of the device";
@@ -276,7 +369,7 @@ public final class FoveaMetrics implements MeterBinder {
     }
 
     void storage() {
-      String what = "Size of the file by what it holds";
+      String what = "Size of the files by what they hold";
       gauge(
           "storage.size",
           what,
@@ -285,6 +378,7 @@ public final class FoveaMetrics implements MeterBinder {
           "kind",
           "data");
       gauge("storage.size", what, "bytes", s -> s.storage().freeBytes(), "kind", "free");
+      gauge("storage.size", what, "bytes", s -> s.storage().logBytes(), "kind", "wal");
     }
   }
 

@@ -62,8 +62,14 @@ final class Analysis implements StructureRecord.Visitor {
   /** Pages that were given out or let go, and of whom nothing more is known. */
   final PidMap orphans = new PidMap();
 
-  /** Pages of long values that commits have published: of dropped trees, nobody else finds them. */
-  final PidMap adopted = new PidMap();
+  /** In {@link #allocated}: whose the page is was logged before the redo point. */
+  static final int UNKNOWN = 0;
+
+  /**
+   * Pages that were given out, or published as parts of long values, and not freed since, each with
+   * its tree: of a dropped tree there may be some that do not hang on its root.
+   */
+  final PidMap allocated = new PidMap();
 
   /** The starts of first parts whose commit is complete. */
   final PidMap complete = new PidMap();
@@ -161,7 +167,9 @@ final class Analysis implements StructureRecord.Visitor {
 
   private void adopt(long pid, long lsn) {
     orphans.remove(page(pid, lsn));
-    adopted.put(pid, 0);
+    if (allocated.get(pid) == PidMap.ABSENT) {
+      allocated.put(pid, UNKNOWN); // it was given out before the redo point
+    }
   }
 
   private void schema(MemorySegment s, long at, int length, LogReader r) {
@@ -220,10 +228,11 @@ final class Analysis implements StructureRecord.Visitor {
   private void allocator(MemorySegment s, long at, int length, LogReader r) {
     AllocatorRecord record = AllocatorRecord.parse(r.type(), s, at, length);
     state(r.start(), record.after());
-    adopted.remove(record.pid());
     if (r.type() == RecordType.ALLOCATE) {
       orphans.put(page(record.pid(), r.start()), 0);
+      allocated.put(record.pid(), Math.max(UNKNOWN, record.treeId()));
     } else {
+      allocated.remove(record.pid());
       orphans.remove(page(record.pid(), r.start()));
       record.replayPage(pool, r.start(), r.end());
       images++;

@@ -7,6 +7,7 @@ import io.fovea.buffer.BufferPool;
 import io.fovea.error.CorruptionException;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.KillPoint;
+import io.fovea.memory.LongList;
 import io.fovea.memory.Mem;
 import io.fovea.wal.Log;
 import io.fovea.wal.LogReader;
@@ -253,13 +254,14 @@ public final class Recovery {
           // One session from here to the DROPPED record: until then all of it is needed again.
           session.begin(0);
           try {
-            analysis.adopted.forEach(
-                (pid, ignored) -> {
-                  if (BTree.dropPage(pool, id, pid, session)) {
-                    pagesReclaimed++;
+            LongList allocated = new LongList();
+            analysis.allocated.forEach(
+                (pid, tree) -> {
+                  if (tree == id || tree == Analysis.UNKNOWN) {
+                    allocated.add(pid);
                   }
                 });
-            BTree.dropRest(pool, id, root, session);
+            BTree.dropRest(pool, id, root, allocated, session);
             treesDropped++;
           } finally {
             session.end();

@@ -91,6 +91,11 @@ public final class SuperblockFile {
     this.block = Arena.ofAuto().allocate(Math.max(BYTES, device.blockSize()), 4096);
   }
 
+  /** The name of the file. */
+  public String path() {
+    return path;
+  }
+
   /**
    * Reads the newer whole superblock.
    *
@@ -147,7 +152,8 @@ public final class SuperblockFile {
 
   /** The superblock at an offset, or null if there is none or it is damaged. */
   private @Nullable Superblock readAt(long offset, int pid) {
-    if (offset + BYTES > device.size()) {
+    // A file that a crash left shorter than a block reads as zeros behind its end, as they are.
+    if (offset >= device.size()) {
       Mem.zero(block, 0, block.byteSize());
       return null;
     }

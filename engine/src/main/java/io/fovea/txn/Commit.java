@@ -7,6 +7,7 @@ import io.fovea.error.AbortCause;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.PoolExhaustedException;
 import io.fovea.error.StorageFullException;
+import io.fovea.io.KillPoint;
 import io.fovea.memory.Mem;
 import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
@@ -107,7 +108,9 @@ final class Commit {
       }
       appender.stageLong();
       long end = appender.append();
+      KillPoint.here("commit.appended");
       installAll();
+      KillPoint.here("commit.installed");
       publish(commitTs);
       appender.release();
       failed = false;

@@ -462,9 +462,6 @@ public final class TxScan {
         return false;
       }
     }
-    if (tx.waits && highLength >= 0) {
-      tx.sawLsn(above.pageLsn());
-    }
     boundRead = true;
     return true;
   }
@@ -480,6 +477,7 @@ public final class TxScan {
       return false;
     }
     if (tx.waits) {
+      // The leaf above a bound does not count: nothing of it is told.
       tx.sawLsn(leaf.pageLsn());
     }
     return true;

@@ -96,6 +96,13 @@ final class DurableWaits {
     return durable >= lsn;
   }
 
+  /** The first half of a wait, for tests: whether there is nothing to wait for. */
+  boolean register(long lsn) {
+    Waiter self = new Waiter(lsn);
+    push(self, self);
+    return durable >= lsn;
+  }
+
   private void raise(long lsn) {
     long seen = demand;
     while (seen < lsn && !DEMAND.compareAndSet(this, seen, lsn)) {
@@ -111,10 +118,10 @@ final class DurableWaits {
     } while (!WAITERS.compareAndSet(this, head, first));
   }
 
-  /** The writer: more is durable. */
-  void publish(long lsn) {
+  /** The writer: more is durable. Returns how many were woken. */
+  int publish(long lsn) {
     durable = lsn;
-    wake(lsn);
+    return wake(lsn);
   }
 
   /** Nothing becomes durable any more, except for a group that is on its way. */
@@ -123,7 +130,8 @@ final class DurableWaits {
     wake(Long.MAX_VALUE);
   }
 
-  private void wake(long lsn) {
+  private int wake(long lsn) {
+    int woken = 0;
     Waiter waiter = (Waiter) WAITERS.getAndSet(this, null);
     Waiter first = null;
     Waiter last = null;
@@ -133,6 +141,7 @@ final class DurableWaits {
       if (thread != null) {
         if (waiter.lsn <= lsn || ended) {
           LockSupport.unpark(thread);
+          woken++;
         } else {
           waiter.next = first;
           first = waiter;
@@ -144,8 +153,9 @@ final class DurableWaits {
     if (first != null && last != null) {
       push(first, last);
       if (ended) {
-        wake(Long.MAX_VALUE);
+        woken += wake(Long.MAX_VALUE);
       }
     }
+    return woken;
   }
 }

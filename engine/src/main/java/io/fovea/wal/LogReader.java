@@ -103,6 +103,7 @@ public final class LogReader implements AutoCloseable {
     limit = segment + 1 < segments.size() ? segments.get(segment + 1).startLsn() : Long.MAX_VALUE;
     end = found.startLsn();
     groupEnd = end;
+    payload = 0;
   }
 
   /**
@@ -293,6 +294,15 @@ public final class LogReader implements AutoCloseable {
   /** How long the body is. */
   public int bodyLength() {
     return bodyLength;
+  }
+
+  /**
+   * Up to where what was read is proven to be on stable storage: where the last group begins. Of
+   * that group nobody knows whether it was synced, until {@link Log#open} has written it again.
+   * Pages that have changes from behind that must not be written before.
+   */
+  public long provenLsn() {
+    return groupEnd - payload;
   }
 
   /** The highest incarnation that was met. */

@@ -1,6 +1,7 @@
 package io.fovea.wal;
 
 import io.fovea.io.IoBatch;
+import io.fovea.io.KillPoint;
 import io.fovea.memory.Mem;
 import io.fovea.memory.NativeRegion;
 import java.lang.foreign.MemorySegment;
@@ -271,6 +272,7 @@ final class LogWriter implements Runnable {
     records = recordsComplete;
     groups++;
     waits.publish(to);
+    KillPoint.here("log.synced");
     return true;
   }
 
@@ -314,8 +316,11 @@ final class LogWriter implements Runnable {
     }
     batch.write(file.position(), buffer, Group.BLOCK, bytes);
     batch.sync();
+    KillPoint.here("log.write");
     file.device.run(batch);
     batch.throwIfFailed();
+    KillPoint.here("log.written");
+    file.confirm();
     file.advance(bytes);
     bytesWritten += bytes + (header == null ? 0 : Group.BLOCK);
   }

@@ -3,6 +3,7 @@ package io.fovea.wal;
 import io.fovea.memory.Mem;
 import io.fovea.memory.NativeRegion;
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The log's memory: a ring that appenders fill and the writer empties.
@@ -45,27 +46,37 @@ import java.lang.foreign.MemorySegment;
  * </ul>
  */
 final class Ring {
+  // One cache line, and the one that the CPU fetches with it, for each word.
   private static final long TAIL = 0;
   private static final long PROMISED = 128;
   private static final long RELEASED = 256;
   private static final long WORDS = 4096;
 
-  private final NativeRegion region;
+  private final @Nullable NativeRegion region;
   private final MemorySegment ring;
   private final MemorySegment words;
   private final long size;
   private final long mask;
 
   Ring(int size, long start) {
-    if (Integer.bitCount(size) != 1) {
-      throw new IllegalArgumentException("A buffer of " + size + " bytes: no power of two.");
+    this(NativeRegion.reserve(size + WORDS, false, "log buffer"), size, start);
+  }
+
+  private Ring(NativeRegion region, int size, long start) {
+    this(region, region.segment().asSlice(0, size), region.segment().asSlice(size, WORDS), start);
+  }
+
+  /** Over somebody's memory, which is zero. */
+  Ring(@Nullable NativeRegion region, MemorySegment ring, MemorySegment words, long start) {
+    if (Long.bitCount(ring.byteSize()) != 1) {
+      throw new IllegalArgumentException(
+          "A buffer of " + ring.byteSize() + " bytes: no power of two.");
     }
-    this.size = size;
+    this.region = region;
+    this.ring = ring;
+    this.words = words;
+    this.size = ring.byteSize();
     this.mask = size - 1L;
-    // One cache line, and the one that the CPU fetches with it, for each word.
-    this.region = NativeRegion.reserve(size + WORDS, false, "log buffer");
-    this.ring = region.segment().asSlice(0, size);
-    this.words = region.segment().asSlice(size, WORDS);
     Mem.putLongVolatile(words, TAIL, start);
     Mem.putLongVolatile(words, PROMISED, start);
     Mem.putLongVolatile(words, RELEASED, start);
@@ -168,6 +179,9 @@ final class Ring {
 
   /** Gives the memory back to the operating system; who comes late finds zeros. */
   void free() {
+    if (region == null) {
+      return;
+    }
     long tail = tail();
     region.release();
     Mem.putLongVolatile(words, RELEASED, tail);

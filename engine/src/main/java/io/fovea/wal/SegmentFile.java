@@ -1,6 +1,8 @@
 package io.fovea.wal;
 
 import io.fovea.error.CorruptionException;
+import io.fovea.error.DurabilityLostException;
+import io.fovea.error.FoveaException;
 import io.fovea.error.StorageFullException;
 import io.fovea.io.BlockDevice;
 import java.lang.foreign.Arena;
@@ -39,6 +41,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class SegmentFile {
   private static final int ZEROS = 1 << 20;
+  private static final int SYNC_EVERY = 8 << 20;
 
   /** A segment that is needed. */
   private record Live(int slot, long startLsn) {}
@@ -64,10 +67,16 @@ final class SegmentFile {
   private boolean ended;
   private @Nullable StorageFullException full;
 
+  private final ReentrantLock syncing = new ReentrantLock();
+
+  /** Under the lock {@code syncing}. */
+  private @Nullable DurabilityLostException syncFailure;
+
   // The writer's.
   private long segmentEnd;
   private long position;
   private long number;
+  private int current;
 
   private volatile long rest;
   private volatile int freeSlots;
@@ -87,14 +96,19 @@ final class SegmentFile {
     return (int) (bufferBytes / 4);
   }
 
-  /** The size of the segments that a log would have: that of the file, where it is needed. */
+  /** The size of the segments that a log would have: that of the file, where there is one. */
   static long segmentBytes(SegmentScan scan, LogConfig config, LogStart start) {
-    return scan.segmentBytes() == 0 || isFresh(start) ? config.segmentBytes() : scan.segmentBytes();
+    return scan.segmentBytes() == 0 || isLeftOver(scan, start)
+        ? config.segmentBytes()
+        : scan.segmentBytes();
   }
 
-  /** Whether nothing that is in the file is needed. */
-  private static boolean isFresh(LogStart start) {
-    return start.redoLsn() == start.startLsn();
+  /** Whether the file is what another database has left where a new one is made. */
+  private static boolean isLeftOver(SegmentScan scan, LogStart start) {
+    return scan.foreign()
+        && scan.segments().isEmpty()
+        && start.startLsn() == Log.FIRST_LSN
+        && start.redoLsn() == Log.FIRST_LSN;
   }
 
   /**
@@ -103,33 +117,60 @@ final class SegmentFile {
    */
   static SegmentFile open(
       BlockDevice device, SegmentScan scan, long segmentBytes, long bufferBytes, LogStart start) {
-    boolean created = isFresh(start) && start.startLsn() == Log.FIRST_LSN;
-    if (scan.foreign() && !created) {
-      throw new CorruptionException("log of another database", -1, 0, 0, 0);
-    }
-    if (scan.segmentBytes() != segmentBytes || scan.foreign()) {
-      // Nothing of it is needed; the size of segments may be another now.
+    if (isLeftOver(scan, start)) {
       device.resize(0);
-      scan = new SegmentScan(segmentBytes, 0, List.of(), List.of(), List.of(), false);
+      scan = new SegmentScan(0, 0, List.of(), List.of(), List.of(), List.of(), false);
+    }
+    if (scan.foreign()) {
+      throw new CorruptionException(
+          "log: it has segments of another database; these are expected and found",
+          -1,
+          -1,
+          start.database().getMostSignificantBits(),
+          0);
     }
     long group = Group.fileBytes(payloadMax(bufferBytes));
     long low = bufferBytes + bufferBytes / 2 + 2 * group;
     SegmentFile file = new SegmentFile(device, start, segmentBytes, low, low + segmentBytes / 4);
-    // What was read back may have been in a cache only. It must be durable before a segment says
-    // that everything before it is.
-    device.sync();
     file.adopt(scan);
     file.takeSlot();
-    try (Arena arena = Arena.ofShared()) {
-      MemorySegment block = arena.allocate(Group.BLOCK, Group.BLOCK);
-      file.header(start.startLsn()).put(block, 0);
-      device.write(file.position - Group.BLOCK, block, 0, Group.BLOCK);
-      device.sync();
+    if (start.redoLsn() < start.startLsn()) {
+      try (LastGroup last = LastGroup.find(device, scan, start.database(), start.startLsn())) {
+        file.carry(last);
+      }
+    } else {
+      file.begin(start.startLsn());
     }
-    while (file.room() < low) {
-      file.free(file.make(() -> false));
+    try {
+      while (file.room() < low) {
+        file.free(file.make(() -> false));
+      }
+    } catch (StorageFullException e) {
+      // Who reads needs no room; who begins to write is told.
     }
     return file;
+  }
+
+  /** The header of the first segment is durable only after the group that it begins with. */
+  private void carry(LastGroup last) {
+    int bytes = last.bytes();
+    try (Arena arena = Arena.ofShared()) {
+      MemorySegment group = arena.allocate(bytes, Group.BLOCK);
+      last.put(group, start, number);
+      device.write(position, group, 0, bytes);
+      device.sync();
+    }
+    begin(last.start());
+    advance(bytes);
+  }
+
+  private void begin(long startLsn) {
+    try (Arena arena = Arena.ofShared()) {
+      MemorySegment block = arena.allocate(Group.BLOCK, Group.BLOCK);
+      header(startLsn).put(block, 0);
+      device.write(position - Group.BLOCK, block, 0, Group.BLOCK);
+      device.sync();
+    }
   }
 
   private void adopt(SegmentScan scan) {
@@ -146,7 +187,17 @@ final class SegmentFile {
         free.add(found.slot());
       }
     }
-    for (int slot : scan.unreadable()) {
+    for (SegmentScan.Found found : scan.superseded()) {
+      nextNumber = Math.max(nextNumber, found.header().number() + 1);
+      free.add(found.slot());
+    }
+    // What is at the end of the file was not made to its end, and is made anew when it is needed.
+    List<Integer> unreadable = new ArrayList<>(scan.unreadable());
+    while (!unreadable.isEmpty() && unreadable.getLast() == slots - 1) {
+      slots--;
+      unreadable.removeLast();
+    }
+    for (int slot : unreadable) {
       fill(slot, () -> false);
       free.add(slot);
     }
@@ -215,8 +266,6 @@ final class SegmentFile {
     rest = segmentEnd - position;
     current = slot;
   }
-
-  private int current;
 
   private SegmentHeader header(long startLsn) {
     live.add(new Live(current, startLsn));
@@ -382,12 +431,47 @@ final class SegmentFile {
           return false;
         }
         device.write(at + done, zeros, 0, (int) Math.min(chunk, segmentBytes - done));
+        if ((done + chunk) % SYNC_EVERY == 0) {
+          sync();
+        }
       }
-      device.sync();
+      sync();
       new SegmentHeader(start.database(), 0, 0, 0, segmentBytes).put(zeros, 0);
       device.write(at, zeros, 0, Group.BLOCK);
-      device.sync();
+      sync();
       return true;
+    }
+  }
+
+  private void sync() {
+    syncing.lock();
+    try {
+      device.sync();
+    } catch (FoveaException e) {
+      // Final, whatever the reason; lack of space included.
+      syncFailure = new DurabilityLostException("The log could not be synced.", e);
+      throw syncFailure;
+    } finally {
+      syncing.unlock();
+    }
+  }
+
+  /**
+   * The writer, after a sync that succeeded and before anybody is told.
+   *
+   * <p>An operating system may tell of a failed write only once, to whoever syncs the file first.
+   * If that was the maker, about a write of the writer's, the writer's own sync says nothing. The
+   * maker's sync began before the writer's ended then; so it is over when the lock can be had, and
+   * its failure is seen.
+   */
+  void confirm() {
+    syncing.lock();
+    try {
+      if (syncFailure != null) {
+        throw syncFailure;
+      }
+    } finally {
+      syncing.unlock();
     }
   }
 

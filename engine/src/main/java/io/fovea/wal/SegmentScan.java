@@ -18,7 +18,8 @@ import org.jspecify.annotations.Nullable;
  *
  * @param segmentBytes the distance of slots; 0 where there is no header at all
  * @param slots how many whole slots the file has
- * @param segments the segments of the database, by number; no spares
+ * @param segments the segments of the database, by number and position; no spares
+ * @param superseded segments that hold nothing, and begin behind a later one
  * @param spares slots that were filled with zeros and not used yet
  * @param unreadable slots without a valid header
  * @param foreign whether there are segments of another database
@@ -27,6 +28,7 @@ record SegmentScan(
     long segmentBytes,
     int slots,
     List<Found> segments,
+    List<Found> superseded,
     List<Integer> spares,
     List<Integer> unreadable,
     boolean foreign) {
@@ -48,7 +50,7 @@ record SegmentScan(
       MemorySegment block = arena.allocate(CHUNK, Group.BLOCK);
       long distance = distance(device, block);
       if (distance == 0) {
-        return new SegmentScan(0, 0, List.of(), List.of(), List.of(), false);
+        return new SegmentScan(0, 0, List.of(), List.of(), List.of(), List.of(), false);
       }
       int slots = Math.toIntExact(device.size() / distance);
       List<Found> segments = new ArrayList<>();
@@ -69,28 +71,38 @@ record SegmentScan(
         }
       }
       segments.sort(Comparator.comparingLong(f -> f.header.number()));
-      check(segments);
-      return new SegmentScan(distance, slots, segments, spares, unreadable, foreign);
+      List<Found> valid = supersede(segments);
+      List<Found> superseded = new ArrayList<>(segments);
+      superseded.removeAll(valid);
+      return new SegmentScan(distance, slots, valid, superseded, spares, unreadable, foreign);
     }
   }
 
-  /** Of two segments the one with the higher number never begins before the other. */
-  private static void check(List<Found> segments) {
-    for (int i = 1; i < segments.size(); i++) {
-      Found a = segments.get(i - 1);
-      Found b = segments.get(i);
-      if (b.startLsn() < a.startLsn() || b.header.number() == a.header.number()) {
-        throw new CorruptionException(
-            "log segment "
-                + b.header.number()
-                + ", which begins before segment "
-                + a.header.number(),
-            -1,
-            b.offset(),
-            a.startLsn(),
-            b.startLsn());
+  /**
+   * Takes out what a later opening has superseded. An opening begins a segment at the start of the
+   * last group that it found ({@link LastGroup}). Segments that begin behind that had no group:
+   * they are what is left of a write that failed.
+   */
+  private static List<Found> supersede(List<Found> all) {
+    List<Found> segments = new ArrayList<>();
+    for (Found next : all) {
+      while (!segments.isEmpty() && segments.getLast().startLsn() > next.startLsn()) {
+        Found last = segments.removeLast();
+        if (last.header.incarnation() >= next.header.incarnation()) {
+          throw new CorruptionException(
+              "log segment "
+                  + next.header.number()
+                  + ", which begins before segment "
+                  + last.header.number(),
+              -1,
+              next.offset(),
+              last.startLsn(),
+              next.startLsn());
+        }
       }
+      segments.add(next);
     }
+    return segments;
   }
 
   private static long distance(BlockDevice device, MemorySegment chunk) {

@@ -18,15 +18,15 @@ import io.fovea.wal.RecordType;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * A tree with a log, written by a stand-in for the commit: one record for each change of a key,
- * with the pages of chains that come and go. One thread.
+ * with the pages of chains that come and go.
  *
  * <pre>
  *   COMMIT of these tests   kind 4 | key 4 | value 4 | adopted 4 | released 4 | key | value | pids
@@ -44,15 +44,16 @@ final class LoggedTree implements AutoCloseable {
   final MemoryDevice device;
   final Log log;
   final BufferPool pool;
-  final LogSession session;
   final BTree tree;
-  final TreeMap<byte[], byte[]> model = new TreeMap<>(TestTree.ORDER);
 
   /** The long values, by where their commits begin in the log. */
-  final Map<Long, byte[]> values = new HashMap<>();
+  final Map<Long, byte[]> values = new ConcurrentHashMap<>();
 
-  final TestTree.Staging staging = new TestTree.Staging();
-  final Position position = new Position();
+  final Writer main;
+  final LogSession session;
+  final TestTree.Staging staging;
+  final Position position;
+  final TreeMap<byte[], byte[]> model;
 
   LoggedTree(int pageSize, int frames) {
     this(pageSize, frames, 1L << 30);
@@ -70,79 +71,108 @@ final class LoggedTree implements AutoCloseable {
             device,
             PoolConfig.ofFrames(pageSize, frames, Translation.PREDICTIVE).withLog(log),
             AllocatorState.EMPTY);
-    session = log.session();
+    main = writer();
+    session = main.session;
+    staging = main.staging;
+    position = main.position;
+    model = main.model;
     session.begin(0);
     tree = BTree.create(pool, TestTree.TREE_ID, session);
     session.end();
   }
 
-  void put(byte[] key, byte[] value) {
-    int len = staging.key(key);
-    int vLen = staging.value(value);
-    LongList adopted = new LongList();
-    LongList released = new LongList();
-    session.begin(0);
-    if (tree.mayHoldLong()) {
-      tree.chain(staging.key, 0, len, position, released);
+  /** A thread's own; keys of different writers are different. */
+  Writer writer() {
+    return new Writer(log.session());
+  }
+
+  /** One thread's way to change the tree. */
+  final class Writer {
+    final LogSession session;
+    final TestTree.Staging staging = new TestTree.Staging();
+    final Position position = new Position();
+    final TreeMap<byte[], byte[]> model = new TreeMap<>(TestTree.ORDER);
+
+    Writer(LogSession session) {
+      this.session = session;
     }
-    boolean isLong = vLen > tree.inlineMax();
-    long first = isLong ? tree.writeChain(staging.value, 0, vLen, adopted, session) : 0;
-    append(isLong ? CHAIN : INLINE, key, value, first, adopted, released);
-    boolean absent =
-        isLong
-            ? tree.upsertChain(staging.key, 0, len, first, vLen, position, session)
-            : tree.upsertInline(staging.key, 0, len, staging.value, 0, vLen, position, session);
-    tree.freeChain(released, session);
-    session.end();
-    assertEquals(model.put(key, value) == null, absent);
+
+    void put(byte[] key, byte[] value) {
+      int len = staging.key(key);
+      int vLen = staging.value(value);
+      LongList adopted = new LongList();
+      LongList released = new LongList();
+      session.begin(0);
+      if (tree.mayHoldLong()) {
+        tree.chain(staging.key, 0, len, position, released);
+      }
+      boolean isLong = vLen > tree.inlineMax();
+      long first = isLong ? tree.writeChain(staging.value, 0, vLen, adopted, session) : 0;
+      append(isLong ? CHAIN : INLINE, key, value, first, adopted, released);
+      boolean absent =
+          isLong
+              ? tree.upsertChain(staging.key, 0, len, first, vLen, position, session)
+              : tree.upsertInline(staging.key, 0, len, staging.value, 0, vLen, position, session);
+      tree.freeChain(released, session);
+      session.end();
+      assertEquals(model.put(key, value) == null, absent);
+    }
+
+    void remove(byte[] key) {
+      int len = staging.key(key);
+      LongList released = new LongList();
+      session.begin(0);
+      if (tree.mayHoldLong()) {
+        tree.chain(staging.key, 0, len, position, released);
+      }
+      append(REMOVE, key, new byte[0], 0, new LongList(), released);
+      boolean present = tree.remove(staging.key, 0, len, true, position, session);
+      tree.freeChain(released, session);
+      session.end();
+      assertEquals(model.remove(key) != null, present);
+    }
+
+    private void append(
+        int kind, byte[] key, byte[] value, long first, LongList adopted, LongList released) {
+      int valueBytes = kind == CHAIN ? 12 : value.length;
+      int bytes = OP_HEADER + key.length + valueBytes + 8 * (adopted.size() + released.size());
+      session.grant(LogSession.space(bytes));
+      long at = session.reserve(RecordType.COMMIT, bytes);
+      MemorySegment s = session.buffer();
+      Mem.putInt(s, at, kind);
+      Mem.putInt(s, at + 4, key.length);
+      Mem.putInt(s, at + 8, valueBytes);
+      Mem.putInt(s, at + 12, adopted.size());
+      Mem.putInt(s, at + 16, released.size());
+      at += OP_HEADER;
+      Mem.putBytes(s, at, key, 0, key.length);
+      at += key.length;
+      if (kind == CHAIN) {
+        Mem.putLong(s, at, first);
+        Mem.putInt(s, at + 8, value.length);
+      } else {
+        Mem.putBytes(s, at, value, 0, value.length);
+      }
+      at += valueBytes;
+      for (LongList list : List.of(adopted, released)) {
+        for (int i = 0; i < list.size(); i++, at += 8) {
+          Mem.putLong(s, at, list.get(i));
+        }
+      }
+      session.complete();
+      if (kind == CHAIN) {
+        values.put(session.recordStart(), value);
+      }
+      session.position(session.recordStart(), session.recordEnd());
+    }
+  }
+
+  void put(byte[] key, byte[] value) {
+    main.put(key, value);
   }
 
   void remove(byte[] key) {
-    int len = staging.key(key);
-    LongList released = new LongList();
-    session.begin(0);
-    if (tree.mayHoldLong()) {
-      tree.chain(staging.key, 0, len, position, released);
-    }
-    append(REMOVE, key, new byte[0], 0, new LongList(), released);
-    boolean present = tree.remove(staging.key, 0, len, true, position, session);
-    tree.freeChain(released, session);
-    session.end();
-    assertEquals(model.remove(key) != null, present);
-  }
-
-  private void append(
-      int kind, byte[] key, byte[] value, long first, LongList adopted, LongList released) {
-    int valueBytes = kind == CHAIN ? 12 : value.length;
-    int bytes = OP_HEADER + key.length + valueBytes + 8 * (adopted.size() + released.size());
-    session.grant(LogSession.space(bytes));
-    long at = session.reserve(RecordType.COMMIT, bytes);
-    MemorySegment s = session.buffer();
-    Mem.putInt(s, at, kind);
-    Mem.putInt(s, at + 4, key.length);
-    Mem.putInt(s, at + 8, valueBytes);
-    Mem.putInt(s, at + 12, adopted.size());
-    Mem.putInt(s, at + 16, released.size());
-    at += OP_HEADER;
-    Mem.putBytes(s, at, key, 0, key.length);
-    at += key.length;
-    if (kind == CHAIN) {
-      Mem.putLong(s, at, first);
-      Mem.putInt(s, at + 8, value.length);
-    } else {
-      Mem.putBytes(s, at, value, 0, value.length);
-    }
-    at += valueBytes;
-    for (LongList list : List.of(adopted, released)) {
-      for (int i = 0; i < list.size(); i++, at += 8) {
-        Mem.putLong(s, at, list.get(i));
-      }
-    }
-    session.complete();
-    if (kind == CHAIN) {
-      values.put(session.recordStart(), value);
-    }
-    session.position(session.recordStart(), session.recordEnd());
+    main.remove(key);
   }
 
   TreeVerifier.Report verify() {

@@ -247,7 +247,7 @@ class PoolStressTest {
     }
   }
 
-  private static void inThreads(IntConsumer body) throws Exception {
+  static void inThreads(IntConsumer body) throws Exception {
     AtomicReference<Throwable> failure = new AtomicReference<>();
     List<Thread> threads = new ArrayList<>();
     for (int t = 0; t < THREADS; t++) {

@@ -42,4 +42,25 @@ class ChecksumTest {
     }
     assertEquals(sum, Checksum.crc32c(seg, 0, 4096));
   }
+
+  @Test
+  void theReusableOneSumsNumbersAndRange() {
+    java.util.Random random = new java.util.Random(3);
+    byte[] bytes = new byte[500];
+    random.nextBytes(bytes);
+    MemorySegment seg = Arena.ofAuto().allocate(500);
+    Mem.putBytes(seg, 0, bytes, 0, 500);
+    Checksum.Reusable reusable = new Checksum.Reusable(seg);
+    for (int i = 0; i < 200; i++) {
+      int off = random.nextInt(500);
+      int len = random.nextInt(501 - off);
+      long a = random.nextLong();
+      java.nio.ByteBuffer all =
+          java.nio.ByteBuffer.allocate(24 + len).order(java.nio.ByteOrder.LITTLE_ENDIAN);
+      all.putLong(a).putLong(-i).putLong(7).put(bytes, off, len);
+      java.util.zip.CRC32C crc = new java.util.zip.CRC32C();
+      crc.update(all.flip());
+      assertEquals((int) crc.getValue(), reusable.sum(a, -i, 7, off, len));
+    }
+  }
 }

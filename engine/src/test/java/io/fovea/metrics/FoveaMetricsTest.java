@@ -77,6 +77,18 @@ class FoveaMetricsTest {
             "fovea.io.operations",
             "fovea.io.transferred",
             "fovea.io.errors",
+            "fovea.timestamps.live",
+            "fovea.timestamps.capacity",
+            "fovea.timestamps.lookups",
+            "fovea.checksum.failures",
+            "fovea.wal.written",
+            "fovea.wal.syncs",
+            "fovea.wal.group.size",
+            "fovea.wal.size",
+            "fovea.wal.wait",
+            "fovea.checkpoints",
+            "fovea.recovery.duration",
+            "fovea.health",
             "fovea.storage.size"),
         names);
     for (Meter m : registry.getMeters()) {

@@ -2,11 +2,16 @@ package io.fovea.support;
 
 import io.fovea.bindings.Errno;
 import io.fovea.io.IoOp;
+import java.io.IOException;
+import java.io.OutputStream;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.EnumSet;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Random;
 import java.util.Set;
@@ -17,6 +22,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.IntSupplier;
 import java.util.function.LongConsumer;
 import java.util.function.LongSupplier;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -41,6 +47,7 @@ import org.jspecify.annotations.Nullable;
  *       flips a bit ({@link SimFault}). A failed write may have changed any of its sectors. After a
  *       failed sync what was written before it stays in doubt, whatever later syncs say, as on
  *       Linux.
+ *   <li>{@link #ignoreSyncs}: syncs of a file that do nothing.
  *   <li>{@link #capacity}: a full disk, which may be made larger later.
  *   <li>{@link #asynchronous}: batches are done by another thread, in random order, mixed with each
  *       other. {@link #hold}: operations of a kind wait until they are let go.
@@ -74,8 +81,10 @@ public final class SimDisk {
   private boolean workerRuns;
   private long operations;
   private long faultsHit;
+  private long refusals;
   private long capacity = Long.MAX_VALUE;
   private long powerOffAt = Long.MAX_VALUE;
+  private final Set<String> liars = new HashSet<>();
 
   private volatile LongConsumer hook = n -> {};
 
@@ -207,6 +216,19 @@ public final class SimDisk {
     return locked(() -> faultsHit);
   }
 
+  /**
+   * Syncs of a file do nothing from now on, and say that they did: what an engine looks like that
+   * forgot them. A disk that was made by a crash, or is a copy, is honest again.
+   */
+  public void ignoreSyncs(String name) {
+    lock.lock();
+    try {
+      liars.add(name);
+    } finally {
+      lock.unlock();
+    }
+  }
+
   /** How many bytes all files together may have. */
   public void capacity(long bytes) {
     lock.lock();
@@ -215,6 +237,16 @@ public final class SimDisk {
     } finally {
       lock.unlock();
     }
+  }
+
+  /** How many bytes all files together have. */
+  public long bytes() {
+    return locked(() -> files.values().stream().mapToLong(SimFile::size).sum());
+  }
+
+  /** How often something was refused because the disk was full. */
+  public long refusals() {
+    return locked(() -> refusals);
   }
 
   /** How many operations were begun, failed ones included. */
@@ -305,6 +337,44 @@ public final class SimDisk {
     byte[] one = peek(name, offset, 1);
     one[0] ^= (byte) (1 << bit);
     poke(name, offset, one);
+  }
+
+  /** A number for what all files contain: that of two disks differs where a byte of them does. */
+  public long fingerprint() {
+    lock.lock();
+    try {
+      long sum = 0;
+      for (SimFile file : files.values()) {
+        sum = sum * 0x9E3779B97F4A7C15L + file.fingerprint();
+      }
+      return sum;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Writes all files, as programs see them, to a folder: for a look at what a test has found. */
+  public void save(Path folder) throws IOException {
+    Files.createDirectories(folder);
+    for (String name : names()) {
+      long size = locked(file(name)::size);
+      try (OutputStream out = Files.newOutputStream(folder.resolve(name))) {
+        for (long at = 0; at < size; at += 1 << 20) {
+          out.write(peek(name, at, (int) Math.min(1 << 20, size - at)));
+        }
+      }
+    }
+  }
+
+  /** A disk with the files of a folder on it. */
+  public static SimDisk load(Path folder, long seed) throws IOException {
+    SimDisk disk = new SimDisk(seed);
+    try (Stream<Path> paths = Files.list(folder)) {
+      for (Path path : paths.sorted().toList()) {
+        disk.poke(path.getFileName().toString(), 0, Files.readAllBytes(path));
+      }
+    }
+    return disk;
   }
 
   @Override
@@ -436,7 +506,9 @@ public final class SimDisk {
       file.failSync();
       return fault.errno();
     }
-    file.sync();
+    if (!liars.contains(file.name)) {
+      file.sync();
+    }
     return 0;
   }
 
@@ -459,7 +531,11 @@ public final class SimDisk {
       return false;
     }
     long used = files.values().stream().mapToLong(SimFile::size).sum();
-    return used + more > capacity;
+    if (used + more <= capacity) {
+      return false;
+    }
+    refusals++;
+    return true;
   }
 
   /** The order in which the entries of a batch are started. */

@@ -7,6 +7,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.zip.CRC32C;
 
 /**
  * The bytes of one file on a {@link SimDisk}: as programs see them, and as the medium has them.
@@ -25,6 +26,7 @@ import java.util.Random;
 final class SimFile {
   static final int SECTOR = 512;
   private static final int CHUNK = 4096;
+  private static final byte[] ZEROS = new byte[CHUNK];
 
   /** A change that the medium may not have. */
   private sealed interface Change {
@@ -156,6 +158,24 @@ final class SimFile {
   void poke(long offset, byte[] bytes) {
     seen.write(offset, bytes, 0, bytes.length);
     medium.write(offset, bytes, 0, bytes.length);
+  }
+
+  /** A number for its length and bytes; zeros that were never written count as written ones. */
+  long fingerprint() {
+    long sum = seen.size * 0xD6E8FEB86659FD93L;
+    CRC32C crc = new CRC32C();
+    for (Map.Entry<Long, byte[]> e : seen.chunks.entrySet()) {
+      byte[] chunk = e.getValue();
+      if (Arrays.mismatch(chunk, ZEROS) < 0) {
+        continue;
+      }
+      crc.reset();
+      crc.update(chunk, 0, CHUNK);
+      long h = crc.getValue() << 32 ^ Arrays.hashCode(chunk) ^ e.getKey() * 0x9E3779B97F4A7C15L;
+      h = (h ^ h >>> 31) * 0xBF58476D1CE4E5B9L;
+      sum += h ^ h >>> 29;
+    }
+    return sum;
   }
 
   /** The file as it is now, as another disk would have it. */

@@ -1,0 +1,297 @@
+package io.fovea;
+
+import io.fovea.error.CorruptionException;
+import io.fovea.error.DatabaseLockedException;
+import io.fovea.error.FoveaException;
+import io.fovea.error.IncompatibleFormatException;
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.StorageException;
+import io.fovea.io.BlockDevice;
+import io.fovea.io.FileLock;
+import io.fovea.io.OverlayStorage;
+import io.fovea.io.Storage;
+import io.fovea.memory.Mem;
+import io.fovea.recovery.PageScan;
+import io.fovea.recovery.Superblock;
+import io.fovea.recovery.SuperblockFile;
+import io.fovea.wal.LogReader;
+import io.fovea.wal.RecordType;
+import java.lang.System.Logger.Level;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Looks at the files of a database that nobody has open, and changes none of them.
+ *
+ * <pre>
+ *   files ──► as they are: every page by itself, every record of the log, the double-write area
+ *     │
+ *     └─► overlay in memory ──► opened, which recovers it where it must ──► verified whole
+ *                           ──► closed ──► its pages added up
+ * </pre>
+ *
+ * <p>What stands on disk of a file that needs recovery may be of different ages, but each page by
+ * itself must be whole (or have a whole copy in the double-write area), and none may be newer than
+ * the log. What the pages mean together can be said of the recovered copy only.
+ *
+ * <p>One thread.
+ */
+final class Inspection implements AutoCloseable {
+  private static final System.Logger LOG = System.getLogger("io.fovea");
+  private static final int PROBLEMS_MAX = 200;
+  private static final char TABLE = 't';
+
+  /** What a tree is called. */
+  private record Name(String table, String index, int treeId, long rootPid) {}
+
+  private final Path file;
+  private final Options options;
+  private final OverlayStorage storage;
+  private final @Nullable FileLock lock;
+
+  /** In the order in which they were found; the same twice is one. */
+  private final Set<String> problems = new LinkedHashSet<>();
+
+  private long problemCount;
+  private final List<Name> names = new ArrayList<>();
+  private long records;
+  private long logEnd;
+  private long logRecords;
+  private long logCommits;
+
+  private Inspection(Path file, Options options) {
+    this.file = file;
+    this.options = options;
+    if (Files.isDirectory(file)) {
+      throw new IncompatibleFormatException(file + " is a directory. A database is one file.");
+    }
+    if (!Files.exists(file)) {
+      throw new IncompatibleFormatException("There is no file " + file + ".");
+    }
+    this.lock = lock(file);
+    this.storage = new OverlayStorage(file);
+  }
+
+  /** Locks the file where that can be done: one that can't be written can't be locked either. */
+  private static @Nullable FileLock lock(Path file) {
+    try {
+      return FileLock.acquire(file);
+    } catch (DatabaseLockedException e) {
+      throw e;
+    } catch (FoveaException e) {
+      LOG.log(Level.INFO, () -> file + " is looked at without a lock: " + e.getMessage());
+      return null;
+    }
+  }
+
+  /**
+   * Looks at a file.
+   *
+   * @param whole whether everything is checked, or only added up
+   */
+  static FileReport run(Path file, Options options, boolean whole) {
+    try (Inspection i = new Inspection(file, options)) {
+      return i.report(whole);
+    }
+  }
+
+  @Override
+  public void close() {
+    storage.close();
+    if (lock != null) {
+      lock.close();
+    }
+  }
+
+  private void problem(String text) {
+    problemCount++;
+    if (problems.size() < PROBLEMS_MAX) {
+      problems.add(text);
+    }
+  }
+
+  // ------------------------------------------------------------------------------------- steps
+
+  private FileReport report(boolean whole) {
+    FileReport.Files sizes =
+        new FileReport.Files(size(Storage.DATA), size(Storage.LOG), size(Storage.DOUBLE_WRITE));
+    Superblock found;
+    try (BlockDevice data = storage.open(Storage.DATA)) {
+      found = new SuperblockFile(data, file.toString()).read();
+      if (found == null) {
+        throw new IncompatibleFormatException(
+            file + " is no Fovea database yet: it is empty, or its making was cut short.");
+      }
+      if (found.state() == Superblock.LOGGED) {
+        log(found);
+        if (whole) {
+          raw(data, found);
+        }
+      } else {
+        logEnd = found.endLsn();
+      }
+    }
+    boolean opened = recovered(found, whole);
+    try (BlockDevice data = storage.open(Storage.DATA)) {
+      Superblock now = opened ? new SuperblockFile(data, file.toString()).read() : found;
+      PageScan scan =
+          new PageScan(
+                  data,
+                  found.pageSize(),
+                  (now == null ? found : now).allocator().highWater(),
+                  // A log that was opened again has gone on behind this.
+                  found.clean() && logEnd > 0 ? logEnd : Long.MAX_VALUE,
+                  this::problem)
+              .run();
+      return report(found, sizes, scan);
+    }
+  }
+
+  private long size(String suffix) {
+    if (!storage.exists(suffix)) {
+      return 0;
+    }
+    try (BlockDevice device = storage.open(suffix)) {
+      return device.size();
+    }
+  }
+
+  /** Reads the log from the redo point to its end. */
+  private void log(Superblock superblock) {
+    logEnd = Long.MAX_VALUE; // not known so far: no page is measured by it
+    if (!storage.exists(Storage.LOG)) {
+      problem("the log is missing, and the file was not closed");
+      return;
+    }
+    try (BlockDevice device = storage.open(Storage.LOG);
+        LogReader reader = LogReader.open(device, superblock.id(), superblock.redoLsn())) {
+      while (reader.next()) {
+        logRecords++;
+        logCommits += reader.type() == RecordType.COMMIT ? 1 : 0;
+      }
+      logEnd = reader.end();
+    } catch (CorruptionException | StorageException e) {
+      problem("the log: " + e.getMessage());
+    }
+  }
+
+  /**
+   * Looks at the pages of a file that was not closed, as they lie on disk, for those that are newer
+   * than the log. Damaged ones are no problem yet: what was torn is restored, what the log has an
+   * image of is made anew, and what is left is found after that.
+   */
+  private void raw(BlockDevice data, Superblock superblock) {
+    long pages = data.size() / superblock.pageSize();
+    new PageScan(data, superblock.pageSize(), pages, logEnd, text -> {}, this::problem).run();
+  }
+
+  /** Opens a copy, which recovers it, and looks at that as a whole. */
+  private boolean recovered(Superblock superblock, boolean whole) {
+    if (superblock.state() == Superblock.IN_USE) {
+      problem(
+          "the file was not closed, and was made without a log: it can't be opened. Restore it from"
+              + " a backup");
+      return false;
+    }
+    Options how =
+        options
+            .pageSize(superblock.pageSize())
+            .create(false)
+            .durability(superblock.clean() ? Durability.NONE : Durability.ASYNC)
+            .name("inspect " + file.getFileName());
+    try (Database db = Database.open(storage, how, Switches.NONE)) {
+      names(db.store());
+      if (whole) {
+        VerifyReport report = db.verify();
+        records = report.records();
+        report.problems().forEach(this::problem);
+      }
+      return true;
+    } catch (InvalidUseException | IncompatibleFormatException e) {
+      throw e;
+    } catch (FoveaException e) {
+      problem("opening it: " + e.getMessage());
+      return false;
+    }
+  }
+
+  private void names(Store store) {
+    names.add(new Name("", "", Superblock.CATALOG_TREE_ID, store.catalog().rootPid()));
+    Trees.forEach(
+        store.catalog(),
+        (k, kOff, kLen, v, vOff, vLen) -> {
+          if (kLen > 0 && Mem.getByte(k, kOff) == TABLE) {
+            String table = new String(Trees.bytes(k, kOff + 1, kLen - 1), StandardCharsets.UTF_8);
+            CatalogEntry e = CatalogEntry.decode(table, Trees.bytes(v, vOff, vLen));
+            names.add(new Name(table, "", e.treeId(), e.rootPid()));
+            for (CatalogEntry.IndexEntry i : e.indexes()) {
+              names.add(new Name(table, i.name(), i.treeId(), i.rootPid()));
+            }
+          }
+        });
+  }
+
+  private FileReport report(Superblock s, FileReport.Files sizes, PageScan scan) {
+    List<FileReport.Tree> trees = new ArrayList<>();
+    Set<Integer> named = new LinkedHashSet<>();
+    for (Name n : names) {
+      named.add(n.treeId);
+      trees.add(tree(n, scan.trees().getOrDefault(n.treeId, new PageScan.Sum())));
+    }
+    scan.trees()
+        .forEach(
+            (id, sum) -> {
+              if (!named.contains(id) && sum.pages() > 0) {
+                trees.add(tree(new Name("?", "", id, 0), sum));
+              }
+            });
+    List<String> all = new ArrayList<>(problems);
+    if (problemCount > PROBLEMS_MAX) {
+      all.add("and more: " + problemCount + " in all");
+    }
+    return new FileReport(
+        new FileReport.Header(
+            s.id(),
+            Instant.ofEpochMilli(s.createdMillis()),
+            Superblock.FORMAT_VERSION,
+            s.pageSize(),
+            s.allocator().highWater(),
+            switch (s.state()) {
+              case Superblock.CLEAN -> FileReport.State.CLEAN;
+              case Superblock.LOGGED -> FileReport.State.NEEDS_RECOVERY;
+              default -> FileReport.State.UNCLEAN;
+            },
+            s.sequence(),
+            s.incarnation(),
+            s.redoLsn()),
+        sizes,
+        new FileReport.Log(logEnd == Long.MAX_VALUE ? 0 : logEnd, logRecords, logCommits),
+        trees,
+        scan.freePages(),
+        scan.unwrittenPages(),
+        records,
+        all);
+  }
+
+  private static FileReport.Tree tree(Name n, PageScan.Sum sum) {
+    return new FileReport.Tree(
+        n.table,
+        n.index,
+        n.treeId,
+        n.rootPid,
+        sum.levels(),
+        sum.entries(),
+        sum.leafPages(),
+        sum.innerPages(),
+        sum.longPages(),
+        sum.usedBytes(),
+        sum.roomBytes());
+  }
+}

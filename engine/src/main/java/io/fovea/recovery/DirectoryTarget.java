@@ -1,0 +1,144 @@
+package io.fovea.recovery;
+
+import io.fovea.error.InvalidUseException;
+import io.fovea.io.Storage;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.lang.System.Logger.Level;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A backup in a directory.
+ *
+ * <pre>
+ *   name.log.part, name.part   while it is made
+ *   name.log, then name        at the end: what has its name is whole
+ * </pre>
+ *
+ * <p>An existing file is never touched: the name, and those that would belong to it, must be free.
+ * Streams and not channels, since a channel closes itself when its thread is interrupted.
+ */
+final class DirectoryTarget implements BackupTarget {
+  private static final System.Logger LOG = System.getLogger("io.fovea");
+  private static final String PART = ".part";
+
+  private final Path directory;
+  private final String name;
+
+  /** What was made, under the names that it has at the moment. */
+  private final List<Path> made = new ArrayList<>();
+
+  private final List<Path> parts = new ArrayList<>();
+  private @Nullable FileOutputStream out;
+  private boolean finished;
+
+  /**
+   * A target.
+   *
+   * @param directory a directory, made where it does not exist
+   * @param name what the data file is to be called
+   * @throws InvalidUseException if there is a file of that name, or of one that belongs to it
+   */
+  DirectoryTarget(Path directory, String name) throws IOException {
+    this.directory = directory;
+    this.name = name;
+    if (Files.exists(directory) && !Files.isDirectory(directory)) {
+      throw new InvalidUseException(directory + " is no directory: a backup needs one");
+    }
+    Files.createDirectories(directory);
+    for (String suffix : List.of(Storage.DATA, Storage.LOG, Storage.DOUBLE_WRITE)) {
+      requireFree(directory.resolve(name + suffix));
+    }
+    requireFree(directory.resolve(name + PART));
+    requireFree(directory.resolve(name + Storage.LOG + PART));
+  }
+
+  private static void requireFree(Path path) {
+    if (Files.exists(path)) {
+      throw new InvalidUseException(
+          "There is a file " + path + ", and a backup overwrites nothing. Take an empty directory");
+    }
+  }
+
+  @Override
+  public void begin(String suffix, long bytes) throws IOException {
+    Path part = directory.resolve(name + suffix + PART);
+    Files.createFile(part);
+    made.add(part);
+    parts.add(part);
+    out = new FileOutputStream(part.toFile());
+  }
+
+  @Override
+  public void write(byte[] from, int off, int len) throws IOException {
+    FileOutputStream to = out;
+    if (to == null) {
+      throw new IllegalStateException("no file was begun");
+    }
+    to.write(from, off, len);
+  }
+
+  @Override
+  public void end() throws IOException {
+    FileOutputStream to = out;
+    if (to != null) {
+      to.getFD().sync();
+      to.close();
+      out = null;
+    }
+  }
+
+  /** The data file gets its name last: without it the others are nothing. */
+  @Override
+  public void finish() throws IOException {
+    for (Path part : parts.reversed()) {
+      String file = String.valueOf(part.getFileName());
+      Path path = directory.resolve(file.substring(0, file.length() - PART.length()));
+      Files.move(part, path); // without REPLACE_EXISTING: throws where there is one by now
+      made.remove(part);
+      made.add(path);
+    }
+    syncDirectory();
+    finished = true;
+  }
+
+  private void syncDirectory() throws IOException {
+    FileChannel channel;
+    try {
+      channel = FileChannel.open(directory, StandardOpenOption.READ);
+    } catch (IOException e) {
+      LOG.log(Level.DEBUG, "The directory " + directory + " can't be synced here", e);
+      return;
+    }
+    try (channel) {
+      channel.force(true);
+    }
+  }
+
+  @Override
+  public void close() {
+    if (finished) {
+      return;
+    }
+    try {
+      if (out != null) {
+        out.close();
+      }
+    } catch (IOException e) {
+      LOG.log(Level.DEBUG, "While a backup was given up", e);
+    }
+    for (Path path : made) {
+      try {
+        Files.deleteIfExists(path);
+      } catch (IOException e) {
+        LOG.log(Level.WARNING, "What is left of a backup that failed can't be removed", e);
+      }
+    }
+  }
+}

@@ -1,0 +1,221 @@
+package io.fovea.tool;
+
+import io.fovea.btree.StructureRecord;
+import io.fovea.buffer.AllocatorRecord;
+import io.fovea.buffer.PageHeader;
+import io.fovea.buffer.PageImages;
+import io.fovea.error.CorruptionException;
+import io.fovea.memory.Mem;
+import io.fovea.recovery.SchemaRecord;
+import io.fovea.txn.CommitCursor;
+import io.fovea.txn.CommitRecord;
+import io.fovea.wal.LogReader;
+import io.fovea.wal.RecordType;
+import java.io.PrintWriter;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** Records of the log in words. One thread. */
+final class LogDump {
+  private final int pageSize;
+  private final boolean all;
+  private final CommitCursor commit = new CommitCursor();
+  private final SchemaRecord schema = new SchemaRecord();
+
+  /**
+   * Makes one.
+   *
+   * @param all whether values are shown whole, and bytes of a record
+   */
+  LogDump(int pageSize, boolean all) {
+    this.pageSize = pageSize;
+    this.all = all;
+  }
+
+  /** Says what a record is. */
+  void decode(LogReader r, Map<String, @Nullable Object> out) {
+    out.put("type", RecordType.name(r.type()));
+    out.put("bytes", r.bodyLength());
+    try {
+      body(r, out);
+    } catch (CorruptionException | IndexOutOfBoundsException e) {
+      out.put("damaged", String.valueOf(e.getMessage()));
+    }
+    if (all) {
+      out.put("body", bytes(r.segment(), r.body(), r.bodyLength()));
+    }
+  }
+
+  private void body(LogReader r, Map<String, @Nullable Object> out) {
+    MemorySegment s = r.segment();
+    long at = r.body();
+    switch (r.type()) {
+      case RecordType.COMMIT, RecordType.COMMIT_PART -> {
+        commit.open(r.type(), s, at, r.bodyLength());
+        out.put("commitId", commit.id());
+        out.put("ops", ops());
+        pids(out, "adopted", commit.adopted(), commit::adopted);
+        pids(out, "released", commit.released(), commit::released);
+      }
+      case RecordType.STRUCTURE, RecordType.CHAIN -> structure(r, out);
+      case RecordType.CREATE_TREE -> {
+        out.put("treeId", StructureRecord.treeId(s, at, r.bodyLength(), r.start()));
+        structure(r, out);
+      }
+      case RecordType.DROPPED ->
+          out.put("treeId", StructureRecord.treeId(s, at, r.bodyLength(), r.start()));
+      case RecordType.ALLOCATE, RecordType.FREE -> {
+        AllocatorRecord a = AllocatorRecord.parse(r.type(), s, at, r.bodyLength());
+        out.put("page", a.pid());
+        if (r.type() == RecordType.ALLOCATE) {
+          out.put("treeId", a.treeId());
+          out.put("for", PageDump.typeName(a.pageType()));
+        } else {
+          out.put("next", a.next());
+        }
+        out.put("freeHead", a.after().freeHead());
+        out.put("freePages", a.after().freePages());
+        out.put("highWater", a.after().highWater());
+      }
+      case RecordType.SCHEMA -> schema(r, out);
+      default -> {}
+    }
+  }
+
+  private void schema(LogReader r, Map<String, @Nullable Object> out) {
+    schema.open(r.segment(), r.body(), r.bodyLength(), r.start());
+    List<Integer> published = new ArrayList<>();
+    for (int i = 0; i < schema.published(); i++) {
+      published.add(schema.published(i));
+    }
+    List<Integer> dropped = new ArrayList<>();
+    for (int i = 0; i < schema.dropped(); i++) {
+      dropped.add(schema.droppedId(i));
+    }
+    out.put("published", published);
+    out.put("dropped", dropped);
+    commit.openOps(r.segment(), schema.opsBegin(), schema.opsEnd(), schema.ops());
+    out.put("ops", ops());
+    pids(out, "adopted", schema.adopted(), schema::adopted);
+    pids(out, "released", schema.released(), schema::released);
+  }
+
+  private void structure(LogReader r, Map<String, @Nullable Object> out) {
+    MemorySegment s = r.segment();
+    List<Map<String, @Nullable Object>> images = new ArrayList<>();
+    List<Long> released = new ArrayList<>();
+    out.put("images", images);
+    StructureRecord.visit(
+        r.type(),
+        s,
+        r.body(),
+        r.bodyLength(),
+        pageSize,
+        r.start(),
+        new StructureRecord.Visitor() {
+          @Override
+          public void image(long pid, long at, long end) {
+            Map<String, @Nullable Object> image = new LinkedHashMap<>();
+            long page = at + PageImages.HEADER;
+            image.put("page", pid);
+            image.put("type", PageDump.typeName(PageHeader.type(s, page)));
+            image.put("level", PageHeader.level(s, page));
+            image.put("treeId", PageHeader.treeId(s, page));
+            image.put("pageLsn", PageHeader.pageLsn(s, page));
+            image.put("bytes", end - page);
+            images.add(image);
+          }
+
+          @Override
+          public void released(long pid) {
+            released.add(pid);
+          }
+        });
+    if (!released.isEmpty()) {
+      out.put("released", released);
+    }
+  }
+
+  private interface Pids {
+    long get(long i);
+  }
+
+  private static void pids(Map<String, @Nullable Object> out, String name, long n, Pids pids) {
+    if (n > 0) {
+      List<Long> list = new ArrayList<>();
+      for (long i = 0; i < n; i++) {
+        list.add(pids.get(i));
+      }
+      out.put(name, list);
+    }
+  }
+
+  private List<Map<String, @Nullable Object>> ops() {
+    List<Map<String, @Nullable Object>> ops = new ArrayList<>();
+    while (commit.next()) {
+      Map<String, @Nullable Object> op = new LinkedHashMap<>();
+      op.put("op", CommitRecord.name(commit.kind()));
+      op.put("treeId", commit.treeId());
+      op.put("key", bytes(commit.segment(), commit.keyOffset(), commit.keyLength()));
+      switch (commit.kind()) {
+        case CommitRecord.PUT -> op.put("value", value());
+        case CommitRecord.PATCH -> {
+          op.put("at", commit.patchAt());
+          op.put("value", value());
+        }
+        case CommitRecord.CHAIN -> {
+          op.put("firstPage", commit.first());
+          op.put("valueBytes", commit.valueLength());
+        }
+        default -> {}
+      }
+      ops.add(op);
+    }
+    return ops;
+  }
+
+  private byte[] value() {
+    return bytes(commit.segment(), commit.valueOffset(), commit.valueLength());
+  }
+
+  private static byte[] bytes(MemorySegment s, long off, int len) {
+    byte[] b = new byte[len];
+    Mem.getBytes(s, off, b, 0, len);
+    return b;
+  }
+
+  /** One line for the record, one for each part of it. */
+  static void print(PrintWriter out, Map<String, @Nullable Object> record, boolean all) {
+    StringBuilder line = new StringBuilder();
+    line.append(record.get("lsn")).append("..").append(record.get("end"));
+    line.append("  ").append(record.get("type"));
+    record.forEach(
+        (name, v) -> {
+          boolean said =
+              name.equals("lsn")
+                  || name.equals("end")
+                  || name.equals("type")
+                  || name.equals("body");
+          boolean parts =
+              v instanceof List<?> list && !list.isEmpty() && list.getFirst() instanceof Map;
+          if (!said && !parts) {
+            line.append("  ").append(name).append(' ').append(Text.value(v, all));
+          }
+        });
+    out.println(line);
+    record.forEach(
+        (name, v) -> {
+          if (v instanceof List<?> list) {
+            for (Object o : list) {
+              if (o instanceof Map<?, ?>) {
+                out.println("    " + Text.line(o, all));
+              }
+            }
+          }
+        });
+  }
+}

@@ -1,0 +1,105 @@
+package io.fovea.tool;
+
+import java.io.PrintWriter;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** Values for people: names and values on lines, tables, bytes. */
+final class Text {
+  private static final HexFormat HEX = HexFormat.of();
+
+  /** As much of a byte string as is shown where not all of it is asked for. */
+  private static final int SHOWN = 48;
+
+  private Text() {}
+
+  /** A byte string: hexadecimal digits, and in quotes if it can be read. */
+  static String bytes(byte[] b, boolean all) {
+    int n = all ? b.length : Math.min(b.length, SHOWN);
+    StringBuilder s = new StringBuilder(HEX.formatHex(b, 0, n));
+    if (n < b.length) {
+      s.append("... (").append(b.length).append(" bytes)");
+    }
+    StringBuilder quoted = new StringBuilder();
+    int readable = 0;
+    for (int i = 0; i < n; i++) {
+      boolean is = b[i] >= 0x20 && b[i] < 0x7F;
+      readable += is ? 1 : 0;
+      quoted.append(is ? (char) b[i] : '.');
+    }
+    return 2 * readable > n ? s + " \"" + quoted + "\"" : s.toString();
+  }
+
+  /** A value on one line. */
+  static String value(@Nullable Object v, boolean all) {
+    return switch (v) {
+      case null -> "none";
+      case byte[] b -> b.length == 0 ? "empty" : bytes(b, all);
+      default -> v.toString();
+    };
+  }
+
+  /** A name and a value on each line; lists of maps: one line for each. */
+  static void lines(
+      PrintWriter out, Map<String, @Nullable Object> map, String indent, boolean all) {
+    int width = map.keySet().stream().mapToInt(String::length).max().orElse(0);
+    map.forEach(
+        (name, v) -> {
+          if (v instanceof List<?> list) {
+            out.println(indent + name + ":");
+            list.forEach(o -> out.println(indent + "  " + line(o, all)));
+          } else {
+            out.println(indent + name + " ".repeat(width - name.length() + 2) + value(v, all));
+          }
+        });
+  }
+
+  /** A value on one line, maps with their names. */
+  static String line(@Nullable Object o, boolean all) {
+    if (!(o instanceof Map<?, ?> map)) {
+      return value(o, all);
+    }
+    StringBuilder s = new StringBuilder();
+    map.forEach(
+        (name, v) ->
+            s.append(s.isEmpty() ? "" : "  ").append(name).append(' ').append(value(v, all)));
+    return s.toString();
+  }
+
+  /** A table; columns of numbers to the right. */
+  static void table(PrintWriter out, List<List<String>> rows) {
+    int columns = rows.getFirst().size();
+    int[] width = new int[columns];
+    for (List<String> row : rows) {
+      for (int i = 0; i < columns; i++) {
+        width[i] = Math.max(width[i], row.get(i).length());
+      }
+    }
+    for (List<String> row : rows) {
+      StringBuilder s = new StringBuilder();
+      for (int i = 0; i < columns; i++) {
+        String pad = " ".repeat(width[i] - row.get(i).length());
+        s.append(i == 0 ? row.get(i) + pad : "  " + pad + row.get(i));
+      }
+      out.println(s.toString().stripTrailing());
+    }
+  }
+
+  /** All bytes, 16 a line, with their offsets. */
+  static void hex(PrintWriter out, MemorySegment seg, long off, long len) {
+    for (long at = 0; at < len; at += 16) {
+      StringBuilder digits = new StringBuilder();
+      StringBuilder chars = new StringBuilder();
+      for (long i = at; i < Math.min(at + 16, len); i++) {
+        byte b = seg.get(ValueLayout.JAVA_BYTE, off + i);
+        digits.append(HEX.toHexDigits(b)).append(i % 8 == 7 ? "  " : " ");
+        chars.append(b >= 0x20 && b < 0x7F ? (char) b : '.');
+      }
+      out.println(String.format("%08x  %-50s%s", at, digits, chars).stripTrailing());
+    }
+  }
+}

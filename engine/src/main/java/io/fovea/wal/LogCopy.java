@@ -1,0 +1,148 @@
+package io.fovea.wal;
+
+import io.fovea.error.CorruptionException;
+import io.fovea.io.BlockDevice;
+import io.fovea.memory.Mem;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.UUID;
+
+/**
+ * Copies a part of a log, from a file that is appended to meanwhile, so that the copy is a log that
+ * ends where it was asked to end.
+ *
+ * <pre>
+ *   source   | segment 7 | segment 5 | segment 6 | spare |     slots in any order
+ *                  ▲ from 5's start ...  to, in 7
+ *   copy     | segment 5 | segment 6 | segment 7, cut |        needed ones only, in order
+ * </pre>
+ *
+ * <p><b>Why it may read while the writer writes.</b> A block with durable records is never written
+ * again, and all that is copied was durable before the copy began: groups that start before {@code
+ * to}, in segments that a pin keeps from being used again.
+ *
+ * <p><b>Why it is cut.</b> A group that is under way may be read half, and one that the writer
+ * began after that, whole: then the half group would look like damage below a later watermark. So
+ * from the first group on that starts at {@code to} or later, the copy has zeros.
+ *
+ * <p>One thread.
+ */
+public final class LogCopy {
+  /** Takes the bytes of the copy, from its beginning to its end. */
+  public interface Sink {
+    /** Takes what comes next. */
+    void write(MemorySegment seg, long off, int len) throws IOException;
+  }
+
+  private final BlockDevice device;
+  private final UUID database;
+  private final long from;
+  private final long to;
+  private final long segmentBytes;
+  private final List<SegmentScan.Found> segments = new ArrayList<>();
+
+  /**
+   * Finds the segments. Something keeps them, a {@link Log#pin} for example.
+   *
+   * @param device the log
+   * @param database whose log it is
+   * @param from where the copy has to begin, at the latest
+   * @param to where it ends; the log is durable up to there
+   * @throws CorruptionException if the segments are not there
+   */
+  public LogCopy(BlockDevice device, UUID database, long from, long to) {
+    this.device = device;
+    this.database = database;
+    this.from = from;
+    this.to = to;
+    SegmentScan scan = SegmentScan.of(device, database);
+    this.segmentBytes = scan.segmentBytes();
+    for (SegmentScan.Found found : scan.segments()) {
+      if (found.startLsn() <= from) {
+        segments.clear(); // what was found before ends here
+      }
+      if (found.startLsn() <= to) {
+        segments.add(found);
+      }
+    }
+    if (segments.isEmpty() || segments.getFirst().startLsn() > from) {
+      throw new CorruptionException(
+          "the start of the log",
+          -1,
+          0,
+          from,
+          segments.isEmpty() ? -1 : segments.getFirst().startLsn());
+    }
+  }
+
+  /** How large the copy will be. */
+  public long bytes() {
+    return segments.size() * segmentBytes;
+  }
+
+  /**
+   * Copies.
+   *
+   * @param sink gets the copy
+   * @param buffer where it passes through; a whole number of blocks
+   * @throws CorruptionException if the log does not reach as far as it should
+   */
+  public void run(Sink sink, MemorySegment buffer) throws IOException {
+    for (int i = 0; i < segments.size(); i++) {
+      boolean last = i + 1 == segments.size();
+      copy(segments.get(i), last ? to : segments.get(i + 1).startLsn(), sink, buffer);
+    }
+  }
+
+  /** Copies a segment, which ends where the next begins; the last one where it is cut. */
+  private void copy(SegmentScan.Found segment, long limit, Sink sink, MemorySegment buffer)
+      throws IOException {
+    long covered = segment.startLsn();
+    long at = segment.offset();
+    long end = at + segmentBytes;
+    device.read(at, buffer, 0, Group.BLOCK);
+    sink.write(buffer, 0, Group.BLOCK);
+    at += Group.BLOCK;
+    while (at < end) {
+      device.read(at, buffer, 0, Group.BLOCK);
+      if (!Group.isValid(
+              buffer, 0, database, segment.header().incarnation(), segment.header().number())
+          || Group.start(buffer, 0) >= limit) {
+        break;
+      }
+      int payload = Group.payload(buffer, 0);
+      long bytes = Group.fileBytes(payload);
+      if (payload < 0 || at + bytes > end) {
+        throw new CorruptionException("length of a group of the log", -1, at, end - at, bytes);
+      }
+      covered = Math.max(covered, Group.start(buffer, 0) + payload);
+      at = through(at, at + bytes, sink, buffer);
+    }
+    if (covered < limit) {
+      throw new CorruptionException("the end of a segment of the log", -1, at, limit, covered);
+    }
+    Mem.zero(buffer, 0, buffer.byteSize());
+    while (at < end) {
+      int n = (int) Math.min(buffer.byteSize(), end - at);
+      sink.write(buffer, 0, n);
+      at += n;
+    }
+  }
+
+  private long through(long from, long end, Sink sink, MemorySegment buffer) throws IOException {
+    for (long at = from; at < end; ) {
+      int n = (int) Math.min(buffer.byteSize(), end - at);
+      device.read(at, buffer, 0, n);
+      sink.write(buffer, 0, n);
+      at += n;
+    }
+    return end;
+  }
+
+  /** Where the first segment begins: from there on, all is in the copy. */
+  public long startLsn() {
+    return Math.min(from, segments.getFirst().startLsn());
+  }
+}

@@ -1,0 +1,289 @@
+package io.fovea;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Writers whose traces tell whether a copy is what the database was at one moment: every
+ * transaction takes the next number of all, counts for its writer, moves money, leaves a line in a
+ * journal under its number, now and then deletes many old lines or replaces a long value.
+ */
+final class BackupLoad implements AutoCloseable {
+  private static final int ACCOUNTS = 40;
+  private static final long MONEY = 1000;
+  private static final int KEEP = 400;
+  private static final int LONG_EVERY = 10;
+  private static final int NUMBER = 1000;
+  private static final int FLOOR = 1001;
+
+  private static final Field N;
+  private static final Field BALANCE;
+  private static final Field WRITER;
+  private static final Field COUNT;
+  private static final Field TEXT;
+  private static final TableSpec COUNTERS;
+  private static final TableSpec MONEYS;
+  private static final TableSpec LINES;
+  private static final TableSpec LONGS = TableSpec.bytes("longs", 20);
+
+  static {
+    Layout.Builder b = Layout.builder();
+    N = b.int64("n");
+    COUNTERS = TableSpec.of("counters", KeySpec.of(FieldType.INT32), b.build());
+    b = Layout.builder();
+    BALANCE = b.int64("balance");
+    MONEYS = TableSpec.of("money", KeySpec.of(FieldType.INT32), b.build());
+    b = Layout.builder();
+    WRITER = b.int32("writer");
+    COUNT = b.int64("count");
+    TEXT = b.text("text", 200);
+    LINES =
+        TableSpec.of("lines", KeySpec.of(FieldType.INT64), b.build())
+            .with(IndexSpec.on("byWriter", WRITER));
+  }
+
+  private final Database db;
+  private final int writers;
+  private final long seed;
+  private final AtomicLongArray acknowledged;
+  private final List<Thread> threads = new ArrayList<>();
+  private final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
+  private volatile boolean stop;
+
+  BackupLoad(Database db, int writers, long seed) {
+    this.db = db;
+    this.writers = writers;
+    this.seed = seed;
+    this.acknowledged = new AtomicLongArray(writers);
+    Table money = db.table(MONEYS);
+    Table counters = db.table(COUNTERS);
+    db.run(
+        tx -> {
+          for (int i = 0; i < ACCOUNTS; i++) {
+            if (!money.exists(tx, money.key().set(i))) {
+              money.insert(tx, money.key().set(i), money.row().setLong(BALANCE, MONEY));
+            }
+          }
+        });
+    for (int w = 0; w < writers; w++) {
+      acknowledged.set(w, count(counters, w));
+    }
+  }
+
+  private long count(Table counters, int key) {
+    return db.read(
+        tx -> {
+          Row row = counters.row();
+          return counters.get(tx, counters.key().set(key), row) ? row.getLong(N) : 0L;
+        });
+  }
+
+  BackupLoad start() {
+    for (int w = 0; w < writers; w++) {
+      int me = w;
+      Thread t = new Thread(() -> work(me), "writer-" + w);
+      threads.add(t);
+      t.start();
+    }
+    return this;
+  }
+
+  /** How many transactions of each writer were acknowledged. */
+  long[] acknowledged() {
+    long[] all = new long[writers];
+    for (int w = 0; w < writers; w++) {
+      all[w] = acknowledged.get(w);
+    }
+    return all;
+  }
+
+  /** Waits until there are some more. */
+  void awaitMore(long more) {
+    long sum = sum();
+    while (sum() < sum + more && failure.get() == null) {
+      Thread.onSpinWait();
+    }
+    rethrow();
+  }
+
+  private long sum() {
+    long sum = 0;
+    for (long n : acknowledged()) {
+      sum += n;
+    }
+    return sum;
+  }
+
+  private void rethrow() {
+    Throwable f = failure.get();
+    if (f != null) {
+      throw new AssertionError("seed " + seed, f);
+    }
+  }
+
+  @Override
+  public void close() {
+    stop = true;
+    for (Thread t : threads) {
+      boolean interrupted = false;
+      while (t.isAlive()) {
+        try {
+          t.join();
+        } catch (InterruptedException e) {
+          interrupted = true;
+        }
+      }
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
+    }
+    rethrow();
+  }
+
+  private void work(int me) {
+    try {
+      Random r = new Random(seed + me);
+      Table counters = db.table(COUNTERS);
+      Table money = db.table(MONEYS);
+      Table lines = db.table(LINES);
+      ByteTable longs = db.table(LONGS).bytes();
+      while (!stop) {
+        int from = r.nextInt(ACCOUNTS);
+        int to = r.nextInt(ACCOUNTS);
+        long amount = r.nextInt(100);
+        long n =
+            db.call(
+                tx -> {
+                  long number = add(tx, counters, NUMBER);
+                  long mine = add(tx, counters, me);
+                  move(tx, money, from, -amount);
+                  move(tx, money, to, amount);
+                  lines.insert(
+                      tx,
+                      lines.key().set(number),
+                      lines
+                          .row()
+                          .setInt(WRITER, me)
+                          .setLong(COUNT, mine)
+                          .setText(TEXT, "line " + number));
+                  if (number % KEEP == 0) {
+                    deleteOld(tx, counters, lines, number - KEEP);
+                  }
+                  if (mine % LONG_EVERY == 0) {
+                    longs.put(tx, name(me), value(me, mine));
+                  }
+                  return mine;
+                });
+        acknowledged.set(me, n);
+      }
+    } catch (Throwable t) {
+      failure.compareAndSet(null, t);
+    }
+  }
+
+  private static long add(Transaction tx, Table counters, int key) {
+    Row row = counters.row();
+    Key k = counters.key().set(key);
+    long n = (counters.getForUpdate(tx, k, row) ? row.getLong(N) : 0) + 1;
+    counters.put(tx, k, row.setLong(N, n));
+    return n;
+  }
+
+  private static void move(Transaction tx, Table money, int account, long amount) {
+    Row row = money.row();
+    assertTrue(money.getForUpdate(tx, money.key().set(account), row));
+    money.update(tx, row.setLong(BALANCE, row.getLong(BALANCE) + amount));
+  }
+
+  private static void deleteOld(Transaction tx, Table counters, Table lines, long upTo) {
+    Row row = counters.row();
+    Key k = counters.key().set(FLOOR);
+    long floor = counters.get(tx, k, row) ? row.getLong(N) : 0;
+    for (long i = floor + 1; i <= upTo; i++) {
+      assertTrue(lines.delete(tx, lines.key().set(i)));
+    }
+    counters.put(tx, k, row.setLong(N, upTo));
+  }
+
+  private static byte[] name(int writer) {
+    return ("writer " + writer).getBytes(StandardCharsets.UTF_8);
+  }
+
+  private static byte[] value(int writer, long n) {
+    byte[] v = new byte[9000 + (int) (n % 3) * 4000];
+    new Random(31L * writer + n).nextBytes(v);
+    ByteBuffer.wrap(v).putLong(n);
+    return v;
+  }
+
+  /**
+   * Checks that a database is one of the states that such writers make.
+   *
+   * @param least what each writer had been told when the copy was begun
+   * @param most what each had been told when it was done; one more each may have been under way
+   */
+  static void check(Database copy, int writers, long[] least, long[] most) {
+    assertEquals(List.of(), copy.verify().problems());
+    Table counters = copy.table(COUNTERS);
+    Table money = copy.table(MONEYS);
+    Table lines = copy.table(LINES);
+    ByteTable longs = copy.table(LONGS).bytes();
+    copy.read(
+        tx -> {
+          Row row = counters.row();
+          long number = counters.get(tx, counters.key().set(NUMBER), row) ? row.getLong(N) : 0;
+          long floor = counters.get(tx, counters.key().set(FLOOR), row) ? row.getLong(N) : 0;
+          long[] counts = new long[writers];
+          long sum = 0;
+          for (int w = 0; w < writers; w++) {
+            counts[w] = counters.get(tx, counters.key().set(w), row) ? row.getLong(N) : 0;
+            sum += counts[w];
+            assertTrue(least[w] <= counts[w], "lost: " + counts[w] + " of " + least[w]);
+            assertTrue(counts[w] <= most[w] + 1, "from the future: " + counts[w]);
+          }
+          assertEquals(number, sum);
+          long balance = 0;
+          Row account = money.row();
+          for (int i = 0; i < ACCOUNTS; i++) {
+            assertTrue(money.get(tx, money.key().set(i), account));
+            balance += account.getLong(BALANCE);
+          }
+          assertEquals(ACCOUNTS * MONEY, balance);
+          long[] left = counts.clone();
+          Row line = lines.row();
+          for (long i = number; i > floor; i--) {
+            assertTrue(lines.get(tx, lines.key().set(i), line), "line " + i + " of " + number);
+            assertEquals("line " + i, line.getText(TEXT));
+            int w = line.getInt(WRITER);
+            assertEquals(left[w]--, line.getLong(COUNT));
+          }
+          long n = 0;
+          try (Cursor c = lines.scan(tx, Range.all(), Order.ASCENDING)) {
+            while (c.next()) {
+              n++;
+            }
+          }
+          assertEquals(number - floor, n);
+          for (int w = 0; w < writers; w++) {
+            long last = counts[w] / LONG_EVERY * LONG_EVERY;
+            byte[] v = longs.get(tx, name(w));
+            if (last > 0) {
+              assertNotNull(v);
+              assertArrayEquals(value(w, last), v);
+            }
+          }
+          return null;
+        });
+  }
+}

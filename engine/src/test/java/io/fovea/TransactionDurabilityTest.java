@@ -1,0 +1,223 @@
+package io.fovea;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.btree.BTree;
+import io.fovea.buffer.AllocatorState;
+import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.PoolConfig;
+import io.fovea.error.DurabilityLostException;
+import io.fovea.error.InvalidUseException;
+import io.fovea.io.IoOp;
+import io.fovea.io.MemoryDevice;
+import io.fovea.support.SimDisk;
+import io.fovea.support.SimFault;
+import io.fovea.txn.Tx;
+import io.fovea.txn.TxConfig;
+import io.fovea.txn.TxEngine;
+import io.fovea.wal.Log;
+import io.fovea.wal.LogConfig;
+import io.fovea.wal.LogSession;
+import io.fovea.wal.LogStart;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.UUID;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What leaves a transaction, and when: its result, its rollback, its exception. */
+@Timeout(60)
+class TransactionDurabilityTest {
+  private final Database db = Database.inMemory(Options.defaults());
+  private final SimDisk disk = new SimDisk(1);
+  private final Log log =
+      Log.open(
+          disk.device("log"),
+          LogConfig.DEFAULT,
+          new LogStart(new UUID(1, 2), 1, Log.FIRST_LSN, Log.FIRST_LSN));
+  private final BufferPool pool =
+      new BufferPool(
+          new MemoryDevice(), PoolConfig.of(4096, 4 << 20).withLog(log), AllocatorState.EMPTY);
+  private final TxEngine engine = new TxEngine(TxConfig.DEFAULT, 4096, log);
+  private final BTree tree = tree();
+  private final MemorySegment key = Arena.ofAuto().allocate(8, 8);
+  private final MemorySegment value = Arena.ofAuto().allocate(8, 8);
+
+  private BTree tree() {
+    LogSession session = log.session();
+    session.begin(0);
+    BTree made = BTree.create(pool, 10, session);
+    session.end();
+    log.awaitDurable(log.tail());
+    return made;
+  }
+
+  @AfterEach
+  void close() {
+    disk.letGo();
+    log.abandon();
+    pool.abandon();
+    db.close();
+  }
+
+  private Transaction begin() {
+    Slot slot = new Slot();
+    assertTrue(slot.claim());
+    Tx tx = engine.begin(false, 0, false);
+    return new Transaction(db, slot, tx, 1, null, true);
+  }
+
+  private void put(Transaction t) {
+    t.context().put(tree, key, 0, 8, value, 0, 8);
+  }
+
+  private int get(Transaction t) {
+    return t.context().get(tree, key, 0, 8, value, 0, 8);
+  }
+
+  /** A value that can be seen and is not durable. */
+  private void putInDoubt() {
+    disk.hold(IoOp.SYNC);
+    Tx tx = engine.begin(false, 0, false);
+    tx.put(tree, key, 0, 8, value, 0, 8);
+    assertTrue(tx.commit() > log.durableLsn());
+  }
+
+  /** Does it in another thread, sees that it waits, lets the disk go, and sees that it ends. */
+  private @org.jspecify.annotations.Nullable Throwable waits(Runnable work) {
+    AtomicReference<Throwable> thrown = new AtomicReference<>();
+    Thread thread =
+        Thread.ofPlatform()
+            .start(
+                () -> {
+                  try {
+                    work.run();
+                    assertEquals(log.tail(), log.durableLsn());
+                  } catch (Throwable e) {
+                    thrown.set(e);
+                  }
+                });
+    while (thread.isAlive()
+        && thread.getState() != Thread.State.WAITING
+        && thread.getState() != Thread.State.TIMED_WAITING) {
+      Thread.onSpinWait();
+    }
+    assertTrue(thread.isAlive(), "it did not wait: " + thrown.get());
+    // Whoever waits holds nothing that others need.
+    assertEquals(0, engine.active());
+    disk.letGo();
+    try {
+      thread.join();
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
+    return thrown.get();
+  }
+
+  @Test
+  void aCommitReturnsWhenItIsDurable() {
+    disk.hold(IoOp.SYNC);
+    assertNull(
+        waits(
+            () -> {
+              Transaction t = begin();
+              put(t);
+              t.commit();
+            }));
+  }
+
+  @Test
+  void aCommitThatOnlyReadReturnsWhenThatIsDurable() {
+    putInDoubt();
+    assertNull(
+        waits(
+            () -> {
+              Transaction t = begin();
+              assertEquals(8, get(t));
+              t.commit();
+            }));
+  }
+
+  @Test
+  void aRollbackInABodyTellsWhatWasReadWhenThatIsDurable() {
+    putInDoubt();
+    assertNull(
+        waits(
+            () -> {
+              Transaction t = begin();
+              get(t);
+              t.rollback();
+            }));
+  }
+
+  @Test
+  void anExceptionLeavesABodyWhenWhatWasReadIsDurable() {
+    putInDoubt();
+    assertNull(
+        waits(
+            () -> {
+              Transaction t = begin();
+              get(t);
+              assertTrue(t.failed(new IllegalStateException("it is 0")));
+            }));
+  }
+
+  @Test
+  void aRollbackOfWhatNobodyHasSeenWaitsForNothing() {
+    putInDoubt();
+    Transaction t = begin();
+    put(t);
+    t.rollback();
+    Transaction u = begin();
+    u.commit();
+    Transaction v = begin();
+    assertTrue(v.failed(new IllegalStateException()));
+    assertTrue(log.durableLsn() < log.tail());
+  }
+
+  @Test
+  void anOutcomeThatIsNotKnownIsSaidToBe() {
+    Transaction late = begin();
+    put(late);
+    disk.fail(SimFault.once(1).of(IoOp.SYNC));
+    Transaction t = begin();
+    put(t);
+    var lost = assertThrows(DurabilityLostException.class, t::commit);
+    assertTrue(lost.mayHaveCommitted());
+    assertFalse(t.isActive());
+    var use = assertThrows(InvalidUseException.class, t::rollback);
+    assertTrue(use.getMessage().contains("may have committed"), use.getMessage());
+
+    var refused = assertThrows(DurabilityLostException.class, late::commit);
+    assertFalse(refused.mayHaveCommitted());
+    var aborted = assertThrows(InvalidUseException.class, late::rollback);
+    assertTrue(aborted.getMessage().contains("was aborted"), aborted.getMessage());
+  }
+
+  @Test
+  void whatWasReadAndCanNotBecomeDurableDoesNotLeave() {
+    putInDoubt();
+    Transaction reader = begin();
+    get(reader);
+    Transaction thrower = begin();
+    get(thrower);
+    Transaction roller = begin();
+    get(roller);
+    Transaction innocent = begin();
+    log.fail(new IllegalStateException("the device is gone"));
+    var read = assertThrows(DurabilityLostException.class, reader::commit);
+    assertFalse(read.mayHaveCommitted());
+    var cause = new IllegalStateException("it is 0");
+    var e = assertThrows(DurabilityLostException.class, () -> thrower.failed(cause));
+    assertEquals(cause, e.getSuppressed()[0]);
+    assertThrows(DurabilityLostException.class, roller::rollback);
+    innocent.commit(); // has seen nothing
+    assertEquals(0, engine.active());
+  }
+}

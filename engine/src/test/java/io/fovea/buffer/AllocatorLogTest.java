@@ -1,0 +1,346 @@
+package io.fovea.buffer;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.error.CorruptionException;
+import io.fovea.error.StorageFullException;
+import io.fovea.io.MemoryDevice;
+import io.fovea.memory.Mem;
+import io.fovea.support.SimCrash;
+import io.fovea.support.SimDisk;
+import io.fovea.wal.Log;
+import io.fovea.wal.LogReader;
+import io.fovea.wal.LogSession;
+import io.fovea.wal.RecordType;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.Set;
+import java.util.SplittableRandom;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What the log says of page ids is what the allocator did, in its order. */
+@Timeout(120)
+class AllocatorLogTest {
+  private static final int THREADS = 4;
+
+  /** The free list, as the records alone make it. */
+  private static final class Replay {
+    final List<Long> stack = new ArrayList<>();
+    AllocatorState state = AllocatorState.EMPTY;
+
+    void apply(AllocatorRecord record) {
+      if (record.pageType() == PageHeader.FREE) {
+        assertEquals(top(), record.next(), "the link of a page that came back");
+        stack.add(record.pid());
+      } else if (record.pid() < state.highWater()) {
+        assertEquals(top(), record.pid(), "pages leave from the top");
+        stack.removeLast();
+      } else {
+        assertTrue(stack.isEmpty());
+        assertEquals(state.highWater(), record.pid(), "the next page");
+      }
+      long end = Math.max(state.highWater(), record.pid() + 1);
+      state = new AllocatorState(end, top(), stack.size());
+      assertEquals(state, record.after());
+    }
+
+    private long top() {
+      return stack.isEmpty() ? 0 : stack.getLast();
+    }
+  }
+
+  private static AllocatorRecord parse(LogReader reader) {
+    return AllocatorRecord.parse(
+        reader.type(), reader.segment(), reader.body(), reader.bodyLength());
+  }
+
+  private static boolean isAllocation(LogReader reader) {
+    return reader.type() == RecordType.ALLOCATE || reader.type() == RecordType.FREE;
+  }
+
+  /**
+   * Threads give and take while snapshots are made: each is the state of the log at its position.
+   */
+  @Test
+  void theOrderOfTheLogIsThatOfTheStack() throws Exception {
+    MemoryDevice logDevice = new MemoryDevice();
+    Log log = PoolLogs.create(logDevice);
+    BufferPool pool =
+        new BufferPool(new MemoryDevice(), PoolLogs.config(log), AllocatorState.EMPTY);
+    ConcurrentLinkedQueue<AllocatorSnapshot> snapshots = new ConcurrentLinkedQueue<>();
+    PoolStressTest.inThreads(
+        t -> {
+          LogSession session = log.session();
+          SplittableRandom random = new SplittableRandom(t);
+          List<Long> mine = new ArrayList<>();
+          for (int i = 0; i < 1500; i++) {
+            if (t == 0) {
+              snapshots.add(pool.snapshot(log));
+            }
+            if (mine.isEmpty() || mine.size() < 30 && random.nextBoolean()) {
+              mine.add(PoolLogs.page(pool, session));
+            } else {
+              PoolLogs.free(pool, session, mine.remove(random.nextInt(mine.size())));
+            }
+          }
+        });
+    Pools.check(pool);
+    AllocatorSnapshot last = pool.snapshot(log);
+    assertEquals(log.tail(), last.lsn());
+    snapshots.add(last);
+    log.close();
+    pool.abandon();
+
+    Replay replay = new Replay();
+    List<AllocatorSnapshot> inOrder = new ArrayList<>(snapshots);
+    int next = 0;
+    try (LogReader reader = PoolLogs.read(logDevice)) {
+      while (reader.next()) {
+        if (isAllocation(reader)) {
+          while (inOrder.get(next).lsn() <= reader.start()) {
+            assertEquals(replay.state, inOrder.get(next++).state());
+          }
+          replay.apply(parse(reader));
+        }
+      }
+    }
+    for (; next < inOrder.size(); next++) {
+      assertEquals(replay.state, inOrder.get(next).state());
+    }
+  }
+
+  /** The data file loses what was not synced; the log makes up for it. */
+  @Test
+  void theLogMakesUpForTheFile() {
+    for (long seed = 0; seed < 60; seed++) {
+      makesUp(seed);
+    }
+  }
+
+  private static void makesUp(long seed) {
+    SimDisk disk = new SimDisk(seed);
+    SimDisk logDisk = new SimDisk(seed);
+    Random random = new Random(seed);
+    Log log = PoolLogs.create(logDisk.device("log"));
+    DoubleWrite area = new DoubleWrite(disk.device("area"), 4096, 1);
+    BufferPool pool =
+        new BufferPool(disk.device("data"), PoolLogs.config(log).with(area), AllocatorState.EMPTY);
+    LogSession session = log.session();
+    Map<Long, Long> model = new HashMap<>();
+    Set<Long> orphans = new HashSet<>();
+    for (int i = 0; i < 300; i++) {
+      int dice = random.nextInt(100);
+      List<Long> pids = new ArrayList<>(model.keySet());
+      if (dice < 40 || pids.isEmpty()) {
+        long pid = PoolLogs.page(pool, session);
+        model.put(pid, pid);
+      } else if (dice < 65) {
+        long pid = pids.get(random.nextInt(pids.size()));
+        PoolLogs.setWord(pool, session, pid, i);
+        model.put(pid, (long) i);
+      } else if (dice < 90) {
+        long pid = pids.get(random.nextInt(pids.size()));
+        PoolLogs.free(pool, session, pid);
+        model.remove(pid);
+      } else if (dice < 95) {
+        // Given out, and the machine dies before anything is made of it.
+        session.begin(AllocatorRecord.ALLOCATE_SPACE);
+        int frame = pool.allocate(9, PageHeader.OVERFLOW, session);
+        orphans.add(pool.pid(frame));
+        pool.releaseExclusive(frame);
+        session.end();
+      } else {
+        pool.flushOlder(log.tail() - random.nextInt(4096));
+      }
+    }
+    log.awaitDurable(log.tail());
+    final AllocatorState before = pool.allocatorState();
+    SimDisk after = disk.crash(SimCrash.RANDOM);
+    SimDisk logAfter = logDisk.crash(SimCrash.LOSE_ALL);
+    log.abandon();
+    pool.abandon();
+
+    DoubleWrite.restore(after.device("area"), after.device("data"), 4096);
+    BufferPool again =
+        new BufferPool(
+            after.device("data"),
+            PoolConfig.ofFrames(4096, Pools.FRAMES, Translation.PREDICTIVE),
+            AllocatorState.EMPTY);
+    long end = replay(again, logAfter);
+    assertEquals(before, again.allocatorState(), "seed " + seed);
+    Log next =
+        Log.open(
+            logAfter.device("log"),
+            PoolLogs.IDLE,
+            new io.fovea.wal.LogStart(PoolLogs.DATABASE, 2, end, Log.FIRST_LSN));
+    LogSession reclaiming = next.session();
+    for (long pid : orphans) {
+      reclaiming.begin(AllocatorRecord.FREE_SPACE);
+      again.reclaim(pid, reclaiming);
+      reclaiming.end();
+    }
+    check(again, model, before.highWater(), seed);
+    next.close();
+    again.close();
+    // A crash in recovery is another recovery.
+    BufferPool third =
+        new BufferPool(
+            new MemoryDevice(),
+            PoolConfig.ofFrames(4096, Pools.FRAMES, Translation.PREDICTIVE),
+            AllocatorState.EMPTY);
+    replay(third, logAfter);
+    check(third, model, before.highWater(), seed);
+    third.abandon();
+  }
+
+  private static long replay(BufferPool pool, SimDisk disk) {
+    try (LogReader reader = PoolLogs.read(disk.device("log"))) {
+      AllocatorState state = AllocatorState.EMPTY;
+      while (reader.next()) {
+        if (isAllocation(reader)) {
+          AllocatorRecord record = parse(reader);
+          state = record.after();
+          record.replayPage(pool, reader.start(), reader.end());
+        } else if (reader.type() == RecordType.STRUCTURE) {
+          long limit = reader.body() + reader.bodyLength();
+          assertEquals(
+              limit,
+              PageImages.apply(
+                  pool, reader.segment(), reader.body(), limit, reader.start(), reader.end()));
+        }
+      }
+      pool.recover(state);
+      return reader.end();
+    }
+  }
+
+  /** Each page is in use or free, and has what it should have. */
+  private static void check(BufferPool pool, Map<Long, Long> model, long highWater, long seed) {
+    Set<Long> free = new HashSet<>();
+    pool.freePages(pid -> assertTrue(free.add(pid)));
+    assertEquals(highWater - AllocatorState.FIRST_PID, free.size() + model.size(), "seed " + seed);
+    model.forEach(
+        (pid, word) -> assertEquals(word, Pools.word(pool, pid), "seed " + seed + ", page " + pid));
+    Pools.check(pool);
+  }
+
+  /** A page that is used again has no LSN below that of its last life. */
+  @Test
+  void theLsnOfAPageNeverGoesBack() {
+    Log log = PoolLogs.create(new MemoryDevice());
+    BufferPool pool =
+        new BufferPool(new MemoryDevice(), PoolLogs.config(log), AllocatorState.EMPTY);
+    LogSession session = log.session();
+    long pid = PoolLogs.page(pool, session);
+    long last = 0;
+    for (int i = 0; i < 5; i++) {
+      PoolLogs.free(pool, session, pid);
+      long freed = lsn(pool, pid);
+      assertEquals(session.recordEnd(), freed);
+      assertEquals(pid, PoolLogs.page(pool, session));
+      assertTrue(last < freed && freed < lsn(pool, pid));
+      last = lsn(pool, pid);
+    }
+    pool.abandon();
+    log.close();
+  }
+
+  private static long lsn(BufferPool pool, long pid) {
+    int frame = pool.fixShared(pid);
+    long lsn = PageHeader.pageLsn(pool.pages(), pool.base(frame));
+    pool.releaseShared(frame);
+    return lsn;
+  }
+
+  /** Who has granted too little is told so, and nothing has changed. */
+  @Test
+  void withoutAGrantNothingChanges() {
+    Log log = PoolLogs.create(new MemoryDevice());
+    BufferPool pool =
+        new BufferPool(new MemoryDevice(), PoolLogs.config(log), AllocatorState.EMPTY);
+    LogSession session = log.session();
+    final long a = PoolLogs.page(pool, session);
+    final long b = PoolLogs.page(pool, session);
+    PoolLogs.free(pool, session, a);
+    AllocatorState state = pool.allocatorState();
+    session.begin(0);
+    assertThrows(IllegalStateException.class, () -> pool.allocate(1, PageHeader.LEAF, session));
+    assertThrows(IllegalStateException.class, () -> pool.free(pool.fixExclusive(b), session));
+    session.end();
+    assertEquals(state, pool.allocatorState());
+    Pools.check(pool);
+    assertEquals(a, PoolLogs.page(pool, session));
+    session.begin(0);
+    assertThrows(IllegalStateException.class, () -> pool.allocate(1, PageHeader.LEAF, session));
+    session.end();
+    Pools.check(pool);
+    assertEquals(b + 1, PoolLogs.page(pool, session));
+    pool.abandon();
+    log.close();
+  }
+
+  @Test
+  void recoverGrowsTheFile() {
+    MemoryDevice device = new MemoryDevice();
+    BufferPool pool = Pools.open(device);
+    pool.recover(new AllocatorState(1000, 0, 0));
+    assertTrue(device.size() >= 1000 * 4096);
+    assertEquals(1000, Pools.page(pool));
+    pool.recover(new AllocatorState(500, 0, 0));
+    assertEquals(1001, pool.allocatorState().highWater(), "it does not go back");
+    for (AllocatorState wrong :
+        new AllocatorState[] {
+          new AllocatorState(2, 0, 0),
+          new AllocatorState(Long.MAX_VALUE, 0, 0),
+          new AllocatorState(1000, 1000, 1),
+          new AllocatorState(1000, 2, 1),
+          new AllocatorState(1000, -1, 1),
+          new AllocatorState(1000, 0, 1),
+          new AllocatorState(1000, 5, 0),
+          new AllocatorState(1000, 5, -1),
+          new AllocatorState(1000, 5, 998),
+        }) {
+      assertThrows(CorruptionException.class, () -> pool.recover(wrong), wrong.toString());
+    }
+    pool.close();
+    BufferPool small = Pools.open(new TestDevice(4 << 20));
+    assertThrows(
+        StorageFullException.class, () -> small.recover(new AllocatorState(1L << 40, 0, 0)));
+    small.close();
+  }
+
+  /** Any bytes are a record or damage. */
+  @Test
+  void parsesAnything() {
+    SplittableRandom random = new SplittableRandom(5);
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment body = arena.allocate(64, 8);
+      int whole = 0;
+      for (int i = 0; i < 200_000; i++) {
+        for (int at = 0; at < 64; at += 8) {
+          Mem.putLong(body, at, random.nextInt(3) == 0 ? random.nextLong() : random.nextInt(9));
+        }
+        int type = random.nextBoolean() ? RecordType.ALLOCATE : RecordType.FREE;
+        int length = random.nextInt(9) * 8;
+        try {
+          AllocatorRecord record = AllocatorRecord.parse(type, body, 0, length);
+          assertTrue(record.pid() >= 3 && record.pid() < record.after().highWater());
+          whole++;
+        } catch (CorruptionException e) {
+          // Found.
+        }
+      }
+      assertTrue(whole > 10, "some are records: " + whole);
+    }
+  }
+}

@@ -1,0 +1,67 @@
+package io.fovea.crash;
+
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import io.fovea.Options;
+import io.fovea.crash.CrashExplorer.Violation;
+import java.util.concurrent.TimeUnit;
+import java.util.function.UnaryOperator;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/**
+ * The tests can fail: an engine that is broken in one place is caught by the explorer that finds
+ * nothing wrong with the whole one.
+ */
+@Timeout(value = 20, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class BrokenTest {
+  private static final long STATES = Math.max(4_000, CrashTest.STATES);
+
+  private static void caught(String what, Options options, UnaryOperator<CrashExplorer> with) {
+    CrashExplorer explorer =
+        with.apply(new CrashExplorer(CrashTest.SEED, options).crashes(4).expectViolation());
+    Violation v =
+        assertThrows(
+            Violation.class,
+            () -> {
+              while (explorer.distinct() < STATES) {
+                explorer.workload(60);
+              }
+            },
+            () -> what + " was not noticed: " + explorer);
+    CrashReport.line(
+        "BrokenTest." + what,
+        "noticed after " + (explorer.distinct() + 1) + " states: " + firstLine(v));
+  }
+
+  private static String firstLine(Throwable t) {
+    String s = String.valueOf(t.getMessage()).strip();
+    return s.lines().findFirst().orElse(s);
+  }
+
+  /** Pages are written although the log that says why is not on the disk yet. */
+  @Test
+  void pagesBeforeTheLog() {
+    caught("pagesBeforeTheLog", Session.small(), CrashExplorer::pageBeforeLog);
+  }
+
+  @Test
+  void aLogThatIsNotSynced() {
+    caught("aLogThatIsNotSynced", Session.small(), e -> e.prepare(d -> d.ignoreSyncs("db.log")));
+  }
+
+  @Test
+  void pagesThatAreNotSynced() {
+    caught("pagesThatAreNotSynced", Session.small(), e -> e.prepare(d -> d.ignoreSyncs("db")));
+  }
+
+  @Test
+  void copiesThatAreNotSynced() {
+    caught("copiesThatAreNotSynced", Session.small(), e -> e.prepare(d -> d.ignoreSyncs("db.dwb")));
+  }
+
+  @Test
+  void pagesThatAreNotWrittenTwice() {
+    caught("pagesThatAreNotWrittenTwice", Session.small().doubleWrite(false), e -> e);
+  }
+}

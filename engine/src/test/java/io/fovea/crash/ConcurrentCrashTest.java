@@ -1,0 +1,296 @@
+package io.fovea.crash;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.Cursor;
+import io.fovea.Database;
+import io.fovea.Durability;
+import io.fovea.Field;
+import io.fovea.FieldType;
+import io.fovea.IndexSpec;
+import io.fovea.Key;
+import io.fovea.KeySpec;
+import io.fovea.Layout;
+import io.fovea.Options;
+import io.fovea.Order;
+import io.fovea.Range;
+import io.fovea.Row;
+import io.fovea.SimDatabase;
+import io.fovea.Table;
+import io.fovea.TableSpec;
+import io.fovea.Transaction;
+import io.fovea.VerifyReport;
+import io.fovea.support.SimCrash;
+import io.fovea.support.SimDisk;
+import io.fovea.support.SimStorage;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Queue;
+import java.util.Random;
+import java.util.Set;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/**
+ * Crashes under many threads.
+ *
+ * <pre>
+ *   record   balance, version, who wrote it      version n + 1 is written by who has read n
+ * </pre>
+ *
+ * <p>No order of the transactions is known, but each record's own, by its versions. What is found
+ * after a crash is a set of transactions, and it must be
+ *
+ * <ul>
+ *   <li><b>whole</b>: of each transaction everything or nothing;
+ *   <li><b>closed</b>: with each transaction those whose versions it has read;
+ *   <li><b>not less than promised</b>: with every version that a commit or a read has returned
+ *       before the crash;
+ *   <li>and the sum of the balances is what it was.
+ * </ul>
+ */
+@Timeout(value = 1, unit = TimeUnit.HOURS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class ConcurrentCrashTest {
+  private static final int ACCOUNTS = 200;
+  private static final int THREADS = 4;
+  private static final int CRASHES = (int) Math.max(60, CrashTest.STATES / 10);
+
+  private static final Layout.Builder B = Layout.builder();
+  private static final Field BALANCE = B.int64("balance");
+  private static final Field VERSION = B.int32("version");
+  private static final Field WRITER = B.int64("writer");
+  private static final Field PAD = B.bytes("pad", 700);
+  private static final TableSpec SPEC =
+      TableSpec.of("accounts", KeySpec.of(FieldType.INT32), B.build())
+          .with(IndexSpec.on("by_version", VERSION));
+
+  /** A transaction that has committed. */
+  private record Done(long id, int[] keys, int[] versions, boolean[] written) {}
+
+  private record Snapshot(SimDisk disk, int[] promised) {}
+
+  private final AtomicIntegerArray promised = new AtomicIntegerArray(ACCOUNTS);
+  private final Queue<Done> done = new ConcurrentLinkedQueue<>();
+  private final AtomicLong ids = new AtomicLong(1);
+
+  private static Options options(Durability durability) {
+    return Session.small()
+        .durability(durability)
+        .maxTransactions(THREADS + 1)
+        .bufferBytes(480_000)
+        .asyncWindow(java.time.Duration.ofHours(1), 32 << 10);
+  }
+
+  @ParameterizedTest
+  @EnumSource(names = {"SYNC", "ASYNC"})
+  void nothingIsHalfDone(Durability durability) throws Exception {
+    SimDisk disk = new SimDisk(CrashTest.SEED);
+    disk.asynchronous(true);
+    List<Snapshot> snapshots = new ArrayList<>();
+    try (Database db = SimDatabase.open(new SimStorage(disk), options(durability))) {
+      Table t = db.table(SPEC);
+      fill(db, t);
+      if (durability != Durability.SYNC) {
+        SimDatabase.checkpoint(db);
+      }
+      Random coin = new Random(CrashTest.SEED);
+      disk.onOperation(
+          n -> {
+            synchronized (snapshots) {
+              if (snapshots.size() >= CRASHES || coin.nextInt(10) > 0) {
+                return;
+              }
+            }
+            int[] before = new int[ACCOUNTS];
+            Arrays.setAll(before, promised::get);
+            SimDisk copy = disk.copy();
+            synchronized (snapshots) {
+              snapshots.add(new Snapshot(copy, before));
+            }
+          });
+      inThreads(id -> work(db, t, id, durability == Durability.SYNC));
+      disk.onOperation(n -> {});
+    }
+    Set<Long> distinct = new HashSet<>();
+    List<Done> all = List.copyOf(done);
+    Random r = new Random(CrashTest.SEED);
+    for (Snapshot s : snapshots) {
+      for (SimCrash how : List.of(SimCrash.LOSE_ALL, SimCrash.RANDOM, SimCrash.KEEP_ALL)) {
+        SimDisk crashed = s.disk.crash(how);
+        if (distinct.add(crashed.fingerprint())) {
+          check(crashed, options(durability), s.promised, all, r);
+        }
+      }
+    }
+    CrashReport.line(
+        "ConcurrentCrashTest." + durability,
+        distinct.size()
+            + " distinct crash states of "
+            + all.size()
+            + " transactions of "
+            + THREADS
+            + " threads, from "
+            + snapshots.size()
+            + " operations");
+  }
+
+  private interface Body {
+    void run(int id) throws Exception;
+  }
+
+  private static void inThreads(Body body) throws Exception {
+    Queue<Throwable> failed = new ConcurrentLinkedQueue<>();
+    List<Thread> threads = new ArrayList<>();
+    for (int i = 0; i < THREADS; i++) {
+      int id = i;
+      Runnable run =
+          () -> {
+            try {
+              body.run(id);
+            } catch (Throwable e) {
+              failed.add(e);
+            }
+          };
+      threads.add(i % 2 == 0 ? Thread.ofPlatform().start(run) : Thread.startVirtualThread(run));
+    }
+    for (Thread thread : threads) {
+      thread.join();
+    }
+    if (!failed.isEmpty()) {
+      throw new AssertionError(failed.peek());
+    }
+  }
+
+  private static void fill(Database db, Table t) {
+    db.run(
+        tx -> {
+          Row row = t.row().setLong(BALANCE, 100);
+          for (int i = 0; i < ACCOUNTS; i++) {
+            t.insert(tx, t.key().set(i), row);
+          }
+        });
+  }
+
+  private void work(Database db, Table t, int thread, boolean sync) {
+    Random r = new Random(CrashTest.SEED * 31 + thread);
+    for (int i = 0; i < 250; i++) {
+      boolean reads = r.nextInt(4) == 0;
+      int n = 2 + r.nextInt(3);
+      int[] keys = r.ints(0, ACCOUNTS).distinct().limit(n).toArray();
+      boolean[] written = new boolean[n];
+      for (int k = 0; k < n; k++) {
+        written[k] = !reads && (k < 2 || r.nextBoolean());
+      }
+      int[] versions = new int[n];
+      long id = ids.getAndIncrement();
+      if (reads) {
+        db.read(
+            tx -> {
+              transfer(tx, t, id, keys, versions, written);
+              return null;
+            });
+      } else {
+        db.run(tx -> transfer(tx, t, id, keys, versions, written));
+      }
+      done.add(new Done(id, keys, versions, written));
+      if (sync) {
+        for (int k = 0; k < n; k++) {
+          int v = versions[k];
+          promised.accumulateAndGet(keys[k], v, Math::max);
+        }
+      }
+    }
+  }
+
+  /** Leaves in {@code versions} what it has read, or written. */
+  private static void transfer(
+      Transaction tx, Table t, long id, int[] keys, int[] versions, boolean[] written) {
+    Key key = t.key();
+    Row row = t.row();
+    for (int k = 0; k < keys.length; k++) {
+      assertTrue(t.get(tx, key.set(keys[k]), row));
+      versions[k] = row.getInt(VERSION);
+      if (written[k]) {
+        versions[k]++;
+        long amount = k == 0 ? -5 : k == 1 ? 5 : 0;
+        t.update(
+            tx,
+            row.setLong(BALANCE, row.getLong(BALANCE) + amount)
+                .setInt(VERSION, versions[k])
+                .setLong(WRITER, id)
+                .setBytes(PAD, new byte[(int) (id * 31 % 700)]));
+      }
+    }
+  }
+
+  private static void check(
+      SimDisk disk, Options options, int[] promised, List<Done> all, Random r) {
+    try (Database db = SimDatabase.open(new SimStorage(disk), options)) {
+      VerifyReport report = db.verify();
+      assertTrue(report.ok(), report::toString);
+      Table t = db.table(SPEC);
+      int[] found = new int[ACCOUNTS];
+      long[] writers = new long[ACCOUNTS];
+      long[] sum = new long[2];
+      db.read(
+          tx -> {
+            sum[0] = 0;
+            sum[1] = 0;
+            try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+              while (c.next()) {
+                int key = c.key().getInt(0);
+                found[key] = c.row().getInt(VERSION);
+                writers[key] = c.row().getLong(WRITER);
+                sum[0] += c.row().getLong(BALANCE);
+                sum[1]++;
+              }
+            }
+            return null;
+          });
+      assertEquals(ACCOUNTS, sum[1]);
+      assertEquals(100L * ACCOUNTS, sum[0]);
+      for (int i = 0; i < ACCOUNTS; i++) {
+        int key = i;
+        assertTrue(
+            found[i] >= promised[i],
+            () -> "account " + key + ": " + found[key] + ", promised was " + promised[key]);
+      }
+      for (Done d : all) {
+        boolean there = false;
+        for (int k = 0; k < d.keys.length; k++) {
+          int key = d.keys[k];
+          there |= d.written[k] && found[key] >= d.versions[k];
+          if (d.written[k] && found[key] == d.versions[k]) {
+            assertEquals(d.id, writers[key], "who wrote account " + key);
+          }
+        }
+        for (int k = 0; there && k < d.keys.length; k++) {
+          int key = d.keys[k];
+          int version = d.versions[k];
+          assertTrue(
+              found[key] >= version,
+              () -> d + " is half there: account " + key + " has version " + found[key]);
+        }
+      }
+      db.run(
+          tx ->
+              transfer(
+                  tx,
+                  t,
+                  -1,
+                  new int[] {r.nextInt(100), 100 + r.nextInt(100)},
+                  new int[2],
+                  new boolean[] {true, true}));
+    } catch (Throwable e) {
+      throw new AssertionError("seed " + CrashTest.SEED + ": " + e, e);
+    }
+  }
+}

@@ -1,0 +1,321 @@
+package io.fovea.crash;
+
+import io.fovea.Options;
+import io.fovea.crash.Session.Bounds;
+import io.fovea.support.SimCrash;
+import io.fovea.support.SimDisk;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.Set;
+import java.util.function.Consumer;
+
+/**
+ * Cuts the power wherever it can be cut, and looks at what is found when it is back.
+ *
+ * <pre>
+ *   workload  ─op 1─op 2─op 3─ ... ─op n─►      a snapshot of the disk before each operation
+ *                    │
+ *                 crash: some of the unsynced writes, torn, in any order
+ *                    │
+ *                    ▼
+ *   recovery  ─op 1─op 2─ ... ─► one of the states that it may be? in order? then some more work,
+ *                    │           a clean close, and open again
+ *                 crash
+ *                    ▼
+ *   recovery of the recovery, and so on
+ * </pre>
+ *
+ * <p><b>What is exact.</b> A workload of one thread has one state after each step. What is found
+ * must be one of those from the last that was acknowledged when the snapshot was taken to the last
+ * that had been begun. A recovery that is cut must, when it is done again, come to the very state
+ * that the first would have come to: what is in the log is in the log.
+ *
+ * <p><b>Distinct</b> states are counted by the bytes of all files. A state that was met before is
+ * not recovered again; that it led to a state that is allowed here as well is checked.
+ *
+ * <p>The engine's threads write at their own pace, so that two runs with one seed differ in the
+ * order of a checkpoint's writes among commits'. So a failure saves the files of the crash: {@code
+ * -Dcrash.files=FOLDER} opens them again.
+ */
+final class CrashExplorer {
+  /** Where a crash led to a wrong state. */
+  static final class Violation extends AssertionError {
+    private static final long serialVersionUID = 1L;
+
+    Violation(String message, Throwable cause) {
+      super(message, cause);
+    }
+  }
+
+  /** The disk as it was before one of its operations, and what it may hold. */
+  private record Snapshot(SimDisk disk, long operation, int acked, int begun) {}
+
+  private static final List<SimCrash> HOWS =
+      List.of(
+          SimCrash.LOSE_ALL,
+          SimCrash.RANDOM,
+          SimCrash.KEEP_ALL,
+          new SimCrash(0.9, true, true),
+          new SimCrash(0.5, false, true),
+          new SimCrash(0.15, true, true),
+          new SimCrash(0.9, true, false));
+
+  private final long seed;
+  private final Options options;
+  private final Random random;
+  private boolean pageBeforeLog;
+  private boolean expectViolation;
+  private Consumer<SimDisk> prepare = disk -> {};
+
+  /** How many crashes of each snapshot. */
+  private int crashes = 3;
+
+  /** How many operations of a recovery, at each depth, are cut; the first number is unused. */
+  private int[] cuts = {0};
+
+  /** Of how many recoveries one is cut itself. */
+  private int nestEvery = 1;
+
+  private long enough = Long.MAX_VALUE;
+
+  /** From the fingerprints of the workload's crash states to what they were recovered to. */
+  private Map<Long, State> seen = new HashMap<>();
+
+  private final Set<Long> counted = new HashSet<>();
+
+  private final List<Integer> distinctAt = new ArrayList<>();
+  private long points;
+  private long tried;
+  private long sessions;
+
+  CrashExplorer(long seed, Options options) {
+    this.seed = seed;
+    this.options = options;
+    this.random = new Random(seed);
+  }
+
+  /** Pages are written without waiting for the log. */
+  CrashExplorer pageBeforeLog() {
+    pageBeforeLog = true;
+    return this;
+  }
+
+  /** A violation is what the test hopes for: nothing is saved. */
+  CrashExplorer expectViolation() {
+    expectViolation = true;
+    return this;
+  }
+
+  /** Does something to the workload's disk before it is used. */
+  CrashExplorer prepare(Consumer<SimDisk> with) {
+    prepare = with;
+    return this;
+  }
+
+  /** How many crashes there are of each snapshot. */
+  CrashExplorer crashes(int n) {
+    crashes = n;
+    return this;
+  }
+
+  /**
+   * Cuts recoveries.
+   *
+   * @param every of how many recoveries one is cut
+   * @param operations at how many of its operations, and of the recoveries after that, and so on
+   */
+  CrashExplorer nest(int every, int... operations) {
+    nestEvery = every;
+    cuts = new int[operations.length + 1];
+    System.arraycopy(operations, 0, cuts, 1, operations.length);
+    return this;
+  }
+
+  /** Stops when so many distinct states were recovered. */
+  CrashExplorer enough(long states) {
+    enough = states;
+    return this;
+  }
+
+  /** How many distinct crash states were recovered. */
+  long distinct() {
+    return distinctAt.stream().mapToLong(Integer::longValue).sum();
+  }
+
+  /** What was done, in words. */
+  @Override
+  public String toString() {
+    return distinct()
+        + " distinct crash states recovered exactly (by depth "
+        + distinctAt
+        + "), from "
+        + points
+        + " operations of "
+        + sessions
+        + " workloads and recoveries, "
+        + tried
+        + " crashes";
+  }
+
+  // --------------------------------------------------------------------------------------
+  // exploring
+
+  /** A workload of some steps, cut at every operation. */
+  void workload(int steps) {
+    long mySeed = random.nextLong();
+    SimDisk disk = new SimDisk(mySeed);
+    prepare.accept(disk);
+    Session s = new Session(disk, options, pageBeforeLog, new State());
+    List<Snapshot> snapshots = new ArrayList<>();
+    watch(s, snapshots);
+    sessions++;
+    try {
+      s.open();
+      s.first();
+      s.steps(new Generator(mySeed), steps);
+      s.close();
+    } catch (Throwable e) {
+      s.abandon();
+      throw new Violation("The workload itself failed: " + about(), e);
+    }
+    disk.onOperation(n -> {});
+    seen = new HashMap<>();
+    explore(s, List.copyOf(snapshots), crashes, 0, "");
+  }
+
+  private static void watch(Session s, List<Snapshot> snapshots) {
+    s.disk.onOperation(
+        n -> {
+          int acked = s.acked();
+          SimDisk copy = s.disk.copy();
+          Snapshot snapshot = new Snapshot(copy, n, acked, s.begun());
+          synchronized (snapshots) {
+            snapshots.add(snapshot);
+          }
+        });
+  }
+
+  private void explore(Session s, List<Snapshot> snapshots, int times, int depth, String path) {
+    for (Snapshot snapshot : snapshots) {
+      points++;
+      for (int k = 0; k < times && distinct() < enough; k++) {
+        SimCrash how = k < 3 ? HOWS.get(k) : HOWS.get(random.nextInt(HOWS.size()));
+        if (times < 3) {
+          how = HOWS.get(random.nextInt(HOWS.size()));
+        }
+        tried++;
+        SimDisk crashed = snapshot.disk.crash(how);
+        Bounds bounds = new Bounds(snapshot.acked, snapshot.begun);
+        String here = path + (path.isEmpty() ? "" : " > ") + snapshot.operation + " " + name(how);
+        crashed(s, crashed, bounds, depth, here);
+      }
+    }
+  }
+
+  private static String name(SimCrash how) {
+    return how.keep() + (how.tear() ? " torn" : "") + (how.reorder() ? " reordered" : "");
+  }
+
+  private void crashed(Session s, SimDisk crashed, Bounds bounds, int depth, String path) {
+    // Before anything is recovered: that takes the disk with it.
+    SimDisk kept = crashed.copy();
+    try {
+      long print = crashed.fingerprint();
+      List<State> candidates = s.states(bounds);
+      State known = seen.get(print);
+      if (known != null) {
+        if (candidates.stream().noneMatch(known::equals)) {
+          throw new AssertionError("The same bytes were recovered to another state before.");
+        }
+        return;
+      }
+      seen.put(print, candidates.get(recover(crashed, candidates, depth, path)));
+      if (counted.add(print)) {
+        while (distinctAt.size() <= depth) {
+          distinctAt.add(0);
+        }
+        distinctAt.set(depth, distinctAt.get(depth) + 1);
+      }
+    } catch (Violation e) {
+      throw e;
+    } catch (Throwable e) {
+      throw new Violation(
+          "After a crash before operation "
+              + path
+              + ", which may leave states "
+              + bounds.acked()
+              + " to "
+              + bounds.begun()
+              + ": "
+              + e
+              + "\n  "
+              + about()
+              + (expectViolation ? "" : saved(kept)),
+          e);
+    }
+  }
+
+  /** Recovers; returns which of some states was found. */
+  private int recover(SimDisk disk, List<State> candidates, int depth, String path) {
+    boolean nest = depth + 1 < cuts.length && (depth > 0 || random.nextInt(nestEvery) == 0);
+    List<Snapshot> snapshots = new ArrayList<>();
+    sessions++;
+    Session s = new Session(disk, options, false, candidates.getLast());
+    if (nest) {
+      watch(s, snapshots);
+    }
+    int found;
+    try {
+      s.open();
+      found = Session.match(s.db(), candidates);
+      // Whatever was cut up to here, there is only one state that it can have come from.
+      s.rebase(candidates.get(found));
+      s.steps(new Generator(random.nextLong()), 1 + random.nextInt(5));
+      s.close();
+      s.open();
+      s.check();
+      s.close();
+    } catch (Throwable e) {
+      s.abandon();
+      throw e;
+    }
+    disk.onOperation(n -> {});
+    if (nest) {
+      explore(s, sample(snapshots, cuts[depth + 1]), 1, depth + 1, path);
+    }
+    return found;
+  }
+
+  private List<Snapshot> sample(List<Snapshot> all, int n) {
+    if (all.size() <= n) {
+      return all;
+    }
+    List<Snapshot> some = new ArrayList<>(all);
+    Collections.shuffle(some, random);
+    return some.subList(0, n);
+  }
+
+  // ----------------------------------------------------------------------------------------
+  // failing
+
+  private String about() {
+    return "Replay: mvn -pl engine -am test -Dtest=CrashTest -Dcrash.seed=" + seed;
+  }
+
+  private static String saved(SimDisk disk) {
+    Path folder = Path.of("target", "crash-failures", Long.toHexString(disk.fingerprint()));
+    try {
+      disk.save(folder);
+      return "\n  The files: -Dtest=CrashTest -Dcrash.files=" + folder;
+    } catch (IOException e) {
+      return "\n  (the files could not be saved: " + e + ")";
+    }
+  }
+}

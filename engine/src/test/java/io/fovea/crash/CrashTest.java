@@ -1,0 +1,111 @@
+package io.fovea.crash;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.fovea.Database;
+import io.fovea.Durability;
+import io.fovea.Options;
+import io.fovea.SimDatabase;
+import io.fovea.VerifyReport;
+import io.fovea.support.SimDisk;
+import io.fovea.support.SimStorage;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/**
+ * The power fails at every operation of the disk, in recovery as well (RELIABILITY.md, 1 and 2).
+ *
+ * <p>{@code -Dcrash.states=N} distinct crash states at least, {@code -Dcrash.seed=N} where to
+ * begin, {@code -Dcrash.files=FOLDER} opens what a failure has left.
+ */
+@Timeout(value = 2, unit = TimeUnit.HOURS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class CrashTest {
+  static final long STATES = Long.getLong("crash.states", 1_000);
+  static final long SEED = Long.getLong("crash.seed", 1);
+
+  /** Half of the states are those of one workload after the other, cut at every operation. */
+  @Test
+  void everyOperation() {
+    CrashExplorer explorer = new CrashExplorer(SEED, Session.small()).crashes(4).nest(25, 6, 2, 1);
+    for (int i = 0; i == 0 || explorer.distinct() < STATES * 6 / 10; i++) {
+      explorer.workload(i % 4 == 3 ? 120 : 20);
+    }
+    CrashReport.line("CrashTest.everyOperation", "seed " + SEED + ": " + explorer);
+  }
+
+  /** Recoveries are cut at every operation, and those recoveries, and those. */
+  @Test
+  void everyOperationOfARecovery() {
+    CrashExplorer explorer =
+        new CrashExplorer(SEED + 1, Session.small())
+            .crashes(1)
+            .nest(12, Integer.MAX_VALUE, 2, 1)
+            .enough(Math.max(200, STATES / 4));
+    while (explorer.distinct() < STATES / 4) {
+      explorer.workload(25);
+    }
+    CrashReport.line("CrashTest.everyOperationOfARecovery", "seed " + SEED + 1 + ": " + explorer);
+  }
+
+  /** Commits that do not wait: a prefix of them survives. */
+  @Test
+  void commitsThatDoNotWait() {
+    Options options =
+        Session.small().durability(Durability.ASYNC).asyncWindow(Duration.ofHours(1), 16 << 10);
+    CrashExplorer explorer = new CrashExplorer(SEED + 2, options).crashes(2).nest(20, 3, 1, 1);
+    for (int i = 0; i == 0 || explorer.distinct() < STATES / 8; i++) {
+      explorer.workload(60);
+    }
+    CrashReport.line("CrashTest.commitsThatDoNotWait", "seed " + SEED + 2 + ": " + explorer);
+  }
+
+  /** Other sizes, other translations, a pool that holds everything. */
+  @Test
+  void otherOptions() {
+    Options large = Session.small().bufferBytes(8 << 20).pageSize(8192);
+    CrashExplorer explorer = new CrashExplorer(SEED + 3, large).crashes(2).nest(20, 3, 1, 1);
+    for (int i = 0; i == 0 || explorer.distinct() < STATES / 8; i++) {
+      explorer.workload(25);
+    }
+    CrashReport.line("CrashTest.otherOptions", "seed " + SEED + 3 + ": " + explorer);
+  }
+
+  /** The steps are right: without any crash, model and engine agree. */
+  @Test
+  void withoutACrash() {
+    for (long seed = SEED; seed < SEED + 8; seed++) {
+      Session s =
+          new Session(
+              new SimDisk(seed),
+              Session.small().durability(seed % 2 == 0 ? Durability.NONE : Durability.SYNC),
+              false,
+              new State());
+      s.open();
+      s.first();
+      s.steps(new Generator(seed), 200);
+      s.check();
+      s.close();
+      s.open();
+      s.check();
+      s.close();
+    }
+  }
+
+  /** Opens the files of a failure. */
+  @Test
+  void files() throws IOException {
+    String folder = System.getProperty("crash.files");
+    assumeTrue(folder != null);
+    SimDisk disk = SimDisk.load(Path.of(folder), SEED);
+    try (Database db = SimDatabase.open(new SimStorage(disk), Session.small())) {
+      VerifyReport report = db.verify();
+      System.out.println(db.tables() + " " + report);
+      assertTrue(report.ok(), report::toString);
+    }
+  }
+}

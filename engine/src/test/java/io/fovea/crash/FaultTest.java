@@ -1,0 +1,316 @@
+package io.fovea.crash;
+
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.Durability;
+import io.fovea.Options;
+import io.fovea.error.DurabilityLostException;
+import io.fovea.error.FoveaException;
+import io.fovea.error.StorageException;
+import io.fovea.error.StorageFullException;
+import io.fovea.io.IoOp;
+import io.fovea.support.SimCrash;
+import io.fovea.support.SimDisk;
+import io.fovea.support.SimFault;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/**
+ * Operation n of the disk fails, for n = 1, 2, 3 ... (RELIABILITY.md, 3, 4 and 10): what comes of
+ * it is success or a typed error, never a wrong answer, and a database that opens again.
+ */
+@Timeout(value = 1, unit = TimeUnit.HOURS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class FaultTest {
+  private static final int STEPS = 30;
+
+  /** Every n-th operation is tried; all of them with {@code -Dcrash.faults=1}. */
+  private static final int STRIDE = Integer.getInteger("crash.faults", 7);
+
+  /** Counts what was thrown, by class. */
+  private final Map<String, Integer> thrown = new TreeMap<>();
+
+  private int runs;
+
+  private void count(Throwable e) {
+    thrown.merge(e.getClass().getSimpleName(), 1, Integer::sum);
+  }
+
+  /** What a fault may lead to. Whatever else is thrown fails the test. */
+  private static boolean allowed(Throwable e) {
+    return e instanceof StorageException
+        || e instanceof StorageFullException
+        || e instanceof DurabilityLostException;
+  }
+
+  private static FoveaException typed(Throwable e) {
+    if (!allowed(e)) {
+      throw new AssertionError("not an error that a fault may lead to: " + e, e);
+    }
+    return (FoveaException) e;
+  }
+
+  /**
+   * A workload on a disk with a fault, until it can't go on; then the fault goes away.
+   *
+   * @return whether the fault was hit
+   */
+  private boolean run(long seed, SimFault fault, Options options) {
+    SimDisk disk = new SimDisk(seed);
+    Session s = new Session(disk, options, false, new State());
+    disk.fail(fault);
+    runs++;
+    try {
+      s.open();
+      s.firstWithFaults(this::carryOn);
+      Generator g = new Generator(seed);
+      for (int i = 0; i < STEPS && s.db != null; i++) {
+        s.stepWithFaults(g.next(s.state()), this::carryOn);
+      }
+    } catch (FoveaException e) {
+      count(typed(e)); // it did not open
+    }
+    if (s.db != null) {
+      try {
+        s.close();
+      } catch (FoveaException e) {
+        count(typed(e));
+      }
+    }
+    boolean hit = disk.faultsHit() > 0;
+    disk.heal();
+    // Both what programs see and what a loss of power leaves.
+    reopened(s, disk.crash(SimCrash.RANDOM));
+    reopened(s, disk);
+    return hit;
+  }
+
+  private boolean carryOn(Throwable e) {
+    count(typed(e));
+    return !(e instanceof DurabilityLostException);
+  }
+
+  private static void reopened(Session was, SimDisk disk) {
+    List<State> states = was.states(new Session.Bounds(was.acked(), was.begun()));
+    Session s = new Session(disk, was.options, false, states.getLast());
+    try {
+      s.open();
+      s.rebase(states.get(Session.match(s.db(), states)));
+      s.steps(new Generator(disk.operations()), 3);
+      s.close();
+      s.open();
+      s.check();
+      s.close();
+    } catch (Throwable e) {
+      s.abandon();
+      throw e;
+    }
+  }
+
+  private void loop(String name, LoopBody body) {
+    long n = 1;
+    boolean hit = true;
+    try {
+      for (; hit; n += STRIDE) {
+        hit = body.run(n);
+      }
+    } catch (Throwable e) {
+      throw new AssertionError(
+          "fault at operation "
+              + n
+              + ", seed "
+              + CrashTest.SEED
+              + ". Replay: mvn -pl engine -am test -Dtest=FaultTest -Dcrash.faults=1",
+          e);
+    }
+    CrashReport.line(
+        "FaultTest." + name, runs + " faults, operations 1 to " + (n - STRIDE) + ": " + thrown);
+  }
+
+  private interface LoopBody {
+    boolean run(long n);
+  }
+
+  @ParameterizedTest
+  @EnumSource(names = {"READ", "WRITE", "SYNC", "RESIZE"})
+  void onceOfAKind(IoOp op) {
+    loop("once " + op, n -> run(CrashTest.SEED, SimFault.once(n).of(op), Session.small()));
+  }
+
+  @Test
+  void fromThenOn() {
+    loop("from then on", n -> run(CrashTest.SEED, SimFault.from(n), Session.small()));
+  }
+
+  @Test
+  void fromThenOnWithoutWaits() {
+    loop(
+        "from then on, ASYNC",
+        n ->
+            run(
+                CrashTest.SEED,
+                SimFault.from(n).of(IoOp.WRITE),
+                Session.small()
+                    .durability(Durability.ASYNC)
+                    .asyncWindow(java.time.Duration.ofHours(1), 16 << 10)));
+  }
+
+  /** A sync that fails is final: nothing is acknowledged after it, whatever later syncs say. */
+  @Test
+  void aFailedSyncIsFinal() {
+    loop(
+        "a failed sync",
+        n -> {
+          SimDisk disk = new SimDisk(CrashTest.SEED);
+          Session s = new Session(disk, Session.small(), false, new State());
+          s.open();
+          s.first();
+          s.steps(new Generator(CrashTest.SEED, false, false), 10);
+          disk.fail(SimFault.once(n).of(IoOp.SYNC));
+          runs++;
+          Generator g = new Generator(CrashTest.SEED + 1, false, true);
+          @Nullable Throwable lost = null;
+          for (int i = 0; i < STEPS && lost == null; i++) {
+            try {
+              s.step(g.next(s.state()));
+            } catch (FoveaException e) {
+              count(typed(e));
+              lost = e;
+            }
+          }
+          boolean hit = disk.faultsHit() > 0;
+          if (hit && s.db != null) {
+            assertTrue(lost instanceof DurabilityLostException, "got " + lost);
+            Step write =
+                new Step.Transact(
+                    List.of(new Step.Put("bytes", new State.Pk(0, "x"), Step.bytes(9, 9))), true);
+            State state = s.state();
+            for (int i = 0; i < 3; i++) {
+              assertThrows(DurabilityLostException.class, () -> write.run(s.db(), state.copy()));
+            }
+            assertThrows(DurabilityLostException.class, s::close);
+          } else if (s.db != null) {
+            s.close();
+          }
+          reopened(s, disk.crash(SimCrash.RANDOM));
+          reopened(s, disk.crash(SimCrash.LOSE_ALL));
+          return hit;
+        });
+  }
+
+  // --------------------------------------------------------------------------------------- disk
+  // full
+
+  /** How many bytes a workload takes. */
+  private static long bytes(Options options) {
+    SimDisk disk = new SimDisk(CrashTest.SEED);
+    Session s = new Session(disk, options, false, new State());
+    s.open();
+    s.first();
+    s.steps(new Generator(CrashTest.SEED), STEPS);
+    s.close();
+    return disk.bytes();
+  }
+
+  /** The disk is full at each size; after some refusals there is space again. */
+  @ParameterizedTest
+  @EnumSource(names = {"SYNC", "ASYNC"})
+  void aFullDisk(Durability durability) {
+    Options options = Session.small().durability(durability);
+    long most = bytes(options);
+    for (long capacity = 0; capacity < most; capacity += 16L * 4096 * STRIDE) {
+      for (int refusals : List.of(1, 5)) {
+        try {
+          full(capacity, refusals, options);
+        } catch (Throwable e) {
+          throw new AssertionError("a disk of " + capacity + " bytes, seed " + CrashTest.SEED, e);
+        }
+      }
+    }
+    CrashReport.line(
+        "FaultTest.aFullDisk " + durability, runs + " sizes up to " + most + ": " + thrown);
+  }
+
+  private void full(long capacity, int refusals, Options options) {
+    runs++;
+    SimDisk disk = new SimDisk(CrashTest.SEED);
+    disk.capacity(capacity);
+    disk.onOperation(
+        n -> {
+          if (disk.refusals() >= refusals) {
+            disk.capacity(Long.MAX_VALUE);
+          }
+        });
+    Session s = new Session(disk, options, false, new State());
+    while (s.db == null) {
+      try {
+        s.open();
+      } catch (StorageFullException e) {
+        count(e);
+      }
+    }
+    s.firstWithFaults(this::whenFull);
+    Generator g = new Generator(CrashTest.SEED);
+    for (int i = 0; i < STEPS; i++) {
+      s.stepWithFaults(g.next(s.state()), this::whenFull);
+    }
+    while (s.db != null) {
+      try {
+        s.close();
+      } catch (StorageFullException e) {
+        count(e);
+        reopened(s, disk);
+        return;
+      }
+    }
+    reopened(s, disk);
+  }
+
+  /** Nothing but lack of space comes of a full disk, and the database goes on. */
+  private boolean whenFull(Throwable e) {
+    if (!(e instanceof StorageFullException)) {
+      throw new AssertionError("a full disk led to " + e, e);
+    }
+    count(e);
+    return true;
+  }
+
+  /** Reads go on while the disk is full. */
+  @Test
+  void readsGoOn() {
+    Options options = Session.small();
+    SimDisk disk = new SimDisk(CrashTest.SEED);
+    Session s = new Session(disk, options, false, new State());
+    s.open();
+    s.first();
+    Generator g = new Generator(CrashTest.SEED, false, false);
+    s.steps(g, STEPS);
+    disk.capacity(disk.bytes());
+    int full = 0;
+    for (int i = 0; i < 400 && full < 5; i++) {
+      int before = full;
+      int[] more = {0};
+      s.stepWithFaults(
+          g.next(s.state()),
+          e -> {
+            more[0]++;
+            return whenFull(e);
+          });
+      full = before + more[0];
+      s.step(new Step.Look());
+    }
+    assertTrue(full > 0, "it was never full");
+    disk.capacity(Long.MAX_VALUE);
+    s.steps(g, STEPS);
+    s.check();
+    s.close();
+    reopened(s, disk);
+  }
+}

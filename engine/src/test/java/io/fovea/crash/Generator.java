@@ -1,0 +1,155 @@
+package io.fovea.crash;
+
+import io.fovea.crash.State.Blob;
+import io.fovea.crash.State.Contents;
+import io.fovea.crash.State.Kind;
+import io.fovea.crash.State.Pk;
+import io.fovea.crash.State.Value;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+
+/**
+ * Random steps. What comes next follows from the seed and from the states that it was asked for
+ * before, and from nothing that an engine does.
+ */
+final class Generator {
+  private static final int GROUPS = 6;
+  private static final List<String> INDEXES = List.of("by_a", "by_text", "by_unique");
+
+  private final Random r;
+
+  /** How many names a group may have: small numbers make for changes, large ones for splits. */
+  private final int names;
+
+  /** Whether tables and indexes come and go. */
+  private final boolean schema;
+
+  /** Whether there are checkpoints, and closes. */
+  private final boolean upkeep;
+
+  private int next;
+
+  Generator(long seed) {
+    this(seed, true, true);
+  }
+
+  Generator(long seed, boolean schema, boolean upkeep) {
+    this.r = new Random(seed);
+    this.names = 4 << r.nextInt(5);
+    this.next = r.nextInt(1 << 28);
+    this.schema = schema;
+    this.upkeep = upkeep;
+  }
+
+  /** What every workload begins with. */
+  static List<Step> first() {
+    return List.of(
+        new Step.CreateTable("narrow", Kind.NARROW, List.of("by_text", "by_unique")),
+        new Step.CreateTable("wide", Kind.WIDE, List.of("by_a")),
+        new Step.CreateTable("bytes", Kind.BYTES, List.of()));
+  }
+
+  Step next(State state) {
+    if (state.tables.isEmpty()) {
+      return first().get(r.nextInt(3));
+    }
+    int kind = r.nextInt(100);
+    if (kind < 10 && schema) {
+      return schemaStep(state);
+    }
+    if (kind < 15 && upkeep) {
+      return kind < 13 ? new Step.Checkpoint() : new Step.Reopen();
+    }
+    if (kind < 17) {
+      return new Step.Look();
+    }
+    return transact(state);
+  }
+
+  private Step schemaStep(State state) {
+    String extra = "extra" + r.nextInt(2);
+    if (!state.tables.containsKey(extra)) {
+      Kind kind = Kind.values()[r.nextInt(3)];
+      return new Step.CreateTable(
+          extra, kind, kind == Kind.BYTES ? List.of() : INDEXES.subList(0, r.nextInt(4)));
+    }
+    List<String> names = List.copyOf(state.tables.keySet());
+    String name = names.get(r.nextInt(names.size()));
+    Contents c = state.tables.get(name);
+    String index = INDEXES.get(r.nextInt(3));
+    if (c.kind() == Kind.BYTES || r.nextInt(4) == 0) {
+      return new Step.DropTable(extra);
+    }
+    return c.indexes().contains(index)
+        ? new Step.DropIndex(name, index)
+        : new Step.CreateIndex(name, index);
+  }
+
+  private Step transact(State state) {
+    int n = r.nextInt(3) == 0 ? 1 : 1 + r.nextInt(8);
+    if (r.nextInt(12) == 0) {
+      n = 40; // enough for several splits in one commit
+    }
+    List<Step.Op> ops = new ArrayList<>();
+    List<String> tables = List.copyOf(state.tables.keySet());
+    boolean one = n == 40 || r.nextBoolean();
+    String table = tables.get(r.nextInt(tables.size()));
+    for (int i = 0; i < n; i++) {
+      if (!one) {
+        table = tables.get(r.nextInt(tables.size()));
+      }
+      ops.add(op(table, state.tables.get(table), n == 40));
+    }
+    return new Step.Transact(ops, r.nextInt(10) > 0);
+  }
+
+  private Step.Op op(String table, Contents c, boolean bulk) {
+    // Wide records are pages of their own: fewer of them.
+    int range = c.kind() == Kind.WIDE ? Math.min(names, 4) : names;
+    Pk pk = new Pk(r.nextInt(GROUPS), (r.nextInt(3) == 0 ? "\0n" : "name") + r.nextInt(range));
+    if (r.nextInt(3) == 0 && !c.records().isEmpty()) {
+      Pk there = c.records().ceilingKey(pk); // one that is there
+      pk = there == null ? c.records().firstKey() : there;
+    }
+    int kind = r.nextInt(100);
+    if (bulk) {
+      return new Step.Put(table, pk, value(c.kind(), true));
+    }
+    if (kind < 25) {
+      return new Step.Insert(table, pk, value(c.kind(), false));
+    }
+    if (kind < 50) {
+      return new Step.Put(table, pk, value(c.kind(), false));
+    }
+    if (kind < 75 && c.kind() != Kind.BYTES) {
+      return new Step.Patch(table, pk, r.nextInt(3) > 0, r.nextBoolean(), value(c.kind(), false));
+    }
+    if (kind < 97) {
+      return new Step.Delete(table, pk);
+    }
+    return new Step.DeleteGroup(table, pk.group());
+  }
+
+  private Value value(Kind kind, boolean small) {
+    int seed = ++next * 7 + 1; // (of its own for each value, so that none is taken for another)
+    if (kind != Kind.BYTES) {
+      int pad = kind == Kind.WIDE ? 9000 : 60;
+      int length = r.nextInt(pad + 1);
+      return new Value(
+          r.nextInt(9),
+          "t" + r.nextInt(20),
+          r.nextInt(r.nextInt(4) == 0 ? 30 : 1 << 20),
+          length < 4 ? Blob.EMPTY : new Blob(length, seed));
+    }
+    int length =
+        switch (small ? r.nextInt(3) : r.nextInt(7)) {
+          case 0 -> 0;
+          case 1, 2 -> 4 + r.nextInt(100);
+          case 3, 4 -> 4 + r.nextInt(1500);
+          case 5 -> 3000 + r.nextInt(6000);
+          default -> 4 + r.nextInt(30_000);
+        };
+    return Step.bytes(length, seed);
+  }
+}

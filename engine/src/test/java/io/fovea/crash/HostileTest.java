@@ -1,0 +1,106 @@
+package io.fovea.crash;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * Forged files, in a JVM of their own (RELIABILITY.md, 9): typed errors, no crash, no endless loop,
+ * bounded memory.
+ *
+ * <p>{@code -Dcrash.forged=N} files; {@code -Dcrash.forged.from=N} where to begin, for a replay.
+ */
+@Timeout(value = 3, unit = TimeUnit.HOURS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class HostileTest {
+  private static final int FILES = Integer.getInteger("crash.forged", 400);
+  private static final int FROM = Integer.getInteger("crash.forged.from", 0);
+
+  /** For a file, generously: an endless loop takes longer. */
+  private static final long SECONDS = 60 + FILES;
+
+  /** The heap, the JVM itself, the pools of one database after the other. */
+  private static final long KIB_MAX = 700 << 10;
+
+  @TempDir Path dir;
+
+  @Test
+  void forgedFilesAreRefused() throws IOException, InterruptedException {
+    Path output = dir.resolve("output");
+    Process child =
+        new ProcessBuilder(
+                List.of(
+                    Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                    "-da",
+                    "-Xmx160m",
+                    "-XX:+UseSerialGC",
+                    "--enable-native-access=ALL-UNNAMED",
+                    "-XX:ErrorFile=" + dir.resolve("hs_err_%p.log"),
+                    "-cp",
+                    System.getProperty("java.class.path"),
+                    Hostile.class.getName(),
+                    Long.toString(CrashTest.SEED),
+                    Integer.toString(FROM),
+                    Integer.toString(FROM + FILES)))
+            .directory(dir.toFile())
+            .redirectErrorStream(true)
+            .redirectOutput(output.toFile())
+            .start();
+    boolean ended = child.waitFor(SECONDS, TimeUnit.SECONDS);
+    if (!ended) {
+      new ProcessBuilder(
+              Path.of(System.getProperty("java.home"), "bin", "jcmd").toString(),
+              Long.toString(child.pid()),
+              "Thread.print")
+          .redirectErrorStream(true)
+          .redirectOutput(ProcessBuilder.Redirect.appendTo(output.toFile()))
+          .start()
+          .waitFor(20, TimeUnit.SECONDS);
+      child.destroyForcibly().waitFor();
+    }
+    String text = Files.readString(output);
+    String about =
+        "Replay: -Dtest=HostileTest -Dcrash.seed="
+            + CrashTest.SEED
+            + " -Dcrash.forged.from=<the number before BAD, or the last>\n"
+            + interesting(text);
+    assertTrue(ended, () -> "did not end: " + about);
+    assertEquals(0, child.exitValue(), () -> about);
+    assertTrue(text.contains("\nEND "), () -> about);
+    assertFalse(text.contains("\nBAD"), () -> about);
+    try (Stream<Path> files = Files.list(dir)) {
+      assertTrue(
+          files.noneMatch(f -> f.getFileName().toString().startsWith("hs_err")), () -> about);
+    }
+    String end = text.substring(text.lastIndexOf("\nEND ") + 5).strip();
+    long kib =
+        text.lines()
+            .filter(l -> l.startsWith("memory "))
+            .mapToLong(l -> Long.parseLong(l.substring(7)))
+            .max()
+            .orElse(0);
+    assertTrue(kib < KIB_MAX, () -> "it took " + kib + " KiB");
+    CrashReport.line(
+        "HostileTest",
+        "seed " + CrashTest.SEED + ": " + FILES + " forged files: " + end + ", " + kib + " KiB");
+  }
+
+  /** What went wrong, with the line before; or the end. */
+  private static String interesting(String text) {
+    int bad = text.indexOf("\nBAD");
+    if (bad >= 0) {
+      int from = Math.max(0, text.lastIndexOf('\n', bad - 1));
+      return text.substring(from, Math.min(text.length(), from + 6000));
+    }
+    return text.substring(Math.max(0, text.length() - 12_000));
+  }
+}

@@ -1,0 +1,206 @@
+package io.fovea.crash;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.Database;
+import io.fovea.VerifyReport;
+import io.fovea.crash.Victim.Part;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * A process is killed, at random and at every named place (RELIABILITY.md, 5 and 6): what it had
+ * acknowledged is there when its file is opened again.
+ *
+ * <p>{@code -Dcrash.kills=N} kills at random, {@code -Dcrash.seed=N}.
+ */
+@Timeout(value = 1, unit = TimeUnit.HOURS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class KillTest {
+  private static final int KILLS = Integer.getInteger("crash.kills", 6);
+  private static final Path SOURCES = Path.of("src", "main", "java");
+  private static final Pattern POINT = Pattern.compile("KillPoint\\.here\\(\\s*\"([^\"]+)\"");
+  private static final int MINUTES = 5;
+
+  @TempDir Path dir;
+
+  /** What a victim said before it died. */
+  private record Said(int acked, int begun, int status, String error) {}
+
+  /** Runs a victim; kills it when it has acknowledged so many steps. */
+  private Said victim(Path file, List<Part> parts, int killAfter, String killPoint)
+      throws IOException, InterruptedException {
+    Path errors = dir.resolve("stderr");
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.addAll(
+        List.of(
+            "-ea",
+            "-Xmx256m",
+            "-XX:+UseSerialGC",
+            "-XX:TieredStopAtLevel=1",
+            "--enable-native-access=ALL-UNNAMED",
+            "-XX:ErrorFile=" + dir.resolve("hs_err_%p.log"),
+            "-Djava.util.logging.config.file=" + quiet()));
+    if (!killPoint.isEmpty()) {
+      command.add("-Dio.fovea.killPoint=" + killPoint);
+    }
+    command.addAll(
+        List.of(
+            "-cp",
+            System.getProperty("java.class.path"),
+            Victim.class.getName(),
+            file.toString(),
+            String.join(",", parts.stream().map(Part::toString).toList())));
+    Process child =
+        new ProcessBuilder(command).directory(dir.toFile()).redirectError(errors.toFile()).start();
+    int acked = 0;
+    int begun = 0;
+    try (BufferedReader in = child.inputReader()) {
+      for (String line = in.readLine(); line != null; line = in.readLine()) {
+        if (line.startsWith("b ")) {
+          begun = Integer.parseInt(line.substring(2));
+        } else if (line.startsWith("a ")) {
+          acked = Integer.parseInt(line.substring(2));
+          if (acked == killAfter) {
+            child.destroyForcibly(); // and what it said meanwhile is read all the same
+          }
+        }
+      }
+    }
+    if (!child.waitFor(MINUTES, TimeUnit.MINUTES)) {
+      child.destroyForcibly();
+      throw new AssertionError("the child does not end: " + parts + " " + killPoint);
+    }
+    return new Said(acked, begun, child.exitValue(), Files.readString(errors));
+  }
+
+  private Path quiet() throws IOException {
+    return Files.writeString(dir.resolve("logging.properties"), ".level=SEVERE\n");
+  }
+
+  /** Opens what a victim has left; returns how many steps of the last part it holds. */
+  private int found(Path file, List<Part> parts, Said said) throws IOException {
+    try (Stream<Path> files = Files.list(dir)) {
+      assertTrue(files.noneMatch(f -> f.getFileName().toString().startsWith("hs_err")));
+    }
+    State state = Victim.model(parts.subList(0, parts.size() - 1));
+    Generator g = parts.getLast().generator();
+    List<State> states = new ArrayList<>();
+    for (int i = 0; i <= said.begun; i++) {
+      if (i >= said.acked) {
+        states.add(state);
+      }
+      if (i < said.begun) {
+        state = state.copy();
+        g.next(state).apply(state);
+      }
+    }
+    try (Database db = Database.open(file, Victim.options())) {
+      return said.acked + Session.match(db, states);
+    }
+  }
+
+  private static void verify(Path file) {
+    VerifyReport report = io.fovea.tool.FileVerifier.verify(file);
+    assertTrue(report.ok(), report::toString);
+  }
+
+  @Test
+  void atRandom() throws Exception {
+    Path file = dir.resolve("random");
+    Random r = new Random(CrashTest.SEED);
+    List<Part> parts = new ArrayList<>();
+    int steps = 0;
+    int killed = 0;
+    for (int i = 0; i < KILLS; i++) {
+      parts.add(new Part(r.nextInt(1 << 20), 1_000_000));
+      int after = 1 + r.nextInt(150);
+      Said said = victim(file, parts, after, "");
+      String about = "seed " + CrashTest.SEED + ", kill " + i + " " + parts + ": " + said;
+      assertEquals(137, said.status, about);
+      killed++;
+      try {
+        // Sometimes the next victim finds what this one has left.
+        int found = i % 3 == 2 && said.acked == said.begun ? said.acked : found(file, parts, said);
+        parts.set(parts.size() - 1, new Part(parts.getLast().seed(), found));
+        steps += found;
+      } catch (Throwable e) {
+        throw new AssertionError(about, e);
+      }
+    }
+    found(file, parts, new Said(parts.getLast().steps(), parts.getLast().steps(), 137, ""));
+    verify(file);
+    CrashReport.line(
+        "KillTest.atRandom",
+        "seed " + CrashTest.SEED + ": " + killed + " kills of a process, " + steps + " steps");
+  }
+
+  /** The names in the sources. */
+  private static Set<String> points() throws IOException {
+    Set<String> names = new TreeSet<>();
+    try (Stream<Path> files = Files.walk(SOURCES)) {
+      for (Path f : files.filter(f -> f.toString().endsWith(".java")).toList()) {
+        String text = Files.readString(f);
+        Matcher m = POINT.matcher(text);
+        int named = 0;
+        while (m.find()) {
+          assertTrue(names.add(m.group(1)), () -> m.group(1) + " names two places");
+          named++;
+        }
+        int all = text.split("KillPoint\\.here\\(", -1).length - 1;
+        assertEquals(all, named, () -> f + ": a place whose name is no constant");
+      }
+    }
+    return names;
+  }
+
+  /** Every named place is reached, and survived. */
+  @Test
+  void atEveryPoint() throws Exception {
+    Set<String> points = points();
+    assertFalse(points.isEmpty(), "there are no points");
+    Random r = new Random(CrashTest.SEED);
+    List<String> reached = new ArrayList<>();
+    for (String point : points) {
+      Path file = dir.resolve("point-" + reached.size());
+      List<Part> parts = new ArrayList<>();
+      // First a kill at random, so that what opens the file has something to recover.
+      int first = 60 + r.nextInt(60);
+      parts.add(new Part(r.nextInt(1 << 20), 1_000_000));
+      Said said = victim(file, parts, first, "");
+      assertEquals(137, said.status, said::error);
+      parts.set(0, new Part(parts.getFirst().seed(), said.acked));
+      if (said.acked < said.begun) {
+        parts.set(0, new Part(parts.getFirst().seed(), found(file, parts, said)));
+      }
+      parts.add(new Part(r.nextInt(1 << 20), 400));
+      Said dead = victim(file, parts, -1, point);
+      String about = "point " + point + ", seed " + CrashTest.SEED + " " + parts + ": " + dead;
+      assertEquals(137, dead.status, () -> "not reached: " + about);
+      try {
+        found(file, parts, dead);
+        verify(file);
+      } catch (Throwable e) {
+        throw new AssertionError(about, e);
+      }
+      reached.add(point);
+    }
+    CrashReport.line("KillTest.atEveryPoint", reached.size() + " points: " + reached);
+  }
+}

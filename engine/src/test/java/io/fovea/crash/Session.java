@@ -1,0 +1,276 @@
+package io.fovea.crash;
+
+import io.fovea.Database;
+import io.fovea.Durability;
+import io.fovea.Options;
+import io.fovea.SimDatabase;
+import io.fovea.VerifyReport;
+import io.fovea.error.FoveaException;
+import io.fovea.support.SimDisk;
+import io.fovea.support.SimStorage;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Predicate;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A database on a simulated disk, and what it has to hold.
+ *
+ * <pre>
+ *   history   S0  S1  S2  S3  S4          the state after each step
+ *                 ▲           ▲
+ *               acked       begun         what a crash leaves is one of acked .. begun
+ * </pre>
+ *
+ * <p>One thread does the steps. Others, those of the engine that do its I/O, may take a {@link
+ * Bounds} at any time.
+ */
+final class Session {
+  /** Kept, for it would forget its level: thousands of databases are opened, and each says so. */
+  private static final Logger QUIET = Logger.getLogger("io.fovea");
+
+  static {
+    QUIET.setLevel(Level.SEVERE);
+  }
+
+  /** Between which states a crash at some moment may leave the database. */
+  record Bounds(int acked, int begun) {}
+
+  final SimDisk disk;
+  final Options options;
+  final boolean pageBeforeLog;
+
+  /** The state after each step; only ever added to, but for the first. Guarded by itself. */
+  private final List<State> history = new ArrayList<>();
+
+  private volatile int acked;
+  private volatile int begun;
+  @Nullable Database db;
+
+  Session(SimDisk disk, Options options, boolean pageBeforeLog, State state) {
+    this.disk = disk;
+    this.options = options;
+    this.pageBeforeLog = pageBeforeLog;
+    history.add(state);
+  }
+
+  /** The least that the engine accepts, so that everything happens often. */
+  static Options small() {
+    return Options.defaults()
+        .durability(Durability.SYNC)
+        .bufferBytes(400_000)
+        .timestampBytes(1 << 20)
+        .maxTransactions(2)
+        .logBytesMax(256 << 10)
+        .logBufferBytes(64 << 10)
+        .logSegmentBytes(64 << 10)
+        .checkpointInterval(java.time.Duration.ZERO)
+        .leakDetection(Options.LeakDetection.OFF);
+  }
+
+  /** To be asked before the disk is looked at for {@code acked}, and after it for {@code begun}. */
+  int acked() {
+    return acked;
+  }
+
+  int begun() {
+    return begun;
+  }
+
+  State state(int i) {
+    synchronized (history) {
+      return history.get(i);
+    }
+  }
+
+  /** The states of a range, both ends included. */
+  List<State> states(Bounds bounds) {
+    synchronized (history) {
+      return List.copyOf(history.subList(bounds.acked, bounds.begun + 1));
+    }
+  }
+
+  /** What was found when it was opened, instead of what it was made with. */
+  void rebase(State found) {
+    synchronized (history) {
+      if (history.size() != 1) {
+        throw new IllegalStateException("steps were done");
+      }
+      history.set(0, found);
+    }
+  }
+
+  /** What it holds if nothing goes wrong. */
+  State state() {
+    return state(begun);
+  }
+
+  void open() {
+    SimStorage storage = new SimStorage(disk);
+    db =
+        pageBeforeLog
+            ? SimDatabase.openPageBeforeLog(storage, options)
+            : SimDatabase.open(storage, options);
+  }
+
+  Database db() {
+    Database d = db;
+    if (d == null) {
+      throw new IllegalStateException("not open");
+    }
+    return d;
+  }
+
+  void close() {
+    Database d = db();
+    db = null;
+    d.close();
+    acked = begun;
+  }
+
+  /** Leaves the files as a kill would. */
+  void abandon() {
+    Database d = db;
+    db = null;
+    if (d != null) {
+      SimDatabase.abandon(d);
+    }
+  }
+
+  /** Does a step. Where it throws, whether it was done is not known. */
+  void step(Step step) {
+    if (step instanceof Step.Reopen) {
+      close();
+      open();
+      return;
+    }
+    State before = state();
+    State after = before;
+    State working = before.copy();
+    step.apply(working);
+    if (!working.equals(before)) {
+      after = working;
+    }
+    synchronized (history) {
+      history.add(after);
+    }
+    begun++;
+    step.run(db(), before.copy());
+    if (options.durability() == Durability.SYNC || step instanceof Step.Checkpoint) {
+      acked = begun;
+    }
+  }
+
+  /** The first steps of every workload. */
+  void first() {
+    Generator.first().forEach(this::step);
+  }
+
+  /** The same, on a disk that may fail. */
+  void firstWithFaults(Predicate<Throwable> carryOn) {
+    for (Step step : Generator.first()) {
+      // The others build on it, and so may the fault have undone it: until it is there.
+      for (int i = 0; i < 3 && db != null && !state().tables.containsKey(table(step)); i++) {
+        stepWithFaults(step, carryOn);
+      }
+    }
+  }
+
+  private static String table(Step step) {
+    return ((Step.CreateTable) step).table();
+  }
+
+  /**
+   * Does a step that may fail. After a failure, what the database then says is what was done: it
+   * holds the state before the step or the one after it.
+   *
+   * @param carryOn gets what was thrown; says whether the database should be of use still. Where it
+   *     is not, it is closed, or given up, and whether the step was done stays open
+   */
+  void stepWithFaults(Step step, Predicate<Throwable> carryOn) {
+    State before = state();
+    try {
+      step(step);
+      return;
+    } catch (FoveaException e) {
+      if (!carryOn.test(e) || db == null || step instanceof Step.Reopen) {
+        giveUp(carryOn);
+        return;
+      }
+    }
+    State after = state();
+    try {
+      State live = State.read(db(), after, after.trees());
+      if (!after.equals(live)) {
+        live = State.read(db(), before, before.trees());
+        if (!before.equals(live)) {
+          throw new AssertionError(
+              "After a failure the database holds neither what it held nor what it was to hold: "
+                  + step
+                  + (live == null ? "" : State.difference(before, live)));
+        }
+      }
+      synchronized (history) {
+        history.set(begun, live);
+      }
+    } catch (FoveaException e) {
+      carryOn.test(e);
+      giveUp(carryOn);
+    }
+  }
+
+  private void giveUp(Predicate<Throwable> carryOn) {
+    if (db != null) {
+      int known = acked;
+      try {
+        close();
+      } catch (FoveaException e) {
+        carryOn.test(e);
+      }
+      acked = known; // (what the last step did is not known, close or no close)
+    }
+  }
+
+  /** Some steps. */
+  void steps(Generator generator, int n) {
+    for (int i = 0; i < n; i++) {
+      step(generator.next(state()));
+    }
+  }
+
+  /**
+   * Finds out which of some states an open database holds, and whether it is in order.
+   *
+   * @return its number
+   * @throws AssertionError if it holds none of them, or is damaged
+   */
+  static int match(Database db, List<State> candidates) {
+    VerifyReport report = db.verify();
+    if (!report.ok()) {
+      throw new AssertionError("verify: " + report);
+    }
+    State nearest = null;
+    for (int i = candidates.size() - 1; i >= 0; i--) {
+      State found = State.read(db, candidates.get(i), report.trees());
+      if (candidates.get(i).equals(found)) {
+        return i;
+      }
+      nearest = nearest == null ? found : nearest;
+    }
+    State last = candidates.getLast();
+    throw new AssertionError(
+        "The database holds none of "
+            + candidates.size()
+            + " states: "
+            + (nearest == null
+                ? "tables " + db.tables() + " and " + report.trees() + " trees, not " + last.tables
+                : State.difference(last, nearest)));
+  }
+
+  /** Holds the open database against its state. */
+  void check() {
+    match(db(), List.of(state()));
+  }
+}

@@ -1,0 +1,327 @@
+package io.fovea.crash;
+
+import io.fovea.ByteCursor;
+import io.fovea.Cursor;
+import io.fovea.Database;
+import io.fovea.Field;
+import io.fovea.Index;
+import io.fovea.IndexSpec;
+import io.fovea.Key;
+import io.fovea.KeySpec;
+import io.fovea.Layout;
+import io.fovea.Order;
+import io.fovea.Range;
+import io.fovea.Row;
+import io.fovea.Table;
+import io.fovea.TableSpec;
+import io.fovea.Transaction;
+import io.fovea.error.IncompatibleFormatException;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.NavigableMap;
+import java.util.NavigableSet;
+import java.util.Objects;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a database holds: its tables, their indexes, their records, as a value.
+ *
+ * <p>The model of a test, and what is read back from the engine to be compared with it. Mutable
+ * until somebody keeps it; {@link #copy} is what changes.
+ */
+final class State {
+  private static final KeySpec.Builder KEY = KeySpec.builder();
+  static final Field GROUP = KEY.int32("group");
+  static final Field NAME = KEY.text("name", 12);
+  static final KeySpec KEY_SPEC = KEY.build();
+
+  /** What tables look like. */
+  enum Kind {
+    /** Rows of about 100 bytes. */
+    NARROW(60),
+    /** Rows of more than two pages, all of whose changes are changes of long values. */
+    WIDE(9000),
+    /** Byte strings of any length. */
+    BYTES(4); // (no rows: the width is not used)
+
+    final Layout layout;
+    final Field a;
+    final Field text;
+    final Field unique;
+    final Field pad;
+
+    Kind(int padBytes) {
+      Layout.Builder b = Layout.builder();
+      a = b.int32("a");
+      text = b.text("text", 20);
+      pad = b.bytes("pad", padBytes);
+      unique = b.int64("unique");
+      layout = b.build();
+    }
+
+    IndexSpec index(String name) {
+      return switch (name) {
+        case "by_text" -> IndexSpec.on(name, text);
+        case "by_a" -> IndexSpec.on(name, a, NAME);
+        case "by_unique" -> IndexSpec.unique(name, unique);
+        default -> throw new IllegalArgumentException(name);
+      };
+    }
+  }
+
+  /** The key of a record. */
+  record Pk(int group, String name) implements Comparable<Pk> {
+    private static final Comparator<Pk> ORDER =
+        Comparator.comparingInt(Pk::group).thenComparing(Pk::name);
+
+    @Override
+    public int compareTo(Pk o) {
+      return ORDER.compare(this, o);
+    }
+
+    /** For tables of byte strings. */
+    byte[] bytes() {
+      return ((char) ('A' + group) + name).getBytes(StandardCharsets.ISO_8859_1);
+    }
+
+    static Pk of(byte[] bytes) {
+      String s = new String(bytes, StandardCharsets.ISO_8859_1);
+      return new Pk(s.charAt(0) - 'A', s.substring(1));
+    }
+
+    Key key(Table t) {
+      return t.key().clear().int32(group).text(name);
+    }
+
+    static Pk of(Key key) {
+      return new Pk(key.getInt(GROUP), key.getText(NAME));
+    }
+  }
+
+  /**
+   * Bytes that follow from a number, so that a model need not keep them.
+   *
+   * @param length how many; 0, or at least 4
+   * @param seed of the bytes; -1 where what was read is no such string
+   */
+  record Blob(int length, int seed) {
+    static final Blob EMPTY = new Blob(0, 0);
+
+    byte[] bytes() {
+      byte[] b = new byte[length];
+      for (int i = 0; i < length; i++) {
+        b[i] = i < 4 ? (byte) (seed >>> 8 * i) : (byte) ((seed + i) * 0x9E3779B1 >>> 24);
+      }
+      return b;
+    }
+
+    static Blob of(byte[] b) {
+      if (b.length == 0) {
+        return EMPTY;
+      }
+      int seed = 0;
+      for (int i = 0; i < Math.min(4, b.length); i++) {
+        seed |= (b[i] & 255) << 8 * i;
+      }
+      Blob blob = new Blob(b.length, seed);
+      return Arrays.equals(blob.bytes(), b) ? blob : new Blob(b.length, -1);
+    }
+  }
+
+  /** A record; of a table of byte strings, only {@code pad}. */
+  record Value(int a, String text, long unique, Blob pad) {
+    Row row(Row row, Kind kind) {
+      return row.clear()
+          .setInt(kind.a, a)
+          .setText(kind.text, text)
+          .setLong(kind.unique, unique)
+          .setBytes(kind.pad, pad.bytes());
+    }
+
+    static Value of(Row row, Kind kind) {
+      return new Value(
+          row.getInt(kind.a),
+          row.getText(kind.text),
+          row.getLong(kind.unique),
+          Blob.of(row.getBytes(kind.pad)));
+    }
+  }
+
+  /** A table. */
+  record Contents(Kind kind, NavigableSet<String> indexes, NavigableMap<Pk, Value> records) {
+    Contents copy() {
+      return new Contents(kind, new TreeSet<>(indexes), new TreeMap<>(records));
+    }
+
+    @Override
+    public boolean equals(Object o) {
+      return o == this
+          || o instanceof Contents c
+              && kind == c.kind
+              && indexes.equals(c.indexes)
+              && records.equals(c.records);
+    }
+
+    @Override
+    public int hashCode() {
+      return records.hashCode();
+    }
+
+    TableSpec spec(String name) {
+      if (kind == Kind.BYTES) {
+        return TableSpec.bytes(name, 100);
+      }
+      TableSpec spec = TableSpec.of(name, KEY_SPEC, kind.layout);
+      for (String index : indexes) {
+        spec = spec.with(kind.index(index));
+      }
+      return spec;
+    }
+
+    /** Whether another record than that of a key has its unique value, where that must not be. */
+    boolean taken(Pk self, long unique) {
+      return indexes.contains("by_unique")
+          && records.entrySet().stream()
+              .anyMatch(e -> e.getValue().unique == unique && !e.getKey().equals(self));
+    }
+  }
+
+  final NavigableMap<String, Contents> tables = new TreeMap<>();
+
+  /** The tables that no other state shares. */
+  private final Set<String> own = new HashSet<>();
+
+  /** A state to be changed; it shares what is not. */
+  State copy() {
+    State copy = new State();
+    copy.tables.putAll(tables);
+    own.clear();
+    return copy;
+  }
+
+  /** A table, to be changed. */
+  Contents change(String table) {
+    if (own.add(table)) {
+      tables.put(table, tables.get(table).copy());
+    }
+    return tables.get(table);
+  }
+
+  int records() {
+    return tables.values().stream().mapToInt(t -> t.records.size()).sum();
+  }
+
+  /** How many trees a file has that holds this. */
+  int trees() {
+    return 1 + tables.values().stream().mapToInt(t -> 1 + t.indexes.size()).sum();
+  }
+
+  @Override
+  public boolean equals(Object o) {
+    return o instanceof State s && tables.equals(s.tables);
+  }
+
+  @Override
+  public int hashCode() {
+    return tables.hashCode();
+  }
+
+  // ------------------------------------------------------------------------------ from a database
+
+  /**
+   * Reads a database whose tables are those of an expected state.
+   *
+   * @param trees how many trees it was found to have
+   * @return null if its tables or indexes are others
+   */
+  static @Nullable State read(Database db, State expected, int trees) {
+    if (trees != expected.trees() || !db.tables().equals(List.copyOf(expected.tables.keySet()))) {
+      return null;
+    }
+    State found = new State();
+    for (Map.Entry<String, Contents> e : expected.tables.entrySet()) {
+      Table t;
+      try {
+        // The number of trees is the same, and opening refuses an index that it is not told of: so
+        // the indexes are the same, or this throws before it would build one.
+        t = db.table(e.getValue().spec(e.getKey()));
+      } catch (IncompatibleFormatException another) {
+        return null;
+      }
+      Contents c =
+          new Contents(e.getValue().kind, new TreeSet<>(e.getValue().indexes), new TreeMap<>());
+      db.read(
+          tx -> {
+            c.records.clear();
+            records(tx, t, c);
+            return null;
+          });
+      found.tables.put(e.getKey(), c);
+    }
+    return found;
+  }
+
+  private static void records(Transaction tx, Table t, Contents c) {
+    if (c.kind == Kind.BYTES) {
+      try (ByteCursor cursor = t.bytes().scan(tx, null, null, Order.ASCENDING)) {
+        while (cursor.next()) {
+          c.records.put(Pk.of(cursor.key()), new Value(0, "", 0, Blob.of(cursor.value())));
+        }
+      }
+      return;
+    }
+    try (Cursor cursor = t.scan(tx, Range.all(), Order.ASCENDING)) {
+      while (cursor.next()) {
+        c.records.put(Pk.of(cursor.key()), Value.of(cursor.row(), c.kind));
+      }
+    }
+    // The other way to each record, which follows what an index remembers of its place.
+    for (String name : c.indexes) {
+      Index index = t.index(name);
+      int n = 0;
+      try (Cursor cursor = index.scan(tx, Range.all(), Order.DESCENDING)) {
+        while (cursor.next()) {
+          Value v = c.records.get(Pk.of(cursor.key()));
+          if (!Value.of(cursor.row(), c.kind).equals(v)) {
+            throw new AssertionError(
+                t.name() + ", index " + name + ": another record for " + Pk.of(cursor.key()));
+          }
+          n++;
+        }
+      }
+      if (n != c.records.size()) {
+        throw new AssertionError(
+            t.name() + ", index " + name + ": " + n + " entries of " + c.records.size());
+      }
+    }
+  }
+
+  /** Where two states differ, in words; the first few places. */
+  static String difference(State expected, State found) {
+    StringBuilder out = new StringBuilder();
+    if (!expected.tables.keySet().equals(found.tables.keySet())) {
+      return "tables " + found.tables.keySet() + " instead of " + expected.tables.keySet();
+    }
+    int n = 0;
+    for (Map.Entry<String, Contents> e : expected.tables.entrySet()) {
+      Contents f = found.tables.get(e.getKey());
+      NavigableSet<Pk> keys = new TreeSet<>(e.getValue().records.keySet());
+      keys.addAll(f.records.keySet());
+      for (Pk pk : keys) {
+        Value a = e.getValue().records.get(pk);
+        Value b = f.records.get(pk);
+        if (!Objects.equals(a, b) && n++ < 8) {
+          out.append("\n    " + e.getKey() + " " + pk + ": " + b + " instead of " + a);
+        }
+      }
+    }
+    return out + (n > 8 ? "\n    and " + (n - 8) + " more" : "");
+  }
+}

@@ -1,0 +1,95 @@
+package io.fovea.crash;
+
+import io.fovea.Database;
+import io.fovea.Durability;
+import io.fovea.Options;
+import io.fovea.SimDatabase;
+import java.io.PrintStream;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+
+/**
+ * Works on a real file until it is killed, and says what it has done: {@code b N} before step N,
+ * {@code a N} after it. {@link KillTest} starts it, kills it, and does the same steps to a model.
+ *
+ * <p>Usage: {@code Victim FILE SEED:STEPS,SEED:STEPS,...}: the steps that the file has seen, and at
+ * last those to do. Ends with status 0 after a clean close.
+ */
+final class Victim {
+  private Victim() {}
+
+  /** A number of steps of a generator. */
+  record Part(long seed, int steps) {
+    Generator generator() {
+      return new Generator(seed);
+    }
+
+    @Override
+    public String toString() {
+      return seed + ":" + steps;
+    }
+
+    static Part of(String s) {
+      String[] parts = s.split(":", -1);
+      return new Part(Long.parseLong(parts[0]), Integer.parseInt(parts[1]));
+    }
+  }
+
+  static Options options() {
+    return Options.defaults()
+        .durability(Durability.SYNC)
+        .bufferBytes(600_000)
+        .timestampBytes(1 << 20)
+        .maxTransactions(4)
+        .logBytesMax(512 << 10)
+        .logBufferBytes(64 << 10)
+        .logSegmentBytes(64 << 10)
+        .checkpointInterval(Duration.ZERO)
+        .leakDetection(Options.LeakDetection.OFF);
+  }
+
+  /** What a model is after some parts. */
+  static State model(List<Part> parts) {
+    State state = new State();
+    for (Part p : parts) {
+      Generator g = p.generator();
+      for (int i = 0; i < p.steps; i++) {
+        state = state.copy();
+        g.next(state).apply(state);
+      }
+    }
+    return state;
+  }
+
+  public static void main(String[] args) {
+    Path file = Path.of(args[0]);
+    List<Part> parts = List.of(args[1].split(",", -1)).stream().map(Part::of).toList();
+    Part mine = parts.getLast();
+    State state = model(parts.subList(0, parts.size() - 1));
+    PrintStream out = System.out;
+    Database db = Database.open(file, options());
+    out.println("open");
+    Generator g = mine.generator();
+    for (int i = 0; i < mine.steps; i++) {
+      out.println("b " + (i + 1));
+      Step step = g.next(state);
+      if (step instanceof Step.Reopen) {
+        db.close();
+        db = Database.open(file, options());
+      } else {
+        step.run(db, state.copy());
+      }
+      state = state.copy();
+      step.apply(state);
+      out.println("a " + (i + 1));
+      out.flush();
+    }
+    if (mine.seed % 2 == 0) {
+      SimDatabase.checkpoint(db);
+    }
+    db.close();
+    out.println("closed");
+    System.exit(0);
+  }
+}

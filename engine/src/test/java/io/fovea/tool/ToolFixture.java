@@ -1,0 +1,91 @@
+package io.fovea.tool;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import io.fovea.ByteTable;
+import io.fovea.Database;
+import io.fovea.Field;
+import io.fovea.FieldType;
+import io.fovea.IndexSpec;
+import io.fovea.KeySpec;
+import io.fovea.Layout;
+import io.fovea.Options;
+import io.fovea.Row;
+import io.fovea.Table;
+import io.fovea.TableSpec;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.Arrays;
+
+/** A small database with a table, an index, long values, and pages that are free. */
+final class ToolFixture {
+  static final int ROWS = 3000;
+  static final int LONGS = 3;
+
+  static final Field X;
+  static final TableSpec TABLE;
+  static final TableSpec GONE;
+  static final TableSpec BLOBS = TableSpec.bytes("blobs", 40);
+
+  static {
+    Layout.Builder b = Layout.builder();
+    X = b.text("x", 100);
+    Layout layout = b.build();
+    TABLE = TableSpec.of("t", KeySpec.of(FieldType.INT32), layout).with(IndexSpec.on("i", X));
+    GONE = TableSpec.of("gone", KeySpec.of(FieldType.INT32), layout);
+  }
+
+  /** What a command said, and how it ended. */
+  record Ran(int code, String out, String err) {}
+
+  private ToolFixture() {}
+
+  static void fill(Database db) {
+    Table t = db.table(TABLE);
+    Table gone = db.table(GONE);
+    Row row = t.row();
+    Row row2 = gone.row();
+    db.run(
+        tx -> {
+          for (int i = 0; i < ROWS; i++) {
+            t.insert(tx, t.key().set(i * 7919 % ROWS), row.setText(X, "text " + i % 100));
+            gone.insert(tx, gone.key().set(i), row2.setText(X, "y"));
+          }
+        });
+    db.dropTable("gone");
+    ByteTable blobs = db.table(BLOBS).bytes();
+    db.run(
+        tx -> {
+          for (int i = 0; i < LONGS; i++) {
+            blobs.put(tx, ("long " + i).getBytes(StandardCharsets.UTF_8), new byte[20_000]);
+          }
+        });
+  }
+
+  static Path make(Path dir, Options options) {
+    Path file = dir.resolve("db");
+    try (Database db = Database.open(file, options.bufferBytes(8 << 20))) {
+      fill(db);
+    }
+    return file;
+  }
+
+  static Ran ran(Object... args) {
+    StringWriter out = new StringWriter();
+    StringWriter err = new StringWriter();
+    String[] words = new String[args.length];
+    for (int i = 0; i < args.length; i++) {
+      words[i] = args[i].toString();
+    }
+    int code = Tool.execute(new PrintWriter(out), new PrintWriter(err), words);
+    return new Ran(code, out.toString(), err.toString());
+  }
+
+  static Ran run(int expected, Object... args) {
+    Ran ran = ran(args);
+    assertEquals(expected, ran.code, () -> Arrays.toString(args) + ran);
+    return ran;
+  }
+}

@@ -1,0 +1,189 @@
+package io.fovea.tool;
+
+import static io.fovea.tool.ToolFixture.make;
+import static io.fovea.tool.ToolFixture.run;
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.Database;
+import io.fovea.Options;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The command line: what it says, in words and as JSON, and how it ends. */
+class ToolTest {
+  private static final Options SMALL = Options.defaults().bufferBytes(8 << 20);
+
+  @TempDir Path dir;
+
+  private static long number(String json, String name) {
+    Matcher m = Pattern.compile("\"" + name + "\": (-?\\d+)").matcher(json);
+    assertTrue(m.find(), name + " in " + json);
+    return Long.parseLong(m.group(1));
+  }
+
+  @Test
+  void helpIsThere() {
+    String help = run(0, "--help").out();
+    for (String command : new String[] {"verify", "stat", "dump", "backup"}) {
+      assertTrue(help.contains(command), help);
+      String own = run(0, command, "--help").out();
+      assertTrue(own.contains("--json") && own.contains("FILE"), own);
+    }
+    assertTrue(help.contains("Exit codes"));
+  }
+
+  @Test
+  void mistakesEndWithTwo() throws IOException {
+    Path file = make(dir, SMALL);
+    Path absent = dir.resolve("absent");
+    Path text = dir.resolve("text");
+    Files.writeString(text, "no database");
+    run(2);
+    run(2, "frobnicate");
+    run(2, "verify");
+    run(2, "verify", file, "--frobnicate");
+    run(2, "dump", file);
+    run(2, "dump", file, "--page", "1", "--log", "..");
+    run(2, "dump", file, "--page", "x");
+    run(2, "dump", file, "--page", "1000000");
+    run(2, "dump", file, "--page", "-1");
+    run(2, "dump", file, "--log", "7");
+    run(2, "dump", file, "--log", "a..b");
+    run(2, "backup", file);
+    run(2, "backup", file, dir.resolve("b"), "--rate", "-1");
+    for (String command : new String[] {"verify", "stat"}) {
+      assertTrue(run(2, command, absent).err().contains("There is no file"));
+      assertTrue(run(2, command, dir).err().contains("directory"));
+      assertTrue(run(2, command, text).err().contains("no Fovea database"));
+    }
+    assertTrue(run(2, "dump", absent, "--page", 0).err().contains("There is no file"));
+    assertFalse(Files.exists(absent));
+  }
+
+  @Test
+  void aFileInUseIsRefusedButItsPagesCanBeSeen() {
+    Path file = dir.resolve("open");
+    try (Database db = Database.open(file, SMALL)) {
+      ToolFixture.fill(db);
+      run(2, "verify", file);
+      run(2, "stat", file);
+      assertTrue(run(0, "dump", file, "--page", "0").out().contains("superblock"));
+    }
+    run(0, "verify", file);
+  }
+
+  @Test
+  void statAddsUp() {
+    Path file = make(dir, SMALL);
+    String text = run(0, "stat", file).out();
+    assertTrue(text.contains("(catalog)"), text);
+    assertTrue(text.contains("t.i"), text);
+    assertTrue(text.contains("blobs"), text);
+    String json = run(0, "stat", file, "--json").out();
+    long pages = number(json, "pages");
+    long free = number(json, "freePages");
+    long unwritten = number(json, "unwrittenPages");
+    long inTrees = 0;
+    Matcher m = Pattern.compile("\"(leafPages|innerPages|longPages)\": (\\d+)").matcher(json);
+    while (m.find()) {
+      inTrees += Long.parseLong(m.group(2));
+    }
+    assertEquals(pages, 2 + free + unwritten + inTrees, json);
+    assertTrue(json.contains("\"state\": \"CLEAN\""), json);
+    assertEquals(3L * (20_000 / (4096 - 48) + 1), longPages(json));
+  }
+
+  private static long longPages(String json) {
+    Matcher m = Pattern.compile("\"longPages\": (\\d+)").matcher(json);
+    long n = 0;
+    while (m.find()) {
+      n += Long.parseLong(m.group(1));
+    }
+    return n;
+  }
+
+  @Test
+  void verifyAsJson() throws IOException {
+    Path file = make(dir, SMALL);
+    String json = run(0, "verify", file, "--json").out();
+    assertTrue(json.contains("\"ok\": true"), json);
+    assertEquals(ToolFixture.ROWS + ToolFixture.LONGS, number(json, "records"));
+    byte[] bytes = Files.readAllBytes(file);
+    bytes[2 * 4096 + 500] ^= 4;
+    Files.write(file, bytes);
+    json = run(1, "verify", file, "--json").out();
+    assertTrue(json.contains("\"ok\": false"), json);
+    assertTrue(json.contains("page 2 "), json);
+    assertArrayEquals(bytes, Files.readAllBytes(file));
+  }
+
+  @Test
+  void everyPageCanBeDumped() throws IOException {
+    Path file = make(dir, SMALL);
+    byte[] before = Files.readAllBytes(file);
+    long pages = number(run(0, "stat", file, "--json").out(), "pages");
+    int types = 0;
+    for (long pid = 0; pid < pages; pid++) {
+      String text = run(0, "dump", file, "--page", pid).out();
+      types |= text.contains("leaf") ? 1 : 0;
+      types |= text.contains("inner node") ? 2 : 0;
+      types |= text.contains("part of a long value") ? 4 : 0;
+      types |= text.contains("free") ? 8 : 0;
+      types |= text.contains("superblock") ? 16 : 0;
+      assertEquals(pid, number(run(0, "dump", file, "--page", pid, "--json").out(), "page"));
+    }
+    assertEquals(31, types);
+    assertArrayEquals(before, Files.readAllBytes(file));
+    String catalog = run(0, "dump", file, "--page", 2).out();
+    assertTrue(catalog.contains("\"tblobs\""), catalog);
+    String hex = run(0, "dump", file, "--page", 2, "--hex").out();
+    assertTrue(hex.contains("00000ff0  "), hex);
+  }
+
+  @Test
+  void aDamagedPageIsDumpedAndSaysSo() throws IOException {
+    Path file = make(dir, SMALL);
+    byte[] bytes = Files.readAllBytes(file);
+    for (int at = 4; at < 64; at++) {
+      byte[] bad = bytes.clone();
+      bad[2 * 4096 + at] ^= (byte) 0xFF;
+      Files.write(file, bad);
+      assertTrue(run(1, "dump", file, "--page", 2).out().contains("false"));
+    }
+  }
+
+  @Test
+  void aClosedDatabaseIsBackedUp() throws IOException {
+    Path file = make(dir, SMALL);
+    Path to = dir.resolve("copies");
+    String json = run(0, "backup", file, to, "--json").out();
+    assertTrue(number(json, "dataBytes") > 0);
+    run(0, "verify", to.resolve("db"));
+    run(0, "verify", file);
+    assertTrue(run(2, "backup", file, to).err().contains("overwrites nothing"));
+    run(0, "verify", to.resolve("db"));
+    run(2, "backup", dir.resolve("absent"), dir.resolve("other"));
+    assertFalse(Files.exists(dir.resolve("other")));
+  }
+
+  @Test
+  void jsonIsJson() {
+    record Point(int x, String name) {}
+    assertEquals(
+        "{\n  \"x\": 1,\n  \"name\": \"a\\\"\\\\\\n\\u0001\\ud83d\\ude00é\"\n}",
+        Json.of(new Point(1, "a\"\\\n\u0001😀é")));
+    assertEquals("[]", Json.of(java.util.List.of()));
+    assertEquals("\"00ff\"", Json.of(new byte[] {0, -1}));
+    assertEquals("null", Json.of(Double.NaN));
+    assertEquals("\"x\"", Json.of(new String("x".getBytes(StandardCharsets.UTF_8))));
+  }
+}

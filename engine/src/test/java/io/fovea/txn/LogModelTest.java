@@ -1,0 +1,123 @@
+package io.fovea.txn;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import io.fovea.btree.BTree;
+import io.fovea.error.DuplicateKeyException;
+import io.fovea.error.InvalidUseException;
+import io.fovea.txn.LoggedFixture.Logged;
+import io.fovea.txn.LoggedFixture.Op;
+import io.fovea.txn.TxConfig.Durability;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.TreeMap;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.constraints.IntRange;
+
+/**
+ * Threads at random, few keys: what the log says, done one after the other on a sorted map, is what
+ * the trees hold in the end, and no page is lost.
+ */
+class LogModelTest {
+  private static final int INLINE_MAX = 1024;
+
+  @Property(tries = 12)
+  void theLogMakesTheTrees(
+      @ForAll long seed,
+      @ForAll @IntRange(min = 4, max = 60) int keys,
+      @ForAll boolean inParts,
+      @ForAll boolean sync)
+      throws InterruptedException {
+    TxConfig config =
+        LoggedFixture.config(sync ? Durability.SYNC : Durability.ASYNC, inParts ? 1024 : 1 << 16);
+    try (LoggedFixture f = new LoggedFixture(config)) {
+      Thread[] threads = new Thread[3];
+      for (int n = 0; n < threads.length; n++) {
+        SplittableRandom random = new SplittableRandom(seed + n);
+        threads[n] =
+            new Thread(
+                () -> {
+                  for (int i = 0; i < 60; i++) {
+                    long once = random.nextLong();
+                    f.tx.run(
+                        c -> {
+                          SplittableRandom r = new SplittableRandom(once); // the same again
+                          for (int k = 1 + r.nextInt(6); k > 0; k--) {
+                            step(c, f.tx.trees.get(r.nextInt(2)), "key" + r.nextInt(keys), r);
+                          }
+                          return null;
+                        });
+                  }
+                });
+      }
+      Failures.runAll(threads);
+      List<TreeMap<String, String>> model = List.of(new TreeMap<>(), new TreeMap<>());
+      long pages = 0;
+      for (Logged l : f.commits()) {
+        pages += l.adopted() - l.released();
+        for (Op op : l.ops()) {
+          apply(model.get(op.tree() - f.tx.tree().treeId()), op);
+        }
+      }
+      long chainPages = 0;
+      for (int t = 0; t < 2; t++) {
+        BTree tree = f.tx.trees.get(t);
+        List<String> found = new ArrayList<>();
+        for (String record : f.tx.run(c -> c.all(tree))) {
+          int split = record.indexOf('=');
+          int length = record.length() - split - 1;
+          boolean isLong = length > INLINE_MAX;
+          chainPages += isLong ? (length + 4047) / 4048 : 0;
+          found.add(isLong ? record.substring(0, split + 1) + "chain of " + length : record);
+        }
+        List<String> expected = new ArrayList<>();
+        model.get(t).forEach((k, v) -> expected.add(k + "=" + v));
+        assertEquals(expected, found);
+      }
+      assertEquals(chainPages, pages);
+      assertEquals(Long.MAX_VALUE, f.log.minActive());
+    }
+  }
+
+  private static void step(TxFixture.Client c, BTree t, String key, SplittableRandom r) {
+    switch (r.nextInt(8)) {
+      case 0, 1, 2 -> c.put(t, key, value(r, r.nextInt(300)));
+      case 3 -> c.put(t, key, value(r, INLINE_MAX + 1 + r.nextInt(12_000)));
+      case 4 -> c.delete(t, key);
+      case 5 -> {
+        try {
+          c.insert(t, key, value(r, r.nextInt(900)));
+        } catch (DuplicateKeyException e) {
+          // it is there
+        }
+      }
+      default -> {
+        try {
+          c.patch(t, key, r.nextInt(200), value(r, r.nextInt(20)));
+        } catch (InvalidUseException e) {
+          // it is not, or is shorter
+        }
+      }
+    }
+  }
+
+  private static String value(SplittableRandom r, int length) {
+    return TxFixture.repeat((char) ('a' + r.nextInt(26)), length);
+  }
+
+  private static void apply(TreeMap<String, String> map, Op op) {
+    switch (op.kind()) {
+      case CommitRecord.PUT, CommitRecord.CHAIN -> map.put(op.key(), op.value());
+      case CommitRecord.DELETE -> map.remove(op.key());
+      default -> {
+        int colon = op.value().indexOf(':');
+        int at = Integer.parseInt(op.value().substring(0, colon));
+        String bytes = op.value().substring(colon + 1);
+        String old = map.get(op.key());
+        map.put(op.key(), old.substring(0, at) + bytes + old.substring(at + bytes.length()));
+      }
+    }
+  }
+}
