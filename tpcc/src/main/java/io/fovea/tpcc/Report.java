@@ -1,6 +1,7 @@
 package io.fovea.tpcc;
 
 import io.fovea.DatabaseStats;
+import io.fovea.Durability;
 import io.fovea.error.AbortCause;
 import java.util.ArrayList;
 import java.util.List;
@@ -163,5 +164,21 @@ final class Report {
         after.misses() - before.misses(),
         io.writes() - result.before().io().writes(),
         io.kind());
+    if (s.durability() != Durability.NONE) {
+      log(s, LogFigures.of(result));
+    }
+  }
+
+  private void log(Settings s, LogFigures log) {
+    line(
+        "log with durability %s: %.1f commits per sync, %,.0f bytes per transaction, %.1f MB/s to"
+            + " the device, %,d syncs, mean wait %,.0f us, %s",
+        s.level(),
+        log.commitsPerSync(),
+        log.bytesPerTransaction(),
+        log.megabytesPerSecond(),
+        log.syncs(),
+        log.meanWaitMicros(),
+        Progress.count(Math.toIntExact(log.checkpoints()), "checkpoint"));
   }
 }
