@@ -140,13 +140,13 @@ final class Report {
         s.mix(),
         "durability " + s.level());
     line(
-        "%.1f s measured after %.1f s of warm-up, %s, %s, %s, affinity %s%s",
+        "%.1f s measured after %.1f s of warm-up, %s, %s %s, affinity %s%s",
         result.seconds(),
         s.warmup().toNanos() / 1e9,
         Progress.count(s.warehouses(), "warehouse"),
         Progress.count(s.clients(), "client"),
         s.shared() && !result.virtual()
-            ? "a thread each"
+            ? "on a thread each"
             : "on " + Progress.count(s.threads(), "thread"),
         s.affinity() ? "on" : "off",
         s.rate() > 0 ? String.format(Locale.ROOT, ", rate %,.0f/s", s.rate()) : "");

@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assertions.fail;
 
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParser;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -29,7 +31,7 @@ import org.junit.jupiter.api.io.TempDir;
  * <p>{@code -Dtpcc.kills=50} kills so often, {@code -Dtpcc.seed=N} draws the same moments as the
  * run that named the seed, as far as the clock allows.
  */
-class KillTest {
+class KilledRunTest {
   private static final int KILLS = Integer.getInteger("tpcc.kills", 5);
   private static final long SEED = Long.getLong("tpcc.seed", System.nanoTime());
 
@@ -166,7 +168,7 @@ class KillTest {
     return what
         + "\nseed "
         + SEED
-        + " (mvn verify -pl tpcc -am -Dtest=KillTest -Dtpcc.kills="
+        + " (mvn verify -pl tpcc -am -Dtest=KilledRunTest -Dtpcc.kills="
         + KILLS
         + " -Dtpcc.seed="
         + SEED
@@ -275,6 +277,24 @@ class KillTest {
     End again = child(null, null, with(args, "--duration=100ms"));
     assertEquals(Exit.OK, again.code, again.said);
     assertTrue(again.said.contains("deleted and loaded again"), again.said);
+  }
+
+  @Test
+  void aLogIsFilledAndReplayed() throws Exception {
+    Path json = folder.resolve("recovery.json");
+    List<String> args = new ArrayList<>();
+    args.addAll(List.of("recover-bench", "--path=" + folder.resolve("filled.fovea")));
+    args.addAll(List.of("--replay=1m", "--log=16m", "--buffer=64m", "--json=" + json));
+    End filled = child(null, null, with(args, "--fill"));
+    assertEquals(Exit.OK, filled.code, filled.said);
+    StringWriter out = new StringWriter();
+    PrintWriter to = new PrintWriter(out);
+    int code = Main.execute(SCALE, to, to, with(args, "--open").toArray(String[]::new));
+    assertEquals(Exit.OK, code, out::toString);
+    JsonObject report = JsonParser.parseString(Files.readString(json)).getAsJsonObject();
+    JsonObject recovery = report.getAsJsonObject("recovery");
+    assertTrue(recovery.get("logBytes").getAsLong() >= 1 << 20, recovery.toString());
+    assertTrue(report.get("consistent").getAsBoolean());
   }
 
   private static List<String> with(List<String> args, String more) {
