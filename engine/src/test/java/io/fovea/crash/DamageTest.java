@@ -33,7 +33,7 @@ import org.junit.jupiter.api.Timeout;
  */
 @Timeout(value = 2, unit = TimeUnit.HOURS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class DamageTest {
-  private static final int FLIPS = Integer.getInteger("crash.flips", 150);
+  private static final int FLIPS = Integer.getInteger("crash.flips", 60);
   private static final int PAGE = 4096;
 
   /** Files, and what they hold. */
@@ -44,13 +44,12 @@ class DamageTest {
     Session s = new Session(disk, Session.small(), false, new State());
     s.open();
     s.first();
-    Generator g = new Generator(CrashTest.SEED);
-    s.steps(g, 60);
+    s.steps(new Generator(CrashTest.SEED, 64, true, true), 60);
     Step last =
         new Step.Transact(
             List.of(new Step.Put("bytes", new State.Pk(1, "last"), Step.bytes(500, 77))), true);
     s.step(new Step.Checkpoint());
-    s.steps(new Generator(CrashTest.SEED + 1, false, false), 10);
+    s.steps(new Generator(CrashTest.SEED + 1, 64, false, false), 10);
     State before = s.state();
     s.step(last);
     State state = s.state();
@@ -208,10 +207,10 @@ class DamageTest {
     Session s = new Session(disk, Session.small(), false, new State());
     s.open();
     s.first();
-    s.steps(new Generator(CrashTest.SEED), 80);
+    s.steps(new Generator(CrashTest.SEED, 64, true, true), 80);
     s.step(new Step.Checkpoint());
     SimDisk old = disk.copy();
-    s.steps(new Generator(CrashTest.SEED + 5), 80);
+    s.steps(new Generator(CrashTest.SEED + 5, 64, true, true), 80);
     s.close();
     Random r = new Random(CrashTest.SEED);
     long pages = Math.min(old.device("db").size(), disk.device("db").size()) / PAGE;

@@ -35,8 +35,12 @@ final class Generator {
   }
 
   Generator(long seed, boolean schema, boolean upkeep) {
-    this.r = new Random(seed);
-    this.names = 4 << r.nextInt(5);
+    this(seed, 4 << new Random(seed).nextInt(5), schema, upkeep);
+  }
+
+  Generator(long seed, int names, boolean schema, boolean upkeep) {
+    this.r = new Random(seed * 31 + 7);
+    this.names = names;
     this.next = r.nextInt(1 << 28);
     this.schema = schema;
     this.upkeep = upkeep;

@@ -54,7 +54,7 @@ final class Hostile {
     Session s = new Session(disk, Session.small(), false, new State());
     s.open();
     s.first();
-    s.steps(new Generator(seed), 60);
+    s.steps(new Generator(seed, 64, true, true), 60);
     if (clean) {
       s.close();
     } else {

@@ -101,6 +101,6 @@ class HostileTest {
       int from = Math.max(0, text.lastIndexOf('\n', bad - 1));
       return text.substring(from, Math.min(text.length(), from + 6000));
     }
-    return text.substring(Math.max(0, text.length() - 12_000));
+    return text.substring(Math.max(0, text.length() - 8_000));
   }
 }

@@ -77,16 +77,19 @@ public final class Forger {
           parts.add(new GroupHeader(found.offset() + at, database));
           long record = at + Group.HEADER;
           long start = Group.start(block, at);
-          long end = record + Group.payload(block, at);
+          long end = Math.min(record + Group.payload(block, at), scan.segmentBytes());
           while (record < end) {
             int length = Record.length(Mem.getLong(block, record));
+            if (length < Record.WORD || length > end - record) {
+              break; // what another forgery has left, or the slot's last use
+            }
             if (length >= Record.HEADER) {
               parts.add(new Rec(found.offset() + record, length, start, h.incarnation()));
             }
             record += Record.aligned(length);
             start += Record.aligned(length);
           }
-          at += Group.fileBytes(Group.payload(block, at));
+          at += Math.max(Group.BLOCK, Group.fileBytes(Group.payload(block, at)));
         }
       }
     }
