@@ -232,7 +232,7 @@ final class Journal {
   }
 
   private BTree recover(BufferPool pool, Superblock s, AtomicInteger treeIds) {
-    Recovery recovery = new Recovery(name, s, pool, data, logFile);
+    Recovery recovery = new Recovery(name, s, pool, data, logFile, gate);
     recovery.analyze();
     incarnation = recovery.incarnation();
     superblocks.write(s.opened(incarnation, options.logSegmentBytes()));

@@ -46,6 +46,7 @@ final class Analysis implements StructureRecord.Visitor {
   private static final long PID_MIN = Superblock.CATALOG_ROOT_PID;
 
   private final BufferPool pool;
+  private final LogGate gate;
   private final int pageSize;
   private final long snapshotLsn;
   private final long snapshotHighWater;
@@ -89,8 +90,9 @@ final class Analysis implements StructureRecord.Visitor {
 
   long schemaTo;
 
-  Analysis(BufferPool pool, Superblock superblock, LogReader reader) {
+  Analysis(BufferPool pool, Superblock superblock, LogReader reader, LogGate gate) {
     this.pool = pool;
+    this.gate = gate;
     this.pageSize = pool.pageSize();
     this.snapshotLsn = superblock.snapshotLsn();
     this.snapshotHighWater = superblock.allocator().highWater();
@@ -114,6 +116,7 @@ final class Analysis implements StructureRecord.Visitor {
     LogReader r = reader;
     while (r.next()) {
       records++;
+      gate.proven(r.provenLsn());
       record(r);
       progress.at(r.end());
     }

@@ -8,15 +8,21 @@ import org.jspecify.annotations.Nullable;
  * The log as a pool sees it, which has pages before the log is open.
  *
  * <pre>
- *   recovery, first pass       all that was read is durable: pages may be written; any page LSN
+ *   recovery, first pass       what was read is durable as far as it is proven; any page LSN
  *   open                       the log decides
  * </pre>
+ *
+ * <p>Of the last group that is read nobody knows whether it was synced: a killed process, or a sync
+ * that failed, may have left it in a cache. Pages that have changes from it are not written before
+ * {@link Log#open} has made it durable anew; a machine that dies before would else find pages of a
+ * transaction that its log does not know.
  *
  * <p>Any thread.
  */
 public final class LogGate implements PoolLog {
   private final boolean broken;
   private volatile @Nullable Log log;
+  private volatile long proven;
 
   /**
    * A gate without a log yet.
@@ -25,6 +31,17 @@ public final class LogGate implements PoolLog {
    */
   public LogGate(boolean broken) {
     this.broken = broken;
+  }
+
+  /**
+   * Recovery, first pass: the log is durable at least up to a position. One thread.
+   *
+   * @param lsn where the last group that was entered begins
+   */
+  void proven(long lsn) {
+    if (lsn != proven) {
+      proven = lsn;
+    }
   }
 
   /**
@@ -39,7 +56,7 @@ public final class LogGate implements PoolLog {
   @Override
   public long durableLsn() {
     Log l = log;
-    return l == null || broken ? Long.MAX_VALUE : l.durableLsn();
+    return broken ? Long.MAX_VALUE : l == null ? proven : l.durableLsn();
   }
 
   /**
@@ -48,7 +65,8 @@ public final class LogGate implements PoolLog {
    * @return a position of the log
    */
   public long lsnLimit() {
-    return durableLsn();
+    Log l = log;
+    return l == null || broken ? Long.MAX_VALUE : l.durableLsn();
   }
 
   @Override

@@ -96,9 +96,15 @@ public final class Recovery {
    * @param pool its pages; nobody else uses them
    * @param data the file
    * @param log its log
+   * @param gate what the pool takes for the log, until that is open
    */
   public Recovery(
-      String name, Superblock superblock, BufferPool pool, BlockDevice data, BlockDevice log) {
+      String name,
+      Superblock superblock,
+      BufferPool pool,
+      BlockDevice data,
+      BlockDevice log,
+      LogGate gate) {
     this.name = name;
     this.superblock = superblock;
     this.pool = pool;
@@ -108,7 +114,7 @@ public final class Recovery {
     pool.unreadFrom(superblock.allocator().highWater());
     UUID id = superblock.id();
     this.first = LogReader.open(log, id, superblock.redoLsn());
-    this.analysis = new Analysis(pool, superblock, first);
+    this.analysis = new Analysis(pool, superblock, first, gate);
   }
 
   // ----------------------------------------------------------------------------------- analysis
