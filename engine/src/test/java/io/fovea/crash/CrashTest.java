@@ -68,7 +68,11 @@ class CrashTest {
   @Test
   void otherOptions() {
     Options large =
-        Session.small().bufferBytes(8 << 20).pageSize(8192).logBufferBytes(128 << 10).logBytesMax(512 << 10);
+        Session.small()
+            .bufferBytes(8 << 20)
+            .pageSize(8192)
+            .logBufferBytes(128 << 10)
+            .logBytesMax(512 << 10);
     CrashExplorer explorer = new CrashExplorer(SEED + 3, large).crashes(2).nest(20, 3, 1, 1);
     for (int i = 0; i == 0 || explorer.distinct() < STATES / 8; i++) {
       explorer.workload(25);
