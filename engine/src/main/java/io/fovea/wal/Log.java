@@ -135,6 +135,7 @@ public final class Log implements AutoCloseable {
     LogSession[] more = Arrays.copyOf(sessions, sessions.length + 1);
     more[sessions.length] = session;
     sessions = more;
+    file.sessions(more.length);
     return session;
   }
 

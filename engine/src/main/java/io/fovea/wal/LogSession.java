@@ -151,12 +151,13 @@ public final class LogSession {
     if (bytes <= left) {
       return;
     }
-    if (ring.take(bytes - left)) {
+    boolean must = recLsn != 0; // its commit record is in the log
+    if ((must || log.space().hasReserve()) && ring.take(bytes - left)) {
       left = bytes;
       return;
     }
     giveBack();
-    log.space().more(bytes);
+    log.space().more(bytes, must);
     left = bytes;
   }
 

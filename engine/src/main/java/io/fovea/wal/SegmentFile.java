@@ -32,9 +32,12 @@ import org.jspecify.annotations.Nullable;
  * all pins are beyond its end. What it held before is told apart by the segment's number.
  *
  * <p>The file grows ahead of need, on a thread of its own ({@link SegmentMaker}): whenever less
- * than {@code makeBelow} is left. {@code low} is what must be left for an operation to begin, so
- * that those that have begun find room for what they log. Where the storage is full, nobody may
- * begin ({@link #requireRoom}) until there is room, by a recycled segment or a larger file.
+ * than that and a quarter of a segment is left. {@code low} is what must be left for an operation
+ * to begin, so that those that have begun find room for what they log. Where the storage is full,
+ * nobody may begin ({@link #requireRoom}) until there is room, by a recycled segment or a larger
+ * file. Half of it ({@link #hasReserve}) is for those that can't go back any more, and for the
+ * groups that make durable what is in the ring: a large operation does not use up what a checkpoint
+ * needs to recycle segments.
  *
  * <p>Threads: the writer is the only one that opens segments and moves the current position;
  * everything else is under the lock. Nothing is written to the device under the lock.
@@ -42,6 +45,7 @@ import org.jspecify.annotations.Nullable;
 final class SegmentFile {
   private static final int ZEROS = 1 << 20;
   private static final int SYNC_EVERY = 8 << 20;
+  private static final long ASK_NANOS = 20_000_000;
 
   /** A segment that is needed. */
   private record Live(int slot, long startLsn) {}
@@ -50,8 +54,10 @@ final class SegmentFile {
   final LogStart start;
   final long segmentBytes;
 
-  private final long low;
-  private final long makeBelow;
+  /** What must be left for an operation to begin, without the sessions' blocks; and with them. */
+  private final long lowAlone;
+
+  private volatile long low;
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
 
@@ -81,13 +87,12 @@ final class SegmentFile {
   private volatile long rest;
   private volatile int freeSlots;
 
-  private SegmentFile(
-      BlockDevice device, LogStart start, long segmentBytes, long low, long makeBelow) {
+  private SegmentFile(BlockDevice device, LogStart start, long segmentBytes, long low) {
     this.device = device;
     this.start = start;
     this.segmentBytes = segmentBytes;
+    this.lowAlone = low;
     this.low = low;
-    this.makeBelow = makeBelow;
     this.keepFrom = start.redoLsn();
   }
 
@@ -131,7 +136,7 @@ final class SegmentFile {
     }
     long group = Group.fileBytes(payloadMax(bufferBytes));
     long low = bufferBytes + bufferBytes / 2 + 2 * group;
-    SegmentFile file = new SegmentFile(device, start, segmentBytes, low, low + segmentBytes / 4);
+    SegmentFile file = new SegmentFile(device, start, segmentBytes, low);
     file.adopt(scan);
     file.takeSlot();
     if (start.redoLsn() < start.startLsn()) {
@@ -242,12 +247,16 @@ final class SegmentFile {
     lock.lock();
     try {
       while (free.isEmpty()) {
-        if (ended || stop.now()) {
-          return null;
-        }
-        asked++;
+        long mine = ++asked;
         changed.signalAll();
-        await(20);
+        // First the answer, then a pause: a full disk is not asked at every signal.
+        long again = System.nanoTime() + ASK_NANOS;
+        while (free.isEmpty() && (answered < mine || System.nanoTime() < again)) {
+          if (ended || stop.now()) {
+            return null;
+          }
+          await(20);
+        }
       }
       takeSlot();
       return header(startLsn);
@@ -277,6 +286,16 @@ final class SegmentFile {
   /** How many bytes can be written before another slot must be made. */
   long room() {
     return rest + freeSlots * (segmentBytes - Group.BLOCK);
+  }
+
+  /** Whether there is room for those that have begun and can still give up. */
+  boolean hasReserve() {
+    return room() >= low >> 1;
+  }
+
+  /** There are so many sessions: each of them may need a block of its own for a short record. */
+  void sessions(int n) {
+    low = lowAlone + (long) n * Group.BLOCK;
   }
 
   /**
@@ -359,7 +378,7 @@ final class SegmentFile {
     lock.lock();
     try {
       while (!ended) {
-        if (answered < asked || (room() < makeBelow && full == null)) {
+        if (answered < asked || (room() < low + segmentBytes / 4 && full == null)) {
           return true;
         }
         await(1000);

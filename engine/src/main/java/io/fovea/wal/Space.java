@@ -50,16 +50,26 @@ final class Space {
     }
     log.requireAlive();
     if (bytes > 0 && (waiting > 0 || !ring.take(bytes))) {
-      await(bytes, true);
+      await(bytes, true, false);
     }
   }
 
-  /** Takes space in the middle of an operation. */
-  void more(long bytes) {
+  /**
+   * Whether the file has room for operations that have begun. Those that can't go back any more do
+   * not ask.
+   */
+  boolean hasReserve() {
+    return file.hasReserve();
+  }
+
+  /**
+   * Takes space in the middle of an operation.
+   *
+   * @param must whether the operation can't go back any more: it may use the last of the file
+   */
+  void more(long bytes, boolean must) {
     check(bytes);
-    if (!ring.take(bytes)) {
-      await(bytes, false);
-    }
+    await(bytes, false, must);
   }
 
   private void check(long bytes) {
@@ -69,7 +79,7 @@ final class Space {
     }
   }
 
-  private void await(long bytes, boolean beginning) {
+  private void await(long bytes, boolean beginning, boolean must) {
     boolean interrupted = false;
     long since = System.nanoTime();
     Thread self = Thread.currentThread();
@@ -79,7 +89,7 @@ final class Space {
       if (beginning) {
         line.add(self);
       }
-      while (!((!beginning || line.peek() == self) && ring.take(bytes))) {
+      while (!((beginning ? line.peek() == self : must || file.hasReserve()) && ring.take(bytes))) {
         log.requireAlive();
         StorageFullException full = file.whyFull();
         if (full != null && (beginning || System.nanoTime() - since > PATIENCE_NANOS)) {
