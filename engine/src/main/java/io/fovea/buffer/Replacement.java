@@ -1,6 +1,7 @@
 package io.fovea.buffer;
 
 import io.fovea.error.DatabaseClosedException;
+import io.fovea.error.DurabilityLostException;
 import io.fovea.error.PoolExhaustedException;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
@@ -97,8 +98,14 @@ final class Replacement {
         begin = System.nanoTime();
         frames.counters.frameStalls.increment();
       } else if (System.nanoTime() - begin > exhaustedMillis * 1_000_000) {
-        PoolExhaustedException e = new PoolExhaustedException(frames.count, exhaustedMillis);
         Throwable cause = writer.failure();
+        if (cause instanceof DurabilityLostException lost) {
+          throw new DurabilityLostException(
+              "No frame of the buffer pool can be freed, for no page can be written any more: "
+                  + lost.getMessage(),
+              lost);
+        }
+        PoolExhaustedException e = new PoolExhaustedException(frames.count, exhaustedMillis);
         if (cause != null) {
           e.initCause(cause);
         }

@@ -320,6 +320,13 @@ public final class TxEngine {
   void checkUsable() {
     Throwable p = poison;
     if (p != null) {
+      if (log != null) {
+        throw new DurabilityLostException(
+            "A change failed halfway, so the database stopped: "
+                + p
+                + ". What was acknowledged is found again when the database is opened anew.",
+            p);
+      }
       throw new DatabaseClosedException(
           "a commit failed while it changed pages, so the database stopped: " + p, p);
     }

@@ -7,6 +7,7 @@ import io.fovea.Durability;
 import io.fovea.Options;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.FoveaException;
+import io.fovea.error.PoolExhaustedException;
 import io.fovea.error.StorageException;
 import io.fovea.error.StorageFullException;
 import io.fovea.io.IoOp;
@@ -48,7 +49,8 @@ class FaultTest {
   private static boolean allowed(Throwable e) {
     return e instanceof StorageException
         || e instanceof StorageFullException
-        || e instanceof DurabilityLostException;
+        || e instanceof DurabilityLostException
+        || e instanceof PoolExhaustedException && e.getCause() instanceof StorageException;
   }
 
   private static FoveaException typed(Throwable e) {

@@ -11,7 +11,6 @@ import io.fovea.btree.BTree;
 import io.fovea.btree.Position;
 import io.fovea.error.AbortCause;
 import io.fovea.error.CorruptionException;
-import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.StorageFullException;
 import io.fovea.error.TransactionAbortedException;
@@ -624,7 +623,7 @@ class DurableCommitTest {
       assertTrue(lost.mayHaveCommitted());
       assertTrue(lost.getCause() instanceof CorruptionException, "" + lost.getCause());
       assertNotNull(f.tx.engine.poison());
-      assertThrows(DatabaseClosedException.class, () -> f.tx.begin());
+      assertThrows(DurabilityLostException.class, () -> f.tx.begin());
       // Whoever is still there does not see the half that was installed.
       assertThrows(RuntimeException.class, () -> reader.get(other, "k"));
       assertEquals(tail, f.log.minActive(), "the redo point stays before the record");
