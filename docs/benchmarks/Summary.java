@@ -27,6 +27,7 @@ public final class Summary {
     Path folder = Path.of(args[0]);
     Map<String, List<String>> driver = new TreeMap<>();
     Map<String, String> jmh = new TreeMap<>();
+    Map<String, String> recoveries = new TreeMap<>();
     try (Stream<Path> files = Files.list(folder)) {
       for (Path file : files.sorted().toList()) {
         String name = file.getFileName().toString();
@@ -35,6 +36,8 @@ public final class Summary {
           driver.computeIfAbsent(m.group(1), k -> new ArrayList<>()).add(Files.readString(file));
         } else if (name.endsWith(".jmh.json")) {
           jmh.put(name.replace(".jmh.json", ""), Files.readString(file));
+        } else if (name.endsWith(".recovery.json")) {
+          recoveries.put(name.replace(".recovery.json", ""), Files.readString(file));
         }
       }
     }
@@ -44,6 +47,9 @@ public final class Summary {
     }
     if (!driver.isEmpty()) {
       driver(driver);
+    }
+    if (!recoveries.isEmpty()) {
+      recoveries(recoveries);
     }
     jmh.forEach(Summary::jmh);
     Path inlining = folder.resolve("inlining.txt");
@@ -99,7 +105,63 @@ public final class Summary {
               consistent ? "yes" : "NO");
         });
     System.out.println();
+    logs(runs);
     latencies(runs);
+  }
+
+  /** Of the runs with a log: medians of what it had to do. */
+  private static void logs(Map<String, List<String>> runs) {
+    String[] figures = {
+      "commitsPerSync", "bytesPerTransaction", "megabytesPerSecond", "syncs", "checkpoints"
+    };
+    boolean head = true;
+    for (Map.Entry<String, List<String>> run : runs.entrySet()) {
+      List<String> logs =
+          run.getValue().stream()
+              .map(report -> after(report, "\"log\": {"))
+              .filter(log -> !log.isEmpty())
+              .toList();
+      if (logs.isEmpty()) {
+        continue;
+      }
+      if (head) {
+        System.out.println("The log, medians:\n");
+        System.out.println(
+            "| run | commits per sync | bytes per transaction | MB/s written | syncs"
+                + " | checkpoints |");
+        System.out.println("|---|---|---|---|---|---|");
+        head = false;
+      }
+      StringBuilder line = new StringBuilder("| " + run.getKey());
+      for (String figure : figures) {
+        double[] values = logs.stream().mapToDouble(log -> number(log, figure)).toArray();
+        line.append(" | ").append(figure(median(values)));
+      }
+      System.out.println(line + " |");
+    }
+    if (!head) {
+      System.out.println();
+    }
+  }
+
+  private static void recoveries(Map<String, String> reports) {
+    System.out.println("## Recovery\n");
+    System.out.println("| run | log replayed, MB | replay, s | MB/s | opening, s | consistent |");
+    System.out.println("|---|---|---|---|---|---|");
+    reports.forEach(
+        (name, report) -> {
+          String recovery = after(report, "\"recovery\": {");
+          System.out.printf(
+              Locale.ROOT,
+              "| %s | %s | %s | %s | %s | %s |%n",
+              name,
+              figure(number(recovery, "logBytes") / 1e6),
+              figure(number(recovery, "seconds")),
+              figure(number(recovery, "megabytesPerSecond")),
+              figure(number(recovery, "openSeconds")),
+              report.contains("\"consistent\": true") ? "yes" : "NO");
+        });
+    System.out.println();
   }
 
   /** Of the round with the median throughput (of two in the middle the slower one). */

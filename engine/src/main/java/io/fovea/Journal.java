@@ -43,7 +43,8 @@ import org.jspecify.annotations.Nullable;
  * <p>Opening and closing: one thread. The rest: any.
  */
 final class Journal {
-  private static final int REPLAY_WORKERS_MAX = 8;
+  private static final int REPLAY_WORKERS_MAX = 16;
+  private static final int REPLAY_WORKERS_PER_CPU = 4;
 
   private final String name;
   private final Options options;
@@ -237,8 +238,7 @@ final class Journal {
     superblocks.write(s.opened(incarnation, options.logSegmentBytes()));
     Log opened = openLog(s, recovery.end(), s.redoLsn());
     int cpus = Runtime.getRuntime().availableProcessors();
-    BTree catalog =
-        recovery.replay(opened, Schema::trees, Math.max(1, Math.min(REPLAY_WORKERS_MAX, cpus)));
+    BTree catalog = recovery.replay(opened, Schema::trees, Math.min(REPLAY_WORKERS_MAX, 2 * cpus));
     recovery.finish(opened);
     report = recovery.report(pagesRestored);
     treeIds.set(recovery.nextTreeId());

@@ -346,6 +346,9 @@ class BackupTest {
       Thread.currentThread().interrupt();
       db.backup(dir.resolve("to"), BackupOptions.defaults().bytesPerSecond(1 << 20));
       assertTrue(Thread.interrupted());
+      Thread.currentThread().interrupt();
+      db.backup(dir.resolve("to2"));
+      assertTrue(Thread.interrupted());
       db.run(tx -> {});
     }
     assertEquals(List.of(), Database.verify(dir.resolve("to").resolve("db"), SMALL).problems());

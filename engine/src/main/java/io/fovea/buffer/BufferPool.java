@@ -68,6 +68,7 @@ public final class BufferPool implements AutoCloseable {
   /** Seen by the tests of the room, as is {@link #writeBack}. */
   final Frames frames;
 
+  private final Loader loader;
   private final Resolver resolver;
   private final Replacement replacement;
   final WriteBack writeBack;
@@ -114,7 +115,7 @@ public final class BufferPool implements AutoCloseable {
     writeBack = new WriteBack(frames, device, log, area, dataSync);
     writer = new BackgroundWriter(frames, writeBack);
     replacement = new Replacement(frames, config.exhaustedMillis(), writer);
-    Loader loader = new Loader(frames, replacement, device, config.lsnLimit());
+    loader = new Loader(frames, replacement, device, config.lsnLimit());
     allocator = new PageAllocator(frames, replacement, loader, device, state);
     Mover mover = new Mover(frames);
     translator.wire(mover);
@@ -382,6 +383,16 @@ public final class BufferPool implements AutoCloseable {
   public void recover(AllocatorState state) {
     checkOpen();
     allocator.recover(state);
+  }
+
+  /**
+   * Recovery: from this page on, pages were given out after the checkpoint, so that the log has
+   * images of all that they ever were, and {@link #fixForImage} does not read them from the file.
+   *
+   * @param pid the high-water mark at the checkpoint
+   */
+  public void unreadFrom(long pid) {
+    loader.unreadFrom(pid);
   }
 
   /**

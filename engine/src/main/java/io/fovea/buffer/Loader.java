@@ -30,6 +30,9 @@ final class Loader {
   private final BlockDevice device;
   private final LongSupplier lsnLimit;
 
+  /** See {@link BufferPool#unreadFrom}. */
+  private volatile long unreadFrom = Long.MAX_VALUE;
+
   Loader(Frames frames, Replacement replacement, BlockDevice device, LongSupplier lsnLimit) {
     this.frames = frames;
     this.replacement = replacement;
@@ -48,9 +51,17 @@ final class Loader {
     return load(pid, false);
   }
 
-  /** The same for recovery, which has an image of the page: a damaged one is zeros, its LSN 0. */
+  /**
+   * The same for recovery, which has an image of the page: a damaged one is zeros, its LSN 0. One
+   * that was given out since the checkpoint is not even read: the log has all of it.
+   */
   int loadForImage(long pid) {
     return load(pid, true);
+  }
+
+  /** Recovery: from this page on the log has everything about them. */
+  void unreadFrom(long pid) {
+    unreadFrom = pid;
   }
 
   private int load(long pid, boolean forImage) {
@@ -67,14 +78,18 @@ final class Loader {
       return ~resident;
     }
     try {
-      read(pid, frame, forImage);
+      if (forImage && pid >= unreadFrom) {
+        frames.zero(frame);
+      } else {
+        read(pid, frame, forImage);
+        frames.counters.misses.increment();
+      }
     } catch (RuntimeException | Error e) {
       frames.counters.readFailures.increment();
       frames.drop(frame);
       frames.giveBack(frame);
       throw e;
     }
-    frames.counters.misses.increment();
     FrameHeader.setUsed(frames.headers, frame, true);
     return frame;
   }

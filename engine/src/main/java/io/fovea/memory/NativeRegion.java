@@ -11,9 +11,10 @@ import java.util.Objects;
  * A large range of native memory: the frames of a buffer pool, a table of timestamps.
  *
  * <pre>
- *   mmap(bytes + 2 MiB)
- *   |···········[======================== bytes ========================]·······|
- *    unmapped   ^ 2 MiB aligned: a huge page needs that                  unmapped
+ *   a chunk of address space
+ *   | region | guard |·······| guard | region | guard |···| guard |      not used yet      |
+ *                            ^ so that the region behind it begins at a multiple of 2 MiB: a huge
+ *                              page needs that
  * </pre>
  *
  * <ul>
@@ -26,7 +27,9 @@ import java.util.Objects;
  *   <li><b>{@link #release} gives back the pages and keeps the range for ever.</b> A thread that
  *       comes late, or a segment that somebody kept, then reads zeros instead of crashing the JVM.
  *       Address space is 128 TiB; a process that opens a thousand databases of a GiB one after the
- *       other uses one of them.
+ *       other uses one of them. What is not in use has no advice and was never touched, so that the
+ *       kernel keeps all of a chunk that is not in use as one mapping: a process may have some
+ *       65,000 of them, and the JVM ends where it can't get one.
  * </ul>
  *
  * <p>The segment is of global scope, which saves the check of liveness at every access.
@@ -49,7 +52,13 @@ public final class NativeRegion {
   public static final long GUARD_BYTES = 256 << 10;
 
   private static final long PAGE_BYTES = 4096;
+  private static final long CHUNK_BYTES = 16L << 30;
   private static final boolean MAPPED = Libc.probe() instanceof Availability.Available;
+
+  /** The chunk that regions are cut from, from here on; under the lock of the class. */
+  private static long next;
+
+  private static long limit;
 
   private final MemorySegment segment;
   private final boolean mapped;
@@ -79,27 +88,7 @@ public final class NativeRegion {
       return new NativeRegion(guarded.asSlice(GUARD_BYTES, bytes), false, name);
     }
     long length = roundUp(bytes, PAGE_BYTES);
-    long raw =
-        Libc.mmap(
-            0,
-            length + HUGE_PAGE_BYTES + 2 * GUARD_BYTES,
-            Libc.PROT_READ | Libc.PROT_WRITE,
-            Libc.MAP_PRIVATE | Libc.MAP_ANONYMOUS | Libc.MAP_NORESERVE,
-            -1,
-            0);
-    if (raw < 0) {
-      throw new OutOfMemoryError(
-          name + ": " + bytes + " bytes of native memory: " + Errno.describe((int) -raw));
-    }
-    long start = roundUp(raw + GUARD_BYTES, HUGE_PAGE_BYTES);
-    long end = start + length;
-    long rawEnd = raw + length + HUGE_PAGE_BYTES + 2 * GUARD_BYTES;
-    if (start - GUARD_BYTES > raw) {
-      Libc.munmap(raw, start - GUARD_BYTES - raw);
-    }
-    if (rawEnd > end + GUARD_BYTES) {
-      Libc.munmap(end + GUARD_BYTES, rawEnd - end - GUARD_BYTES);
-    }
+    long start = take(length, name);
     // Advice: a kernel that refuses does no harm.
     Libc.madvise(start, length, Libc.MADV_DONTFORK);
     Libc.madvise(start, length, Libc.MADV_DONTDUMP);
@@ -108,6 +97,40 @@ public final class NativeRegion {
     }
     MemorySegment segment = MemorySegment.ofAddress(start).reinterpret(bytes);
     return new NativeRegion(segment, true, name);
+  }
+
+  /** Address space for a region and its guards. */
+  private static synchronized long take(long length, String name) {
+    long start = roundUp(next + GUARD_BYTES, HUGE_PAGE_BYTES);
+    long end = start + length + GUARD_BYTES;
+    if (next == 0 || end > limit) {
+      long needed = length + HUGE_PAGE_BYTES + 2 * GUARD_BYTES;
+      long chunk = Math.max(needed, CHUNK_BYTES);
+      long raw = map(0, chunk, 0);
+      if (raw < 0 && chunk > needed) {
+        chunk = needed; // address space is limited
+        raw = map(0, chunk, 0);
+      }
+      if (raw < 0) {
+        throw new OutOfMemoryError(
+            name + ": " + length + " bytes of native memory: " + Errno.describe((int) -raw));
+      }
+      limit = raw + chunk;
+      start = roundUp(raw + GUARD_BYTES, HUGE_PAGE_BYTES);
+      end = start + length + GUARD_BYTES;
+    }
+    next = end;
+    return start;
+  }
+
+  private static long map(long address, long length, int flags) {
+    return Libc.mmap(
+        address,
+        length,
+        Libc.PROT_READ | Libc.PROT_WRITE,
+        Libc.MAP_PRIVATE | Libc.MAP_ANONYMOUS | Libc.MAP_NORESERVE | flags,
+        -1,
+        0);
   }
 
   private static long roundUp(long n, long unit) {
@@ -156,7 +179,12 @@ public final class NativeRegion {
    */
   public void release() {
     if (mapped) {
-      Libc.madvise(segment.address(), roundUp(segment.byteSize(), PAGE_BYTES), Libc.MADV_DONTNEED);
+      long length = roundUp(segment.byteSize(), PAGE_BYTES);
+      // In the place of the old mapping, at once for all threads; what MADV_DONTNEED leaves would
+      // stay a mapping of its own for ever.
+      if (map(segment.address(), length, Libc.MAP_FIXED) < 0) {
+        Libc.madvise(segment.address(), length, Libc.MADV_DONTNEED);
+      }
     } else {
       segment.fill((byte) 0);
     }

@@ -255,9 +255,11 @@ final class Analysis implements StructureRecord.Visitor {
     page(pid, r.start());
     PageImages.apply(pool, r.segment(), at, end, r.start(), r.end());
     images++;
-    int frame = pool.fixShared(pid);
-    pageLsnMax = Math.max(pageLsnMax, PageHeader.pageLsn(pool.pages(), pool.base(frame)));
-    pool.releaseShared(frame);
+    if (pid < snapshotHighWater) {
+      int frame = pool.fixShared(pid);
+      pageLsnMax = Math.max(pageLsnMax, PageHeader.pageLsn(pool.pages(), pool.base(frame)));
+      pool.releaseShared(frame);
+    }
     if (r.type() != RecordType.CHAIN) {
       orphans.remove(pid);
     }

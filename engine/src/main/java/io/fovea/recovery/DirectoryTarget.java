@@ -5,6 +5,7 @@ import io.fovea.io.Storage;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.lang.System.Logger.Level;
+import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -108,16 +109,34 @@ final class DirectoryTarget implements BackupTarget {
     finished = true;
   }
 
+  /** Here it has to be a channel, so an interrupt waits. */
   private void syncDirectory() throws IOException {
+    boolean interrupted = Thread.interrupted();
+    try {
+      while (!trySyncDirectory()) {
+        interrupted |= Thread.interrupted();
+      }
+    } finally {
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
+    }
+  }
+
+  /** False where it was interrupted. */
+  private boolean trySyncDirectory() throws IOException {
     FileChannel channel;
     try {
       channel = FileChannel.open(directory, StandardOpenOption.READ);
     } catch (IOException e) {
       LOG.log(Level.DEBUG, "The directory " + directory + " can't be synced here", e);
-      return;
+      return true;
     }
     try (channel) {
       channel.force(true);
+      return true;
+    } catch (ClosedByInterruptException e) {
+      return false;
     }
   }
 

@@ -105,6 +105,7 @@ public final class Recovery {
     this.data = data;
     this.log = log;
     log.sync();
+    pool.unreadFrom(superblock.allocator().highWater());
     UUID id = superblock.id();
     this.first = LogReader.open(log, id, superblock.redoLsn());
     this.analysis = new Analysis(pool, superblock, first);

@@ -2,6 +2,7 @@ package io.fovea.recovery;
 
 import io.fovea.btree.BTree;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 
 /**
@@ -9,12 +10,24 @@ import java.util.List;
  * then read by many.
  */
 final class TreeTable {
+  /** Ids below this are looked up in an array: nearly all, for they are given out in order. */
+  private static final int DENSE = 1 << 12;
+
+  private final int[] dense = new int[DENSE];
   private final PidMap numbers = new PidMap();
   private final List<BTree> trees = new ArrayList<>();
 
+  TreeTable() {
+    Arrays.fill(dense, -1);
+  }
+
   /** Adds a tree. */
   void add(BTree tree) {
-    numbers.put(tree.treeId(), trees.size());
+    if (tree.treeId() < DENSE) {
+      dense[tree.treeId()] = trees.size();
+    } else {
+      numbers.put(tree.treeId(), trees.size());
+    }
     trees.add(tree);
   }
 
@@ -25,6 +38,9 @@ final class TreeTable {
 
   /** The number of a tree, or a negative number for one that is not here. */
   int number(int treeId) {
-    return treeId > 0 ? numbers.get(treeId) : -1;
+    if (treeId < DENSE) {
+      return treeId > 0 ? dense[treeId] : -1;
+    }
+    return numbers.get(treeId);
   }
 }

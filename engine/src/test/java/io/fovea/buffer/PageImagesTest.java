@@ -45,7 +45,7 @@ class PageImagesTest {
 
   private static byte at(BufferPool pool, long pid, int offset) {
     int frame = pool.fixShared(pid);
-    byte found = (byte) Mem.peekByte(pool.pages(), pool.base(frame) + offset);
+    byte found = Mem.peekByte(pool.pages(), pool.base(frame) + offset);
     pool.releaseShared(frame);
     return found;
   }

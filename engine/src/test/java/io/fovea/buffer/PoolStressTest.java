@@ -248,9 +248,14 @@ class PoolStressTest {
   }
 
   static void inThreads(IntConsumer body) throws Exception {
+    inThreads(THREADS, body);
+  }
+
+  /** Runs something in threads, the last of which is virtual. */
+  static void inThreads(int count, IntConsumer body) throws Exception {
     AtomicReference<Throwable> failure = new AtomicReference<>();
     List<Thread> threads = new ArrayList<>();
-    for (int t = 0; t < THREADS; t++) {
+    for (int t = 0; t < count; t++) {
       int me = t;
       Runnable run =
           () -> {
@@ -260,8 +265,7 @@ class PoolStressTest {
               failure.compareAndSet(null, e);
             }
           };
-      threads.add(
-          me == THREADS - 1 ? Thread.ofVirtual().start(run) : Thread.ofPlatform().start(run));
+      threads.add(me == count - 1 ? Thread.ofVirtual().start(run) : Thread.ofPlatform().start(run));
     }
     for (Thread thread : threads) {
       thread.join();

@@ -173,6 +173,27 @@ class WriteBackLogTest {
     log.close();
   }
 
+  /** The redo point stays at a page that is being written, until the write is over. */
+  @Test
+  void aWriteUnderWayKeepsItsPlace() {
+    BufferPool pool = open();
+    final long start = log.tail();
+    final long pid = PoolLogs.page(pool, session);
+    AtomicLong seen = new AtomicLong();
+    AtomicLong recLsn = new AtomicLong();
+    data.beforeWrite =
+        () -> {
+          recLsn.set(FrameHeader.recLsn(pool.frames.headers, Pools.where(pool, pid)));
+          seen.set(pool.minRecLsn());
+        };
+    pool.flushOlder(Long.MAX_VALUE);
+    assertEquals(0, recLsn.get());
+    assertEquals(start, seen.get());
+    assertEquals(Long.MAX_VALUE, pool.minRecLsn());
+    pool.close();
+    log.close();
+  }
+
   /** The redo point stays at a page whose write fails, through all that comes after. */
   @Test
   void aFailedWriteKeepsItsPlace() {

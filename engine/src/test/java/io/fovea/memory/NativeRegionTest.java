@@ -6,7 +6,11 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.abort;
 
+import java.io.IOException;
 import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /** Regions are aligned, zero, bounded, and outlive their release. */
@@ -39,6 +43,28 @@ class NativeRegionTest {
     Mem.putLong(region.segment(), bytes - 8, 7);
     assertEquals(7, Mem.getLong(region.segment(), bytes - 8));
     region.release();
+  }
+
+  @Test
+  void releasedRegionsCostNoMappings() throws IOException {
+    Path maps = Path.of("/proc/self/maps");
+    if (!Files.isReadable(maps)) {
+      abort("No /proc/self/maps");
+    }
+    int before = count(maps);
+    for (int i = 0; i < 2000; i++) {
+      NativeRegion region = NativeRegion.reserve(3 << 20, i % 2 == 0, "test");
+      region.segment().fill((byte) 1);
+      region.release();
+    }
+    int more = count(maps) - before;
+    assertTrue(more < 500, () -> more + " mappings more than before");
+  }
+
+  private static int count(Path maps) throws IOException {
+    try (Stream<String> lines = Files.lines(maps)) {
+      return (int) lines.count();
+    }
   }
 
   @Test

@@ -81,6 +81,50 @@ class SuperblockFileTest {
   }
 
   @Test
+  void theLogsNumbersAreKept() {
+    SuperblockFile f = file();
+    Superblock first = f.write(Superblock.ofNew(4096));
+    Superblock open =
+        f.write(first.opened(7, 1 << 20).logged(5000, new AllocatorState(9, 8, 1), 6000, 33));
+    assertEquals(Superblock.LOGGED, read().state());
+    assertEquals(open, read());
+    assertEquals(7, read().incarnation());
+    assertEquals(5000, read().redoLsn());
+    assertEquals(6000, read().snapshotLsn());
+    Superblock closed = f.write(open.closed(new AllocatorState(10, 0, 0), 34, 7000));
+    assertTrue(read().clean());
+    assertEquals(closed, read());
+    assertEquals(7000, read().endLsn());
+    // Without a log for a while: where it goes on is not forgotten.
+    f.write(closed.with(false, 35, AllocatorState.EMPTY));
+    assertEquals(Superblock.IN_USE, read().state());
+    assertEquals(7000, read().endLsn());
+    assertEquals(7, read().incarnation());
+  }
+
+  @Test
+  void aFileWhoseMakingWasCutShortIsNone() {
+    Superblock made = Superblock.ofNew(4096);
+    file().write(made.logged(4096, made.allocator(), 4096, 2));
+    assertNull(file().read());
+    device.resize(0);
+    device.resize(4096);
+    assertNull(file().read());
+  }
+
+  @Test
+  void theFirstFormatHadNoLog() {
+    file().write(Superblock.ofNew(4096).opened(9, 9).closed(AllocatorState.EMPTY, 3, 9000));
+    device.read(0, block, 0, 4096);
+    Mem.putInt(block, 40, 1);
+    PageHeader.seal(block, 0, 4096);
+    device.write(0, block, 0, 4096);
+    assertTrue(read().clean());
+    assertEquals(0, read().endLsn());
+    assertEquals(0, read().incarnation());
+  }
+
+  @Test
   void twoDamagedOnesAreCorruption() {
     SuperblockFile f = file();
     f.write(f.write(Superblock.ofNew(4096)));
@@ -119,7 +163,7 @@ class SuperblockFileTest {
   void everyByteThatMattersIsChecked() {
     SuperblockFile f = file();
     f.write(Superblock.ofNew(4096));
-    for (int at = 4; at < 128; at++) {
+    for (int at = 4; at < 192; at++) {
       damage(at);
       try {
         assertNull(file().read(), "byte " + at);

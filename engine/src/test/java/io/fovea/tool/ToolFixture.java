@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.fovea.ByteTable;
 import io.fovea.Database;
+import io.fovea.Durability;
 import io.fovea.Field;
 import io.fovea.FieldType;
 import io.fovea.IndexSpec;
@@ -66,7 +67,8 @@ final class ToolFixture {
 
   static Path make(Path dir, Options options) {
     Path file = dir.resolve("db");
-    try (Database db = Database.open(file, options.bufferBytes(8 << 20))) {
+    try (Database db =
+        Database.open(file, options.durability(Durability.NONE).bufferBytes(8 << 20))) {
       fill(db);
     }
     return file;

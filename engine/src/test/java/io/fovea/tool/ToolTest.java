@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.Database;
+import io.fovea.Durability;
 import io.fovea.Options;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -20,7 +21,8 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** The command line: what it says, in words and as JSON, and how it ends. */
 class ToolTest {
-  private static final Options SMALL = Options.defaults().bufferBytes(8 << 20);
+  private static final Options SMALL =
+      Options.defaults().durability(Durability.NONE).bufferBytes(8 << 20);
 
   @TempDir Path dir;
 

@@ -250,8 +250,8 @@ class LogFailureTest {
     log.awaitDurable(first);
     log.recycleBelow(first);
     long end = first;
-    try (Log.Pin pin = log.pin();
-        Log.Pin second = log.pin()) {
+    Log.Pin second = log.pin();
+    try (Log.Pin pin = log.pin()) {
       assertEquals(first, pin.lsn());
       for (int i = 0; i < 300; i++) {
         end = Logs.append(session, Logs.body(i, 1000));

@@ -1,6 +1,8 @@
 package io.fovea.tpcc;
 
 import io.fovea.Database;
+import io.fovea.DatabaseStats;
+import io.fovea.Durability;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.UncleanShutdownException;
 import io.fovea.tpcc.Arguments.IoKind;
@@ -70,6 +72,14 @@ final class Driver {
     }
   }
 
+  /** Says so where the last process did not come to its end. */
+  private void recovered(Database db) {
+    DatabaseStats.Recovery r = db.stats().recovery();
+    if (r.logBytes() > 0) {
+      progress.say("recovered from %,d bytes of log in %.2f s", r.logBytes(), r.nanos() / 1e9);
+    }
+  }
+
   /** Deletes a database, the file by which it is known last. */
   private static void delete(Path path) {
     try {
@@ -129,6 +139,12 @@ final class Driver {
     progress.say(
         "%6.1f s  loaded    %,13d rows, %,.0f rows/s",
         result.seconds(), result.rows(), result.rows() / result.seconds());
+    if (settings.durability() != Durability.NONE) {
+      // What the load has changed is written now and not while something else is measured.
+      long start = System.nanoTime();
+      tables.database().checkpoint();
+      progress.say("%6.1f s  checkpoint after the load", (System.nanoTime() - start) / 1e9);
+    }
     return result;
   }
 
@@ -136,6 +152,7 @@ final class Driver {
     Settings first = settings(1);
     try (Shutdown shutdown = new Shutdown();
         Database db = openToWrite(first)) {
+      recovered(db);
       Tables tables = tables(db, first);
       Meta meta = Meta.read(tables);
       Settings settings = first;
@@ -174,6 +191,7 @@ final class Driver {
           "there is no database at " + first.path() + "; the subcommands load and run make one");
     }
     try (Database db = open(first)) {
+      recovered(db);
       Tables tables = Tables.open(db);
       Meta meta = Meta.read(tables);
       if (meta == null) {
@@ -192,6 +210,46 @@ final class Driver {
       write(json, settings);
       return consistent ? Exit.OK : Exit.INCONSISTENT;
     }
+  }
+
+  /**
+   * Fills a log without checkpoints and halts this JVM, which leaves what a crash would.
+   *
+   * @param bytes how much log
+   */
+  void fillAndHalt(long bytes) {
+    Settings settings = settings(1);
+    try (Shutdown shutdown = new Shutdown();
+        Database db = Database.open(settings.path(), RecoverBench.options(settings))) {
+      Tables tables = Tables.open(db);
+      load(settings, tables, shutdown);
+      RecoverBench.fill(settings, bytes, tables, progress, shutdown);
+      Runtime.getRuntime().halt(Exit.OK);
+    }
+  }
+
+  /** Measures the opening of what {@link #fillAndHalt} has left, and checks it. */
+  int recover() {
+    Settings settings = settings(1);
+    long start = System.nanoTime();
+    try (Database db = Database.open(settings.path(), RecoverBench.options(settings))) {
+      double seconds = (System.nanoTime() - start) / 1e9;
+      RecoverBench.Result result = RecoverBench.result(db.stats().recovery(), seconds);
+      progress.say(
+          "recovered %,d bytes of log in %.2f s, %.0f MB/s; the opening took %.2f s",
+          result.logBytes(), result.seconds(), result.megabytesPerSecond(), result.openSeconds());
+      progress.say("%s", result.details());
+      JsonReport json = new JsonReport("recover-bench", settings);
+      json.recovery(result);
+      boolean consistent = check(Tables.open(db), json);
+      write(json, settings);
+      return consistent ? Exit.OK : Exit.INCONSISTENT;
+    }
+  }
+
+  /** Deletes the database that the options name. */
+  void delete() {
+    delete(settings(1).path());
   }
 
   private boolean check(Tables tables, JsonReport json) {

@@ -19,8 +19,10 @@ import org.HdrHistogram.Histogram;
 /** The report of {@code --json}. Names in it are part of what scripts rely on. */
 final class JsonReport {
   private final JsonObject root = new JsonObject();
+  private final boolean logged;
 
   JsonReport(String command, Settings settings) {
+    logged = settings.durability() != Durability.NONE;
     root.addProperty("command", command);
     root.addProperty("time", Instant.now().truncatedTo(ChronoUnit.SECONDS).toString());
     root.add("options", options(settings));
@@ -94,6 +96,36 @@ final class JsonReport {
     }
     root.add("transactions", types);
     root.add("engine", engine(r.before(), r.after()));
+    if (logged) {
+      root.add("log", log(LogFigures.of(r)));
+    }
+  }
+
+  private static JsonObject log(LogFigures log) {
+    JsonObject o = new JsonObject();
+    o.addProperty("commitsPerSync", round(log.commitsPerSync()));
+    o.addProperty("bytesPerTransaction", round(log.bytesPerTransaction()));
+    o.addProperty("megabytesPerSecond", round(log.megabytesPerSecond()));
+    o.addProperty("bytes", log.bytes());
+    o.addProperty("bytesWritten", log.bytesWritten());
+    o.addProperty("groups", log.groups());
+    o.addProperty("syncs", log.syncs());
+    o.addProperty("waits", log.waits());
+    o.addProperty("meanWaitMicros", round(log.meanWaitMicros()));
+    o.addProperty("checkpoints", log.checkpoints());
+    o.addProperty("commitWaits", log.commitWaits());
+    o.addProperty("writingCommits", log.writingCommits());
+    return o;
+  }
+
+  /** The report of {@code recover-bench}. */
+  void recovery(RecoverBench.Result r) {
+    JsonObject o = new JsonObject();
+    o.addProperty("logBytes", r.logBytes());
+    o.addProperty("seconds", round(r.seconds()));
+    o.addProperty("megabytesPerSecond", round(r.megabytesPerSecond()));
+    o.addProperty("openSeconds", round(r.openSeconds()));
+    root.add("recovery", o);
   }
 
   private static JsonObject type(TxnType type, Histogram h, Tally.Totals counts) {

@@ -1,5 +1,7 @@
 package io.fovea.tpcc;
 
+import io.fovea.Durability;
+import io.fovea.Options;
 import io.fovea.error.DatabaseLockedException;
 import io.fovea.error.FoveaException;
 import io.fovea.error.IncompatibleFormatException;
@@ -9,6 +11,8 @@ import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -24,7 +28,12 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "tpcc",
     description = "A driver after TPC-C for Fovea.",
-    subcommands = {Main.Load.class, Main.Run.class, Main.Check.class},
+    subcommands = {
+      Main.Load.class,
+      Main.Run.class,
+      Main.Check.class,
+      Main.RecoverBenchCommand.class
+    },
     mixinStandardHelpOptions = true,
     versionProvider = Main.Version.class,
     exitCodeListHeading = "%nExit codes:%n",
@@ -133,6 +142,10 @@ final class Main implements Callable<Integer> {
       return new Driver(main.scale, main.out, store, work, measure);
     }
 
+    CommandSpec spec() {
+      return spec;
+    }
+
     ParameterException mistake(String message) {
       return new ParameterException(spec.commandLine(), message);
     }
@@ -197,6 +210,68 @@ final class Main implements Callable<Integer> {
         throw mistake("--acknowledged: there is no file " + acknowledged);
       }
       return driver(new Arguments.Work(), Arguments.Measure.nothing()).check(acknowledged);
+    }
+  }
+
+  @Command(
+      name = "recover-bench",
+      description = "Measures how fast an opening replays the log after a crash.",
+      hidden = true,
+      mixinStandardHelpOptions = true,
+      versionProvider = Version.class)
+  static final class RecoverBenchCommand extends Subcommand {
+    private static final Path DEFAULT_PATH = Path.of("tpcc-recover.fovea");
+
+    @Mixin private final Arguments.Work work = new Arguments.Work();
+
+    @Option(
+        names = "--replay",
+        paramLabel = "SIZE",
+        converter = Arguments.SizeConverter.class,
+        description = "how much log (default: 1g)")
+    private long replay = 1L << 30;
+
+    @Option(names = "--fill", hidden = true, description = "only make it, and halt")
+    private boolean fill;
+
+    @Option(names = "--open", hidden = true, description = "only open what is there")
+    private boolean open;
+
+    @Override
+    public Integer call() {
+      requireFile();
+      boolean mine = store.path == null;
+      store.path = mine ? DEFAULT_PATH : store.path;
+      if (store.log == null) {
+        store.log = 4 * Math.max(replay, Options.defaults().logBytesMax());
+      }
+      if (store.durability == null) {
+        store.durability = Durability.ASYNC;
+      }
+      if (store.durability == Durability.NONE) {
+        throw mistake("--durability: recovery needs a log");
+      }
+      if (store.buffer == null) {
+        store.buffer = Memory.bufferFor(store.warehouses == null ? 1 : store.warehouses, replay);
+      }
+      Driver driver = driver(work, Arguments.Measure.nothing());
+      if (fill) {
+        driver.fillAndHalt(replay);
+      }
+      if (!open) {
+        if (Files.exists(store.path)) {
+          throw new DriverException(
+              Exit.UNUSABLE, store.path + " is there already; delete it or give another --path");
+        }
+        List<String> args = new ArrayList<>(spec().commandLine().getParseResult().originalArgs());
+        args.add("--fill");
+        RecoverBench.elsewhere(args);
+      }
+      int code = driver.recover();
+      if (mine && code == Exit.OK) {
+        driver.delete();
+      }
+      return code;
     }
   }
 

@@ -37,7 +37,15 @@ final class Memory {
     long data = Math.max(fileBytes, ITEM_BYTES + warehouses * WAREHOUSE_BYTES);
     int busy = Math.min(threads, Runtime.getRuntime().availableProcessors());
     double perSecond = rate > 0 ? rate : (double) busy * TRANSACTIONS_PER_SECOND;
-    long wanted = data + (long) (perSecond * seconds * GROWTH_BYTES);
+    return bounded(data + (long) (perSecond * seconds * GROWTH_BYTES));
+  }
+
+  /** A pool that holds the data and what so much log adds to it, with the same limit. */
+  static long bufferFor(int warehouses, long logBytes) {
+    return bounded(ITEM_BYTES + warehouses * WAREHOUSE_BYTES + logBytes);
+  }
+
+  private static long bounded(long wanted) {
     long mebibytes = Math.min(wanted, physicalBytes() / 2) >> 20;
     return Math.max(mebibytes, 64) << 20;
   }

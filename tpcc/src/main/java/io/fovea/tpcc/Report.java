@@ -1,6 +1,7 @@
 package io.fovea.tpcc;
 
 import io.fovea.DatabaseStats;
+import io.fovea.Durability;
 import io.fovea.error.AbortCause;
 import java.util.ArrayList;
 import java.util.List;
@@ -139,13 +140,13 @@ final class Report {
         s.mix(),
         "durability " + s.level());
     line(
-        "%.1f s measured after %.1f s of warm-up, %s, %s, %s, affinity %s%s",
+        "%.1f s measured after %.1f s of warm-up, %s, %s %s, affinity %s%s",
         result.seconds(),
         s.warmup().toNanos() / 1e9,
         Progress.count(s.warehouses(), "warehouse"),
         Progress.count(s.clients(), "client"),
         s.shared() && !result.virtual()
-            ? "a thread each"
+            ? "on a thread each"
             : "on " + Progress.count(s.threads(), "thread"),
         s.affinity() ? "on" : "off",
         s.rate() > 0 ? String.format(Locale.ROOT, ", rate %,.0f/s", s.rate()) : "");
@@ -163,5 +164,21 @@ final class Report {
         after.misses() - before.misses(),
         io.writes() - result.before().io().writes(),
         io.kind());
+    if (s.durability() != Durability.NONE) {
+      log(s, LogFigures.of(result));
+    }
+  }
+
+  private void log(Settings s, LogFigures log) {
+    line(
+        "log with durability %s: %.1f commits per sync, %,.0f bytes per transaction, %.1f MB/s to"
+            + " the device, %,d syncs, mean wait %,.0f us, %s",
+        s.level(),
+        log.commitsPerSync(),
+        log.bytesPerTransaction(),
+        log.megabytesPerSecond(),
+        log.syncs(),
+        log.meanWaitMicros(),
+        Progress.count(Math.toIntExact(log.checkpoints()), "checkpoint"));
   }
 }

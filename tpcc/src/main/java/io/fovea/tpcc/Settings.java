@@ -63,6 +63,31 @@ record Settings(
     return durability.name().toLowerCase(Locale.ROOT);
   }
 
+  /** The same for a run of another length, without a warm-up. */
+  Settings lasting(Duration time) {
+    return new Settings(
+        path,
+        warehouses,
+        threads,
+        clients,
+        time,
+        Duration.ZERO,
+        seed,
+        durability,
+        logBytes,
+        bufferBytes,
+        pageSize,
+        io,
+        translation,
+        mix,
+        affinity,
+        rate,
+        waiting,
+        null,
+        null,
+        null);
+  }
+
   /** The engine's options. */
   Options engineOptions() {
     Options defaults = Options.defaults();

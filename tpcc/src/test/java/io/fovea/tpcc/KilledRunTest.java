@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assertions.fail;
 
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParser;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -29,7 +31,7 @@ import org.junit.jupiter.api.io.TempDir;
  * <p>{@code -Dtpcc.kills=50} kills so often, {@code -Dtpcc.seed=N} draws the same moments as the
  * run that named the seed, as far as the clock allows.
  */
-class KillTest {
+class KilledRunTest {
   private static final int KILLS = Integer.getInteger("tpcc.kills", 5);
   private static final long SEED = Long.getLong("tpcc.seed", System.nanoTime());
 
@@ -37,6 +39,9 @@ class KillTest {
   private static final Scale SCALE = new Scale(1_000, 100, 30);
 
   private static final int PATIENCE_SECONDS = 180;
+
+  /** The most transactions that are acknowledged before a kill. */
+  private static final int RECORDS_MAX = 3_000;
 
   /** When a child is killed: at most so many milliseconds after it has said something. */
   private enum Stage {
@@ -78,7 +83,31 @@ class KillTest {
     }
   }
 
-  private End child(Stage killed, List<String> args) throws Exception {
+  /**
+   * Waits for the moment to kill a process, which may end before: some time after a stage has
+   * begun, or when it has acknowledged so many transactions, which a slow machine takes longer for.
+   */
+  private String await(Process process, Stage stage, Path list) throws Exception {
+    if (stage == Stage.RUNNING && list != null) {
+      long records = 1 + random.nextInt(RECORDS_MAX);
+      long until = records(list) + records;
+      while (records(list) < until && !process.waitFor(1, TimeUnit.MILLISECONDS)) {
+        // it goes on
+      }
+      return "after " + records + " acknowledged transactions";
+    }
+    int millis = random.nextInt(stage.millisMax + 1);
+    boolean over = process.waitFor(millis, TimeUnit.MILLISECONDS);
+    return "after " + millis + " ms" + (over ? ", when it was over" : "");
+  }
+
+  /**
+   * Runs a child.
+   *
+   * @param killed when to kill it, or null
+   * @param list where it notes what it acknowledges, or null
+   */
+  private End child(Stage killed, Path list, List<String> args) throws Exception {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(List.of("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-ea"));
@@ -93,7 +122,7 @@ class KillTest {
             () -> {
               try {
                 if (!process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS)) {
-                  process.destroyForcibly();
+                  process.toHandle().destroyForcibly();
                   said.append("it took too long\n");
                 }
               } catch (InterruptedException e) {
@@ -108,18 +137,15 @@ class KillTest {
         said.append(line).append('\n');
         if (armed && line.startsWith(killed.line)) {
           armed = false;
-          int millis = random.nextInt(killed.millisMax + 1);
-          said.append("to be killed in ").append(millis).append(" ms\n");
-          if (!process.waitFor(millis, TimeUnit.MILLISECONDS)) {
-            process.destroyForcibly();
-          }
+          said.append("to be killed ").append(await(process, killed, list)).append('\n');
+          process.toHandle().destroyForcibly();
         }
       }
       int code = process.waitFor();
       patience.interrupt();
       return new End(code, said.toString());
     } finally {
-      process.destroyForcibly();
+      process.toHandle().destroyForcibly();
     }
   }
 
@@ -142,7 +168,7 @@ class KillTest {
     return what
         + "\nseed "
         + SEED
-        + " (mvn verify -pl tpcc -am -Dtest=KillTest -Dtpcc.kills="
+        + " (mvn verify -pl tpcc -am -Dtest=KilledRunTest -Dtpcc.kills="
         + KILLS
         + " -Dtpcc.seed="
         + SEED
@@ -170,7 +196,8 @@ class KillTest {
       }
       Stage stage = loaded ? draw() : random.nextBoolean() ? Stage.LOADING : Stage.RUNNING;
       boolean early = stage != Stage.CHECKING && stage != Stage.CLOSING;
-      End end = child(stage, run(file, list, early ? "20s" : "100ms", sync));
+      List<String> args = run(file, list, early ? "60s" : "100ms", sync);
+      End end = child(stage, sync ? list : null, args);
       history.add("-- to be killed while " + stage + ", ended with " + end.code + "\n" + end.said);
       assertTrue(end.killed() || end.code == Exit.OK, () -> about("neither", history));
       if (end.killed()) {
@@ -207,7 +234,7 @@ class KillTest {
 
   /** Runs to the end and checks the file that this leaves. */
   private void again(Path file, Path list, boolean sync, List<String> history) throws Exception {
-    End end = child(null, run(file, list, "100ms", sync));
+    End end = child(null, null, run(file, list, "100ms", sync));
     history.add("-- left alone, ended with " + end.code + "\n" + end.said);
     assertEquals(Exit.OK, end.code, () -> about("not clean", history));
     List<String> args = new ArrayList<>(List.of("check", "--path=" + file, "--buffer=64m"));
@@ -238,18 +265,36 @@ class KillTest {
   void aFileWithoutALogIsMadeAnew() throws Exception {
     List<String> args = new ArrayList<>();
     args.addAll(List.of("run", "--durability=none", "--buffer=64m", "--warmup=0"));
-    End end = child(Stage.RUNNING, with(args, "--duration=20s"));
+    End end = child(Stage.RUNNING, null, with(args, "--duration=20s"));
     if (!end.killed()) {
       fail(about("not killed", List.of(end.said)));
     }
     for (String level : List.of("none", "sync")) {
       List<String> again = List.of("run", "--durability=" + level, "--path=tpcc-1w.fovea");
-      End refused = child(null, with(again, "--buffer=64m"));
+      End refused = child(null, null, with(again, "--buffer=64m"));
       assertEquals(Exit.UNUSABLE, refused.code, refused.said);
     }
-    End again = child(null, with(args, "--duration=100ms"));
+    End again = child(null, null, with(args, "--duration=100ms"));
     assertEquals(Exit.OK, again.code, again.said);
     assertTrue(again.said.contains("deleted and loaded again"), again.said);
+  }
+
+  @Test
+  void aLogIsFilledAndReplayed() throws Exception {
+    Path json = folder.resolve("recovery.json");
+    List<String> args = new ArrayList<>();
+    args.addAll(List.of("recover-bench", "--path=" + folder.resolve("filled.fovea")));
+    args.addAll(List.of("--replay=1m", "--log=16m", "--buffer=64m", "--json=" + json));
+    End filled = child(null, null, with(args, "--fill"));
+    assertEquals(Exit.OK, filled.code, filled.said);
+    StringWriter out = new StringWriter();
+    PrintWriter to = new PrintWriter(out);
+    int code = Main.execute(SCALE, to, to, with(args, "--open").toArray(String[]::new));
+    assertEquals(Exit.OK, code, out::toString);
+    JsonObject report = JsonParser.parseString(Files.readString(json)).getAsJsonObject();
+    JsonObject recovery = report.getAsJsonObject("recovery");
+    assertTrue(recovery.get("logBytes").getAsLong() >= 1 << 20, recovery.toString());
+    assertTrue(report.get("consistent").getAsBoolean());
   }
 
   private static List<String> with(List<String> args, String more) {

@@ -1,0 +1,98 @@
+package io.fovea.tpcc;
+
+import io.fovea.Database;
+import io.fovea.DatabaseStats;
+import io.fovea.Options;
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * How long an opening takes after a crash, and how fast it replays.
+ *
+ * <pre>
+ *   this JVM                     another one
+ *   start it        ----&gt;        load, checkpoint
+ *                                run without checkpoints until there is so much log
+ *   wait            &lt;----        halt: nothing more is written, nothing is closed
+ *   open, measure
+ *   check the twelve conditions
+ * </pre>
+ *
+ * The opening thus begins as one after a crash does: with code that was never compiled and with an
+ * empty pool.
+ */
+final class RecoverBench {
+  /** The mix is run in steps of this length until the log is long enough. */
+  private static final Duration STEP = Duration.ofSeconds(1);
+
+  private RecoverBench() {}
+
+  /**
+   * What was measured.
+   *
+   * @param logBytes how much log was read
+   * @param seconds how long the recovery took
+   * @param openSeconds how long the opening took, the recovery included
+   * @param details what the recovery did, for people
+   */
+  record Result(long logBytes, double seconds, double openSeconds, String details) {
+    /** Log of 1,000,000 bytes. */
+    double megabytesPerSecond() {
+      return logBytes / 1e6 / seconds;
+    }
+  }
+
+  /** No checkpoint comes by itself: there is room for much more log than is wanted. */
+  static Options options(Settings settings) {
+    return settings.engineOptions().checkpointInterval(Duration.ZERO);
+  }
+
+  /**
+   * Runs a command of the driver in a JVM with the same options, and waits for its end.
+   *
+   * @throws DriverException if it does not end well
+   */
+  static void elsewhere(List<String> args) {
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
+    command.addAll(List.of("-cp", System.getProperty("java.class.path"), Main.class.getName()));
+    command.addAll(args);
+    int code;
+    try {
+      code = new ProcessBuilder(command).inheritIO().start().waitFor();
+    } catch (IOException e) {
+      throw new DriverException(Exit.ERROR, "cannot start " + command.get(0) + ": " + e, e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new DriverException(Exit.INTERRUPTED, "interrupted");
+    }
+    if (code != Exit.OK) {
+      throw new DriverException(code, "the JVM that fills the log ended with " + code);
+    }
+  }
+
+  /** Runs the mix until so much has been logged. */
+  static void fill(
+      Settings settings, long bytes, Tables tables, Progress progress, Shutdown shutdown) {
+    Database db = tables.database();
+    Settings step = settings.lasting(STEP);
+    long start = System.nanoTime();
+    long before = db.stats().log().bytes();
+    for (long done = 0; done < bytes; done = db.stats().log().bytes() - before) {
+      new Runner(step, tables, Meta.read(tables), progress, shutdown).run();
+      progress.say(
+          "%6.0f s  filling   %,13d bytes of log, durability %s",
+          (System.nanoTime() - start) / 1e9, db.stats().log().bytes() - before, settings.level());
+    }
+  }
+
+  /** What an opening has done that took so long. */
+  static Result result(DatabaseStats.Recovery r, double openSeconds) {
+    return new Result(r.logBytes(), r.nanos() / 1e9, openSeconds, r.toString());
+  }
+}
