@@ -28,7 +28,10 @@ class LogDamageTest {
 
   /** One group of one record for each body. */
   private long appendGroups(Log log, int from, int to, int length) {
-    LogSession session = log.session();
+    return appendGroups(log, log.session(), from, to, length);
+  }
+
+  private static long appendGroups(Log log, LogSession session, int from, int to, int length) {
     long end = 0;
     for (int i = from; i < to; i++) {
       end = Logs.append(session, Logs.body(i, length));
@@ -170,15 +173,16 @@ class LogDamageTest {
   @Test
   void recycledSegmentsHoldGarbageThatIsNotRead() {
     Log log = Logs.create(device);
+    LogSession session = log.session();
     long redo = Log.FIRST_LSN;
     for (int i = 0; i < 200; i++) {
-      long end = appendGroups(log, i, i + 1, 700);
+      long end = appendGroups(log, session, i, i + 1, 700);
       if (i % 10 == 9) {
         redo = end;
         log.recycleBelow(redo);
       }
     }
-    long end = appendGroups(log, 200, 203, 700);
+    long end = appendGroups(log, session, 200, 203, 700);
     assertTrue(log.stats().fileBytes() < 10 * (64 << 10), log.stats().toString());
     log.abandon();
     List<Logs.Read> all = Logs.readAll(device, redo);
