@@ -1,6 +1,8 @@
 package io.fovea.crash;
 
+import io.fovea.Durability;
 import io.fovea.Options;
+import io.fovea.Translation;
 import io.fovea.crash.Session.Bounds;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
@@ -74,6 +76,9 @@ final class CrashExplorer {
   private boolean expectViolation;
   private Consumer<SimDisk> prepare = disk -> {};
 
+  /** How the power fails. */
+  private List<SimCrash> hows = HOWS;
+
   /** How many crashes of each snapshot. */
   private int crashes = 3;
 
@@ -116,6 +121,12 @@ final class CrashExplorer {
   /** Does something to the workload's disk, when the tables are made. */
   CrashExplorer prepare(Consumer<SimDisk> with) {
     prepare = with;
+    return this;
+  }
+
+  /** The disk writes pages as a whole, or not at all. */
+  CrashExplorer withoutTearing() {
+    hows = HOWS.stream().map(h -> new SimCrash(h.keep(), false, h.reorder())).distinct().toList();
     return this;
   }
 
@@ -207,10 +218,7 @@ final class CrashExplorer {
     for (Snapshot snapshot : snapshots) {
       points++;
       for (int k = 0; k < times && distinct() < enough; k++) {
-        SimCrash how = k < 3 ? HOWS.get(k) : HOWS.get(random.nextInt(HOWS.size()));
-        if (times < 3) {
-          how = HOWS.get(random.nextInt(HOWS.size()));
-        }
+        SimCrash how = hows.get(times < 3 || k >= hows.size() ? random.nextInt(hows.size()) : k);
         tried++;
         SimDisk crashed = snapshot.disk.crash(how);
         Bounds bounds = new Bounds(snapshot.acked, snapshot.begun);
@@ -268,7 +276,7 @@ final class CrashExplorer {
     boolean nest = depth + 1 < cuts.length && (depth > 0 || random.nextInt(nestEvery) == 0);
     List<Snapshot> snapshots = new ArrayList<>();
     sessions++;
-    Session s = new Session(disk, options, false, candidates.getLast());
+    Session s = new Session(disk, vary(nest), false, candidates.getLast());
     if (nest) {
       watch(s, snapshots);
     }
@@ -280,6 +288,7 @@ final class CrashExplorer {
       s.rebase(candidates.get(found));
       s.steps(new Generator(random.nextLong()), 1 + random.nextInt(5));
       s.close();
+      s.options = vary(nest);
       s.open();
       s.check();
       s.close();
@@ -292,6 +301,32 @@ final class CrashExplorer {
       explore(s, sample(snapshots, cuts[depth + 1]), 1, depth + 1, path);
     }
     return found;
+  }
+
+  /** What a user may change between two openings. */
+  private Options vary(boolean nest) {
+    if (random.nextInt(3) > 0) {
+      return options;
+    }
+    Options o =
+        options
+            .translation(Translation.values()[random.nextInt(Translation.values().length)])
+            .bufferBytes(options.bufferBytes() + random.nextInt(2) * 1_000_000)
+            .logSegmentBytes(options.logSegmentBytes() << random.nextInt(2));
+    if (random.nextInt(3) == 0) {
+      o =
+          o.logBufferBytes(2 * options.logBufferBytes())
+              .logSegmentBytes(4 * options.logSegmentBytes())
+              .logBytesMax(4 * options.logBytesMax());
+    }
+    if (!nest) {
+      // Not where there is a crash yet to come, which these do not survive.
+      o = o.doubleWrite(random.nextInt(4) > 0);
+      if (random.nextInt(8) == 0) {
+        o = o.durability(Durability.NONE);
+      }
+    }
+    return o;
   }
 
   private List<Snapshot> sample(List<Snapshot> all, int n) {

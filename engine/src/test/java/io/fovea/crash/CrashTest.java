@@ -80,6 +80,20 @@ class CrashTest {
     CrashReport.line("CrashTest.otherOptions", "seed " + (SEED + 3) + ": " + explorer);
   }
 
+  /** A disk that writes pages as a whole needs no copies of them. */
+  @Test
+  void withoutCopies() {
+    CrashExplorer explorer =
+        new CrashExplorer(SEED + 4, Session.small().doubleWrite(false))
+            .withoutTearing()
+            .crashes(3)
+            .nest(20, 3, 1, 1);
+    for (int i = 0; i == 0 || explorer.distinct() < STATES / 10; i++) {
+      explorer.workload(40);
+    }
+    CrashReport.line("CrashTest.withoutCopies", "seed " + (SEED + 4) + ": " + explorer);
+  }
+
   /** The steps are right: without any crash, model and engine agree. */
   @Test
   void withoutACrash() {

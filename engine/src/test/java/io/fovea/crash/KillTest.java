@@ -5,8 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.Database;
+import io.fovea.Io;
 import io.fovea.VerifyReport;
 import io.fovea.crash.Victim.Part;
+import io.fovea.io.Storage;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -20,6 +22,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -37,13 +40,20 @@ class KillTest {
   private static final Pattern POINT = Pattern.compile("KillPoint\\.here\\(\\s*\"([^\"]+)\"");
   private static final int MINUTES = 5;
 
+  private static final Io[] IOS = Io.values();
+
   @TempDir Path dir;
+
+  @BeforeAll
+  static void quietHere() {
+    Session.quiet();
+  }
 
   /** What a victim said before it died. */
   private record Said(int acked, int begun, int status, String error) {}
 
   /** Runs a victim; kills it when it has acknowledged so many steps. */
-  private Said victim(Path file, List<Part> parts, int killAfter, String killPoint)
+  private Said victim(Path file, List<Part> parts, int killAfter, String... properties)
       throws IOException, InterruptedException {
     Path errors = dir.resolve("stderr");
     List<String> command = new ArrayList<>();
@@ -57,9 +67,7 @@ class KillTest {
             "--enable-native-access=ALL-UNNAMED",
             "-XX:ErrorFile=" + dir.resolve("hs_err_%p.log"),
             "-Djava.util.logging.config.file=" + quiet()));
-    if (!killPoint.isEmpty()) {
-      command.add("-Dio.fovea.killPoint=" + killPoint);
-    }
+    command.addAll(List.of(properties));
     command.addAll(
         List.of(
             "-cp",
@@ -86,7 +94,7 @@ class KillTest {
     }
     if (!child.waitFor(MINUTES, TimeUnit.MINUTES)) {
       child.destroyForcibly();
-      throw new AssertionError("the child does not end: " + parts + " " + killPoint);
+      throw new AssertionError("the child does not end: " + command);
     }
     return new Said(acked, begun, child.exitValue(), Files.readString(errors));
   }
@@ -132,7 +140,7 @@ class KillTest {
     for (int i = 0; i < KILLS; i++) {
       parts.add(new Part(r.nextInt(1 << 20), 1_000_000));
       int after = 1 + r.nextInt(150);
-      Said said = victim(file, parts, after, "");
+      Said said = victim(file, parts, after, "-Dvictim.io=" + IOS[i % IOS.length]);
       String about = "seed " + CrashTest.SEED + ", kill " + i + " " + parts + ": " + said;
       assertEquals(137, said.status, about);
       killed++;
@@ -176,22 +184,22 @@ class KillTest {
   void atEveryPoint() throws Exception {
     Set<String> points = points();
     assertFalse(points.isEmpty(), "there are no points");
+    // What opens the file has something to recover: a victim of its own, killed at random.
     Random r = new Random(CrashTest.SEED);
+    Path killed = dir.resolve("killed");
+    List<Part> before = new ArrayList<>(List.of(new Part(r.nextInt(1 << 20), 1_000_000)));
+    Said first = victim(killed, before, 60 + r.nextInt(60));
+    assertEquals(137, first.status, first::error);
+    Path copy = dir.resolve("copy");
+    copy(killed, copy);
+    before.set(0, new Part(before.getFirst().seed(), found(copy, before, first)));
     List<String> reached = new ArrayList<>();
     for (String point : points) {
       Path file = dir.resolve("point-" + reached.size());
-      List<Part> parts = new ArrayList<>();
-      // First a kill at random, so that what opens the file has something to recover.
-      int first = 60 + r.nextInt(60);
-      parts.add(new Part(r.nextInt(1 << 20), 1_000_000));
-      Said said = victim(file, parts, first, "");
-      assertEquals(137, said.status, said::error);
-      parts.set(0, new Part(parts.getFirst().seed(), said.acked));
-      if (said.acked < said.begun) {
-        parts.set(0, new Part(parts.getFirst().seed(), found(file, parts, said)));
-      }
+      copy(killed, file);
+      List<Part> parts = new ArrayList<>(before);
       parts.add(new Part(r.nextInt(1 << 20), 400));
-      Said dead = victim(file, parts, -1, point);
+      Said dead = victim(file, parts, -1, "-Dio.fovea.killPoint=" + point);
       String about = "point " + point + ", seed " + CrashTest.SEED + " " + parts + ": " + dead;
       assertEquals(137, dead.status, () -> "not reached: " + about);
       try {
@@ -203,5 +211,13 @@ class KillTest {
       reached.add(point);
     }
     CrashReport.line("KillTest.atEveryPoint", reached.size() + " points: " + reached);
+  }
+
+  private static void copy(Path from, Path to) throws IOException {
+    for (String suffix : List.of(Storage.DATA, Storage.LOG, Storage.DOUBLE_WRITE)) {
+      Files.copy(
+          from.resolveSibling(from.getFileName() + suffix),
+          to.resolveSibling(to.getFileName() + suffix));
+    }
   }
 }

@@ -32,6 +32,10 @@ final class Session {
   private static final Logger QUIET = Logger.getLogger("io.fovea");
 
   static {
+    quiet();
+  }
+
+  static void quiet() {
     QUIET.setLevel(Level.SEVERE);
   }
 
@@ -39,7 +43,7 @@ final class Session {
   record Bounds(int acked, int begun) {}
 
   final SimDisk disk;
-  final Options options;
+  Options options;
   final boolean pageBeforeLog;
 
   /** The state after each step; only ever added to, but for the first. Guarded by itself. */

@@ -2,6 +2,7 @@ package io.fovea.crash;
 
 import io.fovea.Database;
 import io.fovea.Durability;
+import io.fovea.Io;
 import io.fovea.Options;
 import io.fovea.SimDatabase;
 import java.io.PrintStream;
@@ -39,6 +40,7 @@ final class Victim {
   static Options options() {
     return Options.defaults()
         .durability(Durability.SYNC)
+        .io(Io.valueOf(System.getProperty("victim.io", "AUTO")))
         .bufferBytes(600_000)
         .timestampBytes(1 << 20)
         .maxTransactions(4)

@@ -1,0 +1,228 @@
+package io.fovea.crash;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.Cursor;
+import io.fovea.Database;
+import io.fovea.Durability;
+import io.fovea.Field;
+import io.fovea.FieldType;
+import io.fovea.Io;
+import io.fovea.Key;
+import io.fovea.KeySpec;
+import io.fovea.Layout;
+import io.fovea.Options;
+import io.fovea.Order;
+import io.fovea.Range;
+import io.fovea.Row;
+import io.fovea.Table;
+import io.fovea.TableSpec;
+import io.fovea.VerifyReport;
+import io.fovea.error.PoolTooSmallException;
+import io.fovea.support.SimDisk;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import java.util.Random;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/**
+ * What RELIABILITY.md asks of a database with a log and is not about crashes: the smallest pool
+ * (15), interrupts (17), every kind of device (24). Close and double open (18, 19) are in {@code
+ * MisuseTest} and {@code FileLockTest}, with the default durability, which has a log.
+ */
+@Timeout(value = 20, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class ReliabilityTest {
+  private static final int ACCOUNTS = 40;
+  private static final int THREADS = 4;
+  private static final Layout.Builder B = Layout.builder();
+  private static final Field BALANCE = B.int64("balance");
+  private static final Field PAD = B.bytes("pad", 600);
+  private static final TableSpec SPEC =
+      TableSpec.of("accounts", KeySpec.of(FieldType.INT32), B.build());
+
+  @TempDir Path dir;
+
+  @BeforeAll
+  static void quiet() {
+    Session.quiet();
+  }
+
+  private interface Body {
+    void run(int id) throws Exception;
+  }
+
+  private static void inThreads(Body body) throws Exception {
+    Queue<Throwable> failed = new ConcurrentLinkedQueue<>();
+    List<Thread> threads = new ArrayList<>();
+    for (int i = 0; i < THREADS; i++) {
+      int id = i;
+      Runnable run =
+          () -> {
+            try {
+              body.run(id);
+            } catch (Throwable e) {
+              failed.add(e);
+            }
+          };
+      threads.add(i % 2 == 0 ? Thread.ofPlatform().start(run) : Thread.startVirtualThread(run));
+    }
+    for (Thread thread : threads) {
+      thread.join();
+    }
+    if (!failed.isEmpty()) {
+      throw new AssertionError(failed.peek());
+    }
+  }
+
+  private static Table fill(Database db) {
+    Table t = db.table(SPEC);
+    db.run(
+        tx -> {
+          for (int i = 0; i < ACCOUNTS; i++) {
+            t.put(tx, t.key().set(i), t.row().setLong(BALANCE, 100));
+          }
+        });
+    return t;
+  }
+
+  private static void transfer(Database db, Table t, Random r) {
+    int from = r.nextInt(ACCOUNTS);
+    int to = (from + 1 + r.nextInt(ACCOUNTS - 1)) % ACCOUNTS;
+    byte[] pad = new byte[r.nextInt(600)];
+    db.run(
+        tx -> {
+          Key key = t.key();
+          Row row = t.row();
+          assertTrue(t.get(tx, key.set(from), row));
+          t.update(tx, row.setLong(BALANCE, row.getLong(BALANCE) - 1).setBytes(PAD, pad));
+          assertTrue(t.get(tx, key.set(to), row));
+          t.update(tx, row.setLong(BALANCE, row.getLong(BALANCE) + 1));
+        });
+  }
+
+  private static void check(Database db, Table t) {
+    long[] sum = new long[1];
+    db.read(
+        tx -> {
+          sum[0] = 0;
+          try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+            while (c.next()) {
+              sum[0] += c.row().getLong(BALANCE);
+            }
+          }
+          return null;
+        });
+    assertEquals(100L * ACCOUNTS, sum[0]);
+    VerifyReport report = db.verify();
+    assertTrue(report.ok(), report::toString);
+  }
+
+  /** A thread that is interrupted at every commit: nothing fails, and the flag is kept. */
+  @ParameterizedTest
+  @EnumSource(names = {"SYNC", "ASYNC"})
+  void interruptsDoNoHarm(Durability durability) throws Exception {
+    Options options = Victim.options().durability(durability).maxTransactions(THREADS);
+    Path file = dir.resolve("interrupts-" + durability);
+    try (Database db = Database.open(file, options)) {
+      Table t = fill(db);
+      inThreads(
+          id -> {
+            Random r = new Random(id);
+            for (int i = 0; i < 150; i++) {
+              Thread.currentThread().interrupt();
+              if (i % 50 == 49) {
+                db.checkpoint();
+              } else {
+                transfer(db, t, r);
+              }
+              assertTrue(Thread.interrupted(), "the flag was lost");
+            }
+          });
+      check(db, t);
+      Thread.currentThread().interrupt();
+      db.close();
+      assertTrue(Thread.interrupted(), "close lost the flag");
+    }
+    try (Database db = Database.open(file, options)) {
+      check(db, db.table(SPEC));
+    }
+  }
+
+  /** The smallest pool that is accepted works, and a smaller one is refused in words. */
+  @Test
+  void theSmallestPool() {
+    for (int transactions : new int[] {1, 2, 8}) {
+      Options options = Session.small().maxTransactions(transactions);
+      SimDisk disk = new SimDisk(transactions);
+      Session s = new Session(disk, options.bufferBytes(1), false, new State());
+      PoolTooSmallException e = assertThrows(PoolTooSmallException.class, s::open);
+      s.options = options.bufferBytes(e.bytesNeeded() - 1);
+      assertThrows(PoolTooSmallException.class, s::open);
+      s.options = options.bufferBytes(e.bytesNeeded());
+      s.open();
+      s.first();
+      s.steps(new Generator(CrashTest.SEED, 48, true, true), 60);
+      s.check();
+      s.abandon();
+      s.open();
+      s.check();
+      s.close();
+    }
+  }
+
+  /** The smallest pool under threads: every one gets through. */
+  @Test
+  void theSmallestPoolUnderThreads() throws Exception {
+    Options options = Victim.options().maxTransactions(THREADS).bufferBytes(1);
+    Path file = dir.resolve("small");
+    PoolTooSmallException e =
+        assertThrows(PoolTooSmallException.class, () -> Database.open(file, options));
+    try (Database db = Database.open(file, options.bufferBytes(e.bytesNeeded()))) {
+      Table t = fill(db);
+      inThreads(
+          id -> {
+            Random r = new Random(id);
+            for (int i = 0; i < 200; i++) {
+              transfer(db, t, r);
+            }
+          });
+      check(db, t);
+    }
+  }
+
+  /** Every kind of device does the same, and each opens what another has left. */
+  @Test
+  void everyDevice() throws Exception {
+    Path file = dir.resolve("devices");
+    boolean first = true;
+    for (Io io : Io.values()) {
+      for (boolean direct : new boolean[] {true, false}) {
+        Options options = Victim.options().io(io).directIo(direct).maxTransactions(THREADS);
+        try (Database db = Database.open(file, options)) {
+          Table t = first ? fill(db) : db.table(SPEC);
+          first = false;
+          check(db, t);
+          inThreads(
+              id -> {
+                Random r = new Random(id);
+                for (int i = 0; i < 60; i++) {
+                  transfer(db, t, r);
+                }
+              });
+          check(db, t);
+        }
+      }
+    }
+  }
+}
