@@ -46,6 +46,9 @@ import org.jspecify.annotations.Nullable;
  * one comes an eighth of the maximum later: many small ones rather than a few large. Those by time,
  * on demand and at close write everything.
  *
+ * <p><b>Bytes</b> are those of the log or of its file, whichever are more ({@link LogUse}): the
+ * first make a recovery long, the second fill the disk.
+ *
  * <p><b>Room.</b> {@link #awaitRoom} is for commits that are about to begin, before they hold
  * anything: they wait while more than the maximum is needed, except for a checkpoint that keeps
  * failing, which they throw.
@@ -102,10 +105,15 @@ public final class Checkpointer implements AutoCloseable {
   private long roomWaits;
 
   // The thread's.
+  private final LogUse use;
   private long lastTail;
   private long lastNanos;
 
   private volatile long redoLsn;
+
+  /** Whether the file between the redo point and the tail is too large. */
+  private volatile boolean crowded;
+
   private volatile boolean started;
   private volatile boolean stopped;
   private volatile @Nullable Throwable failing;
@@ -139,6 +147,7 @@ public final class Checkpointer implements AutoCloseable {
     this.nextTreeId = nextTreeId;
     this.bytesMax = bytesMax;
     this.intervalNanos = intervalNanos;
+    this.use = new LogUse(Math.max(4096, bytesMax / 64));
     this.redoLsn = Long.MAX_VALUE;
   }
 
@@ -217,7 +226,7 @@ public final class Checkpointer implements AutoCloseable {
    * @throws FoveaException why checkpoints fail, if they do
    */
   public void awaitRoom() {
-    if (log.tail() - redoLsn > bytesMax) {
+    if (crowded || log.tail() - redoLsn > bytesMax) {
       awaitRoomSlowly();
     }
   }
@@ -232,7 +241,7 @@ public final class Checkpointer implements AutoCloseable {
       lock.unlock();
     }
     boolean interrupted = false;
-    while (log.tail() - redoLsn > bytesMax && !stopped) {
+    while ((crowded || log.tail() - redoLsn > bytesMax) && !stopped) {
       log.requireAlive();
       Throwable f = failing;
       if (f instanceof FoveaException e && System.nanoTime() - began > FAILING_NANOS) {
@@ -348,7 +357,18 @@ public final class Checkpointer implements AutoCloseable {
   }
 
   private boolean due() {
-    return log.tail() - redoLsn > bytesMax - bytesMax / 8 * 3 || overdue();
+    long behind = look();
+    return behind > bytesMax - bytesMax / 8 * 3 || overdue();
+  }
+
+  /** How much lies between the redo point and the tail. */
+  private long look() {
+    long redo = redoLsn;
+    long tail = log.tail();
+    use.sample(redo, tail, log.stats().bytesWritten());
+    long inFile = use.behind(redo);
+    crowded = inFile > bytesMax;
+    return Math.max(tail - redo, inFile);
   }
 
   private boolean overdue() {
@@ -397,7 +417,7 @@ public final class Checkpointer implements AutoCloseable {
     long tail = log.tail();
     lastNanos = System.nanoTime();
     lastTail = tail;
-    flush(all ? tail : tail - bytesMax / 2, tail);
+    flush(all ? tail : target(tail), tail);
 
     final long end = log.tail();
     final long active = log.minActive();
@@ -419,6 +439,12 @@ public final class Checkpointer implements AutoCloseable {
     KillPoint.here("checkpoint.superblock");
     redoLsn = redo;
     log.recycleBelow(redo);
+    look();
+  }
+
+  /** What lies behind it is half of the maximum, or less. */
+  private long target(long tail) {
+    return Math.min(tail, Math.max(tail - bytesMax / 2, use.position(bytesMax / 2, tail)));
   }
 
   /** Writes what is older than the target, in steps, the oldest first. */
