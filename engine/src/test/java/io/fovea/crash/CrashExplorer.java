@@ -308,11 +308,13 @@ final class CrashExplorer {
     if (random.nextInt(3) > 0) {
       return options;
     }
+    int twice = random.nextInt(2);
     Options o =
         options
             .translation(Translation.values()[random.nextInt(Translation.values().length)])
             .bufferBytes(options.bufferBytes() + random.nextInt(2) * 1_000_000)
-            .logSegmentBytes(options.logSegmentBytes() << random.nextInt(2));
+            .logSegmentBytes(options.logSegmentBytes() << twice)
+            .logBytesMax(options.logBytesMax() << twice);
     if (random.nextInt(3) == 0) {
       o =
           o.logBufferBytes(2 * options.logBufferBytes())
