@@ -235,9 +235,9 @@ class WriteBackLogTest {
     assertThrows(DurabilityLostException.class, () -> pool.flushOlder(Long.MAX_VALUE));
     assertThrows(DurabilityLostException.class, pool::flushAll);
     // Pages that are durable make room; then there is none any more, and it is said why.
-    PoolExhaustedException e =
+    DurabilityLostException e =
         assertThrows(
-            PoolExhaustedException.class,
+            DurabilityLostException.class,
             () -> {
               for (long pid = 3; ; pid++) {
                 int frame = pool.fixForImage(1000 + pid);
