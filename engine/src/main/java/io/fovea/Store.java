@@ -380,6 +380,7 @@ final class Store {
     boolean marked = fresh || superblock.state() == Superblock.LOGGED;
     BTree catalog = journal.open(pool, fresh, treeIds);
     TxEngine engine = engine(options, journal);
+    opened.push(engine::close);
     if (marked) {
       journal.begin();
     }
@@ -658,7 +659,7 @@ final class Store {
   /** Begins nothing more, lets transactions end, then refuses their operations. */
   boolean quiesce(Duration grace) {
     open = false;
-    engine.close();
+    engine.beginNoMore();
     int own = mine(); // they can't go on while their thread is here
     long deadline = System.nanoTime() + grace.toNanos();
     while (engine.active() > own && System.nanoTime() < deadline) {
@@ -717,6 +718,7 @@ final class Store {
       journal.stop();
     }
     pool.abandon();
+    engine.close();
     try {
       device.close();
       if (journal != null) {
@@ -764,7 +766,7 @@ final class Store {
   /** Gives everything back without writing. */
   void discard() {
     open = false;
-    engine.close();
+    engine.beginNoMore();
     close(false, true);
   }
 

@@ -3,10 +3,18 @@ package io.fovea;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.function.BooleanSupplier;
+import java.util.function.IntFunction;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.api.io.TempDir;
 
-/** What is forgotten is found, and its context is used again. */
+/** What is forgotten is found, and its context is used again; what is closed leaves nothing. */
 class LeaksTest {
   private static final Options ALL =
       Options.defaults()
@@ -61,6 +69,42 @@ class LeaksTest {
         tx.commit();
       }
       assertEquals(1, db.leaks().found());
+    }
+  }
+
+  /**
+   * A process may have some 65,000 mappings, and the JVM ends where it can't get one: a database
+   * that keeps two of them after its end ends a test suite, or a server that opens many.
+   */
+  @Test
+  @EnabledOnOs(OS.LINUX)
+  void aClosedDatabaseLeavesNoMapping(@TempDir Path folder) throws IOException {
+    Options logged = ALL.durability(Durability.SYNC).logSegmentBytes(2 << 20);
+    leavesNoMapping(i -> Database.inMemory(ALL));
+    leavesNoMapping(
+        i -> Database.open(folder.resolve("unlogged" + i), ALL.durability(Durability.NONE)));
+    leavesNoMapping(i -> Database.open(folder.resolve("logged" + i), logged));
+  }
+
+  private static void leavesNoMapping(IntFunction<Database> opening) throws IOException {
+    long before = 0;
+    for (int i = 0; i < 60; i++) {
+      if (i == 20) {
+        before = mappings(); // the JVM has what it needs for itself
+      }
+      try (Database db = opening.apply(i)) {
+        Table t =
+            db.table(TableSpec.of("t", KeySpec.of(FieldType.INT32), Layout.builder().build()));
+        db.run(tx -> t.insert(tx, t.key().set(1), t.row()));
+      }
+    }
+    long after = mappings();
+    assertTrue(after - before < 30, before + " mappings, " + after + " after 40 databases");
+  }
+
+  private static long mappings() throws IOException {
+    try (Stream<String> lines = Files.lines(Path.of("/proc/self/maps"))) {
+      return lines.count();
     }
   }
 }

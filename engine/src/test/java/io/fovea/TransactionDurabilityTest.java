@@ -63,6 +63,7 @@ class TransactionDurabilityTest {
     disk.letGo();
     log.abandon();
     pool.abandon();
+    engine.close();
     db.close();
   }
 

@@ -191,6 +191,7 @@ final class TxFixture implements AutoCloseable {
   @Override
   public void close() {
     verify();
+    engine.close();
     pool.close();
   }
 }
