@@ -381,7 +381,41 @@ public final class Database implements AutoCloseable {
    */
   public <X extends Exception> void run(TxOptions txOptions, Task<X> task) throws X {
     Objects.requireNonNull(task, "task");
-    Database.<@Nullable Void, X>loop(this, txOptions, null, task);
+    Database.<@Nullable Void, X>loop(this, txOptions, null, task, false);
+  }
+
+  /**
+   * Does work in a transaction and commits it, ahead of the log: does not wait until it is durable.
+   * For threads that serve several clients, and work for another while the commit of one becomes
+   * durable. Does it again after a conflict.
+   *
+   * @param <X> what the body throws
+   * @param task the body; what it has read and changed must not be told before the receipt says so
+   * @return tells when all is durable
+   * @throws X what the body threw; the transaction was rolled back
+   * @throws TransactionAbortedException as {@link #run(Task)}
+   * @throws InvalidUseException inside the body of another transaction of this database
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public <X extends Exception> Receipt runAhead(Task<X> task) throws X {
+    return runAhead(TxOptions.defaults(), task);
+  }
+
+  /**
+   * Does work in a transaction and commits it, ahead of the log: see {@link #runAhead(Task)}.
+   *
+   * @param <X> what the body throws
+   * @param txOptions what is special about the transaction
+   * @param task the body; what it has read and changed must not be told before the receipt says so
+   * @return tells when all is durable
+   * @throws X what the body threw; the transaction was rolled back
+   * @throws TransactionAbortedException as {@link #run(Task)}
+   * @throws InvalidUseException inside the body of another transaction of this database
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public <X extends Exception> Receipt runAhead(TxOptions txOptions, Task<X> task) throws X {
+    Objects.requireNonNull(task, "task");
+    return Database.<Receipt, X>loop(this, txOptions, null, task, true);
   }
 
   /**
@@ -416,7 +450,7 @@ public final class Database implements AutoCloseable {
   public <R extends @Nullable Object, X extends Exception> R call(
       TxOptions txOptions, Work<R, X> work) throws X {
     Objects.requireNonNull(work, "work");
-    return loop(this, txOptions, work, null);
+    return loop(this, txOptions, work, null, false);
   }
 
   /**
@@ -437,9 +471,13 @@ public final class Database implements AutoCloseable {
     return call(TxOptions.forReading(), work);
   }
 
-  /** One of {@code work} and {@code task} is the body. */
+  /** One of {@code work} and {@code task} is the body; ahead of the log R is a receipt. */
   private static <R extends @Nullable Object, X extends Exception> R loop(
-      Database db, TxOptions txOptions, @Nullable Work<R, X> work, @Nullable Task<X> task)
+      Database db,
+      TxOptions txOptions,
+      @Nullable Work<R, X> work,
+      @Nullable Task<X> task,
+      boolean ahead)
       throws X {
     Objects.requireNonNull(txOptions, "options");
     Nest nest = db.nest.get();
@@ -465,6 +503,9 @@ public final class Database implements AutoCloseable {
         } else if (task != null) {
           task.run(tx);
         }
+        if (ahead) {
+          return receipt(db, tx);
+        }
         if (tx.isActive()) {
           tx.commit();
         }
@@ -486,6 +527,12 @@ public final class Database implements AutoCloseable {
       db.retries.increment();
       TxEngine.backOff(attempt);
     }
+  }
+
+  /** Where the body has ended the transaction itself it has waited as well. */
+  @SuppressWarnings("unchecked") // R is a receipt
+  private static <R extends @Nullable Object> R receipt(Database db, Transaction tx) {
+    return (R) (tx.isActive() ? tx.commitForReceipt() : new Receipt(db.store.engine(), 0, false));
   }
 
   @SuppressWarnings("NullAway") // R may be nullable, and is where there was no work

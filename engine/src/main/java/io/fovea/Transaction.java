@@ -42,6 +42,10 @@ public final class Transaction implements AutoCloseable {
   private final boolean managed;
 
   private State state = State.ACTIVE;
+
+  /** Whether it has changed anything; once it has committed. */
+  private boolean wrote;
+
   private @Nullable Throwable broken;
 
   /** The newest of its open cursors, which lead to the others. */
@@ -237,9 +241,55 @@ public final class Transaction implements AutoCloseable {
    * @throws DatabaseClosedException if the database was closed
    */
   public void commit() {
+    long lsn = commitTx();
+    try {
+      tx.engine().await(lsn, wrote);
+    } catch (DurabilityLostException e) {
+      state = State.UNKNOWN;
+      throw e;
+    }
+  }
+
+  /**
+   * Commits, and does not wait until that is durable.
+   *
+   * @return waits, or tells whether there is something to wait for; to be asked before anybody is
+   *     told of the commit or of what was read
+   * @throws TransactionAbortedException if the transaction was aborted, now or before; then it has
+   *     changed nothing
+   * @throws DurabilityLostException if the log could not be written or synced; {@link
+   *     DurabilityLostException#mayHaveCommitted} tells whether the transaction may be there when
+   *     the database is opened again
+   * @throws StorageFullException if there is no space for the log; then it has changed nothing
+   * @throws InvalidUseException if it has ended, or belongs to another thread; and in the body of
+   *     {@link Database#run} and its like, which return when all is durable: {@link
+   *     Database#runAhead} does not
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public Receipt commitAhead() {
+    if (managed) {
+      requireMine("The transaction can't be committed");
+      throw new InvalidUseException(
+          "A body can't commit ahead of the log: run it by Database.runAhead");
+    }
+    return commitForReceipt();
+  }
+
+  /** The same, for the loop around a body. */
+  Receipt commitForReceipt() {
+    long lsn = commitTx();
+    try {
+      return new Receipt(tx.engine(), tx.engine().request(lsn, wrote), wrote);
+    } catch (DurabilityLostException e) {
+      state = State.UNKNOWN;
+      throw e;
+    }
+  }
+
+  /** Commits up to where there is only the log to wait for, and returns what to wait for. */
+  private long commitTx() {
     Tx t = enter(database);
-    boolean wrote = t.hasWrites();
-    long lsn;
+    wrote = t.hasWrites();
     try {
       if (broken != null) {
         state = State.ABORTED;
@@ -250,20 +300,15 @@ public final class Transaction implements AutoCloseable {
                 AbortCause.USER, "A statement had failed halfway: " + broken);
       }
       state = State.ABORTED;
-      lsn = t.commit();
+      long lsn = t.commit();
       state = State.COMMITTED;
+      // Context and slot are given back: what is waited for now holds nobody up.
+      return lsn;
     } catch (DurabilityLostException e) {
       state = e.mayHaveCommitted() ? State.UNKNOWN : State.ABORTED;
       throw e;
     } finally {
       end();
-    }
-    // Context and slot are given back: what is waited for now holds nobody up.
-    try {
-      tx.engine().await(lsn, wrote);
-    } catch (DurabilityLostException e) {
-      state = State.UNKNOWN;
-      throw e;
     }
   }
 

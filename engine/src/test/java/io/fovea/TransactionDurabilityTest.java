@@ -221,4 +221,83 @@ class TransactionDurabilityTest {
     innocent.commit(); // has seen nothing
     assertEquals(0, engine.active());
   }
+
+  private Transaction beginExplicit() {
+    Slot slot = new Slot();
+    assertTrue(slot.claim());
+    Tx tx = engine.begin(false, 0, false);
+    Transaction t = new Transaction(db, slot, tx, 1, null, false);
+    return t;
+  }
+
+  @Test
+  void aCommitAheadOfTheLogLeavesAReceipt() {
+    disk.hold(IoOp.SYNC);
+    Transaction t = beginExplicit();
+    put(t);
+    Receipt receipt = t.commitAhead();
+    assertFalse(t.isActive());
+    assertFalse(receipt.isDurable());
+    assertNull(waits(receipt::await));
+    assertTrue(receipt.isDurable());
+    receipt.await();
+  }
+
+  @Test
+  void aReceiptCoversWhatWasOnlyRead() {
+    putInDoubt();
+    Transaction t = beginExplicit();
+    assertEquals(8, get(t));
+    Receipt receipt = t.commitAhead();
+    assertFalse(receipt.isDurable());
+    assertNull(waits(receipt::await));
+    assertTrue(receipt.isDurable());
+  }
+
+  @Test
+  void aReceiptOfNothingWaitsForNothing() {
+    putInDoubt();
+    Receipt receipt = beginExplicit().commitAhead();
+    assertTrue(receipt.isDurable());
+    receipt.await();
+    assertTrue(log.durableLsn() < log.tail());
+  }
+
+  @Test
+  void aReceiptTellsThatDurabilityWasLost() {
+    disk.fail(SimFault.once(1).of(IoOp.SYNC));
+    Transaction t = beginExplicit();
+    put(t);
+    Receipt receipt = t.commitAhead();
+    var lost = assertThrows(DurabilityLostException.class, receipt::await);
+    assertTrue(lost.mayHaveCommitted());
+    assertTrue(assertThrows(DurabilityLostException.class, receipt::isDurable).mayHaveCommitted());
+  }
+
+  @Test
+  void aBodyDoesNotCommitAheadOfTheLog() {
+    Transaction t = begin();
+    put(t);
+    assertThrows(InvalidUseException.class, t::commitAhead);
+    assertTrue(t.isActive());
+    t.commit();
+  }
+
+  @Test
+  void theLoopLeavesAReceiptWhateverTheBodyDid() {
+    Table table =
+        db.table(TableSpec.of("t", KeySpec.of(FieldType.INT32), Layout.builder().build()));
+    Receipt written = db.runAhead(tx -> table.insert(tx, table.key().set(1), table.row()));
+    assertTrue(written.isDurable()); // there is no log
+    assertTrue(db.runAhead(Transaction::rollback).isDurable());
+    assertTrue(db.runAhead(Transaction::commit).isDurable());
+    assertThrows(
+        IllegalStateException.class,
+        () ->
+            db.runAhead(
+                tx -> {
+                  throw new IllegalStateException();
+                }));
+    assertThrows(InvalidUseException.class, () -> db.run(tx -> db.runAhead(other -> {})));
+  }
 }

@@ -30,6 +30,12 @@ import org.jspecify.annotations.Nullable;
 final class Flusher {
   private static final int WINDOW = 8192;
 
+  /**
+   * How many pages a checkpoint hands to the device at once. The log's groups queue up behind them:
+   * 64 random writes hold a commit up for a millisecond, a whole batch for four.
+   */
+  private static final int CHECKPOINT_BATCH = 64;
+
   private final Frames frames;
   private final WriteBack writeBack;
   private final Mover mover;
@@ -135,7 +141,8 @@ final class Flusher {
   /** Fills a batch; returns the index behind the last page that was looked at. */
   private int collect(long[] pids, int from, int size, long olderThan) {
     int i = from;
-    for (; i < size && !writeBack.full(); i++) {
+    int limit = olderThan == Long.MAX_VALUE ? Integer.MAX_VALUE : CHECKPOINT_BATCH;
+    for (; i < size && !writeBack.full() && writeBack.size() < limit; i++) {
       // Exactly: a look without the bucket's latch may overlook a page that is being moved.
       int frame = frames.translator.locate(pids[i]);
       if (frame >= 0 && (olderThan == Long.MAX_VALUE || isOlder(frame, olderThan))) {

@@ -54,7 +54,10 @@ public final class FileStorage implements Storage {
   public BlockDevice open(String suffix) {
     Path path = path(suffix);
     boolean there = Files.exists(path);
-    BlockDevice device = Devices.open(path, options);
+    // The log and the double-write area are written by one thread that has nothing to do meanwhile:
+    // its own system call costs no hand-over, and a ring's sync is one more thread of the kernel.
+    boolean pages = suffix.equals(DATA);
+    BlockDevice device = Devices.open(path, pages ? options : options.kind(IoKind.POSIX));
     boolean done = false;
     try {
       // The lock makes the data file before it is opened here: an empty one is a new one.

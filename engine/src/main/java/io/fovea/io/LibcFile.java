@@ -11,8 +11,8 @@ import java.nio.file.Path;
  *
  * <p>O_DIRECT is asked for and not relied on. Some file systems refuse it when the file is opened,
  * some only at the first transfer; in both cases the page cache is used instead. In the second, the
- * file is opened again through its descriptor, so that a rename meanwhile does no harm; the first
- * descriptor stays open until the end, since others may be using it.
+ * file is opened again; the first descriptor stays open until the end, since others may be using
+ * it.
  */
 final class LibcFile implements RawFile {
   private static final System.Logger LOG = System.getLogger("io.fovea.io");
@@ -21,6 +21,14 @@ final class LibcFile implements RawFile {
   private final int first;
   private volatile int fd;
   private volatile boolean direct;
+
+  /** The same file with O_DSYNC; -1 as long as nobody asked for it, and where there is none. */
+  private volatile int durableFd = -1;
+
+  private boolean durableAsked;
+
+  /** What {@link #durableFd} was before direct transfers were given up; others may be using it. */
+  private int abandonedFd = -1;
 
   private LibcFile(Path path, int fd, boolean direct) {
     this.path = path;
@@ -64,6 +72,29 @@ final class LibcFile implements RawFile {
   }
 
   @Override
+  public boolean writesDurably() {
+    return durableFd >= 0 || openDurably();
+  }
+
+  private synchronized boolean openDurably() {
+    if (!durableAsked) {
+      durableAsked = true;
+      durableFd = reopen(Libc.O_DSYNC | (direct ? Libc.O_DIRECT : 0));
+    }
+    return durableFd >= 0;
+  }
+
+  @Override
+  public long pwriteDurably(MemorySegment seg, long segOff, long len, long offset) {
+    return Libc.pwrite(durableFd, seg, segOff, len, offset);
+  }
+
+  /** Through the descriptor, so that a rename meanwhile does no harm. */
+  private int reopen(int flags) {
+    return Libc.open("/proc/self/fd/" + first, Libc.O_RDWR | Libc.O_CLOEXEC | flags, 0);
+  }
+
+  @Override
   public int sync() {
     return Libc.fdatasync(fd);
   }
@@ -97,9 +128,19 @@ final class LibcFile implements RawFile {
     if (!direct) {
       return true;
     }
-    int buffered = Libc.open("/proc/self/fd/" + first, Libc.O_RDWR | Libc.O_CLOEXEC, 0);
+    int buffered = reopen(0);
     if (buffered < 0) {
       return false;
+    }
+    int durable = durableFd;
+    if (durable >= 0) {
+      int bufferedDurable = reopen(Libc.O_DSYNC);
+      if (bufferedDurable < 0) {
+        Libc.close(buffered);
+        return false;
+      }
+      abandonedFd = durable;
+      durableFd = bufferedDurable;
     }
     LOG.log(Level.WARNING, "{0}: direct I/O is refused, going on through the page cache", path);
     fd = buffered;
@@ -121,6 +162,12 @@ final class LibcFile implements RawFile {
   public int close() {
     if (fd != first) {
       Libc.close(fd);
+    }
+    if (durableFd >= 0) {
+      Libc.close(durableFd);
+    }
+    if (abandonedFd >= 0) {
+      Libc.close(abandonedFd);
     }
     return Libc.close(first);
   }

@@ -10,7 +10,8 @@ import java.util.concurrent.atomic.AtomicInteger;
  * <pre>
  *   platform thread ── read, write ──────────────► pread, pwrite      (one system call, no hand-over)
  *   virtual thread  ── read, write ──► parks       workers ──► pread, pwrite
- *   anyone          ── batch ──┬─────────────────► the caller, when it waits anyway
+ *   anyone          ── batch ──┬─────────────────► the caller, when it waits anyway; a write and
+ *                              │                   a sync as one call (O_DSYNC) where that is all
  *                              └─► workers ──────► so that several entries are under way
  * </pre>
  *
@@ -110,12 +111,27 @@ final class PosixDevice extends AbstractBlockDevice {
       return;
     }
     accept(batch);
-    if (batch.size() > 0) {
+    if (isDurableWrite(batch) && file.onlyDurably()) {
+      long address = batch.address(0);
+      long offset = batch.offset(0);
+      int errno = file.writeDurably(offset, IoBatch.EVERYTHING, address, batch.length(0));
+      finish(batch, 0, errno);
+      // Where it failed, the verdict ends the sync; where another write came in between, it is due.
+      finish(batch, 1, errno == 0 && file.onlyDurably() ? 0 : file.perform(batch, 1));
+    } else if (batch.size() > 0) {
       Share share = new Share(batch);
       share.spread(Math.min(share.entries - 1, workers.threads()));
       share.run();
       batch.await();
     }
+  }
+
+  /** Whether a batch is one write and a sync: what a log does all the time. */
+  private boolean isDurableWrite(IoBatch batch) {
+    return batch.size() == 2
+        && batch.endsWithSync()
+        && batch.op(0) == IoOp.WRITE
+        && !file.bounces(batch.segment(0), batch.segmentOffset(0));
   }
 
   @Override

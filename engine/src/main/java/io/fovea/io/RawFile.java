@@ -16,6 +16,19 @@ interface RawFile {
   /** Bytes written, or a negated error number. */
   long pwrite(MemorySegment seg, long segOff, long len, long offset);
 
+  /** Whether there is {@link #pwriteDurably}. */
+  default boolean writesDurably() {
+    return false;
+  }
+
+  /**
+   * As {@link #pwrite}, and what it took is durable when it returns, as after a {@link #sync} that
+   * is about these bytes alone.
+   */
+  default long pwriteDurably(MemorySegment seg, long segOff, long len, long offset) {
+    throw new UnsupportedOperationException();
+  }
+
   /** 0 or a negated error number. */
   int sync();
 

@@ -68,7 +68,7 @@ public final class Checkpointer implements AutoCloseable {
   /** How long commits wait for room while checkpoints fail. */
   private static final long FAILING_NANOS = 5_000_000_000L;
 
-  private static final int STEPS = 8;
+  private static final int STEPS = 2;
 
   /**
    * What was done so far.

@@ -368,18 +368,27 @@ public final class TxEngine {
    * @throws DurabilityLostException if it can't become durable any more
    */
   public void await(long lsn, boolean wrote) {
+    await(lsn, wrote, false);
+  }
+
+  /** The same for what {@link #request} has returned. */
+  public void awaitRequested(long lsn, boolean wrote) {
+    await(lsn, wrote, true);
+  }
+
+  private void await(long lsn, boolean wrote, boolean requested) {
     Log l = log;
     if (l == null || lsn == 0 || config.durability() == Durability.NONE) {
       return;
     }
     if (!waits) {
       if (wrote) {
-        awaitAll(l, 0, true);
+        awaitAll(l, 0, true, false);
       }
     } else if (l.durableLsn() < lsn) {
       long began = System.nanoTime();
       try {
-        awaitAll(l, lsn, wrote);
+        awaitAll(l, lsn, wrote, requested);
       } finally {
         durableWaits.increment();
         durableWaitNanos.add(System.nanoTime() - began);
@@ -387,8 +396,47 @@ public final class TxEngine {
     }
   }
 
+  /**
+   * Asks for what a transaction that has ended must wait for, and does not wait for it.
+   *
+   * @param lsn what {@link Tx#commit} or {@link Tx#readLsn} returned
+   * @param wrote whether it was a commit that changed something
+   * @return what {@link #awaitRequested} is to be called with before anybody is told of it; 0 for
+   *     nothing
+   * @throws DurabilityLostException if it can't become durable any more
+   */
+  public long request(long lsn, boolean wrote) {
+    Log l = log;
+    if (!waits || l == null || lsn == 0 || lsn > l.tail()) {
+      await(lsn, wrote);
+      return 0;
+    }
+    if (l.durableLsn() >= lsn) {
+      return 0;
+    }
+    l.request(lsn);
+    return lsn;
+  }
+
+  /**
+   * Whether what was requested is there.
+   *
+   * @throws DurabilityLostException if it can't become durable any more
+   */
+  public boolean isDurable(long lsn, boolean wrote) {
+    Log l = log;
+    if (lsn == 0 || l == null || l.durableLsn() >= lsn) {
+      return true;
+    }
+    if (l.isAlive()) {
+      return false;
+    }
+    await(lsn, wrote); // throws, unless the last group was the one
+    return true;
+  }
+
   /** Waits for a position, or, for 0, until no more than the window is behind. */
-  private static void awaitAll(Log l, long lsn, boolean wrote) {
+  private static void awaitAll(Log l, long lsn, boolean wrote, boolean requested) {
     try {
       if (lsn == 0) {
         l.awaitWindow();
@@ -398,7 +446,11 @@ public final class TxEngine {
         // A page whose change of structure the log did not take any more.
         l.requireAlive();
       }
-      l.awaitDurable(Math.min(lsn, l.tail()));
+      if (requested) {
+        l.awaitRequested(lsn);
+      } else {
+        l.awaitDurable(Math.min(lsn, l.tail()));
+      }
     } catch (DurabilityLostException e) {
       throw wrote
           ? new DurabilityLostException(

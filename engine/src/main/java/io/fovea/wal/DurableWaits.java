@@ -29,12 +29,14 @@ import org.jspecify.annotations.Nullable;
 final class DurableWaits {
   private static final VarHandle WAITERS;
   private static final VarHandle DEMAND;
+  private static final VarHandle REQUESTS;
 
   static {
     try {
       MethodHandles.Lookup lookup = MethodHandles.lookup();
       WAITERS = lookup.findVarHandle(DurableWaits.class, "waiters", Waiter.class);
       DEMAND = lookup.findVarHandle(DurableWaits.class, "demand", long.class);
+      REQUESTS = lookup.findVarHandle(DurableWaits.class, "requests", int.class);
     } catch (ReflectiveOperationException e) {
       throw new ExceptionInInitializerError(e);
     }
@@ -55,6 +57,13 @@ final class DurableWaits {
 
   private volatile long durable;
   private volatile long demand;
+
+  /** How often durability was asked for; it may wrap around. */
+  private volatile int requests;
+
+  /** Up to where somebody has nothing left to do. It may go back, which costs a moment. */
+  private volatile long hurry;
+
   private volatile boolean ended;
   private volatile @Nullable Waiter waiters;
 
@@ -67,23 +76,59 @@ final class DurableWaits {
     return durable;
   }
 
+  /** How often durability was asked for so far; differences count, for it may wrap around. */
+  int requests() {
+    return requests;
+  }
+
+  /**
+   * Asks for durability, for a wait that follows or for somebody who looks again later.
+   *
+   * @param lsn up to where
+   * @param writer is told
+   */
+  void request(long lsn, LogWriter writer) {
+    REQUESTS.getAndAdd(this, 1);
+    raise(lsn);
+    writer.wanted();
+  }
+
   /** Whether somebody wants more than is durable. */
   boolean isWanted() {
     return demand > durable;
   }
 
   /**
-   * Waits.
+   * Who had requested and worked on has nothing left to do: no more are to be gathered.
    *
    * @param lsn up to where
-   * @param writer told before the first wait
+   * @param writer is told
+   */
+  void hurry(long lsn, LogWriter writer) {
+    hurry = lsn;
+    writer.hurried();
+  }
+
+  /** Whether somebody has nothing left to do before more is durable. */
+  boolean isHurried() {
+    return hurry > durable;
+  }
+
+  /** Whether threads wait; for the writer. */
+  boolean isBlocked() {
+    return waiters != null;
+  }
+
+  /**
+   * Waits for what was requested.
+   *
+   * @param lsn up to where
+   * @param writer is told
    * @return whether it became durable; not so where the log ended before
    */
   boolean await(long lsn, LogWriter writer) {
-    Waiter self = new Waiter(lsn);
-    push(self, self);
-    raise(lsn);
-    writer.wanted();
+    Waiter self = add(lsn);
+    writer.blocked();
     boolean interrupted = false;
     while (durable < lsn && !ended) {
       LockSupport.park(this);
@@ -98,9 +143,14 @@ final class DurableWaits {
 
   /** The first half of a wait, for tests: whether there is nothing to wait for. */
   boolean register(long lsn) {
-    Waiter self = new Waiter(lsn);
-    push(self, self);
+    add(lsn);
     return durable >= lsn;
+  }
+
+  private Waiter add(long lsn) {
+    Waiter waiter = new Waiter(lsn);
+    push(waiter, waiter);
+    return waiter;
   }
 
   private void raise(long lsn) {

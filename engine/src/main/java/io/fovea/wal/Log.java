@@ -195,6 +195,36 @@ public final class Log implements AutoCloseable {
           "Position " + lsn + " is beyond the end of the log, " + ring.tail());
     }
     waited.increment();
+    waits.request(lsn, writer);
+    await(lsn);
+  }
+
+  /**
+   * Asks for durability up to a position, and does not wait: {@link #durableLsn} will tell, and
+   * {@link #awaitRequested} waits.
+   *
+   * @param lsn a position that was reserved
+   */
+  public void request(long lsn) {
+    if (waits.durable() < lsn) {
+      waits.request(lsn, writer);
+    }
+  }
+
+  /**
+   * As {@link #awaitDurable}, for a position that was requested.
+   *
+   * @throws DurabilityLostException if it can't become so any more
+   * @throws DatabaseClosedException if the log was closed before it did
+   */
+  public void awaitRequested(long lsn) {
+    if (waits.durable() < lsn) {
+      waits.hurry(lsn, writer);
+      await(lsn);
+    }
+  }
+
+  private void await(long lsn) {
     if (!waits.await(lsn, writer)) {
       requireAlive();
       throw new DatabaseClosedException("The log was closed.");
@@ -234,6 +264,11 @@ public final class Log implements AutoCloseable {
     if (state != OPEN) {
       throw new DatabaseClosedException("The log was closed.");
     }
+  }
+
+  /** Whether more of it can become durable. */
+  public boolean isAlive() {
+    return failure == null && state == OPEN;
   }
 
   /**

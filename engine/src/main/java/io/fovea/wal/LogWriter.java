@@ -24,6 +24,13 @@ import org.jspecify.annotations.Nullable;
  * half of the window of bytes has passed, and at the end. While it is being synced the next ones
  * gather.
  *
+ * <p><b>Gathering.</b> A sync costs the device and the CPU the same for one commit as for a dozen,
+ * and with more clients than CPUs the writer would take a CPU from those who are about to commit.
+ * So a group waits for three quarters of the requests that there were lately, but no longer than a
+ * sync takes: nobody waits for more than twice as long as he would have to. One client, or two,
+ * never wait for others. Where nobody is blocked, for all have other work to do (see {@link
+ * Log#request}), it waits for a millisecond, or until the first has nothing left to do.
+ *
  * <p>The ring is released before the write: its space is needed more than its bytes, and a write
  * that fails is the end of the log anyway.
  *
@@ -36,15 +43,22 @@ import org.jspecify.annotations.Nullable;
  *   <li>{@code IDLE}: there is no record, not even a reserved one. A commit is followed by a wait
  *       for durability or for the window, which look; whoever completes another record looks
  *       himself. Its reservation (a CAS of the tail) is the D1 of that pair.
+ *   <li>{@code GATHERING}: as {@code TIMED}, with the number of requests in the place of the
+ *       demand, and left alone until that is {@link #enough}.
  * </ul>
  */
 final class LogWriter implements Runnable {
   private static final int AWAKE = 0;
   private static final int TIMED = 1;
   private static final int IDLE = 2;
+  private static final int GATHERING = 3;
+
+  private static final int AIM_SHIFT = 3;
+  private static final int AIM_MIN = 2 << AIM_SHIFT;
 
   private static final long IDLE_NANOS = TimeUnit.SECONDS.toNanos(1);
   private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(2);
+  private static final long GATHERING_NANOS_MAX = TimeUnit.MILLISECONDS.toNanos(1);
   private static final int YIELD_FROM = Runtime.getRuntime().availableProcessors() > 1 ? 50 : 0;
   private static final int PARK_FROM = YIELD_FROM + 20;
 
@@ -61,6 +75,16 @@ final class LogWriter implements Runnable {
   private final Thread thread;
 
   private volatile int state;
+
+  /** The count of requests at which a writer that is gathering is woken. */
+  private volatile int enough;
+
+  /**
+   * Whether it gathers for as long as nobody is blocked. Set before it looks whether somebody is;
+   * who blocks is in the list before he looks here, so that one of them sees the other.
+   */
+  private volatile boolean relaxed;
+
   private volatile boolean closing;
   private volatile long closingSince;
 
@@ -68,6 +92,24 @@ final class LogWriter implements Runnable {
   private long complete;
   private long gathering;
   private int round;
+
+  /** How many requests the groups that were written have answered. */
+  private int answered;
+
+  /** How many requests a group has answered, and how many came meanwhile: the most of late. */
+  private int expected;
+
+  /**
+   * How many requests to gather at most, in units of 1 / 2^{@link #AIM_SHIFT}: grows by one with
+   * each group, and shrinks by a quarter when somebody had nothing left to do meanwhile.
+   */
+  private int aim = AIM_MIN;
+
+  /** Whether it has gathered since the last group. */
+  private boolean gathered = true;
+
+  /** How long a group takes from the write to the end of the sync, on average of late. */
+  private long syncNanos;
 
   private volatile long records;
   private volatile long groups;
@@ -99,7 +141,22 @@ final class LogWriter implements Runnable {
 
   /** Somebody waits for durability. */
   void wanted() {
-    if (state != AWAKE) {
+    int seen = state;
+    if (seen == GATHERING ? waits.requests() - enough >= 0 : seen != AWAKE) {
+      LockSupport.unpark(thread);
+    }
+  }
+
+  /** Somebody is about to block. */
+  void blocked() {
+    if (relaxed) {
+      LockSupport.unpark(thread);
+    }
+  }
+
+  /** Somebody who worked on has nothing left to do. */
+  void hurried() {
+    if (state == GATHERING) {
       LockSupport.unpark(thread);
     }
   }
@@ -173,6 +230,9 @@ final class LogWriter implements Runnable {
     if (log.hasEnded()) {
       return false;
     }
+    if (!gathered) {
+      gather();
+    }
     long before = complete;
     walk();
     if (complete > before) {
@@ -203,6 +263,45 @@ final class LogWriter implements Runnable {
     return isUrgent()
         || complete - written >= config.windowBytes() / 2
         || System.nanoTime() - gathering >= config.windowNanos();
+  }
+
+  /**
+   * Waits for those who are likely to come soon, from the end of the last group on: whoever comes
+   * first wakes nobody.
+   */
+  private void gather() {
+    gathered = true;
+    int goal = answered + Math.min(expected - expected / 4, aim >> AIM_SHIFT);
+    if (expected < 3 || !mayGather(goal)) {
+      return;
+    }
+    long began = System.nanoTime();
+    long patience = Math.min(syncNanos, GATHERING_NANOS_MAX);
+    enough = goal;
+    state = GATHERING;
+    while (mayGather(goal)) {
+      relaxed = true;
+      relaxed = !waits.isBlocked();
+      long limit = relaxed ? GATHERING_NANOS_MAX : patience;
+      long left = limit - (System.nanoTime() - began);
+      if (left <= 0) {
+        break;
+      }
+      LockSupport.parkNanos(this, left);
+    }
+    state = AWAKE;
+    relaxed = false;
+    if (waits.requests() == answered) {
+      expected = 0;
+    }
+  }
+
+  private boolean mayGather(int goal) {
+    return !waits.isHurried()
+        && waits.requests() - goal < 0
+        && !space.isWanted()
+        && !closing
+        && !log.hasEnded();
   }
 
   /** At the end: whether there is nothing left, or a record that nobody will complete. */
@@ -253,6 +352,7 @@ final class LogWriter implements Runnable {
   /** Writes one group. */
   private boolean write() {
     gathering = System.nanoTime();
+    int requests = waits.requests();
     SegmentHeader header = null;
     long first = Record.aligned(Record.length(ring.word(written)));
     if (Group.fileBytes(first) > file.rest()) {
@@ -267,11 +367,21 @@ final class LogWriter implements Runnable {
     fill(header, to, payload, bytes);
     ring.release(written, to);
     space.changed();
+    long began = System.nanoTime();
     put(header, bytes);
+    syncNanos += (System.nanoTime() - began - syncNanos) / 8;
     written = to;
     records = recordsComplete;
     groups++;
+    if (waits.isHurried()) {
+      aim = Math.max(aim - aim / 4, AIM_MIN);
+    } else {
+      aim = Math.min(aim + 1, (expected + 1) << AIM_SHIFT);
+    }
     waits.publish(to);
+    expected = Math.max(waits.requests() - answered, expected - 1 - expected / 8);
+    answered = requests;
+    gathered = false;
     KillPoint.here("log.synced");
     return true;
   }

@@ -124,6 +124,13 @@ final class Arguments {
     Integer clients;
 
     @Option(
+        names = "--virtual",
+        description =
+            "clients that share threads are virtual threads, as always with --rate and --wait; else"
+                + " a thread works for one while the commit of another becomes durable")
+    boolean virtual;
+
+    @Option(
         names = "--duration",
         paramLabel = "TIME",
         converter = DurationConverter.class,
@@ -307,7 +314,8 @@ final class Arguments {
         measure.wait,
         store.json,
         measure.hlog,
-        measure.acknowledge);
+        measure.acknowledge,
+        measure.virtual);
   }
 
   /**

@@ -74,7 +74,7 @@ final class JsonReport {
 
   void run(Runner.Result r) {
     Tally.Totals counts = r.counts();
-    root.addProperty("clientThreads", r.virtual() ? "virtual" : "platform");
+    root.addProperty("clientThreads", r.threads());
     root.addProperty("measuredSeconds", round(r.seconds()));
     root.addProperty("transactionsPerSecond", round(r.perSecond()));
     root.addProperty("tpmCLike", round(r.newOrdersPerMinute()));

@@ -145,7 +145,7 @@ final class Report {
         s.warmup().toNanos() / 1e9,
         Progress.count(s.warehouses(), "warehouse"),
         Progress.count(s.clients(), "client"),
-        s.shared() && !result.virtual()
+        s.shared() && !s.pipelined() && !result.virtual()
             ? "on a thread each"
             : "on " + Progress.count(s.threads(), "thread"),
         s.affinity() ? "on" : "off",

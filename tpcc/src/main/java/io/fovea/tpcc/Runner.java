@@ -22,6 +22,7 @@ final class Runner {
   private final Meta meta;
   private final Progress progress;
   private final Shutdown shutdown;
+  private final boolean pipelined;
   private final boolean virtual;
   private final int latencyDigits;
   private final List<Worker> workers = new ArrayList<>();
@@ -34,7 +35,8 @@ final class Runner {
     this.meta = meta;
     this.progress = progress;
     this.shutdown = shutdown;
-    this.virtual = settings.shared() && Carriers.limit(settings.threads());
+    this.pipelined = settings.pipelined();
+    this.virtual = settings.shared() && !pipelined && Carriers.limit(settings.threads());
     this.latencyDigits = Worker.latencyDigits(settings.clients());
     this.recycled = new Histogram[TxnType.COUNT][settings.clients()];
   }
@@ -44,6 +46,7 @@ final class Runner {
    *
    * @param seconds the measured time
    * @param virtual whether the clients were virtual threads
+   * @param pipelined whether they took turns on threads, each while others waited for the log
    * @param counts what the workers counted
    * @param latencies in nanoseconds by type, null where the mix has none of it
    * @param before the engine's statistics as the measured time began
@@ -52,10 +55,16 @@ final class Runner {
   record Result(
       double seconds,
       boolean virtual,
+      boolean pipelined,
       Tally.Totals counts,
       Histogram[] latencies,
       DatabaseStats before,
       DatabaseStats after) {
+
+    /** What clients ran on, for reports. */
+    String threads() {
+      return virtual ? "virtual" : pipelined ? "pipelined" : "platform";
+    }
 
     double perSecond() {
       return counts.get(Tally.What.COMMITS) / seconds;
@@ -83,7 +92,7 @@ final class Runner {
 
   private Result run(Acknowledged list) {
     int clients = settings.clients();
-    if (settings.shared() && !virtual) {
+    if (settings.shared() && !pipelined && !virtual) {
       progress.say(
           "the JDK's scheduler of virtual threads is set to another number of threads than %d:"
               + " each client has a thread of its own",
@@ -92,7 +101,8 @@ final class Runner {
     int stream = Meta.beginRun(tables, clients);
     Rng rng = new Rng(Rng.derive(settings.seed(), RUN_PART, 0, 0));
     NuRand nuRand = NuRand.forRun(rng, meta.loadCLast());
-    Crew crew = new Crew("client", clients, virtual, shutdown);
+    int threads = pipelined ? settings.threads() : clients;
+    Crew crew = new Crew("client", threads, virtual, shutdown);
     for (int i = 0; i < clients; i++) {
       workers.add(worker(crew, i, stream + i, nuRand, list));
     }
@@ -101,7 +111,20 @@ final class Runner {
         totals[type.ordinal()] = new Histogram(Worker.LATENCY_MAX_NANOS, latencyDigits);
       }
     }
-    crew.start(i -> workers.get(i).work());
+    if (pipelined) {
+      // Neighbours have different warehouses: with affinity those of a thread share theirs.
+      List<Pipeline> pipelines = new ArrayList<>();
+      for (int t = 0; t < threads; t++) {
+        List<Worker> own = new ArrayList<>();
+        for (int i = t; i < clients; i += threads) {
+          own.add(workers.get(i));
+        }
+        pipelines.add(new Pipeline(crew, own));
+      }
+      crew.start(i -> pipelines.get(i).work());
+    } else {
+      crew.start(i -> workers.get(i).work());
+    }
     try {
       return measure(crew);
     } finally {
@@ -129,7 +152,15 @@ final class Runner {
     }
     boolean turns = virtual && settings.durability() != Durability.SYNC;
     return new Worker(
-        crew, session, settings.mix(), pace, latencyDigits, acknowledged, virtual, turns);
+        crew,
+        session,
+        settings.mix(),
+        pace,
+        latencyDigits,
+        acknowledged,
+        virtual,
+        turns,
+        pipelined);
   }
 
   /**
@@ -170,7 +201,7 @@ final class Runner {
     if (ended) {
       throw new IllegalStateException("the workers ended before their time");
     }
-    return new Result(seconds, virtual, counts, totals, statsBefore, statsAfter);
+    return new Result(seconds, virtual, pipelined, counts, totals, statsBefore, statsAfter);
   }
 
   /** Waits until a moment, collecting and showing progress; true if the workers ended before it. */

@@ -14,8 +14,7 @@ import java.util.Locale;
  *
  * @param path the file; null for a database in memory
  * @param threads threads that load; those that run, or that carry the clients that do
- * @param clients how many run transactions, one after the other; more than threads are virtual
- *     threads
+ * @param clients how many run transactions, one after the other; more than threads share them
  * @param logBytes how much log an opening may have to read
  * @param bufferBytes the buffer pool
  * @param io ignored in memory
@@ -24,6 +23,7 @@ import java.util.Locale;
  * @param json where to write a report, or null
  * @param hlog where to write histograms, or null
  * @param acknowledged where to note what was acknowledged, or null
+ * @param virtual whether clients that share threads are virtual threads
  */
 record Settings(
     Path path,
@@ -45,7 +45,8 @@ record Settings(
     boolean waiting,
     Path json,
     Path hlog,
-    Path acknowledged) {
+    Path acknowledged,
+    boolean virtual) {
 
   private static final long LOG_BYTES_MIN = 256 << 10;
 
@@ -56,6 +57,11 @@ record Settings(
   /** Whether several clients share a thread. */
   boolean shared() {
     return clients > threads;
+  }
+
+  /** Whether a thread works for one of its clients while another waits for the log. */
+  boolean pipelined() {
+    return shared() && !virtual && !waiting && rate == 0;
   }
 
   /** For reports: sync, async or none. */
@@ -85,7 +91,8 @@ record Settings(
         waiting,
         null,
         null,
-        null);
+        null,
+        virtual);
   }
 
   /** The engine's options. */

@@ -1,6 +1,7 @@
 package io.fovea.tpcc;
 
 import io.fovea.Database;
+import io.fovea.Receipt;
 import io.fovea.Task;
 import io.fovea.Transaction;
 import io.fovea.TxOptions;
@@ -41,10 +42,20 @@ abstract class Txn implements Task<RuntimeException> {
 
   /** Runs it until it commits or rolls back, and counts its conflicts. */
   final void execute(Tally tally, int type) {
+    begin(tally, type);
+    database.run(options, this);
+  }
+
+  /** The same, except that it has still to become durable. */
+  final Receipt executeAhead(Tally tally, int type) {
+    begin(tally, type);
+    return database.runAhead(options, this);
+  }
+
+  private void begin(Tally tally, int type) {
     this.tally = tally;
     this.type = type;
     attempts = 0;
-    database.run(options, this);
   }
 
   @Override

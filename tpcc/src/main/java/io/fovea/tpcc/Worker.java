@@ -1,5 +1,6 @@
 package io.fovea.tpcc;
 
+import io.fovea.Receipt;
 import io.fovea.error.AbortCause;
 import io.fovea.error.TransactionAbortedException;
 import java.nio.ByteBuffer;
@@ -46,6 +47,15 @@ final class Worker {
    */
   private final boolean turns;
 
+  /** Whether the thread goes on with another client while a commit becomes durable. */
+  private final boolean ahead;
+
+  /** Of the transaction that was begun last. */
+  private int type;
+
+  private long start;
+  private Receipt receipt;
+
   private final Txn[] txns = new Txn[TxnType.COUNT];
   private final SingleWriterRecorder[] latencies = new SingleWriterRecorder[TxnType.COUNT];
 
@@ -57,7 +67,8 @@ final class Worker {
       int latencyDigits,
       Acknowledged acknowledged,
       boolean virtual,
-      boolean turns) {
+      boolean turns,
+      boolean ahead) {
     this.crew = crew;
     this.session = session;
     this.dealer = mix.dealer(session.rng);
@@ -66,6 +77,7 @@ final class Worker {
     this.record = acknowledged == null ? null : Acknowledged.record();
     this.virtual = virtual;
     this.turns = turns;
+    this.ahead = ahead;
     for (TxnType type : TxnType.values()) {
       if (mix.has(type)) {
         int i = type.ordinal();
@@ -95,35 +107,63 @@ final class Worker {
     pace.begin();
     long turnEnds = System.nanoTime() + TURN_NANOS;
     while (!crew.stopping()) {
-      int type = dealer.next();
-      Txn txn = txns[type];
-      txn.prepare(session.drawHome());
-      long start = pace.await(this, type);
-      if (start == Pace.STOPPED) {
-        return;
-      }
-      try {
-        txn.execute(tally, type);
-      } catch (TransactionAbortedException e) {
-        if (e.abortCause() != AbortCause.TIMEOUT) {
-          throw e;
-        }
-        // It counts as a conflict; the next transaction may have more luck.
-        tally.conflict(type, e.abortCause());
+      if (!execute()) {
         continue;
       }
-      long end = System.nanoTime();
-      latencies[type].recordValue(Math.min(end - start, LATENCY_MAX_NANOS));
-      tally.ended(type, txn.rolledBack(), txn.attempts(), txn.skipped());
-      if (acknowledged != null && !txn.rolledBack()) {
-        txn.acknowledge(acknowledged, record);
-      }
-      pace.ended(type, end);
+      long end = acknowledge();
       if (turns && end - turnEnds >= 0) {
         LockSupport.parkNanos(GIVE_WAY_NANOS);
         turnEnds = System.nanoTime() + TURN_NANOS;
       }
     }
+  }
+
+  /**
+   * Does the next transaction.
+   *
+   * @return whether there is one to be acknowledged: none where it gave up, or the crew stopped
+   */
+  boolean execute() {
+    type = dealer.next();
+    Txn txn = txns[type];
+    txn.prepare(session.drawHome());
+    start = pace.await(this, type);
+    if (start == Pace.STOPPED) {
+      return false;
+    }
+    try {
+      if (ahead) {
+        receipt = txn.executeAhead(tally, type);
+      } else {
+        txn.execute(tally, type);
+      }
+      return true;
+    } catch (TransactionAbortedException e) {
+      if (e.abortCause() != AbortCause.TIMEOUT) {
+        throw e;
+      }
+      // It counts as a conflict; the next transaction may have more luck.
+      tally.conflict(type, e.abortCause());
+      return false;
+    }
+  }
+
+  /** What the last transaction waits for; of a client that works ahead. */
+  Receipt receipt() {
+    return receipt;
+  }
+
+  /** Tells the client that the last transaction is done; returns when that was. */
+  long acknowledge() {
+    long end = System.nanoTime();
+    Txn txn = txns[type];
+    latencies[type].recordValue(Math.min(end - start, LATENCY_MAX_NANOS));
+    tally.ended(type, txn.rolledBack(), txn.attempts(), txn.skipped());
+    if (acknowledged != null && !txn.rolledBack()) {
+      txn.acknowledge(acknowledged, record);
+    }
+    pace.ended(type, end);
+    return end;
   }
 
   /** Waits for a moment of {@link System#nanoTime}; false if the crew stops before it. */

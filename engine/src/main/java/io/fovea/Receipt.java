@@ -1,0 +1,68 @@
+package io.fovea;
+
+import io.fovea.error.DatabaseClosedException;
+import io.fovea.error.DurabilityLostException;
+import io.fovea.txn.TxEngine;
+
+/**
+ * What a transaction leaves that has committed ahead of its log: {@link Database#runAhead}, {@link
+ * Transaction#commitAhead}.
+ *
+ * <p>Other transactions see its changes already, and wait for their durability where they give out
+ * what they have read. Its own thread must not tell anybody of it, or of what it has read, before
+ * {@link #await} has returned or {@link #isDurable} said so: until then a crash undoes it.
+ *
+ * <pre>{@code
+ * Receipt receipt = db.runAhead(tx -> accounts.update(tx, row));
+ * ... begin the work of another client ...
+ * receipt.await();
+ * answer("done");
+ * }</pre>
+ *
+ * <p>One thread can so serve many clients that share the syncs of the device, without a thread for
+ * each of them. Source: flush pipelining, R. Johnson et al., Aether: A Scalable Approach to
+ * Logging, PVLDB 3, 2010.
+ *
+ * <p>With {@link Durability#ASYNC} and {@link Durability#NONE}, and for a transaction that has
+ * written nothing and read nothing new, there is nothing to wait for.
+ *
+ * <p>Any thread.
+ *
+ * @since 0.1.0
+ */
+public final class Receipt {
+  private final TxEngine engine;
+  private final long lsn;
+  private final boolean wrote;
+
+  /** What a transaction left: a position that was requested, or 0. */
+  Receipt(TxEngine engine, long lsn, boolean wrote) {
+    this.engine = engine;
+    this.lsn = lsn;
+    this.wrote = wrote;
+  }
+
+  /**
+   * Whether there is nothing left to wait for. Costs a few nanoseconds.
+   *
+   * @return true once, and from then on for ever
+   * @throws DurabilityLostException if it can't become so any more; {@link
+   *     DurabilityLostException#mayHaveCommitted} tells whether the transaction may be there when
+   *     the database is opened again
+   * @throws DatabaseClosedException if the database was closed before it did
+   */
+  public boolean isDurable() {
+    return engine.isDurable(lsn, wrote);
+  }
+
+  /**
+   * Waits until all that the transaction has changed, and all that it has read, is on stable
+   * storage. An interrupt does not end the wait; the flag is kept. A virtual thread parks.
+   *
+   * @throws DurabilityLostException as {@link #isDurable}
+   * @throws DatabaseClosedException if the database was closed before it did
+   */
+  public void await() {
+    engine.awaitRequested(lsn, wrote);
+  }
+}
