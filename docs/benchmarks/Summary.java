@@ -105,8 +105,48 @@ public final class Summary {
               consistent ? "yes" : "NO");
         });
     System.out.println();
+    ratios(runs);
     logs(runs);
     latencies(runs);
+  }
+
+  /** Of the runs with a log: what remains of the throughput of "none", round by round. */
+  private static void ratios(Map<String, List<String>> runs) {
+    boolean head = true;
+    for (Map.Entry<String, List<String>> run : runs.entrySet()) {
+      String name = run.getKey();
+      Matcher m = Pattern.compile("(durability-[^-]+-)(sync|async)(.*)").matcher(name);
+      if (!m.matches()) {
+        continue;
+      }
+      String beside = m.group(1) + "none" + (m.group(3).endsWith("virtual") ? m.group(3) : "");
+      List<String> none = runs.getOrDefault(beside, List.of());
+      int rounds = Math.min(none.size(), run.getValue().size());
+      if (rounds == 0) {
+        continue;
+      }
+      double[] ratios = new double[rounds];
+      for (int i = 0; i < rounds; i++) {
+        ratios[i] =
+            number(run.getValue().get(i), "transactionsPerSecond")
+                / number(none.get(i), "transactionsPerSecond");
+      }
+      if (head) {
+        System.out.println("What remains of the throughput without a log, in the same round:\n");
+        System.out.println("| run | divided by | median | rounds |");
+        System.out.println("|---|---|---|---|");
+        head = false;
+      }
+      StringBuilder line = new StringBuilder();
+      for (double ratio : ratios) {
+        line.append(String.format(Locale.ROOT, "%.2f ", ratio));
+      }
+      System.out.printf(
+          Locale.ROOT, "| %s | %s | %.2f | %s |%n", name, beside, median(ratios), line);
+    }
+    if (!head) {
+      System.out.println();
+    }
   }
 
   /** Of the runs with a log: medians of what it had to do. */

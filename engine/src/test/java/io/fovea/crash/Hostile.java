@@ -1,6 +1,7 @@
 package io.fovea.crash;
 
 import io.fovea.buffer.PageHeader;
+import io.fovea.error.CorruptionException;
 import io.fovea.error.FoveaException;
 import io.fovea.memory.Checksum;
 import io.fovea.memory.Mem;
@@ -186,7 +187,12 @@ final class Hostile {
 
   private void log(SimDisk disk) {
     SimDevice device = disk.device("db.log");
-    List<Forger.Part> parts = Forger.parts(device, uuid(disk));
+    List<Forger.Part> parts;
+    try {
+      parts = Forger.parts(device, uuid(disk));
+    } catch (CorruptionException e) {
+      return; // what was forged before has made it unreadable
+    }
     if (parts.isEmpty()) {
       return;
     }
