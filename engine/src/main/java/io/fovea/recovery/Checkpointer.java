@@ -114,6 +114,9 @@ public final class Checkpointer implements AutoCloseable {
   /** Whether the file between the redo point and the tail is too large. */
   private volatile boolean crowded;
 
+  /** How many bytes the log has written when the thread is to look again, poll or not. */
+  private volatile long lookAgain;
+
   private volatile boolean started;
   private volatile boolean stopped;
   private volatile @Nullable Throwable failing;
@@ -226,8 +229,23 @@ public final class Checkpointer implements AutoCloseable {
    * @throws FoveaException why checkpoints fail, if they do
    */
   public void awaitRoom() {
+    if (log.bytesWritten() >= lookAgain) {
+      nudge();
+    }
     if (crowded || log.tail() - redoLsn > bytesMax) {
       awaitRoomSlowly();
+    }
+  }
+
+  /** The file has grown by a good part since the thread has looked at it. */
+  private void nudge() {
+    if (lock.tryLock()) {
+      try {
+        lookAgain = Long.MAX_VALUE;
+        wake.signal();
+      } finally {
+        lock.unlock();
+      }
     }
   }
 
@@ -365,7 +383,9 @@ public final class Checkpointer implements AutoCloseable {
   private long look() {
     long redo = redoLsn;
     long tail = log.tail();
-    use.sample(redo, tail, log.stats().bytesWritten());
+    long written = log.bytesWritten();
+    use.sample(redo, tail, written);
+    lookAgain = written + bytesMax / 16;
     long inFile = use.behind(redo);
     crowded = inFile > bytesMax;
     return Math.max(tail - redo, inFile);

@@ -352,6 +352,11 @@ public final class Log implements AutoCloseable {
 
   // ---------------------------------------------------------------------------------------- end
 
+  /** How many bytes were written to the file since it was opened. */
+  public long bytesWritten() {
+    return writer.bytesWritten();
+  }
+
   /** What was done so far. */
   public LogStats stats() {
     return new LogStats(
