@@ -111,11 +111,8 @@ public final class Checkpointer implements AutoCloseable {
 
   private volatile long redoLsn;
 
-  /** Whether the file between the redo point and the tail is too large. */
-  private volatile boolean crowded;
-
-  /** How many bytes the log has written when the thread is to look again, poll or not. */
-  private volatile long lookAgain;
+  /** With more written than this, the file between the redo point and the tail is too large. */
+  private volatile long writtenMax = Long.MAX_VALUE;
 
   private volatile boolean started;
   private volatile boolean stopped;
@@ -229,24 +226,13 @@ public final class Checkpointer implements AutoCloseable {
    * @throws FoveaException why checkpoints fail, if they do
    */
   public void awaitRoom() {
-    if (log.bytesWritten() >= lookAgain) {
-      nudge();
-    }
-    if (crowded || log.tail() - redoLsn > bytesMax) {
+    if (isCrowded()) {
       awaitRoomSlowly();
     }
   }
 
-  /** The file has grown by a good part since the thread has looked at it. */
-  private void nudge() {
-    if (lock.tryLock()) {
-      try {
-        lookAgain = Long.MAX_VALUE;
-        wake.signal();
-      } finally {
-        lock.unlock();
-      }
-    }
+  private boolean isCrowded() {
+    return log.tail() - redoLsn > bytesMax || log.bytesWritten() > writtenMax;
   }
 
   private void awaitRoomSlowly() {
@@ -259,7 +245,7 @@ public final class Checkpointer implements AutoCloseable {
       lock.unlock();
     }
     boolean interrupted = false;
-    while ((crowded || log.tail() - redoLsn > bytesMax) && !stopped) {
+    while (isCrowded() && !stopped) {
       log.requireAlive();
       Throwable f = failing;
       if (f instanceof FoveaException e && System.nanoTime() - began > FAILING_NANOS) {
@@ -385,9 +371,8 @@ public final class Checkpointer implements AutoCloseable {
     long tail = log.tail();
     long written = log.bytesWritten();
     use.sample(redo, tail, written);
-    lookAgain = written + bytesMax / 16;
     long inFile = use.behind(redo);
-    crowded = inFile > bytesMax;
+    writtenMax = written - inFile + bytesMax;
     return Math.max(tail - redo, inFile);
   }
 
