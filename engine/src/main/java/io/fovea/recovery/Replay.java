@@ -29,6 +29,7 @@ import org.jspecify.annotations.Nullable;
  *           and says who makes which operation              │  each worker makes its own
  *                                worker 0 ◄────────────────┼────────────► worker 1 ...
  *                                keys of hash 0                           keys of hash 1
+ *                                (of the key without its last byte)
  * </pre>
  *
  * <p><b>Order.</b> For each key log order is the order in which its changes were made, since the
@@ -242,7 +243,9 @@ final class Replay {
     for (long at = c.position(); c.next(); at = c.position()) {
       int number = table.number(c.treeId());
       if (number >= 0) {
-        long hash = Hash.hash(seeds[number], m, c.keyOffset(), c.keyLength());
+        // Neighbours have all but the last byte in common, and likely a leaf: to the same worker.
+        int part = Math.max(0, c.keyLength() - 1);
+        long hash = Hash.hash(seeds[number], m, c.keyOffset(), part);
         chunk.add((int) ((hash >>> 32) * workers >>> 32), recordAt, at);
       }
     }
