@@ -296,6 +296,18 @@ final class LogWriter implements Runnable {
     }
   }
 
+  /**
+   * Learns how many to gather from a group that was written. Who has nothing left to do during a
+   * sync that takes unusually long says nothing about that.
+   */
+  private void aim(long took) {
+    if (!waits.isHurried()) {
+      aim = Math.min(aim + 1, (expected + 1) << AIM_SHIFT);
+    } else if (took <= 2 * syncNanos) {
+      aim = Math.max(aim - aim / 4, AIM_MIN);
+    }
+  }
+
   private boolean mayGather(int goal) {
     return !waits.isHurried()
         && waits.requests() - goal < 0
@@ -369,15 +381,12 @@ final class LogWriter implements Runnable {
     space.changed();
     long began = System.nanoTime();
     put(header, bytes);
-    syncNanos += (System.nanoTime() - began - syncNanos) / 8;
+    long took = System.nanoTime() - began;
+    aim(took);
+    syncNanos += (took - syncNanos) / 8;
     written = to;
     records = recordsComplete;
     groups++;
-    if (waits.isHurried()) {
-      aim = Math.max(aim - aim / 4, AIM_MIN);
-    } else {
-      aim = Math.min(aim + 1, (expected + 1) << AIM_SHIFT);
-    }
     waits.publish(to);
     expected = Math.max(waits.requests() - answered, expected - 1 - expected / 8);
     answered = requests;
