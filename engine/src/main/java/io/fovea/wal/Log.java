@@ -219,6 +219,7 @@ public final class Log implements AutoCloseable {
    */
   public void awaitRequested(long lsn) {
     if (waits.durable() < lsn) {
+      waited.increment();
       waits.hurry(lsn, writer);
       await(lsn);
     }
