@@ -44,7 +44,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class Journal {
   private static final int REPLAY_WORKERS_MAX = 16;
-  private static final int REPLAY_WORKERS_PER_CPU = 4;
+  private static final int REPLAY_WORKERS_PER_CPU = 2;
 
   private final String name;
   private final Options options;
@@ -238,7 +238,8 @@ final class Journal {
     superblocks.write(s.opened(incarnation, options.logSegmentBytes()));
     Log opened = openLog(s, recovery.end(), s.redoLsn());
     int cpus = Runtime.getRuntime().availableProcessors();
-    BTree catalog = recovery.replay(opened, Schema::trees, Math.min(REPLAY_WORKERS_MAX, 2 * cpus));
+    int workers = Math.min(REPLAY_WORKERS_MAX, REPLAY_WORKERS_PER_CPU * cpus);
+    BTree catalog = recovery.replay(opened, Schema::trees, workers);
     recovery.finish(opened);
     report = recovery.report(pagesRestored);
     treeIds.set(recovery.nextTreeId());

@@ -245,21 +245,14 @@ class AllocatorLogTest {
     long last = 0;
     for (int i = 0; i < 5; i++) {
       PoolLogs.free(pool, session, pid);
-      long freed = lsn(pool, pid);
+      long freed = Pools.lsn(pool, pid);
       assertEquals(session.recordEnd(), freed);
       assertEquals(pid, PoolLogs.page(pool, session));
-      assertTrue(last < freed && freed < lsn(pool, pid));
-      last = lsn(pool, pid);
+      assertTrue(last < freed && freed < Pools.lsn(pool, pid));
+      last = Pools.lsn(pool, pid);
     }
     pool.abandon();
     log.close();
-  }
-
-  private static long lsn(BufferPool pool, long pid) {
-    int frame = pool.fixShared(pid);
-    long lsn = PageHeader.pageLsn(pool.pages(), pool.base(frame));
-    pool.releaseShared(frame);
-    return lsn;
   }
 
   /** Who has granted too little is told so, and nothing has changed. */

@@ -50,13 +50,6 @@ class PageImagesTest {
     return found;
   }
 
-  private static long lsn(BufferPool pool, long pid) {
-    int frame = pool.fixShared(pid);
-    long lsn = PageHeader.pageLsn(pool.pages(), pool.base(frame));
-    pool.releaseShared(frame);
-    return lsn;
-  }
-
   @Test
   void bringsBackWhatWasThereAndZerosTheHole() {
     SplittableRandom random = new SplittableRandom(1);
@@ -95,12 +88,12 @@ class PageImagesTest {
     for (long lsn : new long[] {6000, 5992}) {
       assertEquals(end, PageImages.apply(pool, log, 8, end, lsn - 100, lsn));
       assertEquals(0x11, at(pool, 5, 40));
-      assertEquals(6000, lsn(pool, 5));
+      assertEquals(6000, Pools.lsn(pool, 5));
       assertEquals(Long.MAX_VALUE, pool.minRecLsn(), "it is not even dirty");
     }
     PageImages.apply(pool, log, 8, end, 5900, 6008);
     assertEquals(0x22, at(pool, 5, 40));
-    assertEquals(6008, lsn(pool, 5));
+    assertEquals(6008, Pools.lsn(pool, 5));
     assertEquals(5900, pool.minRecLsn());
     pool.close();
   }

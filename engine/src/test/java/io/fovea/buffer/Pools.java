@@ -37,6 +37,14 @@ final class Pools {
     return word;
   }
 
+  /** The LSN of a page. */
+  static long lsn(BufferPool pool, long pid) {
+    int frame = pool.fixShared(pid);
+    long lsn = PageHeader.pageLsn(pool.pages(), pool.base(frame));
+    pool.releaseShared(frame);
+    return lsn;
+  }
+
   static void setWord(BufferPool pool, long pid, long value) {
     int frame = pool.fixExclusive(pid);
     Mem.putLong(pool.pages(), pool.base(frame) + WORD, value);

@@ -116,7 +116,7 @@ class ConcurrentCrashTest {
               snapshots.add(new Snapshot(copy, before));
             }
           });
-      inThreads(id -> work(db, t, id, durability == Durability.SYNC));
+      Threads.run(THREADS, id -> work(db, t, id, durability == Durability.SYNC));
       disk.onOperation(n -> {});
     }
     Set<Long> distinct = new HashSet<>();
@@ -140,33 +140,6 @@ class ConcurrentCrashTest {
             + " threads, from "
             + snapshots.size()
             + " operations");
-  }
-
-  private interface Body {
-    void run(int id) throws Exception;
-  }
-
-  private static void inThreads(Body body) throws Exception {
-    Queue<Throwable> failed = new ConcurrentLinkedQueue<>();
-    List<Thread> threads = new ArrayList<>();
-    for (int i = 0; i < THREADS; i++) {
-      int id = i;
-      Runnable run =
-          () -> {
-            try {
-              body.run(id);
-            } catch (Throwable e) {
-              failed.add(e);
-            }
-          };
-      threads.add(i % 2 == 0 ? Thread.ofPlatform().start(run) : Thread.startVirtualThread(run));
-    }
-    for (Thread thread : threads) {
-      thread.join();
-    }
-    if (!failed.isEmpty()) {
-      throw new AssertionError(failed.peek());
-    }
   }
 
   private static void fill(Database db, Table t) {

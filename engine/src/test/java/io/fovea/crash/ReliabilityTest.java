@@ -23,11 +23,7 @@ import io.fovea.VerifyReport;
 import io.fovea.error.PoolTooSmallException;
 import io.fovea.support.SimDisk;
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.List;
-import java.util.Queue;
 import java.util.Random;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -56,33 +52,6 @@ class ReliabilityTest {
   @BeforeAll
   static void quiet() {
     Session.quiet();
-  }
-
-  private interface Body {
-    void run(int id) throws Exception;
-  }
-
-  private static void inThreads(Body body) throws Exception {
-    Queue<Throwable> failed = new ConcurrentLinkedQueue<>();
-    List<Thread> threads = new ArrayList<>();
-    for (int i = 0; i < THREADS; i++) {
-      int id = i;
-      Runnable run =
-          () -> {
-            try {
-              body.run(id);
-            } catch (Throwable e) {
-              failed.add(e);
-            }
-          };
-      threads.add(i % 2 == 0 ? Thread.ofPlatform().start(run) : Thread.startVirtualThread(run));
-    }
-    for (Thread thread : threads) {
-      thread.join();
-    }
-    if (!failed.isEmpty()) {
-      throw new AssertionError(failed.peek());
-    }
   }
 
   private static Table fill(Database db) {
@@ -136,7 +105,8 @@ class ReliabilityTest {
     Path file = dir.resolve("interrupts-" + durability);
     try (Database db = Database.open(file, options)) {
       Table t = fill(db);
-      inThreads(
+      Threads.run(
+          THREADS,
           id -> {
             Random r = new Random(id);
             for (int i = 0; i < 150; i++) {
@@ -189,7 +159,8 @@ class ReliabilityTest {
         assertThrows(PoolTooSmallException.class, () -> Database.open(file, options));
     try (Database db = Database.open(file, options.bufferBytes(e.bytesNeeded()))) {
       Table t = fill(db);
-      inThreads(
+      Threads.run(
+          THREADS,
           id -> {
             Random r = new Random(id);
             for (int i = 0; i < 200; i++) {
@@ -212,7 +183,8 @@ class ReliabilityTest {
           Table t = first ? fill(db) : db.table(SPEC);
           first = false;
           check(db, t);
-          inThreads(
+          Threads.run(
+              THREADS,
               id -> {
                 Random r = new Random(id);
                 for (int i = 0; i < 60; i++) {
