@@ -32,6 +32,10 @@ class DeviceFileTest {
     int failReads;
     int failWrites;
     boolean stuck;
+    boolean durable;
+    int durableWrites;
+    int syncs;
+    int failSyncs;
 
     FickleFile(long seed, boolean direct) {
       this.random = new Random(seed);
@@ -81,8 +85,21 @@ class DeviceFileTest {
     }
 
     @Override
+    public boolean writesDurably() {
+      return durable;
+    }
+
+    @Override
+    public long pwriteDurably(MemorySegment seg, long segOff, long len, long offset) {
+      long n = pwrite(seg, segOff, len, offset);
+      durableWrites += n == len ? 1 : 0;
+      return n;
+    }
+
+    @Override
     public int sync() {
-      return 0;
+      syncs++;
+      return -failSyncs;
     }
 
     @Override
@@ -196,6 +213,48 @@ class DeviceFileTest {
       raw.failWrites = 0;
       raw.stuck = true;
       assertEquals(Errno.EIO, file.write(0, seg, 0, BLOCK));
+    }
+  }
+
+  private static IoBatch group(PosixDevice device, MemorySegment memory) {
+    IoBatch batch = new IoBatch(2);
+    batch.write(0, memory, 0, BLOCK);
+    batch.sync();
+    device.run(batch);
+    return batch;
+  }
+
+  /** A write that is durable by itself is no sync: it takes its place only where none is owed. */
+  @Test
+  void aDurableWriteTakesThePlaceOfASyncThatNobodyElseNeeds() {
+    FickleFile raw = new FickleFile(7, true);
+    raw.durable = true;
+    IoStats stats = new IoStats();
+    try (PosixDevice device =
+        new PosixDevice(
+            DeviceOptions.defaults(), new DeviceFile(Path.of("fickle"), raw, stats), stats)) {
+      MemorySegment memory = Arena.ofAuto().allocate(BLOCK, BLOCK);
+      group(device, memory).throwIfFailed(); // who knows what was written before it was opened
+      assertEquals(1, raw.syncs);
+      group(device, memory).throwIfFailed();
+      group(device, memory).throwIfFailed();
+      assertEquals(1, raw.syncs);
+      device.write(BLOCK, memory, 0, BLOCK);
+      group(device, memory).throwIfFailed();
+      assertEquals(2, raw.syncs);
+      device.resize(8 * BLOCK);
+      raw.failSyncs = Errno.EIO;
+      assertEquals(Errno.EIO, group(device, memory).error(1));
+      raw.failSyncs = 0;
+      group(device, memory).throwIfFailed(); // what the sync that failed was for is still owed
+      assertEquals(4, raw.syncs);
+      group(device, memory).throwIfFailed();
+      assertEquals(4, raw.syncs);
+      assertTrue(raw.durableWrites >= 3, raw.durableWrites + " durable writes");
+      raw.failWrites = Errno.EIO;
+      IoBatch failed = group(device, memory);
+      assertEquals(Errno.EIO, failed.error(0));
+      assertEquals(Errno.ECANCELED, failed.error(1));
     }
   }
 }
