@@ -64,6 +64,9 @@ final class DurableWaits {
   /** Up to where somebody has nothing left to do. It may go back, which costs a moment. */
   private volatile long hurry;
 
+  /** Up to where somebody waits. It may go back, which costs a moment. */
+  private volatile long blocked;
+
   private volatile boolean ended;
   private volatile @Nullable Waiter waiters;
 
@@ -82,15 +85,14 @@ final class DurableWaits {
   }
 
   /**
-   * Asks for durability, for a wait that follows or for somebody who looks again later.
+   * Asks for durability, for a wait that follows or for somebody who looks again later. Who leads
+   * or tells the writer does so afterwards.
    *
    * @param lsn up to where
-   * @param writer is told
    */
-  void request(long lsn, LogWriter writer) {
+  void request(long lsn) {
     REQUESTS.getAndAdd(this, 1);
     raise(lsn);
-    writer.wanted();
   }
 
   /** Whether somebody wants more than is durable. */
@@ -114,21 +116,28 @@ final class DurableWaits {
     return hurry > durable;
   }
 
-  /** Whether threads wait; for the writer. */
-  boolean isBlocked() {
-    return waiters != null;
+  /**
+   * Whether a thread waits for more than a group that is under way.
+   *
+   * @param underWay the end of that group
+   */
+  boolean isBlocked(long underWay) {
+    return blocked > underWay;
   }
 
   /**
    * Waits for what was requested.
    *
    * @param lsn up to where
-   * @param writer is told
+   * @param writer is told, if the group is not under way
    * @return whether it became durable; not so where the log ended before
    */
   boolean await(long lsn, LogWriter writer) {
     Waiter self = add(lsn);
-    writer.blocked();
+    if (lsn > writer.underWay()) {
+      blocked = lsn;
+      writer.blocked();
+    }
     boolean interrupted = false;
     while (durable < lsn && !ended) {
       LockSupport.park(this);

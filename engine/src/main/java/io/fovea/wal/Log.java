@@ -195,7 +195,10 @@ public final class Log implements AutoCloseable {
           "Position " + lsn + " is beyond the end of the log, " + ring.tail());
     }
     waited.increment();
-    waits.request(lsn, writer);
+    waits.request(lsn);
+    if (writer.lead(lsn, false)) {
+      writer.wanted();
+    }
     await(lsn);
   }
 
@@ -207,7 +210,8 @@ public final class Log implements AutoCloseable {
    */
   public void request(long lsn) {
     if (waits.durable() < lsn) {
-      waits.request(lsn, writer);
+      waits.request(lsn);
+      writer.wanted();
     }
   }
 
@@ -220,13 +224,15 @@ public final class Log implements AutoCloseable {
   public void awaitRequested(long lsn) {
     if (waits.durable() < lsn) {
       waited.increment();
-      waits.hurry(lsn, writer);
+      if (writer.lead(lsn, true)) {
+        waits.hurry(lsn, writer);
+      }
       await(lsn);
     }
   }
 
   private void await(long lsn) {
-    if (!waits.await(lsn, writer)) {
+    if (waits.durable() < lsn && !waits.await(lsn, writer)) {
       requireAlive();
       throw new DatabaseClosedException("The log was closed.");
     }

@@ -7,11 +7,12 @@ import io.fovea.memory.NativeRegion;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The thread "fovea-log": takes complete records out of the ring and makes them durable, a group at
- * a time.
+ * Takes complete records out of the ring and makes them durable, a group at a time: the thread
+ * "fovea-log", or whoever has nothing else to do.
  *
  * <pre>
  *   walk words from `complete` on ─► due? ─► copy to the buffer, zero the ring, release
@@ -24,17 +25,30 @@ import org.jspecify.annotations.Nullable;
  * half of the window of bytes has passed, and at the end. While it is being synced the next ones
  * gather.
  *
+ * <p><b>Who writes.</b> Two hand-overs between threads cost more than the write. So a platform
+ * thread that would only wait takes its {@link #turn} and writes the group itself ({@link #lead}),
+ * as in the group commits of other engines. It leads where it has worked on and has nothing left to
+ * do, where hardly anybody else commits, and where it is the last of those who are gathered. The
+ * log's own thread writes for all others: for virtual threads, for space, for the window. What a
+ * group changes here is guarded by the turn; a group begins when the one before it is durable, and
+ * no earlier, whoever writes it.
+ *
  * <p><b>Gathering.</b> A sync costs the device and the CPU the same for one commit as for a dozen,
- * and with more clients than CPUs the writer would take a CPU from those who are about to commit.
- * So a group waits for three quarters of the requests that there were lately, but no longer than a
- * sync takes: nobody waits for more than twice as long as he would have to. One client, or two,
- * never wait for others. Where nobody is blocked, for all have other work to do (see {@link
- * Log#request}), it waits for a millisecond, or until the first has nothing left to do.
+ * and with more clients than CPUs a writer would take a CPU from those who are about to commit.
+ *
+ * <ul>
+ *   <li>Where threads are blocked, a group waits for three quarters of the requests that there were
+ *       lately, but no longer than a sync takes: nobody waits for more than twice as long as he
+ *       would have to. One client, or two, never wait for others.
+ *   <li>Where nobody is blocked, for all have other work to do (see {@link Log#request}), it waits
+ *       until the first has nothing left to do, who leads, or for a millisecond.
+ * </ul>
  *
  * <p>The ring is released before the write: its space is needed more than its bytes, and a write
  * that fails is the end of the log anyway.
  *
- * <p><b>Sleep.</b> The state says how it sleeps, and who wants something looks at it afterwards:
+ * <p><b>Sleep.</b> The state says how the thread sleeps, and who wants something looks at it
+ * afterwards:
  *
  * <ul>
  *   <li>{@code TIMED}: there are records, but nobody waits for them. Whoever waits raises the
@@ -46,6 +60,10 @@ import org.jspecify.annotations.Nullable;
  *   <li>{@code GATHERING}: as {@code TIMED}, with the number of requests in the place of the
  *       demand, and left alone until that is {@link #enough}.
  * </ul>
+ *
+ * <p>Who leads has raised the demand and tells nobody; where it does not get as far as it has to,
+ * for its record was not complete, it goes on as one who waits. Who finds the turn taken has told
+ * the thread, or is in the group that is under way.
  */
 final class LogWriter implements Runnable {
   private static final int AWAKE = 0;
@@ -53,11 +71,12 @@ final class LogWriter implements Runnable {
   private static final int IDLE = 2;
   private static final int GATHERING = 3;
 
-  private static final int AIM_SHIFT = 3;
-  private static final int AIM_MIN = 2 << AIM_SHIFT;
-
   private static final long IDLE_NANOS = TimeUnit.SECONDS.toNanos(1);
   private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(2);
+
+  /** So few requests in a group, and nobody waits for others. */
+  private static final int FEW = 3;
+
   private static final long GATHERING_NANOS_MAX = TimeUnit.MILLISECONDS.toNanos(1);
   private static final int YIELD_FROM = Runtime.getRuntime().availableProcessors() > 1 ? 50 : 0;
   private static final int PARK_FROM = YIELD_FROM + 20;
@@ -88,33 +107,38 @@ final class LogWriter implements Runnable {
   private volatile boolean closing;
   private volatile long closingSince;
 
+  /** Held while a group is put together and written. Taken with no latch held. */
+  private final ReentrantLock turn = new ReentrantLock();
+
+  // Written by who has the turn; what is volatile is read by others.
+
   private long written;
   private long complete;
-  private long gathering;
-  private int round;
+  private long recordsComplete;
+
+  /** Where the group ends that is under way, or that was written last. */
+  private volatile long underWay;
 
   /** How many requests the groups that were written have answered. */
-  private int answered;
+  private volatile int answered;
 
   /** How many requests a group has answered, and how many came meanwhile: the most of late. */
-  private int expected;
-
-  /**
-   * How many requests to gather at most, in units of 1 / 2^{@link #AIM_SHIFT}: grows by one with
-   * each group, and shrinks by a quarter when somebody had nothing left to do meanwhile.
-   */
-  private int aim = AIM_MIN;
-
-  /** Whether it has gathered since the last group. */
-  private boolean gathered = true;
+  private volatile int expected;
 
   /** How long a group takes from the write to the end of the sync, on average of late. */
-  private long syncNanos;
+  private volatile long syncNanos;
+
+  /** When the last group was durable. */
+  private volatile long syncedAt = System.nanoTime();
 
   private volatile long records;
   private volatile long groups;
   private volatile long bytesWritten;
-  private long recordsComplete;
+
+  // Of the thread.
+
+  private long gathering;
+  private int round;
 
   LogWriter(
       Log log, LogConfig config, Ring ring, SegmentFile file, DurableWaits waits, Space space) {
@@ -139,12 +163,54 @@ final class LogWriter implements Runnable {
     thread.start();
   }
 
-  /** Somebody waits for durability. */
+  /** Somebody wants durability, and does not lead. */
   void wanted() {
     int seen = state;
-    if (seen == GATHERING ? waits.requests() - enough >= 0 : seen != AWAKE) {
+    if (seen == GATHERING ? !relaxed && isEnough() : seen != AWAKE) {
       LockSupport.unpark(thread);
     }
+  }
+
+  private boolean isEnough() {
+    return waits.requests() - enough >= 0;
+  }
+
+  /**
+   * Writes the group on the calling thread, which would wait otherwise, if it may. The caller has
+   * asked for durability and holds no latch.
+   *
+   * @param lsn up to where the caller wants the log to be durable
+   * @param idle whether the caller has worked on and has nothing left to do
+   * @return whether the group is neither written nor under way, so that the thread is to be told
+   */
+  boolean lead(long lsn, boolean idle) {
+    if (lsn <= underWay || Thread.currentThread().isVirtual()) {
+      return lsn > underWay;
+    }
+    if (idle || expected < FEW) {
+      // For the group under way, and for those who have waited longer: they write this one, too.
+      turn.lock();
+    } else if (!isEnough() || !turn.tryLock()) {
+      return true;
+    }
+    try {
+      if (!closing && !log.hasEnded()) {
+        walk();
+        if (written < lsn && lsn <= complete) {
+          write();
+        }
+      }
+    } catch (Throwable t) {
+      log.fail(t);
+    } finally {
+      turn.unlock();
+    }
+    return lsn > underWay;
+  }
+
+  /** Where the group ends that is under way, or that was written last. */
+  long underWay() {
+    return underWay;
   }
 
   /** Somebody is about to block. */
@@ -195,7 +261,10 @@ final class LogWriter implements Runnable {
         interrupted = true;
       }
     }
+    // Who leads sees the end when it has the turn, and no memory is used after that.
+    turn.lock();
     region.release();
+    turn.unlock();
     if (interrupted) {
       Thread.currentThread().interrupt();
     }
@@ -230,16 +299,24 @@ final class LogWriter implements Runnable {
     if (log.hasEnded()) {
       return false;
     }
-    if (!gathered) {
-      gather();
-    }
-    long before = complete;
-    walk();
-    if (complete > before) {
-      round = 0;
-    }
-    if (complete > written && isDue()) {
-      return write();
+    long seen = groups;
+    gather();
+    turn.lock();
+    try {
+      if (groups != seen) {
+        return true;
+      }
+      long before = complete;
+      walk();
+      if (complete > before) {
+        round = 0;
+      }
+      if (complete > written && isDue()) {
+        gathering = System.nanoTime();
+        return write();
+      }
+    } finally {
+      turn.unlock();
     }
     if (closing && isOver()) {
       return false;
@@ -270,20 +347,18 @@ final class LogWriter implements Runnable {
    * first wakes nobody.
    */
   private void gather() {
-    gathered = true;
-    int goal = answered + Math.min(expected - expected / 4, aim >> AIM_SHIFT);
-    if (expected < 3 || !mayGather(goal)) {
+    if (!mayGather()) {
       return;
     }
-    long began = System.nanoTime();
-    long patience = Math.min(syncNanos, GATHERING_NANOS_MAX);
-    enough = goal;
     state = GATHERING;
-    while (mayGather(goal)) {
+    while (mayGather()) {
       relaxed = true;
-      relaxed = !waits.isBlocked();
-      long limit = relaxed ? GATHERING_NANOS_MAX : patience;
-      long left = limit - (System.nanoTime() - began);
+      relaxed = !waits.isBlocked(underWay);
+      if (!relaxed && (expected < FEW || isEnough())) {
+        break;
+      }
+      long patience = relaxed ? GATHERING_NANOS_MAX : Math.min(syncNanos, GATHERING_NANOS_MAX);
+      long left = patience - (System.nanoTime() - syncedAt);
       if (left <= 0) {
         break;
       }
@@ -291,26 +366,11 @@ final class LogWriter implements Runnable {
     }
     state = AWAKE;
     relaxed = false;
-    if (waits.requests() == answered) {
-      expected = 0;
-    }
   }
 
-  /**
-   * Learns how many to gather from a group that was written. Who has nothing left to do during a
-   * sync that takes unusually long says nothing about that.
-   */
-  private void aim(long took) {
-    if (!waits.isHurried()) {
-      aim = Math.min(aim + 1, (expected + 1) << AIM_SHIFT);
-    } else if (took <= 2 * syncNanos) {
-      aim = Math.max(aim - aim / 4, AIM_MIN);
-    }
-  }
-
-  private boolean mayGather(int goal) {
-    return !waits.isHurried()
-        && waits.requests() - goal < 0
+  private boolean mayGather() {
+    return waits.isWanted()
+        && !waits.isHurried()
         && !space.isWanted()
         && !closing
         && !log.hasEnded();
@@ -361,9 +421,8 @@ final class LogWriter implements Runnable {
     return isUrgent() || ring.tail() - written >= config.windowBytes() / 2;
   }
 
-  /** Writes one group. */
+  /** Writes one group: in turn, and there is something to write. */
   private boolean write() {
-    gathering = System.nanoTime();
     int requests = waits.requests();
     SegmentHeader header = null;
     long first = Record.aligned(Record.length(ring.word(written)));
@@ -374,6 +433,7 @@ final class LogWriter implements Runnable {
       }
     }
     long to = end(Math.min(payloadMax, file.rest() - Group.HEADER));
+    underWay = to;
     int payload = (int) (to - written);
     int bytes = (int) Group.fileBytes(payload);
     fill(header, to, payload, bytes);
@@ -381,16 +441,17 @@ final class LogWriter implements Runnable {
     space.changed();
     long began = System.nanoTime();
     put(header, bytes);
-    long took = System.nanoTime() - began;
-    aim(took);
-    syncNanos += (took - syncNanos) / 8;
+    long now = System.nanoTime();
+    syncNanos += (now - began - syncNanos) / 8;
+    syncedAt = now;
     written = to;
     records = recordsComplete;
     groups++;
-    waits.publish(to);
-    expected = Math.max(waits.requests() - answered, expected - 1 - expected / 8);
+    int came = waits.requests() - answered;
+    expected = Math.max(came, expected - 1 - expected / 8);
     answered = requests;
-    gathered = false;
+    enough = requests + expected - expected / 4;
+    waits.publish(to);
     KillPoint.here("log.synced");
     return true;
   }
