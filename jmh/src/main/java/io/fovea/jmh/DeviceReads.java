@@ -1,0 +1,274 @@
+package io.fovea.jmh;
+
+import com.sun.management.OperatingSystemMXBean;
+import io.fovea.bindings.NativeException;
+import io.fovea.bindings.generated.LibUring;
+import io.fovea.io.BlockDevice;
+import io.fovea.io.DeviceOptions;
+import io.fovea.io.Devices;
+import io.fovea.io.IoBatch;
+import io.fovea.io.IoKind;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import java.util.SplittableRandom;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.LongAdder;
+
+/**
+ * What a random read of 4 KiB costs by each of the doors that there are: reads a second, processor
+ * time for each, and how long one takes.
+ *
+ * <pre>
+ *   java -cp jmh/target/benchmarks.jar io.fovea.jmh.DeviceReads FILE [SECONDS [ROUNDS]]
+ * </pre>
+ *
+ * <p>The file must exist and be larger than any cache below; it is only read, with O_DIRECT. The
+ * ways are run in turn, ROUNDS times, and the medians are printed. Doors:
+ *
+ * <ul>
+ *   <li><i>device, pread</i>: {@link BlockDevice#read} by platform threads: a system call each;
+ *   <li><i>device, lone by ring</i>: the same handed over to the poller's ring;
+ *   <li><i>device, virtual</i>: the same by virtual threads, which park;
+ *   <li><i>device, batch</i>: {@link BlockDevice#run} of a batch by one platform thread;
+ *   <li><i>ring</i>: a ring of the reading thread's own, always full, with set-up flags, registered
+ *       files and registered buffers added one after the other.
+ * </ul>
+ */
+public final class DeviceReads {
+  private static final int BLOCK = 4096;
+  private static final int LATENCIES_MAX = 1 << 20;
+
+  private final Path file;
+  private final long blocks;
+  private final double seconds;
+  private final OperatingSystemMXBean system =
+      (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+
+  private DeviceReads(Path file, double seconds) throws IOException {
+    this.file = file;
+    this.blocks = Files.size(file) / BLOCK;
+    this.seconds = seconds;
+    if (blocks < 1024) {
+      throw new IllegalArgumentException(file + " has fewer than 1024 blocks of 4 KiB.");
+    }
+  }
+
+  /** A door, by its name and depth. */
+  private record Way(String name, int depth, Door door) {}
+
+  /** Reads until the clock says stop. */
+  @FunctionalInterface
+  private interface Door {
+    void read(int depth, Clock clock) throws Exception;
+  }
+
+  /** When to stop, and what was read. */
+  private static final class Clock {
+    final AtomicBoolean stop = new AtomicBoolean();
+    final LongAdder reads = new LongAdder();
+    final long[] latencies = new long[LATENCIES_MAX];
+    private int size;
+
+    /** A sample of the latencies: the first million. */
+    synchronized void latency(long nanos) {
+      if (size < latencies.length) {
+        latencies[size++] = nanos;
+      }
+    }
+
+    synchronized double micros(double share) {
+      Arrays.sort(latencies, 0, size);
+      return size == 0 ? Double.NaN : latencies[(int) ((size - 1) * share)] / 1e3;
+    }
+  }
+
+  private record Result(double perSecond, double cpuMicros, double p50, double p99) {}
+
+  /** See the class. */
+  public static void main(String[] args) throws Exception {
+    if (args.length < 1) {
+      System.err.println("DeviceReads FILE [SECONDS [ROUNDS]]");
+      System.exit(1);
+    }
+    double seconds = args.length > 1 ? Double.parseDouble(args[1]) : 3;
+    int rounds = args.length > 2 ? Integer.parseInt(args[2]) : 3;
+    new DeviceReads(Path.of(args[0]), seconds).run(rounds);
+  }
+
+  private void run(int rounds) throws Exception {
+    List<Way> ways = ways();
+    List<List<Result>> results = new ArrayList<>();
+    ways.forEach(w -> results.add(new ArrayList<>()));
+    for (int round = 0; round < rounds; round++) {
+      for (int i = 0; i < ways.size(); i++) {
+        try {
+          results.get(i).add(measure(ways.get(i)));
+        } catch (NativeException e) {
+          // A kernel or a limit of locked memory that does not allow it.
+          System.err.println(ways.get(i).name + ": " + e.getMessage());
+        }
+      }
+    }
+    System.out.println("| way | depth | reads/s | CPU, us a read | p50, us | p99, us |");
+    System.out.println("|---|---|---|---|---|---|");
+    for (int i = 0; i < ways.size(); i++) {
+      List<Result> all = results.get(i);
+      if (all.isEmpty()) {
+        continue;
+      }
+      System.out.printf(
+          Locale.ROOT,
+          "| %s | %d | %,.0f | %.1f | %.0f | %.0f |%n",
+          ways.get(i).name,
+          ways.get(i).depth,
+          median(all.stream().mapToDouble(Result::perSecond).toArray()),
+          median(all.stream().mapToDouble(Result::cpuMicros).toArray()),
+          median(all.stream().mapToDouble(Result::p50).toArray()),
+          median(all.stream().mapToDouble(Result::p99).toArray()));
+    }
+  }
+
+  private static double median(double[] values) {
+    Arrays.sort(values);
+    return values[values.length / 2];
+  }
+
+  private List<Way> ways() {
+    DeviceOptions defaults = DeviceOptions.defaults().create(false);
+    DeviceOptions posix = defaults.kind(IoKind.POSIX);
+    DeviceOptions byRing = defaults.kind(IoKind.URING).lonePread(false);
+    int plain = LibUring.IORING_SETUP_COOP_TASKRUN() | LibUring.IORING_SETUP_TASKRUN_FLAG();
+    int deferred =
+        LibUring.IORING_SETUP_SINGLE_ISSUER()
+            | LibUring.IORING_SETUP_DEFER_TASKRUN()
+            | LibUring.IORING_SETUP_TASKRUN_FLAG();
+    List<Way> ways = new ArrayList<>();
+    for (int depth : new int[] {1, 16, 64}) {
+      ways.add(new Way("device, pread", depth, (d, c) -> byThreads(posix, d, false, c)));
+      ways.add(new Way("device, lone by ring", depth, (d, c) -> byThreads(byRing, d, false, c)));
+      ways.add(new Way("device, virtual", depth, (d, c) -> byThreads(byRing, d, true, c)));
+      ways.add(new Way("device, batch", depth, (d, c) -> byBatches(byRing, d, c)));
+      ways.add(new Way("ring", depth, (d, c) -> byRing(0, false, false, d, c)));
+      ways.add(new Way("ring, cooperative", depth, (d, c) -> byRing(plain, false, false, d, c)));
+      ways.add(new Way("ring, deferred", depth, (d, c) -> byRing(deferred, false, false, d, c)));
+      ways.add(
+          new Way("ring, deferred, file", depth, (d, c) -> byRing(deferred, true, false, d, c)));
+      ways.add(
+          new Way(
+              "ring, deferred, file, buffers",
+              depth,
+              (d, c) -> byRing(deferred, true, true, d, c)));
+    }
+    return ways;
+  }
+
+  private Result measure(Way way) throws Exception {
+    Clock clock = new Clock();
+    Thread timer =
+        Thread.ofPlatform()
+            .daemon()
+            .start(
+                () -> {
+                  try {
+                    Thread.sleep((long) (seconds * 1000));
+                  } catch (InterruptedException e) {
+                    // Then it ends early.
+                  }
+                  clock.stop.set(true);
+                });
+    long cpu = system.getProcessCpuTime();
+    long begin = System.nanoTime();
+    way.door.read(way.depth, clock);
+    double took = (System.nanoTime() - begin) / 1e9;
+    cpu = system.getProcessCpuTime() - cpu;
+    timer.interrupt();
+    timer.join();
+    double reads = Math.max(1, clock.reads.sum());
+    return new Result(reads / took, cpu / 1e3 / reads, clock.micros(0.5), clock.micros(0.99));
+  }
+
+  /** Each thread reads one block after the other. */
+  private void byThreads(DeviceOptions options, int threads, boolean virtual, Clock clock)
+      throws InterruptedException {
+    try (BlockDevice device = Devices.open(file, options);
+        Arena arena = Arena.ofShared()) {
+      List<Thread> all = new ArrayList<>();
+      for (int i = 0; i < threads; i++) {
+        MemorySegment memory = arena.allocate(BLOCK, BLOCK);
+        SplittableRandom random = new SplittableRandom(i);
+        Runnable work =
+            () -> {
+              while (!clock.stop.get()) {
+                long begin = System.nanoTime();
+                device.read(random.nextLong(blocks) * BLOCK, memory, 0, BLOCK);
+                clock.latency(System.nanoTime() - begin);
+                clock.reads.increment();
+              }
+            };
+        all.add(virtual ? Thread.ofVirtual().start(work) : Thread.ofPlatform().start(work));
+      }
+      for (Thread thread : all) {
+        thread.join();
+      }
+    }
+  }
+
+  /** One thread runs a batch after the other; a latency is that of a batch. */
+  private void byBatches(DeviceOptions options, int depth, Clock clock) {
+    try (BlockDevice device = Devices.open(file, options);
+        Arena arena = Arena.ofShared()) {
+      MemorySegment memory = arena.allocate((long) depth * BLOCK, BLOCK);
+      SplittableRandom random = new SplittableRandom(depth);
+      IoBatch batch = new IoBatch(depth);
+      while (!clock.stop.get()) {
+        batch.clear();
+        for (int i = 0; i < depth; i++) {
+          batch.read(random.nextLong(blocks) * BLOCK, memory, (long) i * BLOCK, BLOCK);
+        }
+        long begin = System.nanoTime();
+        device.run(batch);
+        clock.latency(System.nanoTime() - begin);
+        batch.throwIfFailed();
+        clock.reads.add(depth);
+      }
+    }
+  }
+
+  /** One thread keeps its own ring full. */
+  private void byRing(
+      int flags, boolean registerFile, boolean registerBuffers, int depth, Clock clock)
+      throws IOException {
+    try (RingReader reader = new RingReader(file, flags, registerFile, registerBuffers, depth)) {
+      SplittableRandom random = new SplittableRandom(depth);
+      long[] begun = new long[depth];
+      for (int slot = 0; slot < depth; slot++) {
+        begun[slot] = System.nanoTime();
+        reader.read(slot, random.nextLong(blocks) * BLOCK);
+      }
+      int underWay = depth;
+      while (underWay > 0) {
+        int n = reader.await();
+        long now = System.nanoTime();
+        for (int i = 0; i < n; i++) {
+          int slot = reader.slot(i);
+          clock.latency(now - begun[slot]);
+          clock.reads.increment();
+          if (clock.stop.get()) {
+            underWay--;
+          } else {
+            begun[slot] = now;
+            reader.read(slot, random.nextLong(blocks) * BLOCK);
+          }
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,85 @@
+package io.fovea.jmh;
+
+import io.fovea.bindings.Libc;
+import io.fovea.bindings.NativeException;
+import io.fovea.bindings.Ring;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+
+/** Reads blocks of 4 KiB by a ring of the calling thread's own, a slot for each under way. */
+final class RingReader implements AutoCloseable {
+  private static final int BLOCK = 4096;
+
+  private final Arena arena = Arena.ofConfined();
+  private final MemorySegment memory;
+  private final Ring ring;
+  private final int fd;
+  private final int target;
+  private final boolean fixed;
+  private final long[] slots;
+  private final int[] results;
+
+  RingReader(Path file, int flags, boolean registerFile, boolean registerBuffers, int depth) {
+    memory = arena.allocate((long) depth * BLOCK, BLOCK);
+    fixed = registerBuffers;
+    slots = new long[depth];
+    results = new int[depth];
+    fd = Libc.open(file.toString(), Libc.O_DIRECT | Libc.O_CLOEXEC, 0);
+    if (fd < 0) {
+      throw new NativeException("open", fd);
+    }
+    ring = Ring.open(Math.max(2, depth), 0, flags);
+    if (registerFile) {
+      check("register files", ring.registerFiles(fd));
+    }
+    if (registerBuffers) {
+      long[] address = {memory.address()};
+      long[] length = {memory.byteSize()};
+      check("register buffers", ring.registerBuffers(address, length));
+    }
+    target = registerFile ? Ring.registeredFile(0) : fd;
+  }
+
+  private static void check(String what, int result) {
+    if (result < 0) {
+      throw new NativeException(what, result);
+    }
+  }
+
+  /** Starts a read; it is handed over by {@link #await}. */
+  void read(int slot, long offset) {
+    long address = memory.address() + (long) slot * BLOCK;
+    boolean added =
+        fixed
+            ? ring.readFixed(target, address, BLOCK, offset, 0, slot)
+            : ring.read(target, address, BLOCK, offset, slot);
+    if (!added) {
+      throw new IllegalStateException("The ring is full.");
+    }
+  }
+
+  /** Hands over what was started, and waits; how many reads have ended. */
+  int await() {
+    check("io_uring_enter", ring.submitAndWait(1));
+    int n = ring.reap(slots, results);
+    for (int i = 0; i < n; i++) {
+      if (results[i] != BLOCK) {
+        throw new NativeException("read", Math.min(results[i], -1));
+      }
+    }
+    return n;
+  }
+
+  /** The slot of a read that has ended. */
+  int slot(int i) {
+    return (int) slots[i];
+  }
+
+  @Override
+  public void close() {
+    ring.close();
+    Libc.close(fd);
+    arena.close();
+  }
+}
