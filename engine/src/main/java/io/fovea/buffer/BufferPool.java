@@ -265,7 +265,6 @@ public final class BufferPool implements AutoCloseable {
    * @throws DatabaseClosedException after {@link #close}
    */
   public int fetch(PageGroup group, boolean used) {
-    checkOpen();
     return groups.fetch(group, used);
   }
 
@@ -567,6 +566,7 @@ public final class BufferPool implements AutoCloseable {
       return;
     }
     resolver.close();
+    groups.close();
     writer.stop();
     try {
       flusher.flush();
@@ -582,6 +582,7 @@ public final class BufferPool implements AutoCloseable {
   public void abandon() {
     if (closed.compareAndSet(false, true)) {
       resolver.close();
+      groups.close();
       writer.stop();
       discard();
     }

@@ -1,5 +1,6 @@
 package io.fovea.buffer;
 
+import io.fovea.error.DatabaseClosedException;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.IoBatch;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -57,6 +58,8 @@ final class GroupLoader {
   /** Frames that groups may hold right now. */
   private final AtomicInteger reserved = new AtomicInteger();
 
+  private volatile boolean closed;
+
   GroupLoader(
       Frames frames,
       Replacement replacement,
@@ -73,6 +76,16 @@ final class GroupLoader {
     this.allMax = frames.count >>> ALL_SHIFT;
   }
 
+  /**
+   * Lets no group begin any more, and waits for those under way: the device writes into their
+   * frames. Who begins reserves and then looks at {@code closed}; this sets it and then looks at
+   * what is reserved; all four are sequential, so one of the two sees the other.
+   */
+  void close() {
+    closed = true;
+    for (int round = 0; reserved.get() != 0; round = Backoff.pause(round)) {}
+  }
+
   /** How many pages one group brings in at most. */
   int pagesMax() {
     return pagesMax;
@@ -82,6 +95,9 @@ final class GroupLoader {
   int fetch(PageGroup group, boolean used) {
     int room = reserve(Math.min(group.size, pagesMax));
     try {
+      if (closed) {
+        throw new DatabaseClosedException();
+      }
       return room == 0 ? 0 : fetch(group, room, used);
     } finally {
       reserved.getAndAdd(-room);
@@ -168,13 +184,11 @@ final class GroupLoader {
     return home < 0 || used || frames.pid(home) == 0 ? home : -1;
   }
 
-  /** A page that did not come. After the pool was closed there is nothing to be dropped any more. */
+  /** A page that did not come. */
   private void drop(PageGroup group, int place) {
     int frame = group.frames[place];
     group.frames[place] = -1;
-    if (frames.pid(frame) == group.pids[place]) {
-      frames.drop(frame);
-      frames.giveBack(frame);
-    }
+    frames.drop(frame);
+    frames.giveBack(frame);
   }
 }
