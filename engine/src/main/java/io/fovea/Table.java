@@ -230,9 +230,15 @@ public final class Table {
     int found = 0;
     Tx t = tx.enter(core.database);
     try {
+      Lookahead ahead = t.lookahead();
+      ahead.clearAll();
       for (int from = 0; from < batch.size(); from += Lookahead.WIDTH) {
         found += getGroup(tx, t, batch, from, bytes);
+        if (ahead.asideFull(core.tree)) {
+          found += getAside(tx, t, batch, bytes);
+        }
       }
+      found += getAside(tx, t, batch, bytes);
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {
@@ -241,7 +247,10 @@ public final class Table {
     return found;
   }
 
-  /** Goes down for a group of keys together, then reads each where it was seen. */
+  /**
+   * Goes down for a group of keys together, then reads each where it was seen. Those for which a
+   * page is missing are put aside.
+   */
   private int getGroup(Transaction tx, Tx t, Batch batch, int from, int bytes) {
     int n = Math.min(Lookahead.WIDTH, batch.size() - from);
     Lookahead ahead = t.lookahead();
@@ -254,27 +263,53 @@ public final class Table {
     ahead.descend(core.tree);
     int found = 0;
     for (int i = 0; i < n; i++) {
-      Key key = batch.key(from + i);
-      Row out = batch.rowAt(from + i);
-      out.invalidate();
-      int length =
-          t.get(
-              i,
-              core.tree,
-              key.segment(),
-              key.base(),
-              key.length(),
-              out.segment(),
-              out.base(),
-              bytes);
-      batch.found(from + i, length >= 0);
-      if (length >= 0) {
-        requireSize(core, length);
-        out.read(tx, key.segment(), key.base(), key.length(), t.lastRead(), bytes);
-        found++;
+      if (!ahead.putAside(i, from + i)) {
+        found += getOne(tx, t, batch, from + i, i, bytes);
       }
     }
     return found;
+  }
+
+  /** Has the pages that are missing read, all at once, and reads the keys that were put aside. */
+  private int getAside(Transaction tx, Tx t, Batch batch, int bytes) {
+    Lookahead ahead = t.lookahead();
+    int found = 0;
+    for (int round = 1; ahead.aside() > 0; round++) {
+      ahead.fetch(core.tree);
+      for (int n = ahead.again(core.tree); n > 0; n = ahead.again(core.tree)) {
+        for (int i = 0; i < n; i++) {
+          int number = ahead.number(i);
+          if (round == Lookahead.ROUNDS_MAX || !ahead.putAside(i, number)) {
+            found += getOne(tx, t, batch, number, i, bytes);
+          }
+        }
+      }
+    }
+    return found;
+  }
+
+  /** Reads a key of a batch where the lookahead has seen it; 1 if there is a record. */
+  private int getOne(Transaction tx, Tx t, Batch batch, int number, int expected, int bytes) {
+    Key key = batch.key(number);
+    Row out = batch.rowAt(number);
+    out.invalidate();
+    int length =
+        t.get(
+            expected,
+            core.tree,
+            key.segment(),
+            key.base(),
+            key.length(),
+            out.segment(),
+            out.base(),
+            bytes);
+    batch.found(number, length >= 0);
+    if (length < 0) {
+      return 0;
+    }
+    requireSize(core, length);
+    out.read(tx, key.segment(), key.base(), key.length(), t.lastRead(), bytes);
+    return 1;
   }
 
   // -------------------------------------------------------------------------------------- writing

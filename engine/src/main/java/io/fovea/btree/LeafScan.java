@@ -31,6 +31,8 @@ import org.jspecify.annotations.Nullable;
  *       before is protected by the item of the first key of this one.) Backward it speaks of this
  *       copy alone.
  *   <li>{@link #reload} goes back behind the last key that was handed out before this copy.
+ *   <li>Leaves that are in no frame are read ahead, and leaves that are only passed do not count as
+ *       used: {@link ReadAhead}.
  * </ol>
  *
  * <p>Owned by one thread at a time; keeps its memory when it is used again.
@@ -42,6 +44,7 @@ public final class LeafScan {
   private static final int COPIES = 8;
 
   private final Position leaf = new Position();
+  private final ReadAhead ahead = new ReadAhead();
   private @Nullable BTree tree;
   private MemorySegment page = MemorySegment.NULL;
   private KeyBuffer start = new KeyBuffer(0);
@@ -94,6 +97,7 @@ public final class LeafScan {
     to = 0;
     pageLsn = 0;
     leaf.clear();
+    ahead.clear();
   }
 
   private void prepare(BTree t) {
@@ -213,7 +217,7 @@ public final class LeafScan {
     } else if (fresh) {
       t.descendTo(key.segment(), 0, key.length(), after, 0, leaf);
     } else {
-      Siblings.find(t, hint, key, !descending, leaf);
+      ahead.find(t, hint, key, !descending, leaf);
     }
   }
 

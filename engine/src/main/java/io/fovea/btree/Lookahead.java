@@ -1,8 +1,10 @@
 package io.fovea.btree;
 
 import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.PageGroup;
 import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
 
 /**
  * Goes down a tree for several keys at once, level by level, and fetches nothing but hints.
@@ -24,7 +26,18 @@ import java.lang.foreign.MemorySegment;
  * <p>Nothing is validated on the way and nothing needs to be: what comes out is a guess, and {@link
  * BTree#locate} checks a guess whatever it is. A torn page may lead astray or out of bounds; then
  * there is no hint, and the key is looked for from the root. A page that is not where it is guessed
- * ends the way of its key too: lookahead never waits and never reads from the device.
+ * ends the way of its key too: going down never waits and never reads from the device.
+ *
+ * <pre>
+ *   putAside(i, number)              the way of a key ended at a page that is in no frame
+ *   fetch(tree)                      reads the pages of all keys that were put aside, at once
+ *   again(tree)                      goes on for up to WIDTH of them, each from its page
+ *   number(i), place(i)              whose turn it is, and where it may be
+ * </pre>
+ *
+ * Where nothing is missing none of these costs anything but the question. A key whose way ends
+ * once more is put aside once more; after some rounds the caller looks for it as for any other key,
+ * which waits, and says what is wrong with the page.
  *
  * <p>Owned by one thread at a time. Groups of eight are what the papers on interleaved lookups use
  * (Kocberber et al., VLDB 2015) and what fills the ten to sixteen outstanding misses of a core.
@@ -40,12 +53,36 @@ public final class Lookahead {
   private static final int VALUE_LINES = 5;
   private static final int DEPTH_MAX = 16;
 
+  /**
+   * After so many reads for a key that is still not found it is looked for as any other: more than
+   * a tree has levels, so that only pages that go as fast as they come get there.
+   */
+  public static final int ROUNDS_MAX = 8;
+
   private final MemorySegment[] keys = new MemorySegment[WIDTH];
   private final long[] offsets = new long[WIDTH];
   private final int[] lengths = new int[WIDTH];
   private final Position[] places = new Position[WIDTH];
   private final long[] values = new long[WIDTH];
   private int size;
+
+  /** The page that was in no frame and ended the way of a key; 0 for none. Never validated. */
+  private final long[] missing = new long[WIDTH];
+
+  private final int[] numbers = new int[WIDTH];
+
+  // What was put aside: from 0 since the last fetch, from taken on before it. A key that is taken
+  // is put aside again once at most, so the one part never reaches the other.
+
+  private final PageGroup group = new PageGroup();
+  private final MemorySegment[] asideKeys = new MemorySegment[PageGroup.CAPACITY];
+  private final long[] asideOffsets = new long[PageGroup.CAPACITY];
+  private final int[] asideLengths = new int[PageGroup.CAPACITY];
+  private final int[] asideNumbers = new int[PageGroup.CAPACITY];
+  private final long[] asidePids = new long[PageGroup.CAPACITY];
+  private int aside;
+  private int taken;
+  private int fetched;
 
   /** What was touched, so that the loads have a use. */
   private long sink;
@@ -57,9 +94,17 @@ public final class Lookahead {
     }
   }
 
-  /** Forgets all keys. */
+  /** Forgets all keys, but those that were put aside. */
   public void clear() {
     size = 0;
+  }
+
+  /** Forgets all keys, and those that were put aside too. */
+  public void clearAll() {
+    size = 0;
+    aside = 0;
+    taken = 0;
+    fetched = 0;
   }
 
   /**
@@ -92,9 +137,15 @@ public final class Lookahead {
    * @param tree in which they are looked for
    */
   public void descend(BTree tree) {
+    Arrays.fill(missing, 0);
+    tree.beginAt(places, size);
+    descendOn(tree);
+  }
+
+  /** Goes on from where the positions stand: all searches of a level, then all its loads. */
+  private void descendOn(BTree tree) {
     BufferPool pool = tree.pool();
     int n = size;
-    tree.beginAt(places, n);
     try {
       for (int depth = 0; depth < DEPTH_MAX && step(tree, pool, n); depth++) {
         touchNodes(pool, n);
@@ -106,6 +157,107 @@ public final class Lookahead {
         places[i].clear();
       }
     }
+  }
+
+  // ----------------------------------------------------------------------- keys whose page is not there
+
+  /**
+   * Puts a key aside if its way ended at a page that is in no frame: there is no hint for it, and
+   * to look for it now would be to wait for that page alone.
+   *
+   * @param i the key, as it was added, or the place in what {@link #again} has taken
+   * @param number what {@link #number} shall say of it
+   * @return false if nothing is missing: the key can be looked for at its {@link #place}
+   */
+  public boolean putAside(int i, int number) {
+    long pid = missing[i];
+    if (pid == 0) {
+      return false;
+    }
+    asideKeys[aside] = keys[i];
+    asideOffsets[aside] = offsets[i];
+    asideLengths[aside] = lengths[i];
+    asideNumbers[aside] = number;
+    asidePids[aside] = pid;
+    aside++;
+    return true;
+  }
+
+  /**
+   * How many keys are put aside.
+   *
+   * @return a number, below {@link PageGroup#CAPACITY}
+   */
+  public int aside() {
+    return aside;
+  }
+
+  /**
+   * Whether there is no use in putting more keys aside: another group might not find room, or the
+   * pool reads no more pages at once.
+   *
+   * @param tree the tree
+   * @return true if it is time for {@link #fetch}
+   */
+  public boolean asideFull(BTree tree) {
+    return aside > 0 && aside > Math.min(PageGroup.CAPACITY, tree.pool().fetchMax()) - WIDTH;
+  }
+
+  /**
+   * Reads the pages at which the ways of the keys ended that were put aside, all at once.
+   *
+   * @param tree in which the keys are looked for
+   */
+  public void fetch(BTree tree) {
+    group.clear();
+    for (int i = 0; i < aside; i++) {
+      group.add(asidePids[i]);
+    }
+    fetched = aside;
+    taken = 0;
+    aside = 0;
+    tree.pool().fetch(group, true);
+  }
+
+  /**
+   * Goes on for some of the keys that were put aside before {@link #fetch}, in their order.
+   *
+   * @param tree in which they are looked for
+   * @return how many; 0 where none is left
+   */
+  public int again(BTree tree) {
+    BufferPool pool = tree.pool();
+    int n = Math.min(WIDTH, fetched - taken);
+    size = n;
+    for (int i = 0; i < n; i++) {
+      int at = taken++;
+      keys[i] = asideKeys[at];
+      offsets[i] = asideOffsets[at];
+      lengths[i] = asideLengths[at];
+      numbers[i] = asideNumbers[at];
+      long pid = asidePids[at];
+      int frame = group.frame(at) >= 0 ? group.frame(at) : pool.resident(pid);
+      missing[i] = frame < 0 ? pid : 0;
+      if (frame < 0) {
+        places[i].clear();
+      } else {
+        places[i].set(frame, BufferPool.RESTART, pid, 0, false);
+      }
+    }
+    if (n > 0) {
+      descendOn(tree);
+    }
+    return n;
+  }
+
+  /**
+   * Which key {@link #again} has taken as number {@code i}.
+   *
+   * @param i from 0
+   * @return the number that it was put aside with
+   */
+  public int number(int i) {
+    return numbers[i];
   }
 
   /** Searches each node; true while there are inner ones. */
@@ -120,6 +272,7 @@ public final class Lookahead {
       }
       long version = pool.optimistic(p.frame, p.pid);
       if (version == BufferPool.RESTART) {
+        missing[i] = pool.resident(p.pid) < 0 ? p.pid : 0;
         p.clear();
         continue;
       }

@@ -11,7 +11,7 @@ import java.lang.foreign.MemorySegment;
  * <p>The page that a leaf names as its neighbour is the neighbour if it is a leaf of the same tree
  * and the fences meet: then its keys are the next ones, whatever happened to the leaf meanwhile. If
  * not, or if it is not resident, a descent with the fence as key finds the right one; the guess is
- * worth no I/O.
+ * worth no I/O. Scans go another way then: {@link ReadAhead}.
  */
 final class Siblings {
   private Siblings() {}
@@ -25,18 +25,29 @@ final class Siblings {
    * @param q out: the leaf, and the first slot in it whose key is not below the boundary
    */
   static void find(BTree tree, long hint, KeyBuffer boundary, boolean forward, Position q) {
-    if (hint == 0 || !check(tree, hint, boundary, forward, q)) {
+    if (hint == 0 || !check(tree, hint, boundary, forward, false, q)) {
       tree.descendTo(boundary.segment(), 0, boundary.length(), forward, 0, q);
     }
   }
 
-  private static boolean check(
-      BTree tree, long pid, KeyBuffer boundary, boolean forward, Position q) {
+  /**
+   * Looks whether the page that is named is the leaf.
+   *
+   * @param quietly whether the leaf is only passed: then it does not count as used, and is looked
+   *     for in other frames than the one that is guessed, for a descent would not bring it there
+   * @return false if it is not, or not to be had without waiting
+   */
+  static boolean check(
+      BTree tree, long pid, KeyBuffer boundary, boolean forward, boolean quietly, Position q) {
     BufferPool pool = tree.pool();
     MemorySegment s = pool.pages();
     int pageSize = pool.pageSize();
     int frame = pool.guess(pid);
-    long version = pool.optimistic(frame, pid);
+    long version = quietly ? pool.glance(frame, pid) : pool.optimistic(frame, pid);
+    if (version == BufferPool.RESTART && quietly) {
+      frame = pool.resident(pid);
+      version = frame < 0 ? BufferPool.RESTART : pool.glance(frame, pid);
+    }
     if (version == BufferPool.RESTART) {
       return false;
     }

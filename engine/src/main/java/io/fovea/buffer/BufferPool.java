@@ -43,7 +43,7 @@ import org.jspecify.annotations.Nullable;
  *       methods want a validated page id, and throw {@link io.fovea.error.CorruptionException} for
  *       one that was never given out.
  *   <li>Holding a latch, do not call what may wait for a frame or the device: {@link #findSlow},
- *       {@link #allocate}, {@code fix} of a page that may be absent.
+ *       {@link #fetch}, {@link #allocate}, {@code fix} of a page that may be absent.
  *   <li>{@link #markDirty} before the exclusive latch is released, if the page was changed.
  *   <li>Page latches are no locks: hold them for a microsecond.
  * </ul>
@@ -69,6 +69,7 @@ public final class BufferPool implements AutoCloseable {
   final Frames frames;
 
   private final Loader loader;
+  private final GroupLoader groups;
   private final Resolver resolver;
   private final Replacement replacement;
   final WriteBack writeBack;
@@ -117,6 +118,7 @@ public final class BufferPool implements AutoCloseable {
     replacement = new Replacement(frames, config.exhaustedMillis(), writer);
     loader = new Loader(frames, replacement, device, config.lsnLimit());
     allocator = new PageAllocator(frames, replacement, loader, device, state);
+    groups = new GroupLoader(frames, replacement, loader, allocator, device);
     Mover mover = new Mover(frames);
     translator.wire(mover);
     resolver = new Resolver(frames, loader, mover, allocator);
@@ -210,6 +212,65 @@ public final class BufferPool implements AutoCloseable {
    */
   public int findSlow(long pid) {
     return resolver.findSlow(pid);
+  }
+
+  // ------------------------------------------------------------------------------ passing by, many
+
+  /**
+   * {@link #optimistic} for who only passes by: the page does not count as used.
+   *
+   * @param frame a frame
+   * @param pid the page that should be in it
+   * @return the version, or {@link #RESTART}
+   */
+  public long glance(int frame, long pid) {
+    long version = Latch.optimistic(headers, frame);
+    return FrameHeader.pid(headers, frame) == pid ? version : RESTART;
+  }
+
+  /**
+   * {@link #findSlow} for who only passes by: the page does not count as used and is not moved, and
+   * where it must be read it is the first to go again.
+   *
+   * @throws io.fovea.error.FoveaException as {@link #findSlow}
+   */
+  public int findQuietly(long pid) {
+    return resolver.findQuietly(pid);
+  }
+
+  /**
+   * The frame of a page, by a longer look than {@link #guess}, which neither waits nor reads.
+   *
+   * @param pid any number
+   * @return where the page was a moment ago, latched or not; -1 where it was in no frame
+   */
+  public int resident(long pid) {
+    return translator.lookup(pid);
+  }
+
+  /**
+   * Reads pages that are in no frame, all at once: as many reads are under way, from one thread,
+   * platform or virtual, as there are such pages. It is advice: pages that are resident, that
+   * another thread is reading, for which no frame is to be had at once, or which cannot be read or
+   * are damaged, are passed over. {@link #findSlow} does then what there is to do, and says what is
+   * wrong.
+   *
+   * <p>The caller holds no latch.
+   *
+   * @param group the pages, any numbers; it knows afterwards which frames they are in
+   * @param used whether the pages count as used. If not, they are the first to go again, and push
+   *     no page out of its home
+   * @return how many pages were read
+   * @throws io.fovea.error.StorageException where the device takes nothing
+   * @throws DatabaseClosedException after {@link #close}
+   */
+  public int fetch(PageGroup group, boolean used) {
+    return groups.fetch(group, used);
+  }
+
+  /** How many pages one {@link #fetch} reads at most: a fraction of the pool where that is small. */
+  public int fetchMax() {
+    return groups.pagesMax();
   }
 
   // ------------------------------------------------------------------------------------ latches
@@ -505,6 +566,7 @@ public final class BufferPool implements AutoCloseable {
       return;
     }
     resolver.close();
+    groups.close();
     writer.stop();
     try {
       flusher.flush();
@@ -520,6 +582,7 @@ public final class BufferPool implements AutoCloseable {
   public void abandon() {
     if (closed.compareAndSet(false, true)) {
       resolver.close();
+      groups.close();
       writer.stop();
       discard();
     }

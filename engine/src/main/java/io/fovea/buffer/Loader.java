@@ -22,7 +22,9 @@ import java.util.function.LongSupplier;
  *   read failed: entry removed, F free, latch released; A throws; B finds nothing and tries itself
  * </pre>
  *
- * <p>The frame is claimed before the bucket is latched, because claiming may wait for a write.
+ * <p>The frame is claimed before the bucket is latched, because claiming may wait for a write. While
+ * the device reads, the only latch that is held is the one of the frame that is filled. Many misses
+ * of one thread at a time: {@link GroupLoader}.
  */
 final class Loader {
   private final Frames frames;
@@ -120,8 +122,8 @@ final class Loader {
     }
   }
 
-  /** Enters the page if it is in no frame; else says in which. */
-  private int enter(int bucket, long pid, int frame) {
+  /** Enters the page if it is in no frame; else says in which. The frame is claimed. */
+  int enter(int bucket, long pid, int frame) {
     Translator translator = frames.translator;
     translator.lock(bucket);
     int resident = translator.find(bucket, pid);
@@ -135,25 +137,39 @@ final class Loader {
   private void read(long pid, int frame, boolean forImage) {
     long base = frames.base(frame);
     device.read(pid << frames.pageShift, frames.pages, base, frames.pageSize);
-    if (!PageHeader.sound(frames.pages, base, frames.pageSize, pid)) {
-      if (!forImage) {
-        throw damage(pid, base);
-      }
-      frames.zero(frame);
-      PageHeader.init(frames.pages, base, PageHeader.NEVER_WRITTEN, pid, 0);
+    long limit = lsnLimit();
+    if (whole(pid, frame, limit)) {
       return;
     }
-    // Not damage, but the page of another log: no page is written before its log is durable.
-    long lsn = PageHeader.pageLsn(frames.pages, base);
-    long limit = lsnLimit.getAsLong();
-    if (lsn > limit) {
+    if (PageHeader.sound(frames.pages, base, frames.pageSize, pid)) {
       throw new CorruptionException(
           "LSN of a page, which is beyond the end of the log: the log was lost or replaced",
           pid,
           (pid << frames.pageShift) + PageHeader.PAGE_LSN,
           limit,
-          lsn);
+          PageHeader.pageLsn(frames.pages, base));
     }
+    if (!forImage) {
+      throw damage(pid, base);
+    }
+    frames.zero(frame);
+    PageHeader.init(frames.pages, base, PageHeader.NEVER_WRITTEN, pid, 0);
+  }
+
+  /** The largest LSN that a page may have that was read before this is asked. */
+  long lsnLimit() {
+    return lsnLimit.getAsLong();
+  }
+
+  /**
+   * Whether the page that was read into a frame is what was written, and of this log: one beyond
+   * its end is not damaged, but belongs to another log, for no page is written before its log is
+   * durable.
+   */
+  boolean whole(long pid, int frame, long limit) {
+    long base = frames.base(frame);
+    return PageHeader.sound(frames.pages, base, frames.pageSize, pid)
+        && PageHeader.pageLsn(frames.pages, base) <= limit;
   }
 
   private CorruptionException damage(long pid, long base) {

@@ -114,6 +114,20 @@ final class Replacement {
     }
   }
 
+  /**
+   * As {@link #acquire}, but waits for nobody: for a thread that holds latches.
+   *
+   * @return a frame, or -1 where none is to be had at once
+   */
+  int tryAcquire(int preferred) {
+    int frame = preferred >= 0 && claimHome(preferred) ? preferred : frames.claimAnyFree();
+    if (frame < 0) {
+      frame = sweep();
+    }
+    writer.wake(false);
+    return frame;
+  }
+
   /** Turns the hand until it finds a page that can leave at once; -1 where it does not. */
   private int sweep() {
     int steps = Math.min(2 * frames.count, SWEEP_MAX);

@@ -53,6 +53,27 @@ final class Resolver {
     }
   }
 
+  /** See {@link BufferPool#findQuietly}. */
+  int findQuietly(long pid) {
+    check(pid);
+    for (int round = 0; ; round = Backoff.pause(round)) {
+      int frame = translator.lookup(pid);
+      if (frame < 0) {
+        frame = loader.load(pid);
+        if (frame >= 0) {
+          FrameHeader.setUsed(headers, frame, false);
+          Latch.releaseExclusive(headers, frame);
+          return frame;
+        }
+        frame = ~frame;
+      }
+      if (awaitPage(frame, pid)) {
+        return frame;
+      }
+      check(pid);
+    }
+  }
+
   /** The page was in the frame, and the frame was not latched exclusively, a moment ago. */
   private int found(long pid, int frame) {
     FrameHeader.use(headers, frame, pid);

@@ -7,6 +7,7 @@
  *     Latch         optimistic, shared, exclusive: one word          Backoff: how waiting is done
  *     Translator    page id → frame: Predictive-, Hashed-, Optimistic-, Chained-, LatchedTranslation
  *     Resolver      the slow path ─► Loader (misses), Mover (promotion)
+ *     GroupLoader   many misses of one thread at once; PageGroup: which
  *     Replacement   where frames come from ◄─ BackgroundWriter ─► WriteBack ◄─ Flusher
  *                                                                    └► DoubleWrite, DataSync
  *     PageAllocator page ids, the free list, the length of the file; AllocatorRecord
@@ -27,7 +28,7 @@
  * instructions, by threads that wait for nothing; log space may be reserved under them, for that
  * never waits. Several page latches are taken by trying (moves), or in the order of the room above.
  * Nobody waits for a frame, for the device or for the log with a page latch held, except the thread
- * that loads that very page. The lock of {@code WriteBack} may be held while the log becomes
+ * that loads that very page, or those very pages: which waits for the device and for no frame. The lock of {@code WriteBack} may be held while the log becomes
  * durable; the log never waits for a page.
  */
 @NullMarked

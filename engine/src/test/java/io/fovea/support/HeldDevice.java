@@ -1,0 +1,184 @@
+package io.fovea.support;
+
+import io.fovea.io.AbstractBlockDevice;
+import io.fovea.io.IoBatch;
+import io.fovea.io.IoOp;
+import io.fovea.io.MemoryDevice;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.LongPredicate;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A device in memory whose reads can be held back, fail, and take their time, and that ends the
+ * entries of a batch in any order; it notes what it was asked.
+ *
+ * <p>What is in memory outlives it: {@code new HeldDevice(below)} is the same file opened again.
+ */
+public final class HeldDevice extends AbstractBlockDevice {
+  private static final int EIO = 5;
+
+  private final MemoryDevice below;
+  private final Random random;
+
+  /** How many reads each batch had, in the order in which they were submitted. */
+  public final List<Integer> batches = Collections.synchronizedList(new ArrayList<>());
+
+  /** Reads by offset. */
+  public final ConcurrentHashMap<Long, AtomicInteger> readsAt = new ConcurrentHashMap<>();
+
+  /** Reads that are held back right now. */
+  public final AtomicInteger held = new AtomicInteger();
+
+  /** Asked with the offset: whether the read fails. */
+  public volatile LongPredicate readFails = offset -> false;
+
+  /** How often a read gives way to others before it is done: up to so many times. */
+  public volatile int yieldsMax;
+
+  private volatile LongPredicate holds = offset -> false;
+  private volatile @Nullable CountDownLatch gate;
+
+  /** An empty device. */
+  public HeldDevice() {
+    this(new MemoryDevice(), 1);
+  }
+
+  /**
+   * @param seed of the order in which entries of a batch begin
+   */
+  public HeldDevice(MemoryDevice below, long seed) {
+    super("held", below.blockSize());
+    this.below = below;
+    this.random = new Random(seed);
+  }
+
+  /** What keeps the bytes. */
+  public MemoryDevice below() {
+    return below;
+  }
+
+  /** From now on reads wait until {@link #release}, where the offset is one that is to be held. */
+  public void hold(LongPredicate offsets) {
+    holds = offsets;
+    gate = new CountDownLatch(1);
+  }
+
+  /** Lets all go on that wait, and those that come. */
+  public void release() {
+    CountDownLatch g = gate;
+    gate = null;
+    if (g != null) {
+      g.countDown();
+    }
+  }
+
+  /** Forgets what was asked. */
+  public void forget() {
+    batches.clear();
+    readsAt.clear();
+  }
+
+  /** How many reads there were since {@link #forget}. */
+  public int reads() {
+    return readsAt.values().stream().mapToInt(AtomicInteger::get).sum();
+  }
+
+  @Override
+  public long size() {
+    return below.size();
+  }
+
+  @Override
+  public String kind() {
+    return "held";
+  }
+
+  @Override
+  protected int readNow(long offset, MemorySegment seg, long segOff, int len) {
+    readsAt.computeIfAbsent(offset, k -> new AtomicInteger()).incrementAndGet();
+    CountDownLatch g = gate;
+    if (g != null && holds.test(offset)) {
+      held.incrementAndGet();
+      awaitKeepingInterrupt(g);
+      held.decrementAndGet();
+    }
+    int bound = yieldsMax;
+    for (int n = bound == 0 ? 0 : ThreadLocalRandom.current().nextInt(bound); n > 0; n--) {
+      Thread.yield();
+    }
+    if (readFails.test(offset)) {
+      return EIO;
+    }
+    below.read(offset, seg, segOff, len);
+    return 0;
+  }
+
+  private static void awaitKeepingInterrupt(CountDownLatch g) {
+    boolean interrupted = false;
+    while (true) {
+      try {
+        g.await();
+        break;
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  @Override
+  protected int writeNow(long offset, MemorySegment seg, long segOff, int len) {
+    below.write(offset, seg, segOff, len);
+    return 0;
+  }
+
+  @Override
+  protected int syncNow() {
+    return 0;
+  }
+
+  @Override
+  protected int resizeNow(long bytes) {
+    below.resize(bytes);
+    return 0;
+  }
+
+  @Override
+  protected void closeNow() {
+    // The memory stays, for the device that opens the file again.
+  }
+
+  /** Reads each have a thread of their own, in any order; batches with writes are done in order. */
+  @Override
+  public void submit(IoBatch batch) {
+    for (int i = 0; i < batch.size(); i++) {
+      if (batch.op(i) != IoOp.READ) {
+        super.submit(batch);
+        return;
+      }
+    }
+    accept(batch);
+    int n = batch.size();
+    batches.add(n);
+    List<Integer> order = new ArrayList<>();
+    for (int i = 0; i < n; i++) {
+      order.add(i);
+    }
+    synchronized (random) {
+      Collections.shuffle(order, random);
+    }
+    for (int i : order) {
+      Thread.startVirtualThread(() -> finish(batch, i, perform(batch, i)));
+    }
+  }
+}
