@@ -90,6 +90,9 @@ final class FrameHeader {
     if (Mem.peekByte(headers, line + USAGE) == 0) {
       setUsed(headers, frame, true);
     }
+    if (PageTrace.ON) {
+      PageTrace.access(pid);
+    }
     return true;
   }
 
