@@ -656,6 +656,8 @@ public final class Database implements AutoCloseable {
             pool.promotions(),
             pool.evictionsClean(),
             pool.evictionsDirty(),
+            pool.frameWaits(),
+            pool.frameWaitNanos(),
             pool.readFailures()),
         new DatabaseStats.Timestamps(
             timestamps.live(),

@@ -97,6 +97,8 @@ public record DatabaseStats(
    * @param promotions pages that were moved to their home frame
    * @param evictionsClean pages dropped from the pool unchanged
    * @param evictionsDirty pages written and then dropped
+   * @param frameWaits how often a frame was waited for, because no page could leave unwritten
+   * @param frameWaitNanos how long, together
    * @param readFailures pages that could not be read, or whose checksum was wrong
    * @since 0.1.0
    */
@@ -114,6 +116,8 @@ public record DatabaseStats(
       long promotions,
       long evictionsClean,
       long evictionsDirty,
+      long frameWaits,
+      long frameWaitNanos,
       long readFailures) {}
 
   /**

@@ -23,6 +23,7 @@ public final class Options {
     boolean directIo = true;
     Pretouch pretouch = Pretouch.NONE;
     Translation translation = Translation.PREDICTIVE;
+    Replacement replacement = Replacement.SECOND_CHANCE;
     Durability durability = Durability.SYNC;
     Duration asyncWindow = Duration.ofMillis(10);
     int asyncWindowBytes = 1 << 20;
@@ -264,6 +265,27 @@ public final class Options {
    */
   public Translation translation() {
     return v.translation;
+  }
+
+  /**
+   * Sets which pages leave the buffer when others need their frames. It matters where the data is
+   * larger than the buffer.
+   *
+   * @param replacement the policy; the default is {@link Replacement#SECOND_CHANCE}
+   * @return new options
+   */
+  public Options replacement(Replacement replacement) {
+    Objects.requireNonNull(replacement, "replacement");
+    return with(v -> v.replacement = replacement);
+  }
+
+  /**
+   * Which pages leave the buffer when others need their frames.
+   *
+   * @return the policy
+   */
+  public Replacement replacement() {
+    return v.replacement;
   }
 
   /**
@@ -632,6 +654,8 @@ public final class Options {
         + v.pretouch
         + ", translation="
         + v.translation
+        + ", replacement="
+        + v.replacement
         + ", durability="
         + v.durability
         + ", asyncWindow="

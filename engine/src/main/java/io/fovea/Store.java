@@ -3,6 +3,7 @@ package io.fovea;
 import io.fovea.btree.BTree;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PoolConfig;
+import io.fovea.buffer.ReplacementKind;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.IncompatibleFormatException;
@@ -283,6 +284,7 @@ final class Store {
   private static PoolConfig poolConfig(Options options) {
     return PoolConfig.of(options.pageSize(), options.bufferBytes())
         .with(io.fovea.buffer.Translation.valueOf(options.translation().name()))
+        .with(ReplacementKind.valueOf(options.replacement().name()))
         .with(io.fovea.buffer.Pretouch.valueOf(options.pretouch().name()));
   }
 
@@ -445,6 +447,8 @@ final class Store {
                 + pool.frames()
                 + " frames), translation "
                 + options.translation()
+                + ", replacement "
+                + options.replacement()
                 + ", durability "
                 + (journal == null ? Durability.NONE : options.durability()));
   }

@@ -1,23 +1,25 @@
 package io.fovea.buffer;
 
-import java.util.Objects;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The thread that keeps some frames free, so that a miss need not wait for a write.
+ * The thread that keeps frames available, so that a miss need not wait for a write.
  *
  * <pre>
- *   free frames   0 ........ low ........ high ........ all
- *                 |  runs until high  |  finishes      | sleeps; nothing is written ahead of need
+ *   round: the policy's proposals ─┬─ clean: given up ─────────────────────────┐
+ *                                  └─ dirty: given up, in the batch ──► write ─┴─► ready ──► free
  *
- *   round: turn the clock's hand ─┬─ used: clear
- *                                 ├─ cold, clean: evict
- *                                 └─ cold, dirty: add to the batch ──► write ──► evict
+ *   available = free + ready;  marks and size of a batch: {@link WriterPace}
  * </pre>
  *
+ * <p>Pages are cleaned ahead and stay where they are: {@link ReadyFrames} lists them for the next
+ * misses, and a page that is used before its frame is taken stays. Only a few frames are emptied,
+ * for threads that want one and no page to drop.
+ *
  * <p>While the data fits into the pool the writer sleeps and nothing is written: a page that is
- * changed a thousand times leaves once, at the end. A miss that finds the free list short wakes it.
+ * changed a thousand times leaves once, at the end. A miss that finds too few frames available
+ * wakes it.
  *
  * <p>Where all that is cold waits for the log, which may be idle, the writer has the log made
  * durable and waits for that, with no latch held ({@link WriteBack}): so whoever waits for a frame
@@ -32,9 +34,7 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
 
   private final Frames frames;
   private final WriteBack writeBack;
-  private final int low;
-  private final int high;
-  private @Nullable Replacement clock;
+  private final WriterPace pace;
   private @Nullable Thread thread;
   private volatile boolean asleep;
   private volatile boolean urgent;
@@ -43,12 +43,10 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
   BackgroundWriter(Frames frames, WriteBack writeBack) {
     this.frames = frames;
     this.writeBack = writeBack;
-    this.low = Math.max(2, Math.min(frames.count / 64, 512));
-    this.high = Math.max(low + 2, Math.min(frames.count / 32, 1024));
+    this.pace = new WriterPace(frames.count, frames.plan.batch(), System.nanoTime());
   }
 
-  void start(Replacement clock, String name) {
-    this.clock = clock;
+  void start(String name) {
     Thread t = new Thread(this, name);
     t.setDaemon(true);
     thread = t;
@@ -60,7 +58,7 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
     if (urgently) {
       urgent = true;
     }
-    if (asleep && (urgently || frames.free.count() < low)) {
+    if (asleep && (urgently || isShort())) {
       asleep = false;
       LockSupport.unpark(thread);
     }
@@ -92,88 +90,133 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
     }
   }
 
+  private int available() {
+    return frames.free.count() + frames.ready.size();
+  }
+
+  private boolean isShort() {
+    return frames.free.count() < pace.free() || available() < pace.low();
+  }
+
   @Override
   public void run() {
     int failures = 0;
     while (!stopped) {
-      if (frames.free.count() >= low && !urgent) {
+      pace.taken(frames.counters.framesTaken.sum(), System.nanoTime());
+      if (!isShort() && !urgent) {
         asleep = true;
         // After asleep: who takes a frame now either sees it, or is seen here.
-        if (frames.free.count() >= low && !urgent && !stopped) {
+        if (!isShort() && !urgent && !stopped) {
           LockSupport.parkNanos(this, SLEEP_NANOS);
         }
         asleep = false;
         continue;
       }
+      boolean urgently = urgent;
       urgent = false;
-      int freed = 0;
+      int gained = 0;
       try {
-        freed = round();
+        gained = round(urgently);
       } catch (RuntimeException | Error e) {
         // Nothing here throws on purpose; a writer that ended would stop everybody.
         System.getLogger(BackgroundWriter.class.getName())
             .log(System.Logger.Level.ERROR, "The buffer pool's writer failed and goes on.", e);
       }
-      failures = freed > 0 ? 0 : failures + 1;
+      failures = gained > 0 ? 0 : failures + 1;
       if (failures > 0 && !stopped) {
-        // Nothing could be freed: everything is in use, or the device or the log refuses.
+        // Nothing could be had: everything is in use, or the device or the log refuses.
         LockSupport.parkNanos(this, 50_000L << Math.min(failures, FAILURES_SHIFT_MAX));
       }
     }
   }
 
-  /** Frees frames up to the mark; returns how many. */
-  private int round() {
-    Replacement hand = Objects.requireNonNull(clock);
-    int wanted = high - frames.free.count();
-    int freed = 0;
-    int steps = 2 * frames.count;
+  /** Makes frames available, with one batch at most; how many. */
+  private int round(boolean urgently) {
     writeBack.begin();
     try {
-      while (steps-- > 0 && freed + writeBack.size() < wanted && !writeBack.full() && !stopped) {
-        int frame = hand.next();
-        long pid = frames.pid(frame);
-        if (pid == 0 || FrameHeader.writing(frames.headers, frame) || hand.secondChance(frame)) {
-          continue;
-        }
-        if (FrameHeader.dirty(frames.headers, frame)) {
-          writeBack.add(pid, frame);
-        } else if (hand.evict(frame)) {
-          frames.giveBack(frame);
-          freed++;
-        }
+      // First of all: it also takes those off the list whose pages are in use again.
+      int gained = empty();
+      // Urgent: somebody found nothing, so nothing of the list is of any use.
+      gained += collect(urgently ? pace.batch() : pace.high() - available());
+      if (writeBack.size() > 0) {
+        write(gained);
+        gained += ready();
       }
-      if (writeBack.size() > 0 && write(freed) > 0) {
-        freed += evictWritten();
-      }
+      return gained + empty();
     } finally {
       writeBack.end();
     }
-    return freed;
+  }
+
+  /** Gives pages up; those that are clean are ready. How many were. */
+  private int collect(int wanted) {
+    int clean = 0;
+    int attempt = 0;
+    for (int steps = 2 * frames.count; steps > 0 && !stopped; steps--) {
+      if (clean + writeBack.size() >= wanted || writeBack.size() >= pace.batch()) {
+        break;
+      }
+      int frame = frames.policy.propose(attempt++, false);
+      long pid = frame < 0 ? 0 : frames.pid(frame);
+      if (pid == 0) {
+        continue;
+      }
+      attempt = 0;
+      FrameHeader.giveUp(frames.headers, frame);
+      if (FrameHeader.dirty(frames.headers, frame)) {
+        writeBack.add(pid, frame);
+      } else {
+        frames.ready.add(frame, false);
+        clean++;
+      }
+    }
+    return clean;
   }
 
   /**
    * Writes the batch. Pages that are newer than the durable log are left out where others, or the
-   * frames that are free already, will do; else the log is asked to become durable, and waited for.
+   * frames that are available already, will do; else the log is asked to become durable, and waited
+   * for.
    */
-  private int write(int freed) {
+  private void write(int gained) {
+    long begin = System.nanoTime();
     int written = writeBack.write(false);
-    if (written == 0 && freed == 0 && writeBack.leftForLog() > 0 && !stopped) {
-      written = writeBack.write(true);
+    if (written > 0) {
+      pace.wrote(written, System.nanoTime() - begin);
+    } else if (gained == 0 && writeBack.leftForLog() > 0 && !stopped) {
+      writeBack.write(true);
     }
-    return written;
   }
 
-  private int evictWritten() {
-    int freed = 0;
+  /** Lists what was written and not used meanwhile; how many. */
+  private int ready() {
+    int ready = 0;
     for (int i = 0; i < writeBack.size(); i++) {
       int frame = writeBack.frame(i);
-      if (frames.pid(frame) != 0 && frames.claimCold(frame)) {
-        frames.counters.evictionsDirty.increment();
-        frames.giveBack(frame);
-        freed++;
+      if (!FrameHeader.givenUp(frames.headers, frame)) {
+        continue;
+      }
+      if (frames.coldAndClean(frame)) {
+        frames.ready.add(frame, true);
+        ready++;
+      } else {
+        frames.ready.keep(frame);
       }
     }
-    return freed;
+    return ready;
+  }
+
+  /** Empties frames until a few are free; how many. */
+  private int empty() {
+    int emptied = 0;
+    while (frames.free.count() < pace.free()) {
+      int frame = frames.claimReady();
+      if (frame < 0) {
+        break;
+      }
+      frames.giveBack(frame);
+      emptied++;
+    }
+    return emptied;
   }
 }

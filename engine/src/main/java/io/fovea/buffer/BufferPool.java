@@ -125,7 +125,7 @@ public final class BufferPool implements AutoCloseable {
     allocator.wire(resolver);
     flusher = new Flusher(frames, writeBack, mover, dataSync, config.exhaustedMillis());
     pretouch = startPretouch(config.pretouch());
-    writer.start(replacement, "fovea-writer");
+    writer.start("fovea-writer");
   }
 
   private @Nullable Thread startPretouch(Pretouch when) {

@@ -15,7 +15,9 @@ final class Counters {
   final LongAdder evictionsDirty = new LongAdder();
   final LongAdder pagesWritten = new LongAdder();
   final LongAdder batchesWritten = new LongAdder();
-  final LongAdder frameStalls = new LongAdder();
+  final LongAdder framesTaken = new LongAdder();
+  final LongAdder frameWaits = new LongAdder();
+  final LongAdder frameWaitNanos = new LongAdder();
   final LongAdder latchWaits = new LongAdder();
   final LongAdder readFailures = new LongAdder();
   final LongAdder writeFailures = new LongAdder();
@@ -37,7 +39,8 @@ final class Counters {
         evictionsDirty.sum(),
         pagesWritten.sum(),
         batchesWritten.sum(),
-        frameStalls.sum(),
+        frameWaits.sum(),
+        frameWaitNanos.sum(),
         latchWaits.sum(),
         readFailures.sum(),
         writeFailures.sum(),

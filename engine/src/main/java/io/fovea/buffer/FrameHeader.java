@@ -27,7 +27,8 @@ import java.lang.foreign.MemorySegment;
  *   chain         bucket latch (PREDICTIVE only)             look-ups without a latch, as a guess
  *   entry 0, 1    bucket latch (PREDICTIVE only)             look-ups without a latch, as a guess
  *   next          bucket latch of the page's home            look-ups without a latch, as a guess
- *   us  usage     readers set it when clear; clock clears    clock
+ *   us  usage     readers set it when it is not; the policy  policy, writer, movers
+ *                 clears it; the writer: given up
  *   di  dirty     exclusive sets; write-out clears (shared)  clock, evictor, mover
  *   wr  writing   write-out: sets under shared, clears       clock, evictor, mover (exclusive)
  *   ul  unlisted  the free list's latch                      the same
@@ -36,6 +37,12 @@ import java.lang.foreign.MemorySegment;
  * <p>Headers are type-stable: a line is a frame's header as long as the pool is open, and its
  * version never goes back. That is why a reader may look at any line at any time without a latch
  * and without memory reclamation: what it sees is checked by page id and version afterwards.
+ *
+ * <p>Usage: 0 not used since the policy looked, 1 used, 2 not used and given up: the writer has the
+ * page ready to leave ({@link ReadyFrames}). Readers turn 0 and 2 to 1, so a page that is used
+ * again is not ready any more. Nothing orders these stores, and one may be lost: then a page counts
+ * as used, or not, that was not, or was. What a page may leave by is decided under the frame's
+ * latch.
  *
  * <p>Each flag has a byte of its own, because they are written under different protection; in one
  * byte a store of one could undo another.
@@ -61,6 +68,9 @@ final class FrameHeader {
   static final int WRITING = 62;
   static final int UNLISTED = 63;
 
+  private static final byte USED = 1;
+  private static final byte GIVEN_UP = 2;
+
   private FrameHeader() {}
 
   static long at(int frame) {
@@ -80,15 +90,19 @@ final class FrameHeader {
   }
 
   /**
-   * Whether the frame holds the page, for a reader without a latch; sets the usage byte if clear.
+   * Whether the frame holds the page, for a reader without a latch; sets the usage byte if it is
+   * not.
    */
   static boolean use(MemorySegment headers, int frame, long pid) {
     long line = at(frame);
     if (Mem.peekLong(headers, line + PID) != pid) {
       return false;
     }
-    if (Mem.peekByte(headers, line + USAGE) == 0) {
+    if (Mem.peekByte(headers, line + USAGE) != USED) {
       setUsed(headers, frame, true);
+    }
+    if (PageTrace.ON) {
+      PageTrace.access(pid);
     }
     return true;
   }
@@ -102,11 +116,19 @@ final class FrameHeader {
   }
 
   static boolean used(MemorySegment headers, int frame) {
-    return Mem.getByteOpaque(headers, at(frame) + USAGE) != 0;
+    return Mem.getByteOpaque(headers, at(frame) + USAGE) == USED;
   }
 
   static void setUsed(MemorySegment headers, int frame, boolean used) {
-    Mem.putByteOpaque(headers, at(frame) + USAGE, used ? (byte) 1 : 0);
+    Mem.putByteOpaque(headers, at(frame) + USAGE, used ? USED : 0);
+  }
+
+  static boolean givenUp(MemorySegment headers, int frame) {
+    return Mem.getByteOpaque(headers, at(frame) + USAGE) == GIVEN_UP;
+  }
+
+  static void giveUp(MemorySegment headers, int frame) {
+    Mem.putByteOpaque(headers, at(frame) + USAGE, GIVEN_UP);
   }
 
   static boolean dirty(MemorySegment headers, int frame) {

@@ -34,6 +34,8 @@ final class Frames {
   final MemorySegment writeBuffer;
   final Translator translator;
   final FreeFrames free;
+  final ReadyFrames ready;
+  final ReplacementPolicy policy;
   final Counters counters = new Counters();
   private final NativeRegion region;
 
@@ -53,6 +55,9 @@ final class Frames {
             : all.asSlice(plan.tableAt(), plan.stackAt() - plan.tableAt());
     translator = new Translator(config.translation(), count, headers, table);
     free = new FreeFrames(headers, all.asSlice(plan.stackAt(), 4L * count), count);
+    ready = new ReadyFrames(headers, count / 4);
+    MemorySegment statistics = all.asSlice(plan.statisticsAt(), plan.bytes() - plan.statisticsAt());
+    policy = ReplacementPolicy.of(config.replacement(), headers, statistics, count);
   }
 
   private static boolean assertionsOn() {
@@ -140,6 +145,11 @@ final class Frames {
         && !FrameHeader.writing(headers, frame);
   }
 
+  /** Whether a page can leave its frame at once for one whose home that is; a hint. */
+  boolean expendable(int frame) {
+    return coldAndClean(frame) && policy.expendable(frame);
+  }
+
   /** Takes the frame of a page that is cold and clean, and drops the page. */
   boolean claimCold(int frame) {
     if (!coldAndClean(frame) || !Latch.tryExclusive(headers, frame)) {
@@ -151,6 +161,19 @@ final class Frames {
     }
     drop(frame);
     return true;
+  }
+
+  /** Takes the frame of a page that was given up before; -1 where none is ready. */
+  int claimReady() {
+    for (int entry = ready.take(); entry != ReadyFrames.EMPTY; entry = ready.take()) {
+      int frame = entry < 0 ? ~entry : entry;
+      if (FrameHeader.givenUp(headers, frame) && claimCold(frame)) {
+        (entry < 0 ? counters.evictionsDirty : counters.evictionsClean).increment();
+        return frame;
+      }
+      ready.keep(frame);
+    }
+    return -1;
   }
 
   /** Takes a page out of its exclusively latched frame, which is claimed afterwards. */
@@ -167,6 +190,7 @@ final class Frames {
     translator.unlock(bucket);
     FrameHeader.setRecLsn(headers, frame, 0);
     FrameHeader.setUsed(headers, frame, false);
+    policy.left(frame);
   }
 
   /**

@@ -6,11 +6,11 @@ import io.fovea.error.PoolTooSmallException;
  * Where everything of a pool is in its one region of memory.
  *
  * <pre>
- *   0            pagesBytes                                                         bytes
- *   +------------+--------------+-----------+----------------+----------------------+
- *   | frames     | write buffer | headers   | buckets        | stack of free frames |
- *   | pageSize   | 4096 + batch | 64 each   | 0, 16 or 32    | 4 each               |
- *   +------------+--------------+-----------+----------------+----------------------+
+ *   0                                                                                    bytes
+ *   +----------+--------------+---------+-------------+----------------------+------------+
+ *   | frames   | write buffer | headers | buckets     | stack of free frames | statistics |
+ *   | pageSize | 4096 + batch | 64 each | 0, 16 or 32 | 4 each               | 0 or 8     |
+ *   +----------+--------------+---------+-------------+----------------------+------------+
  *     aligned to a huge page; all of it counts against the budget, nothing else is native memory
  * </pre>
  *
@@ -24,10 +24,18 @@ import io.fovea.error.PoolTooSmallException;
  * @param headersAt where the headers begin
  * @param tableAt where the buckets begin
  * @param stackAt where the stack of free frames begins
+ * @param statisticsAt where what the replacement policy remembers begins
  * @param bytes how large the region is
  */
 record MemoryPlan(
-    int frames, int batch, long bufferAt, long headersAt, long tableAt, long stackAt, long bytes) {
+    int frames,
+    int batch,
+    long bufferAt,
+    long headersAt,
+    long tableAt,
+    long stackAt,
+    long statisticsAt,
+    long bytes) {
 
   private static final int BATCH_MIN = 8;
   private static final int BATCH_MAX = DoubleWrite.PAGES_MAX;
@@ -36,7 +44,13 @@ record MemoryPlan(
     return Math.max(BATCH_MIN, Math.min(BATCH_MAX, frames / 8));
   }
 
-  static MemoryPlan of(int pageSize, int frames, Translation translation) {
+  /** Bytes of statistics for each frame. */
+  static int statisticsBytes(ReplacementKind kind) {
+    return kind == ReplacementKind.SAMPLING ? Sampling.BYTES : 0;
+  }
+
+  static MemoryPlan of(
+      int pageSize, int frames, Translation translation, ReplacementKind replacement) {
     long bufferAt = (long) frames * pageSize;
     int batch = batch(frames);
     long headersAt = bufferAt + DoubleWrite.HEADER_BYTES + (long) batch * pageSize;
@@ -46,20 +60,26 @@ record MemoryPlan(
             ? 0
             : (long) Translator.buckets(frames) * Translator.bucketBytes(translation);
     long stackAt = tableAt + table;
-    long bytes = stackAt + 4L * frames;
-    return new MemoryPlan(frames, batch, bufferAt, headersAt, tableAt, stackAt, bytes);
+    // Aligned to longs: an odd number of frames leaves four bytes of nothing where there are any.
+    int each = statisticsBytes(replacement);
+    long statisticsAt = stackAt + 4L * (each == 0 ? frames : frames + 1 & ~1);
+    long bytes = statisticsAt + (long) each * frames;
+    return new MemoryPlan(
+        frames, batch, bufferAt, headersAt, tableAt, stackAt, statisticsAt, bytes);
   }
 
   /** What a pool of so many frames takes. */
-  static long bytes(int pageSize, int frames, Translation translation) {
-    return of(pageSize, frames, translation).bytes;
+  static long bytes(
+      int pageSize, int frames, Translation translation, ReplacementKind replacement) {
+    return of(pageSize, frames, translation, replacement).bytes;
   }
 
   /** The largest pool that fits. */
   static MemoryPlan fit(PoolConfig config) {
     int pageSize = config.pageSize();
     Translation translation = config.translation();
-    long least = bytes(pageSize, PoolConfig.FRAMES_MIN, translation);
+    ReplacementKind replacement = config.replacement();
+    long least = bytes(pageSize, PoolConfig.FRAMES_MIN, translation, replacement);
     if (config.bufferBytes() < least) {
       throw new PoolTooSmallException(config.bufferBytes(), least);
     }
@@ -68,12 +88,12 @@ record MemoryPlan(
     int high = (int) Math.min(config.bufferBytes() / pageSize + 1, Integer.MAX_VALUE / 4);
     while (high - low > 1) {
       int middle = (low + high) >>> 1;
-      if (bytes(pageSize, middle, translation) <= config.bufferBytes()) {
+      if (bytes(pageSize, middle, translation, replacement) <= config.bufferBytes()) {
         low = middle;
       } else {
         high = middle;
       }
     }
-    return of(pageSize, low, translation);
+    return of(pageSize, low, translation, replacement);
   }
 }

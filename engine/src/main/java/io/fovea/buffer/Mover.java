@@ -61,7 +61,7 @@ final class Mover {
     if ((dice & maskFree) != 0) {
       return frame;
     }
-    boolean easy = frames.pid(home) == 0 || frames.coldAndClean(home);
+    boolean easy = frames.pid(home) == 0 || frames.expendable(home);
     return easy || (dice & maskSwap) == 0 ? promote(pid, frame, home) : frame;
   }
 
@@ -114,7 +114,7 @@ final class Mover {
     if (FrameHeader.writing(headers, home) || frames.isInner(home) && !frames.isInner(frame)) {
       return false;
     }
-    if (frames.coldAndClean(home)) {
+    if (frames.expendable(home)) {
       frames.drop(home);
       frames.counters.evictionsClean.increment();
       move(pid, frame, home);
@@ -136,6 +136,7 @@ final class Mover {
     FrameHeader.setWritingRecLsn(headers, frame, 0);
     FrameHeader.setUsed(headers, home, true);
     FrameHeader.setUsed(headers, frame, false);
+    frames.policy.swapped(frame, home);
     Translator translator = frames.translator;
     int bucket = translator.bucket(pid);
     translator.lock(bucket);
@@ -162,6 +163,7 @@ final class Mover {
     FrameHeader.setWritingRecLsn(headers, frame, FrameHeader.writingRecLsn(headers, home));
     FrameHeader.setWritingRecLsn(headers, home, writingRecLsn);
     FrameHeader.setUsed(headers, home, true);
+    frames.policy.swapped(frame, home);
     Translator translator = frames.translator;
     int bucket = translator.bucket(pid);
     int otherBucket = translator.bucket(other);

@@ -10,6 +10,7 @@ import org.jspecify.annotations.Nullable;
  * @param pageSize bytes, a power of two of 4 KiB to 64 KiB
  * @param bufferBytes what frames, headers, tables and I/O buffers take together at most
  * @param translation how page ids become frames
+ * @param replacement which pages leave first
  * @param pretouch when memory is populated
  * @param exhaustedMillis how long a frame is waited for before {@link
  *     io.fovea.error.PoolExhaustedException}
@@ -23,6 +24,7 @@ public record PoolConfig(
     int pageSize,
     long bufferBytes,
     Translation translation,
+    ReplacementKind replacement,
     Pretouch pretouch,
     long exhaustedMillis,
     PoolLog log,
@@ -39,6 +41,7 @@ public record PoolConfig(
         pageSize,
         bufferBytes,
         Translation.PREDICTIVE,
+        ReplacementKind.SECOND_CHANCE,
         Pretouch.NONE,
         5_000,
         PoolLog.NONE,
@@ -48,31 +51,85 @@ public record PoolConfig(
 
   /** A pool of exactly so many frames. */
   public static PoolConfig ofFrames(int pageSize, int frames, Translation translation) {
-    return of(pageSize, MemoryPlan.bytes(pageSize, frames, translation)).with(translation);
+    return ofFrames(pageSize, frames, translation, ReplacementKind.SECOND_CHANCE);
+  }
+
+  /** The same with a replacement of choice. */
+  public static PoolConfig ofFrames(
+      int pageSize, int frames, Translation translation, ReplacementKind replacement) {
+    return of(pageSize, MemoryPlan.bytes(pageSize, frames, translation, replacement))
+        .with(translation)
+        .with(replacement);
   }
 
   /** The same with another translation. */
   public PoolConfig with(Translation other) {
     return new PoolConfig(
-        pageSize, bufferBytes, other, pretouch, exhaustedMillis, log, lsnLimit, doubleWrite);
+        pageSize,
+        bufferBytes,
+        other,
+        replacement,
+        pretouch,
+        exhaustedMillis,
+        log,
+        lsnLimit,
+        doubleWrite);
+  }
+
+  /** The same with another replacement; the bytes stay, and have to do for its statistics, too. */
+  public PoolConfig with(ReplacementKind other) {
+    return new PoolConfig(
+        pageSize,
+        bufferBytes,
+        translation,
+        other,
+        pretouch,
+        exhaustedMillis,
+        log,
+        lsnLimit,
+        doubleWrite);
   }
 
   /** The same with another way to populate memory. */
   public PoolConfig with(Pretouch other) {
     return new PoolConfig(
-        pageSize, bufferBytes, translation, other, exhaustedMillis, log, lsnLimit, doubleWrite);
+        pageSize,
+        bufferBytes,
+        translation,
+        replacement,
+        other,
+        exhaustedMillis,
+        log,
+        lsnLimit,
+        doubleWrite);
   }
 
   /** The same with another wait for a frame. */
   public PoolConfig withExhaustedMillis(long millis) {
     return new PoolConfig(
-        pageSize, bufferBytes, translation, pretouch, millis, log, lsnLimit, doubleWrite);
+        pageSize,
+        bufferBytes,
+        translation,
+        replacement,
+        pretouch,
+        millis,
+        log,
+        lsnLimit,
+        doubleWrite);
   }
 
   /** The same with a double-write area, which belongs to this pool alone. */
   public PoolConfig with(DoubleWrite area) {
     return new PoolConfig(
-        pageSize, bufferBytes, translation, pretouch, exhaustedMillis, log, lsnLimit, area);
+        pageSize,
+        bufferBytes,
+        translation,
+        replacement,
+        pretouch,
+        exhaustedMillis,
+        log,
+        lsnLimit,
+        area);
   }
 
   /** The same with a log behind it, which also says what LSN a page may have. */
@@ -86,6 +143,7 @@ public record PoolConfig(
         pageSize,
         bufferBytes,
         translation,
+        replacement,
         pretouch,
         exhaustedMillis,
         other,
@@ -96,11 +154,19 @@ public record PoolConfig(
   /** The same with another limit of the LSNs of pages in the file. */
   public PoolConfig withLsnLimit(LongSupplier limit) {
     return new PoolConfig(
-        pageSize, bufferBytes, translation, pretouch, exhaustedMillis, log, limit, doubleWrite);
+        pageSize,
+        bufferBytes,
+        translation,
+        replacement,
+        pretouch,
+        exhaustedMillis,
+        log,
+        limit,
+        doubleWrite);
   }
 
   /** The least {@code bufferBytes} that is accepted. */
-  public static long bytesMin(int pageSize, Translation translation) {
-    return MemoryPlan.bytes(pageSize, FRAMES_MIN, translation);
+  public static long bytesMin(int pageSize, Translation translation, ReplacementKind replacement) {
+    return MemoryPlan.bytes(pageSize, FRAMES_MIN, translation, replacement);
   }
 }

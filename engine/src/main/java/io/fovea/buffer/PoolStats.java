@@ -14,10 +14,11 @@ package io.fovea.buffer;
  * @param promotions pages that were moved to their preferred frame
  * @param demotions pages that had to make room for one
  * @param evictionsClean pages that were dropped
- * @param evictionsDirty pages that were dropped right after they had been written for it
+ * @param evictionsDirty pages that were dropped after they had been written for it
  * @param pagesWritten pages that were written
  * @param batchesWritten batches of writes
- * @param frameStalls waits for a frame because all that were cold were dirty
+ * @param frameWaits waits for a frame because all pages that were cold were dirty
+ * @param frameWaitNanos how long, together
  * @param latchWaits waits for a page latch in a slow search: a page on its way in, or a writer
  * @param readFailures pages that could not be read, or were damaged
  * @param writeFailures pages that could not be written, and stay dirty
@@ -37,7 +38,8 @@ public record PoolStats(
     long evictionsDirty,
     long pagesWritten,
     long batchesWritten,
-    long frameStalls,
+    long frameWaits,
+    long frameWaitNanos,
     long latchWaits,
     long readFailures,
     long writeFailures,

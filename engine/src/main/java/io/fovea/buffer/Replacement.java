@@ -3,36 +3,30 @@ package io.fovea.buffer;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.PoolExhaustedException;
-import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where frames come from: home, the free list, and second chance.
+ * Where frames come from: home, the free list, and pages that leave.
  *
  * <pre>
- *   acquire(home):  home free? ──► home cold and clean, no inner node? ──► a free frame? ──►
- *                   the clock: next cold and clean one ──► wait for the writer ──► exhausted
- *
- *   clock:   f  f+1  f+2 ...        used   → clear, go on (the second chance)
- *            ▲                      dirty  → the writer's business
- *           hand                    else   → take it
+ *   acquire(home):  home free? ──► home expendable, no inner node? ──► a free frame? ──►
+ *                   a page that is ready? ──► one that the policy proposes, cold and clean? ──►
+ *                   wait for the writer ──► exhausted
  * </pre>
  *
- * <p>Readers set a frame's usage byte only when they find it clear, so a page that is read all the
- * time costs one store for each turn of the hand. The hand is one counter for all threads; who
- * turns it owns the frame it passes.
+ * <p>Which pages leave is the {@link ReplacementPolicy}'s choice. Readers set a frame's usage byte
+ * only when they don't find it set, so a page that is read all the time costs a store for each look
+ * of the policy. Nobody writes a page here: that is the background writer's business, and who finds
+ * nothing but dirty pages waits for it. Such waits are counted and timed.
  *
- * <p>Inner nodes are not pushed out of their frames by a page that wants its home: only the clock
- * evicts them, after it has given them their second chance.
+ * <p>Inner nodes are not pushed out of their frames by a page that wants its home: only the policy
+ * evicts them.
  */
 final class Replacement {
-  /**
-   * How far a thread that needs one frame turns the hand before it looks at the free list again.
-   */
+  /** How many steps a thread that needs one frame makes before it looks at the free list again. */
   private static final int SWEEP_MAX = 4096;
 
   private final Frames frames;
-  private final AtomicLong hand = new AtomicLong();
   private final long exhaustedMillis;
   private final Writer writer;
   private volatile boolean closed;
@@ -56,17 +50,12 @@ final class Replacement {
     closed = true;
   }
 
-  /** The next frame under the clock's hand. */
-  int next() {
-    return (int) Long.remainderUnsigned(hand.getAndIncrement(), frames.count);
-  }
-
-  /** Takes a frame if that costs nothing: it is free, or its page cold, clean and no inner node. */
+  /** Takes a frame if that costs nothing: it is free, or its page expendable and no inner node. */
   boolean claimHome(int home) {
     if (frames.pid(home) == 0) {
       return frames.claimFree(home);
     }
-    return frames.coldAndClean(home) && !frames.isInner(home) && evict(home);
+    return frames.expendable(home) && !frames.isInner(home) && evict(home);
   }
 
   /**
@@ -77,40 +66,43 @@ final class Replacement {
    */
   int acquire(int preferred) {
     if (preferred >= 0 && claimHome(preferred)) {
-      writer.wake(false);
-      return preferred;
+      return taken(preferred);
     }
-    long begin = 0;
-    for (int round = 0; ; round = Backoff.pause(round)) {
-      int frame = frames.claimAnyFree();
-      if (frame < 0) {
-        frame = sweep();
-      }
-      if (frame >= 0) {
-        writer.wake(false);
-        return frame;
-      }
-      if (closed) {
-        throw new DatabaseClosedException();
-      }
-      writer.wake(true);
-      if (begin == 0) {
-        begin = System.nanoTime();
-        frames.counters.frameStalls.increment();
-      } else if (System.nanoTime() - begin > exhaustedMillis * 1_000_000) {
-        Throwable cause = writer.failure();
-        if (cause instanceof DurabilityLostException lost) {
-          throw new DurabilityLostException(
-              "No frame of the buffer pool can be freed, for no page can be written any more: "
-                  + lost.getMessage(),
-              lost);
+    int frame = claimAny();
+    return taken(frame >= 0 ? frame : await());
+  }
+
+  private int taken(int frame) {
+    frames.counters.framesTaken.increment();
+    writer.wake(false);
+    return frame;
+  }
+
+  /** A frame that is free or can be made so at once, or -1. */
+  private int claimAny() {
+    int frame = frames.claimAnyFree();
+    return frame >= 0 ? frame : sweep();
+  }
+
+  private int await() {
+    long begin = System.nanoTime();
+    frames.counters.frameWaits.increment();
+    try {
+      for (int round = 0; ; round = Backoff.pause(round)) {
+        if (closed) {
+          throw new DatabaseClosedException();
         }
-        PoolExhaustedException e = new PoolExhaustedException(frames.count, exhaustedMillis);
-        if (cause != null) {
-          e.initCause(cause);
+        writer.wake(true);
+        int frame = claimAny();
+        if (frame >= 0) {
+          return frame;
         }
-        throw e;
+        if (System.nanoTime() - begin > exhaustedMillis * 1_000_000) {
+          throw exhausted();
+        }
       }
+    } finally {
+      frames.counters.frameWaitNanos.add(System.nanoTime() - begin);
     }
   }
 
@@ -120,24 +112,42 @@ final class Replacement {
    * @return a frame, or -1 where none is to be had at once
    */
   int tryAcquire(int preferred) {
-    int frame = preferred >= 0 && claimHome(preferred) ? preferred : frames.claimAnyFree();
-    if (frame < 0) {
-      frame = sweep();
+    int frame = preferred >= 0 && claimHome(preferred) ? preferred : claimAny();
+    if (frame >= 0) {
+      return taken(frame);
     }
-    writer.wake(false);
-    return frame;
+    writer.wake(true);
+    return -1;
   }
 
-  /** Turns the hand until it finds a page that can leave at once; -1 where it does not. */
+  private RuntimeException exhausted() {
+    Throwable cause = writer.failure();
+    if (cause instanceof DurabilityLostException lost) {
+      return new DurabilityLostException(
+          "No frame of the buffer pool can be freed, for no page can be written any more: "
+              + lost.getMessage(),
+          lost);
+    }
+    PoolExhaustedException e = new PoolExhaustedException(frames.count, exhaustedMillis);
+    if (cause != null) {
+      e.initCause(cause);
+    }
+    return e;
+  }
+
+  /** Looks for a page that can leave at once; -1 where it finds none. */
   private int sweep() {
+    int ready = frames.claimReady();
+    if (ready >= 0) {
+      return ready;
+    }
     int steps = Math.min(2 * frames.count, SWEEP_MAX);
     for (int i = 0; i < steps; i++) {
-      int frame = next();
-      if (frames.pid(frame) == 0) {
-        if (frames.claimFree(frame)) {
-          return frame;
-        }
-      } else if (!secondChance(frame) && evict(frame)) {
+      int frame = frames.policy.propose(i, true);
+      if (frame < 0) {
+        continue;
+      }
+      if (frames.pid(frame) == 0 ? frames.claimFree(frame) : evict(frame)) {
         return frame;
       }
     }
@@ -145,20 +155,11 @@ final class Replacement {
   }
 
   /** Takes the frame of a page that is cold and clean. */
-  boolean evict(int frame) {
+  private boolean evict(int frame) {
     if (!frames.claimCold(frame)) {
       return false;
     }
     frames.counters.evictionsClean.increment();
-    return true;
-  }
-
-  /** Clears the usage byte of a frame that is under the hand; whether there was something to do. */
-  boolean secondChance(int frame) {
-    if (!FrameHeader.used(frames.headers, frame)) {
-      return false;
-    }
-    FrameHeader.setUsed(frames.headers, frame, false);
     return true;
   }
 }

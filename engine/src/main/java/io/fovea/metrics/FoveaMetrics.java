@@ -28,6 +28,7 @@ import org.jspecify.annotations.Nullable;
  * <pre>
  *   fovea.buffer.gets            counter   result=hit|miss
  *   fovea.buffer.evictions       counter   state=clean|dirty
+ *   fovea.buffer.eviction.wait   timer     waits for a page to leave: back-pressure
  *   fovea.buffer.pages           gauge     state=free|clean|dirty
  *   fovea.buffer.size, .max      gauge     bytes
  *   fovea.buffer.translations    counter   result=predicted|mispredicted
@@ -189,6 +190,11 @@ public final class FoveaMetrics implements MeterBinder {
           "buffer.evictions", evictions, null, s -> s.buffer().evictionsClean(), "state", "clean");
       counter(
           "buffer.evictions", evictions, null, s -> s.buffer().evictionsDirty(), "state", "dirty");
+      timer(
+          "buffer.eviction.wait",
+          "Waits for a frame until a page had been written",
+          s -> s.buffer().frameWaits(),
+          s -> s.buffer().frameWaitNanos());
       String pages = "Frames of the buffer by what they hold";
       gauge("buffer.pages", pages, null, s -> s.buffer().framesFree(), "state", "free");
       gauge("buffer.pages", pages, null, s -> s.buffer().framesDirty(), "state", "dirty");

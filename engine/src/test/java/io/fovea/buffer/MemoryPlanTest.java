@@ -14,33 +14,41 @@ class MemoryPlanTest {
   @Property(tries = 2000)
   void thePoolIsTheLargestThatFits(
       @ForAll Translation kind,
+      @ForAll ReplacementKind replacement,
       @ForAll @IntRange(min = 12, max = 16) int shift,
       @ForAll @LongRange(min = 6L << 20, max = 1L << 40) long bytes) {
     int pageSize = 1 << shift;
-    PoolConfig config = PoolConfig.of(pageSize, bytes).with(kind);
+    PoolConfig config = PoolConfig.of(pageSize, bytes).with(kind).with(replacement);
     MemoryPlan plan = MemoryPlan.fit(config);
     assertTrue(plan.bytes() <= bytes);
-    assertTrue(MemoryPlan.bytes(pageSize, plan.frames() + 1, kind) > bytes);
+    assertTrue(MemoryPlan.bytes(pageSize, plan.frames() + 1, kind, replacement) > bytes);
     assertEquals(0, plan.headersAt() % 64);
     assertEquals(0, plan.tableAt() % 64);
     assertEquals(0, plan.bufferAt() % pageSize);
     assertEquals(0, plan.stackAt() % 4);
+    assertEquals(0, plan.statisticsAt() % (replacement == ReplacementKind.SAMPLING ? 8 : 4));
+    long statistics = replacement == ReplacementKind.SAMPLING ? 8L * plan.frames() : 0;
+    assertEquals(statistics, plan.bytes() - plan.statisticsAt());
+    assertTrue(plan.statisticsAt() >= plan.stackAt() + 4L * plan.frames());
     // One byte less takes a frame away at most.
-    PoolConfig exact = PoolConfig.of(pageSize, plan.bytes()).with(kind);
+    PoolConfig exact = PoolConfig.of(pageSize, plan.bytes()).with(kind).with(replacement);
     assertEquals(plan.frames(), MemoryPlan.fit(exact).frames());
   }
 
   @Property(tries = 100)
   void tooSmallSaysHowMuchIsNeeded(
-      @ForAll Translation kind, @ForAll @IntRange(min = 12, max = 16) int shift) {
+      @ForAll Translation kind,
+      @ForAll ReplacementKind replacement,
+      @ForAll @IntRange(min = 12, max = 16) int shift) {
     int pageSize = 1 << shift;
-    long least = PoolConfig.bytesMin(pageSize, kind);
+    long least = PoolConfig.bytesMin(pageSize, kind, replacement);
     assertEquals(
-        PoolConfig.FRAMES_MIN, MemoryPlan.fit(PoolConfig.of(pageSize, least).with(kind)).frames());
+        PoolConfig.FRAMES_MIN,
+        MemoryPlan.fit(PoolConfig.of(pageSize, least).with(kind).with(replacement)).frames());
     PoolTooSmallException e =
         assertThrows(
             PoolTooSmallException.class,
-            () -> MemoryPlan.fit(PoolConfig.of(pageSize, least - 1).with(kind)));
+            () -> MemoryPlan.fit(PoolConfig.of(pageSize, least - 1).with(kind).with(replacement)));
     assertEquals(least, e.bytesNeeded());
     assertEquals(least - 1, e.bytesGiven());
   }

@@ -64,6 +64,7 @@ class FoveaMetricsTest {
         Set.of(
             "fovea.buffer.gets",
             "fovea.buffer.evictions",
+            "fovea.buffer.eviction.wait",
             "fovea.buffer.pages",
             "fovea.buffer.size",
             "fovea.buffer.max",

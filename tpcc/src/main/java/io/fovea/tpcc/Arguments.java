@@ -3,6 +3,7 @@ package io.fovea.tpcc;
 import io.fovea.Durability;
 import io.fovea.Io;
 import io.fovea.Options;
+import io.fovea.Replacement;
 import io.fovea.Translation;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -72,6 +73,15 @@ final class Arguments {
         converter = TranslationConverter.class,
         description = "how pages are found: ${COMPLETION-CANDIDATES} (default: predictive)")
     Translation translation = Options.defaults().translation();
+
+    @Option(
+        names = "--replacement",
+        paramLabel = "KIND",
+        completionCandidates = ReplacementConverter.class,
+        converter = ReplacementConverter.class,
+        description =
+            "which pages leave the buffer: ${COMPLETION-CANDIDATES} (default: second-chance)")
+    Replacement replacement = Options.defaults().replacement();
 
     @Option(
         names = "--durability",
@@ -308,6 +318,7 @@ final class Arguments {
         pageSize,
         store.io == IoKind.MEMORY ? Io.AUTO : Io.valueOf(store.io.name()),
         store.translation,
+        store.replacement,
         measure.mix,
         measure.affinity,
         measure.rate,
@@ -421,6 +432,12 @@ final class Arguments {
   static final class TranslationConverter extends WordConverter<Translation> {
     TranslationConverter() {
       super(Translation.values());
+    }
+  }
+
+  static final class ReplacementConverter extends WordConverter<Replacement> {
+    ReplacementConverter() {
+      super(Replacement.values());
     }
   }
 

@@ -290,7 +290,7 @@ final class Driver {
   private void announce(Settings s, Database db) {
     progress.say(
         "running mix %s on %s: %s, %s on %s, buffer %,d MiB of %s pages, io %s,"
-            + " translation %s, durability %s",
+            + " translation %s, replacement %s, durability %s",
         s.mix(),
         name(s),
         Progress.count(s.warehouses(), "warehouse"),
@@ -300,6 +300,7 @@ final class Driver {
         Sizes.format(s.pageSize()),
         db.stats().io().kind(),
         s.translation().name().toLowerCase(Locale.ROOT),
+        s.replacement().name().toLowerCase(Locale.ROOT).replace('_', '-'),
         s.level());
   }
 

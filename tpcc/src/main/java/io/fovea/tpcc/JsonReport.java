@@ -48,6 +48,7 @@ final class JsonReport {
     o.addProperty("pageSize", s.pageSize());
     o.addProperty("io", s.inMemory() ? "memory" : lower(s.io()));
     o.addProperty("translation", lower(s.translation()));
+    o.addProperty("replacement", lower(s.replacement()));
     o.addProperty("mix", s.mix().name());
     o.addProperty("affinity", s.affinity());
     o.addProperty("rate", s.rate());
@@ -164,6 +165,8 @@ final class JsonReport {
     o.addProperty("mispredicted", a.mispredicted() - b.mispredicted());
     o.addProperty("evictionsClean", a.evictionsClean() - b.evictionsClean());
     o.addProperty("evictionsDirty", a.evictionsDirty() - b.evictionsDirty());
+    o.addProperty("frameWaits", a.frameWaits() - b.frameWaits());
+    o.addProperty("frameWaitMicros", round((a.frameWaitNanos() - b.frameWaitNanos()) / 1e3));
     o.addProperty("storageBytes", after.storage().bytes());
     return o;
   }

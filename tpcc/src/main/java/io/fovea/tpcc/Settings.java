@@ -4,6 +4,7 @@ import io.fovea.Durability;
 import io.fovea.Io;
 import io.fovea.Options;
 import io.fovea.Pretouch;
+import io.fovea.Replacement;
 import io.fovea.Translation;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -39,6 +40,7 @@ record Settings(
     int pageSize,
     Io io,
     Translation translation,
+    Replacement replacement,
     Mix mix,
     boolean affinity,
     double rate,
@@ -85,6 +87,7 @@ record Settings(
         pageSize,
         io,
         translation,
+        replacement,
         mix,
         affinity,
         rate,
@@ -109,6 +112,7 @@ record Settings(
         .pretouch(Pretouch.AHEAD)
         .io(io)
         .translation(translation)
+        .replacement(replacement)
         .durability(durability)
         .maxTransactions(Math.max(defaults.maxTransactions(), Math.min(clients + 2, 4096)));
   }

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.Io;
+import io.fovea.Replacement;
 import io.fovea.Translation;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -77,6 +78,7 @@ class ArgumentsTest {
             "--page-size=16k",
             "--io=posix",
             "--translation=predictive-hashed",
+            "--replacement=sampling",
             "--mix=half",
             "--no-affinity",
             "--rate=250",
@@ -98,6 +100,9 @@ class ArgumentsTest {
     assertEquals(16_384, s.pageSize());
     assertEquals(Io.POSIX, s.io());
     assertEquals(Translation.PREDICTIVE_HASHED, s.translation());
+    assertEquals(Replacement.SAMPLING, s.replacement());
+    assertEquals(Replacement.SAMPLING, s.engineOptions().replacement());
+    assertEquals(Replacement.SECOND_CHANCE, settle().replacement());
     assertEquals(Mix.HALF, s.mix());
     assertFalse(s.affinity());
     assertEquals(250.0, s.rate());

@@ -139,6 +139,7 @@ class EndToEndTest {
             "pageSize",
             "io",
             "translation",
+            "replacement",
             "mix",
             "affinity",
             "rate",
@@ -163,7 +164,8 @@ class EndToEndTest {
         "--threads=1 --clients=80 --rate=500",
         "--wait --clients=30",
         "--page-size=16k",
-        "--translation=optimistic"
+        "--translation=optimistic",
+        "--replacement=sampling"
       })
   void runInMemory(String options) {
     List<String> args = new ArrayList<>(List.of("run", "--io=memory", "--warehouses=2"));

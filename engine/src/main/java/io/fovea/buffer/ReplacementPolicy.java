@@ -1,0 +1,46 @@
+package io.fovea.buffer;
+
+import java.lang.foreign.MemorySegment;
+
+/**
+ * Says which page should leave; {@link Replacement} and {@link BackgroundWriter} see to it.
+ *
+ * <p><b>What is guaranteed.</b> Nothing but progress: whoever calls {@link #propose} again and
+ * again, with a growing number of attempts, gets each frame whose page is not used in between
+ * within two turns over all frames. Whether the page in a frame may leave is decided under the
+ * frame's latch, in {@link Frames#claimCold}; a policy is a matter of hit ratios. So all that it
+ * remembers is advisory: it is read and written without latches or fences by any thread, a store
+ * may be lost, and what it knows of a frame may be of the page that was there before.
+ *
+ * <p>Slow path only: an interface call costs nothing beside a miss.
+ */
+interface ReplacementPolicy {
+  /**
+   * Looks for a page that should leave; one step.
+   *
+   * @param attempt how many steps of this search were in vain
+   * @param clean true for a page that has to leave at once, given up or not; false for one that is
+   *     not given up yet, to be written where it is dirty
+   * @return a frame whose page was not in use a moment ago, which may be free; -1 where the step
+   *     found none
+   */
+  int propose(int attempt, boolean clean);
+
+  /** Whether a cold page may be pushed out of its frame although nobody proposed it. */
+  boolean expendable(int frame);
+
+  /** The page in an exclusively latched frame leaves it. */
+  void left(int frame);
+
+  /** The pages in two exclusively latched frames change places; one of them may be free. */
+  void swapped(int a, int b);
+
+  /** Makes a policy; statistics: {@link MemoryPlan#statisticsBytes} bytes for each frame, zero. */
+  static ReplacementPolicy of(
+      ReplacementKind kind, MemorySegment headers, MemorySegment statistics, int frames) {
+    return switch (kind) {
+      case SECOND_CHANCE -> new SecondChance(headers, frames);
+      case SAMPLING -> new Sampling(headers, statistics, frames);
+    };
+  }
+}

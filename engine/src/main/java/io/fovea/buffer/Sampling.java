@@ -1,0 +1,181 @@
+package io.fovea.buffer;
+
+import io.fovea.memory.Mem;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * Looks at some frames at random; of those that were not used lately, the page leaves whose uses,
+ * weighted by how recent they are, count least.
+ *
+ * <pre>
+ *   statistics of a frame, 8 bytes:  | credit, 32 | time, 32 |      0: nobody has looked at it yet
+ *
+ *   a look at a frame:   first look at this page   credit := a sixteenth      probation
+ *                        used                      credit := decayed + 1      usage byte cleared
+ *                        not used                  a candidate: decayed credit is its score
+ *   decayed:             halved for each {@value #HALF_LOOKS} looks that a frame gets on average
+ *   time:                looks in all, over frames: {@value #TICKS} ticks for a look at every frame
+ * </pre>
+ *
+ * <p>Readers only say whether a page was used since the last look. Looks are as frequent as pages
+ * leave, {@value #SAMPLES} for one, so that a page that is used often gets one unit of credit for
+ * every sixteenth of the pool that leaves. A page that was used for the last time loses its credit
+ * by half in the time that half of the pool takes to leave.
+ *
+ * <p><b>Probation.</b> The usage byte that a new page has at the first look is that of its own
+ * load. It says nothing and earns next to nothing: pages that a scan reads once leave before those
+ * that were used in two intervals, until the credit of these has been halved four times.
+ *
+ * <p><b>Progress.</b> Looks at random can miss the only frame that could be had for any length of
+ * time. After {@value #ATTEMPTS} steps in vain the search goes on with a clock over all frames.
+ *
+ * <p><b>Races.</b> None that matters, see {@link ReplacementPolicy}: a statistics word is one
+ * opaque long, so it is never torn; of two looks at a time one may be lost.
+ *
+ * <p>Sources: the credit is the CRF of LRFU (D. Lee et al., "LRFU: A Spectrum of Policies that
+ * Subsumes the LRU and LFU Policies", IEEE Trans. Computers 2001). Sampling with statistics in the
+ * frame's header: A. Blankstein et al., "Hyperbolic Caching", USENIX ATC 2017; D. Vöhringer and V.
+ * Leis, "Write-Aware Timestamp Tracking", PVLDB 2023. Their scores were tried in the place of this
+ * one: docs/decisions/026-replacement.md.
+ */
+final class Sampling implements ReplacementPolicy {
+  /** Bytes of statistics for each frame. */
+  static final int BYTES = 8;
+
+  static final int SAMPLES = 16;
+  static final int TICKS = 16;
+  static final int HALF_LOOKS = 8;
+
+  /** Steps at random before the clock takes over. */
+  static final int ATTEMPTS = 16;
+
+  private static final int HALF_TICKS = HALF_LOOKS * TICKS;
+  private static final int HALF_SHIFT = Integer.numberOfTrailingZeros(HALF_TICKS);
+
+  /** A use: fixed point, 16 bits behind it. The sum stays below 2^7 uses: one a look, and decay. */
+  private static final int USE = 1 << 16;
+
+  private static final int PROBATION = USE / 16;
+  private static final int CREDIT_MAX = Integer.MAX_VALUE - USE;
+
+  private final MemorySegment headers;
+  private final MemorySegment statistics;
+  private final int frames;
+  private final SecondChance clock;
+
+  /** Steps at random so far: the source of time, and of random numbers. */
+  private final AtomicLong steps = new AtomicLong();
+
+  /** What pages that were proposed of late had for a score, on average; a racy hint. */
+  private volatile int mark;
+
+  Sampling(MemorySegment headers, MemorySegment statistics, int frames) {
+    this.headers = headers;
+    this.statistics = statistics;
+    this.frames = frames;
+    this.clock = new SecondChance(headers, frames);
+  }
+
+  @Override
+  public int propose(int attempt, boolean clean) {
+    if (attempt >= ATTEMPTS) {
+      return clock.propose(attempt, clean);
+    }
+    long step = steps.incrementAndGet();
+    int now = time(step);
+    int best = -1;
+    int least = Integer.MAX_VALUE;
+    for (int i = 0; i < SAMPLES; i++) {
+      int frame = random(step * SAMPLES + i);
+      int credit = clean && FrameHeader.givenUp(headers, frame) ? 0 : look(frame, now);
+      if (credit < least && !(clean && FrameHeader.dirty(headers, frame))) {
+        best = frame;
+        least = credit;
+      }
+    }
+    if (best >= 0) {
+      int old = mark;
+      mark = old + (least - old >> 4);
+    }
+    return best;
+  }
+
+  /** Ages a frame; the score of its page, or the maximum where it is no candidate. */
+  private int look(int frame, int now) {
+    if (FrameHeader.pid(headers, frame) == 0
+        || FrameHeader.givenUp(headers, frame)
+        || FrameHeader.writing(headers, frame)) {
+      return Integer.MAX_VALUE;
+    }
+    long word = word(frame);
+    boolean used = FrameHeader.used(headers, frame);
+    if (word == 0) {
+      setWord(frame, PROBATION, now);
+    } else if (used) {
+      setWord(frame, Math.min(decayed(word, now), CREDIT_MAX) + USE, now);
+    } else {
+      return decayed(word, now);
+    }
+    if (used) {
+      FrameHeader.setUsed(headers, frame, false);
+    }
+    return Integer.MAX_VALUE;
+  }
+
+  /** A page that lost its use bit to a look a moment ago is not cold. */
+  @Override
+  public boolean expendable(int frame) {
+    if (FrameHeader.givenUp(headers, frame)) {
+      return true;
+    }
+    long word = word(frame);
+    return word != 0 && decayed(word, time(steps.get())) <= mark;
+  }
+
+  @Override
+  public void left(int frame) {
+    Mem.putLongOpaque(statistics, (long) frame * BYTES, 0);
+  }
+
+  @Override
+  public void swapped(int a, int b) {
+    long word = word(a);
+    Mem.putLongOpaque(statistics, (long) a * BYTES, word(b));
+    Mem.putLongOpaque(statistics, (long) b * BYTES, word);
+  }
+
+  /** In units of a look at each frame, of {@value #TICKS} ticks; goes round after 2^28 of them. */
+  private int time(long step) {
+    return (int) (step * SAMPLES * TICKS / frames);
+  }
+
+  /** The mix of splitmix64: frames in an order that repeats from run to run. */
+  private int random(long n) {
+    long z = n * 0x9E37_79B9_7F4A_7C15L;
+    z = (z ^ z >>> 30) * 0xBF58_476D_1CE4_E5B9L;
+    z = (z ^ z >>> 27) * 0x94D0_49BB_1331_11EBL;
+    z ^= z >>> 31;
+    return (int) ((z >>> 32) * frames >>> 32);
+  }
+
+  private long word(int frame) {
+    return Mem.getLongOpaque(statistics, (long) frame * BYTES);
+  }
+
+  private void setWord(int frame, int credit, int time) {
+    Mem.putLongOpaque(
+        statistics, (long) frame * BYTES, (long) credit << 32 | Integer.toUnsignedLong(time));
+  }
+
+  /**
+   * The credit now: halved for each half-life, and a straight line between two halvings, which is
+   * within 6 % of the curve.
+   */
+  static int decayed(long word, int now) {
+    int age = Math.max(0, now - (int) word);
+    int credit = (int) (word >>> 32) >>> Math.min(31, age >>> HALF_SHIFT);
+    int rest = age & HALF_TICKS - 1;
+    return credit - (int) ((long) credit * rest >>> HALF_SHIFT + 1);
+  }
+}

@@ -1,0 +1,54 @@
+package io.fovea.buffer;
+
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * The clock.
+ *
+ * <pre>
+ *   f  f+1  f+2 ...        used  → clear, go on (the second chance)
+ *   ▲                      else  → this one
+ *   hand
+ * </pre>
+ *
+ * <p>The hand is one counter for all threads; who turns it owns the frame it passes. A page that is
+ * read all the time costs one store for each turn of the hand.
+ *
+ * <p>Source: F. J. Corbató, "A Paging Experiment with the Multics System", 1968.
+ */
+final class SecondChance implements ReplacementPolicy {
+  private final MemorySegment headers;
+  private final int frames;
+  private final AtomicLong hand = new AtomicLong();
+
+  SecondChance(MemorySegment headers, int frames) {
+    this.headers = headers;
+    this.frames = frames;
+  }
+
+  @Override
+  public int propose(int attempt, boolean clean) {
+    int frame = (int) Long.remainderUnsigned(hand.getAndIncrement(), frames);
+    // For the writer: what is being written keeps its chance, what is given up was proposed before.
+    if (!clean && (FrameHeader.writing(headers, frame) || FrameHeader.givenUp(headers, frame))) {
+      return -1;
+    }
+    if (FrameHeader.used(headers, frame)) {
+      FrameHeader.setUsed(headers, frame, false);
+      return -1;
+    }
+    return frame;
+  }
+
+  @Override
+  public boolean expendable(int frame) {
+    return true;
+  }
+
+  @Override
+  public void left(int frame) {}
+
+  @Override
+  public void swapped(int a, int b) {}
+}
