@@ -48,7 +48,7 @@ final class JsonReport {
     root.add("machine", machine());
   }
 
-  private static String lower(Enum<?> e) {
+  static String lower(Enum<?> e) {
     return e.name().toLowerCase(Locale.ROOT).replace('_', '-');
   }
 

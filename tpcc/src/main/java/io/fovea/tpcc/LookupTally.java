@@ -12,6 +12,8 @@ final class LookupTally {
   enum What {
     /** Transactions that committed. */
     OPERATIONS,
+    /** Those of them that changed something. */
+    CHANGES,
     /** Keys that were read, those that were changed among them. */
     LOOKUPS,
     /** Keys that were changed. */

@@ -32,7 +32,8 @@ import picocli.CommandLine.Spec;
       Main.Load.class,
       Main.Run.class,
       Main.Check.class,
-      Main.RecoverBenchCommand.class
+      Main.RecoverBenchCommand.class,
+      LookupsCommand.class
     },
     mixinStandardHelpOptions = true,
     versionProvider = Main.Version.class,
@@ -125,7 +126,8 @@ final class Main implements Callable<Integer> {
 
   @Override
   public Integer call() {
-    throw new ParameterException(spec.commandLine(), "a subcommand is missing: load, run or check");
+    throw new ParameterException(
+        spec.commandLine(), "a subcommand is missing: load, run, check or lookups");
   }
 
   /** What the subcommands share. */
