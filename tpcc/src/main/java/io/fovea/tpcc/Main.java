@@ -32,6 +32,7 @@ import picocli.CommandLine.Spec;
       Main.Load.class,
       Main.Run.class,
       Main.Check.class,
+      ReportCommand.class,
       Main.RecoverBenchCommand.class
     },
     mixinStandardHelpOptions = true,
@@ -125,7 +126,8 @@ final class Main implements Callable<Integer> {
 
   @Override
   public Integer call() {
-    throw new ParameterException(spec.commandLine(), "a subcommand is missing: load, run or check");
+    throw new ParameterException(
+        spec.commandLine(), "a subcommand is missing: load, run, check or report");
   }
 
   /** What the subcommands share. */
