@@ -32,8 +32,9 @@ import picocli.CommandLine.Spec;
       Main.Load.class,
       Main.Run.class,
       Main.Check.class,
-      Main.RecoverBenchCommand.class,
-      LookupsCommand.class
+      LookupsCommand.class,
+      ReportCommand.class,
+      Main.RecoverBenchCommand.class
     },
     mixinStandardHelpOptions = true,
     versionProvider = Main.Version.class,
@@ -127,7 +128,7 @@ final class Main implements Callable<Integer> {
   @Override
   public Integer call() {
     throw new ParameterException(
-        spec.commandLine(), "a subcommand is missing: load, run, check or lookups");
+        spec.commandLine(), "a subcommand is missing: load, run, check, lookups or report");
   }
 
   /** What the subcommands share. */

@@ -64,10 +64,7 @@ final class Sampler {
     double seconds = (now - nanos) / NANOS_PER_SECOND;
     series.add(Series.SECOND, (now - startNanos) / NANOS_PER_SECOND);
     series.add(Series.OPERATIONS, (operations - this.operations) / seconds);
-    series.add(Series.P50_MICROS, micros(latencies, 50));
-    series.add(Series.P99_MICROS, micros(latencies, 99));
-    series.add(Series.P999_MICROS, micros(latencies, 99.9));
-    series.add(Series.MAX_MICROS, micros(latencies, 100));
+    latencies(series, latencies);
     DatabaseStats.Device io = after.io();
     DatabaseStats.Device was = stats.io();
     series.add(Series.READS, (io.reads() - was.reads()) / seconds);
@@ -81,6 +78,14 @@ final class Sampler {
     this.nanos = now;
     this.operations = operations;
     this.retries = retries;
+  }
+
+  /** Adds an interval's percentiles to a series, from latencies in nanoseconds. */
+  static void latencies(Series series, AbstractHistogram latencies) {
+    series.add(Series.P50_MICROS, micros(latencies, 50));
+    series.add(Series.P99_MICROS, micros(latencies, 99));
+    series.add(Series.P999_MICROS, micros(latencies, 99.9));
+    series.add(Series.MAX_MICROS, micros(latencies, 100));
   }
 
   private static double micros(AbstractHistogram h, double percentile) {
