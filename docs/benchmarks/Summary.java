@@ -21,6 +21,9 @@ public final class Summary {
   /** tpcc-1w1t-2.tpcc.json is the second round of tpcc-1w1t. */
   private static final Pattern ROUND = Pattern.compile("(.*)-(\\d+)\\.tpcc\\.json");
 
+  private static final Pattern LOOKUPS = Pattern.compile("(.*)-(\\d+)\\.lookups\\.json");
+  private static final Pattern FIO = Pattern.compile("(.*)-(\\d+)\\.fio\\.json");
+
   private Summary() {}
 
   public static void main(String[] args) throws IOException {
@@ -28,10 +31,14 @@ public final class Summary {
     Map<String, List<String>> driver = new TreeMap<>();
     Map<String, String> jmh = new TreeMap<>();
     Map<String, String> recoveries = new TreeMap<>();
+    Map<String, Map<String, String>> lookups = new TreeMap<>();
+    Map<String, Map<String, String>> fio = new TreeMap<>();
     try (Stream<Path> files = Files.list(folder)) {
       for (Path file : files.sorted().toList()) {
         String name = file.getFileName().toString();
         Matcher m = ROUND.matcher(name);
+        round(LOOKUPS, file, lookups);
+        round(FIO, file, fio);
         if (m.matches()) {
           driver.computeIfAbsent(m.group(1), k -> new ArrayList<>()).add(Files.readString(file));
         } else if (name.endsWith(".jmh.json")) {
@@ -50,6 +57,12 @@ public final class Summary {
     }
     if (!recoveries.isEmpty()) {
       recoveries(recoveries);
+    }
+    if (!fio.isEmpty()) {
+      fio(fio);
+    }
+    if (!lookups.isEmpty()) {
+      lookups(lookups, fio);
     }
     jmh.forEach(Summary::jmh);
     Path inlining = folder.resolve("inlining.txt");
@@ -108,6 +121,243 @@ public final class Summary {
     ratios(runs);
     logs(runs);
     latencies(runs);
+    Map<String, Map<String, String>> longRuns = new TreeMap<>();
+    runs.forEach(
+        (name, reports) -> {
+          if (name.matches("(larger|transition).*")) {
+            longRuns.put(name, Map.of("1", reports.get(0)));
+          }
+        });
+    seconds(longRuns, "transactions");
+  }
+
+  /** Keeps a report under its name and its round, if it is one. */
+  private static void round(Pattern pattern, Path file, Map<String, Map<String, String>> reports)
+      throws IOException {
+    Matcher m = pattern.matcher(file.getFileName().toString());
+    if (m.matches()) {
+      reports
+          .computeIfAbsent(m.group(1), k -> new TreeMap<>())
+          .put(m.group(2), Files.readString(file));
+    }
+  }
+
+  /** What the device gives without a database. */
+  private static void fio(Map<String, Map<String, String>> runs) {
+    System.out.println("## The device by fio\n");
+    System.out.println("| run | reads/s | least | most | mean latency, us | CPU us per read | rounds |");
+    System.out.println("|---|---|---|---|---|---|---|");
+    runs.forEach(
+        (name, rounds) -> {
+          double[] perSecond = values(rounds, Summary::fioReads);
+          System.out.printf(
+              Locale.ROOT,
+              "| %s | %,.0f | %,.0f | %,.0f | %s | %s | %d |%n",
+              name,
+              median(perSecond),
+              least(perSecond),
+              most(perSecond),
+              figure(median(values(rounds, r -> number(after(fioRead(r), "\"lat_ns\""), "mean") / 1e3))),
+              figure(median(values(rounds, Summary::fioCpuMicros))),
+              rounds.size());
+        });
+    System.out.println();
+  }
+
+  private static String fioRead(String report) {
+    return after(after(report, "\"jobs\""), "\"read\"");
+  }
+
+  private static double fioReads(String report) {
+    return number(fioRead(report), "iops");
+  }
+
+  private static double fioCpuMicros(String report) {
+    String job = after(report, "\"jobs\"");
+    double percent = number(job, "usr_cpu") + number(job, "sys_cpu");
+    // Of one processor, for so many reads a second.
+    return percent / 100 * 1e6 / fioReads(report);
+  }
+
+  private static void lookups(
+      Map<String, Map<String, String>> all, Map<String, Map<String, String>> fio) {
+    Map<String, Map<String, String>> runs = new TreeMap<>(all);
+    Map<String, Map<String, String>> sizes = new TreeMap<>();
+    for (String name : all.keySet()) {
+      if (name.startsWith("sizes")) {
+        sizes.put(name, runs.remove(name));
+      }
+    }
+    if (!runs.isEmpty()) {
+      System.out.println("## Random point reads\n");
+      System.out.println(
+          "Medians; the column before the last compares device reads a second with fio at the same depth in"
+              + " the same round.\n");
+      System.out.println(
+          "| run | lookups/s | least | most | device reads/s | misses per lookup | CPU us per lookup |"
+              + " per device read | p50, us | p99 | max | predicted | at home | of fio | rounds |");
+      System.out.println("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|");
+      runs.forEach((name, rounds) -> lookup(name, rounds, fio));
+      System.out.println();
+    }
+    sizes.forEach(Summary::sizes);
+    runs.keySet().removeIf(name -> name.startsWith("reads"));
+    seconds(runs, "lookups");
+  }
+
+  private static void lookup(
+      String name, Map<String, String> rounds, Map<String, Map<String, String>> fio) {
+    double[] perSecond = values(rounds, r -> number(r, "lookupsPerSecond"));
+    StringBuilder line = new StringBuilder("| " + name);
+    for (double d : new double[] {median(perSecond), least(perSecond), most(perSecond)}) {
+      line.append(String.format(Locale.ROOT, " | %,.0f", d));
+    }
+    for (String field :
+        List.of(
+            "deviceReadsPerSecond", "missesPerLookup", "cpuMicrosPerLookup", "cpuMicrosPerDeviceRead")) {
+      line.append(" | ").append(figure(median(values(rounds, r -> number(r, field)))));
+    }
+    for (String percentile : List.of("p50", "p99", "max")) {
+      line.append(" | ")
+          .append(
+              figure(median(values(rounds, r -> number(after(r, "\"latencyMicros\""), percentile)))));
+    }
+    line.append(" | ").append(percent(median(values(rounds, r -> number(r, "predictedShare")))));
+    line.append(" | ").append(percent(median(values(rounds, r -> number(r, "atHomeShare")))));
+    Matcher depth = Pattern.compile("reads-.*-(d\\d+)-.*").matcher(name);
+    Map<String, String> beside =
+        depth.matches() ? fio.getOrDefault("reads-fio-" + depth.group(1), Map.of()) : Map.of();
+    List<Double> ratios = new ArrayList<>();
+    StringBuilder each = new StringBuilder();
+    rounds.forEach(
+        (round, report) -> {
+          if (beside.containsKey(round)) {
+            double ratio = number(report, "deviceReadsPerSecond") / fioReads(beside.get(round));
+            ratios.add(ratio);
+            each.append(String.format(Locale.ROOT, " %.2f", ratio));
+          }
+        });
+    line.append(" | ")
+        .append(
+            ratios.isEmpty()
+                ? ""
+                : String.format(
+                    Locale.ROOT,
+                    "**%.2f** (%s)",
+                    median(ratios.stream().mapToDouble(d -> d).toArray()),
+                    each.toString().strip()));
+    System.out.println(line + " | " + rounds.size() + " |");
+  }
+
+  /** Working sets beside the model; the medians of the rounds. */
+  private static void sizes(String name, Map<String, String> rounds) {
+    System.out.println("### " + name + "\n");
+    System.out.println(
+        "| of the pool | lookups/s | misses per lookup | the model says | measured by model, rounds |"
+            + " CPU us per lookup | predicted | at home | bytes copied per access |");
+    System.out.println("|---|---|---|---|---|---|---|---|---|");
+    List<String[]> parts =
+        rounds.values().stream().map(r -> after(r, "\"sizes\"").split("\"workingSet\"")).toList();
+    int n = parts.stream().mapToInt(p -> p.length).min().orElse(0);
+    for (int i = 1; i < n; i++) {
+      int size = i;
+      java.util.function.ToDoubleFunction<String> median =
+          field -> median(parts.stream().mapToDouble(p -> number(p[size], field)).toArray());
+      StringBuilder each = new StringBuilder();
+      parts.forEach(
+          p -> each.append(String.format(Locale.ROOT, " %.2f", number(p[size], "measuredByModel"))));
+      System.out.printf(
+          Locale.ROOT,
+          "| %.2f | %,.0f | %.4f | %,.0f | **%.2f** (%s) | %s | %s | %s | %s |%n",
+          median.applyAsDouble("workingSetRatio"),
+          median.applyAsDouble("lookupsPerSecond"),
+          median.applyAsDouble("missesPerLookup"),
+          median.applyAsDouble("modelLookupsPerSecond"),
+          median.applyAsDouble("measuredByModel"),
+          each.toString().strip(),
+          figure(median.applyAsDouble("cpuMicrosPerLookup")),
+          percent(median.applyAsDouble("predictedShare")),
+          percent(median.applyAsDouble("atHomeShare")),
+          figure(median.applyAsDouble("copiedBytesPerAccess")));
+    }
+    System.out.println();
+  }
+
+  /** Runs that are looked at second by second: whether one of them stalls. */
+  private static void seconds(Map<String, Map<String, String>> runs, String what) {
+    if (runs.isEmpty()) {
+      return;
+    }
+    System.out.println("Second by second, without the warm-up:\n");
+    System.out.println(
+        "| run | seconds | "
+            + what
+            + "/s: median | slowest second | fastest | longest latency, ms | most reads/s | most"
+            + " writes/s |");
+    System.out.println("|---|---|---|---|---|---|---|---|");
+    runs.forEach(
+        (name, rounds) ->
+            rounds.forEach(
+                (round, report) -> {
+                  String series = after(report, "\"series\"");
+                  if (series.isEmpty()) {
+                    return;
+                  }
+                  int from = warmup(series);
+                  double[] perSecond = column(series, "operations", from);
+                  System.out.printf(
+                      Locale.ROOT,
+                      "| %s | %d | %,.0f | %,.0f | %,.0f | %s | %,.0f | %,.0f |%n",
+                      name,
+                      perSecond.length,
+                      median(perSecond),
+                      least(perSecond),
+                      most(perSecond),
+                      figure(most(column(series, "maxMicros", from)) / 1e3),
+                      most(column(series, "reads", from)),
+                      most(column(series, "writes", from)));
+                }));
+    System.out.println();
+  }
+
+  /** How many intervals of a series are warm-up. */
+  private static int warmup(String series) {
+    double seconds = number(series, "warmupSeconds");
+    int n = 0;
+    for (double second : column(series, "second", 0)) {
+      n += second <= seconds + 1e-6 ? 1 : 0;
+    }
+    return n;
+  }
+
+  private static double[] column(String series, String name, int from) {
+    Matcher m = Pattern.compile('"' + name + "\"\\s*:\\s*\\[([^\\]]*)]").matcher(series);
+    if (!m.find()) {
+      return new double[0];
+    }
+    return Stream.of(m.group(1).split(","))
+        .skip(from)
+        .map(String::strip)
+        .filter(v -> !v.isEmpty() && !v.equals("null"))
+        .mapToDouble(Double::parseDouble)
+        .toArray();
+  }
+
+  private static double[] values(
+      Map<String, String> rounds, java.util.function.ToDoubleFunction<String> value) {
+    return rounds.values().stream().mapToDouble(value).toArray();
+  }
+
+  private static String percent(double share) {
+    return Double.isNaN(share) ? "" : String.format(Locale.ROOT, "%.1f %%", 100 * share);
+  }
+
+  private static double least(double[] values) {
+    return java.util.Arrays.stream(values).min().orElse(Double.NaN);
+  }
+
+  private static double most(double[] values) {
+    return java.util.Arrays.stream(values).max().orElse(Double.NaN);
   }
 
   /** Of the runs with a log: what remains of the throughput of "none", round by round. */

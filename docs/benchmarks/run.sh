@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes the figures of docs/benchmarks, one page after the other, and a summary of all.
 #
-#   docs/benchmarks/run.sh                     everything: about three hours
+#   docs/benchmarks/run.sh                     everything: about four hours
 #   docs/benchmarks/run.sh tpcc ladder         some of it
 #   ROUNDS=1 QUICK=1 docs/benchmarks/run.sh    whether it works at all: minutes, figures mean nothing
 #   docs/benchmarks/run.sh profile BudgetInsertDelete.insert
@@ -16,6 +16,11 @@
 #   disk        TPC-C on a file, also with a pool smaller than the data
 #   durability  TPC-C with a log: sync with clients that share group commits, async, none
 #   recovery    how fast a log of 1 GiB is replayed
+#   reads       random point reads of data 5 and 10 times the pool, in turn with fio
+#   larger      TPC-C on data 5 times the pool, second by second
+#   transition  from a working set in memory to one that is not, and back; TPC-C that outgrows the pool
+#   drift       a working set of which a quarter is replaced at every interval
+#   sizes       working sets of 0.5 to 3 pools beside what their misses explain
 #   inlining    hot methods that were not inlined
 #
 # Results go to OUT, the folder benchmarks-<time> in the current one by default. What is compared is
@@ -236,6 +241,139 @@ do_recovery_once() {
   rm -f "$out/recovery.fovea" "$out/recovery.fovea.log" "$out/recovery.fovea.dwb"
 }
 
+# A table of point reads, loaded once for all pages that use it, and deleted at the end.
+records=${RECORDS:-${quick:+300000}}
+records=${records:-20000000}
+seconds=${quick:+2}
+seconds=${seconds:-10}
+
+# lookups NAME ARGUMENT...: one run on that table, its report in NAME.lookups.json.
+lookups() {
+  name=$1
+  shift
+  say "$name: tpcc.sh lookups $*"
+  JAVA_HOME=$home "$root/tpcc/tpcc.sh" lookups --path "$table" --records "$records" "$@" \
+    --json "$out/$name.lookups.json" >"$out/$name.txt" 2>&1 ||
+    say "$name ended with $?: see $out/$name.txt"
+}
+
+# Sets fifth and tenth, sizes of pools.
+load_table() {
+  if [ ! -f "$table" ]; then
+    say "loading $records records"
+    JAVA_HOME=$home "$root/tpcc/tpcc.sh" lookups --path "$table" --records "$records" --threads 2 \
+      --buffer 1g --duration 1s --warmup 0 >"$out/records.txt" 2>&1 ||
+      die "the load ended with $?: see $out/records.txt"
+  fi
+  bytes=$(wc -c <"$table")
+  fifth=$((bytes / 5))
+  tenth=$((bytes / 10))
+}
+
+# do_fio DEPTH ROUND: what the device gives for reads all over the same file.
+do_fio() {
+  if ! command -v fio >/dev/null 2>&1; then
+    [ -n "${fio_missed:-}" ] || say "no fio here: the device's own figures are left out"
+    fio_missed=1
+    return
+  fi
+  name=reads-fio-d$1-$2
+  say "$name: fio"
+  fio --name=r --filename="$table" --rw=randread --bs=4k --direct=1 --ioengine=io_uring \
+    --iodepth="$1" --numjobs=1 --time_based --runtime="$seconds" --readonly --norandommap \
+    --output-format=json --output="$out/$name.fio.json" >"$out/$name.txt" 2>&1 ||
+    say "$name failed: see $out/$name.txt"
+}
+
+# A depth is threads x keys of a getAll, or clients on two threads.
+do_reads_once() {
+  for depth in 1 16 64; do
+    do_fio $depth "$1"
+    for pool in fifth tenth; do
+      buffer=$fifth
+      [ $pool = tenth ] && buffer=$tenth
+      same="--buffer $buffer --duration ${seconds}s --warmup $((seconds / 2))s"
+      # shellcheck disable=SC2086 # options are words
+      lookups "reads-$pool-d$depth-1x$depth-$1" $same --threads 1 --depth $depth
+      [ $depth = 1 ] && continue
+      # shellcheck disable=SC2086 # options are words
+      lookups "reads-$pool-d$depth-2x$((depth / 2))-$1" $same --threads 2 --depth $((depth / 2))
+      # shellcheck disable=SC2086 # options are words
+      lookups "reads-$pool-d$depth-${depth}virtual-$1" $same --threads 2 --clients $depth --virtual
+    done
+  done
+}
+
+# plot NAME TITLE: draws what a run has left.
+plot() {
+  for report in "$out/$1.tpcc.json" "$out/$1.lookups.json"; do
+    [ -f "$report" ] || continue
+    JAVA_HOME=$home "$root/tpcc/tpcc.sh" report "$report" --out "$out/$1.svg" --title "$2" \
+      >>"$out/$1.txt" 2>&1 || say "no plot of $1: see $out/$1.txt"
+  done
+}
+
+# long_tpcc NAME SECONDS FACTOR ARGUMENT...: TPC-C on a file that is loaded for it, with a pool of
+# FACTOR hundredths of it.
+long_tpcc() {
+  name=$1
+  time=${quick:+4}
+  time=${time:-$2}
+  factor=$3
+  shift 3
+  file=$out/long.fovea
+  say "$name: loading"
+  JAVA_HOME=$home "$root/tpcc/tpcc.sh" load --path "$file" --durability none --buffer 1g "$@" \
+    >"$out/$name.txt" 2>&1 || die "the load ended with $?: see $out/$name.txt"
+  buffer=$(($(wc -c <"$file") * factor / 100))
+  say "$name: tpcc.sh run $* --buffer $buffer"
+  JAVA_HOME=$home "$root/tpcc/tpcc.sh" run --path "$file" "$@" --buffer "$buffer" \
+    --duration "${time}s" --warmup "$((seconds / 2))s" \
+    --json "$out/$name.tpcc.json" --hlog "$out/$name.tpcc.hlog" >>"$out/$name.txt" 2>&1 ||
+    say "$name ended with $?: see $out/$name.txt"
+  rm -f "$file" "$file.log" "$file.dwb"
+}
+
+do_larger() {
+  warehouses=${WAREHOUSES:-${quick:+1}}
+  warehouses=${warehouses:-30}
+  for threads in 2 16; do
+    long_tpcc "larger-${threads}t-1" 120 20 --warehouses "$warehouses" --threads $threads
+    plot "larger-${threads}t-1" "TPC-C on data 5 times the pool, $threads threads"
+  done
+}
+
+do_transition() {
+  # As in the paper: half of the pool is full at first, and TPC-C fills the rest.
+  warehouses=${WAREHOUSES:-${quick:+1}}
+  warehouses=${warehouses:-10}
+  long_tpcc transition-tpcc-1 180 200 --warehouses "$warehouses" --threads 2
+  plot transition-tpcc-1 "TPC-C, from half of the pool to more than all of it"
+  load_table
+  time=${quick:+6s}
+  lookups transition-lookups-1 --buffer "$fifth" --threads 2 --grow 0.5..3 --shrink \
+    --duration "${time:-120s}" --warmup "$((seconds / 2))s"
+  plot transition-lookups-1 "A working set of 0.5 to 3 pools and back"
+}
+
+do_drift() {
+  load_table
+  time=${quick:+6s}
+  interval=${quick:+1s}
+  for share in 0.5 0.9; do
+    lookups "drift-$share-1" --buffer "$fifth" --threads 2 --working-set $share --drift 25% \
+      --interval "${interval:-10s}" --duration "${time:-120s}" --warmup "$((seconds / 2))s"
+    plot "drift-$share-1" "A working set of $share of the pool, a quarter of it replaced at a time"
+  done
+}
+
+do_sizes_once() {
+  for threads in 2 16; do
+    lookups "sizes-${threads}t-$1" --buffer "$fifth" --threads $threads \
+      --sizes 0.5,0.9,1.0,1.1,1.2,1.5,2,3 --duration "${seconds}s" --warmup "${seconds}s"
+  done
+}
+
 do_inlining() {
   say inlining
   "$java" -cp "$jar" io.fovea.jmh.InliningCheck >"$out/inlining.txt" 2>&1
@@ -256,6 +394,8 @@ do_profile() {
 
 mkdir -p "$out" || die "cannot make $out"
 out=$(CDPATH='' cd -- "$out" && pwd)
+table=$out/records.fovea
+trap 'rm -f "$table" "$table.log" "$table.dwb"' EXIT
 build
 machine
 if [ "${1:-}" = profile ]; then
@@ -266,7 +406,8 @@ if [ "${1:-}" = profile ]; then
   done
   exit 0
 fi
-[ $# -gt 0 ] || set -- tpcc contention ladder budget lookups timestamps disk durability recovery inlining
+[ $# -gt 0 ] || set -- tpcc contention ladder budget lookups timestamps disk durability recovery reads larger transition \
+  drift sizes inlining
 for page; do
   case $page in
     tpcc) in_turn do_tpcc ;;
@@ -278,8 +419,13 @@ for page; do
     disk) in_turn do_disk_once ;;
     durability) in_turn do_durability_once ;;
     recovery) in_turn do_recovery_once ;;
+    reads) load_table && in_turn do_reads_once ;;
+    larger) do_larger ;;
+    transition) do_transition ;;
+    drift) do_drift ;;
+    sizes) load_table && in_turn do_sizes_once ;;
     inlining) do_inlining ;;
-    *) die "no page $page: tpcc contention ladder budget lookups timestamps disk durability recovery inlining profile" ;;
+    *) die "no page $page: tpcc contention ladder budget lookups timestamps disk durability recovery reads larger transition drift sizes inlining profile" ;;
   esac
 done
 "$java" -XX:TieredStopAtLevel=1 "$here/Summary.java" "$out" | tee "$out/summary.md"

@@ -1,6 +1,7 @@
 package io.fovea;
 
 import io.fovea.buffer.AllocatorState;
+import io.fovea.buffer.Placement;
 import io.fovea.buffer.PoolStats;
 import io.fovea.error.AbortCause;
 import io.fovea.error.CorruptionException;
@@ -682,6 +683,20 @@ public final class Database implements AutoCloseable {
             allocator.highWater() * pageSize,
             allocator.freePages() * pageSize,
             store.logFileBytes()));
+  }
+
+  /**
+   * Where the pages in the buffer pool lie. Unlike {@link #stats} it reads the header of every
+   * frame, some milliseconds for a gigabyte of buffer: for measurements, not for metrics that are
+   * polled.
+   *
+   * @return counts of this moment; what is moved meanwhile may be counted twice or not at all
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public DatabaseStats.Placement placement() {
+    requireOpen();
+    Placement p = store.pool().placement();
+    return new DatabaseStats.Placement(p.pages(), p.pagesAtHome(), p.promotions(), p.demotions());
   }
 
   /**

@@ -121,6 +121,19 @@ public record DatabaseStats(
       long readFailures) {}
 
   /**
+   * Where the pages in the buffer pool lie. {@link Database#placement} counts them; it is no part
+   * of the statistics.
+   *
+   * @param pages frames that hold a page
+   * @param pagesAtHome how many of those pages are in the frame that is looked at first, their
+   *     home; 0 for kinds of {@link Translation} that don't predict
+   * @param promotions pages that were copied to their home since the database was opened
+   * @param demotions pages that were copied out of their home to make room for another
+   * @since 0.1.0
+   */
+  public record Placement(long pages, long pagesAtHome, long promotions, long demotions) {}
+
+  /**
    * The timestamps of records in use.
    *
    * @param live records that have timestamps of their own now

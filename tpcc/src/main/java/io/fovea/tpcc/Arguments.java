@@ -18,32 +18,20 @@ import picocli.CommandLine.TypeConversionException;
 
 /** The options as they are given on the command line; null and empty where they are not. */
 final class Arguments {
-  private static final Duration DEFAULT_DURATION = Duration.ofSeconds(10);
-  private static final Duration DEFAULT_WARMUP = Duration.ofSeconds(3);
+  static final Duration DEFAULT_DURATION = Duration.ofSeconds(10);
+  static final Duration DEFAULT_WARMUP = Duration.ofSeconds(3);
   private static final int MAX_WAREHOUSES = 100_000;
-  private static final int MAX_THREADS = 1_000;
+  static final int MAX_THREADS = 1_000;
 
   /** A run that was killed goes on where it was, and the figures are those of an engine at work. */
-  private static final Durability DEFAULT_DURABILITY = Durability.ASYNC;
+  static final Durability DEFAULT_DURABILITY = Durability.ASYNC;
 
   private static final int TERMINALS_PER_WAREHOUSE = 10;
 
   private Arguments() {}
 
-  /** Which database, and how it is opened. */
-  static final class Store {
-    @Option(
-        names = "--path",
-        paramLabel = "FILE",
-        description = "the database (default: tpcc-<warehouses>w.fovea in the current folder)")
-    Path path;
-
-    @Option(
-        names = "--warehouses",
-        paramLabel = "N",
-        description = "how many warehouses (default: those that FILE has, or 1)")
-    Integer warehouses;
-
+  /** How a database is opened, and where the report goes. */
+  static class Engine {
     @Option(
         names = "--buffer",
         paramLabel = "SIZE",
@@ -104,6 +92,21 @@ final class Arguments {
 
     @Option(names = "--json", paramLabel = "FILE", description = "write a report in JSON to FILE")
     Path json;
+  }
+
+  /** Which database of warehouses, and how it is opened. */
+  static final class Store extends Engine {
+    @Option(
+        names = "--path",
+        paramLabel = "FILE",
+        description = "the database (default: tpcc-<warehouses>w.fovea in the current folder)")
+    Path path;
+
+    @Option(
+        names = "--warehouses",
+        paramLabel = "N",
+        description = "how many warehouses (default: those that FILE has, or 1)")
+    Integer warehouses;
   }
 
   /** What a load and a run share. */
@@ -254,7 +257,14 @@ final class Arguments {
     } catch (IllegalArgumentException | ArithmeticException e) {
       return e.getMessage();
     }
-    for (Path file : new Path[] {store.path, store.json, measure.hlog, measure.acknowledge}) {
+    return misplaced(store.path, store.json, measure.hlog, measure.acknowledge);
+  }
+
+  /**
+   * Says which file, of those that are not null, can't be where it is to be; null where all can.
+   */
+  static String misplaced(Path... files) {
+    for (Path file : files) {
       Path folder = file == null ? null : file.toAbsolutePath().getParent();
       if (folder != null && !Files.isDirectory(folder)) {
         return "there is no folder " + folder;
@@ -266,7 +276,7 @@ final class Arguments {
     return null;
   }
 
-  private static boolean outside(int n, int max) {
+  static boolean outside(int n, int max) {
     return n < 1 || n > max;
   }
 

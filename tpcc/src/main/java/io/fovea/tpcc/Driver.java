@@ -81,7 +81,7 @@ final class Driver {
   }
 
   /** Deletes a database, the file by which it is known last. */
-  private static void delete(Path path) {
+  static void delete(Path path) {
     try {
       Files.deleteIfExists(path.resolveSibling(path.getFileName() + ".log"));
       Files.deleteIfExists(path.resolveSibling(path.getFileName() + ".dwb"));

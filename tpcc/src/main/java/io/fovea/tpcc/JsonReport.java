@@ -2,6 +2,7 @@ package io.fovea.tpcc;
 
 import com.google.gson.GsonBuilder;
 import com.google.gson.JsonArray;
+import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import io.fovea.DatabaseStats;
 import io.fovea.Durability;
@@ -14,22 +15,40 @@ import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.List;
 import java.util.Locale;
+import java.util.regex.Pattern;
 import org.HdrHistogram.Histogram;
 
 /** The report of {@code --json}. Names in it are part of what scripts rely on. */
 final class JsonReport {
+  /** Of the form of the report; a higher one where programs that read it have to change. */
+  static final int VERSION = 1;
+
+  /** Arrays of numbers, which go on one line; text has no line breaks in it. */
+  private static final Pattern NUMBERS = Pattern.compile("\\[\\n[-+.\\w,\\s]*\\]");
+
   private final JsonObject root = new JsonObject();
   private final boolean logged;
 
   JsonReport(String command, Settings settings) {
-    logged = settings.durability() != Durability.NONE;
+    this(command, options(settings), settings.durability() != Durability.NONE);
+  }
+
+  /**
+   * Begins a report.
+   *
+   * @param options those in force
+   * @param logged whether there is a log to report about
+   */
+  JsonReport(String command, JsonObject options, boolean logged) {
+    this.logged = logged;
+    root.addProperty("reportVersion", VERSION);
     root.addProperty("command", command);
     root.addProperty("time", Instant.now().truncatedTo(ChronoUnit.SECONDS).toString());
-    root.add("options", options(settings));
+    root.add("options", options);
     root.add("machine", machine());
   }
 
-  private static String lower(Enum<?> e) {
+  static String lower(Enum<?> e) {
     return e.name().toLowerCase(Locale.ROOT).replace('_', '-');
   }
 
@@ -100,6 +119,18 @@ final class JsonReport {
     if (logged) {
       root.add("log", log(LogFigures.of(r)));
     }
+    series(r.series());
+  }
+
+  /** What happened in each second, and when something else did. */
+  void series(Series series) {
+    root.add("series", series.toJson());
+    root.add("marks", series.marksToJson());
+  }
+
+  /** Figures of a subcommand of its own. */
+  void add(String name, JsonElement figures) {
+    root.add(name, figures);
   }
 
   private static JsonObject log(LogFigures log) {
@@ -150,7 +181,7 @@ final class JsonReport {
   }
 
   /** What the engine counted in the measured time. */
-  private static JsonObject engine(DatabaseStats before, DatabaseStats after) {
+  static JsonObject engine(DatabaseStats before, DatabaseStats after) {
     DatabaseStats.Buffer b = before.buffer();
     DatabaseStats.Buffer a = after.buffer();
     JsonObject o = new JsonObject();
@@ -209,7 +240,8 @@ final class JsonReport {
    */
   void write(Path file) {
     try (Writer w = Files.newBufferedWriter(file)) {
-      new GsonBuilder().setPrettyPrinting().serializeNulls().create().toJson(root, w);
+      String json = new GsonBuilder().setPrettyPrinting().serializeNulls().create().toJson(root);
+      w.write(NUMBERS.matcher(json).replaceAll(array -> array.group().replaceAll("\\s+", " ")));
       w.write(System.lineSeparator());
     } catch (IOException e) {
       throw new DriverException(Exit.ERROR, "cannot write " + file + ": " + e, e);

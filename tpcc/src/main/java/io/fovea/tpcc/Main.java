@@ -32,6 +32,8 @@ import picocli.CommandLine.Spec;
       Main.Load.class,
       Main.Run.class,
       Main.Check.class,
+      LookupsCommand.class,
+      ReportCommand.class,
       Main.RecoverBenchCommand.class
     },
     mixinStandardHelpOptions = true,
@@ -125,7 +127,8 @@ final class Main implements Callable<Integer> {
 
   @Override
   public Integer call() {
-    throw new ParameterException(spec.commandLine(), "a subcommand is missing: load, run or check");
+    throw new ParameterException(
+        spec.commandLine(), "a subcommand is missing: load, run, check, lookups or report");
   }
 
   /** What the subcommands share. */

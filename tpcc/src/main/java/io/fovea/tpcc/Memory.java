@@ -45,7 +45,8 @@ final class Memory {
     return bounded(ITEM_BYTES + warehouses * WAREHOUSE_BYTES + logBytes);
   }
 
-  private static long bounded(long wanted) {
+  /** So much, but no more than half of the memory. */
+  static long bounded(long wanted) {
     long mebibytes = Math.min(wanted, physicalBytes() / 2) >> 20;
     return Math.max(mebibytes, 64) << 20;
   }

@@ -11,9 +11,6 @@ import org.HdrHistogram.SingleWriterRecorder;
 
 /** One run: clients, a warm-up, a measured time, and the numbers of it. */
 final class Runner {
-  /** How often latencies are collected, and the length of an interval of the .hlog. */
-  private static final long TICK_NANOS = 1_000_000_000L;
-
   /** Sets the random numbers of a run apart from those of a load with the same seed. */
   private static final long RUN_PART = 1_000;
 
@@ -29,6 +26,12 @@ final class Runner {
   private final Histogram[][] recycled;
   private final Histogram[] totals = new Histogram[TxnType.COUNT];
 
+  /** The latencies of all types in one interval. */
+  private final Histogram interval;
+
+  /** What had been counted at the last tick, or at the beginning. */
+  private Tally.Totals counts;
+
   Runner(Settings settings, Tables tables, Meta meta, Progress progress, Shutdown shutdown) {
     this.settings = settings;
     this.tables = tables;
@@ -39,6 +42,7 @@ final class Runner {
     this.virtual = settings.shared() && !pipelined && Carriers.limit(settings.threads());
     this.latencyDigits = Worker.latencyDigits(settings.clients());
     this.recycled = new Histogram[TxnType.COUNT][settings.clients()];
+    this.interval = new Histogram(Worker.LATENCY_MAX_NANOS, latencyDigits);
   }
 
   /**
@@ -51,6 +55,7 @@ final class Runner {
    * @param latencies in nanoseconds by type, null where the mix has none of it
    * @param before the engine's statistics as the measured time began
    * @param after the engine's statistics as it ended
+   * @param series what happened in each second, those of the warm-up included
    */
   record Result(
       double seconds,
@@ -59,7 +64,8 @@ final class Runner {
       Tally.Totals counts,
       Histogram[] latencies,
       DatabaseStats before,
-      DatabaseStats after) {
+      DatabaseStats after,
+      Series series) {
 
     /** What clients ran on, for reports. */
     String threads() {
@@ -178,56 +184,83 @@ final class Runner {
   }
 
   private Result measure(Crew crew) {
-    long start = System.nanoTime();
-    long measureFrom = start + settings.warmup().toNanos();
-    boolean ended = phase(crew, start, start, measureFrom, true, null);
-
-    long from = System.nanoTime();
-    long deadline = from + settings.duration().toNanos();
-    collect(); // and forget: this was the warm-up
-    Tally.Totals countsBefore = counts();
-    DatabaseStats statsBefore = tables.database().stats();
+    collect(); // and forget: the first interval begins here
+    counts = counts();
+    Sampler sampler =
+        new Sampler(
+            tables.database()::stats,
+            counts.get(Tally.What.COMMITS),
+            counts.get(Tally.What.RETRIES));
+    long start = sampler.nanos();
+    boolean ended = false;
+    if (!settings.warmup().isZero()) {
+      ended = phase(crew, sampler, start, settings.warmup().toNanos(), true, null);
+      sampler.warmupEnds();
+    }
+    long from = sampler.nanos();
+    Tally.Totals countsBefore = counts;
+    DatabaseStats statsBefore = sampler.stats();
     try (Hlog hlog = settings.hlog() == null ? null : new Hlog(settings)) {
-      ended = ended || phase(crew, start, from, deadline, false, hlog);
-      keep(collect(), hlog);
+      ended = ended || phase(crew, sampler, start, settings.duration().toNanos(), false, hlog);
     } catch (IOException e) {
       throw new DriverException(Exit.ERROR, "cannot write " + settings.hlog() + ": " + e, e);
     }
-    Tally.Totals counts = counts().since(countsBefore);
-    DatabaseStats statsAfter = tables.database().stats();
-    double seconds = (System.nanoTime() - from) / 1e9;
     crew.join();
     crew.check();
     if (ended) {
       throw new IllegalStateException("the workers ended before their time");
     }
-    return new Result(seconds, virtual, pipelined, counts, totals, statsBefore, statsAfter);
+    return new Result(
+        (sampler.nanos() - from) / 1e9,
+        virtual,
+        pipelined,
+        counts.since(countsBefore),
+        totals,
+        statsBefore,
+        sampler.stats(),
+        sampler.series());
   }
 
-  /** Waits until a moment, collecting and showing progress; true if the workers ended before it. */
+  /**
+   * Waits so long, sampling and showing progress; true if the workers ended before. Its last sample
+   * is at its end, so that what is measured is what the intervals of the series add up to.
+   */
   private boolean phase(
-      Crew crew, long start, long from, long until, boolean warmingUp, Hlog hlog) {
-    long lineAt = from;
-    Tally.Totals before = counts();
-    long tick = from;
+      Crew crew, Sampler sampler, long start, long nanos, boolean warmingUp, Hlog hlog) {
+    long tick = sampler.nanos();
+    long until = tick + nanos;
+    long lineAt = tick;
+    Tally.Totals before = counts;
     while (true) {
-      tick = Math.min(tick + TICK_NANOS, until);
+      tick = Math.min(tick + Sampler.INTERVAL_NANOS, until);
       if (crew.await(tick - System.nanoTime()) || shutdown.requested()) {
         return true;
       }
-      long now = System.nanoTime();
+      sample(sampler, warmingUp, hlog);
+      long now = sampler.nanos();
       if (now - until >= 0) {
         return false;
       }
-      if (!warmingUp) {
-        keep(collect(), hlog);
-      }
       if (now - lineAt >= Progress.INTERVAL_NANOS) {
-        Tally.Totals counts = counts();
         show(counts.since(before), (now - start) / 1e9, (now - lineAt) / 1e9, warmingUp);
         before = counts;
         lineAt = now;
       }
+    }
+  }
+
+  private void sample(Sampler sampler, boolean warmingUp, Hlog hlog) {
+    Histogram[] intervals = collect();
+    interval.reset();
+    for (Histogram h : intervals) {
+      if (h != null) {
+        interval.add(h);
+      }
+    }
+    counts = counts();
+    sampler.sample(interval, counts.get(Tally.What.COMMITS), counts.get(Tally.What.RETRIES));
+    if (!warmingUp) {
+      keep(intervals, hlog);
     }
   }
 

@@ -100,6 +100,18 @@ record Settings(
 
   /** The engine's options. */
   Options engineOptions() {
+    return engineOptions(durability, logBytes, bufferBytes, pageSize, io, translation, clients);
+  }
+
+  /** The engine's options for so many clients. */
+  static Options engineOptions(
+      Durability durability,
+      long logBytes,
+      long bufferBytes,
+      int pageSize,
+      Io io,
+      Translation translation,
+      int clients) {
     Options defaults = Options.defaults();
     // Several segments, and a buffer that is a part of it: what the engine asks for.
     long quarter = Long.highestOneBit(Math.max(logBytes, LOG_BYTES_MIN) / 4);

@@ -1,0 +1,319 @@
+package io.fovea.tpcc;
+
+import io.fovea.Durability;
+import io.fovea.Io;
+import io.fovea.Options;
+import io.fovea.tpcc.Arguments.IoKind;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import picocli.CommandLine.ITypeConverter;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.TypeConversionException;
+
+/** The options of {@code lookups} beside those of {@link Arguments.Engine}. */
+final class LookupArguments {
+  static final long DEFAULT_RECORDS = 1_000_000;
+  private static final long MAX_RECORDS = 100_000_000_000L;
+  private static final int DEFAULT_VALUE_BYTES = 120;
+  private static final int MAX_DEPTH = 4_096;
+  private static final double MAX_THETA = 10;
+
+  /** What a record takes beside its value: key, slot, timestamps, and its part of inner nodes. */
+  private static final int RECORD_OVERHEAD_BYTES = 40;
+
+  @Option(
+      names = "--path",
+      paramLabel = "FILE",
+      description =
+          "the database (default: lookups-<records>x<value-bytes>.fovea in the current folder)")
+  Path path;
+
+  @Option(
+      names = "--fresh",
+      description = "delete the database and load it anew, also where it has the right records")
+  boolean fresh;
+
+  @Option(
+      names = "--records",
+      paramLabel = "N",
+      description = "how many; must be those of FILE where it has some (default: 1000000)")
+  long records = DEFAULT_RECORDS;
+
+  @Option(
+      names = "--value-bytes",
+      paramLabel = "N",
+      description = "the size of a record beside its key of 8 (default: 120)")
+  int valueBytes = DEFAULT_VALUE_BYTES;
+
+  @Option(
+      names = "--threads",
+      paramLabel = "N",
+      description = "how many threads load and look up, or carry the clients (default: 1)")
+  int threads = 1;
+
+  @Option(
+      names = "--clients",
+      paramLabel = "N",
+      description = "how many look up; with --virtual only (default: one a thread)")
+  Integer clients;
+
+  @Option(
+      names = "--virtual",
+      description = "clients are virtual threads, carried by so many threads")
+  boolean virtual;
+
+  @Option(
+      names = "--depth",
+      paramLabel = "D",
+      description = "how many keys a transaction reads at once (default: 1)")
+  int depth = 1;
+
+  @Option(
+      names = "--writes",
+      paramLabel = "P",
+      description = "how many of 100 keys are not only read but changed (default: 0)")
+  int writes;
+
+  @Option(
+      names = "--theta",
+      paramLabel = "T",
+      description =
+          "keys are zipf-distributed over a working set that stays as it is, scrambled (default:"
+              + " uniform)")
+  double theta;
+
+  @Option(
+      names = "--working-set",
+      paramLabel = "SIZE",
+      converter = ShareConverter.class,
+      description =
+          "the neighbouring records that are looked up: 1.1 for as many as 1.1 pools hold, 50%% for"
+              + " half of all (default: 100%%)")
+  Share workingSet;
+
+  @Option(
+      names = "--grow",
+      paramLabel = "FROM..TO",
+      converter = GrowthConverter.class,
+      description = "the working set goes from one size to the other in the measured time")
+  List<Share> grow;
+
+  @Option(
+      names = "--shrink",
+      description = "with --grow: and back again, in the second half of the measured time")
+  boolean shrink;
+
+  @Option(
+      names = "--drift",
+      paramLabel = "PERCENT",
+      converter = PartConverter.class,
+      description = "so much of the working set is replaced at every interval, such as 25%%")
+  double drift;
+
+  @Option(
+      names = "--interval",
+      paramLabel = "TIME",
+      converter = Arguments.DurationConverter.class,
+      description = "with --drift: the time between two replacements (default: 10s)")
+  Duration interval;
+
+  @Option(
+      names = "--sizes",
+      paramLabel = "SIZE",
+      split = ",",
+      converter = ShareConverter.class,
+      description =
+          "measure these working sets one after the other, and hold them against what their misses"
+              + " explain, such as 0.5,0.9,1.0,1.1,2,3")
+  List<Share> sizes;
+
+  @Option(
+      names = "--duration",
+      paramLabel = "TIME",
+      converter = Arguments.DurationConverter.class,
+      description = "the measured time, with --sizes that of each (default: 10s)")
+  Duration duration = Arguments.DEFAULT_DURATION;
+
+  @Option(
+      names = "--warmup",
+      paramLabel = "TIME",
+      converter = Arguments.DurationConverter.class,
+      description =
+          "the time before it, after the pool was filled with the working set (default: 3s)")
+  Duration warmup = Arguments.DEFAULT_WARMUP;
+
+  @Option(
+      names = "--seed",
+      paramLabel = "N",
+      description = "of all random numbers (default: ${DEFAULT-VALUE})")
+  long seed = 1;
+
+  /** The mistakes that a look at the options alone shows; a message, or null. */
+  String mistake(Arguments.Engine engine) {
+    if (records < 1 || records > MAX_RECORDS) {
+      return "--records: 1 to " + MAX_RECORDS;
+    }
+    if (valueBytes < LookupTable.VALUE_BYTES_MIN || valueBytes > LookupTable.VALUE_BYTES_MAX) {
+      return "--value-bytes: " + LookupTable.VALUE_BYTES_MIN + " to " + LookupTable.VALUE_BYTES_MAX;
+    }
+    if (Arguments.outside(threads, Arguments.MAX_THREADS)) {
+      return "--threads: 1 to " + Arguments.MAX_THREADS;
+    }
+    if (virtual != (clients != null)) {
+      return "--clients and --virtual go together: clients without --virtual are --threads";
+    }
+    if (clients != null && (clients < threads || clients > Arguments.MAX_THREADS)) {
+      return "--clients: from --threads to " + Arguments.MAX_THREADS;
+    }
+    if (Arguments.outside(depth, MAX_DEPTH)) {
+      return "--depth: 1 to " + MAX_DEPTH;
+    }
+    if (writes < 0 || writes > 100) {
+      return "--writes: 0 to 100";
+    }
+    if (!(theta >= 0 && theta <= MAX_THETA)) {
+      return "--theta: 0 (uniform) to 10";
+    }
+    if (duration.isZero()) {
+      return "--duration: more than 0";
+    }
+    String mistake = workingSetMistake();
+    if (mistake != null) {
+      return mistake;
+    }
+    if (engine.io == IoKind.MEMORY) {
+      if (path != null || fresh) {
+        return "--io memory excludes --path and --fresh";
+      }
+      if (engine.durability != null && engine.durability != Durability.NONE) {
+        return "--io memory has no log: --durability none is all there is";
+      }
+    }
+    try {
+      settle(engine).engineOptions();
+    } catch (IllegalArgumentException | ArithmeticException e) {
+      return e.getMessage();
+    }
+    return Arguments.misplaced(path, engine.json);
+  }
+
+  private String workingSetMistake() {
+    int ways = (workingSet != null ? 1 : 0) + (grow != null ? 1 : 0) + (sizes != null ? 1 : 0);
+    if (ways > 1) {
+      return "--working-set, --grow and --sizes exclude each other";
+    }
+    boolean drifts = drift > 0;
+    if (drifts && (grow != null || sizes != null)) {
+      return "--drift excludes --grow and --sizes";
+    }
+    if (shrink && grow == null) {
+      return "--shrink needs --grow";
+    }
+    if (interval != null && !drifts) {
+      return "--interval needs --drift";
+    }
+    if (interval != null && interval.isZero()) {
+      return "--interval: more than 0";
+    }
+    if (theta > 0 && (drifts || grow != null)) {
+      return "--theta needs a working set that stays as it is, without --grow and --drift";
+    }
+    return null;
+  }
+
+  /** Fills in the defaults. */
+  LookupSettings settle(Arguments.Engine engine) {
+    int pageSize =
+        engine.pageSize != null ? Math.toIntExact(engine.pageSize) : Options.defaults().pageSize();
+    boolean memory = engine.io == IoKind.MEMORY;
+    Durability durability = engine.durability;
+    if (durability == null) {
+      durability = memory ? Durability.NONE : Arguments.DEFAULT_DURABILITY;
+    }
+    List<Share> shares = sizes;
+    if (shares == null) {
+      shares =
+          List.of(grow != null ? grow.getFirst() : workingSet != null ? workingSet : Share.ALL);
+    }
+    return new LookupSettings(
+        memory ? null : path != null ? path : defaultPath(pageSize),
+        records,
+        valueBytes,
+        threads,
+        clients != null ? clients : threads,
+        depth,
+        writes,
+        theta,
+        shares,
+        grow != null ? grow.getLast() : null,
+        shrink,
+        drift,
+        interval != null ? interval : Arguments.DEFAULT_DURATION,
+        duration,
+        warmup,
+        seed,
+        durability,
+        engine.log != null ? engine.log : Options.defaults().logBytesMax(),
+        engine.buffer != null
+            ? engine.buffer
+            : Memory.bounded(records * (valueBytes + RECORD_OVERHEAD_BYTES)),
+        pageSize,
+        memory ? Io.AUTO : Io.valueOf(engine.io.name()),
+        engine.translation,
+        engine.json);
+  }
+
+  private Path defaultPath(int pageSize) {
+    String pages =
+        pageSize == Options.defaults().pageSize() ? "" : "-" + Sizes.format(pageSize) + "-pages";
+    return Path.of("lookups-" + records + "x" + valueBytes + pages + ".fovea");
+  }
+
+  /** See {@link Share#parse}. */
+  static final class ShareConverter implements ITypeConverter<Share> {
+    @Override
+    public Share convert(String value) {
+      try {
+        return Share.parse(value);
+      } catch (IllegalArgumentException e) {
+        throw new TypeConversionException(e.getMessage());
+      }
+    }
+  }
+
+  /** 0.5..3, or 10%..90%. */
+  static final class GrowthConverter implements ITypeConverter<List<Share>> {
+    @Override
+    public List<Share> convert(String value) {
+      String[] ends = value.split("\\.\\.", -1);
+      if (ends.length != 2) {
+        throw new TypeConversionException(
+            "'" + value + "' is no growth: expected two sizes, such as 0.5..3");
+      }
+      ShareConverter share = new ShareConverter();
+      List<Share> growth = List.of(share.convert(ends[0]), share.convert(ends[1]));
+      if (growth.getFirst().equals(growth.getLast())) {
+        throw new TypeConversionException("'" + value + "' is no growth: it ends where it begins");
+      }
+      return growth;
+    }
+  }
+
+  /** 25% or 0.25; not more than all. */
+  static final class PartConverter implements ITypeConverter<Double> {
+    @Override
+    public Double convert(String value) {
+      try {
+        double part = Share.parse(value).value();
+        if (part <= 1) {
+          return part;
+        }
+      } catch (IllegalArgumentException e) {
+        // the message below says it
+      }
+      throw new TypeConversionException(
+          "'" + value + "' is no part: expected one such as 25% or 0.25");
+    }
+  }
+}

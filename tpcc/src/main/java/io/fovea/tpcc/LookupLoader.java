@@ -1,0 +1,67 @@
+package io.fovea.tpcc;
+
+import io.fovea.Database;
+import io.fovea.Key;
+import io.fovea.Row;
+import java.util.concurrent.atomic.LongAdder;
+
+/**
+ * Fills an empty table: each thread a part of the keys, in their order and in transactions of some
+ * thousand, which leaves full pages.
+ */
+final class LookupLoader {
+  private static final long POLL_NANOS = 100_000_000;
+  private static final int ROWS_PER_TRANSACTION = 2_000;
+
+  private LookupLoader() {}
+
+  /**
+   * Loads.
+   *
+   * @throws DriverException if a thread failed or was told to stop; the load is then incomplete
+   */
+  static Loader.Result load(
+      Database db, LookupTable.Shape shape, int threads, Progress progress, Shutdown shutdown) {
+    long start = System.nanoTime();
+    shape.write(db);
+    LookupTable table = LookupTable.open(db, shape);
+    LongAdder rows = new LongAdder();
+    Crew crew = new Crew("load", threads, false, shutdown);
+    crew.start(
+        thread ->
+            load(
+                table,
+                shape.records() * thread / threads,
+                shape.records() * (thread + 1) / threads,
+                crew,
+                rows));
+    long lastNanos = start;
+    while (!crew.await(POLL_NANOS)) {
+      long now = System.nanoTime();
+      if (now - lastNanos >= Progress.INTERVAL_NANOS) {
+        lastNanos = now;
+        progress.loading(rows.sum(), shape.records(), (now - start) / 1e9);
+      }
+    }
+    crew.check();
+    shape.completed().write(db);
+    return new Loader.Result(rows.sum(), (System.nanoTime() - start) / 1e9);
+  }
+
+  private static void load(LookupTable table, long from, long to, Crew crew, LongAdder rows) {
+    Row row = table.row();
+    Key key = table.table.key();
+    for (long at = from; at < to && !crew.stopping(); at += ROWS_PER_TRANSACTION) {
+      long first = at;
+      long end = Math.min(at + ROWS_PER_TRANSACTION, to);
+      table.database.run(
+          tx -> {
+            for (long i = first; i < end; i++) {
+              row.setLong(table.number, i);
+              table.table.insert(tx, key.set(i), row);
+            }
+          });
+      rows.add(end - first);
+    }
+  }
+}

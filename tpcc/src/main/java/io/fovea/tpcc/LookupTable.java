@@ -1,0 +1,141 @@
+package io.fovea.tpcc;
+
+import io.fovea.Database;
+import io.fovea.DatabaseStats;
+import io.fovea.Field;
+import io.fovea.FieldType;
+import io.fovea.Key;
+import io.fovea.KeySpec;
+import io.fovea.Layout;
+import io.fovea.Row;
+import io.fovea.Table;
+import io.fovea.TableSpec;
+import java.util.Set;
+
+/**
+ * The table that is looked into: records with the keys 0, 1, 2 and so on, each with its own number
+ * in it, which every look-up checks, and with the number of its updates.
+ */
+final class LookupTable {
+  /** A number, a count and a filling of one byte, whose length takes two. */
+  static final int VALUE_BYTES_MIN = 19;
+
+  /** What fits a page of 4 KiB several times. */
+  static final int VALUE_BYTES_MAX = 1_000;
+
+  private static final String NAME = "lookup_records";
+  private static final int FILLING_AT = 8 + 8 + 2;
+  private static final int META_ID = 1;
+  private static final Field META_COMPLETE;
+  private static final Field META_VALUE_BYTES;
+  private static final Field META_RECORDS;
+  private static final TableSpec META;
+
+  static {
+    Layout.Builder b = Layout.builder();
+    META_COMPLETE = b.int32("complete");
+    META_VALUE_BYTES = b.int32("value_bytes");
+    META_RECORDS = b.int64("records");
+    META = TableSpec.of("lookup_driver", KeySpec.of(FieldType.INT32), b.build());
+  }
+
+  final Database database;
+  final Table table;
+  final long records;
+  final Field number;
+  final Field updates;
+  private final Field filling;
+
+  private LookupTable(Database database, Shape shape) {
+    this.database = database;
+    this.records = shape.records;
+    Layout.Builder b = Layout.builder();
+    number = b.int64("number");
+    updates = b.int64("updates");
+    filling = b.bytes("filling", shape.valueBytes - FILLING_AT);
+    table = database.table(TableSpec.of(NAME, KeySpec.of(FieldType.INT64), b.build()));
+  }
+
+  /**
+   * What a load has made or is to make.
+   *
+   * @param complete whether the load came to its end
+   * @param records how many
+   * @param valueBytes the size of a record without its key
+   */
+  record Shape(boolean complete, long records, int valueBytes) {
+    Shape completed() {
+      return new Shape(true, records, valueBytes);
+    }
+
+    /** Writes it as a load begins and as it ends. */
+    void write(Database db) {
+      Table t = db.table(META);
+      db.run(
+          tx -> {
+            Row row = t.row();
+            row.setInt(META_COMPLETE, complete ? 1 : 0);
+            row.setInt(META_VALUE_BYTES, valueBytes);
+            row.setLong(META_RECORDS, records);
+            t.put(tx, t.key().set(META_ID), row);
+          });
+    }
+  }
+
+  /** Whether a database has tables that no load of look-ups has made. */
+  static boolean foreign(Database db) {
+    return !Set.of(NAME, META.name()).containsAll(db.tables());
+  }
+
+  /** What was loaded; null where nothing was. */
+  static Shape shape(Database db) {
+    if (!db.tables().contains(META.name())) {
+      return null;
+    }
+    Table t = db.table(META);
+    return db.read(
+        tx -> {
+          Key key = t.key().set(META_ID);
+          Row row = t.row();
+          if (!t.get(tx, key, row)) {
+            return null;
+          }
+          return new Shape(
+              row.getInt(META_COMPLETE) != 0,
+              row.getLong(META_RECORDS),
+              row.getInt(META_VALUE_BYTES));
+        });
+  }
+
+  /** Drops what a load has left that did not come to its end. */
+  static void drop(Database db) {
+    db.dropTable(NAME);
+    db.dropTable(META.name());
+  }
+
+  /** Opens the records, or makes an empty table. */
+  static LookupTable open(Database db, Shape shape) {
+    return new LookupTable(db, shape);
+  }
+
+  /** Makes the row of a record that nobody has changed yet. */
+  Row row() {
+    byte[] bytes = new byte[filling.width()];
+    for (int i = 0; i < bytes.length; i++) {
+      bytes[i] = (byte) ('a' + i % 26);
+    }
+    return table.row().setBytes(filling, bytes);
+  }
+
+  /** The file's bytes for a record, inner nodes and free space in pages included. */
+  double bytesPerRecord() {
+    DatabaseStats.Storage s = database.stats().storage();
+    return (double) (s.bytes() - s.freeBytes()) / records;
+  }
+
+  /** How many records fit the pool, when the pages of their neighbours don't have to. */
+  long poolRecords() {
+    DatabaseStats.Buffer b = database.stats().buffer();
+    return Math.max(1, (long) (b.frames() * (double) b.pageSize() / bytesPerRecord()));
+  }
+}

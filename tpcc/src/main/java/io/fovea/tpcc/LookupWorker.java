@@ -1,0 +1,177 @@
+package io.fovea.tpcc;
+
+import io.fovea.Batch;
+import io.fovea.Key;
+import io.fovea.Row;
+import io.fovea.Task;
+import io.fovea.Transaction;
+import io.fovea.TxOptions;
+import io.fovea.tpcc.LookupTally.What;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Supplier;
+import org.HdrHistogram.SingleWriterRecorder;
+
+/**
+ * One client's stream of look-ups, each transaction begun when the one before has ended. A
+ * transaction that changes nothing is read-only. One thread.
+ */
+final class LookupWorker implements Task<RuntimeException> {
+  /** How long a virtual thread goes on without giving way, see {@link Worker}. */
+  private static final long TURN_NANOS = 1_000_000;
+
+  private static final long GIVE_WAY_NANOS = 1_000;
+
+  final LookupTally tally = new LookupTally();
+
+  /** Of transactions that only read, in nanoseconds. */
+  final SingleWriterRecorder reads;
+
+  /** Of those that change something. */
+  final SingleWriterRecorder changes;
+
+  private final Crew crew;
+  private final LookupTable lookup;
+  private final Supplier<WorkingSet.Range> range;
+  private final Rng rng;
+  private final Zipf zipf;
+  private final int depth;
+  private final int writes;
+  private final boolean turns;
+  private final long[] keys;
+
+  /** The keys to be changed, a part of the keys; no key twice. */
+  private final long[] changing;
+
+  private int changingCount;
+  private int attempts;
+  private final Key key;
+  private final Row row;
+
+  /** Where a transaction has several keys. */
+  private final Batch batch;
+
+  /**
+   * Makes one.
+   *
+   * @param range where the keys are now
+   * @param zipf the distribution over the range, or null where it is uniform
+   * @param turns whether it shares its thread with others
+   */
+  LookupWorker(
+      Crew crew,
+      LookupTable lookup,
+      LookupSettings settings,
+      Supplier<WorkingSet.Range> range,
+      Rng rng,
+      Zipf zipf,
+      boolean turns) {
+    this.crew = crew;
+    this.lookup = lookup;
+    this.range = range;
+    this.rng = rng;
+    this.zipf = zipf;
+    this.depth = settings.depth();
+    this.writes = settings.writes();
+    this.turns = turns;
+    this.keys = new long[depth];
+    this.changing = new long[writes == 0 ? 0 : depth];
+    this.key = lookup.table.key();
+    this.row = lookup.table.row();
+    this.batch = depth == 1 ? null : lookup.table.batch(depth);
+    int digits = Worker.latencyDigits(settings.clients());
+    this.reads = new SingleWriterRecorder(Worker.LATENCY_MAX_NANOS, digits);
+    this.changes = new SingleWriterRecorder(Worker.LATENCY_MAX_NANOS, digits);
+  }
+
+  /** Works until the crew stops. */
+  void work() {
+    TxOptions reading = TxOptions.forReading();
+    TxOptions writing = TxOptions.defaults();
+    long start = System.nanoTime();
+    long turnEnds = start + TURN_NANOS;
+    while (!crew.stopping()) {
+      draw();
+      attempts = 0;
+      lookup.database.run(changingCount == 0 ? reading : writing, this);
+      long end = System.nanoTime();
+      SingleWriterRecorder latencies = changingCount == 0 ? reads : changes;
+      latencies.recordValue(Math.min(end - start, Worker.LATENCY_MAX_NANOS));
+      tally.add(What.OPERATIONS, 1);
+      tally.add(What.LOOKUPS, depth);
+      if (changingCount > 0) {
+        tally.add(What.CHANGES, 1);
+        tally.add(What.UPDATES, changingCount);
+        tally.add(What.RETRIES, attempts - 1);
+      }
+      start = end;
+      if (turns && end - turnEnds >= 0) {
+        LockSupport.parkNanos(GIVE_WAY_NANOS);
+        start = System.nanoTime();
+        turnEnds = start + TURN_NANOS;
+      }
+    }
+  }
+
+  private void draw() {
+    WorkingSet.Range now = range.get();
+    changingCount = 0;
+    for (int i = 0; i < depth; i++) {
+      long k = draw(now);
+      keys[i] = k;
+      if (writes > 0 && rng.percent(writes) && !changing(k)) {
+        changing[changingCount++] = k;
+      }
+    }
+  }
+
+  private long draw(WorkingSet.Range now) {
+    // The high half of a product: uniform but for a part in 2^64 / size.
+    long random = zipf == null ? rng.nextLong() : Rng.derive(zipf.next(rng), 0, 0, 0);
+    long at = now.first() + Math.unsignedMultiplyHigh(random, now.size());
+    return at < lookup.records ? at : at - lookup.records;
+  }
+
+  private boolean changing(long k) {
+    for (int i = 0; i < changingCount; i++) {
+      if (changing[i] == k) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** An attempt at a transaction. */
+  @Override
+  public void run(Transaction tx) {
+    attempts++;
+    if (batch == null) {
+      if (changingCount == 0) {
+        require(lookup.table.get(tx, key.set(keys[0]), row), row, keys[0]);
+      }
+    } else {
+      batch.clear();
+      for (long k : keys) {
+        batch.add().int64(k);
+      }
+      lookup.table.getAll(tx, batch);
+      for (int i = 0; i < depth; i++) {
+        require(batch.found(i), batch.row(i), keys[i]);
+      }
+    }
+    for (int i = 0; i < changingCount; i++) {
+      long k = changing[i];
+      require(lookup.table.getForUpdate(tx, key.set(k), row), row, k);
+      row.setLong(lookup.updates, row.getLong(lookup.updates) + 1);
+      lookup.table.update(tx, row);
+    }
+  }
+
+  private void require(boolean found, Row row, long k) {
+    if (!found || row.getLong(lookup.number) != k) {
+      throw new IllegalStateException(
+          found
+              ? "record " + k + " says that it is number " + row.getLong(lookup.number)
+              : "there is no record " + k);
+    }
+  }
+}

@@ -1,0 +1,36 @@
+package io.fovea.tpcc;
+
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** {@code tpcc.sh lookups}. */
+@Command(
+    name = "lookups",
+    description =
+        "Looks up single records of a table, of a working set that fits the pool or does not, or"
+            + " moves. Loads first where the records are not there.",
+    mixinStandardHelpOptions = true,
+    versionProvider = Main.Version.class)
+final class LookupsCommand implements Callable<Integer> {
+  @Spec private CommandSpec spec;
+  @Mixin private final Arguments.Engine engine = new Arguments.Engine();
+  @Mixin private final LookupArguments lookups = new LookupArguments();
+
+  @Override
+  public Integer call() {
+    String mistake = lookups.mistake(engine);
+    if (mistake != null) {
+      throw new ParameterException(spec.commandLine(), mistake);
+    }
+    return new LookupDriver(
+            spec.commandLine().getOut(),
+            lookups.settle(engine),
+            lookups.path != null,
+            lookups.fresh)
+        .run();
+  }
+}

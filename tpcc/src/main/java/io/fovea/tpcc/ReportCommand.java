@@ -1,0 +1,137 @@
+package io.fovea.tpcc;
+
+import io.fovea.tpcc.plot.Figure;
+import io.fovea.tpcc.plot.NoFontsException;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.Callable;
+import java.util.stream.Collectors;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.ITypeConverter;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+import picocli.CommandLine.TypeConversionException;
+
+/** Draws what a run has left; opens no database. */
+@Command(
+    name = "report",
+    description = {
+      "Draws a run, or two runs on top of each other, from their --json or --hlog files:"
+          + " throughput, latency and device operations over time, and the percentile curve.",
+      "With a report RUN.json, the curve is drawn from RUN.hlog beside it, if it is there."
+    },
+    mixinStandardHelpOptions = true,
+    versionProvider = Main.Version.class)
+final class ReportCommand implements Callable<Integer> {
+  @Spec private CommandSpec spec;
+
+  @Parameters(
+      arity = "1..2",
+      paramLabel = "FILE",
+      description = "a report (RUN.json) or histograms (RUN.hlog), and those of a second run")
+  private List<Path> files;
+
+  @Option(
+      names = "--out",
+      paramLabel = "PATH",
+      description =
+          "the file to write, or the folder for it (default: named after the runs, in the current"
+              + " folder)")
+  private Path out;
+
+  @Option(
+      names = "--format",
+      paramLabel = "FORMAT",
+      converter = FormatConverter.class,
+      description = "svg or png (default: as --out ends, or svg)")
+  private Format format;
+
+  @Option(
+      names = "--title",
+      paramLabel = "TEXT",
+      description = "what stands above it (default: the runs' names)")
+  private String title;
+
+  /** What is written. */
+  enum Format {
+    SVG,
+    PNG;
+
+    String ending() {
+      return "." + name().toLowerCase(Locale.ROOT);
+    }
+  }
+
+  @Override
+  public Integer call() {
+    Format kind = format();
+    List<RunFile> runs = files.stream().map(RunFile::read).toList();
+    Path file = out;
+    if (out == null || Files.isDirectory(out)) {
+      String name = runs.stream().map(RunFile::name).distinct().collect(Collectors.joining("-"));
+      file = (out == null ? Path.of("") : out).resolve(name + kind.ending());
+    }
+    Figure figure = RunFigure.of(runs, title);
+    try {
+      if (kind == Format.SVG) {
+        figure.writeSvg(file);
+      } else {
+        figure.writePng(file);
+      }
+    } catch (NoFontsException e) {
+      throw new DriverException(Exit.ERROR, e.getMessage());
+    } catch (IOException e) {
+      throw new DriverException(Exit.ERROR, "cannot write " + file + ": " + e);
+    }
+    PrintWriter stdout = spec.commandLine().getOut();
+    stdout.println("wrote " + file);
+    return Exit.OK;
+  }
+
+  /** What {@code --format} says, or the ending of {@code --out}; they must not contradict. */
+  private Format format() {
+    if (out == null || Files.isDirectory(out)) {
+      return format == null ? Format.SVG : format;
+    }
+    Path folder = out.toAbsolutePath().getParent();
+    if (folder != null && !Files.isDirectory(folder)) {
+      throw mistake("--out: there is no folder " + folder);
+    }
+    String name = out.getFileName().toString().toLowerCase(Locale.ROOT);
+    for (Format f : Format.values()) {
+      if (name.endsWith(f.ending())) {
+        if (format != null && format != f) {
+          throw mistake("--format and the ending of --out contradict each other");
+        }
+        return f;
+      }
+    }
+    if (format == null) {
+      throw mistake("--out: a folder, or a file that ends in .svg or .png");
+    }
+    return format;
+  }
+
+  private ParameterException mistake(String message) {
+    return new ParameterException(spec.commandLine(), message);
+  }
+
+  static final class FormatConverter implements ITypeConverter<Format> {
+    @Override
+    public Format convert(String value) {
+      for (Format f : Format.values()) {
+        if (f.name().equalsIgnoreCase(value)) {
+          return f;
+        }
+      }
+      throw new TypeConversionException("'" + value + "' is not one of svg, png");
+    }
+  }
+}

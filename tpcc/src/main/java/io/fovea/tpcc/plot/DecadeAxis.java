@@ -1,0 +1,95 @@
+package io.fovea.tpcc.plot;
+
+import java.awt.Graphics2D;
+import java.awt.geom.Rectangle2D;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.DoubleFunction;
+import org.jfree.chart.axis.AxisState;
+import org.jfree.chart.axis.NumberAxis;
+import org.jfree.chart.axis.NumberTick;
+import org.jfree.chart.axis.TickType;
+import org.jfree.chart.ui.RectangleEdge;
+import org.jfree.chart.ui.TextAnchor;
+
+/**
+ * An axis of common logarithms with the numbers themselves as labels. The library's own axis of
+ * this kind draws its labels as outlines of letters.
+ */
+final class DecadeAxis extends NumberAxis {
+  private static final long serialVersionUID = 1L;
+
+  /** Of fewer decades than these, 2 and 5 have labels, too. */
+  private static final double FEW = 2.2;
+
+  private static final int[] STEPS = {1, 2, 5};
+
+  private final transient DoubleFunction<String> name;
+  private final boolean parts;
+
+  /**
+   * Makes one.
+   *
+   * @param name the label of a logarithm
+   * @param parts whether there are lines between the decades
+   */
+  DecadeAxis(String label, double lower, double upper, DoubleFunction<String> name, boolean parts) {
+    super(label);
+    this.name = name;
+    this.parts = parts;
+    setRange(lower, upper);
+  }
+
+  /** The logarithm of 1, 2 or 5 times a power of ten that is no larger than a number. */
+  static double below(double number) {
+    double decade = Math.floor(Math.log10(number));
+    double found = decade;
+    for (int step : STEPS) {
+      double log = decade + Math.log10(step);
+      if (Math.pow(10, log) <= number) {
+        found = log;
+      }
+    }
+    return found;
+  }
+
+  /** The logarithm of 1, 2 or 5 times a power of ten that is no smaller than a number. */
+  static double above(double number) {
+    double decade = Math.floor(Math.log10(number));
+    for (int step : STEPS) {
+      double log = decade + Math.log10(step);
+      if (Math.pow(10, log) >= number) {
+        return log;
+      }
+    }
+    return decade + 1;
+  }
+
+  @Override
+  public List<NumberTick> refreshTicks(
+      Graphics2D g, AxisState state, Rectangle2D dataArea, RectangleEdge edge) {
+    TextAnchor anchor =
+        RectangleEdge.isTopOrBottom(edge)
+            ? TextAnchor.TOP_CENTER
+            : edge == RectangleEdge.LEFT ? TextAnchor.CENTER_RIGHT : TextAnchor.CENTER_LEFT;
+    boolean few = parts && getRange().getLength() < FEW;
+    List<NumberTick> ticks = new ArrayList<>();
+    for (int decade = (int) Math.floor(getLowerBound()); decade <= getUpperBound(); decade++) {
+      for (int i = 1; i < (parts ? 10 : 2); i++) {
+        double at = decade + Math.log10(i);
+        if (getRange().contains(at)) {
+          boolean major = i == 1 || few && (i == 2 || i == 5);
+          ticks.add(
+              new NumberTick(
+                  major ? TickType.MAJOR : TickType.MINOR,
+                  at,
+                  major ? name.apply(at) : "",
+                  anchor,
+                  anchor,
+                  0));
+        }
+      }
+    }
+    return ticks;
+  }
+}

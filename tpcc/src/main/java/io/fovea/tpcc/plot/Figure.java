@@ -1,0 +1,182 @@
+package io.fovea.tpcc.plot;
+
+import java.awt.Color;
+import java.awt.Graphics2D;
+import java.awt.RenderingHints;
+import java.awt.geom.AffineTransform;
+import java.awt.geom.Rectangle2D;
+import java.awt.image.BufferedImage;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import javax.imageio.ImageIO;
+
+/**
+ * Panels one below the other, under a title. The same panels give the same bytes on machines with
+ * the same fonts. One thread.
+ *
+ * @since 0.1.0
+ */
+public final class Figure {
+  /** Of the whole, in pixels of an SVG; a PNG has {@link #PNG_SCALE} times as many. */
+  public static final int WIDTH = 960;
+
+  /** How many pixels of a PNG make one of the SVG, for screens and prints of today. */
+  public static final int PNG_SCALE = 2;
+
+  private static final int PANEL_HEIGHT = 290;
+  private static final int PANEL_GAP = 18;
+  private static final int MARGIN = 16;
+  private static final int TITLE_SIZE = 17;
+  private static final int SUBTITLE_SIZE = 12;
+  private static final int LINE_GAP = 5;
+
+  private final String title;
+  private final List<String> subtitles;
+  private final List<Panel> panels = new ArrayList<>();
+
+  /**
+   * A figure without panels.
+   *
+   * @param title what it shows
+   * @param subtitles more about it, a line each
+   */
+  public Figure(String title, List<String> subtitles) {
+    this.title = title;
+    this.subtitles = List.copyOf(subtitles);
+  }
+
+  /**
+   * Checks that this machine can draw.
+   *
+   * @throws NoFontsException if it cannot
+   */
+  public static void requireFonts() {
+    Fonts.require();
+  }
+
+  /**
+   * Adds a panel below the others.
+   *
+   * @param panel the panel
+   * @return this
+   */
+  public Figure add(Panel panel) {
+    panels.add(panel);
+    return this;
+  }
+
+  /**
+   * How many panels there are.
+   *
+   * @return their number
+   */
+  public int panels() {
+    return panels.size();
+  }
+
+  /**
+   * How high it is, in pixels of an SVG.
+   *
+   * @return the height
+   */
+  public int height() {
+    return headHeight() + panels.size() * (PANEL_HEIGHT + PANEL_GAP);
+  }
+
+  private int headHeight() {
+    return MARGIN + TITLE_SIZE + LINE_GAP + subtitles.size() * (SUBTITLE_SIZE + LINE_GAP) + MARGIN;
+  }
+
+  /**
+   * Draws it as SVG.
+   *
+   * @return the document
+   * @throws NoFontsException if this machine cannot draw
+   */
+  public String svg() {
+    Fonts.require();
+    SvgGraphics g = new SvgGraphics(WIDTH, height());
+    draw(g);
+    g.dispose();
+    return g.document(title);
+  }
+
+  /**
+   * Draws it as an image, {@link #PNG_SCALE} times as large as the SVG.
+   *
+   * @return the image
+   * @throws NoFontsException if this machine cannot draw
+   */
+  public BufferedImage image() {
+    Fonts.require();
+    BufferedImage image =
+        new BufferedImage(PNG_SCALE * WIDTH, PNG_SCALE * height(), BufferedImage.TYPE_INT_RGB);
+    Graphics2D g = image.createGraphics();
+    g.setTransform(AffineTransform.getScaleInstance(PNG_SCALE, PNG_SCALE));
+    g.setClip(0, 0, WIDTH, height());
+    draw(g);
+    g.dispose();
+    return image;
+  }
+
+  /**
+   * Writes it as SVG.
+   *
+   * @param file the file, which is made anew
+   * @throws IOException if it cannot be written
+   * @throws NoFontsException if this machine cannot draw
+   */
+  public void writeSvg(Path file) throws IOException {
+    String svg = svg();
+    Files.writeString(file, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" + svg);
+  }
+
+  /**
+   * Writes it as PNG.
+   *
+   * @param file the file, which is made anew
+   * @throws IOException if it cannot be written
+   * @throws NoFontsException if this machine cannot draw
+   */
+  public void writePng(Path file) throws IOException {
+    BufferedImage image = image();
+    ImageIO.setUseCache(false);
+    try (OutputStream out = Files.newOutputStream(file)) {
+      if (!ImageIO.write(image, "png", out)) {
+        throw new IOException("this JDK writes no PNG");
+      }
+    }
+  }
+
+  private void draw(Graphics2D g) {
+    g.setRenderingHint(RenderingHints.KEY_ANTIALIASING, RenderingHints.VALUE_ANTIALIAS_ON);
+    g.setRenderingHint(RenderingHints.KEY_STROKE_CONTROL, RenderingHints.VALUE_STROKE_PURE);
+    g.setRenderingHint(
+        RenderingHints.KEY_TEXT_ANTIALIASING, RenderingHints.VALUE_TEXT_ANTIALIAS_ON);
+    // What text is measured with: the same for both formats, and for letters of any size.
+    g.setRenderingHint(
+        RenderingHints.KEY_FRACTIONALMETRICS, RenderingHints.VALUE_FRACTIONALMETRICS_ON);
+    g.setPaint(Color.WHITE);
+    g.fill(new Rectangle2D.Double(0, 0, WIDTH, height()));
+    int y = MARGIN + TITLE_SIZE;
+    g.setPaint(Color.BLACK);
+    g.setFont(Fonts.bold(TITLE_SIZE));
+    g.drawString(title, MARGIN, y);
+    g.setPaint(Color.DARK_GRAY);
+    g.setFont(Fonts.plain(SUBTITLE_SIZE));
+    for (String line : subtitles) {
+      y += SUBTITLE_SIZE + LINE_GAP;
+      g.drawString(line, MARGIN, y);
+    }
+    boolean right = panels.stream().anyMatch(p -> p.right != null);
+    for (int i = 0; i < panels.size(); i++) {
+      double top = headHeight() + (double) i * (PANEL_HEIGHT + PANEL_GAP);
+      Rectangle2D area = new Rectangle2D.Double(0, top, WIDTH, PANEL_HEIGHT);
+      new PanelChart(panels.get(i), area, right).draw(g);
+    }
+  }
+}

@@ -1,0 +1,318 @@
+package io.fovea.tpcc.plot;
+
+import io.fovea.tpcc.plot.Axis.Scale;
+import io.fovea.tpcc.plot.Panel.Line;
+import io.fovea.tpcc.plot.Panel.Mark;
+import io.fovea.tpcc.plot.Panel.Shade;
+import java.awt.BasicStroke;
+import java.awt.Color;
+import java.awt.Font;
+import java.awt.Graphics2D;
+import java.awt.geom.Line2D;
+import java.awt.geom.Rectangle2D;
+import java.text.DecimalFormat;
+import java.text.DecimalFormatSymbols;
+import java.text.NumberFormat;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Locale;
+import java.util.stream.DoubleStream;
+import org.jfree.chart.JFreeChart;
+import org.jfree.chart.axis.AxisSpace;
+import org.jfree.chart.axis.NumberAxis;
+import org.jfree.chart.axis.ValueAxis;
+import org.jfree.chart.block.BlockBorder;
+import org.jfree.chart.plot.IntervalMarker;
+import org.jfree.chart.plot.Marker;
+import org.jfree.chart.plot.PlotOrientation;
+import org.jfree.chart.plot.ValueMarker;
+import org.jfree.chart.plot.XYPlot;
+import org.jfree.chart.renderer.xy.XYLineAndShapeRenderer;
+import org.jfree.chart.text.TextUtils;
+import org.jfree.chart.title.LegendTitle;
+import org.jfree.chart.title.TextTitle;
+import org.jfree.chart.ui.HorizontalAlignment;
+import org.jfree.chart.ui.Layer;
+import org.jfree.chart.ui.LengthAdjustmentType;
+import org.jfree.chart.ui.RectangleAnchor;
+import org.jfree.chart.ui.RectangleEdge;
+import org.jfree.chart.ui.RectangleInsets;
+import org.jfree.chart.ui.TextAnchor;
+import org.jfree.data.xy.DefaultXYDataset;
+
+/** One panel as a chart of JFreeChart's. One thread. */
+final class PanelChart {
+  static {
+    // Text up the y axis stays text: the workaround draws the outlines of its letters.
+    TextUtils.setUseDrawRotatedStringWorkaround(false);
+  }
+
+  /** The y axes of all panels are at the same place. */
+  private static final double LEFT_SPACE = 84;
+
+  private static final double RIGHT_SPACE = 84;
+  private static final double RIGHT_MARGIN = 20;
+
+  /** Above the highest value. */
+  private static final double HEADROOM = 1.06;
+
+  /** About how high the area of the lines is. */
+  private static final double PLOT_HEIGHT = 210;
+
+  private static final int LEGEND_LINE = 26;
+  private static final int MARK_TEXT_SIZE = 11;
+  private static final int MARK_ROWS = 4;
+  private static final int MARK_ROW_HEIGHT = 14;
+  private static final Color GRID = new Color(0xDDDDDD);
+  private static final Color MINOR_GRID = new Color(0xF1F1F1);
+  private static final Color SHADE = new Color(0xEFEFEF);
+  private static final Color MARK_LINE = new Color(0x888888);
+  private static final Color MARK = new Color(0x444444);
+  private static final BasicStroke HAIR = new BasicStroke(0.8f);
+  private static final BasicStroke MARK_STROKE =
+      new BasicStroke(1, BasicStroke.CAP_BUTT, BasicStroke.JOIN_MITER, 10, new float[] {3, 3}, 0);
+
+  private final Panel panel;
+  private final Rectangle2D area;
+  private final double rightSpace;
+
+  /** How many rows of texts are above the lines. */
+  private int textRows;
+
+  /**
+   * Makes one.
+   *
+   * @param rightSpaced whether there is to be room for a second y axis, be there one or not
+   */
+  PanelChart(Panel panel, Rectangle2D area, boolean rightSpaced) {
+    this.panel = panel;
+    this.area = area;
+    this.rightSpace = rightSpaced ? RIGHT_SPACE : RIGHT_MARGIN;
+  }
+
+  void draw(Graphics2D g) {
+    XYPlot plot = new XYPlot();
+    NumberAxis x = xAxis();
+    plot.setDomainAxis(x);
+    shades(plot);
+    marks(plot, g, x);
+    add(plot, 0, panel.left, panel.lines);
+    if (panel.right != null) {
+      add(plot, 1, panel.right, panel.rightLines);
+    }
+    plot.setOrientation(PlotOrientation.VERTICAL);
+    plot.setBackgroundPaint(Color.WHITE);
+    plot.setOutlinePaint(MARK);
+    plot.setOutlineStroke(HAIR);
+    plot.setInsets(RectangleInsets.ZERO_INSETS);
+    plot.setAxisOffset(RectangleInsets.ZERO_INSETS);
+    plot.setDomainGridlinePaint(GRID);
+    plot.setDomainGridlineStroke(HAIR);
+    plot.setRangeGridlinePaint(GRID);
+    plot.setRangeGridlineStroke(HAIR);
+    plot.setDomainMinorGridlinesVisible(panel.x.scale() == Scale.LOG);
+    plot.setDomainMinorGridlinePaint(MINOR_GRID);
+    plot.setDomainMinorGridlineStroke(HAIR);
+    plot.setRangeMinorGridlinesVisible(panel.left.scale() == Scale.LOG);
+    plot.setRangeMinorGridlinePaint(MINOR_GRID);
+    plot.setRangeMinorGridlineStroke(HAIR);
+    AxisSpace space = new AxisSpace();
+    space.setLeft(LEFT_SPACE);
+    space.setRight(rightSpace);
+    plot.setFixedRangeAxisSpace(space);
+
+    JFreeChart chart = new JFreeChart(null, null, plot, false);
+    chart.setBackgroundPaint(null);
+    chart.setPadding(RectangleInsets.ZERO_INSETS);
+    TextTitle title = new TextTitle(panel.title, Fonts.bold(13));
+    title.setHorizontalAlignment(HorizontalAlignment.LEFT);
+    title.setMargin(0, LEFT_SPACE, 0, 0);
+    title.setPadding(RectangleInsets.ZERO_INSETS);
+    chart.addSubtitle(title);
+    LegendTitle legend = new LegendTitle(plot);
+    legend.setPosition(RectangleEdge.TOP);
+    legend.setHorizontalAlignment(HorizontalAlignment.LEFT);
+    legend.setMargin(0, LEFT_SPACE - 6, 0, 0);
+    legend.setFrame(BlockBorder.NONE);
+    legend.setBackgroundPaint(null);
+    legend.setItemFont(Fonts.plain(12));
+    chart.addSubtitle(legend);
+    chart.draw(g, area);
+  }
+
+  private void add(XYPlot plot, int index, Axis axis, List<Line> lines) {
+    DefaultXYDataset data = new DefaultXYDataset();
+    XYLineAndShapeRenderer renderer = new XYLineAndShapeRenderer(true, false);
+    renderer.setDrawSeriesLineAsPath(true);
+    renderer.setLegendLine(new Line2D.Double(0, 0, LEGEND_LINE, 0));
+    for (int i = 0; i < lines.size(); i++) {
+      Line line = lines.get(i);
+      data.addSeries(new Name(i, line.name()), drawable(axis, line));
+      renderer.setSeriesPaint(i, line.look().hue().color);
+      renderer.setSeriesStroke(i, line.look().dash().stroke);
+    }
+    NumberAxis y = yAxis(axis, lines);
+    plot.setRangeAxis(index, y);
+    plot.setDataset(index, data);
+    plot.setRenderer(index, renderer);
+    plot.mapDatasetToRangeAxis(index, index);
+  }
+
+  /** A name that another line may have, too. */
+  private record Name(int index, String name) implements Comparable<Name> {
+    @Override
+    public int compareTo(Name o) {
+      return Integer.compare(index, o.index);
+    }
+
+    @Override
+    public String toString() {
+      return name;
+    }
+  }
+
+  private double[][] drawable(Axis axis, Line line) {
+    return new double[][] {placed(panel.x, line.xs()), placed(axis, line.ys())};
+  }
+
+  /** Where values are on an axis; NaN for what is nowhere. */
+  private static double[] placed(Axis axis, double[] values) {
+    return Arrays.stream(values).map(v -> placed(axis.scale(), v)).toArray();
+  }
+
+  private static double placed(Scale scale, double value) {
+    return switch (scale) {
+      case LINEAR -> value;
+      case LOG -> value > 0 ? Math.log10(value) : Double.NaN;
+      case NINES -> -Math.log10(1 - value / 100);
+    };
+  }
+
+  private NumberAxis xAxis() {
+    List<Line> all = new ArrayList<>(panel.lines);
+    all.addAll(panel.rightLines);
+    DoubleStream xs = all.stream().flatMapToDouble(l -> Arrays.stream(l.xs()));
+    return axis(panel.x, finite(DoubleStream.concat(xs, DoubleStream.of(panel.until))), 1);
+  }
+
+  private NumberAxis yAxis(Axis axis, List<Line> lines) {
+    double[] ys = finite(lines.stream().flatMapToDouble(l -> Arrays.stream(l.ys())));
+    double texts = textRows * MARK_ROW_HEIGHT / PLOT_HEIGHT;
+    return axis(axis, ys, HEADROOM / (1 - texts));
+  }
+
+  private static double[] finite(DoubleStream values) {
+    return values.filter(Double::isFinite).toArray();
+  }
+
+  private static NumberAxis axis(Axis axis, double[] values, double headroom) {
+    double max = Arrays.stream(values).max().orElse(0);
+    NumberFormat format =
+        new DecimalFormat("#,##0.######", DecimalFormatSymbols.getInstance(Locale.ROOT));
+    NumberAxis a =
+        switch (axis.scale()) {
+          case LINEAR -> {
+            NumberAxis linear = new NumberAxis(axis.label());
+            linear.setStandardTickUnits(NumberAxis.createStandardTickUnits(Locale.ROOT));
+            linear.setNumberFormatOverride(format);
+            linear.setRange(0, max > 0 ? max * headroom : 1);
+            yield linear;
+          }
+          case LOG -> {
+            double min = Arrays.stream(values).filter(v -> v > 0).min().orElse(1);
+            double lower = DecadeAxis.below(min);
+            double top = max * Math.pow(max / min, headroom - 1);
+            double upper = DecadeAxis.above(Math.max(top, 1.001 * Math.pow(10, lower)));
+            yield new DecadeAxis(
+                axis.label(), lower, upper, log -> format.format(Math.pow(10, log)), true);
+          }
+          case NINES ->
+              new DecadeAxis(
+                  axis.label(),
+                  0,
+                  Math.max(1, placed(Scale.NINES, max)),
+                  PanelChart::percentile,
+                  false);
+        };
+    look(a);
+    return a;
+  }
+
+  /** 0 %, 90 %, 99 %, 99.9 %. */
+  private static String percentile(double nines) {
+    int n = (int) Math.round(nines);
+    return switch (n) {
+      case 0 -> "0 %";
+      case 1 -> "90 %";
+      case 2 -> "99 %";
+      default -> "99." + "9".repeat(n - 2) + " %";
+    };
+  }
+
+  private static void look(ValueAxis axis) {
+    axis.setLabelFont(Fonts.plain(12));
+    axis.setTickLabelFont(Fonts.plain(11));
+    axis.setLabelPaint(Color.BLACK);
+    axis.setTickLabelPaint(Color.BLACK);
+    axis.setAxisLineVisible(false);
+    axis.setTickMarkPaint(MARK);
+    axis.setTickMarkStroke(HAIR);
+    axis.setMinorTickMarksVisible(false);
+  }
+
+  private void shades(XYPlot plot) {
+    for (Shade s : panel.shades) {
+      IntervalMarker marker = new IntervalMarker(s.from(), s.to(), SHADE);
+      marker.setAlpha(1);
+      marker.setOutlinePaint(null);
+      label(marker, s.text(), RectangleAnchor.TOP, TextAnchor.TOP_CENTER, 0);
+      plot.addDomainMarker(marker, Layer.BACKGROUND);
+    }
+  }
+
+  /** Texts that would run into each other go on rows, and those for which there is none away. */
+  private void marks(XYPlot plot, Graphics2D g, ValueAxis x) {
+    Font font = Fonts.plain(MARK_TEXT_SIZE);
+    double pixels = (area.getWidth() - LEFT_SPACE - rightSpace) / x.getRange().getLength();
+    double[] free = new double[MARK_ROWS];
+    for (Mark m : panel.marks.stream().sorted(Comparator.comparingDouble(Mark::at)).toList()) {
+      ValueMarker marker = new ValueMarker(m.at(), MARK_LINE, MARK_STROKE);
+      marker.setAlpha(1);
+      double at = m.at() * pixels;
+      double width = font.getStringBounds(m.text(), g.getFontRenderContext()).getWidth() + 8;
+      boolean left =
+          m.at() > x.getUpperBound() / 2 && (x.getUpperBound() - m.at()) * pixels < width;
+      for (int row = 0; row < MARK_ROWS; row++) {
+        if (free[row] <= (left ? at - width : at)) {
+          free[row] = left ? at : at + width;
+          label(
+              marker,
+              m.text(),
+              left ? RectangleAnchor.TOP_LEFT : RectangleAnchor.TOP_RIGHT,
+              left ? TextAnchor.TOP_RIGHT : TextAnchor.TOP_LEFT,
+              row);
+          break;
+        }
+      }
+      plot.addDomainMarker(marker, Layer.FOREGROUND);
+    }
+  }
+
+  private void label(
+      Marker marker, String text, RectangleAnchor anchor, TextAnchor textAnchor, int row) {
+    if (text.isEmpty()) {
+      return;
+    }
+    textRows = Math.max(textRows, row + 1);
+    marker.setLabel(text);
+    marker.setLabelFont(Fonts.plain(MARK_TEXT_SIZE));
+    marker.setLabelPaint(MARK);
+    marker.setLabelBackgroundColor(new Color(0, 0, 0, 0));
+    marker.setLabelAnchor(anchor);
+    marker.setLabelTextAnchor(textAnchor);
+    marker.setLabelOffsetType(LengthAdjustmentType.EXPAND);
+    marker.setLabelOffset(new RectangleInsets(3 + row * MARK_ROW_HEIGHT, 4, 3, 4));
+  }
+}
