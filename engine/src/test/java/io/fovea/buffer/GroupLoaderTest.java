@@ -272,9 +272,9 @@ class GroupLoaderTest {
       }
     }
     assertEquals(8, group.size());
-    long stalls = pool.stats().frameStalls();
+    long stalls = pool.stats().frameWaits();
     assertEquals(0, pool.fetch(group, true));
-    assertEquals(stalls, pool.stats().frameStalls());
+    assertEquals(stalls, pool.stats().frameWaits());
     test.writeFails = offset -> false;
     pool.close();
   }
