@@ -261,6 +261,7 @@ final class LookupArguments {
         pageSize,
         memory ? Io.AUTO : Io.valueOf(engine.io.name()),
         engine.translation,
+        engine.replacement,
         engine.json);
   }
 

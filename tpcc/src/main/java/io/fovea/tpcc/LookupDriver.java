@@ -155,7 +155,7 @@ final class LookupDriver {
     settings.shares().forEach(s -> settings.workingSet(s, lookup.poolRecords()));
     progress.say(
         "looking up on %s: %,d records of %.1f bytes, %s on %s, %s at a time, buffer %,d MiB of %s"
-            + " pages (%,d records), io %s, translation %s, durability %s",
+            + " pages (%,d records), io %s, translation %s, replacement %s, durability %s",
         name(),
         settings.records(),
         lookup.bytesPerRecord(),
@@ -167,6 +167,7 @@ final class LookupDriver {
         lookup.poolRecords(),
         db.stats().io().kind(),
         JsonReport.lower(settings.translation()),
+        JsonReport.lower(settings.replacement()),
         JsonReport.lower(settings.durability()));
     List<LookupResult> results = new ArrayList<>();
     for (Share share : settings.shares()) {

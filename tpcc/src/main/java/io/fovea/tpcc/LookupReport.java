@@ -160,6 +160,7 @@ final class LookupReport {
     o.addProperty("pageSize", s.pageSize());
     o.addProperty("io", s.inMemory() ? "memory" : JsonReport.lower(s.io()));
     o.addProperty("translation", JsonReport.lower(s.translation()));
+    o.addProperty("replacement", JsonReport.lower(s.replacement()));
     return new JsonReport("lookups", o, s.durability() != Durability.NONE);
   }
 

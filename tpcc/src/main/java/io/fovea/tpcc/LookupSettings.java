@@ -3,6 +3,7 @@ package io.fovea.tpcc;
 import io.fovea.Durability;
 import io.fovea.Io;
 import io.fovea.Options;
+import io.fovea.Replacement;
 import io.fovea.Translation;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -52,6 +53,7 @@ record LookupSettings(
     int pageSize,
     Io io,
     Translation translation,
+    Replacement replacement,
     Path json) {
 
   boolean inMemory() {
@@ -71,7 +73,8 @@ record LookupSettings(
   /** The same with another durability. */
   Options engineOptions(Durability durability) {
     return Settings.engineOptions(
-        durability, logBytes, bufferBytes, pageSize, io, translation, clients);
+            durability, logBytes, bufferBytes, pageSize, io, translation, clients)
+        .replacement(replacement);
   }
 
   /**

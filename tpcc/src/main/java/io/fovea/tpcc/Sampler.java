@@ -72,6 +72,8 @@ final class Sampler {
     series.add(Series.READ_BYTES, (io.readBytes() - was.readBytes()) / seconds);
     series.add(Series.WRITTEN_BYTES, (io.writtenBytes() - was.writtenBytes()) / seconds);
     series.add(Series.MISSES, (after.buffer().misses() - stats.buffer().misses()) / seconds);
+    series.add(
+        Series.FRAME_WAITS, (after.buffer().frameWaits() - stats.buffer().frameWaits()) / seconds);
     series.add(Series.RETRIES, (retries - this.retries) / seconds);
     gauges.forEach((name, value) -> series.add(name, value.getAsDouble()));
     this.stats = after;

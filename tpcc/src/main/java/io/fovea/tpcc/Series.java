@@ -37,6 +37,7 @@ final class Series {
   static final String READ_BYTES = "readBytes";
   static final String WRITTEN_BYTES = "writtenBytes";
   static final String MISSES = "misses";
+  static final String FRAME_WAITS = "frameWaits";
   static final String RETRIES = "retries";
 
   /** What every series has; others are extra columns of a subcommand. */
@@ -53,6 +54,7 @@ final class Series {
           READ_BYTES,
           WRITTEN_BYTES,
           MISSES,
+          FRAME_WAITS,
           RETRIES);
 
   private static final int DECIMALS = 3;

@@ -100,7 +100,8 @@ record Settings(
 
   /** The engine's options. */
   Options engineOptions() {
-    return engineOptions(durability, logBytes, bufferBytes, pageSize, io, translation, clients);
+    return engineOptions(durability, logBytes, bufferBytes, pageSize, io, translation, clients)
+        .replacement(replacement);
   }
 
   /** The engine's options for so many clients. */
@@ -124,7 +125,6 @@ record Settings(
         .pretouch(Pretouch.AHEAD)
         .io(io)
         .translation(translation)
-        .replacement(replacement)
         .durability(durability)
         .maxTransactions(Math.max(defaults.maxTransactions(), Math.min(clients + 2, 4096)));
   }
