@@ -35,8 +35,8 @@ import java.util.Arrays;
  *   number(i), place(i)              whose turn it is, and where it may be
  * </pre>
  *
- * Where nothing is missing none of these costs anything but the question. A key whose way ends
- * once more is put aside once more; after some rounds the caller looks for it as for any other key,
+ * Where nothing is missing none of these costs anything but the question. A key whose way ends once
+ * more is put aside once more; after some rounds the caller looks for it as for any other key,
  * which waits, and says what is wrong with the page.
  *
  * <p>Owned by one thread at a time. Groups of eight are what the papers on interleaved lookups use
@@ -159,7 +159,8 @@ public final class Lookahead {
     }
   }
 
-  // ----------------------------------------------------------------------- keys whose page is not there
+  // ----------------------------------------------------------------------- keys whose page is not
+  // there
 
   /**
    * Puts a key aside if its way ended at a page that is in no frame: there is no hint for it, and

@@ -268,7 +268,9 @@ public final class BufferPool implements AutoCloseable {
     return groups.fetch(group, used);
   }
 
-  /** How many pages one {@link #fetch} reads at most: a fraction of the pool where that is small. */
+  /**
+   * How many pages one {@link #fetch} reads at most: a fraction of the pool where that is small.
+   */
   public int fetchMax() {
     return groups.pagesMax();
   }

@@ -130,8 +130,7 @@ final class GroupLoader {
       while (settled < io.size()) {
         int place = group.places[settled];
         boolean whole =
-            io.error(settled) == 0
-                && loader.whole(group.pids[place], group.frames[place], limit);
+            io.error(settled) == 0 && loader.whole(group.pids[place], group.frames[place], limit);
         settled++;
         if (whole) {
           FrameHeader.setUsed(frames.headers, group.frames[place], used);

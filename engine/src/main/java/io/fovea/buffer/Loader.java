@@ -22,9 +22,9 @@ import java.util.function.LongSupplier;
  *   read failed: entry removed, F free, latch released; A throws; B finds nothing and tries itself
  * </pre>
  *
- * <p>The frame is claimed before the bucket is latched, because claiming may wait for a write. While
- * the device reads, the only latch that is held is the one of the frame that is filled. Many misses
- * of one thread at a time: {@link GroupLoader}.
+ * <p>The frame is claimed before the bucket is latched, because claiming may wait for a write.
+ * While the device reads, the only latch that is held is the one of the frame that is filled. Many
+ * misses of one thread at a time: {@link GroupLoader}.
  */
 final class Loader {
   private final Frames frames;

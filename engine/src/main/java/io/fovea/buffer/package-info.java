@@ -28,8 +28,9 @@
  * instructions, by threads that wait for nothing; log space may be reserved under them, for that
  * never waits. Several page latches are taken by trying (moves), or in the order of the room above.
  * Nobody waits for a frame, for the device or for the log with a page latch held, except the thread
- * that loads that very page, or those very pages: which waits for the device and for no frame. The lock of {@code WriteBack} may be held while the log becomes
- * durable; the log never waits for a page.
+ * that loads that very page, or those very pages: which waits for the device and for no frame. The
+ * lock of {@code WriteBack} may be held while the log becomes durable; the log never waits for a
+ * page.
  */
 @NullMarked
 package io.fovea.buffer;

@@ -91,8 +91,7 @@ class GroupLoaderStressTest {
     Pools.check(pool);
     AllocatorState state = pool.allocatorState();
     pool.close();
-    BufferPool again =
-        new BufferPool(device, PoolConfig.ofFrames(4096, FRAMES, kind), state);
+    BufferPool again = new BufferPool(device, PoolConfig.ofFrames(4096, FRAMES, kind), state);
     assertEquals(added.get(), sum(again), "after it was opened again");
     again.close();
   }
