@@ -73,6 +73,20 @@ class AllocationTest {
                   row.getInt(NUMBER);
                 }
               }));
+      Batch batch = t.batch(20);
+      assertNone(
+          "getAll",
+          perOperation(
+              db,
+              tx -> {
+                for (int i = 0; i < N; i += 20) {
+                  batch.clear();
+                  for (int j = 0; j < 20; j++) {
+                    batch.add().set(1, (i + j) % 50);
+                  }
+                  t.getAll(tx, batch);
+                }
+              }));
       assertNone(
           "update",
           perOperation(

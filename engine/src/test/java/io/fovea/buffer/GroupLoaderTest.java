@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.error.CorruptionException;
 import io.fovea.error.DatabaseClosedException;
+import io.fovea.error.PoolExhaustedException;
 import io.fovea.error.StorageException;
 import io.fovea.memory.Mem;
 import io.fovea.support.HeldDevice;
@@ -258,14 +259,15 @@ class GroupLoaderTest {
     pool.flushAll();
     test.writeFails = offset -> true;
     // Dirty pages in all frames, and none of them can be written.
-    for (long pid : pids) {
-      if (pool.stats().framesDirty() < 64) {
-        int frame = pool.fixExclusive(pid);
-        pool.markDirty(frame);
-        pool.releaseExclusive(frame);
-      }
-    }
-    assertEquals(64, pool.stats().framesDirty());
+    assertThrows(
+        PoolExhaustedException.class,
+        () -> {
+          for (long pid : pids) {
+            int frame = pool.fixExclusive(pid);
+            pool.markDirty(frame);
+            pool.releaseExclusive(frame);
+          }
+        });
     for (long pid : pids) {
       if (pool.resident(pid) < 0 && group.size() < 8) {
         group.add(pid);
