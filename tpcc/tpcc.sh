@@ -4,6 +4,7 @@
 #
 #   tpcc/tpcc.sh run                      loads and runs with defaults
 #   tpcc/tpcc.sh run --help               all options
+#   tpcc/tpcc.sh report run.json          draws what run --json run.json has left
 #   tpcc/tpcc.sh tool --help              the engine's tools, which are in the same jar
 #
 # JAVA_HOME names the JDK to prefer. FOVEA_JAVA_OPTS adds JVM options, such as -Xmx2g.

@@ -30,10 +30,13 @@ import picocli.CommandLine.TypeConversionException;
     mixinStandardHelpOptions = true,
     versionProvider = Main.Version.class)
 final class ReportCommand implements Callable<Integer> {
+  /** More lines than those of two runs nobody can tell apart. */
+  private static final int RUNS_MAX = 2;
+
   @Spec private CommandSpec spec;
 
   @Parameters(
-      arity = "1..2",
+      arity = "1..*",
       paramLabel = "FILE",
       description = "a report (RUN.json) or histograms (RUN.hlog), and those of a second run")
   private List<Path> files;
@@ -71,6 +74,9 @@ final class ReportCommand implements Callable<Integer> {
 
   @Override
   public Integer call() {
+    if (files.size() > RUNS_MAX) {
+      throw mistake("one run or two, not " + files.size());
+    }
     Format kind = format();
     List<RunFile> runs = files.stream().map(RunFile::read).toList();
     Path file = out;

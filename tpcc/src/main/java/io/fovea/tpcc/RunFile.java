@@ -117,7 +117,7 @@ record RunFile(
       return Series.of(report);
     } catch (IllegalArgumentException e) {
       throw unusable(
-          file, e.getMessage() + (report.has("series") ? "" : "; only run writes one to draw"));
+          file, e.getMessage() + (report.has("series") ? "" : "; those of runs have one"));
     }
   }
 

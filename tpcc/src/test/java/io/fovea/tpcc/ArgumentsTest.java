@@ -229,7 +229,13 @@ class ArgumentsTest {
         "load --io=memory",
         "check --io=memory",
         "check --mix=half",
-        "load --duration=3"
+        "load --duration=3",
+        "report",
+        "report a.json b.json c.json",
+        "report a.json --format=pdf",
+        "report a.json --out=a.pdf",
+        "report a.json --out=a.png --format=svg",
+        "report a.json --warehouses=1"
       })
   void usageErrorsExitWithOne(String args) {
     StringWriter err = new StringWriter();
@@ -244,7 +250,8 @@ class ArgumentsTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"--help", "run --help", "load --help", "check -h", "--version"})
+  @ValueSource(
+      strings = {"--help", "run --help", "load --help", "check -h", "report --help", "--version"})
   void helpIsNoError(String args) {
     StringWriter out = new StringWriter();
     int code =

@@ -10,6 +10,8 @@ import io.fovea.Database;
 import io.fovea.Options;
 import io.fovea.Row;
 import io.fovea.tpcc.Schema.Warehouse;
+import io.fovea.tpcc.plot.PlotFonts;
+import io.fovea.tpcc.plot.Svg;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -17,6 +19,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Set;
 import java.util.TreeSet;
 import org.HdrHistogram.EncodableHistogram;
@@ -211,6 +214,55 @@ class EndToEndTest {
       }
     }
     assertEquals(Set.of("newOrder", "payment", "orderStatus", "delivery", "stockLevel"), tags);
+  }
+
+  @Test
+  void seriesAddUpToTheTotals() throws IOException {
+    Path json = folder.resolve("run.json");
+    Path hlog = folder.resolve("run.hlog");
+    List<String> args =
+        new ArrayList<>(List.of("run", "--io=memory", "--buffer=64m", "--threads=2"));
+    args.addAll(List.of("--duration=1300ms", "--warmup=1100ms"));
+    args.addAll(List.of("--json=" + json, "--hlog=" + hlog));
+    expect(Exit.OK, tpcc(args.toArray(String[]::new)));
+    JsonObject report = json(json);
+    assertEquals(1, report.get("reportVersion").getAsInt());
+    Series series = Series.of(report);
+    assertEquals(Series.STANDARD, series.names());
+    assertEquals(1, series.intervalSeconds());
+    double warmup = series.warmupSeconds();
+    assertTrue(warmup >= 1.1, "as long as asked for: " + warmup);
+    assertEquals(List.of(new Series.Mark(warmup, "warm-up ends")), series.marks());
+    double[] ends = series.column(Series.SECOND);
+    double measured = report.get("measuredSeconds").getAsDouble();
+    assertEquals(warmup + measured, ends[ends.length - 1], 0.01);
+    double[] counted = new double[2];
+    int[] intervals = new int[2];
+    for (int i = 0; i < ends.length; i++) {
+      int part = ends[i] <= warmup ? 0 : 1;
+      double length = ends[i] - (i == 0 ? 0 : ends[i - 1]);
+      counted[part] += length * series.column(Series.OPERATIONS)[i];
+      intervals[part]++;
+      if (counted[part] > 0) {
+        assertTrue(series.column(Series.MAX_MICROS)[i] >= series.column(Series.P50_MICROS)[i]);
+      }
+    }
+    assertTrue(intervals[0] >= 1 && intervals[1] >= 1, "the warm-up is there, too");
+    // Rates and times have three decimals.
+    double commits = report.get("commits").getAsDouble();
+    assertEquals(commits, counted[1], 2 + 0.01 * commits);
+
+    PlotFonts.assume();
+    expect(Exit.OK, tpcc("report", json.toString(), "--out=" + folder));
+    List<String> texts = new Svg(Files.readString(folder.resolve("run.svg"))).texts();
+    for (String text : List.of("Throughput", "Latency", "Data file", "Latency by percentile")) {
+      assertTrue(texts.contains(text), text + " in " + texts);
+    }
+    for (TxnType type : TxnType.values()) {
+      String name = type.title.toLowerCase(Locale.ROOT).replace('-', ' ');
+      assertTrue(texts.contains(name), name + " in " + texts);
+    }
+    expect(Exit.OK, tpcc("report", hlog.toString(), json.toString(), "--out=" + folder));
   }
 
   @Test

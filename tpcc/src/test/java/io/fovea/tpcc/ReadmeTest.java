@@ -13,11 +13,17 @@ import io.fovea.Row;
 import io.fovea.Table;
 import io.fovea.TableSpec;
 import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.regex.MatchResult;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The example of the README is this one, and it works. */
 class ReadmeTest {
@@ -60,6 +66,29 @@ class ReadmeTest {
       String shown =
           line.substring(4).replace("folder.resolve(\"bank.fovea\")", "Path.of(\"bank.fovea\")");
       assertTrue(readme.contains(shown + "\n"), "not in the README: " + shown);
+    }
+  }
+
+  /** The README of the driver has every option that is not hidden. */
+  @ParameterizedTest
+  @ValueSource(strings = {"load", "run", "check", "report"})
+  void optionsAreInTheReadmeOfTheDriver(String subcommand) throws IOException {
+    StringWriter help = new StringWriter();
+    Main.execute(Scale.FULL, new PrintWriter(help), new PrintWriter(help), subcommand, "--help");
+    Path module = Path.of(System.getProperty("basedir", ".")).toAbsolutePath().normalize();
+    String readme = Files.readString(module.resolveSibling("tpcc").resolve("README.md"));
+    List<String> options =
+        Pattern.compile("--[a-z-]+")
+            .matcher(help.toString())
+            .results()
+            .map(MatchResult::group)
+            .map(o -> o.replace("--no-", "--[no-]"))
+            .filter(o -> !o.equals("--help") && !o.equals("--version"))
+            .distinct()
+            .toList();
+    assertTrue(options.size() >= 3, help.toString());
+    for (String option : options) {
+      assertTrue(readme.contains("`" + option), subcommand + " " + option);
     }
   }
 }

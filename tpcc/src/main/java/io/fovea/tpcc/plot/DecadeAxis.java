@@ -22,6 +22,9 @@ final class DecadeAxis extends NumberAxis {
   /** Of fewer decades than these, 2 and 5 have labels, too. */
   private static final double FEW = 2.2;
 
+  /** Of a logarithm, so that a label at an end is not rounded away. */
+  private static final double GRACE = 1e-6;
+
   private static final int[] STEPS = {1, 2, 5};
 
   private final transient DoubleFunction<String> name;
@@ -37,7 +40,7 @@ final class DecadeAxis extends NumberAxis {
     super(label);
     this.name = name;
     this.parts = parts;
-    setRange(lower, upper);
+    setRange(lower - GRACE, upper + GRACE);
   }
 
   /** The logarithm of 1, 2 or 5 times a power of ten that is no larger than a number. */
@@ -74,7 +77,9 @@ final class DecadeAxis extends NumberAxis {
             : edge == RectangleEdge.LEFT ? TextAnchor.CENTER_RIGHT : TextAnchor.CENTER_LEFT;
     boolean few = parts && getRange().getLength() < FEW;
     List<NumberTick> ticks = new ArrayList<>();
-    for (int decade = (int) Math.floor(getLowerBound()); decade <= getUpperBound(); decade++) {
+    for (int decade = (int) Math.floor(getLowerBound() + GRACE);
+        decade <= getUpperBound();
+        decade++) {
       for (int i = 1; i < (parts ? 10 : 2); i++) {
         double at = decade + Math.log10(i);
         if (getRange().contains(at)) {

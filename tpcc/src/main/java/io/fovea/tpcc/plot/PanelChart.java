@@ -277,6 +277,9 @@ final class PanelChart {
     Font font = Fonts.plain(MARK_TEXT_SIZE);
     double pixels = (area.getWidth() - LEFT_SPACE - rightSpace) / x.getRange().getLength();
     double[] free = new double[MARK_ROWS];
+    for (Shade s : panel.shades) {
+      free[0] = Math.max(free[0], s.text().isEmpty() ? 0 : s.to() * pixels);
+    }
     for (Mark m : panel.marks.stream().sorted(Comparator.comparingDouble(Mark::at)).toList()) {
       ValueMarker marker = new ValueMarker(m.at(), MARK_LINE, MARK_STROKE);
       marker.setAlpha(1);
