@@ -313,41 +313,40 @@ plot() {
   done
 }
 
-# long_tpcc NAME SECONDS FACTOR ARGUMENT...: TPC-C on a file that is loaded for it, with a pool of
-# FACTOR hundredths of it.
+# long_tpcc NAME SECONDS ARGUMENT...: TPC-C for so long, with all that can be drawn of it.
 long_tpcc() {
   name=$1
   time=${quick:+4}
   time=${time:-$2}
-  factor=$3
-  shift 3
-  file=$out/long.fovea
-  say "$name: loading"
-  JAVA_HOME=$home "$root/tpcc/tpcc.sh" load --path "$file" --durability none --buffer 1g "$@" \
-    >"$out/$name.txt" 2>&1 || die "the load ended with $?: see $out/$name.txt"
-  buffer=$(($(wc -c <"$file") * factor / 100))
-  say "$name: tpcc.sh run $* --buffer $buffer"
-  JAVA_HOME=$home "$root/tpcc/tpcc.sh" run --path "$file" "$@" --buffer "$buffer" \
-    --duration "${time}s" --warmup "$((seconds / 2))s" \
-    --json "$out/$name.tpcc.json" --hlog "$out/$name.tpcc.hlog" >>"$out/$name.txt" 2>&1 ||
-    say "$name ended with $?: see $out/$name.txt"
-  rm -f "$file" "$file.log" "$file.dwb"
+  shift 2
+  say "$name: tpcc.sh run $*"
+  JAVA_HOME=$home "$root/tpcc/tpcc.sh" run --path "$out/long.fovea" "$@" --duration "${time}s" \
+    --warmup "$((seconds * 2))s" --json "$out/$name.tpcc.json" --hlog "$out/$name.tpcc.hlog" \
+    >"$out/$name.txt" 2>&1 || say "$name ended with $?: see $out/$name.txt"
+  rm -f "$out/long.fovea" "$out/long.fovea.log" "$out/long.fovea.dwb"
 }
 
 do_larger() {
   warehouses=${WAREHOUSES:-${quick:+1}}
   warehouses=${warehouses:-30}
   for threads in 2 16; do
-    long_tpcc "larger-${threads}t-1" 120 20 --warehouses "$warehouses" --threads $threads
+    say "larger: loading $warehouses warehouses"
+    JAVA_HOME=$home "$root/tpcc/tpcc.sh" load --path "$out/long.fovea" --durability none \
+      --buffer 1g --warehouses "$warehouses" --threads 2 >"$out/larger-load.txt" 2>&1 ||
+      die "the load ended with $?: see $out/larger-load.txt"
+    long_tpcc "larger-${threads}t-1" 120 --warehouses "$warehouses" --threads $threads \
+      --buffer $(($(wc -c <"$out/long.fovea") / 5))
     plot "larger-${threads}t-1" "TPC-C on data 5 times the pool, $threads threads"
   done
 }
 
 do_transition() {
-  # As in the paper: half of the pool is full at first, and TPC-C fills the rest.
+  # As in the paper: what was loaded has half of the pool, and TPC-C fills the rest by itself. A
+  # warehouse is 112 MB, ITEM some 20.
   warehouses=${WAREHOUSES:-${quick:+1}}
   warehouses=${warehouses:-10}
-  long_tpcc transition-tpcc-1 180 200 --warehouses "$warehouses" --threads 2
+  long_tpcc transition-tpcc-1 180 --warehouses "$warehouses" --threads 2 \
+    --buffer $(((warehouses * 112 + 20) * 2))m
   plot transition-tpcc-1 "TPC-C, from half of the pool to more than all of it"
   load_table
   time=${quick:+6s}

@@ -191,6 +191,9 @@ final class Runner {
             tables.database()::stats,
             counts.get(Tally.What.COMMITS),
             counts.get(Tally.What.RETRIES));
+    if (!settings.inMemory()) {
+      sampler.gauge("dataRatio", () -> dataRatio(tables.database().stats()));
+    }
     long start = sampler.nanos();
     boolean ended = false;
     if (!settings.warmup().isZero()) {
@@ -247,6 +250,13 @@ final class Runner {
         lineAt = now;
       }
     }
+  }
+
+  /** How many pools the data would fill, which grows with the data. */
+  private static double dataRatio(DatabaseStats stats) {
+    DatabaseStats.Storage data = stats.storage();
+    DatabaseStats.Buffer buffer = stats.buffer();
+    return (double) (data.bytes() - data.freeBytes()) / (buffer.frames() * buffer.pageSize());
   }
 
   private void sample(Sampler sampler, boolean warmingUp, Hlog hlog) {
