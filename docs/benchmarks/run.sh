@@ -16,6 +16,7 @@
 #   disk        TPC-C on a file, also with a pool smaller than the data
 #   durability  TPC-C with a log: sync with clients that share group commits, async, none
 #   recovery    how fast a log of 1 GiB is replayed
+#   replacement hit ratios of the replacement policies, by replay of traces
 #   inlining    hot methods that were not inlined
 #
 # Results go to OUT, the folder benchmarks-<time> in the current one by default. What is compared is
@@ -236,6 +237,22 @@ do_recovery_once() {
   rm -f "$out/recovery.fovea" "$out/recovery.fovea.log" "$out/recovery.fovea.dwb"
 }
 
+do_replacement() {
+  # One client, so that the trace is the same each time; the load is not part of it.
+  say replacement
+  seconds=${quick:+2s}
+  JAVA_HOME=$home "$root/tpcc/tpcc.sh" load --path "$out/trace.fovea" --durability none --warehouses 1 \
+    --threads 1 >"$out/replacement-trace.txt" 2>&1 &&
+    JAVA_HOME=$home FOVEA_JAVA_OPTS="-Dfovea.trace=$out/tpcc.trace" "$root/tpcc/tpcc.sh" run \
+      --path "$out/trace.fovea" --durability none --threads 1 --warmup 0 --duration "${seconds:-10s}" \
+      >>"$out/replacement-trace.txt" 2>&1 ||
+    say "the trace of TPC-C failed: see $out/replacement-trace.txt"
+  "$java" -Xmx1g --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.jmh.ReplacementTraces \
+    --json "$out/replacement.json" TPC-C="$out/tpcc.trace" >"$out/replacement.txt" 2>&1 ||
+    say "replacement failed: see $out/replacement.txt"
+  rm -f "$out/trace.fovea" "$out/tpcc.trace"
+}
+
 do_inlining() {
   say inlining
   "$java" -cp "$jar" io.fovea.jmh.InliningCheck >"$out/inlining.txt" 2>&1
@@ -266,7 +283,7 @@ if [ "${1:-}" = profile ]; then
   done
   exit 0
 fi
-[ $# -gt 0 ] || set -- tpcc contention ladder budget lookups timestamps disk durability recovery inlining
+[ $# -gt 0 ] || set -- tpcc contention ladder budget lookups timestamps disk durability recovery replacement inlining
 for page; do
   case $page in
     tpcc) in_turn do_tpcc ;;
@@ -278,8 +295,9 @@ for page; do
     disk) in_turn do_disk_once ;;
     durability) in_turn do_durability_once ;;
     recovery) in_turn do_recovery_once ;;
+    replacement) do_replacement ;;
     inlining) do_inlining ;;
-    *) die "no page $page: tpcc contention ladder budget lookups timestamps disk durability recovery inlining profile" ;;
+    *) die "no page $page: tpcc contention ladder budget lookups timestamps disk durability recovery replacement inlining profile" ;;
   esac
 done
 "$java" -XX:TieredStopAtLevel=1 "$here/Summary.java" "$out" | tee "$out/summary.md"
