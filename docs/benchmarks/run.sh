@@ -244,7 +244,7 @@ do_replacement() {
   JAVA_HOME=$home "$root/tpcc/tpcc.sh" load --path "$out/trace.fovea" --durability none --warehouses 1 \
     --threads 1 >"$out/replacement-trace.txt" 2>&1 &&
     JAVA_HOME=$home FOVEA_JAVA_OPTS="-Dfovea.trace=$out/tpcc.trace" "$root/tpcc/tpcc.sh" run \
-      --path "$out/trace.fovea" --durability none --threads 1 --warmup 0 --duration "${seconds:-10s}" \
+      --path "$out/trace.fovea" --durability none --threads 1 --warmup 0 --duration "${seconds:-20s}" \
       >>"$out/replacement-trace.txt" 2>&1 ||
     say "the trace of TPC-C failed: see $out/replacement-trace.txt"
   "$java" -Xmx1g --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.jmh.ReplacementTraces \

@@ -8,7 +8,8 @@
  *     Translator    page id → frame: Predictive-, Hashed-, Optimistic-, Chained-, LatchedTranslation
  *     Resolver      the slow path ─► Loader (misses), Mover (promotion)
  *     Replacement   where frames come from ◄─ BackgroundWriter ─► WriteBack ◄─ Flusher
- *                                                                    └► DoubleWrite, DataSync
+ *       │             ReplacementPolicy:      WriterPace,           └► DoubleWrite, DataSync
+ *       └►            SecondChance, Sampling  ReadyFrames
  *     PageAllocator page ids, the free list, the length of the file; AllocatorRecord
  *     PageImages    pages in log records                  PoolLog: what the pool wants of the log
  * </pre>

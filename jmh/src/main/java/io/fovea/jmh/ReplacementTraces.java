@@ -31,13 +31,13 @@ import java.util.function.Supplier;
  * <pre>
  *   tpcc/tpcc.sh load --path trace.fovea --durability none --warehouses 1 --threads 1
  *   FOVEA_JAVA_OPTS=-Dfovea.trace=tpcc.trace tpcc/tpcc.sh run --path trace.fovea \
- *       --durability none --threads 1 --warmup 0 --duration 10s
+ *       --durability none --threads 1 --warmup 0 --duration 20s
  * </pre>
  *
  * <p>Nothing here depends on time: the figures are the same on every machine, however busy.
  */
 public final class ReplacementTraces {
-  private static final int READ = 4_000_000;
+  private static final int READ = 3_000_000;
   private static final int PAGES = 40_000;
   private static final int LENGTH = 2_000_000;
   private static final int BETWEEN_SCANS = 60_000;
