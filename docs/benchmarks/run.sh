@@ -21,6 +21,8 @@
 #   transition  from a working set in memory to one that is not, and back; TPC-C that outgrows the pool
 #   drift       a working set of which a quarter is replaced at every interval
 #   sizes       working sets of 0.5 to 3 pools beside what their misses explain
+#   replacement hit ratios of the replacement policies, by replay of traces
+#   doors       what a random read costs by system call, by a poller's ring, by a ring of one's own
 #   inlining    hot methods that were not inlined
 #
 # Results go to OUT, the folder benchmarks-<time> in the current one by default. What is compared is
@@ -373,6 +375,29 @@ do_sizes_once() {
   done
 }
 
+do_doors() {
+  load_table
+  say doors
+  "$java" --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.jmh.DeviceReads "$table" \
+    "${quick:-2}" "$rounds" >"$out/doors.txt" 2>&1 || say "doors failed: see $out/doors.txt"
+}
+
+do_replacement() {
+  # One client, so that the trace is the same each time; the load is not part of it.
+  say replacement
+  length=${quick:+2s}
+  JAVA_HOME=$home "$root/tpcc/tpcc.sh" load --path "$out/trace.fovea" --durability none --warehouses 1 \
+    --threads 1 >"$out/replacement-trace.txt" 2>&1 &&
+    JAVA_HOME=$home FOVEA_JAVA_OPTS="-Dfovea.trace=$out/tpcc.trace" "$root/tpcc/tpcc.sh" run \
+      --path "$out/trace.fovea" --durability none --threads 1 --warmup 0 --duration "${length:-20s}" \
+      >>"$out/replacement-trace.txt" 2>&1 ||
+    say "the trace of TPC-C failed: see $out/replacement-trace.txt"
+  "$java" -Xmx1g --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.jmh.ReplacementTraces \
+    --json "$out/replacement.json" TPC-C="$out/tpcc.trace" >"$out/replacement.txt" 2>&1 ||
+    say "replacement failed: see $out/replacement.txt"
+  rm -f "$out/trace.fovea" "$out/tpcc.trace"
+}
+
 do_inlining() {
   say inlining
   "$java" -cp "$jar" io.fovea.jmh.InliningCheck >"$out/inlining.txt" 2>&1
@@ -406,7 +431,7 @@ if [ "${1:-}" = profile ]; then
   exit 0
 fi
 [ $# -gt 0 ] || set -- tpcc contention ladder budget lookups timestamps disk durability recovery reads larger transition \
-  drift sizes inlining
+  drift sizes replacement doors inlining
 for page; do
   case $page in
     tpcc) in_turn do_tpcc ;;
@@ -423,8 +448,10 @@ for page; do
     transition) do_transition ;;
     drift) do_drift ;;
     sizes) load_table && in_turn do_sizes_once ;;
+    replacement) do_replacement ;;
+    doors) do_doors ;;
     inlining) do_inlining ;;
-    *) die "no page $page: tpcc contention ladder budget lookups timestamps disk durability recovery reads larger transition drift sizes inlining profile" ;;
+    *) die "no page $page: tpcc contention ladder budget lookups timestamps disk durability recovery reads larger transition drift sizes replacement doors inlining profile" ;;
   esac
 done
 "$java" -XX:TieredStopAtLevel=1 "$here/Summary.java" "$out" | tee "$out/summary.md"

@@ -89,7 +89,8 @@ class DatabaseModelTest {
           options
               .io(Io.values()[r.nextInt(3)])
               .directIo(r.nextBoolean())
-              .translation(Translation.values()[r.nextInt(4)]);
+              .translation(Translation.values()[r.nextInt(4)])
+              .replacement(Replacement.values()[r.nextInt(2)]);
     }
 
     Pk pk() {

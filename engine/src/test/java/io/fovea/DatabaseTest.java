@@ -978,6 +978,12 @@ class DatabaseTest {
     assertThrows(IllegalArgumentException.class, () -> o.bufferBytes(0));
     assertThrows(IllegalArgumentException.class, () -> o.maxTransactions(0));
     assertThrows(NullPointerException.class, () -> o.io(null));
+    assertThrows(NullPointerException.class, () -> o.replacement(null));
+    assertEquals(Replacement.SECOND_CHANCE, o.replacement());
+    assertEquals(Replacement.SAMPLING, o.replacement(Replacement.SAMPLING).replacement());
+    assertTrue(
+        o.replacement(Replacement.SAMPLING).toString().contains("replacement=SAMPLING"),
+        o.toString());
     assertTrue(o.toString().contains("pageSize=4096"));
     assertNull(TxOptions.defaults().timeout());
     assertTrue(TxOptions.forReading().readOnly());

@@ -9,9 +9,9 @@ import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Every access to a page, in a file: what a benchmark of replacement policies replays. Only in a
- * JVM that was started with {@code -Dfovea.trace=FILE}, and made for one thread: several are put in
- * an order by a lock.
+ * Accesses to pages, in a file: what a benchmark of replacement policies replays. Only in a JVM
+ * that was started with {@code -Dfovea.trace=FILE}, the first {@value #MOST} of them, and made for
+ * one thread: several are put in an order by a lock.
  *
  * <pre>
  *   file:  | page id | page id | ...      8 bytes each, most significant first
@@ -27,7 +27,12 @@ final class PageTrace {
   /** Whether accesses are written down. */
   static final boolean ON;
 
+  /** 64 MiB of file. */
+  private static final int MOST = 1 << 23;
+
   private static final @Nullable DataOutputStream OUT;
+
+  private static int accesses;
 
   static {
     String file = System.getProperty("fovea.trace");
@@ -52,8 +57,9 @@ final class PageTrace {
   /** Writes an access down. */
   static synchronized void access(long pid) {
     try {
-      if (OUT != null) {
+      if (OUT != null && accesses < MOST) {
         OUT.writeLong(pid);
+        accesses++;
       }
     } catch (IOException e) {
       throw new UncheckedIOException("fovea.trace", e);

@@ -9,7 +9,8 @@
  *     Resolver      the slow path ─► Loader (misses), Mover (promotion)
  *     GroupLoader   many misses of one thread at once; PageGroup: which
  *     Replacement   where frames come from ◄─ BackgroundWriter ─► WriteBack ◄─ Flusher
- *                                                                    └► DoubleWrite, DataSync
+ *       │             ReplacementPolicy:      WriterPace,           └► DoubleWrite, DataSync
+ *       └►            SecondChance, Sampling  ReadyFrames
  *     PageAllocator page ids, the free list, the length of the file; AllocatorRecord
  *     PageImages    pages in log records                  PoolLog: what the pool wants of the log
  * </pre>

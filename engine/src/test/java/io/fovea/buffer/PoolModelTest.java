@@ -30,12 +30,14 @@ class PoolModelTest {
     final List<Long> pids = new ArrayList<>();
     final Random random;
     final Translation kind;
+    final ReplacementKind replacement;
     final int pagesMax;
     BufferPool pool;
     boolean failing;
 
-    Run(Translation kind, int pagesMax, long seed) {
+    Run(Translation kind, ReplacementKind replacement, int pagesMax, long seed) {
       this.kind = kind;
+      this.replacement = replacement;
       this.pagesMax = pagesMax;
       this.random = new Random(seed);
       this.pool = open(AllocatorState.EMPTY);
@@ -43,7 +45,9 @@ class PoolModelTest {
 
     BufferPool open(AllocatorState state) {
       return new BufferPool(
-          device, PoolConfig.ofFrames(4096, 64, kind).withExhaustedMillis(2000), state);
+          device,
+          PoolConfig.ofFrames(4096, 64, kind, replacement).withExhaustedMillis(2000),
+          state);
     }
 
     long any() {
@@ -56,9 +60,10 @@ class PoolModelTest {
   @Property(tries = 60)
   void aPoolIsAMap(
       @ForAll Translation kind,
+      @ForAll ReplacementKind replacement,
       @ForAll @IntRange(min = 10, max = 400) int pagesMax,
       @ForAll long seed) {
-    Run run = new Run(kind, pagesMax, seed);
+    Run run = new Run(kind, replacement, pagesMax, seed);
     for (int step = 0; step < STEPS; step++) {
       try {
         step(run);

@@ -40,9 +40,19 @@ class PoolStressTest {
   @ParameterizedTest
   @EnumSource(Translation.class)
   void countersSurvive(Translation translation) throws Exception {
+    countersSurvive(translation, ReplacementKind.SECOND_CHANCE);
+  }
+
+  @Test
+  void countersSurviveSampling() throws Exception {
+    countersSurvive(Translation.PREDICTIVE, ReplacementKind.SAMPLING);
+  }
+
+  private static void countersSurvive(Translation translation, ReplacementKind replacement)
+      throws Exception {
     long seed = 0x5EED ^ translation.ordinal();
     try (MemoryDevice device = new MemoryDevice()) {
-      PoolConfig config = PoolConfig.ofFrames(4096, FRAMES, translation);
+      PoolConfig config = PoolConfig.ofFrames(4096, FRAMES, translation, replacement);
       BufferPool pool = new BufferPool(device, config, AllocatorState.EMPTY);
       long[] pids = new long[PAGES];
       for (int i = 0; i < PAGES; i++) {

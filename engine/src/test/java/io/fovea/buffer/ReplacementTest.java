@@ -3,15 +3,21 @@ package io.fovea.buffer;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.error.PoolExhaustedException;
 import io.fovea.wal.LogSession;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 @Timeout(60)
 class ReplacementTest {
+  private static final int FRAMES = 64;
+
   private final TestDevice device = new TestDevice();
 
   private static final Replacement.Writer NO_WRITER =
@@ -25,13 +31,32 @@ class ReplacementTest {
         }
       };
 
+  /** Frames full of clean leaves that were used; page 64 + i is in frame i. */
+  private static Frames full(ReplacementKind kind) {
+    Frames frames = new Frames(PoolConfig.ofFrames(4096, FRAMES, Translation.PREDICTIVE, kind));
+    for (int i = 0; i < FRAMES; i++) {
+      MoverTest.put(frames, FRAMES + i, i, PageHeader.LEAF);
+    }
+    return frames;
+  }
+
+  /** One page goes, another one comes, as in a miss; the frame. */
+  private static int bring(Frames frames, Replacement replacement, long pid) {
+    int frame = replacement.acquire(-1);
+    frames.giveBack(frame);
+    MoverTest.put(frames, pid, frame, PageHeader.LEAF);
+    return frame;
+  }
+
+  private static boolean use(Frames frames, long pid) {
+    int frame = frames.translator.locate(pid);
+    return frame >= 0 && FrameHeader.use(frames.headers, frame, pid);
+  }
+
   @Test
   void pagesInUseGetASecondChance() {
-    Frames frames = new Frames(PoolConfig.ofFrames(4096, 64, Translation.PREDICTIVE));
+    Frames frames = full(ReplacementKind.SECOND_CHANCE);
     Replacement clock = new Replacement(frames, 100, NO_WRITER);
-    for (int i = 0; i < 64; i++) {
-      MoverTest.put(frames, 64 + i, i, PageHeader.LEAF);
-    }
     int first = clock.acquire(-1);
     for (int i = 0; i < 64; i++) {
       assertFalse(FrameHeader.used(frames.headers, i), "one turn of the hand clears all");
@@ -46,6 +71,211 @@ class ReplacementTest {
     assertFalse(FrameHeader.used(frames.headers, (second + 1) % 64));
     assertEquals(3, frames.counters.evictionsClean.sum());
     assertEquals(0, frames.free.count());
+    assertEquals(0, frames.counters.frameWaits.sum());
+  }
+
+  /** The writer's view: no page twice, and none that is being written. */
+  @ParameterizedTest
+  @EnumSource(ReplacementKind.class)
+  void thePolicyProposesEachPageOnce(ReplacementKind kind) {
+    Frames frames = full(kind);
+    FrameHeader.setWriting(frames.headers, 7, true);
+    FrameHeader.setDirty(frames.headers, 8, true);
+    boolean[] proposed = new boolean[FRAMES];
+    int attempt = 0;
+    for (int found = 0; found < FRAMES - 1; ) {
+      assertTrue(attempt < Sampling.ATTEMPTS + 2 * FRAMES + 2, found + " were found");
+      int frame = frames.policy.propose(attempt++, false);
+      if (frame >= 0) {
+        assertFalse(proposed[frame], "frame " + frame + " a second time");
+        proposed[frame] = true;
+        FrameHeader.giveUp(frames.headers, frame);
+        attempt = 0;
+        found++;
+      }
+    }
+    assertFalse(proposed[7]);
+    assertTrue(proposed[8], "dirty ones, too");
+    for (int i = 0; i < Sampling.ATTEMPTS + 3 * FRAMES; i++) {
+      assertEquals(-1, frames.policy.propose(i, false), "there is no other");
+    }
+  }
+
+  /** All frames but one are dirty, latched, being written, and all are hot: it is found at once. */
+  @ParameterizedTest
+  @EnumSource(ReplacementKind.class)
+  void theOnlyFrameIsFound(ReplacementKind kind) {
+    for (int only = 0; only < FRAMES; only++) {
+      Frames frames = full(kind);
+      for (int i = 0; i < FRAMES; i++) {
+        if (i == only) {
+          continue;
+        }
+        switch (i % 3) {
+          case 0 -> FrameHeader.setDirty(frames.headers, i, true);
+          case 1 -> assertTrue(Latch.tryShared(frames.headers, i));
+          default -> FrameHeader.setWriting(frames.headers, i, true);
+        }
+      }
+      Replacement replacement = new Replacement(frames, 0, NO_WRITER);
+      assertEquals(only, replacement.acquire(-1));
+      assertThrows(PoolExhaustedException.class, () -> replacement.acquire(-1));
+      frames.release();
+    }
+  }
+
+  /** Whoever waits gets a frame as soon as there is one, however hot all pages are. */
+  @ParameterizedTest
+  @EnumSource(ReplacementKind.class)
+  void everythingIsHot(ReplacementKind kind) {
+    Frames frames = full(kind);
+    int[] wakes = new int[1];
+    Replacement replacement =
+        new Replacement(
+            frames,
+            10_000,
+            new Replacement.Writer() {
+              /** Asked urgently for the third time, it cleans a page; all are used all the time. */
+              @Override
+              public void wake(boolean urgent) {
+                for (int i = 0; i < FRAMES; i++) {
+                  FrameHeader.setUsed(frames.headers, i, true);
+                }
+                if (urgent && ++wakes[0] == 3) {
+                  FrameHeader.setDirty(frames.headers, 33, false);
+                }
+              }
+
+              @Override
+              public @Nullable Throwable failure() {
+                return null;
+              }
+            });
+    for (int i = 0; i < FRAMES; i++) {
+      FrameHeader.setDirty(frames.headers, i, true);
+    }
+    assertEquals(33, replacement.acquire(-1));
+    assertEquals(3, wakes[0]);
+    assertEquals(1, frames.counters.frameWaits.sum());
+    assertTrue(frames.counters.frameWaitNanos.sum() > 0);
+    assertEquals(1, frames.counters.framesTaken.sum());
+  }
+
+  @Test
+  void waitsInVainAreCountedAndTimed() {
+    Frames frames = full(ReplacementKind.SECOND_CHANCE);
+    for (int i = 0; i < FRAMES; i++) {
+      FrameHeader.setDirty(frames.headers, i, true);
+    }
+    Replacement replacement = new Replacement(frames, 20, NO_WRITER);
+    assertThrows(PoolExhaustedException.class, () -> replacement.acquire(-1));
+    assertThrows(PoolExhaustedException.class, () -> replacement.acquire(3));
+    PoolStats stats = frames.counters.stats(frames);
+    assertEquals(2, stats.frameWaits());
+    assertTrue(stats.frameWaitNanos() >= 2 * 20_000_000L, stats.toString());
+  }
+
+  /**
+   * Thirty pages are used in turn with scans of four times the pool each. The clock keeps none of
+   * them over a scan; sampling knows them after a few rounds.
+   */
+  @Test
+  void aScanDoesNotEmptyThePool() {
+    assertTrue(hotMisses(ReplacementKind.SECOND_CHANCE) > 0.9);
+    double misses = hotMisses(ReplacementKind.SAMPLING);
+    assertTrue(misses < 0.2, "misses of hot pages: " + misses);
+  }
+
+  private static double hotMisses(ReplacementKind kind) {
+    Frames frames = full(kind);
+    Replacement replacement = new Replacement(frames, 100, NO_WRITER);
+    int hot = 30;
+    int misses = 0;
+    int uses = 0;
+    long scanned = 1000;
+    // They are used while the pool is not short of frames, or hardly: a hundred other pages come.
+    for (int i = 0; i < 400; i++) {
+      for (int k = 0; k < hot; k++) {
+        long pid = FRAMES + k;
+        if (!use(frames, pid)) {
+          bring(frames, replacement, pid);
+        }
+      }
+      bring(frames, replacement, scanned++);
+    }
+    for (int round = 0; round < 20; round++) {
+      for (int i = 0; i < FRAMES; i++) {
+        bring(frames, replacement, scanned++);
+      }
+      for (int k = 0; k < hot; k++) {
+        uses++;
+        if (!use(frames, FRAMES + k)) {
+          misses++;
+          bring(frames, replacement, FRAMES + k);
+        }
+      }
+    }
+    frames.release();
+    return (double) misses / uses;
+  }
+
+  /** A look takes the usage byte of a hot page away; that makes nobody push it out of its home. */
+  @Test
+  void aHomeIsNotTakenFromAPageWithCredit() {
+    Frames frames = full(ReplacementKind.SAMPLING);
+    Replacement replacement = new Replacement(frames, 100, NO_WRITER);
+    long scanned = 1000;
+    for (int i = 0; i < 500; i++) {
+      assertTrue(use(frames, FRAMES + 5), "it stays");
+      bring(frames, replacement, scanned++);
+    }
+    FrameHeader.setUsed(frames.headers, 5, false);
+    assertFalse(replacement.claimHome(5));
+    FrameHeader.giveUp(frames.headers, 5);
+    assertTrue(replacement.claimHome(5), "what the policy has given up may go");
+  }
+
+  @Test
+  void creditGoesWithThePage() {
+    Frames frames = full(ReplacementKind.SAMPLING);
+    Replacement replacement = new Replacement(frames, 100, NO_WRITER);
+    long hot = 3 * FRAMES + 5;
+    int frame = bring(frames, replacement, hot);
+    for (int i = 0; i < 500; i++) {
+      assertTrue(use(frames, hot), "it stays");
+      bring(frames, replacement, 1000 + i);
+    }
+    int home = frames.translator.preferred(hot);
+    assertNotEquals(home, frame);
+    assertEquals(home, new Mover(frames).promote(hot, frame, home));
+    FrameHeader.setUsed(frames.headers, home, false);
+    FrameHeader.setUsed(frames.headers, frame, false);
+    assertFalse(frames.expendable(home));
+    // The frame that it left is free, or has a page of no credit.
+    frames.policy.left(home);
+    bring(frames, replacement, 5000);
+    FrameHeader.setUsed(frames.headers, home, false);
+    assertFalse(frames.expendable(home), "nobody has looked at it yet");
+  }
+
+  @Test
+  void creditIsHalvedWithTime() {
+    long word = 0x1_0000L << 32 | 1000;
+    assertEquals(0x1_0000, Sampling.decayed(word, 1000));
+    int half = Sampling.HALF_LOOKS * Sampling.TICKS;
+    assertEquals(0x8000, Sampling.decayed(word, 1000 + half));
+    assertEquals(0xC000, Sampling.decayed(word, 1000 + half / 2));
+    assertEquals(0x2000, Sampling.decayed(word, 1000 + 3 * half));
+    assertEquals(0, Sampling.decayed(word, 1000 + 100 * half));
+    assertEquals(0x1_0000, Sampling.decayed(word, 999), "a look from before");
+    long wrapped = 0x1_0000L << 32 | Integer.toUnsignedLong(Integer.MAX_VALUE);
+    assertEquals(0x8000, Sampling.decayed(wrapped, Integer.MAX_VALUE + half));
+    int last = Integer.MAX_VALUE;
+    for (int now = 1000; now < 1000 + 20 * half; now++) {
+      int credit = Sampling.decayed(word, now);
+      assertTrue(credit <= last, "it never grows");
+      last = credit;
+    }
   }
 
   @Test

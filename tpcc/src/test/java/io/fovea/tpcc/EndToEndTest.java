@@ -127,6 +127,9 @@ class EndToEndTest {
     double tpmC = r.get("tpmCLike").getAsDouble();
     assertEquals(60 * newOrders / seconds, tpmC, 0.01 * tpmC);
     assertTrue(r.getAsJsonObject("aborts").keySet().contains("validation"));
+    JsonObject engine = r.getAsJsonObject("engine");
+    assertTrue(engine.get("frameWaits").getAsLong() >= 0);
+    assertTrue(engine.get("frameWaitMicros").getAsDouble() >= 0);
     JsonObject options = r.getAsJsonObject("options");
     for (String option :
         List.of(

@@ -1,0 +1,143 @@
+package io.fovea.buffer;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.SplittableRandom;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+@Timeout(60)
+class BackgroundWriterTest {
+  private static final int PAGES = 400;
+
+  private final TestDevice device = new TestDevice();
+
+  private BufferPool open(ReplacementKind kind) {
+    PoolConfig config =
+        PoolConfig.ofFrames(4096, 64, Translation.PREDICTIVE, kind).withExhaustedMillis(20_000);
+    return new BufferPool(device, config, AllocatorState.EMPTY);
+  }
+
+  private static List<Long> pages(BufferPool pool) {
+    List<Long> pids = new ArrayList<>();
+    for (int i = 0; i < PAGES; i++) {
+      pids.add(Pools.page(pool));
+    }
+    return pids;
+  }
+
+  /** Threads that change pages of a file six times the pool never write one themselves. */
+  @ParameterizedTest
+  @EnumSource(ReplacementKind.class)
+  void onlyTheWriterWrites(ReplacementKind kind) throws Exception {
+    Set<String> writers = ConcurrentHashMap.newKeySet();
+    device.beforeWrite = () -> writers.add(Thread.currentThread().getName());
+    BufferPool pool = open(kind);
+    List<Long> pids = pages(pool);
+    ExecutorService threads = Executors.newFixedThreadPool(4);
+    List<Future<?>> ends = new ArrayList<>();
+    for (int t = 0; t < 4; t++) {
+      SplittableRandom random = new SplittableRandom(t);
+      ends.add(
+          threads.submit(
+              () -> {
+                for (int i = 0; i < 2_000; i++) {
+                  Pools.setWord(pool, pids.get(random.nextInt(PAGES)), i);
+                }
+              }));
+    }
+    for (Future<?> end : ends) {
+      end.get();
+    }
+    threads.shutdown();
+    PoolStats stats = pool.stats();
+    assertTrue(stats.pagesWritten() > 1_000, stats.toString());
+    assertEquals(Set.of("fovea-writer"), writers);
+    Pools.check(pool);
+    writers.clear();
+    pool.flushAll();
+    assertEquals(Set.of(Thread.currentThread().getName()), writers, "a flush does it itself");
+    pool.close();
+    assertEquals(0, device.overlaps.get());
+  }
+
+  /** A device that does not get on makes threads wait for frames, which is counted and timed. */
+  @Test
+  void backPressureHasAMetric() throws Exception {
+    CountDownLatch goOn = new CountDownLatch(1);
+    BufferPool pool = open(ReplacementKind.SECOND_CHANCE);
+    device.beforeWrite =
+        () -> {
+          try {
+            goOn.await();
+          } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+          }
+        };
+    ExecutorService thread = Executors.newSingleThreadExecutor();
+    Future<List<Long>> pids = thread.submit(() -> pages(pool));
+    Pools.await("somebody waits", () -> pool.stats().frameWaits() > 0);
+    goOn.countDown();
+    assertEquals(PAGES, pids.get().size());
+    thread.shutdown();
+    PoolStats stats = pool.stats();
+    assertTrue(stats.frameWaits() > 0 && stats.frameWaitNanos() > 0, stats.toString());
+    pool.close();
+  }
+
+  /** What was cleaned ahead is still there: a use of it reads nothing, and keeps it. */
+  @ParameterizedTest
+  @EnumSource(ReplacementKind.class)
+  void pagesAreCleanedAheadAndStay(ReplacementKind kind) {
+    BufferPool pool = open(kind);
+    pages(pool);
+    Frames frames = pool.frames;
+    Pools.await("it rests", () -> frames.ready.size() > 0 && frames.free.count() >= 2);
+    pool.writeBack.begin();
+    try {
+      int frame = -1;
+      for (int i = 0; i < frames.count; i++) {
+        frame = frames.pid(i) != 0 && FrameHeader.givenUp(frames.headers, i) ? i : frame;
+      }
+      assertTrue(frame >= 0, "there is one that is given up");
+      long pid = frames.pid(frame);
+      long misses = pool.stats().misses();
+      assertEquals(pid, Pools.word(pool, pid));
+      assertEquals(misses, pool.stats().misses());
+      for (int ready = frames.claimReady(); ready >= 0; ready = frames.claimReady()) {
+        frames.giveBack(ready);
+      }
+      assertEquals(pid, frames.pid(frame), "it was used, and stays");
+    } finally {
+      pool.writeBack.end();
+    }
+    pool.close();
+  }
+
+  /** While the data fits nothing is written, however often it is changed. */
+  @Test
+  void nothingIsWrittenAheadOfNeed() {
+    BufferPool pool = open(ReplacementKind.SAMPLING);
+    List<Long> pids = new ArrayList<>();
+    for (int i = 0; i < 50; i++) {
+      pids.add(Pools.page(pool));
+    }
+    for (int i = 0; i < 5_000; i++) {
+      Pools.setWord(pool, pids.get(i % 50), i);
+    }
+    assertEquals(0, device.writes.get());
+    pool.close();
+    assertEquals(50, pool.stats().pagesWritten());
+  }
+}

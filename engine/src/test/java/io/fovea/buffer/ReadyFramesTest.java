@@ -1,0 +1,75 @@
+package io.fovea.buffer;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.Test;
+
+class ReadyFramesTest {
+  private final Frames frames = new Frames(PoolConfig.ofFrames(4096, 64, Translation.PREDICTIVE));
+
+  private void ready(int frame, boolean written) {
+    MoverTest.put(frames, 64 + frame, frame, PageHeader.LEAF);
+    FrameHeader.giveUp(frames.headers, frame);
+    frames.ready.add(frame, written);
+  }
+
+  @Test
+  void firstInFirstOut() {
+    ready(3, false);
+    ready(9, true);
+    ready(4, false);
+    assertEquals(3, frames.ready.size());
+    assertEquals(3, frames.claimReady());
+    assertEquals(0, frames.pid(3));
+    assertEquals(9, frames.claimReady());
+    assertEquals(1, frames.counters.evictionsClean.sum());
+    assertEquals(1, frames.counters.evictionsDirty.sum(), "written for it");
+    assertEquals(4, frames.claimReady());
+    assertEquals(-1, frames.claimReady());
+  }
+
+  /** A reader that finds the page makes it stay, and so does whoever changes it. */
+  @Test
+  void whatIsUsedAgainStays() {
+    ready(1, true);
+    ready(2, true);
+    ready(3, true);
+    assertTrue(FrameHeader.use(frames.headers, 1, 65));
+    assertTrue(FrameHeader.used(frames.headers, 1));
+    FrameHeader.setDirty(frames.headers, 2, true);
+    assertTrue(Latch.tryShared(frames.headers, 3));
+    assertEquals(-1, frames.claimReady());
+    assertEquals(65, frames.pid(1));
+    assertTrue(FrameHeader.used(frames.headers, 1), "its use is not forgotten");
+    assertFalse(FrameHeader.givenUp(frames.headers, 2), "the policy may propose it again");
+    assertFalse(FrameHeader.givenUp(frames.headers, 3));
+    assertEquals(0, frames.ready.size());
+  }
+
+  /** Another page that came into the frame has nothing to do with the entry. */
+  @Test
+  void anotherPageIsNotTaken() {
+    ready(1, true);
+    assertTrue(frames.claimCold(1));
+    frames.giveBack(1);
+    MoverTest.put(frames, 129, 1, PageHeader.LEAF);
+    FrameHeader.setUsed(frames.headers, 1, false);
+    assertEquals(-1, frames.claimReady());
+    assertEquals(129, frames.pid(1));
+  }
+
+  @Test
+  void theOldestMakesRoom() {
+    for (int frame = 0; frame < 17; frame++) {
+      ready(frame, frame % 2 == 0);
+    }
+    assertEquals(16, frames.ready.size());
+    assertFalse(FrameHeader.givenUp(frames.headers, 0), "the policy may propose it again");
+    for (int frame = 1; frame < 17; frame++) {
+      assertEquals(frame, frames.claimReady());
+    }
+    assertEquals(-1, frames.claimReady());
+  }
+}
