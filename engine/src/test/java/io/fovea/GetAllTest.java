@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.buffer.PoolConfig;
+import io.fovea.buffer.ReplacementKind;
 import io.fovea.buffer.Translation;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.StorageException;
@@ -27,7 +28,7 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class GetAllTest {
   private static final int ROWS = 8000;
-  private static final long SMALLEST = PoolConfig.bytesMin(4096, Translation.PREDICTIVE);
+  private static final long SMALLEST = PoolConfig.bytesMin(4096, Translation.PREDICTIVE, ReplacementKind.SECOND_CHANCE);
   private static final Layout.Builder B = Layout.builder();
   private static final Field NUMBER = B.int32("number");
   private static final Field TEXT = B.text("text", 80);
