@@ -234,11 +234,13 @@ public final class Table {
       ahead.clearAll();
       for (int from = 0; from < batch.size(); from += Lookahead.WIDTH) {
         found += getGroup(tx, t, batch, from, bytes);
-        if (ahead.asideFull(core.tree)) {
+        while (ahead.asideFull(core.tree)) {
           found += getAside(tx, t, batch, bytes);
         }
       }
-      found += getAside(tx, t, batch, bytes);
+      while (ahead.hasAside()) {
+        found += getAside(tx, t, batch, bytes);
+      }
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {
@@ -270,18 +272,19 @@ public final class Table {
     return found;
   }
 
-  /** Has the pages that are missing read, all at once, and reads the keys that were put aside. */
+  /**
+   * Has the pages read at which keys were put aside, and meanwhile reads the keys whose pages have
+   * come that were asked for the last time but one.
+   */
   private int getAside(Transaction tx, Tx t, Batch batch, int bytes) {
     Lookahead ahead = t.lookahead();
+    ahead.launch(core.tree);
     int found = 0;
-    for (int round = 1; ahead.aside() > 0; round++) {
-      ahead.fetch(core.tree);
-      for (int n = ahead.again(core.tree); n > 0; n = ahead.again(core.tree)) {
-        for (int i = 0; i < n; i++) {
-          int number = ahead.number(i);
-          if (round == Lookahead.ROUNDS_MAX || !ahead.putAside(i, number)) {
-            found += getOne(tx, t, batch, number, i, bytes);
-          }
+    for (int n = ahead.again(core.tree); n > 0; n = ahead.again(core.tree)) {
+      for (int i = 0; i < n; i++) {
+        int number = ahead.number(i);
+        if (!ahead.putAside(i, number)) {
+          found += getOne(tx, t, batch, number, i, bytes);
         }
       }
     }

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.buffer.PageGroup;
 import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.ReplacementKind;
 import io.fovea.buffer.Translation;
@@ -20,6 +21,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -28,7 +30,8 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class GetAllTest {
   private static final int ROWS = 8000;
-  private static final long SMALLEST = PoolConfig.bytesMin(4096, Translation.PREDICTIVE, ReplacementKind.SECOND_CHANCE);
+  private static final long SMALLEST =
+      PoolConfig.bytesMin(4096, Translation.PREDICTIVE, ReplacementKind.SECOND_CHANCE);
   private static final Layout.Builder B = Layout.builder();
   private static final Field NUMBER = B.int32("number");
   private static final Field TEXT = B.text("text", 80);
@@ -123,7 +126,7 @@ class GetAllTest {
   }
 
   @Test
-  void coldLeavesComeWithOneBatch() {
+  void coldLeavesComeInBatches() {
     fill(16 << 20);
     Batch batch = table.batch(64);
     // The root, and what is between it and the leaves.
@@ -135,7 +138,7 @@ class GetAllTest {
       batch.add().set(2 * (ROWS / 65 * i));
     }
     assertEquals(64, check(batch));
-    assertEquals(List.of(64), files.data.batches);
+    assertEquals(List.of(32, 32), files.data.batches);
     assertEquals(64, files.data.reads());
     assertEquals(64, check(batch));
     assertEquals(64, files.data.reads(), "all are there now");
@@ -235,7 +238,34 @@ class GetAllTest {
     // The first read of a page fails, in the batch; the second one does not.
     files.data.readFails = offset -> files.data.readsAt.get(offset).get() == 1 && offset % 3 == 0;
     assertEquals(64, check(batch));
-    assertEquals(2, files.data.batches.size(), files.data.batches.toString());
+    assertEquals(3, files.data.batches.size(), files.data.batches.toString());
+  }
+
+  /** While the keys of one batch are read, the next one is under way. */
+  @Test
+  void twoBatchesAreUnderWay() throws Exception {
+    fill(16 << 20);
+    Batch batch = table.batch(256);
+    batch.add().set(0);
+    check(batch);
+    batch.clear();
+    for (int i = 1; i <= 256; i++) {
+      batch.add().set(2 * (ROWS / 257 * i));
+    }
+    files.data.forget();
+    files.data.hold(offset -> true);
+    AtomicInteger found = new AtomicInteger();
+    Thread reader = Thread.ofPlatform().start(() -> found.set(check(batch)));
+    try {
+      for (int i = 0; i < 10_000 && files.data.held.get() <= PageGroup.CAPACITY; i++) {
+        Thread.sleep(1);
+      }
+      assertTrue(files.data.held.get() > PageGroup.CAPACITY);
+    } finally {
+      files.data.release();
+    }
+    reader.join();
+    assertEquals(256, found.get());
   }
 
   @Test

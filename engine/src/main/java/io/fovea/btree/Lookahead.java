@@ -1,7 +1,6 @@
 package io.fovea.btree;
 
 import io.fovea.buffer.BufferPool;
-import io.fovea.buffer.PageGroup;
 import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
@@ -29,14 +28,22 @@ import java.util.Arrays;
  * ends the way of its key too: going down never waits and never reads from the device.
  *
  * <pre>
- *   putAside(i, number)              the way of a key ended at a page that is in no frame
- *   fetch(tree)                      reads the pages of all keys that were put aside, at once
- *   again(tree)                      goes on for up to WIDTH of them, each from its page
+ *   putAside(i, number)              the way of a key ended at a page that is in no frame, or on
+ *                                    its way into one
+ *   launch(tree)                     has the pages read of all keys that were put aside, at once
+ *   again(tree)                      waits for the reads before those, and goes on for up to WIDTH
+ *                                    keys, each from its page
  *   number(i), place(i)              whose turn it is, and where it may be
+ *
+ *   put aside ──launch──► under way ──launch──► landed ──again──► read, or put aside once more
  * </pre>
  *
- * Where nothing is missing none of these costs anything but the question. A key whose way ends once
- * more is put aside once more; after some rounds the caller looks for it as for any other key,
+ * <p>So two groups of reads are under way while the keys of others are looked at: a device that has
+ * a queue sees it filled all the time. Who must wait for a page on the way, because another thread
+ * is bringing it, may do so: reads come to their end without the thread that began them.
+ *
+ * <p>Where nothing is missing none of these costs anything but the question. A key whose way ends
+ * once more is put aside once more; after some rounds the caller looks for it as for any other key,
  * which waits, and says what is wrong with the page.
  *
  * <p>Owned by one thread at a time. Groups of eight are what the papers on interleaved lookups use
@@ -71,18 +78,10 @@ public final class Lookahead {
 
   private final int[] numbers = new int[WIDTH];
 
-  // What was put aside: from 0 since the last fetch, from taken on before it. A key that is taken
-  // is put aside again once at most, so the one part never reaches the other.
-
-  private final PageGroup group = new PageGroup();
-  private final MemorySegment[] asideKeys = new MemorySegment[PageGroup.CAPACITY];
-  private final long[] asideOffsets = new long[PageGroup.CAPACITY];
-  private final int[] asideLengths = new int[PageGroup.CAPACITY];
-  private final int[] asideNumbers = new int[PageGroup.CAPACITY];
-  private final long[] asidePids = new long[PageGroup.CAPACITY];
-  private int aside;
-  private int taken;
-  private int fetched;
+  private final int[] rounds = new int[WIDTH];
+  private Wave filling = new Wave();
+  private Wave underWay = new Wave();
+  private Wave landed = new Wave();
 
   /** What was touched, so that the loads have a use. */
   private long sink;
@@ -102,9 +101,9 @@ public final class Lookahead {
   /** Forgets all keys, and those that were put aside too. */
   public void clearAll() {
     size = 0;
-    aside = 0;
-    taken = 0;
-    fetched = 0;
+    filling.clear();
+    underWay.clear();
+    landed.clear();
   }
 
   /**
@@ -138,6 +137,7 @@ public final class Lookahead {
    */
   public void descend(BTree tree) {
     Arrays.fill(missing, 0);
+    Arrays.fill(rounds, 0);
     tree.beginAt(places, size);
     descendOn(tree);
   }
@@ -163,81 +163,85 @@ public final class Lookahead {
   // there
 
   /**
-   * Puts a key aside if its way ended at a page that is in no frame: there is no hint for it, and
-   * to look for it now would be to wait for that page alone.
+   * Puts a key aside if its way ended at a page that is in no frame, or not yet: there is no hint
+   * for it, and to look for it now would be to wait for that page alone.
    *
    * @param i the key, as it was added, or the place in what {@link #again} has taken
    * @param number what {@link #number} shall say of it
-   * @return false if nothing is missing: the key can be looked for at its {@link #place}
+   * @return false if nothing is missing: the key can be looked for at its {@link #place}; or too
+   *     much, and it is to be looked for as any other
    */
   public boolean putAside(int i, int number) {
     long pid = missing[i];
-    if (pid == 0) {
+    if (pid == 0 || rounds[i] == ROUNDS_MAX) {
       return false;
     }
-    asideKeys[aside] = keys[i];
-    asideOffsets[aside] = offsets[i];
-    asideLengths[aside] = lengths[i];
-    asideNumbers[aside] = number;
-    asidePids[aside] = pid;
-    aside++;
+    filling.add(keys[i], offsets[i], lengths[i], number, rounds[i] + 1, pid);
     return true;
   }
 
   /**
-   * How many keys are put aside.
+   * Whether keys are put aside, or on their way.
    *
-   * @return a number, below {@link PageGroup#CAPACITY}
+   * @return true until {@link #again} has come to the last one
    */
-  public int aside() {
-    return aside;
+  public boolean hasAside() {
+    return filling.left() > 0 || underWay.left() > 0 || landed.left() > 0;
   }
 
   /**
-   * Whether there is no use in putting more keys aside: another group might not find room, or the
+   * Whether there is no use in putting more keys aside: another eight might not find room, or the
    * pool reads no more pages at once.
    *
    * @param tree the tree
-   * @return true if it is time for {@link #fetch}
+   * @return true if it is time for {@link #launch}
    */
   public boolean asideFull(BTree tree) {
-    return aside > 0 && aside > Math.min(PageGroup.CAPACITY, tree.pool().fetchMax()) - WIDTH;
+    return filling.left() > 0 && filling.room(tree.pool()) < WIDTH;
   }
 
   /**
-   * Reads the pages at which the ways of the keys ended that were put aside, all at once.
+   * Has the pages read at which the ways of the keys ended that were put aside, all at once, and
+   * does not wait for them: {@link #again} is for those before. All that landed have been taken.
    *
    * @param tree in which the keys are looked for
    */
-  public void fetch(BTree tree) {
-    group.clear();
-    for (int i = 0; i < aside; i++) {
-      group.add(asidePids[i]);
+  public void launch(BTree tree) {
+    Wave empty = landed;
+    empty.clear();
+    landed = underWay;
+    underWay = filling;
+    filling = empty;
+    if (underWay.left() > 0) {
+      underWay.launch(tree.pool());
     }
-    fetched = aside;
-    taken = 0;
-    aside = 0;
-    tree.pool().fetch(group, true);
   }
 
   /**
-   * Goes on for some of the keys that were put aside before {@link #fetch}, in their order.
+   * Goes on for some of the keys that had been launched before the last {@link #launch}, in their
+   * order; waits for their pages.
    *
    * @param tree in which they are looked for
    * @return how many; 0 where none is left
    */
   public int again(BTree tree) {
     BufferPool pool = tree.pool();
-    int n = Math.min(WIDTH, fetched - taken);
+    Wave wave = landed;
+    int n = Math.min(WIDTH, wave.left());
     size = n;
+    if (n == 0) {
+      return 0;
+    }
+    wave.await();
     for (int i = 0; i < n; i++) {
-      int at = taken++;
-      keys[i] = asideKeys[at];
-      offsets[i] = asideOffsets[at];
-      lengths[i] = asideLengths[at];
-      numbers[i] = asideNumbers[at];
-      long pid = asidePids[at];
-      int frame = group.frame(at) >= 0 ? group.frame(at) : pool.resident(pid);
+      int at = wave.take();
+      keys[i] = wave.keys[at];
+      offsets[i] = wave.offsets[at];
+      lengths[i] = wave.lengths[at];
+      numbers[i] = wave.numbers[at];
+      rounds[i] = wave.rounds[at];
+      long pid = wave.pids[at];
+      int frame = wave.frame(at, pool);
       missing[i] = frame < 0 ? pid : 0;
       if (frame < 0) {
         places[i].clear();
@@ -245,9 +249,7 @@ public final class Lookahead {
         places[i].set(frame, BufferPool.RESTART, pid, 0, false);
       }
     }
-    if (n > 0) {
-      descendOn(tree);
-    }
+    descendOn(tree);
     return n;
   }
 
@@ -273,7 +275,7 @@ public final class Lookahead {
       }
       long version = pool.optimistic(p.frame, p.pid);
       if (version == BufferPool.RESTART) {
-        missing[i] = pool.resident(p.pid) < 0 ? p.pid : 0;
+        missing[i] = isThere(pool, p.pid) ? 0 : p.pid;
         p.clear();
         continue;
       }
@@ -296,6 +298,12 @@ public final class Lookahead {
       }
     }
     return inner;
+  }
+
+  /** Whether a page can be looked at now: not where it is in no frame, or on its way into one. */
+  private static boolean isThere(BufferPool pool, long pid) {
+    int frame = pool.resident(pid);
+    return frame >= 0 && pool.optimistic(frame, pid) != BufferPool.RESTART;
   }
 
   private void touchNodes(BufferPool pool, int n) {

@@ -85,7 +85,7 @@ final class ReadAhead {
   /** The next leaf is in no frame: how many to read. */
   private int missing(BufferPool pool) {
     int next = coming > 0 ? window >> 1 : 2 * window;
-    return Math.max(1, Math.min(next, Math.min(LEAVES_MAX, pool.fetchMax())));
+    return Math.max(1, Math.min(next, Math.min(LEAVES_MAX, pool.groupMax())));
   }
 
   /** False where a writer interfered again and again, or the root is a leaf. */
@@ -125,7 +125,8 @@ final class ReadAhead {
       present();
       return;
     }
-    pool.fetch(g, false);
+    pool.begin(g, false);
+    g.await();
     window = leaves;
     coming = g.size() - 1;
   }

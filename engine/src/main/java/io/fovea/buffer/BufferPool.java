@@ -43,7 +43,7 @@ import org.jspecify.annotations.Nullable;
  *       methods want a validated page id, and throw {@link io.fovea.error.CorruptionException} for
  *       one that was never given out.
  *   <li>Holding a latch, do not call what may wait for a frame or the device: {@link #findSlow},
- *       {@link #fetch}, {@link #allocate}, {@code fix} of a page that may be absent.
+ *       {@link #begin}, {@link #allocate}, {@code fix} of a page that may be absent.
  *   <li>{@link #markDirty} before the exclusive latch is released, if the page was changed.
  *   <li>Page latches are no locks: hold them for a microsecond.
  * </ul>
@@ -249,29 +249,30 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /**
-   * Reads pages that are in no frame, all at once: as many reads are under way, from one thread,
-   * platform or virtual, as there are such pages. It is advice: pages that are resident, that
-   * another thread is reading, for which no frame is to be had at once, or which cannot be read or
-   * are damaged, are passed over. {@link #findSlow} does then what there is to do, and says what is
-   * wrong.
+   * Has pages read that are in no frame, all at once, and does not wait for them ({@link
+   * PageGroup#await} does): as many reads are under way, for one thread, platform or virtual, as
+   * there are such pages. It is advice: pages that are resident, that another thread is reading,
+   * for which no frame is to be had at once, or which cannot be read or are damaged, are passed
+   * over. {@link #findSlow} does then what there is to do, and says what is wrong.
    *
-   * <p>The caller holds no latch.
+   * <p>The caller holds no latch. A page whose read is under way is latched; each is there for all
+   * as soon as it has come.
    *
-   * @param group the pages, any numbers; it knows afterwards which frames they are in
+   * @param group the pages, any numbers; it knows afterwards which frames they are in. The end of
+   *     its last reads is waited for
    * @param used whether the pages count as used. If not, they are the first to go again, and push
    *     no page out of its home
-   * @return how many pages were read
    * @throws io.fovea.error.StorageException where the device takes nothing
    * @throws DatabaseClosedException after {@link #close}
    */
-  public int fetch(PageGroup group, boolean used) {
-    return groups.fetch(group, used);
+  public void begin(PageGroup group, boolean used) {
+    groups.begin(group, used);
   }
 
   /**
-   * How many pages one {@link #fetch} reads at most: a fraction of the pool where that is small.
+   * How many pages one {@link #begin} reads at most: a fraction of the pool where that is small.
    */
-  public int fetchMax() {
+  public int groupMax() {
     return groups.pagesMax();
   }
 

@@ -6,7 +6,8 @@ import io.fovea.io.IoBatch;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Misses of one thread, many at a time: pages that are in no frame are read with one batch.
+ * Misses of one thread, many at a time: pages that are in no frame are read with one batch, while
+ * the thread goes on.
  *
  * <pre>
  *   pids    p0      p1        p2      p3        p4
@@ -15,6 +16,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  *           ▼                 ▼                 ▼
  *   frames  F, latched        G, latched        none left    tryAcquire: never waits
  *           └──── one batch ──┘
+ *   the device's thread, for each as it comes:
  *           ok: unlatched     failed, or not sound: dropped, G free again; nothing is thrown
  * </pre>
  *
@@ -26,21 +28,19 @@ import java.util.concurrent.atomic.AtomicInteger;
  * latch and with the frame latched. Who entered it reads it; who finds it entered passes it over
  * here, or, on the ordinary way, waits for the frame.
  *
- * <p><b>No deadlock.</b> This is the only place where a thread holds the latches of several frames
- * while it waits, and what it waits for is the device alone. It takes these latches by trying
- * ({@link Replacement#tryAcquire}: of frames that are free, or hold a page that is cold and clean);
- * bucket and free-list latches are held by threads that wait for nothing; and a page that another
- * thread brings in is not waited for. So every wait for one of these frames leads to a thread that
- * waits for the device, and the device waits for no latch. Were a frame waited for, two groups that
- * hold all frames between them would wait for each other.
+ * <p><b>No deadlock.</b> The frames are latched, and no thread has to come back for them: whichever
+ * thread of the device ends a read checks the page and unlatches its frame ({@link #ended}). So the
+ * thread that began the group may wait for whatever it likes, another's group included. While it
+ * takes frames it waits for nothing: latches by trying ({@link Replacement#tryAcquire}: of frames
+ * that are free, or hold a page that is cold and clean); bucket and free-list latches are held by
+ * threads that wait for nothing; a page that another thread brings in is not waited for. The
+ * device's thread takes bucket and free-list latches too, to drop a page, and no others. So every
+ * wait for one of these frames leads to the device, and the device waits for no page and no frame.
+ * Were a frame waited for, two groups that hold all frames between them would wait for each other.
  *
  * <p><b>Bounds.</b> One group takes an eighth of the frames at most, and all groups together a
  * quarter: whoever needs a single frame meanwhile finds one. Beyond that a group brings in fewer
  * pages, or none.
- *
- * <p>All latches are kept until the last entry of the batch is done, for the batch tells no
- * earlier. A thread that wants the first page then waits for the slowest one: a disk's latencies at
- * one moment differ by less than the hand-over that single completions would cost.
  */
 final class GroupLoader {
   private static final int GROUP_SHIFT = 3;
@@ -91,16 +91,20 @@ final class GroupLoader {
     return pagesMax;
   }
 
-  /** See {@link BufferPool#fetch}. The caller holds no latch. */
-  int fetch(PageGroup group, boolean used) {
+  /** See {@link BufferPool#begin}. The caller holds no latch. */
+  void begin(PageGroup group, boolean used) {
+    group.await();
     int room = reserve(Math.min(group.size, pagesMax));
+    int kept = 0;
     try {
       if (closed) {
         throw new DatabaseClosedException();
       }
-      return room == 0 ? 0 : fetch(group, room, used);
+      if (room > 0) {
+        kept = submit(group, room, used);
+      }
     } finally {
-      reserved.getAndAdd(-room);
+      reserved.getAndAdd(kept - room);
     }
   }
 
@@ -114,40 +118,56 @@ final class GroupLoader {
     return wanted - surplus;
   }
 
-  private int fetch(PageGroup group, int room, boolean used) {
+  /** Hands the pages that are missing to the device; how many: they keep what was reserved. */
+  private int submit(PageGroup group, int room, boolean used) {
     IoBatch io = group.io;
     io.clear();
-    int settled = 0;
-    int brought = 0;
+    group.begin(this, used);
     try {
       enter(group, room, used);
-      if (io.size() == 0) {
-        return 0;
+      int n = io.size();
+      if (n == 1) {
+        // A lone read may be done by this thread, which saves two hand-overs.
+        device.run(io);
+      } else if (n > 1) {
+        device.submit(io);
       }
-      // Where this throws nothing has begun: a device checks a batch before it takes it over.
-      device.run(io);
-      long limit = loader.lsnLimit();
-      while (settled < io.size()) {
-        int place = group.places[settled];
-        boolean whole =
-            io.error(settled) == 0 && loader.whole(group.pids[place], group.frames[place], limit);
-        settled++;
-        if (whole) {
-          FrameHeader.setUsed(frames.headers, group.frames[place], used);
-          Latch.releaseExclusive(frames.headers, group.frames[place]);
-          brought++;
-        } else {
-          frames.counters.readFailures.increment();
-          drop(group, place);
-        }
+      return n;
+    } catch (RuntimeException | Error e) {
+      // Where a device throws it has begun nothing: it checks a batch before it takes it over.
+      for (int entry = 0; entry < io.size(); entry++) {
+        drop(group, group.places[entry]);
       }
-    } finally {
-      for (; settled < io.size(); settled++) {
-        drop(group, group.places[settled]);
-      }
+      throw e;
     }
-    frames.counters.misses.add(brought);
-    return brought;
+  }
+
+  /**
+   * The device has ended a read. On a thread of the device, or on the one that began the group.
+   *
+   * <p>What the group says of the page is written before the entry counts as done, and read by the
+   * owner after that ({@link IoBatch#await}). Giving up the reservation is last: {@link #close}
+   * waits for it, and then neither the device nor this touches a frame any more.
+   */
+  int ended(PageGroup group, int entry, int errno) {
+    int place = group.places[entry];
+    int frame = group.frames[place];
+    boolean whole = false;
+    try {
+      // The limit after the read: the log may have grown since the page was written.
+      whole = errno == 0 && loader.whole(group.pids[place], frame, loader.lsnLimit());
+    } finally {
+      if (whole) {
+        frames.counters.misses.increment();
+        FrameHeader.setUsed(frames.headers, frame, group.used);
+        Latch.releaseExclusive(frames.headers, frame);
+      } else {
+        frames.counters.readFailures.increment();
+        drop(group, place);
+      }
+      reserved.getAndAdd(-1);
+    }
+    return errno;
   }
 
   /** Enters the pages that are in no frame, and adds them to the batch. */

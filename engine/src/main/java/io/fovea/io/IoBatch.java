@@ -53,6 +53,25 @@ public final class IoBatch {
    */
   static final MemorySegment EVERYTHING = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
 
+  /**
+   * Told of the end of each entry, before the entry counts as done, by the thread of the device
+   * that has ended it: what must happen whether or not the owner ever looks again. It may take
+   * latches that nobody holds for long, and waits for nothing else.
+   *
+   * @since 0.1.0
+   */
+  @FunctionalInterface
+  public interface Completion {
+    /**
+     * An entry has ended. May be called for several entries at once, by several threads.
+     *
+     * @param i the entry
+     * @param errno 0 where it was done in full, or the number of the error
+     * @return what {@link IoBatch#error} shall say
+     */
+    int ended(int i, int errno);
+  }
+
   private final IoOp[] ops;
   private final long[] offsets;
   private final MemorySegment[] segments;
@@ -66,6 +85,7 @@ public final class IoBatch {
   /** Made by a device for one operation of its own: not counted and not gated a second time. */
   boolean internal;
 
+  private final @Nullable Completion completion;
   private String deviceName = "";
   private int size;
   private boolean submitted;
@@ -78,6 +98,17 @@ public final class IoBatch {
    * @param capacity how many entries it can hold, a sync included
    */
   public IoBatch(int capacity) {
+    this(capacity, null);
+  }
+
+  /**
+   * Makes an empty batch.
+   *
+   * @param capacity how many entries it can hold, a sync included
+   * @param completion is told of the end of each entry; null for nobody
+   */
+  public IoBatch(int capacity, @Nullable Completion completion) {
+    this.completion = completion;
     ops = new IoOp[capacity];
     offsets = new long[capacity];
     segments = new MemorySegment[capacity];
@@ -314,7 +345,7 @@ public final class IoBatch {
    *     this entry, the sync is due now
    */
   public int complete(int i, int errno) {
-    errors[i] = errno;
+    errors[i] = completion == null ? errno : told(completion, i, errno);
     int left = (int) PENDING.getAndAdd(this, -1) - 1;
     if (left == 0) {
       Thread thread = waiter;
@@ -323,6 +354,15 @@ public final class IoBatch {
       }
     }
     return left;
+  }
+
+  /** A device's thread survives whatever is thrown. */
+  private static int told(Completion completion, int i, int errno) {
+    try {
+      return completion.ended(i, errno);
+    } catch (RuntimeException | Error e) {
+      return errno != 0 ? errno : IoErrors.unexpected("the end of a transfer", e);
+    }
   }
 
   /** For devices, when the sync at the end is due: ECANCELED where another entry failed, else 0. */

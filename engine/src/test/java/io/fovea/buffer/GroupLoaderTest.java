@@ -12,6 +12,7 @@ import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.PoolExhaustedException;
 import io.fovea.error.StorageException;
 import io.fovea.memory.Mem;
+import io.fovea.support.Groups;
 import io.fovea.support.HeldDevice;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -62,7 +63,7 @@ class GroupLoaderTest {
     for (int i = from; i < to; i++) {
       group.add(pid(i));
     }
-    return pool.fetch(group, true);
+    return Groups.fetch(pool, group, true);
   }
 
   /** Reads a page where the group says that it is: it must be there. */
@@ -80,16 +81,16 @@ class GroupLoaderTest {
   @EnumSource(Translation.class)
   void allThatIsMissingComesWithOneBatch(Translation kind) {
     BufferPool pool = cold(512, kind);
-    assertEquals(64, fetch(pool, 100, 164));
-    assertEquals(List.of(64), device.batches);
-    for (int i = 0; i < 64; i++) {
+    assertEquals(32, fetch(pool, 100, 132));
+    assertEquals(List.of(32), device.batches);
+    for (int i = 0; i < 32; i++) {
       assertEquals(pid(100 + i), wordThere(pool, pid(100 + i), group.frame(i)));
       assertEquals(pid(100 + i), Pools.word(pool, pid(100 + i)));
     }
-    assertEquals(64, device.reads(), "nothing is read a second time");
-    assertEquals(64, pool.stats().misses());
-    assertEquals(0, fetch(pool, 100, 164), "all are there");
-    assertEquals(List.of(64), device.batches);
+    assertEquals(32, device.reads(), "nothing is read a second time");
+    assertEquals(32, pool.stats().misses());
+    assertEquals(0, fetch(pool, 100, 132), "all are there");
+    assertEquals(List.of(32), device.batches);
     Pools.check(pool);
     pool.close();
   }
@@ -102,7 +103,7 @@ class GroupLoaderTest {
     for (long pid : pids) {
       group.add(pid);
     }
-    assertEquals(2, pool.fetch(group, true));
+    assertEquals(2, Groups.fetch(pool, group, true));
     assertEquals(List.of(2), device.batches);
     for (int i = 0; i < pids.length; i++) {
       assertEquals(i == 6 || i == 8, group.frame(i) >= 0, "place " + i);
@@ -118,7 +119,7 @@ class GroupLoaderTest {
     for (boolean used : new boolean[] {true, false}) {
       group.clear();
       group.add(pid(used ? 1 : 2));
-      assertEquals(1, pool.fetch(group, used));
+      assertEquals(1, Groups.fetch(pool, group, used));
       assertEquals(used, FrameHeader.used(pool.frames.headers, group.frame(0)));
     }
     int frame = group.frame(0);
@@ -140,12 +141,12 @@ class GroupLoaderTest {
     int home = Pools.where(pool, pid(0)) == 0 ? pool.findQuietly(pid(0)) : -1;
     group.add(pid(64));
     group.add(pid(65));
-    assertEquals(2, pool.fetch(group, false));
+    assertEquals(2, Groups.fetch(pool, group, false));
     assertEquals(pid(0), pool.pid(home));
     assertTrue(pool.predicted(pid(65)) && !pool.predicted(pid(64)));
     group.clear();
     group.add(pid(128));
-    assertEquals(1, pool.fetch(group, true));
+    assertEquals(1, Groups.fetch(pool, group, true));
     assertEquals(pid(128), pool.pid(home), "who is used takes the home of a cold page");
     pool.close();
   }
@@ -155,13 +156,13 @@ class GroupLoaderTest {
   @Test
   void aFailedEntryIsDroppedAndTheOthersCome() {
     BufferPool pool = cold(512);
-    device.readFails = offset -> offset == offset(3) || offset == offset(40);
-    assertEquals(62, fetch(pool, 0, 64));
-    for (int i = 0; i < 64; i++) {
-      assertEquals(i != 3 && i != 40, group.frame(i) >= 0, "page " + i);
+    device.readFails = offset -> offset == offset(3) || offset == offset(20);
+    assertEquals(30, fetch(pool, 0, 32));
+    for (int i = 0; i < 32; i++) {
+      assertEquals(i != 3 && i != 20, group.frame(i) >= 0, "page " + i);
     }
     assertEquals(2, pool.stats().readFailures());
-    assertEquals(62, pool.stats().misses());
+    assertEquals(30, pool.stats().misses());
     assertThrows(StorageException.class, () -> pool.findSlow(pid(3)));
     device.readFails = offset -> false;
     assertEquals(pid(3), Pools.word(pool, pid(3)));
@@ -238,13 +239,14 @@ class GroupLoaderTest {
           group.add(pid);
         }
       }
-      assertSame(refused, assertThrows(StorageException.class, () -> pool.fetch(group, true)));
+      assertSame(
+          refused, assertThrows(StorageException.class, () -> Groups.fetch(pool, group, true)));
       assertEquals(-1, group.frame(0));
     }
     test.beforeBatch = batch -> {};
     assertEquals(misses, pool.stats().misses());
     Pools.check(pool);
-    assertEquals(8, pool.fetch(group, true));
+    assertEquals(8, Groups.fetch(pool, group, true));
     pool.close();
   }
 
@@ -275,7 +277,7 @@ class GroupLoaderTest {
     }
     assertEquals(8, group.size());
     long stalls = pool.stats().frameWaits();
-    assertEquals(0, pool.fetch(group, true));
+    assertEquals(0, Groups.fetch(pool, group, true));
     assertEquals(stalls, pool.stats().frameWaits());
     test.writeFails = offset -> false;
     pool.close();
@@ -286,7 +288,7 @@ class GroupLoaderTest {
     BufferPool pool = cold(64);
     pool.close();
     group.add(pid(0));
-    assertThrows(DatabaseClosedException.class, () -> pool.fetch(group, true));
+    assertThrows(DatabaseClosedException.class, () -> Groups.fetch(pool, group, true));
   }
 
   // --------------------------------------------------------------------------------- who waits
@@ -294,21 +296,21 @@ class GroupLoaderTest {
   @Test
   void groupsLeaveFramesToOthers() throws Exception {
     BufferPool pool = cold(64);
-    assertEquals(8, pool.fetchMax());
+    assertEquals(8, pool.groupMax());
     device.hold(offset -> true);
     AtomicInteger brought = new AtomicInteger();
     List<Thread> threads = new ArrayList<>();
     for (int t = 0; t < 6; t++) {
-      int from = 40 * t;
+      int from = 30 * t;
       threads.add(
           Thread.ofPlatform()
               .start(
                   () -> {
                     PageGroup mine = new PageGroup();
-                    for (int i = from; i < from + 40; i++) {
+                    for (int i = from; i < from + 30; i++) {
                       mine.add(pid(i));
                     }
-                    brought.addAndGet(pool.fetch(mine, true));
+                    brought.addAndGet(Groups.fetch(pool, mine, true));
                   }));
     }
     Pools.await("two groups of eight", () -> device.held.get() == 16);
@@ -321,8 +323,70 @@ class GroupLoaderTest {
       thread.join();
     }
     assertEquals(16, brought.get());
-    assertEquals(8, fetch(pool, 500, 564), "what was reserved is given back");
+    assertEquals(8, fetch(pool, 500, 532), "what was reserved is given back");
     Pools.check(pool);
+    pool.close();
+  }
+
+  /** Whatever a thread does next, the pages come that it has asked for. */
+  @Test
+  void nobodyHasToComeBackForAGroup() {
+    BufferPool pool = cold(512);
+    device.hold(offset -> offset == offset(10));
+    PageGroup forgotten = new PageGroup();
+    for (int i = 0; i < 20; i++) {
+      forgotten.add(pid(i));
+    }
+    pool.begin(forgotten, true);
+    try {
+      Pools.await("all others have come", () -> pool.stats().misses() == 19);
+      for (int i = 0; i < 20; i++) {
+        if (i != 10) {
+          assertEquals(pid(i), Pools.word(pool, pid(i)), "there although one is still on its way");
+        }
+      }
+    } finally {
+      device.release();
+    }
+    assertEquals(pid(10), Pools.word(pool, pid(10)));
+    assertEquals(20, device.reads());
+    Pools.check(pool);
+    pool.close();
+  }
+
+  /** Each has begun a group and now waits for a page of the other's. */
+  @Test
+  void whoHasBegunAGroupMayWaitForAnother() throws Exception {
+    BufferPool pool = cold(512);
+    device.hold(offset -> true);
+    AtomicReference<Throwable> failure = new AtomicReference<>();
+    List<Thread> threads = new ArrayList<>();
+    for (int t = 0; t < 2; t++) {
+      int from = 100 * t;
+      threads.add(
+          start(
+              failure,
+              () -> {
+                PageGroup mine = new PageGroup();
+                for (int i = from; i < from + 8; i++) {
+                  mine.add(pid(i));
+                }
+                pool.begin(mine, true);
+                Pools.await("both are on their way", () -> device.held.get() == 16);
+                int other = 100 - from + 4;
+                pool.findSlow(pid(other));
+              }));
+    }
+    try {
+      Pools.await("both wait", () -> pool.stats().latchWaits() == 2);
+    } finally {
+      device.release();
+    }
+    for (Thread thread : threads) {
+      thread.join();
+    }
+    assertNull(failure.get());
+    assertEquals(16, device.reads());
     pool.close();
   }
 
@@ -349,7 +413,7 @@ class GroupLoaderTest {
     for (int i = 5; i < 25; i++) {
       other.add(pid(i));
     }
-    assertEquals(5, pool.fetch(other, true), "those that nobody reads yet");
+    assertEquals(5, Groups.fetch(pool, other, true), "those that nobody reads yet");
     Pools.await("all have begun", () -> begun.get() == 4);
     device.release();
     first.join();
@@ -453,7 +517,7 @@ class GroupLoaderTest {
                   } else {
                     PageGroup mine = new PageGroup();
                     mine.add(pid(i));
-                    assertEquals(1, pool.fetch(mine, true));
+                    assertEquals(1, Groups.fetch(pool, mine, true));
                   }
                 } catch (Throwable e) {
                   failure.set(e);

@@ -9,6 +9,7 @@ import io.fovea.buffer.PageGroup;
 import io.fovea.buffer.PageHeader;
 import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.Translation;
+import io.fovea.support.Groups;
 import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
@@ -135,7 +136,7 @@ class PoolMissTest {
                 for (int i = PAGES / 2; i < PAGES; i++) {
                   group.add(pids[i]);
                 }
-                assertEquals(PAGES / 2, pool.fetch(group, true));
+                assertEquals(PAGES / 2, Groups.fetch(pool, group, true));
               }));
       long end = System.nanoTime() + 20_000_000_000L;
       while (file.blocked.get() < PAGES) {
