@@ -274,7 +274,7 @@ public final class Table {
 
   /**
    * Has the pages read at which keys were put aside, and meanwhile reads the keys whose pages have
-   * come that were asked for the last time but one.
+   * come that were asked for some launches ago.
    */
   private int getAside(Transaction tx, Tx t, Batch batch, int bytes) {
     Lookahead ahead = t.lookahead();

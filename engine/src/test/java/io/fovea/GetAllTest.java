@@ -138,7 +138,7 @@ class GetAllTest {
       batch.add().set(2 * (ROWS / 65 * i));
     }
     assertEquals(64, check(batch));
-    assertEquals(List.of(32, 32), files.data.batches);
+    assertEquals(List.of(16, 16, 16, 16), files.data.batches);
     assertEquals(64, files.data.reads());
     assertEquals(64, check(batch));
     assertEquals(64, files.data.reads(), "all are there now");
@@ -238,12 +238,12 @@ class GetAllTest {
     // The first read of a page fails, in the batch; the second one does not.
     files.data.readFails = offset -> files.data.readsAt.get(offset).get() == 1 && offset % 3 == 0;
     assertEquals(64, check(batch));
-    assertEquals(3, files.data.batches.size(), files.data.batches.toString());
+    assertTrue(files.data.batches.size() <= 6, files.data.batches.toString());
   }
 
-  /** While the keys of one batch are read, the next one is under way. */
+  /** While the keys of one batch are read, the next ones are under way. */
   @Test
-  void twoBatchesAreUnderWay() throws Exception {
+  void severalBatchesAreUnderWay() throws Exception {
     fill(16 << 20);
     Batch batch = table.batch(256);
     batch.add().set(0);

@@ -35,12 +35,14 @@ import java.util.Arrays;
  *                                    keys, each from its page
  *   number(i), place(i)              whose turn it is, and where it may be
  *
- *   put aside ──launch──► under way ──launch──► landed ──again──► read, or put aside once more
+ *   put aside ──launch──► under way: three waves ──launch──► landed ──again──► read, or put aside
+ *                                                                              once more
  * </pre>
  *
- * <p>So two groups of reads are under way while the keys of others are looked at: a device that has
- * a queue sees it filled all the time. Who must wait for a page on the way, because another thread
- * is bringing it, may do so: reads come to their end without the thread that began them.
+ * <p>So some sixty reads at most are under way, and most of them still are while the keys of a wave
+ * that has landed are looked at: a device that has a queue sees it filled all the time. Who must
+ * wait for a page on the way, because another thread is bringing it, may do so: reads come to their
+ * end without the thread that began them.
  *
  * <p>Where nothing is missing none of these costs anything but the question. A key whose way ends
  * once more is put aside once more; after some rounds the caller looks for it as for any other key,
@@ -54,6 +56,9 @@ import java.util.Arrays;
 public final class Lookahead {
   /** How many keys go down together. */
   public static final int WIDTH = 8;
+
+  /** Waves of reads under way while the keys of another one are looked at. */
+  private static final int UNDER_WAY = 3;
 
   private static final int LINE = 64;
   private static final int LEAF_LINES = 8;
@@ -80,8 +85,12 @@ public final class Lookahead {
 
   private final int[] rounds = new int[WIDTH];
   private Wave filling = new Wave();
-  private Wave underWay = new Wave();
   private Wave landed = new Wave();
+
+  /** A ring: the oldest one is at {@link #oldest}. Those that are empty have no reads. */
+  private final Wave[] underWay = new Wave[UNDER_WAY];
+
+  private int oldest;
 
   /** What was touched, so that the loads have a use. */
   private long sink;
@@ -90,6 +99,9 @@ public final class Lookahead {
   public Lookahead() {
     for (int i = 0; i < WIDTH; i++) {
       places[i] = new Position();
+    }
+    for (int i = 0; i < UNDER_WAY; i++) {
+      underWay[i] = new Wave();
     }
   }
 
@@ -102,8 +114,10 @@ public final class Lookahead {
   public void clearAll() {
     size = 0;
     filling.clear();
-    underWay.clear();
     landed.clear();
+    for (Wave wave : underWay) {
+      wave.clear();
+    }
   }
 
   /**
@@ -186,7 +200,11 @@ public final class Lookahead {
    * @return true until {@link #again} has come to the last one
    */
   public boolean hasAside() {
-    return filling.left() > 0 || underWay.left() > 0 || landed.left() > 0;
+    boolean any = filling.left() > 0 || landed.left() > 0;
+    for (Wave wave : underWay) {
+      any |= wave.left() > 0;
+    }
+    return any;
   }
 
   /**
@@ -197,7 +215,7 @@ public final class Lookahead {
    * @return true if it is time for {@link #launch}
    */
   public boolean asideFull(BTree tree) {
-    return filling.left() > 0 && filling.room(tree.pool()) < WIDTH;
+    return filling.isFull(tree.pool());
   }
 
   /**
@@ -209,17 +227,18 @@ public final class Lookahead {
   public void launch(BTree tree) {
     Wave empty = landed;
     empty.clear();
-    landed = underWay;
-    underWay = filling;
-    filling = empty;
-    if (underWay.left() > 0) {
-      underWay.launch(tree.pool());
+    landed = underWay[oldest];
+    underWay[oldest] = filling;
+    oldest = (oldest + 1) % UNDER_WAY;
+    if (filling.left() > 0) {
+      filling.launch(tree.pool());
     }
+    filling = empty;
   }
 
   /**
-   * Goes on for some of the keys that had been launched before the last {@link #launch}, in their
-   * order; waits for their pages.
+   * Goes on for some of the keys that were launched first, in their order, once that is long enough
+   * ago; waits for their pages.
    *
    * @param tree in which they are looked for
    * @return how many; 0 where none is left

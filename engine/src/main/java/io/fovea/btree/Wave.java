@@ -13,15 +13,21 @@ import java.lang.foreign.MemorySegment;
  * </pre>
  */
 final class Wave {
-  final MemorySegment[] keys = new MemorySegment[PageGroup.CAPACITY];
-  final long[] offsets = new long[PageGroup.CAPACITY];
-  final int[] lengths = new int[PageGroup.CAPACITY];
-  final int[] numbers = new int[PageGroup.CAPACITY];
+  /** With so many keys it is large enough: several small waves fill a device better than a few. */
+  private static final int ENOUGH = 16;
+
+  /** Seven more may come with the last eight, and no more with those that are put aside again. */
+  private static final int CAPACITY = ENOUGH + Lookahead.WIDTH - 1;
+
+  final MemorySegment[] keys = new MemorySegment[CAPACITY];
+  final long[] offsets = new long[CAPACITY];
+  final int[] lengths = new int[CAPACITY];
+  final int[] numbers = new int[CAPACITY];
 
   /** How many reads there have been for the key. */
-  final int[] rounds = new int[PageGroup.CAPACITY];
+  final int[] rounds = new int[CAPACITY];
 
-  final long[] pids = new long[PageGroup.CAPACITY];
+  final long[] pids = new long[CAPACITY];
   private final PageGroup group = new PageGroup();
   private int size;
   private int taken;
@@ -35,9 +41,9 @@ final class Wave {
     return size - taken;
   }
 
-  /** How many more keys there is use in adding: the pool reads no more pages at once. */
-  int room(BufferPool pool) {
-    return Math.min(PageGroup.CAPACITY, pool.groupMax()) - size;
+  /** Whether there is no use in adding another eight: the pool reads no more pages at once. */
+  boolean isFull(BufferPool pool) {
+    return size >= Math.min(ENOUGH, Math.max(1, pool.groupMax() - Lookahead.WIDTH + 1));
   }
 
   void add(MemorySegment key, long offset, int length, int number, int round, long pid) {
