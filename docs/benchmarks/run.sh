@@ -4,6 +4,8 @@
 #   docs/benchmarks/run.sh                     everything: about four hours
 #   docs/benchmarks/run.sh tpcc ladder         some of it
 #   ROUNDS=1 QUICK=1 docs/benchmarks/run.sh    whether it works at all: minutes, figures mean nothing
+#   RECORDS=16000000 WAREHOUSES=10 LENGTH=5 docs/benchmarks/run.sh reads sizes
+#                                              smaller tables, and 5 s for each line of lookups
 #   docs/benchmarks/run.sh profile BudgetInsertDelete.insert
 #                                              where the time goes in one benchmark: hot methods
 #
@@ -247,7 +249,7 @@ do_recovery_once() {
 records=${RECORDS:-${quick:+300000}}
 records=${records:-20000000}
 seconds=${quick:+2}
-seconds=${seconds:-10}
+seconds=${seconds:-${LENGTH:-10}}
 
 # lookups NAME ARGUMENT...: one run on that table, its report in NAME.lookups.json.
 lookups() {
@@ -287,21 +289,27 @@ do_fio() {
     say "$name failed: see $out/$name.txt"
 }
 
-# A depth is threads x keys of a getAll, or clients on two threads.
+# How many reads can be under way: threads, threads x keys of a getAll, or clients on two threads. A
+# getAll of many keys keeps some 64 reads under way, whatever their number.
 do_reads_once() {
   for depth in 1 16 64; do
     do_fio $depth "$1"
     for pool in fifth tenth; do
       buffer=$fifth
       [ $pool = tenth ] && buffer=$tenth
-      same="--buffer $buffer --duration ${seconds}s --warmup $((seconds / 2))s"
+      same="--buffer $buffer --durability none --duration ${seconds}s --warmup $((seconds / 2))s"
       # shellcheck disable=SC2086 # options are words
       lookups "reads-$pool-d$depth-1x$depth-$1" $same --threads 1 --depth $depth
       [ $depth = 1 ] && continue
       # shellcheck disable=SC2086 # options are words
-      lookups "reads-$pool-d$depth-2x$((depth / 2))-$1" $same --threads 2 --depth $((depth / 2))
+      lookups "reads-$pool-d$depth-${depth}threads-$1" $same --threads $depth
       # shellcheck disable=SC2086 # options are words
       lookups "reads-$pool-d$depth-${depth}virtual-$1" $same --threads 2 --clients $depth --virtual
+      [ $depth = 16 ] && continue
+      # shellcheck disable=SC2086 # options are words
+      lookups "reads-$pool-d$depth-1x1024-$1" $same --threads 1 --depth 1024
+      # shellcheck disable=SC2086 # options are words
+      lookups "reads-$pool-d$depth-2x1024-$1" $same --threads 2 --depth 1024
     done
   done
 }
