@@ -24,11 +24,11 @@ public enum Surroundings {
   /** The same, with the smallest pool. */
   SMALLEST_AND_SHUFFLED(true, 4096, Manner.SHUFFLED),
   /** Reads fail now and then. */
-  FAILING_READS(true, 4096, Manner.SMOOTH.failingReads(0.02)),
+  FAILING_READS(true, 4096, Manner.SMOOTH.failingReads(0.01)),
   /** Writes of the data file fail now and then. */
   FAILING_WRITES(true, 4096, Manner.SMOOTH.failingWrites(0.05)),
   /** All of it at once. */
-  EVERYTHING(true, 4096, Manner.SHUFFLED.failingReads(0.02).failingWrites(0.05));
+  EVERYTHING(true, 4096, Manner.SHUFFLED.failingReads(0.01).failingWrites(0.05));
 
   private static final int TIMES = Integer.getInteger("models.times", 1);
   private static final int ATTEMPTS_MAX = 1000;
@@ -102,9 +102,11 @@ public enum Surroundings {
     return manner.readFails() > 0;
   }
 
-  /** Whether anything takes longer than it must. */
-  public boolean delays() {
-    return manner.delayMicrosMax() > 0;
+  /** How many steps take about as long here as so many where nothing takes time. */
+  public int steps(int steps) {
+    return manner.delayMicrosMin() > 0
+        ? steps / 5
+        : manner.delayMicrosMax() > 0 ? steps / 2 : steps;
   }
 
   /** Whether an exception is one that the devices may have led to. */
