@@ -61,6 +61,11 @@ public final class Roughness {
     return on(device, "device", true);
   }
 
+  /** The same, but for faults: a log's, for what fails there is final. */
+  public BlockDevice withoutFaults(BlockDevice device) {
+    return on(device, "device", false);
+  }
+
   BlockDevice on(BlockDevice device, String name, boolean mayFail) {
     return new RoughDevice(device, name, this, mayFail);
   }
