@@ -13,7 +13,7 @@ public record Manner(int delayMicrosMin, int delayMicrosMax, double readFails, d
   public static final Manner SMOOTH = new Manner(0, 0, 0, 0);
 
   /** An operation takes its time. */
-  public static final Manner SLOW = new Manner(200, 1000, 0, 0);
+  public static final Manner SLOW = new Manner(100, 500, 0, 0);
 
   /** What was asked for last may well be done first. */
   public static final Manner SHUFFLED = new Manner(0, 100, 0, 0);

@@ -55,9 +55,14 @@ public enum Surroundings {
     void run(Roughness roughness, long seed) throws Exception;
   }
 
-  /** Does something with one seed after the other; what fails says with which. */
+  /**
+   * Does something with one seed after the other; what fails says with which.
+   *
+   * @param seeds how many; a single one where everything takes time
+   */
   public void each(int seeds, Body body) {
-    for (long seed = SEED; seed < SEED + (long) seeds * TIMES; seed++) {
+    long end = SEED + (long) TIMES * (manner.delayMicrosMax() > 0 ? 1 : seeds);
+    for (long seed = SEED; seed < end; seed++) {
       Roughness roughness = roughness(seed);
       try {
         body.run(roughness, seed);
@@ -112,11 +117,12 @@ public enum Surroundings {
   /** Whether an exception is one that the devices may have led to. */
   public boolean mayThrow(Throwable e) {
     return e instanceof StorageException s
-            && (s.operation().equals("read") ? failsReads() : writesFail())
-        || e instanceof StorageFullException && writesFail();
+            && (s.operation().equals("read") ? failsReads() : failsWrites())
+        || e instanceof StorageFullException && failsWrites();
   }
 
-  private boolean writesFail() {
+  /** Whether writes of the data file fail. */
+  public boolean failsWrites() {
     return manner.writeFails() > 0;
   }
 }
