@@ -367,7 +367,6 @@ class ConcurrencyTest {
   }
 
   private static final int GROUP = 40;
-  private static final int GROUPS = 60;
   private static final KeySpec.Builder K = KeySpec.builder();
   private static final Field IN_GROUP = K.int32("group");
   private static final Field NUMBER = K.int32("number");
@@ -392,28 +391,21 @@ class ConcurrencyTest {
         (roughness, seed) -> {
           SimDisk disk = new SimDisk(seed);
           RoughStorage storage = new RoughStorage(new SimStorage(disk), roughness);
-          Options options =
-              Options.defaults()
-                  .pageSize(surroundings.pageSize())
-                  .bufferBytes(
-                      surroundings.smallest()
-                          ? PoolConfig.bytesMin(
-                              surroundings.pageSize(), io.fovea.buffer.Translation.PREDICTIVE)
-                          : 4 << 20)
-                  .timestampBytes(4 << 20)
-                  .logBytesMax(2 << 20)
-                  .logBufferBytes(256 << 10)
-                  .logSegmentBytes(128 << 10);
+          Options options = options(surroundings);
           roughness.faults(false);
           Database db = SimDatabase.open(storage, options);
           try {
             Table t = db.table(WIDE);
-            fillGroups(db, t);
+            int groups = 60 * (surroundings.pageSize() / 4096);
+            fillGroups(db, t, groups);
             roughness.faults(true);
             AtomicInteger increments = new AtomicInteger();
-            inThreads(8, id -> id % 2 == 1, id -> work(id, seed, surroundings, db, t, increments));
+            inThreads(
+                8,
+                id -> id % 2 == 1,
+                id -> work(id, seed, surroundings, db, t, groups, increments));
             roughness.faults(false);
-            checkGroups(db, t, increments.get());
+            checkGroups(db, t, groups, increments.get());
             VerifyReport report = db.verify();
             assertTrue(report.ok(), report::toString);
             assertTrue(!surroundings.smallest() || db.stats().buffer().misses() > 1000, "it fits");
@@ -426,8 +418,61 @@ class ConcurrencyTest {
         });
   }
 
-  private static void fillGroups(Database db, Table t) {
-    for (int g = 0; g < GROUPS; g++) {
+  private static Options options(Surroundings surroundings) {
+    long least =
+        PoolConfig.bytesMin(surroundings.pageSize(), io.fovea.buffer.Translation.PREDICTIVE);
+    return Options.defaults()
+        .pageSize(surroundings.pageSize())
+        .bufferBytes(surroundings.smallest() ? least : 4 << 20)
+        .timestampBytes(4 << 20)
+        .logBytesMax(2 << 20)
+        .logBufferBytes(256 << 10)
+        .logSegmentBytes(128 << 10);
+  }
+
+  /**
+   * As many threads as there are frames in the smallest pool, each of which needs more than one for
+   * the nodes that it splits: they wait in turn, and none in vain.
+   */
+  @Test
+  void asManyThreadsAsFrames() {
+    Surroundings surroundings = Surroundings.SMALLEST_AND_SHUFFLED;
+    int threads = PoolConfig.FRAMES_MIN;
+    int each = 30;
+    surroundings.each(
+        1,
+        (roughness, seed) -> {
+          RoughStorage storage = new RoughStorage(new SimStorage(new SimDisk(seed)), roughness);
+          Options options = options(surroundings).maxTransactions(threads);
+          try (Database db = SimDatabase.open(storage, options)) {
+            Table t = db.table(WIDE);
+            inThreads(
+                threads,
+                id -> id % 2 == 1,
+                id -> {
+                  Random r = new Random(seed * threads + id);
+                  Key key = t.key();
+                  Row row = t.row();
+                  for (int i = 0; i < each; i++) {
+                    int n = i * threads + id;
+                    long money = r.nextLong();
+                    db.run(
+                        tx ->
+                            t.insert(
+                                tx,
+                                key.set(r.nextInt(), n),
+                                row.clear().setLong(MONEY, money).setBytes(PAD, new byte[200])));
+                  }
+                });
+            VerifyReport report = db.verify();
+            assertTrue(report.ok(), report::toString);
+            assertEquals(threads * each, report.records());
+          }
+        });
+  }
+
+  private static void fillGroups(Database db, Table t, int groups) {
+    for (int g = 0; g < groups; g++) {
       int group = g;
       db.run(
           tx -> {
@@ -446,13 +491,14 @@ class ConcurrencyTest {
       Surroundings surroundings,
       Database db,
       Table t,
+      int groups,
       AtomicInteger increments) {
     Random r = new Random(seed * 8 + id);
     Key key = t.key();
     Row from = t.row();
     Row to = t.row();
     for (int i = surroundings.steps(400); i > 0; i--) {
-      int group = r.nextInt(GROUPS);
+      int group = r.nextInt(groups);
       int a = r.nextInt(GROUP);
       int b = (a + 1 + r.nextInt(GROUP - 1)) % GROUP;
       int what = r.nextInt(8);
@@ -505,11 +551,11 @@ class ConcurrencyTest {
     return sum;
   }
 
-  private static void checkGroups(Database db, Table t, int increments) {
+  private static void checkGroups(Database db, Table t, int groups, int increments) {
     db.read(
         tx -> {
           int count = 0;
-          for (int g = 0; g < GROUPS; g++) {
+          for (int g = 0; g < groups; g++) {
             assertEquals(GROUP * START, groupSum(tx, t, g));
             assertEquals(GROUP * START, groupSumByIndex(tx, t, g));
           }
