@@ -142,6 +142,11 @@ final class Commit {
     }
   }
 
+  /** The native memory that it has. */
+  long memoryBytes() {
+    return successor.segment().byteSize();
+  }
+
   /** Where the transaction commits in the order of all, if its reads still hold. */
   private long validateAll() {
     long commitTs = commitTimestamp();
