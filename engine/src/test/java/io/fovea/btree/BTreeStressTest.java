@@ -283,7 +283,7 @@ class BTreeStressTest {
                   roughness.on(new MemoryDevice())),
               roughness,
               2,
-              surroundings.steps(4_000));
+              surroundings.steps(20_000));
         });
   }
 

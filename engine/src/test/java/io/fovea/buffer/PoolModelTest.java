@@ -81,10 +81,10 @@ class PoolModelTest {
   @EnumSource
   void aPoolIsAMapWherever(Surroundings surroundings) {
     surroundings.each(
-        5,
+        3,
         (roughness, seed) -> {
           Translation kind = Translation.values()[(int) (seed % Translation.values().length)];
-          run(new Run(kind, 400, seed, surroundings, roughness), STEPS);
+          run(new Run(kind, 400, seed, surroundings, roughness), surroundings.steps(STEPS));
           assertEquals(surroundings.failsReads(), roughness.readsFailed() > 0);
         });
   }

@@ -31,6 +31,8 @@ public enum Surroundings {
   EVERYTHING(true, 4096, Manner.SHUFFLED.failingReads(0.01).failingWrites(0.05));
 
   private static final int TIMES = Integer.getInteger("models.times", 1);
+  private static final StackWalker CALLER =
+      StackWalker.getInstance(StackWalker.Option.RETAIN_CLASS_REFERENCE);
   private static final int ATTEMPTS_MAX = 1000;
   private static final long SEED = Long.getLong("models.seed", 1);
 
@@ -61,14 +63,22 @@ public enum Surroundings {
    * @param seeds how many; a single one where everything takes time
    */
   public void each(int seeds, Body body) {
-    long end = SEED + (long) TIMES * (manner.delayMicrosMax() > 0 ? 1 : seeds);
+    String test = CALLER.getCallerClass().getSimpleName();
+    long end = SEED + (long) TIMES * (delays() ? 1 : seeds);
     for (long seed = SEED; seed < end; seed++) {
       Roughness roughness = roughness(seed);
       try {
         body.run(roughness, seed);
       } catch (Throwable e) {
         throw new AssertionError(
-            this + ", " + roughness + ". Replay: -Dmodels.seed=" + seed + " in this test", e);
+            this
+                + ", "
+                + roughness
+                + ". Replay: mvn -pl engine -am test -Dtest="
+                + test
+                + " -Dmodels.seed="
+                + seed,
+            e);
       }
     }
   }
@@ -107,11 +117,14 @@ public enum Surroundings {
     return manner.readFails() > 0;
   }
 
+  /** Whether anything takes time. */
+  public boolean delays() {
+    return manner.delayMicrosMax() > 0;
+  }
+
   /** How many steps take about as long here as so many where nothing takes time. */
   public int steps(int steps) {
-    return manner.delayMicrosMin() > 0
-        ? steps / 5
-        : manner.delayMicrosMax() > 0 ? steps / 2 : steps;
+    return manner.delayMicrosMin() > 0 ? steps / 5 : delays() ? steps / 2 : steps;
   }
 
   /** Whether an exception is one that the devices may have led to. */

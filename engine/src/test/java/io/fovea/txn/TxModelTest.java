@@ -45,7 +45,7 @@ class TxModelTest {
   @EnumSource
   void wherever(Surroundings surroundings) {
     surroundings.each(
-        3,
+        2,
         (roughness, seed) -> {
           BlockDevice device = roughness.on(new MemoryDevice());
           PoolConfig pool =
@@ -56,7 +56,7 @@ class TxModelTest {
           roughness.faults(false);
           try (TxFixture f = new TxFixture(Configs.contexts(16), device, pool, 2, null)) {
             roughness.faults(true);
-            run(f, seed, 1500, surroundings.steps(100), surroundings, roughness);
+            run(f, seed, 1500, surroundings.steps(60), surroundings, roughness);
             assertTrue(!surroundings.smallest() || f.pool.stats().misses() > 100, "it fits");
           }
           device.close();
