@@ -682,7 +682,19 @@ public final class Database implements AutoCloseable {
         new DatabaseStats.Storage(
             allocator.highWater() * pageSize,
             allocator.freePages() * pageSize,
-            store.logFileBytes()));
+            store.logFileBytes()),
+        memory(pool, timestamps));
+  }
+
+  private DatabaseStats.Memory memory(PoolStats pool, TimestampStats timestamps) {
+    return new DatabaseStats.Memory(
+        pool.bytes(),
+        options.bufferBytes(),
+        timestamps.bytesLive(),
+        timestamps.bytes(),
+        store.logMemoryBytes(),
+        store.transactionBytes(),
+        schema.scratchBytes());
   }
 
   /**

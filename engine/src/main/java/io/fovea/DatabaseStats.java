@@ -26,6 +26,7 @@ import java.util.Map;
  * @param checkpoints the checkpoints
  * @param recovery what had to be recovered when it was opened
  * @param storage the files
+ * @param memory the memory outside of the Java heap
  * @since 0.1.0
  */
 public record DatabaseStats(
@@ -43,7 +44,8 @@ public record DatabaseStats(
     Log log,
     Checkpoints checkpoints,
     Recovery recovery,
-    Storage storage) {
+    Storage storage,
+    Memory memory) {
 
   /**
    * Whether a database works.
@@ -240,4 +242,49 @@ public record DatabaseStats(
    * @since 0.1.0
    */
   public record Storage(long bytes, long freeBytes, long logBytes) {}
+
+  /**
+   * The memory outside of the Java heap that the database has while it is open. What opening after
+   * a crash, {@link Database#verify} and backups take for as long as they run is not in it, nor are
+   * keys and rows, which belong to the application.
+   *
+   * @param bufferBytes of the buffer pool: frames and all that belongs to them, the copies of pages
+   *     that are written among it
+   * @param bufferBytesMax the most that may be, {@link Options#bufferBytes()}
+   * @param timestampBytes of the timestamps of records in use. What was used once stays with the
+   *     process, up to the most
+   * @param timestampBytesMax the most that may be, {@link Options#timestampBytes()} and some KiB
+   * @param logBytes of the log's buffer, and of what is written from it
+   * @param transactionBytes of what transactions have written and not committed, and of their
+   *     copies of pages that they scan
+   * @param treeBytes that tables and indexes keep for splits
+   * @since 0.1.0
+   */
+  public record Memory(
+      long bufferBytes,
+      long bufferBytesMax,
+      long timestampBytes,
+      long timestampBytesMax,
+      long logBytes,
+      long transactionBytes,
+      long treeBytes) {
+
+    /**
+     * All that is in use.
+     *
+     * @return bytes
+     */
+    public long bytes() {
+      return bufferBytes + timestampBytes + logBytes + transactionBytes + treeBytes;
+    }
+
+    /**
+     * What it may become while transactions and tables are what they are.
+     *
+     * @return bytes
+     */
+    public long bytesMax() {
+      return bufferBytesMax + timestampBytesMax + logBytes + transactionBytes + treeBytes;
+    }
+  }
 }

@@ -65,6 +65,18 @@ final class Schema {
         });
   }
 
+  /** The native memory that all trees keep for changes of their structure. */
+  long scratchBytes() {
+    long bytes = catalog.scratchBytes();
+    for (TableCore table : tables.values()) {
+      bytes += table.tree.scratchBytes();
+      for (IndexCore index : table.indexes()) {
+        bytes += index.tree.scratchBytes();
+      }
+    }
+    return bytes;
+  }
+
   /** The trees that a catalog knows, for recovery. */
   static void trees(BTree catalog, Recovery.TreeVisitor visitor) {
     Trees.forEach(

@@ -120,6 +120,17 @@ final class Slot {
 
   // -------------------------------------------------------------------------------------- scratch
 
+  /** The native memory that it has, as any thread may see it: a moment's truth, for the meters. */
+  long memoryBytes() {
+    long bytes =
+        keyStage.byteSize() + valueStage.byteSize() + record.byteSize() + entries.byteSize();
+    for (int i = Math.min(spares, spare.length) - 1; i >= 0; i--) {
+      MemorySegment memory = spare[i];
+      bytes += memory == null ? 0 : memory.byteSize();
+    }
+    return bytes;
+  }
+
   /** Room for a key. */
   MemorySegment keyStage(long bytes) {
     if (keyStage.byteSize() < bytes) {

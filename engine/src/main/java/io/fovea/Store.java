@@ -626,6 +626,19 @@ final class Store {
         r.nanos());
   }
 
+  long logMemoryBytes() {
+    return journal == null ? 0 : journal.log().memoryBytes();
+  }
+
+  /** The native memory of transactions, cursors and operations. */
+  long transactionBytes() {
+    long bytes = engine.memoryBytes();
+    for (Slot s : slots) {
+      bytes += s.memoryBytes();
+    }
+    return bytes;
+  }
+
   long logFileBytes() {
     return journal == null ? 0 : journal.log().stats().fileBytes();
   }

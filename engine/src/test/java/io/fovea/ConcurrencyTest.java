@@ -3,7 +3,13 @@ package io.fovea;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.buffer.PoolConfig;
+import io.fovea.buffer.ReplacementKind;
 import io.fovea.error.DuplicateKeyException;
+import io.fovea.support.RoughStorage;
+import io.fovea.support.SimDisk;
+import io.fovea.support.SimStorage;
+import io.fovea.support.Surroundings;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -12,6 +18,7 @@ import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.IntPredicate;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -36,11 +43,16 @@ class ConcurrencyTest {
 
   /** Runs a job in some threads, each with its own number; throws what any of them threw. */
   private static void inThreads(int n, boolean virtual, Job job) throws Exception {
-    ThreadFactory factory = virtual ? Thread.ofVirtual().factory() : Thread.ofPlatform().factory();
+    inThreads(n, id -> virtual, job);
+  }
+
+  private static void inThreads(int n, IntPredicate virtual, Job job) throws Exception {
     AtomicReference<Throwable> failure = new AtomicReference<>();
     List<Thread> threads = new ArrayList<>();
     for (int i = 0; i < n; i++) {
       int id = i;
+      ThreadFactory factory =
+          virtual.test(id) ? Thread.ofVirtual().factory() : Thread.ofPlatform().factory();
       Thread t =
           factory.newThread(
               () -> {
@@ -353,5 +365,212 @@ class ConcurrencyTest {
       assertEquals(ACCOUNTS * START, (long) db.read(tx -> sum(tx, t)));
     }
     assertTrue(io.fovea.tool.FileVerifier.verify(file).ok());
+  }
+
+  private static final int GROUP = 40;
+  private static final KeySpec.Builder K = KeySpec.builder();
+  private static final Field IN_GROUP = K.int32("group");
+  private static final Field NUMBER = K.int32("number");
+  private static final KeySpec WIDE_KEY = K.build();
+  private static final Layout.Builder W = Layout.builder();
+  private static final Field MONEY = W.int64("money");
+  private static final Field COUNT = W.int32("count");
+  private static final Field PAD = W.bytes("pad", 200);
+  private static final TableSpec WIDE =
+      TableSpec.of("wide", WIDE_KEY, W.build()).with(IndexSpec.on("by_money", IN_GROUP, MONEY));
+
+  /**
+   * Eight threads, half of them virtual, on data of several times the pool: money moves within
+   * groups, whoever adds a group up finds what it began with, and increments count once. No frame
+   * is waited for in vain: {@code PoolExhaustedException} fails the test as anything else does.
+   */
+  @ParameterizedTest
+  @EnumSource
+  void moneyStaysWherever(Surroundings surroundings) {
+    surroundings.each(
+        1,
+        (roughness, seed) -> {
+          SimDisk disk = new SimDisk(seed);
+          RoughStorage storage = new RoughStorage(new SimStorage(disk), roughness);
+          Options options = options(surroundings);
+          roughness.faults(false);
+          Database db = SimDatabase.open(storage, options);
+          try {
+            Table t = db.table(WIDE);
+            int groups = 60 * (surroundings.pageSize() / 4096);
+            fillGroups(db, t, groups);
+            roughness.faults(true);
+            AtomicInteger increments = new AtomicInteger();
+            inThreads(
+                8,
+                id -> id % 2 == 1,
+                id -> work(id, seed, surroundings, db, t, groups, increments));
+            roughness.faults(false);
+            checkGroups(db, t, groups, increments.get());
+            VerifyReport report = db.verify();
+            assertTrue(report.ok(), report::toString);
+            assertTrue(!surroundings.smallest() || db.stats().buffer().misses() > 1000, "it fits");
+          } finally {
+            db.close();
+          }
+          try (Database again = SimDatabase.open(storage, options)) {
+            assertTrue(again.verify().ok());
+          }
+        });
+  }
+
+  private static Options options(Surroundings surroundings) {
+    long least =
+        PoolConfig.bytesMin(
+            surroundings.pageSize(),
+            io.fovea.buffer.Translation.PREDICTIVE,
+            ReplacementKind.SECOND_CHANCE);
+    return Options.defaults()
+        .pageSize(surroundings.pageSize())
+        .bufferBytes(surroundings.smallest() ? least : 4 << 20)
+        .timestampBytes(4 << 20)
+        .logBytesMax(2 << 20)
+        .logBufferBytes(256 << 10)
+        .logSegmentBytes(128 << 10);
+  }
+
+  /**
+   * As many threads as there are frames in the smallest pool, each of which needs more than one for
+   * the nodes that it splits: they wait in turn, and none in vain.
+   */
+  @Test
+  void asManyThreadsAsFrames() {
+    Surroundings surroundings = Surroundings.SMALLEST_AND_SHUFFLED;
+    int threads = PoolConfig.FRAMES_MIN;
+    int each = 30;
+    surroundings.each(
+        1,
+        (roughness, seed) -> {
+          RoughStorage storage = new RoughStorage(new SimStorage(new SimDisk(seed)), roughness);
+          Options options = options(surroundings).maxTransactions(threads);
+          try (Database db = SimDatabase.open(storage, options)) {
+            Table t = db.table(WIDE);
+            inThreads(
+                threads,
+                id -> id % 2 == 1,
+                id -> {
+                  Random r = new Random(seed * threads + id);
+                  Key key = t.key();
+                  Row row = t.row();
+                  for (int i = 0; i < each; i++) {
+                    int n = i * threads + id;
+                    long money = r.nextLong();
+                    db.run(
+                        tx ->
+                            t.insert(
+                                tx,
+                                key.set(r.nextInt(), n),
+                                row.clear().setLong(MONEY, money).setBytes(PAD, new byte[200])));
+                  }
+                });
+            VerifyReport report = db.verify();
+            assertTrue(report.ok(), report::toString);
+            assertEquals(threads * each, report.records());
+          }
+        });
+  }
+
+  private static void fillGroups(Database db, Table t, int groups) {
+    for (int g = 0; g < groups; g++) {
+      int group = g;
+      db.run(
+          tx -> {
+            Row row = t.row();
+            for (int n = 0; n < GROUP; n++) {
+              row.clear().setLong(MONEY, START).setBytes(PAD, new byte[200]);
+              t.insert(tx, t.key().set(group, n), row);
+            }
+          });
+    }
+  }
+
+  private static void work(
+      int id,
+      long seed,
+      Surroundings surroundings,
+      Database db,
+      Table t,
+      int groups,
+      AtomicInteger increments) {
+    Random r = new Random(seed * 8 + id);
+    Key key = t.key();
+    Row from = t.row();
+    Row to = t.row();
+    for (int i = surroundings.steps(400); i > 0; i--) {
+      int group = r.nextInt(groups);
+      int a = r.nextInt(GROUP);
+      int b = (a + 1 + r.nextInt(GROUP - 1)) % GROUP;
+      int what = r.nextInt(8);
+      long amount = r.nextInt(50);
+      surroundings.patiently(
+          () -> {
+            if (what == 0) {
+              assertEquals(GROUP * START, (long) db.read(tx -> groupSum(tx, t, group)));
+            } else if (what == 1) {
+              assertEquals(GROUP * START, (long) db.read(tx -> groupSumByIndex(tx, t, group)));
+            } else if (what < 5) {
+              db.run(
+                  tx -> {
+                    t.getForUpdate(tx, key.set(group, a), from);
+                    t.update(tx, from.setInt(COUNT, from.getInt(COUNT) + 1));
+                  });
+              increments.incrementAndGet();
+            } else {
+              db.run(
+                  tx -> {
+                    t.get(tx, key.set(group, a), from);
+                    t.get(tx, key.set(group, b), to);
+                    t.update(tx, from.setLong(MONEY, from.getLong(MONEY) - amount));
+                    t.update(tx, to.setLong(MONEY, to.getLong(MONEY) + amount));
+                  });
+            }
+          });
+    }
+  }
+
+  private static long groupSum(Transaction tx, Table t, int group) {
+    return sumOf(t.scan(tx, Range.prefix(t.key().set(group)), Order.ASCENDING));
+  }
+
+  private static long groupSumByIndex(Transaction tx, Table t, int group) {
+    Index index = t.index("by_money");
+    return sumOf(index.scan(tx, Range.prefix(index.key().set(group)), Order.DESCENDING));
+  }
+
+  private static long sumOf(Cursor cursor) {
+    long sum = 0;
+    int n = 0;
+    try (cursor) {
+      while (cursor.next()) {
+        sum += cursor.row().getLong(MONEY);
+        n++;
+      }
+    }
+    assertEquals(GROUP, n);
+    return sum;
+  }
+
+  private static void checkGroups(Database db, Table t, int groups, int increments) {
+    db.read(
+        tx -> {
+          int count = 0;
+          for (int g = 0; g < groups; g++) {
+            assertEquals(GROUP * START, groupSum(tx, t, g));
+            assertEquals(GROUP * START, groupSumByIndex(tx, t, g));
+          }
+          try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+            while (c.next()) {
+              assertTrue(c.key().getInt(NUMBER) < GROUP);
+              count += c.row().getInt(COUNT);
+            }
+          }
+          assertEquals(increments, count);
+          return null;
+        });
   }
 }

@@ -3,9 +3,21 @@ package io.fovea;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.buffer.PoolConfig;
+import io.fovea.buffer.ReplacementKind;
+import io.fovea.error.AbortCause;
 import io.fovea.error.DuplicateKeyException;
+import io.fovea.error.FoveaException;
+import io.fovea.error.StorageException;
+import io.fovea.error.TransactionAbortedException;
+import io.fovea.support.RoughStorage;
+import io.fovea.support.Roughness;
+import io.fovea.support.SimDisk;
+import io.fovea.support.SimStorage;
+import io.fovea.support.Surroundings;
 import io.fovea.tool.FileVerifier;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -15,10 +27,14 @@ import java.util.Map;
 import java.util.NavigableMap;
 import java.util.Random;
 import java.util.TreeMap;
+import java.util.function.Consumer;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.ShrinkingMode;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /**
  * Whole databases against sorted maps: random operations, with random options, through close and
@@ -33,7 +49,7 @@ class DatabaseModelTest {
   private static final Field A = B.int32("a");
   private static final Field TEXT = B.text("text", 30);
   private static final Field UNIQUE = B.int64("unique");
-  private static final Field PAD = B.bytes("pad", 60);
+  private static final Field PAD = B.bytes("pad", 600);
   private static final Layout LAYOUT = B.build();
   private static final TableSpec SPEC =
       TableSpec.of("t", KEY_SPEC, LAYOUT)
@@ -65,23 +81,94 @@ class DatabaseModelTest {
 
   private record Value(int a, String text, long unique, int pad) {}
 
+  /** The operations from this one on only read. */
+  private static final int READS = 6;
+
+  /** Where a database is. */
+  private interface Place {
+    Database open(Options options);
+
+    VerifyReport verify();
+  }
+
+  private record InFile(Path file) implements Place {
+    @Override
+    public Database open(Options options) {
+      return Database.open(file, options);
+    }
+
+    @Override
+    public VerifyReport verify() {
+      return FileVerifier.verify(file);
+    }
+  }
+
+  /** On rough devices; the file that is verified is a copy. */
+  private record OnDisk(SimDisk disk, Roughness roughness, Path copy) implements Place {
+    @Override
+    public Database open(Options options) {
+      return SimDatabase.open(new RoughStorage(new SimStorage(disk), roughness), options);
+    }
+
+    @Override
+    public VerifyReport verify() {
+      try {
+        disk.save(copy);
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
+      return FileVerifier.verify(copy.resolve(SimStorage.NAME));
+    }
+  }
+
   /** A database, its model, and what they are driven by. */
   private static final class Run {
-    final Random r;
-    final Path file;
-    Options options;
-    final NavigableMap<Pk, Value> model = new TreeMap<>();
-    int keys;
+    private final Surroundings surroundings;
+    private final Roughness roughness;
+    private final Place place;
+    private final int padMax;
+    private Random r;
+    private Options options;
+    private final NavigableMap<Pk, Value> model = new TreeMap<>();
+    private int keys;
 
     Run(long seed, Path file) {
+      this.surroundings = Surroundings.PLAIN;
+      this.roughness = surroundings.roughness(seed);
+      this.place = new InFile(file);
+      this.padMax = 60;
       this.r = new Random(seed);
-      this.file = file;
       int pageSize = 4096 << r.nextInt(3);
       this.options =
           Options.defaults()
               .pageSize(pageSize)
               .bufferBytes((r.nextBoolean() ? 80L : 2000L) * (pageSize + 300) + (1 << 20));
       this.keys = 1 + r.nextInt(400);
+    }
+
+    /** With data of several times the smallest pool. */
+    Run(long seed, Surroundings surroundings, Roughness roughness, Path dir) {
+      this.surroundings = surroundings;
+      this.roughness = roughness;
+      this.place = new OnDisk(new SimDisk(seed), roughness, dir);
+      this.padMax = 600;
+      this.r = new Random(seed);
+      int pageSize = surroundings.pageSize();
+      // Every one in turn. What is not durable is lost when the last page can't be written.
+      Durability durability =
+          Durability.values()[(int) ((seed + surroundings.ordinal()) % Durability.values().length)];
+      this.options =
+          Options.defaults()
+              .pageSize(pageSize)
+              .durability(
+                  surroundings.failsWrites() && durability == Durability.NONE
+                      ? Durability.SYNC
+                      : durability)
+              .timestampBytes(16 << 20)
+              .logBytesMax(1 << 20)
+              .logBufferBytes(Math.max(64 << 10, 16 * pageSize))
+              .logSegmentBytes(128 << 10);
+      this.keys = 1000 * (pageSize / 4096);
     }
 
     void changeOptions() {
@@ -91,15 +178,49 @@ class DatabaseModelTest {
               .directIo(r.nextBoolean())
               .translation(Translation.values()[r.nextInt(4)])
               .replacement(Replacement.values()[r.nextInt(2)]);
+      if (place instanceof OnDisk) {
+        options =
+            options.bufferBytes(
+                surroundings.smallest()
+                    ? PoolConfig.bytesMin(
+                        options.pageSize(),
+                        io.fovea.buffer.Translation.valueOf(options.translation().name()),
+                        ReplacementKind.valueOf(options.replacement().name()))
+                    : 8 << 20);
+      }
+    }
+
+    /** Opens the database; a device that refuses may be asked again. */
+    Database open() {
+      Database[] db = new Database[1];
+      surroundings.patiently(() -> db[0] = place.open(options));
+      return db[0];
+    }
+
+    /**
+     * Closes it. Where a page can't be written the log has it when the database is opened again.
+     */
+    void close(Database db) {
+      try {
+        db.close();
+      } catch (FoveaException e) {
+        if (!surroundings.mayThrow(e)) {
+          throw e;
+        }
+      }
     }
 
     Pk pk() {
-      int n = r.nextInt(keys);
+      return pk(r.nextInt(keys));
+    }
+
+    static Pk pk(int n) {
       return new Pk(n % 5 - 2, (n % 3 == 0 ? "\0" : "k") + n / 5);
     }
 
     Value value() {
-      return new Value(r.nextInt(9), "t" + r.nextInt(20), r.nextInt(1 << 20), r.nextInt(61));
+      return new Value(
+          r.nextInt(9), "t" + r.nextInt(20), r.nextInt(1 << 20), r.nextInt(padMax + 1));
     }
 
     static Key key(Table t, Pk pk) {
@@ -125,21 +246,77 @@ class DatabaseModelTest {
     void run() {
       int sessions = 1 + r.nextInt(3);
       for (int s = 0; s < sessions; s++) {
-        changeOptions();
-        try (Database db = Database.open(file, options)) {
-          Table t = db.table(SPEC);
-          int transactions = r.nextInt(40);
-          for (int i = 0; i < transactions; i++) {
-            transaction(db, t);
-          }
-          check(db, t);
-          VerifyReport report = db.verify();
-          assertTrue(report.ok(), report::toString);
-        }
-        VerifyReport report = FileVerifier.verify(file);
-        assertTrue(report.ok(), report::toString);
-        assertEquals(model.size(), report.records());
+        session(r.nextInt(40), db -> {});
       }
+    }
+
+    /** The same with more data, and with devices that may refuse. */
+    void runWherever() {
+      session(surroundings.steps(20), this::fill);
+      session(surroundings.steps(20), db -> {});
+    }
+
+    void session(int transactions, Consumer<Database> begin) {
+      changeOptions();
+      Database db = open();
+      try {
+        begin.accept(db);
+        Table t = db.table(SPEC);
+        for (int i = 0; i < transactions; i++) {
+          long once = r.nextLong();
+          patiently(once, () -> transaction(db, t));
+        }
+        roughness.faults(false);
+        check(db, t);
+        VerifyReport report = db.verify();
+        assertTrue(report.ok(), report::toString);
+        assertTrue(!surroundings.smallest() || db.stats().buffer().misses() > 100, "it fits");
+        roughness.faults(true);
+      } finally {
+        close(db);
+      }
+      if (surroundings.failsWrites()) {
+        // What a close has left undone, opening does.
+        open().close();
+      }
+      VerifyReport report = place.verify();
+      assertTrue(report.ok(), report::toString);
+      assertEquals(model.size(), report.records());
+    }
+
+    void fill(Database db) {
+      Table[] t = new Table[1];
+      surroundings.patiently(() -> t[0] = db.table(SPEC));
+      for (int from = 0; from < keys; from += 50) {
+        int begin = from;
+        patiently(r.nextLong(), () -> fill(db, t[0], begin));
+      }
+    }
+
+    private void fill(Database db, Table t, int from) {
+      NavigableMap<Pk, Value> put = new TreeMap<>();
+      db.run(
+          tx -> {
+            put.clear();
+            Row row = t.row();
+            for (int n = from; n < from + 50; n++) {
+              Value v = new Value(r.nextInt(9), "t" + r.nextInt(20), -n, r.nextInt(padMax + 1));
+              t.insert(tx, key(t, pk(n)), row(row.clear(), v));
+              put.put(pk(n), v);
+            }
+          });
+      model.putAll(put);
+    }
+
+    /** Does something until no device refuses it, each time with the same random numbers. */
+    void patiently(long once, Runnable what) {
+      Random before = r;
+      surroundings.patiently(
+          () -> {
+            r = new Random(once);
+            what.run();
+          });
+      r = before;
     }
 
     void transaction(Database db, Table t) {
@@ -149,21 +326,45 @@ class DatabaseModelTest {
       try (Transaction tx = db.begin()) {
         Row row = t.row();
         for (int i = 0; i < operations; i++) {
-          operation(tx, t, row, local);
+          int what = r.nextInt(8);
+          if (what < READS) {
+            write(what, tx, t, row, local);
+          } else {
+            // A read that was refused is done again, and the transaction goes on.
+            patiently(r.nextLong(), () -> operation(what, tx, t, row, local));
+          }
         }
         if (commit) {
-          tx.commit();
-          model.clear();
-          model.putAll(local);
+          commit(tx, local);
         }
       }
     }
 
-    void operation(Transaction tx, Table t, Row row, NavigableMap<Pk, Value> local) {
+    private void commit(Transaction tx, NavigableMap<Pk, Value> local) {
+      tx.commit();
+      model.clear();
+      model.putAll(local);
+    }
+
+    /** A write that was refused has done nothing, or its transaction can't commit. */
+    private void write(int what, Transaction tx, Table t, Row row, NavigableMap<Pk, Value> local) {
+      try {
+        operation(what, tx, t, row, local);
+      } catch (StorageException e) {
+        try {
+          commit(tx, local);
+        } catch (TransactionAbortedException broken) {
+          assertEquals(AbortCause.USER, broken.abortCause());
+        }
+        throw e;
+      }
+    }
+
+    void operation(int what, Transaction tx, Table t, Row row, NavigableMap<Pk, Value> local) {
       Pk pk = pk();
       Value v = value();
       Key key = key(t, pk);
-      switch (r.nextInt(8)) {
+      switch (what) {
         case 0, 1 -> {
           boolean duplicate = local.containsKey(pk) || uniqueTaken(local, pk, v.unique);
           expectDuplicate(duplicate, () -> t.insert(tx, key, row(row.clear(), v)));
@@ -196,8 +397,11 @@ class DatabaseModelTest {
             }
           }
         }
-        case 5 -> assertEquals(local.remove(pk) != null, t.delete(tx, key));
-        case 6 -> {
+        case 5 -> {
+          assertEquals(local.containsKey(pk), t.delete(tx, key));
+          local.remove(pk);
+        }
+        case READS -> {
           Value old = local.get(pk);
           assertEquals(old != null, t.get(tx, key, row));
           if (old != null) {
@@ -298,9 +502,10 @@ class DatabaseModelTest {
       return list;
     }
 
-    private static void scanAll(
+    private void scanAll(
         Transaction tx, Table t, @Nullable Index index, List<Map.Entry<Pk, Value>> wanted) {
-      for (Order order : Order.values()) {
+      Order one = Order.values()[r.nextInt(2)];
+      for (Order order : surroundings.delays() ? new Order[] {one} : Order.values()) {
         List<Map.Entry<Pk, Value>> expected = order == Order.ASCENDING ? wanted : wanted.reversed();
         int n = 0;
         try (Cursor c =
@@ -329,5 +534,14 @@ class DatabaseModelTest {
       }
       Files.delete(dir);
     }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aDatabaseIsASortedMapWherever(Surroundings surroundings, @TempDir Path dir) {
+    surroundings.each(
+        2,
+        (roughness, seed) ->
+            new Run(seed, surroundings, roughness, dir.resolve("db" + seed)).runWherever());
   }
 }

@@ -1049,6 +1049,16 @@ public final class BTree {
     return strays;
   }
 
+  /**
+   * The native memory that the tree keeps for changes of its structure, beside the pool. Any
+   * thread.
+   *
+   * @return bytes
+   */
+  public long scratchBytes() {
+    return scratches.bytes();
+  }
+
   TreeScratch.Stock scratches() {
     return scratches;
   }

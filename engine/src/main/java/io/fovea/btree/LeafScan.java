@@ -100,6 +100,15 @@ public final class LeafScan {
     ahead.clear();
   }
 
+  /**
+   * The native memory that it has. Any thread: a moment's truth, for meters.
+   *
+   * @return bytes
+   */
+  public long memoryBytes() {
+    return page.byteSize() + start.segment().byteSize() + boundary.segment().byteSize();
+  }
+
   private void prepare(BTree t) {
     if (pageSize != t.pool().pageSize()) {
       pageSize = t.pool().pageSize();

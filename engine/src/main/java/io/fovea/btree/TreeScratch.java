@@ -43,6 +43,14 @@ final class TreeScratch {
     separator = new KeyBuffer(keyMax + 1);
   }
 
+  private long bytes() {
+    return page.byteSize()
+        + key.segment().byteSize()
+        + left.segment().byteSize()
+        + right.segment().byteSize()
+        + separator.segment().byteSize();
+  }
+
   /**
    * The scratches of one tree: as many as were ever in use at once, up to a few; more are made when
    * needed and forgotten after use. Taking and giving back are one atomic exchange each.
@@ -68,6 +76,16 @@ final class TreeScratch {
         }
       }
       return new TreeScratch(pageSize);
+    }
+
+    /** The native memory of those that nobody uses now. */
+    long bytes() {
+      long bytes = 0;
+      for (int i = 0; i < KEPT; i++) {
+        TreeScratch scratch = kept.get(i);
+        bytes += scratch == null ? 0 : scratch.bytes();
+      }
+      return bytes;
     }
 
     void give(TreeScratch scratch) {

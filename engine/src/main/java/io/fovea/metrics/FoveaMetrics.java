@@ -54,6 +54,8 @@ import org.jspecify.annotations.Nullable;
  *   fovea.recovery.duration      gauge     time that opening took to recover
  *   fovea.health                 gauge     1 while it works, else 0
  *   fovea.storage.size           gauge     kind=data|free|wal; bytes
+ *   fovea.memory.used, .max      gauge     part=buffer|timestamps|log|transactions|trees; bytes;
+ *                                          the most is known of buffer and timestamps
  * </pre>
  *
  * <p>Every meter has the tag {@code db}, the database's name. The engine counts anyway, in counters
@@ -106,6 +108,7 @@ public final class FoveaMetrics implements MeterBinder {
     b.device();
     b.log();
     b.storage();
+    b.memory();
     // The listener also keeps the source alive, which registries only refer to weakly.
     database.onClose(b::remove);
   }
@@ -385,6 +388,27 @@ public final class FoveaMetrics implements MeterBinder {
           "data");
       gauge("storage.size", what, "bytes", s -> s.storage().freeBytes(), "kind", "free");
       gauge("storage.size", what, "bytes", s -> s.storage().logBytes(), "kind", "wal");
+    }
+
+    void memory() {
+      memory("buffer", m -> m.bufferBytes());
+      memory("timestamps", m -> m.timestampBytes());
+      memory("log", m -> m.logBytes());
+      memory("transactions", m -> m.transactionBytes());
+      memory("trees", m -> m.treeBytes());
+      String what = "Most memory outside of the heap";
+      gauge("memory.max", what, "bytes", s -> s.memory().bufferBytesMax(), "part", "buffer");
+      gauge("memory.max", what, "bytes", s -> s.memory().timestampBytesMax(), "part", "timestamps");
+    }
+
+    private void memory(String part, ToLongFunction<DatabaseStats.Memory> bytes) {
+      gauge(
+          "memory.used",
+          "Memory outside of the heap",
+          "bytes",
+          s -> bytes.applyAsLong(s.memory()),
+          "part",
+          part);
     }
   }
 

@@ -6,7 +6,9 @@ import io.fovea.btree.Position;
 import io.fovea.error.AbortCause;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.PoolExhaustedException;
+import io.fovea.error.StorageException;
 import io.fovea.error.StorageFullException;
+import io.fovea.io.IoOp;
 import io.fovea.io.KillPoint;
 import io.fovea.memory.Mem;
 import io.fovea.wal.LogSession;
@@ -44,22 +46,28 @@ import java.util.Arrays;
  * keys of one transaction in one gap have the same successor, and all of them are locked
  * themselves.
  *
- * <p><b>After the append nothing may fail.</b> Where frames or space are lacking it is tried again
- * with the locks held; any other failure poisons the engine and leaves the locks as they are, so
- * that nobody sees half a transaction, and the session as it is, so that no checkpoint leaves the
- * record behind: what is missing in the pages comes from the log when the database is opened again.
- * Before the append everything may fail, and then nothing has happened.
+ * <p><b>After the append nothing may fail.</b> Where frames or space are lacking, or a page can't
+ * be read (it was looked at before, and has left the pool since), it is tried again with the locks
+ * held: a change of a tree happens as a whole or not at all. What lasts, and any other failure,
+ * poisons the engine and leaves the locks as they are, so that nobody sees half a transaction, and
+ * the session as it is, so that no checkpoint leaves the record behind: what is missing in the
+ * pages comes from the log when the database is opened again. Before the append everything may
+ * fail, and then nothing has happened.
  *
  * <p><b>Locks before durability.</b> The locks go before the record is durable, so others may build
  * on what may yet be lost. They can't tell anybody: what they write has a record behind this one,
  * and what they only read they wait for as well (see {@link Tx#readLsn}).
  */
 final class Commit {
+  private static final String READ = IoOp.READ.word();
   private static final int WAIT_IN_ORDER = 2_000;
   private static final int WAIT_OUT_OF_ORDER = 64;
   private static final String EXPELLED =
       "it was idle for long while others needed all memory for timestamps";
   private static final long RETRY_INSTALL_NANOS = 30_000_000_000L;
+
+  /** How often a page of one entry is read in vain before the engine stops. */
+  private static final int READS_MAX = 32;
 
   private final Tx tx;
   private final ReadSet reads;
@@ -132,6 +140,11 @@ final class Commit {
       }
       appender.clear();
     }
+  }
+
+  /** The native memory that it has. */
+  long memoryBytes() {
+    return successor.segment().byteSize();
   }
 
   /** Where the transaction commits in the order of all, if its reads still hold. */
@@ -379,12 +392,18 @@ final class Commit {
         continue;
       }
       long deadline = 0;
+      int reads = 0;
       for (; ; ) {
         try {
           install(e);
           break;
         } catch (PoolExhaustedException | StorageFullException lacking) {
           deadline = retry(deadline, lacking);
+        } catch (StorageException unread) {
+          if (!unread.operation().equals(READ) || ++reads == READS_MAX) {
+            throw unread;
+          }
+          Tx.giveWay();
         }
       }
     }

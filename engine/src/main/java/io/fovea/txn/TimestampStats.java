@@ -27,4 +27,10 @@ public record TimestampStats(
     long converted,
     long expelled,
     long epochs,
-    long bytes) {}
+    long bytes) {
+
+  /** Native memory of the entries that there are now, sketch included. */
+  public long bytesLive() {
+    return bytes - (capacity - live) * TimestampTable.SLOT_BYTES;
+  }
+}

@@ -49,6 +49,7 @@ final class TimestampTable {
   static final int LEVELS_MAX = 6;
 
   private static final int SLOT_SHIFT = 5;
+  static final int SLOT_BYTES = 1 << SLOT_SHIFT;
   private static final int BUCKET_BYTES = SLOTS_PER_BUCKET << SLOT_SHIFT;
   private static final int ITEM = 0;
   private static final int STAMP = 8;

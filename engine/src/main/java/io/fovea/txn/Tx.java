@@ -121,6 +121,15 @@ public final class Tx {
     return busy != 0;
   }
 
+  /** The native memory of the context: a moment's truth, for the meters. */
+  long memoryBytes() {
+    long bytes = writes.scratch.segment().byteSize() + commit.memoryBytes();
+    for (TxScan scan : scans) {
+      bytes += scan == null ? 0 : scan.memoryBytes();
+    }
+    return bytes;
+  }
+
   void start(boolean readOnly, long timeoutNanos, boolean alone) {
     this.readOnly = readOnly;
     this.timeoutNanos = timeoutNanos;

@@ -299,6 +299,19 @@ public final class TxEngine {
     return n;
   }
 
+  /**
+   * The native memory of all contexts: what transactions write, and copies of what they scan.
+   *
+   * @return bytes, a moment's truth
+   */
+  public long memoryBytes() {
+    long bytes = 0;
+    for (Tx tx : contexts) {
+      bytes += tx.memoryBytes();
+    }
+    return bytes;
+  }
+
   /** The age of the oldest active transaction in nanoseconds, 0 where there is none. */
   public long oldestAgeNanos() {
     long now = System.nanoTime();

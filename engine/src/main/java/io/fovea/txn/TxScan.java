@@ -105,6 +105,11 @@ public final class TxScan {
     this.valueSegment = overlay;
   }
 
+  /** The native memory that it has: a moment's truth, for the meters. */
+  long memoryBytes() {
+    return bounds.byteSize() + keys.byteSize() + overlay.byteSize() + leaf.memoryBytes();
+  }
+
   void open(
       BTree tree,
       MemorySegment low,

@@ -364,6 +364,11 @@ public final class Log implements AutoCloseable {
     return writer.bytesWritten();
   }
 
+  /** The native memory of the buffer and of what is written from it, in bytes. */
+  public long memoryBytes() {
+    return ring.memoryBytes() + writer.memoryBytes();
+  }
+
   /** What was done so far. */
   public LogStats stats() {
     return new LogStats(

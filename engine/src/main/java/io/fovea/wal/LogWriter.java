@@ -163,6 +163,11 @@ final class LogWriter implements Runnable {
     thread.start();
   }
 
+  /** The memory of its buffer, in bytes. */
+  long memoryBytes() {
+    return buffer.byteSize();
+  }
+
   /** Somebody wants durability, and does not lead. */
   void wanted() {
     int seen = state;

@@ -86,6 +86,11 @@ final class Ring {
     return ring;
   }
 
+  /** The memory of it all, in bytes. */
+  long memoryBytes() {
+    return ring.byteSize() + words.byteSize();
+  }
+
   long size() {
     return size;
   }

@@ -1,8 +1,13 @@
 package io.fovea.btree;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.Translation;
+import io.fovea.io.MemoryDevice;
+import io.fovea.support.Roughness;
+import io.fovea.support.Surroundings;
 import java.util.Random;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -10,65 +15,114 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** Random operations on a tree and on a map: they must not differ. */
 class BTreeModelTest {
-  private static byte[] value(Random random, int pageSize) {
+  /** Mostly short ones; or of all lengths up to some that take a page of their own. */
+  private static byte[] value(Random random, int pageSize, boolean large) {
     int bound =
-        switch (random.nextInt(20)) {
-          case 0 -> 1;
-          case 1 -> pageSize / 4 + 2;
-          case 2 -> pageSize / 16;
-          default -> 40;
-        };
+        large
+            ? pageSize / 3
+            : switch (random.nextInt(20)) {
+              case 0 -> 1;
+              case 1 -> pageSize / 4 + 2;
+              case 2 -> pageSize / 16;
+              default -> 40;
+            };
     byte[] value = new byte[random.nextInt(bound)];
     random.nextBytes(value);
     return value;
   }
 
   private static void run(TestTree t, RandomKeys.Kind kind, long seed, int operations) {
-    int pageSize = t.pool.pageSize();
+    Surroundings plain = Surroundings.PLAIN;
+    run(t, kind, seed, operations, false, plain, plain.roughness(seed));
+  }
+
+  private static void run(
+      TestTree t,
+      RandomKeys.Kind kind,
+      long seed,
+      int operations,
+      boolean large,
+      Surroundings surroundings,
+      Roughness roughness) {
     RandomKeys keys = new RandomKeys(kind, seed, t.tree.maxKeySize());
     Random random = new Random(seed);
     for (int i = 0; i < operations; i++) {
       // Grows for a while, then shrinks.
       boolean growing = i % (operations / 2) < operations / 3;
-      byte[] key = keys.next();
-      if (!growing && !t.model.isEmpty()) {
-        byte[] near = t.model.ceilingKey(key);
-        key = near == null ? t.model.firstKey() : near;
-      }
-      int what = random.nextInt(20);
-      if (what < 12) {
-        if (growing) {
-          t.put(key, value(random, pageSize));
-        } else {
-          t.delete(key);
-        }
-      } else if (what < 14) {
-        t.put(key, value(random, pageSize));
-      } else if (what == 14) {
-        t.delete(key);
-      } else if (what == 15) {
-        t.patch(key, random.nextInt(10), new byte[random.nextInt(10)]);
-      } else if (what == 16) {
-        t.checkSuccessor(key);
-      } else if (what == 17) {
-        t.checkLocate(key);
-      } else {
-        t.checkGet(key);
-      }
+      byte[] next = keys.next();
+      byte[] key = growing || t.model.isEmpty() ? next : near(t, next);
+      long once = random.nextLong();
+      surroundings.patiently(() -> operation(t, key, growing, new Random(once), large));
       if (random.nextInt(operations / 8) == 0) {
+        for (int n = 0; n < 4; n++) {
+          boolean inclusive = n % 2 == 0;
+          boolean descending = n > 1;
+          surroundings.patiently(() -> t.checkScan(key, inclusive, descending));
+        }
+        roughness.faults(false);
+        t.freeStrays();
         t.checkAll();
-        t.checkScan(key, true, false);
-        t.checkScan(key, false, false);
-        t.checkScan(key, true, true);
-        t.checkScan(key, false, true);
+        roughness.faults(true);
       }
     }
-    t.checkAll();
     while (!t.model.isEmpty()) {
-      t.delete(random.nextBoolean() ? t.model.firstKey() : t.model.lastKey());
+      byte[] key = random.nextBoolean() ? t.model.firstKey() : t.model.lastKey();
+      surroundings.patiently(() -> t.delete(key));
     }
+    roughness.faults(false);
+    t.freeStrays();
     assertEquals(1, t.verify().pages(), "an empty tree is its root");
     assertEquals(1, t.tree.height());
+  }
+
+  private static byte[] near(TestTree t, byte[] key) {
+    byte[] near = t.model.ceilingKey(key);
+    return near == null ? t.model.firstKey() : near;
+  }
+
+  private static void operation(
+      TestTree t, byte[] key, boolean growing, Random random, boolean large) {
+    int what = random.nextInt(20);
+    if (what < 12) {
+      if (growing) {
+        t.put(key, value(random, t.pool.pageSize(), large));
+      } else {
+        t.delete(key);
+      }
+    } else if (what < 14) {
+      t.put(key, value(random, t.pool.pageSize(), large));
+    } else if (what == 14) {
+      t.delete(key);
+    } else if (what == 15) {
+      t.patch(key, random.nextInt(10), new byte[random.nextInt(10)]);
+    } else if (what == 16) {
+      t.checkSuccessor(key);
+    } else if (what == 17) {
+      t.checkLocate(key);
+    } else {
+      t.checkGet(key);
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void wherever(Surroundings surroundings) {
+    RandomKeys.Kind[] kinds = RandomKeys.Kind.values();
+    Translation[] translations = Translation.values();
+    surroundings.each(
+        2,
+        (roughness, seed) -> {
+          try (TestTree t =
+              new TestTree(
+                  surroundings.pageSize(),
+                  surroundings.smallest() ? PoolConfig.FRAMES_MIN : 256,
+                  translations[(int) (seed % translations.length)],
+                  roughness.on(new MemoryDevice()))) {
+            RandomKeys.Kind kind = kinds[(int) (seed % kinds.length)];
+            run(t, kind, seed, surroundings.steps(4000), true, surroundings, roughness);
+            assertTrue(!surroundings.smallest() || t.pool.stats().misses() > 100, "it fits");
+          }
+        });
   }
 
   @ParameterizedTest

@@ -1,6 +1,10 @@
 package io.fovea.btree;
 
+import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.Translation;
+import io.fovea.io.MemoryDevice;
+import io.fovea.support.Roughness;
+import io.fovea.support.Surroundings;
 import java.util.Arrays;
 import java.util.List;
 import net.jqwik.api.Arbitraries;
@@ -64,24 +68,35 @@ class BTreePropertyTest {
       @ForAll @net.jqwik.api.constraints.IntRange(min = 0, max = 3) int style,
       @ForAll @net.jqwik.api.constraints.IntRange(min = 12, max = 16) int pageShift,
       @ForAll @net.jqwik.api.constraints.IntRange(min = 64, max = 300) int frames,
-      @ForAll Translation translation) {
-    try (TestTree t = new TestTree(1 << pageShift, frames, translation)) {
+      @ForAll Translation translation,
+      @ForAll Surroundings surroundings,
+      @ForAll long seed) {
+    Roughness roughness = surroundings.roughness(seed);
+    int count = surroundings.smallest() ? PoolConfig.FRAMES_MIN : frames;
+    try (TestTree t =
+        new TestTree(1 << pageShift, count, translation, roughness.on(new MemoryDevice()))) {
       for (Op op : ops) {
         boolean alone = op.what != What.PUT && op.what != What.DELETE || op.length > 80;
         for (int n = op.key; n < op.key + (alone ? 1 : op.run); n++) {
           byte[] key = key(n, style);
-          switch (op.what) {
-            case PUT -> t.put(key, new byte[op.length]);
-            case DELETE -> t.delete(key);
-            case PATCH -> t.patch(key, op.length / 2, new byte[op.run / 30]);
-            case GET -> t.checkLocate(key);
-            case SUCCESSOR -> t.checkSuccessor(key);
-            case SCAN -> t.checkScan(key, op.run % 2 == 0, false);
-            case SCAN_BACK -> t.checkScan(key, op.run % 2 == 0, true);
-          }
+          surroundings.patiently(() -> operation(t, op, key));
         }
       }
+      roughness.faults(false);
+      t.freeStrays();
       t.checkAll();
+    }
+  }
+
+  private static void operation(TestTree t, Op op, byte[] key) {
+    switch (op.what) {
+      case PUT -> t.put(key, new byte[op.length]);
+      case DELETE -> t.delete(key);
+      case PATCH -> t.patch(key, op.length / 2, new byte[op.run / 30]);
+      case GET -> t.checkLocate(key);
+      case SUCCESSOR -> t.checkSuccessor(key);
+      case SCAN -> t.checkScan(key, op.run % 2 == 0, false);
+      case SCAN_BACK -> t.checkScan(key, op.run % 2 == 0, true);
     }
   }
 }

@@ -4,9 +4,13 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.Translation;
+import io.fovea.io.MemoryDevice;
 import io.fovea.memory.Hash;
 import io.fovea.memory.Mem;
+import io.fovea.support.Roughness;
+import io.fovea.support.Surroundings;
 import io.fovea.wal.LogSession;
 import java.util.ArrayList;
 import java.util.List;
@@ -29,6 +33,9 @@ class BTreeStressTest {
   private final AtomicReference<Throwable> failure = new AtomicReference<>();
   private final AtomicBoolean stop = new AtomicBoolean();
   private final List<Thread> threads = new ArrayList<>();
+
+  /** In what the test runs that runs. */
+  private Surroundings where = Surroundings.PLAIN;
 
   private interface Body {
     void run(TestTree.Staging staging, Position position, Random random) throws Exception;
@@ -135,12 +142,13 @@ class BTreeStressTest {
           }
           int len = key(st, n);
           if (n % 4 != 0 && !insert) {
-            t.tree.delete(st.key, 0, len, p, LogSession.NONE);
+            where.patiently(() -> t.tree.delete(st.key, 0, len, p, LogSession.NONE));
           } else {
             int length =
                 random.nextInt(100) == 0 ? 1500 + random.nextInt(9000) : random.nextInt(90);
             int vLen = value(st, len, length);
-            t.tree.upsert(st.key, 0, len, st.value, 0, vLen, p, LogSession.NONE);
+            where.patiently(
+                () -> t.tree.upsert(st.key, 0, len, st.value, 0, vLen, p, LogSession.NONE));
           }
         }
       }
@@ -151,8 +159,9 @@ class BTreeStressTest {
     return (st, p, random) -> {
       while (!stop.get()) {
         int n = random.nextInt(KEYS);
-        read(t, st, p, n, random.nextBoolean());
-        read(t, st, p, Math.min(KEYS - 1, n + 1), true);
+        boolean hint = random.nextBoolean();
+        where.patiently(() -> read(t, st, p, n, hint));
+        where.patiently(() -> read(t, st, p, Math.min(KEYS - 1, n + 1), true));
       }
     };
   }
@@ -163,28 +172,33 @@ class BTreeStressTest {
       LeafScan scan = new LeafScan();
       KeyBuffer last = new KeyBuffer(t.tree.maxKeySize());
       while (!stop.get()) {
-        scan.seek(t.tree, st.key, 0, -1, true, descending);
-        int stays = 0;
-        boolean first = true;
-        while (scan.load()) {
-          for (int i = 0; i < scan.count(); i++) {
-            int slot = descending ? scan.to() - 1 - i : scan.from() + i;
-            int len = scan.copyKey(slot, st.key, 0);
-            int c = Mem.compare(st.key, 0, len, last.segment(), 0, last.length());
-            assertTrue(first || (descending ? c < 0 : c > 0), "keys out of order");
-            first = false;
-            last.set(st.key, 0, len);
-            int number = Mem.getIntBE(st.key, len - 4);
-            stays += number % 4 == 0 ? 1 : 0;
-            int length = scan.copyValue(slot, st.out, 0, (int) st.out.byteSize());
-            if (length >= 0) {
-              check(st, 0, len, length);
-            }
-          }
-        }
-        assertEquals((KEYS + 3) / 4, stays, "keys that stay");
+        where.patiently(() -> scan(t, st, scan, last, descending));
       }
     };
+  }
+
+  private static void scan(
+      TestTree t, TestTree.Staging st, LeafScan scan, KeyBuffer last, boolean descending) {
+    scan.seek(t.tree, st.key, 0, -1, true, descending);
+    int stays = 0;
+    boolean first = true;
+    while (scan.load()) {
+      for (int i = 0; i < scan.count(); i++) {
+        int slot = descending ? scan.to() - 1 - i : scan.from() + i;
+        int len = scan.copyKey(slot, st.key, 0);
+        int c = Mem.compare(st.key, 0, len, last.segment(), 0, last.length());
+        assertTrue(first || (descending ? c < 0 : c > 0), "keys out of order");
+        first = false;
+        last.set(st.key, 0, len);
+        int number = Mem.getIntBE(st.key, len - 4);
+        stays += number % 4 == 0 ? 1 : 0;
+        int length = scan.copyValue(slot, st.out, 0, (int) st.out.byteSize());
+        if (length >= 0) {
+          check(st, 0, len, length);
+        }
+      }
+    }
+    assertEquals((KEYS + 3) / 4, stays, "keys that stay");
   }
 
   /** Steps from successor to successor meet each key that stays once. */
@@ -194,7 +208,7 @@ class BTreeStressTest {
       while (!stop.get()) {
         int stays = 0;
         key.setLength(0);
-        while (t.tree.successor(key.segment(), 0, key.length(), p, key)) {
+        while (step(t, key, p)) {
           stays += Mem.getIntBE(key.segment(), key.length() - 4) % 4 == 0 ? 1 : 0;
         }
         assertEquals((KEYS + 3) / 4, stays, "keys that stay");
@@ -202,10 +216,24 @@ class BTreeStressTest {
     };
   }
 
+  private boolean step(TestTree t, KeyBuffer key, Position p) {
+    boolean[] found = {false};
+    where.patiently(() -> found[0] = t.tree.successor(key.segment(), 0, key.length(), p, key));
+    return found[0];
+  }
+
   private void run(int pageSize, int frames, Translation translation, int writers, int operations)
       throws Exception {
-    try (TestTree t = new TestTree(pageSize, frames, translation)) {
+    Roughness smooth = where.roughness(0);
+    run(new TestTree(pageSize, frames, translation), smooth, writers, operations);
+  }
+
+  private void run(TestTree tree, Roughness roughness, int writers, int operations)
+      throws Exception {
+    try (TestTree t = tree) {
+      roughness.faults(false);
       fill(t);
+      roughness.faults(true);
       for (int i = 0; i < writers; i++) {
         start(i, writer(t, i, writers, operations));
       }
@@ -215,6 +243,8 @@ class BTreeStressTest {
       start(103, scanner(t, true));
       start(104, stepper(t));
       join(writers);
+      roughness.faults(false);
+      t.freeStrays();
       t.verify();
       // Everything goes: the tree must shrink to its root, and no page be lost.
       for (int n = 0; n < KEYS; n++) {
@@ -234,6 +264,27 @@ class BTreeStressTest {
   @EnumSource(Translation.class)
   void smallestPool(Translation translation) throws Exception {
     run(4096, 64, translation, 2, 6_000);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void wherever(Surroundings surroundings) {
+    surroundings.each(
+        1,
+        (roughness, seed) -> {
+          where = surroundings;
+          stop.set(false);
+          threads.clear();
+          run(
+              new TestTree(
+                  surroundings.pageSize(),
+                  surroundings.smallest() ? PoolConfig.FRAMES_MIN : 256,
+                  Translation.values()[(int) (seed % Translation.values().length)],
+                  roughness.on(new MemoryDevice())),
+              roughness,
+              2,
+              surroundings.steps(20_000));
+        });
   }
 
   @ParameterizedTest

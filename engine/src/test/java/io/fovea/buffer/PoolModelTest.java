@@ -3,8 +3,12 @@ package io.fovea.buffer;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.error.FoveaException;
 import io.fovea.error.StorageException;
+import io.fovea.io.BlockDevice;
 import io.fovea.memory.Mem;
+import io.fovea.support.Roughness;
+import io.fovea.support.Surroundings;
 import io.fovea.wal.LogSession;
 import java.util.ArrayList;
 import java.util.List;
@@ -14,6 +18,8 @@ import java.util.TreeMap;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /**
  * Random operations on a tiny pool against a map of what every page should hold: allocation,
@@ -26,6 +32,8 @@ class PoolModelTest {
   /** What a step uses; the seed decides everything. */
   private static final class Run {
     final TestDevice device = new TestDevice();
+    final BlockDevice seen;
+    final Surroundings surroundings;
     final Map<Long, Long> model = new TreeMap<>();
     final List<Long> pids = new ArrayList<>();
     final Random random;
@@ -35,7 +43,15 @@ class PoolModelTest {
     BufferPool pool;
     boolean failing;
 
-    Run(Translation kind, ReplacementKind replacement, int pagesMax, long seed) {
+    Run(
+        Translation kind,
+        ReplacementKind replacement,
+        int pagesMax,
+        long seed,
+        Surroundings surroundings,
+        Roughness roughness) {
+      this.surroundings = surroundings;
+      this.seen = roughness.on(device);
       this.kind = kind;
       this.replacement = replacement;
       this.pagesMax = pagesMax;
@@ -45,9 +61,12 @@ class PoolModelTest {
 
     BufferPool open(AllocatorState state) {
       return new BufferPool(
-          device,
-          PoolConfig.ofFrames(4096, 64, kind, replacement).withExhaustedMillis(2000),
-          state);
+          seen, PoolConfig.ofFrames(4096, 64, kind, replacement).withExhaustedMillis(2000), state);
+    }
+
+    /** Again, as long as what it throws is the devices' fault. */
+    void patiently(Runnable what) {
+      surroundings.patiently(what);
     }
 
     long any() {
@@ -63,21 +82,43 @@ class PoolModelTest {
       @ForAll ReplacementKind replacement,
       @ForAll @IntRange(min = 10, max = 400) int pagesMax,
       @ForAll long seed) {
-    Run run = new Run(kind, replacement, pagesMax, seed);
-    for (int step = 0; step < STEPS; step++) {
+    Surroundings plain = Surroundings.PLAIN;
+    run(new Run(kind, replacement, pagesMax, seed, plain, plain.roughness(seed)), STEPS);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aPoolIsAMapWherever(Surroundings surroundings) {
+    surroundings.each(
+        3,
+        (roughness, seed) -> {
+          Translation kind = Translation.values()[(int) (seed % Translation.values().length)];
+          ReplacementKind replacement = ReplacementKind.values()[(int) (seed % 2)];
+          run(
+              new Run(kind, replacement, 400, seed, surroundings, roughness),
+              surroundings.steps(STEPS));
+          assertEquals(surroundings.failsReads(), roughness.readsFailed() > 0);
+        });
+  }
+
+  private static void run(Run run, int steps) {
+    for (int step = 0; step < steps; step++) {
       try {
         step(run);
-      } catch (StorageException e) {
-        assertTrue(run.failing, "nothing failed, but " + e);
+      } catch (FoveaException e) {
+        assertTrue(
+            run.failing && e instanceof StorageException || run.surroundings.mayThrow(e),
+            () -> "nothing failed, but " + e);
       }
     }
     run.device.readFails = offset -> false;
-    verify(run);
-    reopen(run);
-    verify(run);
-    run.pool.close();
+    run.patiently(() -> verify(run));
+    run.patiently(() -> reopen(run));
+    run.patiently(() -> verify(run));
+    run.patiently(run.pool::flushAll);
+    run.pool.abandon();
     assertEquals(0, run.device.overlaps.get());
-    run.device.close();
+    run.seen.close();
   }
 
   private static void step(Run run) {
@@ -156,6 +197,8 @@ class PoolModelTest {
         state.highWater() - AllocatorState.FIRST_PID,
         run.pids.size() + state.freePages(),
         "every page is in use or free");
+    // Nothing is lost by a write that fails: the pages stay dirty. A close gives up after one.
+    run.patiently(run.pool::flushAll);
     run.pool.close();
     run.pool = run.open(state);
   }

@@ -9,6 +9,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.memory.Mem;
+import io.fovea.support.Manner;
+import io.fovea.support.Roughness;
 import io.fovea.support.SimDevice;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -99,6 +101,12 @@ class DeviceContractTest {
         SimDevice device = new SimDevice(43);
         device.disk().asynchronous(true);
         return device;
+      }
+    },
+    ROUGH {
+      @Override
+      BlockDevice open(Path file) {
+        return new Roughness(Manner.SHUFFLED, 44).on(new SimDevice(44));
       }
     };
 

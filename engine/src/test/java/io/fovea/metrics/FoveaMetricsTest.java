@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.Database;
+import io.fovea.DatabaseStats;
 import io.fovea.FieldType;
 import io.fovea.KeySpec;
 import io.fovea.Layout;
@@ -12,6 +13,7 @@ import io.fovea.Options;
 import io.fovea.Table;
 import io.fovea.TableSpec;
 import io.fovea.error.DatabaseClosedException;
+import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.Tag;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
@@ -58,6 +60,13 @@ class FoveaMetricsTest {
         registry.get("fovea.buffer.gets").tag("result", "hit").functionCounter().count() > 9);
     assertEquals(0, registry.get("fovea.transactions.active").gauge().value());
     assertTrue(registry.get("fovea.storage.size").tag("kind", "data").gauge().value() > 0);
+    DatabaseStats.Memory memory = db.stats().memory();
+    assertEquals(
+        memory.bytes(),
+        registry.get("fovea.memory.used").gauges().stream().mapToDouble(Gauge::value).sum());
+    assertEquals(
+        memory.bytesMax() - memory.logBytes() - memory.transactionBytes() - memory.treeBytes(),
+        registry.get("fovea.memory.max").gauges().stream().mapToDouble(Gauge::value).sum());
     Set<String> names =
         registry.getMeters().stream().map(m -> m.getId().getName()).collect(Collectors.toSet());
     assertEquals(
@@ -90,7 +99,9 @@ class FoveaMetricsTest {
             "fovea.checkpoints",
             "fovea.recovery.duration",
             "fovea.health",
-            "fovea.storage.size"),
+            "fovea.storage.size",
+            "fovea.memory.used",
+            "fovea.memory.max"),
         names);
     for (Meter m : registry.getMeters()) {
       assertEquals("orders", m.getId().getTag("db"));

@@ -1,10 +1,12 @@
 package io.fovea.txn;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.btree.BTree;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
+import io.fovea.support.Surroundings;
 import io.fovea.txn.LoggedFixture.Logged;
 import io.fovea.txn.LoggedFixture.Op;
 import io.fovea.txn.TxConfig.Durability;
@@ -15,14 +17,14 @@ import java.util.TreeMap;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /**
  * Threads at random, few keys: what the log says, done one after the other on a sorted map, is what
  * the trees hold in the end, and no page is lost.
  */
 class LogModelTest {
-  private static final int INLINE_MAX = 1024;
-
   @Property(tries = 12)
   void theLogMakesTheTrees(
       @ForAll long seed,
@@ -30,61 +32,94 @@ class LogModelTest {
       @ForAll boolean inParts,
       @ForAll boolean sync)
       throws InterruptedException {
-    TxConfig config =
-        LoggedFixture.config(sync ? Durability.SYNC : Durability.ASYNC, inParts ? 1024 : 1 << 16);
+    TxConfig config = config(inParts, sync);
     try (LoggedFixture f = new LoggedFixture(config)) {
-      Thread[] threads = new Thread[3];
-      for (int n = 0; n < threads.length; n++) {
-        SplittableRandom random = new SplittableRandom(seed + n);
-        threads[n] =
-            new Thread(
-                () -> {
-                  for (int i = 0; i < 60; i++) {
-                    long once = random.nextLong();
-                    f.tx.run(
-                        c -> {
-                          SplittableRandom r = new SplittableRandom(once); // the same again
-                          for (int k = 1 + r.nextInt(6); k > 0; k--) {
-                            step(c, f.tx.trees.get(r.nextInt(2)), "key" + r.nextInt(keys), r);
-                          }
-                          return null;
-                        });
-                  }
-                });
-      }
-      Failures.runAll(threads);
-      List<TreeMap<String, String>> model = List.of(new TreeMap<>(), new TreeMap<>());
-      long pages = 0;
-      for (Logged l : f.commits()) {
-        pages += l.adopted() - l.released();
-        for (Op op : l.ops()) {
-          apply(model.get(op.tree() - f.tx.tree().treeId()), op);
-        }
-      }
-      long chainPages = 0;
-      for (int t = 0; t < 2; t++) {
-        BTree tree = f.tx.trees.get(t);
-        List<String> found = new ArrayList<>();
-        for (String record : f.tx.run(c -> c.all(tree))) {
-          int split = record.indexOf('=');
-          int length = record.length() - split - 1;
-          boolean isLong = length > INLINE_MAX;
-          chainPages += isLong ? (length + 4047) / 4048 : 0;
-          found.add(isLong ? record.substring(0, split + 1) + "chain of " + length : record);
-        }
-        List<String> expected = new ArrayList<>();
-        model.get(t).forEach((k, v) -> expected.add(k + "=" + v));
-        assertEquals(expected, found);
-      }
-      assertEquals(chainPages, pages);
-      assertEquals(Long.MAX_VALUE, f.log.minActive());
+      run(f, seed, keys, 60, Surroundings.PLAIN);
     }
   }
 
-  private static void step(TxFixture.Client c, BTree t, String key, SplittableRandom r) {
+  private static TxConfig config(boolean inParts, boolean sync) {
+    return LoggedFixture.config(
+        sync ? Durability.SYNC : Durability.ASYNC, inParts ? 1024 : 1 << 16);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void wherever(Surroundings surroundings) {
+    surroundings.each(
+        3,
+        (roughness, seed) -> {
+          try (LoggedFixture f =
+              new LoggedFixture(config(seed % 2 == 0, seed % 3 == 0), surroundings, roughness)) {
+            run(f, seed, 200, surroundings.steps(150), surroundings);
+            assertTrue(!surroundings.smallest() || f.tx.pool.stats().misses() > 20, "it fits");
+          }
+        });
+  }
+
+  private static void run(
+      LoggedFixture f, long seed, int keys, int transactions, Surroundings surroundings)
+      throws InterruptedException {
+    int page = f.tx.pool.pageSize();
+    Thread[] threads = new Thread[3];
+    for (int n = 0; n < threads.length; n++) {
+      SplittableRandom random = new SplittableRandom(seed + n);
+      threads[n] =
+          new Thread(
+              () -> {
+                for (int i = 0; i < transactions; i++) {
+                  long once = random.nextLong();
+                  surroundings.patiently(
+                      () ->
+                          f.tx.run(
+                              c -> {
+                                SplittableRandom r = new SplittableRandom(once); // the same again
+                                for (int k = 1 + r.nextInt(6); k > 0; k--) {
+                                  step(
+                                      c,
+                                      f.tx.trees.get(r.nextInt(2)),
+                                      "key" + r.nextInt(keys),
+                                      page,
+                                      r);
+                                }
+                                return null;
+                              }));
+                }
+              });
+    }
+    Failures.runAll(threads);
+    f.roughness.faults(false);
+    List<TreeMap<String, String>> model = List.of(new TreeMap<>(), new TreeMap<>());
+    long pages = 0;
+    for (Logged l : f.commits()) {
+      pages += l.adopted() - l.released();
+      for (Op op : l.ops()) {
+        apply(model.get(op.tree() - f.tx.tree().treeId()), op);
+      }
+    }
+    long chainPages = 0;
+    for (int t = 0; t < 2; t++) {
+      BTree tree = f.tx.trees.get(t);
+      List<String> found = new ArrayList<>();
+      for (String record : f.tx.run(c -> c.all(tree))) {
+        int split = record.indexOf('=');
+        int length = record.length() - split - 1;
+        boolean isLong = length > page / 4;
+        chainPages += isLong ? (length + page - 49) / (page - 48) : 0;
+        found.add(isLong ? record.substring(0, split + 1) + "chain of " + length : record);
+      }
+      List<String> expected = new ArrayList<>();
+      model.get(t).forEach((k, v) -> expected.add(k + "=" + v));
+      assertEquals(expected, found);
+    }
+    assertEquals(chainPages, pages);
+    assertEquals(Long.MAX_VALUE, f.log.minActive());
+  }
+
+  private static void step(TxFixture.Client c, BTree t, String key, int page, SplittableRandom r) {
     switch (r.nextInt(8)) {
       case 0, 1, 2 -> c.put(t, key, value(r, r.nextInt(300)));
-      case 3 -> c.put(t, key, value(r, INLINE_MAX + 1 + r.nextInt(12_000)));
+      case 3 -> c.put(t, key, value(r, page / 4 + 1 + r.nextInt(3 * page)));
       case 4 -> c.delete(t, key);
       case 5 -> {
         try {

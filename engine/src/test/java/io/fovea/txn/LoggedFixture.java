@@ -1,6 +1,10 @@
 package io.fovea.txn;
 
+import io.fovea.buffer.PoolConfig;
+import io.fovea.buffer.Translation;
+import io.fovea.support.Roughness;
 import io.fovea.support.SimDisk;
+import io.fovea.support.Surroundings;
 import io.fovea.wal.Log;
 import io.fovea.wal.LogConfig;
 import io.fovea.wal.LogReader;
@@ -13,24 +17,49 @@ import java.util.UUID;
 /** A {@link TxFixture} with a log on a simulated disk, and what the log says afterwards. */
 final class LoggedFixture implements AutoCloseable {
   static final UUID DATABASE = new UUID(1, 2);
+  private static final LogConfig LOG = new LogConfig(1 << 20, 1 << 20, 5_000_000, 64 << 10);
 
   final SimDisk data;
   final SimDisk disk;
   final Log log;
   final TxFixture tx;
+  final Roughness roughness;
   private boolean closed;
 
   LoggedFixture(TxConfig config) {
-    this(config, 512, new LogConfig(1 << 20, 1 << 20, 5_000_000, 64 << 10));
+    this(config, 512, LOG);
   }
 
   LoggedFixture(TxConfig config, int frames, LogConfig logConfig) {
+    this(config, pool(4096, frames), logConfig, Surroundings.PLAIN.roughness(0));
+  }
+
+  /** The same on a pool and devices as in some surroundings; the log is rough, too. */
+  LoggedFixture(TxConfig config, Surroundings surroundings, Roughness roughness) {
+    this(
+        config,
+        pool(surroundings.pageSize(), surroundings.smallest() ? PoolConfig.FRAMES_MIN : 512),
+        LOG,
+        roughness);
+  }
+
+  private LoggedFixture(
+      TxConfig config, PoolConfig pool, LogConfig logConfig, Roughness roughness) {
+    this.roughness = roughness;
     data = new SimDisk(1);
     disk = new SimDisk(2);
+    roughness.faults(false);
     log =
         Log.open(
-            disk.device("log"), logConfig, new LogStart(DATABASE, 1, Log.FIRST_LSN, Log.FIRST_LSN));
-    tx = new TxFixture(config, data.device("data"), frames, 2, log);
+            roughness.withoutFaults(disk.device("log")),
+            logConfig,
+            new LogStart(DATABASE, 1, Log.FIRST_LSN, Log.FIRST_LSN));
+    tx = new TxFixture(config, roughness.on(data.device("data")), pool, 2, log);
+    roughness.faults(true);
+  }
+
+  private static PoolConfig pool(int pageSize, int frames) {
+    return PoolConfig.ofFrames(pageSize, frames, Translation.PREDICTIVE);
   }
 
   static TxConfig config(TxConfig.Durability durability, int partBytes) {

@@ -29,7 +29,15 @@ final class TxFixture implements AutoCloseable {
   }
 
   TxFixture(TxConfig config, BlockDevice device, int frames, int treeCount, @Nullable Log log) {
-    PoolConfig poolConfig = PoolConfig.ofFrames(4096, frames, Translation.PREDICTIVE);
+    this(config, device, PoolConfig.ofFrames(4096, frames, Translation.PREDICTIVE), treeCount, log);
+  }
+
+  TxFixture(
+      TxConfig config,
+      BlockDevice device,
+      PoolConfig poolConfig,
+      int treeCount,
+      @Nullable Log log) {
     pool =
         new BufferPool(
             device, log == null ? poolConfig : poolConfig.withLog(log), AllocatorState.EMPTY);

@@ -1,10 +1,16 @@
 package io.fovea.txn;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.btree.BTree;
+import io.fovea.buffer.PoolConfig;
+import io.fovea.buffer.Translation;
 import io.fovea.error.DuplicateKeyException;
+import io.fovea.io.BlockDevice;
+import io.fovea.io.MemoryDevice;
+import io.fovea.support.Roughness;
+import io.fovea.support.Surroundings;
 import io.fovea.txn.TxFixture.Client;
 import java.util.ArrayList;
 import java.util.List;
@@ -14,9 +20,12 @@ import java.util.TreeMap;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** Random transactions, one after the other, against a TreeMap for each tree. */
 class TxModelTest {
+  private static final int MANY = 1000;
 
   @Property(tries = 60)
   void behavesLikeSortedMaps(
@@ -24,34 +33,111 @@ class TxModelTest {
       @ForAll @IntRange(min = 80, max = 600) int frames,
       @ForAll @IntRange(min = 5, max = 400) int keys,
       @ForAll boolean counting) {
-    SplittableRandom random = new SplittableRandom(seed);
     Timestamps.Release release =
         counting ? Timestamps.Release.REFERENCE_COUNT : Timestamps.Release.EPOCH;
+    Surroundings plain = Surroundings.PLAIN;
     try (TxFixture f = new TxFixture(Configs.of(4, 1, 16, release, false), frames, 2)) {
-      List<TreeMap<String, String>> committed = List.of(new TreeMap<>(), new TreeMap<>());
-      for (int n = 0; n < 30; n++) {
-        List<TreeMap<String, String>> model =
-            List.of(new TreeMap<>(committed.get(0)), new TreeMap<>(committed.get(1)));
-        Client c = new Client(f.begin());
-        int operations = 1 + random.nextInt(40);
-        for (int i = 0; i < operations; i++) {
-          int which = random.nextInt(2);
-          step(c, f.trees.get(which), model.get(which), random, keys);
-        }
-        if (random.nextInt(4) == 0) {
-          c.tx.rollback();
-        } else {
-          c.tx.commit();
-          for (int w = 0; w < 2; w++) {
-            committed.get(w).clear();
-            committed.get(w).putAll(model.get(w));
+      run(f, seed, keys, 30, plain, plain.roughness(seed));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void wherever(Surroundings surroundings) {
+    surroundings.each(
+        2,
+        (roughness, seed) -> {
+          BlockDevice device = roughness.on(new MemoryDevice());
+          PoolConfig pool =
+              PoolConfig.ofFrames(
+                  surroundings.pageSize(),
+                  surroundings.smallest() ? PoolConfig.FRAMES_MIN : 256,
+                  Translation.PREDICTIVE);
+          roughness.faults(false);
+          try (TxFixture f = new TxFixture(Configs.contexts(16), device, pool, 2, null)) {
+            roughness.faults(true);
+            run(f, seed, 1500, surroundings.steps(60), surroundings, roughness);
+            assertTrue(!surroundings.smallest() || f.pool.stats().misses() > 100, "it fits");
           }
-        }
+          device.close();
+        });
+  }
+
+  private static void run(
+      TxFixture f,
+      long seed,
+      int keys,
+      int transactions,
+      Surroundings surroundings,
+      Roughness roughness) {
+    SplittableRandom random = new SplittableRandom(seed);
+    List<TreeMap<String, String>> committed = List.of(new TreeMap<>(), new TreeMap<>());
+    if (keys >= MANY) {
+      for (int n = 0; n < keys; n += 100) {
+        int from = n;
+        surroundings.patiently(() -> fill(f, from, keys, committed));
       }
+    }
+    for (int n = 0; n < transactions; n++) {
+      long once = random.nextLong();
+      // What a device refuses leaves the trees as they were, and the next attempt is like the
+      // first.
+      surroundings.patiently(
+          () -> transaction(f, new SplittableRandom(once), keys, committed, surroundings));
+    }
+    roughness.faults(false);
+    for (int w = 0; w < 2; w++) {
+      BTree tree = f.trees.get(w);
+      assertEquals(listed(committed.get(w)), f.run(c -> c.all(tree)));
+    }
+  }
+
+  /** Some of so many records that they are several times the smallest pool. */
+  private static void fill(
+      TxFixture f, int from, int keys, List<TreeMap<String, String>> committed) {
+    SplittableRandom random = new SplittableRandom(from);
+    TreeMap<String, String> put = new TreeMap<>();
+    f.run(
+        c -> {
+          for (int n = 0; n < 100; n++) {
+            String key = key(random, keys);
+            String value = TxFixture.repeat('f', f.pool.pageSize() / 8 + n);
+            c.put(f.tree(), key, value);
+            put.put(key, value);
+          }
+          return null;
+        });
+    committed.get(0).putAll(put);
+  }
+
+  private static void transaction(
+      TxFixture f,
+      SplittableRandom random,
+      int keys,
+      List<TreeMap<String, String>> committed,
+      Surroundings surroundings) {
+    List<TreeMap<String, String>> model =
+        List.of(new TreeMap<>(committed.get(0)), new TreeMap<>(committed.get(1)));
+    Client c = new Client(f.begin());
+    try {
+      int operations = 1 + random.nextInt(40);
+      for (int i = 0; i < operations; i++) {
+        int which = random.nextInt(2);
+        long once = random.nextLong();
+        // An operation that a device has refused has done nothing, and the transaction goes on.
+        surroundings.patiently(
+            () -> step(c, f.trees.get(which), model.get(which), new SplittableRandom(once), keys));
+      }
+      if (random.nextInt(4) == 0) {
+        return;
+      }
+      c.tx.commit();
       for (int w = 0; w < 2; w++) {
-        BTree tree = f.trees.get(w);
-        assertEquals(listed(committed.get(w)), f.run(c -> c.all(tree)));
+        committed.get(w).clear();
+        committed.get(w).putAll(model.get(w));
       }
+    } finally {
+      c.tx.rollback();
     }
   }
 
@@ -66,14 +152,18 @@ class TxModelTest {
       }
       case 2 -> {
         String value = value(random);
-        if (model.containsKey(key)) {
-          assertThrows(DuplicateKeyException.class, () -> c.insert(tree, key, value));
-        } else {
+        boolean inserted = true;
+        try {
           c.insert(tree, key, value);
-          model.put(key, value);
+        } catch (DuplicateKeyException e) {
+          inserted = false;
         }
+        assertEquals(model.putIfAbsent(key, value) == null, inserted);
       }
-      case 3 -> assertEquals(model.remove(key) != null, c.delete(tree, key));
+      case 3 -> {
+        assertEquals(model.containsKey(key), c.delete(tree, key));
+        model.remove(key);
+      }
       case 4 -> {
         String old = model.get(key);
         if (old != null && !old.isEmpty()) {

@@ -1,0 +1,103 @@
+package io.fovea;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.BufferedReader;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * A process stays within what its database was given and {@link #BEYOND_BYTES}, however large the
+ * file: see docs/TUNING.md, "What a database takes".
+ */
+@Timeout(value = 30, unit = TimeUnit.MINUTES)
+class BudgetTest {
+  private static final long MIB = 1 << 20;
+  private static final long BUFFER_BYTES = 64 * MIB;
+  private static final int TIMES = 5;
+
+  /**
+   * What the process may take beyond {@link DatabaseStats.Memory#bytesMax} and what it had before
+   * the database was opened: stacks of threads, rings, what malloc keeps, compiled code.
+   */
+  private static final long BEYOND_BYTES = 16 * MIB;
+
+  /** What is there again when it is closed. */
+  private static final long LEFT_BYTES = 16 * MIB;
+
+  @TempDir Path dir;
+
+  @Test
+  void theProcessStaysWithinItsBudget() throws Exception {
+    assumeTrue(
+        Files.isReadable(Path.of("/proc/self/status")),
+        "no /proc here that tells what is resident");
+    Map<String, String> said = run();
+    long baseline = Long.parseLong(said.get("baseline"));
+    assertTrue(
+        Long.parseLong(said.get("file")) >= TIMES * BUFFER_BYTES, "the file is too small: " + said);
+    for (String phase : List.of("load", "get", "update", "scan")) {
+      String[] numbers = said.get(phase).split(" budget ", 2);
+      long grown = Long.parseLong(numbers[0]) - baseline;
+      long budget = Long.parseLong(numbers[1]);
+      assertTrue(grown > BUFFER_BYTES / 2, phase + ": the buffer was not used: " + said);
+      assertTrue(
+          grown <= budget + BEYOND_BYTES,
+          () -> phase + ": " + grown + " bytes more than before, and the budget " + said);
+    }
+    long left = Long.parseLong(said.get("close")) - baseline;
+    assertTrue(left <= LEFT_BYTES, () -> "after the close: " + said);
+  }
+
+  /** What the process said, by its lines' first words. */
+  private Map<String, String> run() throws Exception {
+    Path errors = dir.resolve("stderr");
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.addAll(
+        List.of(
+            // All of the heap from the start, and one compiler: what grows is the engine's.
+            "-Xms64m",
+            "-Xmx64m",
+            "-XX:+AlwaysPreTouch",
+            "-XX:+UseSerialGC",
+            "-XX:TieredStopAtLevel=1",
+            "--enable-native-access=ALL-UNNAMED",
+            "-cp",
+            System.getProperty("java.class.path"),
+            Budget.class.getName(),
+            dir.toString(),
+            Long.toString(BUFFER_BYTES),
+            Integer.toString(TIMES)));
+    Process child = new ProcessBuilder(command).redirectError(errors.toFile()).start();
+    Map<String, String> said = new TreeMap<>();
+    try (BufferedReader in = child.inputReader()) {
+      for (String line = in.readLine(); line != null; line = in.readLine()) {
+        int blank = line.indexOf(' ');
+        said.put(line.substring(0, blank), line.substring(blank + 1));
+      }
+    } finally {
+      child.destroy();
+    }
+    assertEquals(0, child.waitFor(), () -> said + "\n" + read(errors));
+    return said;
+  }
+
+  private static String read(Path file) {
+    try {
+      return Files.readString(file);
+    } catch (java.io.IOException e) {
+      return e.toString();
+    }
+  }
+}

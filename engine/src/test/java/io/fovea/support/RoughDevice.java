@@ -1,0 +1,175 @@
+package io.fovea.support;
+
+import io.fovea.bindings.Errno;
+import io.fovea.error.StorageException;
+import io.fovea.error.StorageFullException;
+import io.fovea.io.AbstractBlockDevice;
+import io.fovea.io.BlockDevice;
+import io.fovea.io.IoBatch;
+import io.fovea.io.IoOp;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.IntSupplier;
+
+/**
+ * A device that keeps the contract and makes no more of it than it must: it wraps another one, is
+ * slow, ends operations in any order, several at a time, on threads of its own, and refuses some.
+ *
+ * <pre>
+ *   read, write, submit ──► put off by a random time ──► the device below ──► done
+ *                           (Roughness: threads)    └──► now and then instead: EIO, ENOSPC
+ * </pre>
+ *
+ * <p>A read that fails leaves rubbish in the memory; a write that fails leaves rubbish in half of
+ * its sectors. The next attempt at the same place succeeds. Syncs and changes of length don't fail.
+ *
+ * <p>Whoever waits for a single operation is parked, a virtual thread without its carrier.
+ */
+public final class RoughDevice extends AbstractBlockDevice {
+  private static final byte RUBBISH = (byte) 0xDB;
+  private static final int SECTOR = 512;
+
+  private final BlockDevice below;
+  private final Roughness roughness;
+  private final boolean mayFail;
+
+  RoughDevice(BlockDevice below, String name, Roughness roughness, boolean mayFail) {
+    super(name, below.blockSize());
+    this.below = below;
+    this.roughness = roughness;
+    this.mayFail = mayFail;
+  }
+
+  @Override
+  public long size() {
+    return below.size();
+  }
+
+  @Override
+  public String kind() {
+    return "rough, " + below.kind();
+  }
+
+  @Override
+  protected int readNow(long offset, MemorySegment seg, long segOff, int len) {
+    MemorySegment memory = memory(seg, segOff, len);
+    return await(
+        () -> {
+          if (fails(IoOp.READ, offset) != 0) {
+            memory.fill(RUBBISH);
+            return Errno.EIO;
+          }
+          below.read(offset, memory, 0, len);
+          return 0;
+        });
+  }
+
+  @Override
+  protected int writeNow(long offset, MemorySegment seg, long segOff, int len) {
+    MemorySegment memory = memory(seg, segOff, len);
+    return await(
+        () -> {
+          long failure = fails(IoOp.WRITE, offset);
+          if (failure != 0) {
+            tear(offset, memory);
+            return failure % 2 == 0 ? Errno.ENOSPC : Errno.EIO;
+          }
+          below.write(offset, memory, 0, len);
+          return 0;
+        });
+  }
+
+  @Override
+  protected int syncNow() {
+    return await(
+        () -> {
+          below.sync();
+          return 0;
+        });
+  }
+
+  @Override
+  protected int resizeNow(long bytes) {
+    return await(
+        () -> {
+          below.resize(bytes);
+          return 0;
+        });
+  }
+
+  @Override
+  protected void closeNow() {
+    below.close();
+  }
+
+  @Override
+  public void submit(IoBatch batch) {
+    if (!roughness.delays()) {
+      super.submit(batch);
+      return;
+    }
+    accept(batch);
+    // Read before the last entry ends: after that the batch is its owner's.
+    int size = batch.size();
+    boolean sync = batch.endsWithSync();
+    int entries = sync && size > 1 ? size - 1 : size;
+    for (int i = 0; i < entries; i++) {
+      int entry = i;
+      roughness.later(
+          () -> {
+            if (finish(batch, entry, perform(batch, entry)) == 1 && sync) {
+              roughness.later(() -> finish(batch, size - 1, perform(batch, size - 1)));
+            }
+          });
+    }
+  }
+
+  /** The same memory for any thread: that of a confined arena, too. Who waits keeps it alive. */
+  private static MemorySegment memory(MemorySegment seg, long segOff, int len) {
+    return MemorySegment.ofAddress(seg.address() + segOff).reinterpret(len);
+  }
+
+  private long fails(IoOp op, long offset) {
+    return mayFail ? roughness.fails(this, op, offset) : 0;
+  }
+
+  /** Does an operation, later and on another thread unless this is one already; waits for it. */
+  private int await(IntSupplier operation) {
+    if (!roughness.delays() || Thread.currentThread() instanceof Roughness.Worker) {
+      return errno(operation);
+    }
+    CompletableFuture<Integer> done = new CompletableFuture<>();
+    roughness.later(() -> done.complete(errno(operation)));
+    return done.join(); // (an interrupt does not end it, and is kept)
+  }
+
+  private static int errno(IntSupplier operation) {
+    try {
+      return operation.getAsInt();
+    } catch (StorageFullException e) {
+      return Errno.ENOSPC;
+    } catch (StorageException e) {
+      return e.errno() == 0 ? Errno.EIO : e.errno();
+    } catch (RuntimeException | Error e) {
+      // Nobody may be kept waiting.
+      System.getLogger("io.fovea.io").log(System.Logger.Level.ERROR, "A device of a test", e);
+      return Errno.EIO;
+    }
+  }
+
+  /** Every second sector of what is to be written, and rubbish between. */
+  private void tear(long offset, MemorySegment memory) {
+    byte[] torn = memory.toArray(ValueLayout.JAVA_BYTE);
+    for (int at = 0; at < torn.length; at += 2 * SECTOR) {
+      Arrays.fill(torn, at, Math.min(torn.length, at + SECTOR), RUBBISH);
+    }
+    try (Arena arena = Arena.ofShared()) {
+      MemorySegment copy = arena.allocate(torn.length, 4096);
+      MemorySegment.copy(torn, 0, copy, ValueLayout.JAVA_BYTE, 0, torn.length);
+      below.write(offset, copy, 0, torn.length);
+    }
+  }
+}

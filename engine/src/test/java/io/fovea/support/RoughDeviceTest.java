@@ -1,0 +1,122 @@
+package io.fovea.support;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.error.FoveaException;
+import io.fovea.error.StorageException;
+import io.fovea.error.StorageFullException;
+import io.fovea.io.BlockDevice;
+import io.fovea.io.IoBatch;
+import io.fovea.io.Storage;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** What rough devices do to those who use them. That they keep the contract says another test. */
+class RoughDeviceTest {
+  private static final int BLOCK = SimDisk.BLOCK;
+
+  private final MemorySegment seg = Arena.ofAuto().allocate(16L * BLOCK, BLOCK);
+
+  /** Which of many operations failed, as a text of one letter each. */
+  private String fates(long seed, Manner manner, boolean write) {
+    StringBuilder fates = new StringBuilder();
+    try (BlockDevice device = new Roughness(manner, seed).on(new SimDevice(seed))) {
+      for (int i = 0; i < 200; i++) {
+        try {
+          if (write) {
+            device.write((long) i * BLOCK, seg, 0, BLOCK);
+          } else {
+            device.read((long) i * BLOCK, seg, 0, BLOCK);
+          }
+          fates.append('.');
+        } catch (StorageFullException e) {
+          fates.append('F');
+        } catch (StorageException e) {
+          fates.append('E');
+        }
+      }
+    }
+    return fates.toString();
+  }
+
+  @Test
+  void failsAsTheSeedSays() {
+    Manner manner = Manner.SMOOTH.failingReads(0.1).failingWrites(0.2);
+    String reads = fates(1, manner, false);
+    assertEquals(reads, fates(1, manner, false));
+    assertNotEquals(reads, fates(2, manner, false));
+    assertTrue(reads.contains("E") && !reads.contains("F"), reads);
+    String writes = fates(1, manner, true);
+    assertTrue(writes.contains("E") && writes.contains("F"), writes);
+    assertEquals(".".repeat(200), fates(1, Manner.SHUFFLED, true));
+  }
+
+  @Test
+  void worksAgainAfterAFailure() {
+    SimDevice below = new SimDevice(1);
+    seg.asSlice(0, BLOCK).fill((byte) 1);
+    below.write(0, seg, 0, BLOCK);
+    Roughness roughness = new Roughness(Manner.SMOOTH.failingReads(1).failingWrites(1), 1);
+    try (BlockDevice device = roughness.on(below)) {
+      for (int i = 0; i < 3; i++) {
+        seg.fill((byte) 0);
+        assertThrows(StorageException.class, () -> device.read(0, seg, 0, BLOCK));
+        assertNotEquals(1, seg.get(ValueLayout.JAVA_BYTE, 0), "rubbish");
+        device.read(0, seg, 0, BLOCK);
+        assertEquals(1, seg.get(ValueLayout.JAVA_BYTE, 0));
+        assertThrows(FoveaException.class, () -> device.write(0, seg, 0, BLOCK));
+        device.write(0, seg, 0, BLOCK);
+        assertEquals(1, below.disk().peek("device", 0, 1)[0]);
+      }
+      assertEquals(3, roughness.readsFailed());
+      assertEquals(3, roughness.writesFailed());
+      roughness.faults(false);
+      device.write(0, seg, 0, BLOCK);
+      device.read(0, seg, 0, BLOCK);
+    }
+  }
+
+  /** Of two transfers of one batch now the one, now the other is done last. */
+  @Test
+  void mixesTheEntriesOfABatch() {
+    SimDevice below = new SimDevice(1);
+    IoBatch batch = new IoBatch(3);
+    seg.asSlice(0, BLOCK).fill((byte) 1);
+    seg.asSlice(BLOCK, BLOCK).fill((byte) 2);
+    List<Byte> last = new ArrayList<>();
+    try (BlockDevice device = new Roughness(Manner.SHUFFLED, 1).on(below)) {
+      while (!last.contains((byte) 1) || !last.contains((byte) 2)) {
+        batch.clear();
+        batch.write(0, seg, 0, BLOCK);
+        batch.write(0, seg, BLOCK, BLOCK);
+        batch.sync();
+        device.run(batch);
+        batch.throwIfFailed();
+        last.add(below.disk().peek("device", 0, 1)[0]);
+        assertEquals(0, below.disk().unsyncedChanges(), "the sync came last");
+        assertTrue(last.size() < 10_000, "always the same order");
+      }
+    }
+  }
+
+  @Test
+  void failsTheDataFileOnly() {
+    Roughness roughness = new Roughness(Manner.SMOOTH.failingWrites(1), 1);
+    Storage storage = new RoughStorage(new SimStorage(new SimDisk(1)), roughness);
+    try (BlockDevice log = storage.open(Storage.LOG);
+        BlockDevice data = storage.open(Storage.DATA)) {
+      log.write(0, seg, 0, BLOCK);
+      assertThrows(StorageException.class, () -> data.write(0, seg, 0, BLOCK));
+    }
+    assertTrue(storage.exists(Storage.LOG));
+    storage.delete(Storage.LOG);
+    assertTrue(!storage.exists(Storage.LOG));
+  }
+}
