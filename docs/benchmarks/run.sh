@@ -4,8 +4,8 @@
 #   docs/benchmarks/run.sh                     everything: about four hours
 #   docs/benchmarks/run.sh tpcc ladder         some of it
 #   ROUNDS=1 QUICK=1 docs/benchmarks/run.sh    whether it works at all: minutes, figures mean nothing
-#   RECORDS=16000000 WAREHOUSES=10 LENGTH=5 docs/benchmarks/run.sh reads sizes
-#                                              smaller tables, and 5 s for each line of lookups
+#   RECORDS=16000000 WAREHOUSES=10 LENGTH=5 TIME=90 docs/benchmarks/run.sh reads drift
+#                                              smaller tables, 5 s for each line of lookups, 90 s for a plot
 #   docs/benchmarks/run.sh profile BudgetInsertDelete.insert
 #                                              where the time goes in one benchmark: hot methods
 #
@@ -327,7 +327,7 @@ plot() {
 long_tpcc() {
   name=$1
   time=${quick:+4}
-  time=${time:-$2}
+  time=${time:-${TIME:-$2}}
   shift 2
   say "$name: tpcc.sh run $*"
   JAVA_HOME=$home "$root/tpcc/tpcc.sh" run --path "$out/long.fovea" "$@" --duration "${time}s" \
@@ -361,7 +361,7 @@ do_transition() {
   load_table
   time=${quick:+6s}
   lookups transition-lookups-1 --buffer "$fifth" --threads 2 --grow 0.5..3 --shrink \
-    --duration "${time:-120s}" --warmup "$((seconds / 2))s"
+    --duration "${time:-${TIME:-120}s}" --warmup "$((seconds / 2))s"
   plot transition-lookups-1 "A working set of 0.5 to 3 pools and back"
 }
 
@@ -371,7 +371,7 @@ do_drift() {
   interval=${quick:+1s}
   for share in 0.5 0.9; do
     lookups "drift-$share-1" --buffer "$fifth" --threads 2 --working-set $share --drift 25% \
-      --interval "${interval:-10s}" --duration "${time:-120s}" --warmup "$((seconds / 2))s"
+      --interval "${interval:-10s}" --duration "${time:-${TIME:-120}s}" --warmup "$((seconds / 2))s"
     plot "drift-$share-1" "A working set of $share of the pool, a quarter of it replaced at a time"
   done
 }

@@ -120,7 +120,9 @@ class BTreeModelTest {
                   roughness.on(new MemoryDevice()))) {
             RandomKeys.Kind kind = kinds[(int) (seed % kinds.length)];
             run(t, kind, seed, surroundings.steps(4000), true, surroundings, roughness);
-            assertTrue(!surroundings.smallest() || t.pool.stats().misses() > 100, "it fits");
+            assertTrue(
+                !surroundings.smallest() || surroundings.delays() || t.pool.stats().misses() > 100,
+                "it fits");
           }
         });
   }

