@@ -444,10 +444,16 @@ class BufferPoolTest {
     assertTrue(exhausted.getCause() instanceof StorageException, "it says why");
     assertTrue(pool.stats().writeFailures() > 0);
     for (long pid : pids) {
-      assertEquals(pid, optimisticWord(pool, pid), "nothing is lost");
+      // One that was written in time may have left, and finds no frame now.
+      if (pool.resident(pid) >= 0) {
+        assertEquals(pid, optimisticWord(pool, pid), "nothing is lost");
+      }
     }
     assertThrows(StorageException.class, pool::flushAll);
     device.writeFails = offset -> false;
+    for (long pid : pids) {
+      assertEquals(pid, Pools.word(pool, pid), "nothing is lost");
+    }
     for (int i = 0; i < 100; i++) {
       more.add(Pools.page(pool));
     }
