@@ -11,6 +11,7 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.Locale;
+import java.util.function.LongSupplier;
 import java.util.stream.Stream;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.Option;
@@ -92,6 +93,23 @@ final class Arguments {
 
     @Option(names = "--json", paramLabel = "FILE", description = "write a report in JSON to FILE")
     Path json;
+
+    int pageSize() {
+      return pageSize != null ? Math.toIntExact(pageSize) : Options.defaults().pageSize();
+    }
+
+    /** Fills in the defaults. */
+    EngineSettings settle(LongSupplier defaultBuffer) {
+      boolean memory = io == IoKind.MEMORY;
+      return new EngineSettings(
+          durability != null ? durability : memory ? Durability.NONE : DEFAULT_DURABILITY,
+          log != null ? log : Options.defaults().logBytesMax(),
+          buffer != null ? buffer : defaultBuffer.getAsLong(),
+          pageSize(),
+          memory ? Io.AUTO : Io.valueOf(io.name()),
+          translation,
+          replacement);
+    }
   }
 
   /** Which database of warehouses, and how it is opened. */
@@ -287,12 +305,10 @@ final class Arguments {
    */
   static Settings settle(Store store, Work work, Measure measure, int warehousesFound) {
     int warehouses = store.warehouses != null ? store.warehouses : warehousesFound;
-    int pageSize =
-        store.pageSize != null ? Math.toIntExact(store.pageSize) : Options.defaults().pageSize();
-    Path path = null;
-    if (store.io != IoKind.MEMORY) {
-      path = store.path != null ? store.path : defaultPath(warehouses, pageSize);
-    }
+    Path path =
+        store.io == IoKind.MEMORY
+            ? null
+            : store.path != null ? store.path : defaultPath(warehouses, store.pageSize());
     int threads;
     if (work.threads != null) {
       threads = work.threads;
@@ -305,15 +321,11 @@ final class Arguments {
       }
     }
     int clients = measure.clients != null ? measure.clients : threads;
-    Durability durability = store.durability;
-    if (durability == null) {
-      durability = store.io == IoKind.MEMORY ? Durability.NONE : DEFAULT_DURABILITY;
-    }
     double seconds = measure.warmup.plus(measure.duration).toNanos() / 1e9;
-    long buffer =
-        store.buffer != null
-            ? store.buffer
-            : Memory.defaultBuffer(warehouses, size(path), threads, seconds, measure.rate);
+    int crew = threads;
+    EngineSettings engine =
+        store.settle(
+            () -> Memory.defaultBuffer(warehouses, size(path), crew, seconds, measure.rate));
     return new Settings(
         path,
         warehouses,
@@ -322,13 +334,7 @@ final class Arguments {
         measure.duration,
         measure.warmup,
         work.seed,
-        durability,
-        store.log != null ? store.log : Options.defaults().logBytesMax(),
-        buffer,
-        pageSize,
-        store.io == IoKind.MEMORY ? Io.AUTO : Io.valueOf(store.io.name()),
-        store.translation,
-        store.replacement,
+        engine,
         measure.mix,
         measure.affinity,
         measure.rate,
@@ -344,9 +350,12 @@ final class Arguments {
    * with other options need no other path, and {@code check} finds what {@code run} made.
    */
   static Path defaultPath(int warehouses, int pageSize) {
-    String pages =
-        pageSize == Options.defaults().pageSize() ? "" : "-" + Sizes.format(pageSize) + "-pages";
-    return Path.of("tpcc-" + warehouses + "w" + pages + ".fovea");
+    return Path.of("tpcc-" + warehouses + "w" + pages(pageSize) + ".fovea");
+  }
+
+  /** What a file's name says of pages that are not of the usual size. */
+  static String pages(int pageSize) {
+    return pageSize == Options.defaults().pageSize() ? "" : "-" + Sizes.format(pageSize) + "-pages";
   }
 
   private static long size(Path path) {

@@ -2,7 +2,6 @@ package io.fovea.tpcc;
 
 import io.fovea.Database;
 import io.fovea.DatabaseStats;
-import io.fovea.Durability;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.UncleanShutdownException;
 import io.fovea.tpcc.Arguments.IoKind;
@@ -139,7 +138,7 @@ final class Driver {
     progress.say(
         "%6.1f s  loaded    %,13d rows, %,.0f rows/s",
         result.seconds(), result.rows(), result.rows() / result.seconds());
-    if (settings.durability() != Durability.NONE) {
+    if (settings.engine().logged()) {
       // What the load has changed is written now and not while something else is measured.
       long start = System.nanoTime();
       tables.database().checkpoint();
@@ -296,11 +295,11 @@ final class Driver {
         Progress.count(s.warehouses(), "warehouse"),
         Progress.count(s.clients(), "client"),
         Progress.count(s.threads(), "thread"),
-        s.bufferBytes() >> 20,
-        Sizes.format(s.pageSize()),
+        s.engine().bufferBytes() >> 20,
+        Sizes.format(s.engine().pageSize()),
         db.stats().io().kind(),
-        s.translation().name().toLowerCase(Locale.ROOT),
-        s.replacement().name().toLowerCase(Locale.ROOT).replace('_', '-'),
+        s.engine().translation().name().toLowerCase(Locale.ROOT),
+        JsonReport.lower(s.engine().replacement()),
         s.level());
   }
 

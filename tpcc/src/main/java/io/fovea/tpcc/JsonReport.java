@@ -5,7 +5,6 @@ import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import io.fovea.DatabaseStats;
-import io.fovea.Durability;
 import io.fovea.error.AbortCause;
 import java.io.IOException;
 import java.io.Writer;
@@ -30,7 +29,7 @@ final class JsonReport {
   private final boolean logged;
 
   JsonReport(String command, Settings settings) {
-    this(command, options(settings), settings.durability() != Durability.NONE);
+    this(command, options(settings), settings.engine().logged());
   }
 
   /**
@@ -61,13 +60,7 @@ final class JsonReport {
     o.addProperty("durationSeconds", s.duration().toNanos() / 1e9);
     o.addProperty("warmupSeconds", s.warmup().toNanos() / 1e9);
     o.addProperty("seed", s.seed());
-    o.addProperty("durability", lower(s.durability()));
-    o.addProperty("logBytesMax", s.durability() == Durability.NONE ? null : s.logBytes());
-    o.addProperty("bufferBytes", s.bufferBytes());
-    o.addProperty("pageSize", s.pageSize());
-    o.addProperty("io", s.inMemory() ? "memory" : lower(s.io()));
-    o.addProperty("translation", lower(s.translation()));
-    o.addProperty("replacement", lower(s.replacement()));
+    s.engine().addTo(o, s.inMemory());
     o.addProperty("mix", s.mix().name());
     o.addProperty("affinity", s.affinity());
     o.addProperty("rate", s.rate());

@@ -1,8 +1,6 @@
 package io.fovea.tpcc;
 
 import io.fovea.Durability;
-import io.fovea.Io;
-import io.fovea.Options;
 import io.fovea.tpcc.Arguments.IoKind;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -224,20 +222,13 @@ final class LookupArguments {
 
   /** Fills in the defaults. */
   LookupSettings settle(Arguments.Engine engine) {
-    int pageSize =
-        engine.pageSize != null ? Math.toIntExact(engine.pageSize) : Options.defaults().pageSize();
-    boolean memory = engine.io == IoKind.MEMORY;
-    Durability durability = engine.durability;
-    if (durability == null) {
-      durability = memory ? Durability.NONE : Arguments.DEFAULT_DURABILITY;
-    }
     List<Share> shares = sizes;
     if (shares == null) {
       shares =
           List.of(grow != null ? grow.getFirst() : workingSet != null ? workingSet : Share.ALL);
     }
     return new LookupSettings(
-        memory ? null : path != null ? path : defaultPath(pageSize),
+        engine.io == IoKind.MEMORY ? null : path != null ? path : defaultPath(engine.pageSize()),
         records,
         valueBytes,
         threads,
@@ -253,22 +244,12 @@ final class LookupArguments {
         duration,
         warmup,
         seed,
-        durability,
-        engine.log != null ? engine.log : Options.defaults().logBytesMax(),
-        engine.buffer != null
-            ? engine.buffer
-            : Memory.bounded(records * (valueBytes + RECORD_OVERHEAD_BYTES)),
-        pageSize,
-        memory ? Io.AUTO : Io.valueOf(engine.io.name()),
-        engine.translation,
-        engine.replacement,
+        engine.settle(() -> Memory.bounded(records * (valueBytes + RECORD_OVERHEAD_BYTES))),
         engine.json);
   }
 
   private Path defaultPath(int pageSize) {
-    String pages =
-        pageSize == Options.defaults().pageSize() ? "" : "-" + Sizes.format(pageSize) + "-pages";
-    return Path.of("lookups-" + records + "x" + valueBytes + pages + ".fovea");
+    return Path.of("lookups-" + records + "x" + valueBytes + Arguments.pages(pageSize) + ".fovea");
   }
 
   /** See {@link Share#parse}. */

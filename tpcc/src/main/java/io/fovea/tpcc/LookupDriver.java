@@ -38,7 +38,7 @@ final class LookupDriver {
     JsonReport json = LookupReport.json(settings);
     try (Shutdown shutdown = new Shutdown()) {
       if (settings.inMemory()) {
-        try (Database db = open(settings.durability())) {
+        try (Database db = open(settings.engine().durability())) {
           load(db, json, shutdown);
           measure(db, json, shutdown);
         }
@@ -77,14 +77,14 @@ final class LookupDriver {
       LookupTable.drop(db);
       load(db, json, shutdown);
     }
-    return open(settings.durability());
+    return open(settings.engine().durability());
   }
 
   /** Opens a database that has the records; null, and closed, where they are to be loaded. */
   private Database loaded() {
     Database db;
     try {
-      db = open(settings.durability());
+      db = open(settings.engine().durability());
     } catch (UncleanShutdownException e) {
       if (named && !fresh) {
         throw new DriverException(
@@ -162,13 +162,13 @@ final class LookupDriver {
         Progress.count(settings.clients(), "client"),
         Progress.count(settings.threads(), "thread"),
         Progress.count(settings.depth(), "key"),
-        settings.bufferBytes() >> 20,
-        Sizes.format(settings.pageSize()),
+        settings.engine().bufferBytes() >> 20,
+        Sizes.format(settings.engine().pageSize()),
         lookup.poolRecords(),
         db.stats().io().kind(),
-        JsonReport.lower(settings.translation()),
-        JsonReport.lower(settings.replacement()),
-        JsonReport.lower(settings.durability()));
+        JsonReport.lower(settings.engine().translation()),
+        JsonReport.lower(settings.engine().replacement()),
+        JsonReport.lower(settings.engine().durability()));
     List<LookupResult> results = new ArrayList<>();
     for (Share share : settings.shares()) {
       results.add(new LookupRunner(settings, lookup, share, progress, shutdown).run());

@@ -5,7 +5,6 @@ import com.google.gson.JsonElement;
 import com.google.gson.JsonNull;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonPrimitive;
-import io.fovea.Durability;
 import io.fovea.tpcc.LookupTally.What;
 import java.math.BigDecimal;
 import java.math.MathContext;
@@ -154,14 +153,8 @@ final class LookupReport {
     o.addProperty("durationSeconds", s.duration().toNanos() / 1e9);
     o.addProperty("warmupSeconds", s.warmup().toNanos() / 1e9);
     o.addProperty("seed", s.seed());
-    o.addProperty("durability", JsonReport.lower(s.durability()));
-    o.addProperty("logBytesMax", s.durability() == Durability.NONE ? null : s.logBytes());
-    o.addProperty("bufferBytes", s.bufferBytes());
-    o.addProperty("pageSize", s.pageSize());
-    o.addProperty("io", s.inMemory() ? "memory" : JsonReport.lower(s.io()));
-    o.addProperty("translation", JsonReport.lower(s.translation()));
-    o.addProperty("replacement", JsonReport.lower(s.replacement()));
-    return new JsonReport("lookups", o, s.durability() != Durability.NONE);
+    s.engine().addTo(o, s.inMemory());
+    return new JsonReport("lookups", o, s.engine().logged());
   }
 
   /** The figures of one working set. */

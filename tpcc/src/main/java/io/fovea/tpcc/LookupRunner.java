@@ -86,7 +86,7 @@ final class LookupRunner {
     fill();
     Crew crew = new Crew("client", settings.clients(), virtual, shutdown);
     Zipf zipf = settings.theta() > 0 ? new Zipf(range.size(), settings.theta()) : null;
-    boolean turns = virtual && settings.durability() != Durability.SYNC;
+    boolean turns = virtual && settings.engine().durability() != Durability.SYNC;
     for (int i = 0; i < settings.clients(); i++) {
       Rng rng = new Rng(Rng.derive(settings.seed(), PART, range.size(), i));
       workers.add(new LookupWorker(crew, lookup, settings, () -> range, rng, zipf, turns));
@@ -106,7 +106,7 @@ final class LookupRunner {
    */
   private void fill() {
     long start = System.nanoTime();
-    int pageSize = settings.pageSize();
+    int pageSize = settings.engine().pageSize();
     // Twice a page, for pages are not equally full.
     long step = Math.max(1, (long) (pageSize / lookup.bytesPerRecord() / 2));
     long first = range.first();

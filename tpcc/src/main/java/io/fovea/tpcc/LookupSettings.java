@@ -1,10 +1,7 @@
 package io.fovea.tpcc;
 
 import io.fovea.Durability;
-import io.fovea.Io;
 import io.fovea.Options;
-import io.fovea.Replacement;
-import io.fovea.Translation;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -25,9 +22,6 @@ import java.util.List;
  * @param shrink whether it comes back from there
  * @param drift the part of the working set that is replaced at a time, 0 where none is
  * @param interval the time between two replacements
- * @param logBytes how much log an opening may have to read
- * @param bufferBytes the buffer pool
- * @param io ignored in memory
  * @param json where to write a report, or null
  */
 record LookupSettings(
@@ -47,13 +41,7 @@ record LookupSettings(
     Duration duration,
     Duration warmup,
     long seed,
-    Durability durability,
-    long logBytes,
-    long bufferBytes,
-    int pageSize,
-    Io io,
-    Translation translation,
-    Replacement replacement,
+    EngineSettings engine,
     Path json) {
 
   boolean inMemory() {
@@ -67,14 +55,12 @@ record LookupSettings(
 
   /** The engine's options. */
   Options engineOptions() {
-    return engineOptions(durability);
+    return engine.options(clients);
   }
 
   /** The same with another durability. */
   Options engineOptions(Durability durability) {
-    return Settings.engineOptions(
-            durability, logBytes, bufferBytes, pageSize, io, translation, clients)
-        .replacement(replacement);
+    return engine.with(durability).options(clients);
   }
 
   /**

@@ -1,7 +1,6 @@
 package io.fovea.tpcc;
 
 import io.fovea.DatabaseStats;
-import io.fovea.Durability;
 import io.fovea.error.AbortCause;
 import java.util.ArrayList;
 import java.util.List;
@@ -159,12 +158,12 @@ final class Report {
     DatabaseStats.Device io = result.after().io();
     line(
         "buffer %,d MiB of %s, %,d pages read and %,d written in the measured time by %s",
-        s.bufferBytes() >> 20,
-        Sizes.format(s.pageSize()),
+        s.engine().bufferBytes() >> 20,
+        Sizes.format(s.engine().pageSize()),
         after.misses() - before.misses(),
         io.writes() - result.before().io().writes(),
         io.kind());
-    if (s.durability() != Durability.NONE) {
+    if (s.engine().logged()) {
       log(s, LogFigures.of(result));
     }
   }

@@ -156,7 +156,7 @@ final class Runner {
     } else {
       pace = new Pace.Unlimited();
     }
-    boolean turns = virtual && settings.durability() != Durability.SYNC;
+    boolean turns = virtual && settings.engine().durability() != Durability.SYNC;
     return new Worker(
         crew,
         session,

@@ -54,11 +54,11 @@ class ArgumentsTest {
     assertEquals(Duration.ofSeconds(10), s.duration());
     assertEquals(Duration.ofSeconds(3), s.warmup());
     assertEquals(Mix.FULL, s.mix());
-    assertEquals(Io.AUTO, s.io());
+    assertEquals(Io.AUTO, s.engine().io());
     assertTrue(s.affinity());
     assertFalse(s.waiting());
     assertEquals(0.0, s.rate());
-    assertTrue(s.bufferBytes() >= 64 << 20);
+    assertTrue(s.engine().bufferBytes() >= 64 << 20);
   }
 
   @Test
@@ -93,16 +93,16 @@ class ArgumentsTest {
     assertEquals(Duration.ofSeconds(90), s.duration());
     assertEquals(Duration.ofMillis(500), s.warmup());
     assertEquals(-9, s.seed());
-    assertEquals("ASYNC", s.durability().name());
-    assertEquals(96 << 20, s.logBytes());
+    assertEquals("ASYNC", s.engine().durability().name());
+    assertEquals(96 << 20, s.engine().logBytes());
     assertEquals(16 << 20, s.engineOptions().logSegmentBytes());
-    assertEquals(96 << 20, s.bufferBytes());
-    assertEquals(16_384, s.pageSize());
-    assertEquals(Io.POSIX, s.io());
-    assertEquals(Translation.PREDICTIVE_HASHED, s.translation());
-    assertEquals(Replacement.SAMPLING, s.replacement());
+    assertEquals(96 << 20, s.engine().bufferBytes());
+    assertEquals(16_384, s.engine().pageSize());
+    assertEquals(Io.POSIX, s.engine().io());
+    assertEquals(Translation.PREDICTIVE_HASHED, s.engine().translation());
+    assertEquals(Replacement.SAMPLING, s.engine().replacement());
     assertEquals(Replacement.SAMPLING, s.engineOptions().replacement());
-    assertEquals(Replacement.SECOND_CHANCE, settle().replacement());
+    assertEquals(Replacement.SECOND_CHANCE, settle().engine().replacement());
     assertEquals(Mix.HALF, s.mix());
     assertFalse(s.affinity());
     assertEquals(250.0, s.rate());

@@ -47,8 +47,8 @@ class LookupArgumentsTest {
     assertEquals(1, s.clients());
     assertEquals(1, s.depth());
     assertEquals(List.of(Share.ALL), s.shares());
-    assertEquals(Durability.ASYNC, s.durability());
-    assertTrue(s.bufferBytes() > 1_000_000 * 140, "all of it fits the pool");
+    assertEquals(Durability.ASYNC, s.engine().durability());
+    assertTrue(s.engine().bufferBytes() > 1_000_000 * 140, "all of it fits the pool");
     assertEquals(new WorkingSet.Fixed(1_000_000), s.workingSet(Share.ALL, 5_000));
   }
 
@@ -82,11 +82,11 @@ class LookupArgumentsTest {
     assertEquals(Duration.ofSeconds(20), s.duration());
     assertEquals(Duration.ofSeconds(1), s.warmup());
     assertEquals(3, s.seed());
-    assertEquals(32 << 20, s.bufferBytes());
-    assertEquals(8192, s.pageSize());
-    assertEquals(Io.POSIX, s.io());
-    assertEquals(Translation.OPTIMISTIC, s.translation());
-    assertEquals(Durability.SYNC, s.durability());
+    assertEquals(32 << 20, s.engine().bufferBytes());
+    assertEquals(8192, s.engine().pageSize());
+    assertEquals(Io.POSIX, s.engine().io());
+    assertEquals(Translation.OPTIMISTIC, s.engine().translation());
+    assertEquals(Durability.SYNC, s.engine().durability());
     assertEquals(
         new WorkingSet.Drifting(5000, 500, 125, 2_000_000_000L),
         s.workingSet(s.shares().getFirst(), 1000));

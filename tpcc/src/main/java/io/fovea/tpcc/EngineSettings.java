@@ -1,0 +1,67 @@
+package io.fovea.tpcc;
+
+import com.google.gson.JsonObject;
+import io.fovea.Durability;
+import io.fovea.Io;
+import io.fovea.Options;
+import io.fovea.Pretouch;
+import io.fovea.Replacement;
+import io.fovea.Translation;
+
+/**
+ * How a database is opened, defaults filled in: what all subcommands have in common.
+ *
+ * @param logBytes how much log an opening may have to read
+ * @param bufferBytes the buffer pool
+ * @param io ignored in memory
+ */
+record EngineSettings(
+    Durability durability,
+    long logBytes,
+    long bufferBytes,
+    int pageSize,
+    Io io,
+    Translation translation,
+    Replacement replacement) {
+  private static final long LOG_BYTES_MIN = 256 << 10;
+
+  /** The same with another durability. */
+  EngineSettings with(Durability other) {
+    return new EngineSettings(other, logBytes, bufferBytes, pageSize, io, translation, replacement);
+  }
+
+  /** Whether there is a log. */
+  boolean logged() {
+    return durability != Durability.NONE;
+  }
+
+  /** The engine's options for so many clients. */
+  Options options(int clients) {
+    Options defaults = Options.defaults();
+    // Several segments, and a buffer that is a part of it: what the engine asks for.
+    long quarter = Long.highestOneBit(Math.max(logBytes, LOG_BYTES_MIN) / 4);
+    return defaults
+        .logBytesMax(logBytes)
+        .logSegmentBytes(Math.min(quarter, defaults.logSegmentBytes()))
+        .logBufferBytes((int) Math.min(quarter, defaults.logBufferBytes()))
+        .pageSize(pageSize)
+        .bufferBytes(bufferBytes)
+        .pretouch(Pretouch.AHEAD)
+        .io(io)
+        .translation(translation)
+        .replacement(replacement)
+        .durability(durability)
+        .maxTransactions(Math.max(defaults.maxTransactions(), Math.min(clients + 2, 4096)));
+  }
+
+  /** Adds them to the options of a report. */
+  void addTo(JsonObject report, boolean inMemory) {
+    report.addProperty("durability", JsonReport.lower(durability));
+    report.addProperty("logBytesMax", logged() ? logBytes : null);
+    report.addProperty("bufferBytes", bufferBytes);
+    report.addProperty("pageSize", pageSize);
+    report.addProperty("io", inMemory ? "memory" : JsonReport.lower(io));
+    report.addProperty("translation", JsonReport.lower(translation));
+    report.addProperty("replacement", JsonReport.lower(replacement));
+  }
+}
