@@ -260,16 +260,10 @@ public final class Table {
     for (int i = 0; i < n; i++) {
       Key key = batch.key(from + i);
       require(key);
-      ahead.add(key.segment(), key.base(), key.length());
+      ahead.add(key.segment(), key.base(), key.length(), from + i);
     }
     ahead.descend(core.tree);
-    int found = 0;
-    for (int i = 0; i < n; i++) {
-      if (!ahead.putAside(i, from + i)) {
-        found += getOne(tx, t, batch, from + i, i, bytes);
-      }
-    }
-    return found;
+    return readSeen(tx, t, batch, n, bytes);
   }
 
   /**
@@ -281,11 +275,18 @@ public final class Table {
     ahead.launch(core.tree);
     int found = 0;
     for (int n = ahead.again(core.tree); n > 0; n = ahead.again(core.tree)) {
-      for (int i = 0; i < n; i++) {
-        int number = ahead.number(i);
-        if (!ahead.putAside(i, number)) {
-          found += getOne(tx, t, batch, number, i, bytes);
-        }
+      found += readSeen(tx, t, batch, n, bytes);
+    }
+    return found;
+  }
+
+  /** Reads those that the lookahead has just gone down for, or puts them aside. */
+  private int readSeen(Transaction tx, Tx t, Batch batch, int n, int bytes) {
+    Lookahead ahead = t.lookahead();
+    int found = 0;
+    for (int i = 0; i < n; i++) {
+      if (!ahead.putAside(i)) {
+        found += getOne(tx, t, batch, ahead.number(i), i, bytes);
       }
     }
     return found;

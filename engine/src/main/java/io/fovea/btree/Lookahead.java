@@ -9,7 +9,7 @@ import java.util.Arrays;
  * Goes down a tree for several keys at once, level by level, and fetches nothing but hints.
  *
  * <pre>
- *   add(key) ... add(key)            up to WIDTH keys
+ *   add(key, number) ... add         up to WIDTH keys
  *   descend(tree)                    level 0: search all, touch all children, and slots of leaves
  *                                    level 1: search all, touch all children, and slots of leaves
  *                                    leaves:  search all, touch all values
@@ -28,7 +28,7 @@ import java.util.Arrays;
  * ends the way of its key too: going down never waits and never reads from the device.
  *
  * <pre>
- *   putAside(i, number)              the way of a key ended at a page that is in no frame, or on
+ *   putAside(i)                      the way of a key ended at a page that is in no frame, or on
  *                                    its way into one
  *   launch(tree)                     has the pages read of all keys that were put aside, at once
  *   again(tree)                      waits for the reads before those, and goes on for up to WIDTH
@@ -126,11 +126,13 @@ public final class Lookahead {
    * @param key where it is; native memory
    * @param off where it begins
    * @param len how long it is
+   * @param number what {@link #number} shall say of it
    */
-  public void add(MemorySegment key, long off, int len) {
+  public void add(MemorySegment key, long off, int len, int number) {
     keys[size] = key;
     offsets[size] = off;
     lengths[size] = len;
+    numbers[size] = number;
     size++;
   }
 
@@ -173,24 +175,22 @@ public final class Lookahead {
     }
   }
 
-  // ----------------------------------------------------------------------- keys whose page is not
-  // there
+  // ----------------------------------------------------------------- keys whose page is missing
 
   /**
    * Puts a key aside if its way ended at a page that is in no frame, or not yet: there is no hint
    * for it, and to look for it now would be to wait for that page alone.
    *
    * @param i the key, as it was added, or the place in what {@link #again} has taken
-   * @param number what {@link #number} shall say of it
    * @return false if nothing is missing: the key can be looked for at its {@link #place}; or too
    *     much, and it is to be looked for as any other
    */
-  public boolean putAside(int i, int number) {
+  public boolean putAside(int i) {
     long pid = missing[i];
     if (pid == 0 || rounds[i] == ROUNDS_MAX) {
       return false;
     }
-    filling.add(keys[i], offsets[i], lengths[i], number, rounds[i] + 1, pid);
+    filling.add(keys[i], offsets[i], lengths[i], numbers[i], rounds[i] + 1, pid);
     return true;
   }
 
@@ -273,10 +273,10 @@ public final class Lookahead {
   }
 
   /**
-   * Which key {@link #again} has taken as number {@code i}.
+   * Which key stands at place {@code i} now.
    *
    * @param i from 0
-   * @return the number that it was put aside with
+   * @return the number that it was added with
    */
   public int number(int i) {
     return numbers[i];

@@ -26,10 +26,9 @@ import org.jspecify.annotations.Nullable;
  * begins with counts as used, for that is looked for; those that it only passes do not, whether
  * they were there or are brought in. So the clock takes them first.
  *
- * <p>Nothing is latched while pages are read, and nothing is remembered of them: what is in memory
- * when the scan gets there is found as ever, by the hint. Reading them while the scan still works
- * on the leaves before would need a thread that ends the reads, for their frames are latched until
- * then: docs/decisions/025.
+ * <p>The scan holds no latch while pages are read, and remembers nothing of them: what is in memory
+ * when it gets there is found as ever, by the hint. It waits for each batch; it need not, and could
+ * work on the leaves before meanwhile: docs/decisions/025.
  *
  * <p>Owned by one thread at a time.
  */

@@ -149,7 +149,7 @@ final class GroupLoader {
    * owner after that ({@link IoBatch#await}). Giving up the reservation is last: {@link #close}
    * waits for it, and then neither the device nor this touches a frame any more.
    */
-  int ended(PageGroup group, int entry, int errno) {
+  void ended(PageGroup group, int entry, int errno) {
     int place = group.places[entry];
     int frame = group.frames[place];
     boolean whole = false;
@@ -167,7 +167,6 @@ final class GroupLoader {
       }
       reserved.getAndAdd(-1);
     }
-    return errno;
   }
 
   /** Enters the pages that are in no frame, and adds them to the batch. */

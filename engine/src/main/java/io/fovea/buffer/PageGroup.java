@@ -84,7 +84,7 @@ public final class PageGroup {
     used = asUsed;
   }
 
-  private int ended(int entry, int errno) {
-    return Objects.requireNonNull(loader).ended(this, entry, errno);
+  private void ended(int entry, int errno) {
+    Objects.requireNonNull(loader).ended(this, entry, errno);
   }
 }

@@ -35,40 +35,30 @@ final class Resolver {
 
   /** See {@link BufferPool#findSlow}. */
   int findSlow(long pid) {
-    check(pid);
-    for (int round = 0; ; round = Backoff.pause(round)) {
-      int frame = translator.lookup(pid);
-      if (frame < 0) {
-        frame = loader.load(pid);
-        if (frame >= 0) {
-          Latch.releaseExclusive(headers, frame);
-          return frame;
-        }
-        frame = ~frame;
-      }
-      if (awaitPage(frame, pid)) {
-        return found(pid, frame);
-      }
-      check(pid);
-    }
+    return find(pid, true);
   }
 
   /** See {@link BufferPool#findQuietly}. */
   int findQuietly(long pid) {
+    return find(pid, false);
+  }
+
+  /** A page that is not used is neither marked nor moved. */
+  private int find(long pid, boolean used) {
     check(pid);
     for (int round = 0; ; round = Backoff.pause(round)) {
       int frame = translator.lookup(pid);
       if (frame < 0) {
         frame = loader.load(pid);
         if (frame >= 0) {
-          FrameHeader.setUsed(headers, frame, false);
+          FrameHeader.setUsed(headers, frame, used);
           Latch.releaseExclusive(headers, frame);
           return frame;
         }
         frame = ~frame;
       }
       if (awaitPage(frame, pid)) {
-        return frame;
+        return used ? found(pid, frame) : frame;
       }
       check(pid);
     }

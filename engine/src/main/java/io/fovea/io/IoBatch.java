@@ -67,9 +67,8 @@ public final class IoBatch {
      *
      * @param i the entry
      * @param errno 0 where it was done in full, or the number of the error
-     * @return what {@link IoBatch#error} shall say
      */
-    int ended(int i, int errno);
+    void ended(int i, int errno);
   }
 
   private final IoOp[] ops;
@@ -359,7 +358,8 @@ public final class IoBatch {
   /** A device's thread survives whatever is thrown. */
   private static int told(Completion completion, int i, int errno) {
     try {
-      return completion.ended(i, errno);
+      completion.ended(i, errno);
+      return errno;
     } catch (RuntimeException | Error e) {
       return errno != 0 ? errno : IoErrors.unexpected("the end of a transfer", e);
     }

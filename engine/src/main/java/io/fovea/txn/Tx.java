@@ -63,7 +63,10 @@ public final class Tx {
   final ReadSet reads = new ReadSet();
   final WriteSet writes;
   final Position position = new Position();
-  private final Lookahead ahead = new Lookahead();
+
+  /** Made when it is asked for: most contexts never read several keys at once. */
+  private @Nullable Lookahead ahead;
+
   private final Position insertPlace = new Position();
   private @Nullable BTree insertTree;
   private int insertHandle;
@@ -248,8 +251,12 @@ public final class Tx {
     }
     scansOpen = 0;
     timestamps.exit(id);
-    counters.pageAccesses += position.pageAccesses + ahead.takePageAccesses();
+    counters.pageAccesses += position.pageAccesses;
     position.pageAccesses = 0;
+    Lookahead a = ahead;
+    if (a != null) {
+      counters.pageAccesses += a.takePageAccesses();
+    }
     reads.clear();
     writes.clear();
     writes.scratch.clear();
@@ -281,7 +288,12 @@ public final class Tx {
    * MemorySegment, long, int)} takes its hints.
    */
   public Lookahead lookahead() {
-    return ahead;
+    Lookahead a = ahead;
+    if (a == null) {
+      a = new Lookahead();
+      ahead = a;
+    }
+    return a;
   }
 
   /**
@@ -298,7 +310,7 @@ public final class Tx {
       MemorySegment out,
       long outOffset,
       int cap) {
-    return get(tree, key, keyOffset, keyLength, out, outOffset, cap, ahead.place(expected));
+    return get(tree, key, keyOffset, keyLength, out, outOffset, cap, lookahead().place(expected));
   }
 
   private int get(

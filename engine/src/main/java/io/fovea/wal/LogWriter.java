@@ -100,7 +100,7 @@ final class LogWriter implements Runnable {
 
   /**
    * Whether it gathers for as long as nobody is blocked. Set before it looks whether somebody is;
-   * who blocks is in the list before he looks here, so that one of them sees the other.
+   * who blocks says up to where before he looks here, so that one of them sees the other.
    */
   private volatile boolean relaxed;
 

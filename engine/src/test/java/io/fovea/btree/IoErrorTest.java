@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.buffer.Translation;
 import io.fovea.error.StorageException;
+import io.fovea.support.HeldDevice;
 import io.fovea.wal.LogSession;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -14,7 +15,7 @@ import org.junit.jupiter.api.Test;
 class IoErrorTest {
   @Test
   void now() {
-    FailingDevice device = new FailingDevice();
+    HeldDevice device = new HeldDevice();
     try (TestTree t = new TestTree(4096, 64, Translation.PREDICTIVE, device)) {
       Random random = new Random(11);
       AtomicInteger countdown = new AtomicInteger();

@@ -7,10 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.error.DurabilityLostException;
-import io.fovea.error.StorageException;
-import io.fovea.io.BlockDevice;
-import io.fovea.io.IoBatch;
-import io.fovea.io.IoStats;
+import io.fovea.io.AbstractBlockDevice;
 import io.fovea.io.MemoryDevice;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
@@ -27,7 +24,7 @@ import org.junit.jupiter.api.Timeout;
 /** Who writes a group: a thread that would wait otherwise, or the log's own. */
 @Timeout(60)
 class LogLeaderTest {
-  private final HeldDevice device = new HeldDevice();
+  private final HeldLog device = new HeldLog();
   private final Log log =
       Log.open(
           device,
@@ -35,26 +32,29 @@ class LogLeaderTest {
           new LogConfig(64 << 10, 64 << 10, TimeUnit.MINUTES.toNanos(1), 16 << 10),
           Logs.start(1, Log.FIRST_LSN, Log.FIRST_LSN));
 
-  /** Remembers which threads wrote groups; holds the next one or refuses it when told to. */
-  private static final class HeldDevice implements BlockDevice {
+  /** Remembers which threads synced groups; holds the next one or refuses it when told to. */
+  private static final class HeldLog extends AbstractBlockDevice {
+    private static final int EIO = 5;
+
     private final MemoryDevice memory = new MemoryDevice("log", 4096, 64 << 20);
     final List<Thread> writers = new CopyOnWriteArrayList<>();
     volatile @Nullable CountDownLatch held;
     final CountDownLatch entered = new CountDownLatch(1);
     volatile boolean refuses;
 
+    HeldLog() {
+      super("log", 4096);
+    }
+
     @Override
-    public void run(IoBatch batch) {
+    protected int syncNow() {
       writers.add(Thread.currentThread());
       CountDownLatch gate = held;
       if (gate != null) {
         entered.countDown();
         awaitGate(gate);
       }
-      if (refuses) {
-        throw new StorageException("write", "log", 0, 5, "EIO");
-      }
-      memory.run(batch);
+      return refuses ? EIO : 0;
     }
 
     private static void awaitGate(CountDownLatch gate) {
@@ -66,8 +66,26 @@ class LogLeaderTest {
     }
 
     @Override
-    public int blockSize() {
-      return memory.blockSize();
+    protected int readNow(long offset, MemorySegment seg, long segOff, int len) {
+      memory.read(offset, seg, segOff, len);
+      return 0;
+    }
+
+    @Override
+    protected int writeNow(long offset, MemorySegment seg, long segOff, int len) {
+      memory.write(offset, seg, segOff, len);
+      return 0;
+    }
+
+    @Override
+    protected int resizeNow(long bytes) {
+      memory.resize(bytes);
+      return 0;
+    }
+
+    @Override
+    protected void closeNow() {
+      memory.close();
     }
 
     @Override
@@ -76,43 +94,8 @@ class LogLeaderTest {
     }
 
     @Override
-    public void read(long offset, MemorySegment seg, long segOff, int len) {
-      memory.read(offset, seg, segOff, len);
-    }
-
-    @Override
-    public void write(long offset, MemorySegment seg, long segOff, int len) {
-      memory.write(offset, seg, segOff, len);
-    }
-
-    @Override
-    public void submit(IoBatch batch) {
-      memory.submit(batch);
-    }
-
-    @Override
-    public void sync() {
-      memory.sync();
-    }
-
-    @Override
-    public void resize(long bytes) {
-      memory.resize(bytes);
-    }
-
-    @Override
     public String kind() {
       return memory.kind();
-    }
-
-    @Override
-    public IoStats stats() {
-      return memory.stats();
-    }
-
-    @Override
-    public void close() {
-      memory.close();
     }
   }
 
@@ -244,7 +227,7 @@ class LogLeaderTest {
   }
 
   private void awaitEntered() {
-    HeldDevice.awaitGate(device.entered);
+    HeldLog.awaitGate(device.entered);
   }
 
   private static void join(Thread thread) {
