@@ -24,6 +24,7 @@ public final class Options {
     Pretouch pretouch = Pretouch.NONE;
     Translation translation = Translation.PREDICTIVE;
     Replacement replacement = Replacement.SECOND_CHANCE;
+    Hints hints = Hints.ALL;
     Durability durability = Durability.SYNC;
     Duration asyncWindow = Duration.ofMillis(10);
     int asyncWindowBytes = 1 << 20;
@@ -286,6 +287,27 @@ public final class Options {
    */
   public Replacement replacement() {
     return v.replacement;
+  }
+
+  /**
+   * Sets where physical addresses are remembered beside logical names. It may be another choice
+   * each time that a file is opened.
+   *
+   * @param hints the places; the default is {@link Hints#ALL}
+   * @return new options
+   */
+  public Options hints(Hints hints) {
+    Objects.requireNonNull(hints, "hints");
+    return with(v -> v.hints = hints);
+  }
+
+  /**
+   * Where physical addresses are remembered beside logical names.
+   *
+   * @return the places
+   */
+  public Hints hints() {
+    return v.hints;
   }
 
   /**
@@ -656,6 +678,8 @@ public final class Options {
         + v.translation
         + ", replacement="
         + v.replacement
+        + ", hints="
+        + v.hints
         + ", durability="
         + v.durability
         + ", asyncWindow="

@@ -1,0 +1,42 @@
+package io.fovea;
+
+/**
+ * Where the engine remembers physical addresses beside logical names, to skip what leads from one
+ * to the other.
+ *
+ * <pre>
+ *   place                        logical name    hint                     a wrong one shows by
+ *   child entry of a tree        page id         frame                    page id of the frame
+ *   entry of a secondary index   primary key     page, frame, slot        page's tree, fences, key
+ *   read and write sets          key             frame, page, slot        version; fences, key
+ * </pre>
+ *
+ * <p>A hint is checked before it is used, so all of these give the same results; they differ in
+ * speed and in the size of indexes. What an index has in its entries is chosen when it is created;
+ * a file that was made with other hints can be opened with any.
+ *
+ * <p>Source: Otaki et al., Enhancing Transaction Processing through Indirection Skipping, PVLDB 18
+ * (11), 2025: logical ids with physical address hints (LIPAH).
+ *
+ * @param frames frame hints, in child entries and in entries of secondary indexes that have page
+ *     hints
+ * @param pages page and slot hints in entries of secondary indexes
+ * @param sets whether read and write sets remember where a record was
+ * @since 0.1.0
+ */
+public record Hints(boolean frames, boolean pages, boolean sets) {
+  /** No hints: every access begins at a root, every page is looked up by its id. */
+  public static final Hints NONE = new Hints(false, false, false);
+
+  /** Frame hints in child entries alone. */
+  public static final Hints FRAME = new Hints(true, false, false);
+
+  /** Page and slot hints, in secondary indexes and in read and write sets. */
+  public static final Hints PAGE = new Hints(false, true, true);
+
+  /** Frame hints in child entries and secondary indexes, page and slot hints in the latter. */
+  public static final Hints BOTH = new Hints(true, true, false);
+
+  /** All hints in all places. */
+  public static final Hints ALL = new Hints(true, true, true);
+}
