@@ -3,7 +3,9 @@ package io.fovea;
 import io.fovea.btree.BTree;
 import io.fovea.btree.Position;
 import io.fovea.error.PoolExhaustedException;
+import io.fovea.error.StorageException;
 import io.fovea.error.StorageFullException;
+import io.fovea.io.IoOp;
 import io.fovea.io.KillPoint;
 import io.fovea.memory.LongList;
 import io.fovea.memory.Mem;
@@ -29,14 +31,17 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>With the record the trees that it publishes exist, and those that it drops do not. After it
- * nothing may fail: lack of frames or space is waited for, anything else stops the database, and
- * the record is found when it is opened again.
+ * nothing may fail: lack of frames or space is waited for, a read that fails is done again, anything
+ * else stops the database, and the record is found when it is opened again.
  *
  * <p>Under the lock of the schema.
  */
 final class CatalogChange {
   private static final long RETRY_NANOS = 30_000_000_000L;
   private static final long PAUSE_NANOS = 1_000_000;
+
+  /** How often a page of the catalog is read in vain before the database stops. */
+  private static final int READS_MAX = 32;
 
   private final TxEngine engine;
   private final BTree catalog;
@@ -168,6 +173,7 @@ final class CatalogChange {
 
   private void install(MemorySegment key, int keyLen, MemorySegment value, int len, long first) {
     long deadline = System.nanoTime() + RETRY_NANOS;
+    int reads = 0;
     while (true) {
       try {
         if (len < 0) {
@@ -181,6 +187,11 @@ final class CatalogChange {
       } catch (PoolExhaustedException | StorageFullException e) {
         if (System.nanoTime() > deadline) {
           throw e;
+        }
+        LockSupport.parkNanos(PAUSE_NANOS);
+      } catch (StorageException unread) {
+        if (!unread.operation().equals(IoOp.READ.word()) || ++reads == READS_MAX) {
+          throw unread;
         }
         LockSupport.parkNanos(PAUSE_NANOS);
       }

@@ -64,6 +64,7 @@ final class Journal {
   private @Nullable Checkpointer checkpointer;
   private RecoveryReport report = RecoveryReport.NONE;
   private long incarnation;
+  private volatile Runnable leftovers = () -> {};
 
   private Journal(
       String name,
@@ -227,6 +228,7 @@ final class Journal {
         pool,
         superblocks,
         nextTreeId,
+        () -> leftovers.run(),
         options.logBytesMax(),
         options.checkpointInterval().toNanos());
   }
@@ -270,6 +272,11 @@ final class Journal {
   }
 
   // --------------------------------------------------------------------------------------- parts
+
+  /** Who frees pages that could not be freed when they were let go; see {@link Leftovers}. */
+  void leftovers(Runnable free) {
+    leftovers = free;
+  }
 
   Log log() {
     Log l = log;
@@ -321,6 +328,7 @@ final class Journal {
     c.close();
     Log l = log();
     l.requireAlive();
+    leftovers.run();
     l.awaitDurable(l.tail());
     pool.flushAll();
     KillPoint.here("close.before-clean");

@@ -47,6 +47,7 @@ final class Schema {
   private final Store store;
   private final BTree catalog;
   private final Map<String, TableCore> tables = new ConcurrentSkipListMap<>();
+  private final Leftovers leftovers;
 
   /** Held while the schema changes, and while the database closes. */
   final ReentrantLock lock = new ReentrantLock();
@@ -55,6 +56,7 @@ final class Schema {
     this.database = database;
     this.store = store;
     this.catalog = catalog;
+    this.leftovers = new Leftovers(store);
     Trees.forEach(
         catalog,
         (k, kOff, kLen, v, vOff, vLen) -> {
@@ -63,18 +65,25 @@ final class Schema {
             tables.put(name, open(CatalogEntry.decode(name, Trees.bytes(v, vOff, vLen))));
           }
         });
+    store.leftovers(() -> leftovers.free(trees()));
+  }
+
+  /** All trees, the catalog included. Any thread. */
+  private List<BTree> trees() {
+    List<BTree> all = new ArrayList<>();
+    all.add(catalog);
+    for (TableCore table : tables.values()) {
+      all.add(table.tree);
+      for (IndexCore index : table.indexes()) {
+        all.add(index.tree);
+      }
+    }
+    return all;
   }
 
   /** The native memory that all trees keep for changes of their structure. */
   long scratchBytes() {
-    long bytes = catalog.scratchBytes();
-    for (TableCore table : tables.values()) {
-      bytes += table.tree.scratchBytes();
-      for (IndexCore index : table.indexes()) {
-        bytes += index.tree.scratchBytes();
-      }
-    }
-    return bytes;
+    return trees().stream().mapToLong(BTree::scratchBytes).sum();
   }
 
   /** The trees that a catalog knows, for recovery. */
@@ -234,16 +243,18 @@ final class Schema {
     }
   }
 
-  /** Frees the pages of a tree that nobody can use. What can't be freed now stays behind. */
+  /** Frees the pages of a tree that nobody can use. What can't be freed now is tried again. */
   private void drop(BTree tree) {
     LogSession session = store.session();
     try {
       session.begin(0);
       tree.drop(session);
+      leftovers.dropped(tree);
     } catch (FoveaException e) {
+      leftovers.undropped(tree);
       LOG.log(
           Level.WARNING,
-          "Not all pages of a dropped tree of " + store.name() + " could be freed",
+          "Not all pages of a dropped tree of " + store.name() + " could be freed yet",
           e);
     } finally {
       session.end();
@@ -489,6 +500,7 @@ final class Schema {
     long end;
     try {
       end = work.applyAsLong(change);
+      trees.forEach(leftovers::leaves);
       then.run();
       trees.forEach(this::drop);
     } finally {

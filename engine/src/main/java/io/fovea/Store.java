@@ -87,6 +87,9 @@ final class Store {
 
   private volatile boolean open = true;
 
+  /** Frees pages that could not be freed when they were let go. */
+  private volatile Runnable leftovers = () -> {};
+
   private Store(
       String name,
       Options options,
@@ -475,6 +478,14 @@ final class Store {
     return catalog;
   }
 
+  /** Who frees pages that could not be freed when they were let go; see {@link Leftovers}. */
+  void leftovers(Runnable free) {
+    leftovers = free;
+    if (journal != null) {
+      journal.leftovers(free);
+    }
+  }
+
   /** The path of the data file; what it is called where there is none. */
   String fileName() {
     return superblocks == null ? name : superblocks.path();
@@ -769,6 +780,7 @@ final class Store {
     if (journal != null) {
       journal.finish(pool, treeIds.get());
     } else {
+      leftovers.run();
       pool.flushAll();
       superblocks.write(superblocks.current().with(true, treeIds.get(), pool.allocatorState()));
     }

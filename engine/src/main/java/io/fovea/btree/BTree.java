@@ -978,14 +978,29 @@ public final class BTree {
 
   /**
    * Frees all pages, the root last, and logs that it is done. Nobody else may use the tree, now or
-   * later. If this fails, or a crash ends it, {@link #dropRest} goes on.
+   * later. If this fails, or a crash ends it, {@link #dropRest} goes on. Strays are not among the
+   * pages: see {@link #freeStrays}.
    *
    * @param log a session that has begun before the tree was declared dropped
    */
   public void drop(LogSession log) {
-    OverflowChain.freeStrays(this, log);
     new TreeDrop(pool, treeId, false, log).drop(rootPid);
     StructureRecord.appendDropped(log, treeId);
+  }
+
+  /** Whether pages were let go that could not be freed then. Any thread. */
+  public boolean hasStrays() {
+    return !strays.isEmpty();
+  }
+
+  /**
+   * Frees pages that were let go and could not be freed then, as far as that is possible now. Of a
+   * tree that was dropped, too. One thread.
+   *
+   * @param log a session that has begun, and that nobody else uses
+   */
+  public void freeStrays(LogSession log) {
+    OverflowChain.freeStrays(this, log);
   }
 
   /**

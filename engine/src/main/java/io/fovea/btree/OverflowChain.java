@@ -37,11 +37,12 @@ import java.lang.foreign.MemorySegment;
  *       lets it go, from the end to the beginning: a chain that is half freed is whole up to where
  *       it ends in a page that is no part of it.
  *   <li><i>Strays</i> are pages that were let go and could not be freed then (unreadable, or no
- *       frame for them). They are tried again when the next chain is freed. A record lists them as
- *       released, so a crash before the redo point has passed that record gives them back; after
- *       it, or when the database is closed before a retry succeeds, they are space that nobody
- *       uses, as they always were without a log. Holding back the redo point for them would turn a
- *       few lost pages into a log without end.
+ *       frame for them). Without a log they are tried again when the next chain is freed, and when
+ *       the database closes. With one a record lists them as released, so a crash gives them back
+ *       as long as the redo point has not passed that record: each checkpoint tries them again
+ *       before it has, as does a close. What can't be freed then either is space that nobody uses,
+ *       if the machine dies before a later attempt succeeds. Holding back the redo point for such
+ *       pages would turn a few lost ones into a log without end.
  * </ol>
  */
 final class OverflowChain {
@@ -159,10 +160,13 @@ final class OverflowChain {
   /**
    * Frees the pages of chains that no leaf knows any more, the last first. Does not fail either.
    *
+   * <p>With a log strays are left to checkpoints: the session here began after the record that
+   * released them, so that the redo point could pass that while they are taken out and not free.
+   *
    * @param pids pages of one chain after the other, each in its order
    */
   static void free(BTree tree, LongList pids, LogSession log) {
-    Stray stray = tree.strays().poll();
+    Stray stray = log.logging() ? null : tree.strays().poll();
     for (int i = pids.size() - 1; i >= 0; i--) {
       if (!tryFree(tree, pids.get(i), log)) {
         // Where several chains are in the list each page is alone: what comes behind is not known.

@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  *    |           changed before the target              |          wait  when tail - redo >     max
  *
  *   1  log durable up to the tail; pages older than the target written, in steps
- *   2  redo := min(tail, sessions, frames)               in this order
+ *   2  redo := min(tail, sessions, frames)               in this order; what could not be freed: again
  *   3  snapshot of the allocator, at A
  *   4  log durable up to the tail of 2 and A             the superblock must not be ahead of the log
  *   5  data file synced
@@ -87,6 +87,7 @@ public final class Checkpointer implements AutoCloseable {
   private final BufferPool pool;
   private final SuperblockFile superblocks;
   private final IntSupplier nextTreeId;
+  private final Runnable leftovers;
   private final long bytesMax;
   private final long intervalNanos;
 
@@ -129,6 +130,8 @@ public final class Checkpointer implements AutoCloseable {
    * @param pool its pages
    * @param superblocks where the redo point is kept
    * @param nextTreeId the first id that no tree ever had; any thread
+   * @param leftovers frees pages that were let go and could not be freed then, once a new redo point
+   *     was found and before it counts: recovery does not know of them any more
    * @param bytesMax how much log a crash may need
    * @param intervalNanos how often there is one at least; 0 for by bytes alone
    */
@@ -138,6 +141,7 @@ public final class Checkpointer implements AutoCloseable {
       BufferPool pool,
       SuperblockFile superblocks,
       IntSupplier nextTreeId,
+      Runnable leftovers,
       long bytesMax,
       long intervalNanos) {
     this.name = name;
@@ -145,6 +149,7 @@ public final class Checkpointer implements AutoCloseable {
     this.pool = pool;
     this.superblocks = superblocks;
     this.nextTreeId = nextTreeId;
+    this.leftovers = leftovers;
     this.bytesMax = bytesMax;
     this.intervalNanos = intervalNanos;
     this.use = new LogUse(Math.max(4096, bytesMax / 64));
@@ -428,6 +433,7 @@ public final class Checkpointer implements AutoCloseable {
     final long active = log.minActive();
     final long dirty = pool.minRecLsn();
     final long redo = Math.max(redoLsn, Math.min(end, Math.min(active, dirty)));
+    leftovers.run();
     final AllocatorSnapshot pages = pool.snapshot(log);
     log.awaitDurable(Math.max(end, Math.max(redo, pages.lsn())));
     sync();

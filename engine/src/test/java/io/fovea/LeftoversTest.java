@@ -1,0 +1,166 @@
+package io.fovea;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.error.StorageException;
+import io.fovea.io.IoOp;
+import io.fovea.support.SimCrash;
+import io.fovea.support.SimDisk;
+import io.fovea.support.SimFault;
+import io.fovea.support.SimStorage;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.function.BiConsumer;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/**
+ * A page that can't be read at the moment when it is to be freed is freed later: before the redo
+ * point forgets of it, and before the database closes. The n-th read fails once, for n = 1, 6, 11
+ * and so on.
+ */
+@Timeout(300)
+class LeftoversTest {
+  private static final TableSpec SPEC = TableSpec.bytes("long", 60);
+
+  /** More pages than the pool has frames, so that those that are to be freed have to be read. */
+  private static final int VALUES = 24;
+
+  private static final int VALUE_BYTES = 20_000;
+  private static final int STRIDE = 5;
+
+  private static final Options SMALL =
+      Options.defaults()
+          .bufferBytes(400_000)
+          .timestampBytes(1 << 20)
+          .maxTransactions(2)
+          .logBytesMax(1 << 20)
+          .logBufferBytes(64 << 10)
+          .logSegmentBytes(64 << 10)
+          .checkpointInterval(Duration.ZERO)
+          .leakDetection(Options.LeakDetection.OFF);
+
+  private static final Options LOGGED = SMALL.durability(Durability.SYNC);
+  private static final Options UNLOGGED = SMALL.durability(Durability.NONE);
+
+  private static byte[] key(int i) {
+    return ("key" + i).getBytes(StandardCharsets.UTF_8);
+  }
+
+  private static void fill(Database db) {
+    ByteTable t = db.table(SPEC).bytes();
+    for (int i = 0; i < VALUES; i++) {
+      byte[] k = key(i);
+      db.run(tx -> t.put(tx, k, new byte[VALUE_BYTES]));
+    }
+  }
+
+  /** One commit lets all values go. */
+  private static void shorten(Database db) {
+    ByteTable t = db.table(SPEC).bytes();
+    db.run(
+        tx -> {
+          for (int i = 0; i < VALUES; i++) {
+            t.put(tx, key(i), new byte[1]);
+          }
+        });
+  }
+
+  private static void drop(Database db) {
+    db.dropTable(SPEC.name());
+  }
+
+  private interface Work {
+    void on(Database db);
+  }
+
+  /** Does work while one read fails, tells the test; returns in how many runs nobody was told. */
+  private static int loop(Options options, Work work, BiConsumer<Database, SimDisk> then) {
+    int silent = 0;
+    boolean hit = true;
+    for (int n = 1; hit; n += STRIDE) {
+      SimDisk disk = new SimDisk(n);
+      Database db = Database.open(new SimStorage(disk), options, Switches.NONE);
+      boolean told = false;
+      try {
+        fill(db);
+        disk.fail(SimFault.once(n).of(IoOp.READ));
+        try {
+          work.on(db);
+        } catch (StorageException e) {
+          told = true;
+        }
+        hit = disk.faultsHit() > 0;
+        silent += hit && !told ? 1 : 0;
+        disk.heal();
+        then.accept(db, disk);
+      } catch (Throwable e) {
+        throw new AssertionError("read " + n + " fails", e);
+      } finally {
+        db.abandon();
+      }
+    }
+    return silent;
+  }
+
+  private static void verify(SimDisk disk, Options options) {
+    try (Database db = Database.open(new SimStorage(disk), options, Switches.NONE)) {
+      VerifyReport report = db.verify();
+      assertTrue(report.ok(), report::toString);
+    }
+  }
+
+  private static void byClose(Options options, Work work) {
+    int silent =
+        loop(
+            options,
+            work,
+            (db, disk) -> {
+              db.close();
+              verify(disk, options);
+            });
+    assertTrue(silent > 0, "no page was to be read when it was freed");
+  }
+
+  private static void byCheckpoint(Work work) {
+    int silent =
+        loop(
+            LOGGED,
+            work,
+            (db, disk) -> {
+              db.checkpoint();
+              verify(disk.crash(SimCrash.LOSE_ALL), LOGGED);
+            });
+    assertTrue(silent > 0, "no page was to be read when it was freed");
+  }
+
+  @Test
+  void valuesByClose() {
+    byClose(LOGGED, LeftoversTest::shorten);
+  }
+
+  @Test
+  void valuesByCheckpoint() {
+    byCheckpoint(LeftoversTest::shorten);
+  }
+
+  @Test
+  void valuesWithoutLog() {
+    byClose(UNLOGGED, LeftoversTest::shorten);
+  }
+
+  @Test
+  void aTableByClose() {
+    byClose(LOGGED, LeftoversTest::drop);
+  }
+
+  @Test
+  void aTableByCheckpoint() {
+    byCheckpoint(LeftoversTest::drop);
+  }
+
+  @Test
+  void aTableWithoutLog() {
+    byClose(UNLOGGED, LeftoversTest::drop);
+  }
+}
