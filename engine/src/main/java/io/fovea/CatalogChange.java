@@ -31,8 +31,8 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>With the record the trees that it publishes exist, and those that it drops do not. After it
- * nothing may fail: lack of frames or space is waited for, a read that fails is done again, anything
- * else stops the database, and the record is found when it is opened again.
+ * nothing may fail: lack of frames or space is waited for, a read that fails is done again,
+ * anything else stops the database, and the record is found when it is opened again.
  *
  * <p>Under the lock of the schema.
  */

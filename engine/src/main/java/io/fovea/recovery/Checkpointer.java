@@ -130,8 +130,8 @@ public final class Checkpointer implements AutoCloseable {
    * @param pool its pages
    * @param superblocks where the redo point is kept
    * @param nextTreeId the first id that no tree ever had; any thread
-   * @param leftovers frees pages that were let go and could not be freed then, once a new redo point
-   *     was found and before it counts: recovery does not know of them any more
+   * @param leftovers frees pages that were let go and could not be freed then, once a new redo
+   *     point was found and before it counts: recovery does not know of them any more
    * @param bytesMax how much log a crash may need
    * @param intervalNanos how often there is one at least; 0 for by bytes alone
    */

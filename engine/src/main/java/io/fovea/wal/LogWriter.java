@@ -45,7 +45,10 @@ import org.jspecify.annotations.Nullable;
  * </ul>
  *
  * <p>The ring is released before the write: its space is needed more than its bytes, and a write
- * that fails is the end of the log anyway.
+ * that fails is the end of the log anyway. So a group can't be written a second time: what is left
+ * of it in the ring is zeros, which would be written, synced and acknowledged. Therefore the log is
+ * ended by whoever failed while he still has the turn (F1), and whoever gets the turn looks whether
+ * it has ended before he writes (F2). Forbidden: F2 between the failure and F1.
  *
  * <p><b>Sleep.</b> The state says how the thread sleeps, and who wants something looks at it
  * afterwards:
@@ -206,7 +209,7 @@ final class LogWriter implements Runnable {
         }
       }
     } catch (Throwable t) {
-      log.fail(t);
+      log.fail(t); // as the log's own thread does; whoever waits is told there
     } finally {
       turn.unlock();
     }
@@ -308,7 +311,7 @@ final class LogWriter implements Runnable {
     gather();
     turn.lock();
     try {
-      if (groups != seen) {
+      if (log.hasEnded() || groups != seen) {
         return true;
       }
       long before = complete;
@@ -426,8 +429,21 @@ final class LogWriter implements Runnable {
     return isUrgent() || ring.tail() - written >= config.windowBytes() / 2;
   }
 
-  /** Writes one group: in turn, and there is something to write. */
+  /**
+   * Writes one group: in turn, there is something to write, and the log has not ended.
+   *
+   * @return false where the log ended before there was room for it
+   */
   private boolean write() {
+    try {
+      return writeGroup();
+    } catch (Throwable t) {
+      log.fail(t); // F1
+      throw t;
+    }
+  }
+
+  private boolean writeGroup() {
     int requests = waits.requests();
     SegmentHeader header = null;
     long first = Record.aligned(Record.length(ring.word(written)));

@@ -10,16 +10,20 @@ import io.fovea.error.DurabilityLostException;
 import io.fovea.io.AbstractBlockDevice;
 import io.fovea.io.MemoryDevice;
 import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Who writes a group: a thread that would wait otherwise, or the log's own. */
 @Timeout(60)
@@ -39,8 +43,11 @@ class LogLeaderTest {
     private final MemoryDevice memory = new MemoryDevice("log", 4096, 64 << 20);
     final List<Thread> writers = new CopyOnWriteArrayList<>();
     volatile @Nullable CountDownLatch held;
-    final CountDownLatch entered = new CountDownLatch(1);
+    volatile CountDownLatch entered = new CountDownLatch(1);
     volatile boolean refuses;
+
+    /** Refuses the next one, and takes all that come after. */
+    volatile boolean refusesOnce;
 
     HeldLog() {
       super("log", 4096);
@@ -54,7 +61,17 @@ class LogLeaderTest {
         entered.countDown();
         awaitGate(gate);
       }
-      return refuses ? EIO : 0;
+      boolean once = refusesOnce;
+      refusesOnce = false;
+      return refuses || once ? EIO : 0;
+    }
+
+    void letGo() {
+      CountDownLatch gate = held;
+      held = null;
+      if (gate != null) {
+        gate.countDown();
+      }
     }
 
     private static void awaitGate(CountDownLatch gate) {
@@ -106,10 +123,7 @@ class LogLeaderTest {
 
   @AfterEach
   void close() {
-    CountDownLatch gate = device.held;
-    if (gate != null) {
-      gate.countDown();
-    }
+    device.letGo();
     log.close();
   }
 
@@ -224,6 +238,103 @@ class LogLeaderTest {
     assertInstanceOf(DurabilityLostException.class, ofOther.get());
     assertFalse(log.isAlive());
     assertEquals(0, log.stats().groups());
+  }
+
+  /**
+   * What a group that failed has left in the ring is zeros: nobody who gets the turn next may write
+   * and acknowledge them, or, where there is more than one group takes, look for its end.
+   *
+   * @param records how many come while the group is under way that fails
+   */
+  @ParameterizedTest
+  @ValueSource(ints = {1, 200})
+  void theLogDoesNotWriteAfterALeaderThatFailed(int records) {
+    AtomicReference<Throwable> ofLeader = new AtomicReference<>();
+    AtomicReference<Throwable> ofOther = new AtomicReference<>();
+    Thread leader = leads(ofLeader);
+    final long durable = log.durableLsn();
+    LogSession session = log.session();
+    for (int i = 1; i < records; i++) {
+      Logs.append(session, Logs.body(i, 100));
+    }
+    long last = append(records);
+    Thread other = Thread.ofVirtual().start(() -> ofOther.set(failureOf(last)));
+    awaitQueued("fovea-log", "step");
+    device.refusesOnce = true;
+    device.letGo();
+    join(leader);
+    join(other);
+    assertLostAtOnce(durable, ofLeader, ofOther);
+  }
+
+  /** A thread that is held while it leads. The log's own may be faster, if it was just awake. */
+  private Thread leads(AtomicReference<Throwable> failure) {
+    while (true) {
+      device.writers.clear();
+      device.entered = new CountDownLatch(1);
+      device.held = new CountDownLatch(1);
+      Thread thread = waits(append(0), failure);
+      awaitEntered();
+      if (device.writers.getFirst() == thread) {
+        return thread;
+      }
+      device.letGo();
+      join(thread);
+    }
+  }
+
+  /** The same the other way round. */
+  @Test
+  void nobodyLeadsAfterTheLogHasFailed() {
+    CountDownLatch gate = new CountDownLatch(1);
+    device.held = gate;
+    device.refusesOnce = true;
+    AtomicReference<Throwable> ofLeader = new AtomicReference<>();
+    AtomicReference<Throwable> ofOther = new AtomicReference<>();
+    long first = append(1);
+    Thread other = Thread.ofVirtual().start(() -> ofOther.set(failureOf(first)));
+    awaitEntered();
+    Thread leader = waits(append(2), ofLeader);
+    awaitQueued(leader.getName(), "lead");
+    device.letGo();
+    join(leader);
+    join(other);
+    assertLostAtOnce(Log.FIRST_LSN, ofLeader, ofOther);
+  }
+
+  private void assertLostAtOnce(
+      long durable, AtomicReference<Throwable> ofLeader, AtomicReference<Throwable> ofOther) {
+    assertInstanceOf(DurabilityLostException.class, ofLeader.get());
+    assertInstanceOf(DurabilityLostException.class, ofOther.get());
+    assertEquals(durable, log.durableLsn());
+    assertEquals(1, device.writers.size(), "something was written after the failure");
+  }
+
+  private @Nullable Throwable failureOf(long lsn) {
+    try {
+      log.awaitDurable(lsn);
+      return null;
+    } catch (Throwable t) {
+      return t;
+    }
+  }
+
+  /** Returns when a thread waits for its turn. */
+  private static void awaitQueued(String thread, String method) {
+    while (Thread.getAllStackTraces().entrySet().stream()
+        .noneMatch(
+            e ->
+                e.getKey().getName().equals(thread)
+                    && e.getKey().getState() == Thread.State.WAITING
+                    && isIn(e.getValue(), ReentrantLock.class.getName(), "lock")
+                    && isIn(e.getValue(), LogWriter.class.getName(), method))) {
+      Thread.yield();
+    }
+  }
+
+  private static boolean isIn(StackTraceElement[] stack, String type, String method) {
+    return Arrays.stream(stack)
+        .anyMatch(f -> f.getClassName().equals(type) && f.getMethodName().equals(method));
   }
 
   private void awaitEntered() {
