@@ -195,9 +195,9 @@ public final class Log implements AutoCloseable {
           "Position " + lsn + " is beyond the end of the log, " + ring.tail());
     }
     waited.increment();
-    waits.request(lsn);
+    int request = waits.request(lsn);
     if (writer.lead(lsn, false)) {
-      writer.wanted();
+      writer.wanted(request);
     }
     await(lsn);
   }
@@ -210,8 +210,7 @@ public final class Log implements AutoCloseable {
    */
   public void request(long lsn) {
     if (waits.durable() < lsn) {
-      waits.request(lsn);
-      writer.wanted();
+      writer.wanted(waits.request(lsn));
     }
   }
 
