@@ -660,6 +660,7 @@ public final class Database implements AutoCloseable {
             pool.frameWaits(),
             pool.frameWaitNanos(),
             pool.readFailures()),
+        descents(tx, pool),
         new DatabaseStats.Timestamps(
             timestamps.live(),
             timestamps.capacity(),
@@ -684,6 +685,19 @@ public final class Database implements AutoCloseable {
             allocator.freePages() * pageSize,
             store.logFileBytes()),
         memory(pool, timestamps));
+  }
+
+  private DatabaseStats.Descents descents(TxStats tx, PoolStats pool) {
+    long slow = pool.hintsNone() + pool.hintsStale();
+    return new DatabaseStats.Descents(
+        tx.childSteps(),
+        options.hints().frames() ? Math.max(0, tx.childSteps() - slow) : 0,
+        pool.hintsNone(),
+        pool.hintsStale(),
+        pool.hintRepairs(),
+        pool.hintRepairsGivenUp(),
+        tx.placesTried(),
+        tx.placesStale());
   }
 
   private DatabaseStats.Memory memory(PoolStats pool, TimestampStats timestamps) {

@@ -20,6 +20,7 @@ import java.util.Map;
  * @param transactionNanos how long the transactions that committed took, together
  * @param health whether it works
  * @param buffer the buffer pool
+ * @param descents the ways down trees, and what hints spared of them
  * @param timestamps the timestamps of records in use
  * @param io the device of the data file
  * @param log the log
@@ -39,6 +40,7 @@ public record DatabaseStats(
     long transactionNanos,
     Health health,
     Buffer buffer,
+    Descents descents,
     Timestamps timestamps,
     Device io,
     Log log,
@@ -121,6 +123,32 @@ public record DatabaseStats(
       long frameWaits,
       long frameWaitNanos,
       long readFailures) {}
+
+  /**
+   * The ways of transactions down the trees, and what hints spared of them: see {@link Hints}.
+   * Scans and lookups of many keys at once are not in it.
+   *
+   * @param steps from an inner node to a child
+   * @param stepsByHint steps that the frame hint of the child's entry led; 0 without such hints
+   * @param hintsMissing steps whose entry had no frame hint
+   * @param hintsStale steps whose entry had a frame hint that led elsewhere, for the child had left
+   *     the buffer, or had moved
+   * @param hintRepairs frame hints that were stored
+   * @param hintRepairsMissed frame hints that were not, because the entry's page was busy
+   * @param places accesses to a record that began where the transaction had seen it before, or
+   *     close to it
+   * @param placesStale how many of those went down from the root after all
+   * @since 0.1.0
+   */
+  public record Descents(
+      long steps,
+      long stepsByHint,
+      long hintsMissing,
+      long hintsStale,
+      long hintRepairs,
+      long hintRepairsMissed,
+      long places,
+      long placesStale) {}
 
   /**
    * Where the pages in the buffer pool lie. {@link Database#placement} counts them; it is no part

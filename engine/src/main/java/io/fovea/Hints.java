@@ -28,15 +28,18 @@ public record Hints(boolean frames, boolean pages, boolean sets) {
   /** No hints: every access begins at a root, every page is looked up by its id. */
   public static final Hints NONE = new Hints(false, false, false);
 
-  /** Frame hints in child entries alone. */
+  /** Frame hints in child entries alone: the paper's buffer pool skipping. */
   public static final Hints FRAME = new Hints(true, false, false);
 
-  /** Page and slot hints, in secondary indexes and in read and write sets. */
+  /**
+   * Page and slot hints, in secondary indexes and in read and write sets: the paper's index
+   * skipping.
+   */
   public static final Hints PAGE = new Hints(false, true, true);
 
-  /** Frame hints in child entries and secondary indexes, page and slot hints in the latter. */
-  public static final Hints BOTH = new Hints(true, true, false);
+  /** {@link #FRAME} and {@link #PAGE} together. */
+  public static final Hints BOTH = new Hints(true, true, true);
 
-  /** All hints in all places. */
+  /** All hints in all places: those of {@link #BOTH}, and whatever other place there may be. */
   public static final Hints ALL = new Hints(true, true, true);
 }

@@ -2,6 +2,7 @@ package io.fovea;
 
 import io.fovea.btree.BTree;
 import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.FrameHints;
 import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.ReplacementKind;
 import io.fovea.error.DatabaseClosedException;
@@ -215,7 +216,15 @@ final class Store {
     opened.push(device);
     String name = options.name().isEmpty() ? "memory" : options.name();
     return withoutLog(
-        name, options, null, device, null, Superblock.ofNew(options.pageSize()), true, opened);
+        name,
+        options,
+        Switches.NONE,
+        null,
+        device,
+        null,
+        Superblock.ofNew(options.pageSize()),
+        true,
+        opened);
   }
 
   private static Store openFile(Path path, Options options, Deque<AutoCloseable> opened) {
@@ -281,14 +290,22 @@ final class Store {
     }
     return logged
         ? withLog(name, storage, options, switches, lock, device, superblocks, found, fresh, opened)
-        : withoutLog(name, options, lock, device, superblocks, found, fresh, opened);
+        : withoutLog(name, options, switches, lock, device, superblocks, found, fresh, opened);
   }
 
-  private static PoolConfig poolConfig(Options options) {
+  private static PoolConfig poolConfig(Options options, Switches switches) {
     return PoolConfig.of(options.pageSize(), options.bufferBytes())
+        .with(frameHints(options.hints(), switches))
         .with(io.fovea.buffer.Translation.valueOf(options.translation().name()))
         .with(ReplacementKind.valueOf(options.replacement().name()))
         .with(io.fovea.buffer.Pretouch.valueOf(options.pretouch().name()));
+  }
+
+  private static FrameHints frameHints(Hints hints, Switches switches) {
+    if (!hints.frames()) {
+      return FrameHints.OFF;
+    }
+    return switches.poisonedHints() ? FrameHints.POISONED : FrameHints.ON;
   }
 
   private static TxEngine engine(Options options, @Nullable Journal journal) {
@@ -303,7 +320,8 @@ final class Store {
             d.sketchRows(),
             d.sketchColumns(),
             d.release(),
-            options.revalidateReads());
+            options.revalidateReads(),
+            options.hints().sets());
     if (journal == null) {
       return new TxEngine(config, options.pageSize());
     }
@@ -318,13 +336,14 @@ final class Store {
   private static Store withoutLog(
       String name,
       Options options,
+      Switches switches,
       @Nullable FileLock lock,
       BlockDevice device,
       @Nullable SuperblockFile superblocks,
       Superblock superblock,
       boolean fresh,
       Deque<AutoCloseable> opened) {
-    BufferPool pool = new BufferPool(device, poolConfig(options), superblock.allocator());
+    BufferPool pool = new BufferPool(device, poolConfig(options, switches), superblock.allocator());
     opened.push(pool::abandon);
     if (fresh && superblocks != null) {
       // From here on the file says that it is not clean. Not before: options that are refused leave
@@ -373,7 +392,8 @@ final class Store {
         Journal.prepare(name, storage, options, switches, superblocks, superblock, device);
     opened.push(journal::closeFiles);
     BufferPool pool =
-        new BufferPool(device, journal.configure(poolConfig(options)), superblock.allocator());
+        new BufferPool(
+            device, journal.configure(poolConfig(options, switches)), superblock.allocator());
     opened.push(pool::abandon);
     opened.push(journal::stop);
     if (fresh) {
@@ -420,7 +440,8 @@ final class Store {
         Journal.prepare(name, storage, options, switches, superblocks, superblock, device);
     try {
       BufferPool pool =
-          new BufferPool(device, journal.configure(poolConfig(options)), superblock.allocator());
+          new BufferPool(
+              device, journal.configure(poolConfig(options, switches)), superblock.allocator());
       try {
         AtomicInteger treeIds = new AtomicInteger(superblock.nextTreeId());
         journal.open(pool, false, treeIds);

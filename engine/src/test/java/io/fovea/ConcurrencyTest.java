@@ -394,7 +394,7 @@ class ConcurrencyTest {
           RoughStorage storage = new RoughStorage(new SimStorage(disk), roughness);
           Options options = options(surroundings);
           roughness.faults(false);
-          Database db = SimDatabase.open(storage, options);
+          Database db = SimDatabase.open(storage, options, surroundings);
           try {
             Table t = db.table(WIDE);
             int groups = 60 * (surroundings.pageSize() / 4096);

@@ -104,10 +104,12 @@ class DatabaseModelTest {
   }
 
   /** On rough devices; the file that is verified is a copy. */
-  private record OnDisk(SimDisk disk, Roughness roughness, Path copy) implements Place {
+  private record OnDisk(SimDisk disk, Surroundings surroundings, Roughness roughness, Path copy)
+      implements Place {
     @Override
     public Database open(Options options) {
-      return SimDatabase.open(new RoughStorage(new SimStorage(disk), roughness), options);
+      return SimDatabase.open(
+          new RoughStorage(new SimStorage(disk), roughness), options, surroundings);
     }
 
     @Override
@@ -150,7 +152,7 @@ class DatabaseModelTest {
     Run(long seed, Surroundings surroundings, Roughness roughness, Path dir) {
       this.surroundings = surroundings;
       this.roughness = roughness;
-      this.place = new OnDisk(new SimDisk(seed), roughness, dir);
+      this.place = new OnDisk(new SimDisk(seed), surroundings, roughness, dir);
       this.padMax = 600;
       this.r = new Random(seed);
       int pageSize = surroundings.pageSize();
@@ -176,6 +178,7 @@ class DatabaseModelTest {
           options
               .io(Io.values()[r.nextInt(3)])
               .directIo(r.nextBoolean())
+              .hints(new Hints(r.nextInt(4) > 0, r.nextBoolean(), r.nextBoolean()))
               .translation(Translation.values()[r.nextInt(4)])
               .replacement(Replacement.values()[r.nextInt(2)]);
       if (place instanceof OnDisk) {

@@ -1,6 +1,8 @@
 package io.fovea;
 
+import io.fovea.buffer.FrameHints;
 import io.fovea.io.Storage;
+import io.fovea.support.Surroundings;
 
 /** For tests of other packages: what a database offers to those of its own. */
 public final class SimDatabase {
@@ -13,7 +15,15 @@ public final class SimDatabase {
 
   /** Opens one that writes pages before the log: broken, to see that tests find out. */
   public static Database openPageBeforeLog(Storage storage, Options options) {
-    return Database.open(storage, options, new Switches(true));
+    return Database.open(storage, options, new Switches(true, false));
+  }
+
+  /** Opens one as some surroundings have it: with hints, without, or with wrong ones. */
+  public static Database open(Storage storage, Options options, Surroundings surroundings) {
+    boolean off = surroundings.hints() == FrameHints.OFF;
+    boolean poisoned = surroundings.hints() == FrameHints.POISONED;
+    Hints hints = off ? Hints.NONE : poisoned ? Hints.ALL : options.hints();
+    return Database.open(storage, options.hints(hints), new Switches(false, poisoned));
   }
 
   /** A checkpoint, now. */

@@ -3,6 +3,7 @@ package io.fovea.btree;
 import io.fovea.buffer.AllocatorRecord;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PageHeader;
+import io.fovea.buffer.PageRef;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.KeyTooLargeException;
@@ -33,8 +34,8 @@ import java.util.concurrent.ConcurrentLinkedQueue;
  * <pre>
  *   frame   := guess(root);  version := optimistic(frame, root)
  *   loop    search the node; child := page id beside the separator
- *           childFrame := guess(child);  childVersion := optimistic(childFrame, child)
- *           if that fails: validate(frame, version), findSlow(child), again
+ *           childFrame := guessChild(child);  childVersion := optimistic(childFrame, child)
+ *           if that fails, or the hint was wrong: validate(frame, version), findChild, again
  *           validate(frame, version), else restart
  *           frame, version := childFrame, childVersion
  * </pre>
@@ -44,8 +45,8 @@ import java.util.concurrent.ConcurrentLinkedQueue;
  *       parent still named this child, so the version is of the child that belongs to the key.
  *       Without the second half of the sentence: read the child's id, the child is split, read the
  *       child's version, search in the wrong half.
- *   <li>A child id that was not validated goes to {@code guess} and {@code optimistic} only, which
- *       take any number; before anything slower the parent is validated.
+ *   <li>A child id that was not validated goes to {@code guessChild} and {@code optimistic} only,
+ *       which take any number; before anything slower the parent is validated.
  *   <li>A restart is a return value. After {@value #RESTARTS} of them the descent latches, shared,
  *       one page at a time; fences, tree id and level take the place of the parent's version. Then
  *       it can only be undone by changes of structure, each of which is the progress of another
@@ -100,8 +101,10 @@ public final class BTree {
   /** See {@link #mayHoldLong}. Set before the first chain is written, never cleared by a write. */
   private volatile boolean mayHoldLong;
 
-  /** Where the root was seen last: a guess, checked like any other. */
+  /** Where the root was seen last: a guess, checked like any other, where frames are remembered. */
   private int rootFrame;
+
+  private final boolean hinted;
 
   private BTree(BufferPool pool, int treeId, long rootPid, boolean mayHoldLong) {
     this.mayHoldLong = mayHoldLong;
@@ -112,6 +115,7 @@ public final class BTree {
     this.treeId = treeId;
     this.rootPid = rootPid;
     this.rootFrame = pool.guess(rootPid);
+    this.hinted = pool.hinted();
     this.scratches = new TreeScratch.Stock(pageSize);
     this.shaper = new TreeShaper(this);
     this.writer = new LeafWriter(this, shaper);
@@ -275,7 +279,13 @@ public final class BTree {
    * @param p in: any position of a tree of this pool, a cleared one included; out: as {@link #find}
    */
   public void locate(MemorySegment key, long off, int len, Position p) {
-    if (p.frame < 0 || !locateThere(key, off, len, p)) {
+    if (p.frame < 0) {
+      find(key, off, len, p);
+      return;
+    }
+    p.placesTried++;
+    if (!locateThere(key, off, len, p)) {
+      p.placesStale++;
       find(key, off, len, p);
     }
   }
@@ -396,7 +406,7 @@ public final class BTree {
     BufferPool pool = this.pool;
     MemorySegment s = pages;
     long pid = rootPid;
-    int frame = rootFrame;
+    int frame = hinted ? rootFrame : pool.guess(pid);
     long version = pool.optimistic(frame, pid);
     if (version == RESTART) {
       frame = findRoot();
@@ -411,19 +421,22 @@ public final class BTree {
         int kind = BTreeNode.kind(s, base);
         if (!BTreeNode.kindInner(kind) || BTreeNode.kindLevel(kind) <= level) {
           p.pageAccesses += depth;
+          p.childSteps += depth - 1;
           return BTreeNode.kindLeaf(kind) && level == 0
               ? arrive(key, off, len, p, frame, version, pid)
               : arriveInner(key, off, len, after, level, p, frame, version, pid);
         }
         int found = BTreeNode.searchInner(s, base, pageSize, key, off, len);
-        long child = BTreeNode.child(s, base, (found >>> 1) + (after ? found & 1 : 0));
-        int childFrame = pool.guess(child);
+        long at = BTreeNode.childAt(base, (found >>> 1) + (after ? found & 1 : 0));
+        long ref = Mem.peekLong(s, at);
+        long child = PageRef.pid(ref);
+        int childFrame = pool.guessChild(ref);
         long childVersion = pool.optimistic(childFrame, child);
-        if (childVersion == RESTART) {
+        if (childVersion == RESTART || pool.isStale(ref, childFrame)) {
           if (!pool.validate(frame, version)) {
             return false;
           }
-          childFrame = pool.findSlow(child);
+          childFrame = pool.findChild(frame, version, at, ref, childFrame);
           childVersion = pool.optimistic(childFrame, child);
         }
         if (!pool.validate(frame, version) || childVersion == RESTART || depth > DEPTH_MAX) {

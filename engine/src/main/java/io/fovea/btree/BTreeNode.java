@@ -1,6 +1,7 @@
 package io.fovea.btree;
 
 import io.fovea.buffer.PageHeader;
+import io.fovea.buffer.PageRef;
 import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteOrder;
@@ -37,6 +38,7 @@ import java.nio.ByteOrder;
  *   head     first four bytes of the suffix, big-endian, padded with zeros
  *   length   of the suffix: the key without the prefix
  *   offset   where the record begins; its tail is the suffix without the head
+ *   child    a {@link PageRef}: the child's page id, and in memory a hint at its frame
  *
  *   leaf record   | value length 16 | tail | value |
  *   overflow      | 0xFFFF          | tail | first page 64 | length 64 |
@@ -236,7 +238,17 @@ final class BTreeNode {
 
   /** The child that holds keys up to the key of a slot; at slot {@code count} the upper child. */
   static long child(MemorySegment s, long base, int slot) {
-    return Mem.peekLong(s, base + INNER_SLOTS + CHILD + ((long) slot << INNER_SHIFT));
+    return PageRef.pid(childRef(s, base, slot));
+  }
+
+  /** The reference to that child: its page id, and a hint at its frame. */
+  static long childRef(MemorySegment s, long base, int slot) {
+    return Mem.peekLong(s, childAt(base, slot));
+  }
+
+  /** Where that reference is. */
+  static long childAt(long base, int slot) {
+    return base + INNER_SLOTS + CHILD + ((long) slot << INNER_SHIFT);
   }
 
   static long slot(MemorySegment s, long base, boolean leaf, int slot) {

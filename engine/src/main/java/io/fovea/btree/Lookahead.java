@@ -1,6 +1,7 @@
 package io.fovea.btree;
 
 import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.PageRef;
 import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
@@ -294,6 +295,11 @@ public final class Lookahead {
       }
       long version = pool.optimistic(p.frame, p.pid);
       if (version == BufferPool.RESTART) {
+        // A hint may be wrong: once more, as if there were none. Descents repair it.
+        p.frame = pool.guess(p.pid);
+        version = pool.optimistic(p.frame, p.pid);
+      }
+      if (version == BufferPool.RESTART) {
         missing[i] = isThere(pool, p.pid) ? 0 : p.pid;
         p.clear();
         continue;
@@ -302,8 +308,9 @@ public final class Lookahead {
       long base = pool.base(p.frame);
       if (BTreeNode.isInner(s, base)) {
         int found = BTreeNode.searchInner(s, base, pageSize, keys[i], offsets[i], lengths[i]);
-        p.pid = BTreeNode.child(s, base, found >>> 1);
-        p.frame = pool.guess(p.pid);
+        long ref = BTreeNode.childRef(s, base, found >>> 1);
+        p.pid = PageRef.pid(ref);
+        p.frame = pool.guessChild(ref);
         inner = true;
       } else if (BTreeNode.isLeaf(s, base)) {
         int found = BTreeNode.searchLeaf(s, base, pageSize, keys[i], offsets[i], lengths[i]);

@@ -279,7 +279,7 @@ final class NodeEditor {
     initLike(s, base, pageSize, PageHeader.level(s, base), old, 0);
     setOpenPrefix(s, base, pageSize, separator.segment(), 0, prefix);
     appendInner(old, 0, 0, count, s, base, pageSize, scratch.key);
-    setChild(s, base, count, BTreeNode.child(old, 0, count));
+    setChild(s, base, count, BTreeNode.childRef(old, 0, count));
     setRun(s, base, BTreeNode.run(old, 0), BTreeNode.last(old, 0));
   }
 
@@ -341,8 +341,8 @@ final class NodeEditor {
   }
 
   /**
-   * Inserts a separator and the child that holds the keys up to it; there is room in the gap. The
-   * node has an upper child already.
+   * Inserts a separator and the reference to the child that holds the keys up to it; there is room
+   * in the gap. The node has an upper child already.
    */
   static void insertInner(
       MemorySegment s,
@@ -367,7 +367,7 @@ final class NodeEditor {
     put(s, base + BTreeNode.COUNT, count + 1);
   }
 
-  /** Sets the child of a slot; at slot {@code count} the upper child. */
+  /** Sets the reference to the child of a slot; at slot {@code count} the upper child. */
   static void setChild(MemorySegment s, long base, int slot, long child) {
     long slotAt = base + INNER_SLOTS + ((long) slot << INNER_SHIFT);
     if (slot == BTreeNode.count(s, base)) {
@@ -441,7 +441,7 @@ final class NodeEditor {
           BTreeNode.copyKey(
               src, srcBase, pageSize, false, BTreeNode.innerSlot(src, srcBase, i), k, 0);
       int count = BTreeNode.count(dst, dstBase);
-      insertInner(dst, dstBase, pageSize, count, k, 0, len, BTreeNode.child(src, srcBase, i));
+      insertInner(dst, dstBase, pageSize, count, k, 0, len, BTreeNode.childRef(src, srcBase, i));
     }
   }
 

@@ -41,10 +41,19 @@ public final class Position {
   /** How many pages were looked at through this position: a plain counter, never reset here. */
   public long pageAccesses;
 
+  /** How many children were gone to through this position: as {@link #pageAccesses}. */
+  public long childSteps;
+
+  /** How often a place that was remembered was tried: likewise. */
+  public long placesTried;
+
+  /** How often that was in vain: likewise. */
+  public long placesStale;
+
   /** Makes a position that remembers nothing. */
   public Position() {}
 
-  /** Forgets the place; the counter stays. */
+  /** Forgets the place; the counters stay. */
   public void clear() {
     frame = -1;
     version = BufferPool.RESTART;
@@ -54,7 +63,7 @@ public final class Position {
   }
 
   /**
-   * Takes over the place that another position remembers; the counter stays.
+   * Takes over the place that another position remembers; the counters stay.
    *
    * @param other the other position
    */

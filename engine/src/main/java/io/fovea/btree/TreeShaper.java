@@ -194,7 +194,7 @@ final class TreeShaper {
       result =
           hasRoom(base, level, len, entry, inlineBytes)
               ? NEEDLESS
-              : splitLatched(level, pid, base, parentBase, fresh, key, off, len, scratch);
+              : splitLatched(level, base, parentBase, fresh, key, off, len, scratch);
     } catch (IndexOutOfBoundsException e) {
       pool.releaseExclusive(frame);
       pool.releaseExclusive(parent.frame);
@@ -228,7 +228,6 @@ final class TreeShaper {
 
   private int splitLatched(
       int level,
-      long pid,
       long base,
       long parentBase,
       int fresh,
@@ -242,7 +241,9 @@ final class TreeShaper {
     if (prefix < 0) {
       return PARENT_FULL;
     }
-    enter(parentBase, scratch.parent.slot, pid, pool.pid(fresh), prefix, scratch);
+    int slot = scratch.parent.slot;
+    long left = BTreeNode.childRef(s, parentBase, slot);
+    enter(parentBase, slot, left, pool.reference(pool.pid(fresh), fresh), prefix, scratch);
     splitInto(base, level, at >> 16, at & 0xFFFF, base, pool.base(fresh), scratch);
     return DONE;
   }
@@ -323,11 +324,11 @@ final class TreeShaper {
     } else {
       choosePrefix(old, 0, at, left, scratch);
       NodeEditor.appendInner(old, 0, 0, at, s, left, pageSize, scratch.key);
-      NodeEditor.setChild(s, left, at, BTreeNode.child(old, 0, at));
+      NodeEditor.setChild(s, left, at, BTreeNode.childRef(old, 0, at));
       NodeEditor.makeHeads(s, left);
       choosePrefix(old, at + 1, count, right, scratch);
       NodeEditor.appendInner(old, 0, at + 1, count, s, right, pageSize, scratch.key);
-      NodeEditor.setChild(s, right, count - at - 1, BTreeNode.child(old, 0, count));
+      NodeEditor.setChild(s, right, count - at - 1, BTreeNode.childRef(old, 0, count));
       NodeEditor.makeHeads(s, right);
       continueRun(left, right, run, slot, at + 1);
     }
@@ -415,8 +416,9 @@ final class TreeShaper {
       NodeEditor.setPrev(s, pool.base(right), leftPid);
     }
     NodeEditor.init(s, base, pageSize, level + 1, s, base, BTreeNode.NONE, s, base, BTreeNode.NONE);
-    NodeEditor.setChild(s, base, 0, rightPid);
-    enter(base, 0, leftPid, rightPid, scratch.separator.length(), scratch);
+    long rightRef = pool.reference(rightPid, right);
+    NodeEditor.setChild(s, base, 0, rightRef);
+    enter(base, 0, pool.reference(leftPid, left), rightRef, scratch.separator.length(), scratch);
     try {
       append(log, 0, left, right, root);
     } finally {
@@ -575,7 +577,7 @@ final class TreeShaper {
       mergeInto(leftBase, rightBase, level, scratch);
       NodeEditor.noteRemove(s, parentBase, slot);
       NodeEditor.removeInner(s, parentBase, pageSize, slot);
-      NodeEditor.setChild(s, parentBase, slot, leftPid);
+      NodeEditor.setChild(s, parentBase, slot, pool.reference(leftPid, left));
       NodeEditor.makeHeads(s, parentBase);
       parent.found = underfull(s, parentBase, pageSize, false);
     } catch (IndexOutOfBoundsException e) {
@@ -704,9 +706,10 @@ final class TreeShaper {
         separator.segment(),
         0,
         separator.length(),
-        BTreeNode.child(old, 0, leftCount));
+        BTreeNode.childRef(old, 0, leftCount));
     NodeEditor.appendInner(s, right, 0, rightCount, s, left, pageSize, key);
-    NodeEditor.setChild(s, left, leftCount + 1 + rightCount, BTreeNode.child(s, right, rightCount));
+    NodeEditor.setChild(
+        s, left, leftCount + 1 + rightCount, BTreeNode.childRef(s, right, rightCount));
     NodeEditor.makeHeads(s, left);
   }
 

@@ -71,6 +71,9 @@ public final class BufferPool implements AutoCloseable {
   private final Loader loader;
   private final GroupLoader groups;
   private final Resolver resolver;
+  private final ChildHints hints;
+  private final int hintLimit;
+  private final int hintMask;
   private final Replacement replacement;
   final WriteBack writeBack;
   private final DataSync dataSync;
@@ -123,6 +126,9 @@ public final class BufferPool implements AutoCloseable {
     translator.wire(mover);
     resolver = new Resolver(frames, loader, mover, allocator);
     allocator.wire(resolver);
+    hints = new ChildHints(frames, resolver, config.frameHints());
+    hintLimit = hints.limit;
+    hintMask = hints.mask;
     flusher = new Flusher(frames, writeBack, mover, dataSync, config.exhaustedMillis());
     pretouch = startPretouch(config.pretouch());
     writer.start("fovea-writer");
@@ -212,6 +218,56 @@ public final class BufferPool implements AutoCloseable {
    */
   public int findSlow(long pid) {
     return resolver.findSlow(pid);
+  }
+
+  // --------------------------------------------------------------- children, with a hint of each
+
+  /**
+   * The frame to try first for a child: the one that its reference names, where there is one and
+   * hints are used, else {@link #guess}. A legal frame for any number.
+   *
+   * @param ref a reference, validated or not: see {@link PageRef}
+   */
+  public int guessChild(long ref) {
+    int hint = PageRef.frame(ref);
+    return Integer.compareUnsigned(hint, hintLimit) < 0 ? hint : translator.guess(PageRef.pid(ref));
+  }
+
+  /**
+   * Whether a reference should name another frame than it does: to be taken to {@link #findChild}.
+   * Never, where hints are not used.
+   *
+   * @param ref the reference
+   * @param frame where {@link #guessChild} found the page
+   */
+  public boolean isStale(long ref, int frame) {
+    return PageRef.hint(ref) != (frame + 1 & hintMask);
+  }
+
+  /**
+   * {@link #findSlow} for a child, which also puts its reference right if the parent's latch is to
+   * be had at once. The page of the parent stays as it is, dirty or not, and so does its version.
+   *
+   * @param parent the frame of the parent
+   * @param version the version in which the reference was read; it was validated since
+   * @param at where the reference is, in {@link #pages}
+   * @param ref the reference
+   * @param tried the frame where the page was looked for
+   * @return the frame where the page was a moment ago
+   * @throws io.fovea.error.FoveaException as {@link #findSlow}
+   */
+  public int findChild(int parent, long version, long at, long ref, int tried) {
+    return hints.find(parent, version, at, ref, tried);
+  }
+
+  /** Whether references name frames. */
+  public boolean hinted() {
+    return hintMask != 0;
+  }
+
+  /** A reference to a page that is in a frame now, which it names if references do. */
+  public long reference(long pid, int frame) {
+    return hints.reference(pid, frame);
   }
 
   // ------------------------------------------------------------------------------ passing by, many

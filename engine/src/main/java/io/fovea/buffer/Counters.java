@@ -21,6 +21,10 @@ final class Counters {
   final LongAdder latchWaits = new LongAdder();
   final LongAdder readFailures = new LongAdder();
   final LongAdder writeFailures = new LongAdder();
+  final LongAdder hintsNone = new LongAdder();
+  final LongAdder hintsStale = new LongAdder();
+  final LongAdder hintRepairs = new LongAdder();
+  final LongAdder hintRepairsGivenUp = new LongAdder();
 
   /** Frames that hold a page newer than the file's: up with each change of the flag, and down. */
   final LongAdder dirty = new LongAdder();
@@ -44,6 +48,10 @@ final class Counters {
         latchWaits.sum(),
         readFailures.sum(),
         writeFailures.sum(),
+        hintsNone.sum(),
+        hintsStale.sum(),
+        hintRepairs.sum(),
+        hintRepairsGivenUp.sum(),
         frames.plan.bytes());
   }
 }

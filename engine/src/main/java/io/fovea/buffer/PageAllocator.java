@@ -120,7 +120,7 @@ final class PageAllocator {
 
   /** Whether the numbers can be true. */
   static void checkState(AllocatorState state) {
-    if (state.highWater() < AllocatorState.FIRST_PID || state.highWater() > Translator.PID_MASK) {
+    if (state.highWater() < AllocatorState.FIRST_PID || state.highWater() > PageRef.PID_MASK) {
       throw new CorruptionException(
           "high-water mark", -1, -1, AllocatorState.FIRST_PID, state.highWater());
     }

@@ -28,7 +28,7 @@ public final class PageImages {
     return HEADER + pageSize - (to - from);
   }
 
-  /** Writes an image; returns where it ends. */
+  /** Writes an image, without the hints that are in it; returns where it ends. */
   public static long put(
       MemorySegment dst,
       long at,
@@ -43,6 +43,7 @@ public final class PageImages {
     Mem.putInt(dst, at + 12, to);
     Mem.copy(pages, base, dst, at + HEADER, from);
     Mem.copy(pages, base + to, dst, at + HEADER + from, pageSize - to);
+    PageRef.clear(dst, at + HEADER, from);
     return at + HEADER + from + pageSize - to;
   }
 

@@ -18,6 +18,7 @@ import org.jspecify.annotations.Nullable;
  * @param lsnLimit the largest LSN that a page of the file may have: one beyond the end of the log
  *     says that the log was lost or replaced. Asked at each miss
  * @param doubleWrite where copies of pages go before they are written in place; null for none
+ * @param frameHints whether inner nodes remember the frames of their children
  * @since 0.1.0
  */
 public record PoolConfig(
@@ -29,7 +30,8 @@ public record PoolConfig(
     long exhaustedMillis,
     PoolLog log,
     LongSupplier lsnLimit,
-    @Nullable DoubleWrite doubleWrite) {
+    @Nullable DoubleWrite doubleWrite,
+    FrameHints frameHints) {
   /** The least number of frames that a pool works with. */
   public static final int FRAMES_MIN = 64;
 
@@ -46,7 +48,8 @@ public record PoolConfig(
         5_000,
         PoolLog.NONE,
         ANY_LSN,
-        null);
+        null,
+        FrameHints.ON);
   }
 
   /** A pool of exactly so many frames. */
@@ -73,7 +76,8 @@ public record PoolConfig(
         exhaustedMillis,
         log,
         lsnLimit,
-        doubleWrite);
+        doubleWrite,
+        frameHints);
   }
 
   /** The same with another replacement; the bytes stay, and have to do for its statistics, too. */
@@ -87,7 +91,8 @@ public record PoolConfig(
         exhaustedMillis,
         log,
         lsnLimit,
-        doubleWrite);
+        doubleWrite,
+        frameHints);
   }
 
   /** The same with another way to populate memory. */
@@ -101,7 +106,8 @@ public record PoolConfig(
         exhaustedMillis,
         log,
         lsnLimit,
-        doubleWrite);
+        doubleWrite,
+        frameHints);
   }
 
   /** The same with another wait for a frame. */
@@ -115,7 +121,8 @@ public record PoolConfig(
         millis,
         log,
         lsnLimit,
-        doubleWrite);
+        doubleWrite,
+        frameHints);
   }
 
   /** The same with a double-write area, which belongs to this pool alone. */
@@ -129,7 +136,23 @@ public record PoolConfig(
         exhaustedMillis,
         log,
         lsnLimit,
-        area);
+        area,
+        frameHints);
+  }
+
+  /** The same with or without frame hints. */
+  public PoolConfig with(FrameHints other) {
+    return new PoolConfig(
+        pageSize,
+        bufferBytes,
+        translation,
+        replacement,
+        pretouch,
+        exhaustedMillis,
+        log,
+        lsnLimit,
+        doubleWrite,
+        other);
   }
 
   /** The same with a log behind it, which also says what LSN a page may have. */
@@ -148,7 +171,8 @@ public record PoolConfig(
         exhaustedMillis,
         other,
         lsnLimit,
-        doubleWrite);
+        doubleWrite,
+        frameHints);
   }
 
   /** The same with another limit of the LSNs of pages in the file. */
@@ -162,7 +186,8 @@ public record PoolConfig(
         exhaustedMillis,
         log,
         limit,
-        doubleWrite);
+        doubleWrite,
+        frameHints);
   }
 
   /** The least {@code bufferBytes} that is accepted. */

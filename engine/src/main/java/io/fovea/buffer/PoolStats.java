@@ -22,6 +22,11 @@ package io.fovea.buffer;
  * @param latchWaits waits for a page latch in a slow search: a page on its way in, or a writer
  * @param readFailures pages that could not be read, or were damaged
  * @param writeFailures pages that could not be written, and stay dirty
+ * @param hintsNone child entries that a descent found without a frame hint
+ * @param hintsStale child entries whose frame hint led elsewhere: the page had left, or had moved
+ * @param hintRepairs frame hints that were stored
+ * @param hintRepairsGivenUp frame hints that were not stored, because the entry's page was latched
+ *     or had changed
  * @param bytes the native memory of the pool
  * @since 0.1.0
  */
@@ -43,4 +48,8 @@ public record PoolStats(
     long latchWaits,
     long readFailures,
     long writeFailures,
+    long hintsNone,
+    long hintsStale,
+    long hintRepairs,
+    long hintRepairsGivenUp,
     long bytes) {}

@@ -111,7 +111,7 @@ final class Resolver {
   /** See {@link BufferPool#fixForImage}. */
   int fixForImage(long pid) {
     // 0 and 1 are the superblocks, which do not pass through the pool.
-    long end = 1L << Math.min(48, 62 - frames.pageShift);
+    long end = PageRef.PID_MASK + 1;
     if (pid <= 1 || pid >= end) {
       throw new CorruptionException("page id of an image in the log", pid, -1, end, pid);
     }

@@ -41,9 +41,6 @@ final class Translator {
   static final int OPTIMISTIC_CHAINED = Translation.OPTIMISTIC_CHAINED.ordinal();
   static final int LATCHED = Translation.LATCHED.ordinal();
 
-  /** Page ids have at most 48 bits: 2^60 bytes of pages of 4 KiB. */
-  static final long PID_MASK = (1L << 48) - 1;
-
   /** Chains have one link or two; who walks further without a latch may walk in circles. */
   static final int STEPS_MAX = 64;
 
@@ -118,13 +115,13 @@ final class Translator {
 
   /** pid modulo frames by two multiplications; legal for any argument, torn ones included. */
   int home(long pid) {
-    long p = pid & PID_MASK;
+    long p = pid & PageRef.PID_MASK;
     return (int) (p - (Math.multiplyHigh(p, magic) >>> magicShift) * frames);
   }
 
   /** pid divided by frames: tells apart the pages of one home. */
   int tag(long pid) {
-    return (int) (Math.multiplyHigh(pid & PID_MASK, magic) >>> magicShift);
+    return (int) (Math.multiplyHigh(pid & PageRef.PID_MASK, magic) >>> magicShift);
   }
 
   /** A number below n from the high half of a hash, without a division. */

@@ -209,6 +209,8 @@ final class WriteBack {
       return 0;
     }
     for (int slot = 0; slot < copies; slot++) {
+      // Hints to frames are nobody's business but this process's.
+      PageRef.clear(buffer, at(slot), frames.pageSize);
       PageHeader.seal(buffer, at(slot), frames.pageSize);
     }
     transfers(copies);
@@ -264,7 +266,10 @@ final class WriteBack {
     return copies;
   }
 
-  /** The frame is latched shared. Hints to frames, once pages have any, are zeroed in the copy. */
+  /**
+   * The frame is latched shared. Hints to frames may change under this copy, which has one or the
+   * other of them, or, since memory is copied in any pieces, a part of each: they are zeroed in it.
+   */
   private void copy(int frame, long base, int slot) {
     MemorySegment headers = frames.headers;
     Mem.copy(frames.pages, base, buffer, at(slot), frames.pageSize);

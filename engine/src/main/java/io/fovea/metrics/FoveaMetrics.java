@@ -33,6 +33,10 @@ import org.jspecify.annotations.Nullable;
  *   fovea.buffer.size, .max      gauge     bytes
  *   fovea.buffer.translations    counter   result=predicted|mispredicted
  *   fovea.buffer.promotions      counter
+ *   fovea.descents.steps         counter   hint=right|stale|none: from an inner node to a child
+ *   fovea.descents.repairs       counter   result=done|missed: of frame hints
+ *   fovea.descents.places        counter   result=right|stale: accesses that began at a record's
+ *                                          last place
  *   fovea.transactions           counter   outcome=commit|rollback|abort,
  *                                          cause=none|validation|lock|phantom|timeout|too_large|user
  *   fovea.transactions.active    gauge
@@ -103,6 +107,7 @@ public final class FoveaMetrics implements MeterBinder {
   public void bindTo(MeterRegistry registry) {
     Binding b = new Binding(Objects.requireNonNull(registry, "registry"));
     b.buffer();
+    b.descents();
     b.transactions();
     b.timestamps();
     b.device();
@@ -220,6 +225,25 @@ public final class FoveaMetrics implements MeterBinder {
           "result",
           "mispredicted");
       counter("buffer.promotions", "Pages moved to their home", null, s -> s.buffer().promotions());
+    }
+
+    void descents() {
+      String steps = "Steps from an inner node to a child by what its frame hint was";
+      counter("descents.steps", steps, null, s -> s.descents().stepsByHint(), "hint", "right");
+      counter("descents.steps", steps, null, s -> s.descents().hintsStale(), "hint", "stale");
+      counter("descents.steps", steps, null, FoveaMetrics::stepsWithoutHint, "hint", "none");
+      String repairs = "Frame hints that were found wrong or missing by whether they were stored";
+      counter("descents.repairs", repairs, null, s -> s.descents().hintRepairs(), "result", "done");
+      counter(
+          "descents.repairs",
+          repairs,
+          null,
+          s -> s.descents().hintRepairsMissed(),
+          "result",
+          "missed");
+      String places = "Accesses that began at a record's last place by whether it was still there";
+      counter("descents.places", places, null, FoveaMetrics::placesRight, "result", "right");
+      counter("descents.places", places, null, s -> s.descents().placesStale(), "result", "stale");
     }
 
     void transactions() {
@@ -410,6 +434,15 @@ public final class FoveaMetrics implements MeterBinder {
           "part",
           part);
     }
+  }
+
+  private static long stepsWithoutHint(DatabaseStats s) {
+    DatabaseStats.Descents d = s.descents();
+    return Math.max(0, d.steps() - d.stepsByHint() - d.hintsStale());
+  }
+
+  private static long placesRight(DatabaseStats s) {
+    return Math.max(0, s.descents().places() - s.descents().placesStale());
   }
 
   private static long framesClean(DatabaseStats s) {

@@ -81,6 +81,9 @@ public final class Tx {
   private final Commit commit;
   private final int itemsMax;
 
+  /** Whether places that were seen are begun from. */
+  private final boolean placed;
+
   private TxScan[] scans = new TxScan[4];
   private int scansOpen;
 
@@ -103,6 +106,7 @@ public final class Tx {
     this.timestamps = engine.timestamps();
     this.id = id;
     this.itemsMax = engine.config().itemsMax();
+    this.placed = engine.config().placesRemembered();
     this.session = engine.session();
     this.waits = engine.waits();
     this.writes = new WriteSet(new Scratch(engine.config().scratchBytesMax(), this));
@@ -251,8 +255,7 @@ public final class Tx {
     }
     scansOpen = 0;
     timestamps.exit(id);
-    counters.pageAccesses += position.pageAccesses;
-    position.pageAccesses = 0;
+    counters.take(position);
     Lookahead a = ahead;
     if (a != null) {
       counters.pageAccesses += a.takePageAccesses();
@@ -380,8 +383,10 @@ public final class Tx {
     int handle = reads.find(item);
     int slot = -1;
     if (handle >= 0) {
-      reads.locate(handle, p);
       slot = reads.slot(handle);
+    }
+    if (handle >= 0 && placed) {
+      reads.locate(handle, p);
       tree.locate(key, keyOffset, keyLength, p);
     } else if (hint != null) {
       p.copyFrom(hint);
@@ -443,7 +448,7 @@ public final class Tx {
   /** Puts what is known of the place of a written key into a position. */
   void place(int e, Position p) {
     int handle = writes.handle(e);
-    if (handle >= 0) {
+    if (handle >= 0 && placed) {
       reads.locate(handle, p);
     } else {
       p.clear();
@@ -583,7 +588,7 @@ public final class Tx {
     // Keys that are inserted one after the other often belong to one leaf: begin where the last
     // was.
     Position near = null;
-    if (insertTree == tree) {
+    if (insertTree == tree && placed) {
       near = insertPlace;
       reads.locate(insertHandle, near);
     }

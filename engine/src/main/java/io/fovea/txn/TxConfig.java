@@ -13,6 +13,8 @@ package io.fovea.txn;
  * @param release when an exact entry may go back to the sketch
  * @param revalidateAll whether a commit checks every read against now, not against its timestamp:
  *     strict serializability for more aborts
+ * @param placesRemembered whether a second access to a record, and its install, begin where the
+ *     first one found it; if not, each goes down from the root
  * @param durability what a commit waits for, where there is a log
  * @param commitPartBytes a commit with more bytes of changes is appended in parts of about so many;
  *     at most an eighth of the log's buffer
@@ -27,6 +29,7 @@ public record TxConfig(
     int sketchColumns,
     Timestamps.Release release,
     boolean revalidateAll,
+    boolean placesRemembered,
     Durability durability,
     int commitPartBytes) {
 
@@ -53,7 +56,8 @@ public record TxConfig(
           2,
           2048,
           Timestamps.Release.EPOCH,
-          false);
+          false,
+          true);
 
   /** With {@link Durability#SYNC} and parts for a log's buffer of 16 MiB. */
   public TxConfig(
@@ -65,7 +69,8 @@ public record TxConfig(
       int sketchRows,
       int sketchColumns,
       Timestamps.Release release,
-      boolean revalidateAll) {
+      boolean revalidateAll,
+      boolean placesRemembered) {
     this(
         contexts,
         scratchBytesMax,
@@ -76,6 +81,7 @@ public record TxConfig(
         sketchColumns,
         release,
         revalidateAll,
+        placesRemembered,
         Durability.SYNC,
         PART_BYTES);
   }
@@ -92,7 +98,25 @@ public record TxConfig(
         sketchColumns,
         release,
         revalidateAll,
+        placesRemembered,
         other,
         logBufferBytes / 8);
+  }
+
+  /** The same with or without {@link #placesRemembered}. */
+  public TxConfig withPlaces(boolean remembered) {
+    return new TxConfig(
+        contexts,
+        scratchBytesMax,
+        itemsMax,
+        exactBytes,
+        exactBytesMax,
+        sketchRows,
+        sketchColumns,
+        release,
+        revalidateAll,
+        remembered,
+        durability,
+        commitPartBytes);
   }
 }

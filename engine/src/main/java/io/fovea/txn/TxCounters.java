@@ -1,5 +1,6 @@
 package io.fovea.txn;
 
+import io.fovea.btree.Position;
 import io.fovea.error.AbortCause;
 
 /**
@@ -11,7 +12,22 @@ final class TxCounters {
   long rollbacks;
   long commitNanos;
   long pageAccesses;
+  long childSteps;
+  long placesTried;
+  long placesStale;
   final long[] aborts = new long[AbortCause.values().length];
+
+  /** Takes over what a position has counted, and sets that back. */
+  void take(Position p) {
+    pageAccesses += p.pageAccesses;
+    childSteps += p.childSteps;
+    placesTried += p.placesTried;
+    placesStale += p.placesStale;
+    p.pageAccesses = 0;
+    p.childSteps = 0;
+    p.placesTried = 0;
+    p.placesStale = 0;
+  }
 
   void abort(AbortCause cause) {
     aborts[cause.ordinal()]++;

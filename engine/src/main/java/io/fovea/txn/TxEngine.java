@@ -485,6 +485,9 @@ public final class TxEngine {
     long rollbacks = 0;
     long commitNanos = 0;
     long pageAccesses = 0;
+    long childSteps = 0;
+    long placesTried = 0;
+    long placesStale = 0;
     long[] aborts = new long[AbortCause.values().length];
     for (Tx tx : contexts) {
       TxCounters c = tx.counters;
@@ -492,6 +495,9 @@ public final class TxEngine {
       rollbacks += c.rollbacks;
       commitNanos += c.commitNanos;
       pageAccesses += c.pageAccesses;
+      childSteps += c.childSteps;
+      placesTried += c.placesTried;
+      placesStale += c.placesStale;
       for (int i = 0; i < aborts.length; i++) {
         aborts[i] += c.aborts[i];
       }
@@ -502,6 +508,9 @@ public final class TxEngine {
         aborts,
         commitNanos,
         pageAccesses,
+        childSteps,
+        placesTried,
+        placesStale,
         durableWaits.sum(),
         durableWaitNanos.sum());
   }

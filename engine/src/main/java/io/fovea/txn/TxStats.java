@@ -10,6 +10,10 @@ import io.fovea.error.AbortCause;
  * @param aborts transactions that were aborted, by the ordinal of {@link AbortCause}
  * @param durationNanos nanoseconds from begin to commit, of those that committed, summed
  * @param pageAccesses pages that trees looked at for transactions, retries included
+ * @param childSteps children that descents of transactions went to, from the inner node above;
+ *     those of scans and of keys that are looked for in groups are not counted
+ * @param placesTried how often an access began where a record was seen before
+ * @param placesStale how many of those went down from the root after all
  * @param durableWaits how often a transaction had to wait for the log after it had ended
  * @param durableWaitNanos nanoseconds of those waits, summed
  */
@@ -19,5 +23,8 @@ public record TxStats(
     long[] aborts,
     long durationNanos,
     long pageAccesses,
+    long childSteps,
+    long placesTried,
+    long placesStale,
     long durableWaits,
     long durableWaitNanos) {}

@@ -114,10 +114,12 @@ class BTreeModelTest {
         (roughness, seed) -> {
           try (TestTree t =
               new TestTree(
-                  surroundings.pageSize(),
-                  surroundings.smallest() ? PoolConfig.FRAMES_MIN : 256,
-                  translations[(int) (seed % translations.length)],
-                  roughness.on(new MemoryDevice()))) {
+                  roughness.on(new MemoryDevice()),
+                  PoolConfig.ofFrames(
+                          surroundings.pageSize(),
+                          surroundings.smallest() ? PoolConfig.FRAMES_MIN : 256,
+                          translations[(int) (seed % translations.length)])
+                      .with(surroundings.hints()))) {
             RandomKeys.Kind kind = kinds[(int) (seed % kinds.length)];
             run(t, kind, seed, surroundings.steps(4000), true, surroundings, roughness);
             assertTrue(

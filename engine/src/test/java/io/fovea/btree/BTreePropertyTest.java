@@ -74,7 +74,9 @@ class BTreePropertyTest {
     Roughness roughness = surroundings.roughness(seed);
     int count = surroundings.smallest() ? PoolConfig.FRAMES_MIN : frames;
     try (TestTree t =
-        new TestTree(1 << pageShift, count, translation, roughness.on(new MemoryDevice()))) {
+        new TestTree(
+            roughness.on(new MemoryDevice()),
+            PoolConfig.ofFrames(1 << pageShift, count, translation).with(surroundings.hints()))) {
       for (Op op : ops) {
         boolean alone = op.what != What.PUT && op.what != What.DELETE || op.length > 80;
         for (int n = op.key; n < op.key + (alone ? 1 : op.run); n++) {

@@ -277,10 +277,12 @@ class BTreeStressTest {
           threads.clear();
           run(
               new TestTree(
-                  surroundings.pageSize(),
-                  surroundings.smallest() ? PoolConfig.FRAMES_MIN : 256,
-                  Translation.values()[(int) (seed % Translation.values().length)],
-                  roughness.on(new MemoryDevice())),
+                  roughness.on(new MemoryDevice()),
+                  PoolConfig.ofFrames(
+                          surroundings.pageSize(),
+                          surroundings.smallest() ? PoolConfig.FRAMES_MIN : 256,
+                          Translation.values()[(int) (seed % Translation.values().length)])
+                      .with(surroundings.hints())),
               roughness,
               2,
               surroundings.steps(20_000));

@@ -65,10 +65,12 @@ final class TestTree implements AutoCloseable {
   }
 
   TestTree(int pageSize, int frames, Translation translation, BlockDevice device) {
+    this(device, PoolConfig.ofFrames(pageSize, frames, translation));
+  }
+
+  TestTree(BlockDevice device, PoolConfig config) {
     this.device = device;
-    pool =
-        new BufferPool(
-            device, PoolConfig.ofFrames(pageSize, frames, translation), AllocatorState.EMPTY);
+    pool = new BufferPool(device, config, AllocatorState.EMPTY);
     tree = BTree.create(pool, TREE_ID, LogSession.NONE);
     staging = new Staging();
   }

@@ -100,7 +100,7 @@ class TreeVerifierTest {
         inner,
         b -> NodeEditor.setChild(pages, b, 3, t.tree.rootPid()));
     expect(TreeVerifier.Kind.REFERENCE, inner, b -> NodeEditor.setChild(pages, b, 3, 0));
-    expect(TreeVerifier.Kind.REFERENCE, inner, b -> NodeEditor.setChild(pages, b, 3, -1));
+    expect(TreeVerifier.Kind.UNREADABLE, inner, b -> NodeEditor.setChild(pages, b, 3, -1));
     expect(
         TreeVerifier.Kind.REFERENCE,
         inner,

@@ -50,6 +50,36 @@ class PageImagesTest {
     return found;
   }
 
+  /** The references of an inner node, the last one and what is cut off among them. */
+  @Test
+  void takesHintsOutOfReferences() {
+    for (int type : new int[] {PageHeader.INNER, PageHeader.LEAF}) {
+      for (int count : new int[] {0, 1, 100, 246, 60_000}) {
+        fill(9, type);
+        Mem.putShort(page, PageRef.COUNT, (short) count);
+        int shown = Math.min(count, (PAGE - 8 - PageRef.FIRST) / PageRef.STRIDE);
+        for (int i = 0; i <= shown; i++) {
+          Mem.putLong(page, PageRef.FIRST + i * PageRef.STRIDE, PageRef.of(1000 + i, 1 + i));
+        }
+        int from = Math.min(PAGE, PageRef.FIRST + (count + 1) * PageRef.STRIDE);
+        PageImages.put(log, 8, 9, page, 0, PAGE, from, PAGE);
+        boolean inner = type == PageHeader.INNER;
+        for (int i = 0; i <= shown; i++) {
+          long ref = Mem.getLong(log, 8 + PageImages.HEADER + PageRef.FIRST + i * PageRef.STRIDE);
+          assertEquals(inner ? 1000 + i : PageRef.of(1000 + i, 1 + i), ref);
+        }
+        // All else is as it was.
+        for (int at = PageHeader.BYTES; at < from; at++) {
+          int slot = (at - PageRef.FIRST) / PageRef.STRIDE;
+          boolean ref = at >= PageRef.FIRST && (at - PageRef.FIRST) % PageRef.STRIDE < 8;
+          if (!ref || slot > shown) {
+            assertEquals(Mem.getByte(page, at), Mem.getByte(log, 8 + PageImages.HEADER + at));
+          }
+        }
+      }
+    }
+  }
+
   @Test
   void bringsBackWhatWasThereAndZerosTheHole() {
     SplittableRandom random = new SplittableRandom(1);

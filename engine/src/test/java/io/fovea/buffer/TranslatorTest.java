@@ -25,12 +25,12 @@ class TranslatorTest {
   @Property(tries = 2000)
   void homeIsTheRemainder(
       @ForAll @IntRange(min = 64, max = 1 << 29) int frames,
-      @ForAll @LongRange(min = 0, max = (1L << 48) - 1) long pid,
+      @ForAll @LongRange(min = 0, max = PageRef.PID_MASK) long pid,
       @ForAll @IntRange(min = -2, max = 2) int near) {
     Translator t =
         new Translator(Translation.PREDICTIVE, frames, MemorySegment.NULL, MemorySegment.NULL);
     long multiple = Math.max(0, pid / frames * frames + near);
-    for (long p : new long[] {pid, multiple & Translator.PID_MASK, (1L << 48) - 1}) {
+    for (long p : new long[] {pid, multiple & PageRef.PID_MASK, PageRef.PID_MASK}) {
       assertEquals(p % frames, t.home(p));
       assertEquals((int) (p / frames), t.tag(p));
     }

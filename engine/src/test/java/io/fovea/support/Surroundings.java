@@ -1,11 +1,13 @@
 package io.fovea.support;
 
+import io.fovea.buffer.FrameHints;
 import io.fovea.error.FoveaException;
 import io.fovea.error.StorageException;
 import io.fovea.error.StorageFullException;
 
 /**
- * In what the models have to prove true: how large the pool is, and what the devices are like.
+ * In what the models have to prove true: how large the pool is, what the devices are like, and what
+ * becomes of hints.
  *
  * <p>{@code -Dmodels.times=N} does everything N times, from seeds that follow each other; {@code
  * -Dmodels.seed=N} begins with another one.
@@ -13,6 +15,12 @@ import io.fovea.error.StorageFullException;
 public enum Surroundings {
   /** As the engine likes it. */
   PLAIN(false, 4096, Manner.SMOOTH),
+  /** Nothing is remembered. */
+  WITHOUT_HINTS(true, 4096, Manner.SMOOTH, FrameHints.OFF),
+  /** All frames that are remembered are made up. */
+  POISONED_HINTS(true, 4096, Manner.SMOOTH, FrameHints.POISONED),
+  /** The same where nothing leaves the pool. */
+  POISONED_IN_MEMORY(false, 4096, Manner.SMOOTH, FrameHints.POISONED),
   /** The smallest pool that is accepted. */
   SMALLEST_POOL(true, 4096, Manner.SMOOTH),
   /** The same with large pages. */
@@ -39,11 +47,17 @@ public enum Surroundings {
   private final boolean smallest;
   private final int pageSize;
   private final Manner manner;
+  private final FrameHints hints;
 
   Surroundings(boolean smallest, int pageSize, Manner manner) {
+    this(smallest, pageSize, manner, FrameHints.ON);
+  }
+
+  Surroundings(boolean smallest, int pageSize, Manner manner, FrameHints hints) {
     this.smallest = smallest;
     this.pageSize = pageSize;
     this.manner = manner;
+    this.hints = hints;
   }
 
   /** Something that is done in some surroundings. */
@@ -110,6 +124,11 @@ public enum Surroundings {
   /** The size of a page, in bytes. */
   public int pageSize() {
     return pageSize;
+  }
+
+  /** What becomes of hints. */
+  public FrameHints hints() {
+    return hints;
   }
 
   /** Whether reads fail. */

@@ -19,7 +19,8 @@ final class Configs {
         d.sketchRows(),
         d.sketchColumns(),
         d.release(),
-        false);
+        false,
+        true);
   }
 
   /** A small exact table, so that entries come and go all the time. */
@@ -35,6 +36,7 @@ final class Configs {
         rows,
         columns,
         release,
-        revalidateAll);
+        revalidateAll,
+        true);
   }
 }

@@ -38,7 +38,8 @@ final class LoggedFixture implements AutoCloseable {
   LoggedFixture(TxConfig config, Surroundings surroundings, Roughness roughness) {
     this(
         config,
-        pool(surroundings.pageSize(), surroundings.smallest() ? PoolConfig.FRAMES_MIN : 512),
+        pool(surroundings.pageSize(), surroundings.smallest() ? PoolConfig.FRAMES_MIN : 512)
+            .with(surroundings.hints()),
         LOG,
         roughness);
   }

@@ -50,9 +50,10 @@ class TxModelTest {
           BlockDevice device = roughness.on(new MemoryDevice());
           PoolConfig pool =
               PoolConfig.ofFrames(
-                  surroundings.pageSize(),
-                  surroundings.smallest() ? PoolConfig.FRAMES_MIN : 256,
-                  Translation.PREDICTIVE);
+                      surroundings.pageSize(),
+                      surroundings.smallest() ? PoolConfig.FRAMES_MIN : 256,
+                      Translation.PREDICTIVE)
+                  .with(surroundings.hints());
           roughness.faults(false);
           try (TxFixture f = new TxFixture(Configs.contexts(16), device, pool, 2, null)) {
             roughness.faults(true);

@@ -64,6 +64,16 @@ final class Arguments {
     Translation translation = Options.defaults().translation();
 
     @Option(
+        names = "--hints",
+        paramLabel = "KIND",
+        completionCandidates = HintConverter.class,
+        converter = HintConverter.class,
+        description =
+            "which places are remembered: ${COMPLETION-CANDIDATES}: frames of children, places of"
+                + " records (default: all)")
+    HintKind hints = HintKind.ALL;
+
+    @Option(
         names = "--replacement",
         paramLabel = "KIND",
         completionCandidates = ReplacementConverter.class,
@@ -108,6 +118,7 @@ final class Arguments {
           pageSize(),
           memory ? Io.AUTO : Io.valueOf(io.name()),
           translation,
+          hints,
           replacement);
     }
   }
@@ -451,6 +462,12 @@ final class Arguments {
   static final class TranslationConverter extends WordConverter<Translation> {
     TranslationConverter() {
       super(Translation.values());
+    }
+  }
+
+  static final class HintConverter extends WordConverter<HintKind> {
+    HintConverter() {
+      super(HintKind.values());
     }
   }
 

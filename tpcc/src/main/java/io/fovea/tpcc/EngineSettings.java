@@ -22,12 +22,14 @@ record EngineSettings(
     int pageSize,
     Io io,
     Translation translation,
+    HintKind hints,
     Replacement replacement) {
   private static final long LOG_BYTES_MIN = 256 << 10;
 
   /** The same with another durability. */
   EngineSettings with(Durability other) {
-    return new EngineSettings(other, logBytes, bufferBytes, pageSize, io, translation, replacement);
+    return new EngineSettings(
+        other, logBytes, bufferBytes, pageSize, io, translation, hints, replacement);
   }
 
   /** Whether there is a log. */
@@ -49,6 +51,7 @@ record EngineSettings(
         .pretouch(Pretouch.AHEAD)
         .io(io)
         .translation(translation)
+        .hints(hints.hints())
         .replacement(replacement)
         .durability(durability)
         .maxTransactions(Math.max(defaults.maxTransactions(), Math.min(clients + 2, 4096)));
@@ -62,6 +65,7 @@ record EngineSettings(
     report.addProperty("pageSize", pageSize);
     report.addProperty("io", inMemory ? "memory" : JsonReport.lower(io));
     report.addProperty("translation", JsonReport.lower(translation));
+    report.addProperty("hints", JsonReport.lower(hints));
     report.addProperty("replacement", JsonReport.lower(replacement));
   }
 }

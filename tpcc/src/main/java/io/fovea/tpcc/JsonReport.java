@@ -187,11 +187,25 @@ final class JsonReport {
     o.addProperty("bufferMisses", a.misses() - b.misses());
     o.addProperty("predicted", a.predicted() - b.predicted());
     o.addProperty("mispredicted", a.mispredicted() - b.mispredicted());
+    o.add("descents", descents(before.descents(), after.descents()));
     o.addProperty("evictionsClean", a.evictionsClean() - b.evictionsClean());
     o.addProperty("evictionsDirty", a.evictionsDirty() - b.evictionsDirty());
     o.addProperty("frameWaits", a.frameWaits() - b.frameWaits());
     o.addProperty("frameWaitMicros", round((a.frameWaitNanos() - b.frameWaitNanos()) / 1e3));
     o.addProperty("storageBytes", after.storage().bytes());
+    return o;
+  }
+
+  private static JsonObject descents(DatabaseStats.Descents b, DatabaseStats.Descents a) {
+    JsonObject o = new JsonObject();
+    o.addProperty("steps", a.steps() - b.steps());
+    o.addProperty("stepsByHint", a.stepsByHint() - b.stepsByHint());
+    o.addProperty("hintsMissing", a.hintsMissing() - b.hintsMissing());
+    o.addProperty("hintsStale", a.hintsStale() - b.hintsStale());
+    o.addProperty("hintRepairs", a.hintRepairs() - b.hintRepairs());
+    o.addProperty("hintRepairsMissed", a.hintRepairsMissed() - b.hintRepairsMissed());
+    o.addProperty("places", a.places() - b.places());
+    o.addProperty("placesStale", a.placesStale() - b.placesStale());
     return o;
   }
 

@@ -155,7 +155,8 @@ final class LookupDriver {
     settings.shares().forEach(s -> settings.workingSet(s, lookup.poolRecords()));
     progress.say(
         "looking up on %s: %,d records of %.1f bytes, %s on %s, %s at a time, buffer %,d MiB of %s"
-            + " pages (%,d records), io %s, translation %s, replacement %s, durability %s",
+            + " pages (%,d records), io %s, translation %s, hints %s, replacement %s, durability"
+            + " %s",
         name(),
         settings.records(),
         lookup.bytesPerRecord(),
@@ -167,6 +168,7 @@ final class LookupDriver {
         lookup.poolRecords(),
         db.stats().io().kind(),
         JsonReport.lower(settings.engine().translation()),
+        JsonReport.lower(settings.engine().hints()),
         JsonReport.lower(settings.engine().replacement()),
         JsonReport.lower(settings.engine().durability()));
     List<LookupResult> results = new ArrayList<>();

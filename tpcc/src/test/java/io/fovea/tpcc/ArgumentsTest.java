@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.Hints;
 import io.fovea.Io;
 import io.fovea.Replacement;
 import io.fovea.Translation;
@@ -78,6 +79,7 @@ class ArgumentsTest {
             "--page-size=16k",
             "--io=posix",
             "--translation=predictive-hashed",
+            "--hints=frame",
             "--replacement=sampling",
             "--mix=half",
             "--no-affinity",
@@ -100,6 +102,9 @@ class ArgumentsTest {
     assertEquals(16_384, s.engine().pageSize());
     assertEquals(Io.POSIX, s.engine().io());
     assertEquals(Translation.PREDICTIVE_HASHED, s.engine().translation());
+    assertEquals(HintKind.FRAME, s.engine().hints());
+    assertEquals(Hints.FRAME, s.engineOptions().hints());
+    assertEquals(Hints.ALL, settle().engineOptions().hints());
     assertEquals(Replacement.SAMPLING, s.engine().replacement());
     assertEquals(Replacement.SAMPLING, s.engineOptions().replacement());
     assertEquals(Replacement.SECOND_CHANCE, settle().engine().replacement());

@@ -145,6 +145,7 @@ class EndToEndTest {
             "pageSize",
             "io",
             "translation",
+            "hints",
             "replacement",
             "mix",
             "affinity",
@@ -171,6 +172,9 @@ class EndToEndTest {
         "--wait --clients=30",
         "--page-size=16k",
         "--translation=optimistic",
+        "--translation=latched --hints=none",
+        "--translation=latched --hints=both",
+        "--hints=page",
         "--replacement=sampling"
       })
   void runInMemory(String options) {
