@@ -264,10 +264,12 @@ final class WriteBack {
     return copies;
   }
 
-  /** The frame is latched shared. Hints to frames, once pages have any, are zeroed in the copy. */
+  /** The frame is latched shared. Hints to frames are zeroed in the copy. */
   private void copy(int frame, long base, int slot) {
     MemorySegment headers = frames.headers;
-    Mem.copy(frames.pages, base, buffer, at(slot), frames.pageSize);
+    int size = frames.pageSize;
+    Mem.copy(frames.pages, base, buffer, at(slot), size);
+    LeafHints.clear(buffer, at(slot), size, 0);
     // Writing before clean: never do both bytes say that the page may be dropped.
     FrameHeader.setWriting(headers, frame, true);
     FrameHeader.setWritingRecLsn(headers, frame, FrameHeader.recLsn(headers, frame));
