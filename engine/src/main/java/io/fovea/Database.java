@@ -713,6 +713,11 @@ public final class Database implements AutoCloseable {
     schema.poison(poison);
   }
 
+  /** Lets wrong hints be put right, or not; for benchmarks. */
+  void repairHints(boolean repairs) {
+    schema.repairHints(repairs);
+  }
+
   private DatabaseStats.Memory memory(PoolStats pool, TimestampStats timestamps) {
     return new DatabaseStats.Memory(
         pool.bytes(),

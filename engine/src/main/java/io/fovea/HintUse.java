@@ -18,6 +18,9 @@ final class HintUse {
   /** Of tests; changed while the database is open. */
   volatile HintPoison poison = HintPoison.NONE;
 
+  /** Whether wrong hints are put right; likewise. */
+  volatile boolean repairs = true;
+
   HintUse(Store store, Hints hints) {
     this.store = store;
     this.pages = hints.pages();

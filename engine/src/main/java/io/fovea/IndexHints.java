@@ -152,7 +152,7 @@ final class IndexHints {
         frames.used(context, frame);
       }
     }
-    if (entry < 0 || page && place && frame) {
+    if (entry < 0 || page && place && frame || !use.repairs) {
       return;
     }
     HintCounters counters = t.hintCounters();

@@ -75,6 +75,11 @@ final class Schema {
     hintUse.poison = poison;
   }
 
+  /** Lets wrong hints be put right, or not; for benchmarks. */
+  void repairHints(boolean repairs) {
+    hintUse.repairs = repairs;
+  }
+
   /** How many kinds of hints of how many indexes are not repaired now. */
   long repairsOff() {
     long off = 0;
