@@ -17,9 +17,9 @@ import org.jspecify.annotations.Nullable;
  * <pre>
  *   record of the catalog tree:  key "t" name (UTF-8)   value, all numbers big-endian:
  *
- *   version 1 (1 byte) · tree id (4) · root page (8) · key · has layout (1) · [fields]
- *   · number of indexes (2) · each: name · flags (1: 1 unique, 2 extracted) · tree id (4)
- *     · root page (8) · extracted: key; else: number of fields (2), each: 1 if of the key (1),
+ *   version (1 byte): 2 if an index has hints, else 1 · tree id (4) · root page (8) · key · has layout (1) · [fields]
+ *   · number of indexes (2) · each: name · flags (1: 1 unique, 2 extracted, 4 times the number of
+ *     {@link EntryHints}) · tree id (4) · root page (8) · extracted: key; else: number of fields (2), each: 1 if of the key (1),
  *     ordinal (2)
  *
  *   key      raw (1) · fields
@@ -41,9 +41,14 @@ record CatalogEntry(
     KeySpec key,
     @Nullable Layout layout,
     List<IndexEntry> indexes) {
-  private static final int VERSION = 1;
+  private static final int VERSION = 2;
+
+  /** What older versions of Fovea write and know: no hints. */
+  private static final int VERSION_WITHOUT_HINTS = 1;
+
   private static final int UNIQUE = 1;
   private static final int EXTRACTED = 2;
+  private static final int HINTS_SHIFT = 2;
 
   /**
    * An index as the catalog keeps it.
@@ -54,6 +59,7 @@ record CatalogEntry(
    * @param rootPid the root of its tree
    * @param extractedKey of an extracted index, its key
    * @param fields of another index, its fields
+   * @param hints what its entries remember
    */
   record IndexEntry(
       String name,
@@ -61,7 +67,8 @@ record CatalogEntry(
       int treeId,
       long rootPid,
       @Nullable KeySpec extractedKey,
-      List<Field> fields) {
+      List<Field> fields,
+      EntryHints hints) {
 
     /** In what a specification differs from it, in words, or null. */
     @Nullable String difference(IndexSpec spec) {
@@ -90,7 +97,8 @@ record CatalogEntry(
   byte[] encode() {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     try (DataOutputStream out = new DataOutputStream(bytes)) {
-      out.writeByte(VERSION);
+      boolean hinted = indexes.stream().anyMatch(i -> i.hints != EntryHints.NONE);
+      out.writeByte(hinted ? VERSION : VERSION_WITHOUT_HINTS);
       out.writeInt(treeId);
       out.writeLong(rootPid);
       writeKey(out, key);
@@ -101,7 +109,10 @@ record CatalogEntry(
       out.writeShort(indexes.size());
       for (IndexEntry i : indexes) {
         out.writeUTF(i.name);
-        out.writeByte((i.unique ? UNIQUE : 0) | (i.extractedKey != null ? EXTRACTED : 0));
+        out.writeByte(
+            (i.unique ? UNIQUE : 0)
+                | (i.extractedKey != null ? EXTRACTED : 0)
+                | i.hints.code() << HINTS_SHIFT);
         out.writeInt(i.treeId);
         out.writeLong(i.rootPid);
         if (i.extractedKey != null) {
@@ -143,7 +154,7 @@ record CatalogEntry(
   static CatalogEntry decode(String name, byte[] value) {
     try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(value))) {
       int version = in.readUnsignedByte();
-      if (version != VERSION) {
+      if (version != VERSION && version != VERSION_WITHOUT_HINTS) {
         throw new IncompatibleFormatException(
             "The catalog's entry of table "
                 + name
@@ -179,10 +190,11 @@ record CatalogEntry(
     String name = in.readUTF();
     int flags = in.readUnsignedByte();
     boolean unique = (flags & UNIQUE) != 0;
+    EntryHints hints = EntryHints.ofCode(flags >>> HINTS_SHIFT);
     int treeId = in.readInt();
     long rootPid = in.readLong();
     if ((flags & EXTRACTED) != 0) {
-      return new IndexEntry(name, unique, treeId, rootPid, readKey(in), List.of());
+      return new IndexEntry(name, unique, treeId, rootPid, readKey(in), List.of(), hints);
     }
     int n = in.readUnsignedShort();
     List<Field> fields = new ArrayList<>();
@@ -194,7 +206,7 @@ record CatalogEntry(
       }
       fields.add(ofKey || layout == null ? key.array()[ordinal] : layout.array()[ordinal]);
     }
-    return new IndexEntry(name, unique, treeId, rootPid, null, List.copyOf(fields));
+    return new IndexEntry(name, unique, treeId, rootPid, null, List.copyOf(fields), hints);
   }
 
   private static KeySpec readKey(DataInputStream in) throws IOException {

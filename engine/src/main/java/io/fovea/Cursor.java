@@ -102,20 +102,27 @@ public final class Cursor implements AutoCloseable {
     return on;
   }
 
-  /** Copies the primary key of the record that it stands on, within an operation. */
-  int primaryKey(MemorySegment out) {
+  /**
+   * Copies the value of the entry that it stands on, within an operation: the primary key, and the
+   * hint behind it.
+   *
+   * @return the length of the primary key
+   */
+  int entryValue(MemorySegment out) {
     TxScan s = standing();
-    int len = index == null ? s.keyLength() : s.valueLength();
-    if (len > table.keyBytesMax) {
-      throw new io.fovea.error.CorruptionException(
-          "length of a primary key of table " + table.name, -1, -1, table.keyBytesMax, len);
-    }
-    if (index == null) {
-      Mem.copy(s.keySegment(), s.keyOffset(), out, 0, len);
-    } else {
-      Mem.copy(s.valueSegment(), s.valueOffset(), out, 0, len);
-    }
+    int len = keyLength(s);
+    Mem.copy(s.valueSegment(), s.valueOffset(), out, 0, s.valueLength());
     return len;
+  }
+
+  /** The handle of the read of the entry that it stands on, or negative. */
+  int entryHandle() {
+    return standing().handle();
+  }
+
+  private int keyLength(TxScan s) {
+    IndexCore i = index;
+    return i == null ? s.keyLength() : Index.keyLength(table, i, s.valueLength());
   }
 
   private TxScan standing() {
@@ -183,7 +190,18 @@ public final class Cursor implements AutoCloseable {
           r.read(tx, s.keySegment(), s.keyOffset(), s.keyLength(), s.handle(), r.size());
         } else {
           Key pk = primaryKey();
-          Index.resolve(tx, t, table, index, pk.segment(), pk.base(), pk.length(), r);
+          Index.resolve(
+              tx,
+              t,
+              table,
+              index,
+              pk.segment(),
+              pk.base(),
+              pk.length(),
+              s.valueSegment(),
+              s.valueOffset() + pk.length(),
+              s.handle(),
+              r);
         }
         rowRead = true;
       }
@@ -229,7 +247,7 @@ public final class Cursor implements AutoCloseable {
       if (index == null) {
         k.load(s.keySegment(), s.keyOffset(), s.keyLength());
       } else {
-        k.load(s.valueSegment(), s.valueOffset(), s.valueLength());
+        k.load(s.valueSegment(), s.valueOffset(), keyLength(s));
       }
       keyRead = true;
     }

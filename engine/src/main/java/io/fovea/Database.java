@@ -1,5 +1,6 @@
 package io.fovea;
 
+import io.fovea.btree.HintedLeaf;
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.Placement;
 import io.fovea.buffer.PoolStats;
@@ -15,6 +16,7 @@ import io.fovea.error.PoolTooSmallException;
 import io.fovea.error.StorageException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.error.UncleanShutdownException;
+import io.fovea.index.HintCounters;
 import io.fovea.io.IoOp;
 import io.fovea.io.IoStats;
 import io.fovea.io.Storage;
@@ -96,7 +98,7 @@ public final class Database implements AutoCloseable {
     this.options = options;
     this.store = store;
     this.leaks = new Leaks(options.leakDetection());
-    this.schema = new Schema(this, store, store.catalog());
+    this.schema = new Schema(this, store, store.catalog(), options.hints());
     Runnable unwatch = leaks.watch(this, "Database " + store.name(), () -> {});
     this.onClose = unwatch == null ? () -> {} : unwatch;
   }
@@ -684,7 +686,37 @@ public final class Database implements AutoCloseable {
             allocator.highWater() * pageSize,
             allocator.freePages() * pageSize,
             store.logFileBytes()),
-        memory(pool, timestamps));
+        memory(pool, timestamps),
+        hintedLookups(store.engine().hintCounters()));
+  }
+
+  private DatabaseStats.HintedLookups hintedLookups(HintCounters c) {
+    return new DatabaseStats.HintedLookups(
+        c.lookups,
+        c.hits,
+        c.stale(HintedLeaf.UNSET),
+        c.stale(HintedLeaf.NOT_RESIDENT),
+        c.stale(HintedLeaf.FREED),
+        c.stale(HintedLeaf.OTHER_TREE),
+        c.stale(HintedLeaf.FENCES) + c.stale(HintedLeaf.DISTURBED),
+        c.stale(HintedLeaf.FRAME),
+        c.stale(HintedLeaf.SLOT),
+        c.repairs[HintCounters.Repair.PAGE.ordinal()],
+        c.repairs[HintCounters.Repair.FRAME.ordinal()],
+        c.repairs[HintCounters.Repair.SLOT.ordinal()],
+        c.missed,
+        c.suppressed,
+        schema.repairsOff());
+  }
+
+  /** Makes the hints of all indexes wrong; for tests and benchmarks. */
+  void poisonHints(HintPoison poison) {
+    schema.poison(poison);
+  }
+
+  /** Lets wrong hints be put right, or not; for benchmarks. */
+  void repairHints(boolean repairs) {
+    schema.repairHints(repairs);
   }
 
   private DatabaseStats.Descents descents(TxStats tx, PoolStats pool) {

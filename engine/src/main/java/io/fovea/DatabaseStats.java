@@ -28,6 +28,7 @@ import java.util.Map;
  * @param recovery what had to be recovered when it was opened
  * @param storage the files
  * @param memory the memory outside of the Java heap
+ * @param hintedLookups lookups of records by hints in entries of indexes
  * @since 0.1.0
  */
 public record DatabaseStats(
@@ -47,7 +48,8 @@ public record DatabaseStats(
     Checkpoints checkpoints,
     Recovery recovery,
     Storage storage,
-    Memory memory) {
+    Memory memory,
+    HintedLookups hintedLookups) {
 
   /**
    * Whether a database works.
@@ -315,4 +317,43 @@ public record DatabaseStats(
       return bufferBytesMax + timestampBytesMax + logBytes + transactionBytes + treeBytes;
     }
   }
+
+  /**
+   * Lookups of records by what entries of indexes remember of their places, of all indexes
+   * together. A lookup whose hint is wrong in several parts counts in several.
+   *
+   * @param lookups lookups by an entry that may have a hint
+   * @param hits those whose hint was right in all its parts
+   * @param unset entries that remembered nothing
+   * @param notResident pages that were not in memory, or busy: they are not read for a hint's sake
+   * @param freed pages that belonged to nobody any more
+   * @param otherTree pages of other tables or indexes, or that were no leaves any more
+   * @param otherKeys leaves that had other keys, or were changed while they were looked at
+   * @param frames frames that held another page
+   * @param slots slots that had another key
+   * @param pageRepairs hints that were put right as a whole
+   * @param frameRepairs hints whose frame was put right
+   * @param slotRepairs hints whose slot was put right, and whose frame with it
+   * @param repairsMissed repairs that were left out, as the leaf of the entry was busy
+   * @param repairsSuppressed repairs that were left out, as they were switched off
+   * @param repairsOff how many kinds of hints, summed over the indexes, are not repaired now, as
+   *     they go wrong too often
+   * @since 0.1.0
+   */
+  public record HintedLookups(
+      long lookups,
+      long hits,
+      long unset,
+      long notResident,
+      long freed,
+      long otherTree,
+      long otherKeys,
+      long frames,
+      long slots,
+      long pageRepairs,
+      long frameRepairs,
+      long slotRepairs,
+      long repairsMissed,
+      long repairsSuppressed,
+      long repairsOff) {}
 }

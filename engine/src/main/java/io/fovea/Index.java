@@ -48,6 +48,19 @@ public final class Index {
   }
 
   /**
+   * What its entries remember of the places of records: what was chosen when it was created.
+   *
+   * @return the hints in the file, which {@link #spec} need not name
+   */
+  public EntryHints hints() {
+    return core.hints.kind;
+  }
+
+  IndexCore core() {
+    return core;
+  }
+
+  /**
    * The table whose records it orders.
    *
    * @return the table
@@ -86,10 +99,12 @@ public final class Index {
       }
       out.invalidate();
       Slot slot = tx.slot();
-      MemorySegment pk = slot.keyStage(tableCore.keyBytesMax);
+      int stageBytes = tableCore.keyBytesMax + core.hints.bytes();
+      MemorySegment pk = slot.keyStage(stageBytes);
       int pkLen;
+      int entry;
       if (core.unique && indexKey.isComplete()) {
-        pkLen =
+        int n =
             t.get(
                 core.tree,
                 indexKey.segment(),
@@ -97,10 +112,12 @@ public final class Index {
                 indexKey.length(),
                 pk,
                 0,
-                tableCore.keyBytesMax);
-        if (pkLen < 0) {
+                stageBytes);
+        if (n < 0) {
           return false;
         }
+        pkLen = keyLength(tableCore, core, n);
+        entry = t.lastRead();
       } else {
         Cursor c =
             Cursor.open(
@@ -109,12 +126,13 @@ public final class Index {
           if (!c.advance()) {
             return false;
           }
-          pkLen = c.primaryKey(pk);
+          pkLen = c.entryValue(pk);
+          entry = c.entryHandle();
         } finally {
           c.release();
         }
       }
-      resolve(tx, t, tableCore, core, pk, 0, pkLen, out);
+      resolve(tx, t, tableCore, core, pk, 0, pkLen, pk, pkLen, entry, out);
       return true;
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
@@ -123,7 +141,22 @@ public final class Index {
     }
   }
 
-  /** Reads the record that an entry names. */
+  /** The length of the primary key in an entry's value. */
+  static int keyLength(TableCore table, IndexCore index, int valueLength) {
+    int len = index.hints.keyLength(valueLength);
+    if (len < 0 || len > table.keyBytesMax) {
+      throw new CorruptionException(
+          "length of a primary key of table " + table.name, -1, -1, table.keyBytesMax, len);
+    }
+    return len;
+  }
+
+  /**
+   * Reads the record that an entry names.
+   *
+   * @param hint where the entry's hint is
+   * @param entry the handle of the entry's read, or negative
+   */
   static void resolve(
       Transaction tx,
       Tx t,
@@ -132,8 +165,12 @@ public final class Index {
       MemorySegment pk,
       long pkOff,
       int pkLen,
+      MemorySegment hint,
+      long hintOff,
+      int entry,
       Row out) {
-    int n = t.get(table.tree, pk, pkOff, pkLen, out.segment(), out.base(), out.size());
+    int n =
+        index.hints.get(tx.slot(), t, table, index, pk, pkOff, pkLen, hint, hintOff, entry, out);
     if (n != out.size()) {
       if (n < 0 && t.wrote(table.tree, pk, pkOff, pkLen)) {
         throw new InvalidUseException(

@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  * <pre>
  *   named fields    entry = fields [+ the rest of the primary key]     EntryPlan, bytes to bytes
  *   extractor       entry = computed key [+ the primary key]           Key and Row objects
- *   value of an entry = primary key; what is in [] is missing in a unique index
+ *   value of an entry = primary key + hint; what is in [] is missing in a unique index
  * </pre>
  *
  * <p>Any thread.
@@ -36,6 +36,9 @@ final class IndexCore {
 
   /** Of an extracted index whose table was opened without its specification, null. */
   final IndexSpec.@Nullable Extractor extractor;
+
+  /** What its entries remember of the places of records. */
+  final IndexHints hints;
 
   private final KeySpec tableKey;
   private final Layout tableLayout;
@@ -58,8 +61,10 @@ final class IndexCore {
       IndexSpec.@Nullable Extractor extractor,
       KeySpec tableKey,
       Layout tableLayout,
-      BTree tree) {
+      BTree tree,
+      IndexHints hints) {
     this.name = name;
+    this.hints = hints;
     this.unique = unique;
     this.fields = fields;
     this.tree = tree;
@@ -137,7 +142,13 @@ final class IndexCore {
   /** What the catalog keeps of it. */
   CatalogEntry.IndexEntry asEntry() {
     return new CatalogEntry.IndexEntry(
-        name, unique, tree.treeId(), tree.rootPid(), isExtracted() ? key : null, fields);
+        name,
+        unique,
+        tree.treeId(),
+        tree.rootPid(),
+        isExtracted() ? key : null,
+        fields,
+        hints.kind);
   }
 
   /** The most bytes of an entry's key. */

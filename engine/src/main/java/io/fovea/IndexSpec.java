@@ -43,19 +43,22 @@ public final class IndexSpec {
   private final List<Field> fields;
   private final @Nullable KeySpec extractedKey;
   private final @Nullable Extractor extractor;
+  private final @Nullable EntryHints hints;
 
   private IndexSpec(
       String name,
       boolean unique,
       List<Field> fields,
       @Nullable KeySpec extractedKey,
-      @Nullable Extractor extractor) {
+      @Nullable Extractor extractor,
+      @Nullable EntryHints hints) {
     TableSpec.checkName(name);
     this.name = name;
     this.unique = unique;
     this.fields = fields;
     this.extractedKey = extractedKey;
     this.extractor = extractor;
+    this.hints = hints;
   }
 
   /**
@@ -68,7 +71,7 @@ public final class IndexSpec {
    * @throws IllegalArgumentException if there are no fields, or one appears twice
    */
   public static IndexSpec on(String name, Field... fields) {
-    return new IndexSpec(name, false, checked(fields), null, null);
+    return new IndexSpec(name, false, checked(fields), null, null, null);
   }
 
   /**
@@ -81,7 +84,7 @@ public final class IndexSpec {
    * @throws IllegalArgumentException if there are no fields, or one appears twice
    */
   public static IndexSpec unique(String name, Field... fields) {
-    return new IndexSpec(name, true, checked(fields), null, null);
+    return new IndexSpec(name, true, checked(fields), null, null, null);
   }
 
   /**
@@ -100,7 +103,30 @@ public final class IndexSpec {
         unique,
         List.of(),
         Objects.requireNonNull(key, "key"),
-        Objects.requireNonNull(extractor, "extractor"));
+        Objects.requireNonNull(extractor, "extractor"),
+        null);
+  }
+
+  /**
+   * The same index with hints of choice in its entries. It counts when the index is created, and
+   * stays with it: later specifications of an index that exists may say anything, or nothing.
+   * Without this an index gets what {@link Options#hints} say: {@link EntryHints#PAGE_FRAME_SLOT}
+   * with frames and pages, {@link EntryHints#PAGE_SLOT} with pages alone, else {@link
+   * EntryHints#NONE}.
+   *
+   * <p>What the entries have is used as far as the options of the database that is open say so.
+   *
+   * @param entryHints what entries remember
+   * @return another specification
+   */
+  public IndexSpec hints(EntryHints entryHints) {
+    return new IndexSpec(
+        name,
+        unique,
+        fields,
+        extractedKey,
+        extractor,
+        Objects.requireNonNull(entryHints, "entryHints"));
   }
 
   private static List<Field> checked(Field[] fields) {
@@ -139,6 +165,11 @@ public final class IndexSpec {
    */
   public List<Field> fields() {
     return fields;
+  }
+
+  /** What was chosen, or null: what the options say. */
+  @Nullable EntryHints hints() {
+    return hints;
   }
 
   @Nullable KeySpec extractedKey() {

@@ -59,7 +59,7 @@ final class Maintenance {
       at = 0;
       for (int i = 0; i < indexes.length; i++) {
         if (after[i] != NONE) {
-          add(t, indexes[i], entries, at, after[i], key.segment(), key.base(), key.length());
+          add(slot, t, core, indexes[i], entries, at, after[i], key);
         }
         at += 2 * indexes[i].entryBytesMax();
       }
@@ -157,7 +157,7 @@ final class Maintenance {
           t.delete(index.tree, entries, at + max, before[i]);
         }
         if (after[i] != NONE) {
-          add(t, index, entries, at, after[i], key.segment(), key.base(), key.length());
+          add(slot, t, core, index, entries, at, after[i], key);
         }
         at += 2 * max;
       }
@@ -246,20 +246,24 @@ final class Maintenance {
   }
 
   private static void add(
+      Slot slot,
       Tx t,
+      TableCore core,
       IndexCore index,
       MemorySegment entries,
       int at,
       int len,
-      MemorySegment pk,
-      long pkOff,
-      int pkLen) {
+      Key key) {
     BTree tree = index.tree;
+    IndexHints hints = index.hints;
+    int pkLen = key.length();
+    MemorySegment value = hints.staged(slot, key.segment(), key.base(), pkLen);
+    hints.write(t, core, key, value, pkLen, slot.there);
     if (index.unique) {
-      t.insert(tree, entries, at, len, pk, pkOff, pkLen);
+      t.insert(tree, entries, at, len, value, 0, pkLen + hints.bytes());
     } else {
       // Nobody else can have this entry: it contains the primary key, whose item is ours.
-      t.put(tree, entries, at, len, pk, pkOff, pkLen);
+      t.put(tree, entries, at, len, value, 0, pkLen + hints.bytes());
     }
   }
 }

@@ -1,6 +1,7 @@
 package io.fovea;
 
 import io.fovea.btree.BTree;
+import io.fovea.btree.Position;
 import io.fovea.error.FoveaException;
 import io.fovea.error.IncompatibleFormatException;
 import io.fovea.error.KeyTooLargeException;
@@ -46,17 +47,21 @@ final class Schema {
   private final Database database;
   private final Store store;
   private final BTree catalog;
+  private final HintUse hintUse;
+  private final EntryHints entryHints;
   private final Map<String, TableCore> tables = new ConcurrentSkipListMap<>();
   private final Leftovers leftovers;
 
   /** Held while the schema changes, and while the database closes. */
   final ReentrantLock lock = new ReentrantLock();
 
-  Schema(Database database, Store store, BTree catalog) {
+  Schema(Database database, Store store, BTree catalog, Hints hints) {
     this.database = database;
     this.store = store;
     this.catalog = catalog;
     this.leftovers = new Leftovers(store);
+    this.hintUse = new HintUse(store, hints);
+    this.entryHints = EntryHints.of(hints);
     Trees.forEach(
         catalog,
         (k, kOff, kLen, v, vOff, vLen) -> {
@@ -79,6 +84,27 @@ final class Schema {
       }
     }
     return all;
+  }
+
+  /** Makes hints wrong; for tests. */
+  void poison(HintPoison poison) {
+    hintUse.poison = poison;
+  }
+
+  /** Lets wrong hints be put right, or not; for benchmarks. */
+  void repairHints(boolean repairs) {
+    hintUse.repairs = repairs;
+  }
+
+  /** How many kinds of hints of how many indexes are not repaired now. */
+  long repairsOff() {
+    long off = 0;
+    for (TableCore table : tables.values()) {
+      for (IndexCore index : table.indexes()) {
+        off += index.hints.switchedOff();
+      }
+    }
+    return off;
   }
 
   /** The native memory that all trees keep for changes of their structure. */
@@ -105,6 +131,7 @@ final class Schema {
   private TableCore open(CatalogEntry e) {
     IndexCore[] indexes = new IndexCore[0];
     for (CatalogEntry.IndexEntry i : e.indexes()) {
+      IndexHints hints = new IndexHints(i.hints(), hintUse);
       indexes =
           Trees.append(
               indexes,
@@ -116,8 +143,9 @@ final class Schema {
                   null,
                   e.key(),
                   layoutOf(e),
-                  // Values are primary keys, which are short.
-                  tree(i.treeId(), i.rootPid(), catalog.maxKeySize())));
+                  // Values are primary keys with hints, which are short.
+                  tree(i.treeId(), i.rootPid(), (long) catalog.maxKeySize() + hints.bytes()),
+                  hints));
     }
     return new TableCore(
         database,
@@ -189,10 +217,10 @@ final class Schema {
     return making(
         made,
         change -> {
-          BTree tree = newTree(made, change);
+          BTree tree = newTree(made, change, false);
           IndexCore[] indexes = new IndexCore[0];
           for (IndexSpec i : spec.indexes()) {
-            indexes = Trees.append(indexes, index(spec, i, newTree(made, change)));
+            indexes = Trees.append(indexes, newIndex(spec, i, made, change));
           }
           return new TableCore(
               database,
@@ -230,11 +258,18 @@ final class Schema {
     return core;
   }
 
-  private BTree newTree(List<BTree> made, CatalogChange change) {
+  private IndexCore newIndex(
+      TableSpec table, IndexSpec spec, List<BTree> made, CatalogChange change) {
+    EntryHints chosen = spec.hints();
+    IndexHints hints = new IndexHints(chosen == null ? entryHints : chosen, hintUse);
+    return index(table, spec, newTree(made, change, hints.kind.frames()), hints);
+  }
+
+  private BTree newTree(List<BTree> made, CatalogChange change, boolean endInFrames) {
     LogSession session = store.session();
     session.begin(0);
     try {
-      BTree tree = BTree.create(store.pool(), store.nextTreeId(), session);
+      BTree tree = BTree.create(store.pool(), store.nextTreeId(), endInFrames, session);
       made.add(tree);
       change.publishes(tree);
       return tree;
@@ -261,7 +296,7 @@ final class Schema {
     }
   }
 
-  private static IndexCore index(TableSpec table, IndexSpec spec, BTree tree) {
+  private static IndexCore index(TableSpec table, IndexSpec spec, BTree tree, IndexHints hints) {
     return new IndexCore(
         spec.name(),
         spec.isUnique(),
@@ -270,7 +305,8 @@ final class Schema {
         spec.extractor(),
         table.key(),
         table.layout(),
-        tree);
+        tree,
+        hints);
   }
 
   private void checkSizes(TableSpec spec) {
@@ -373,7 +409,7 @@ final class Schema {
     for (int i = 0; i < all.length; i++) {
       IndexSpec s = spec(spec, all[i].name);
       if (s != null && all[i].isExtracted() && all[i].extractor == null) {
-        all[i] = index(spec, s, all[i].tree);
+        all[i] = index(spec, s, all[i].tree, all[i].hints);
         changed = true;
       }
     }
@@ -393,7 +429,7 @@ final class Schema {
             making(
                 made,
                 change -> {
-                  IndexCore index = index(spec, indexSpec, newTree(made, change));
+                  IndexCore index = newIndex(spec, indexSpec, made, change);
                   fill(core, index);
                   core.indexes(Trees.append(before, index));
                   return core;
@@ -416,8 +452,10 @@ final class Schema {
             store.session(),
             store.logRecordMax(),
             () -> Maintenance.duplicate(core, index));
+    Position place = new Position();
     Trees.forEach(
         core.tree,
+        place,
         (k, kOff, kLen, v, vOff, vLen) -> {
           Table.requireSize(core, vLen);
           int len = index.build(slot, k, kOff, kLen, v, vOff, entry, 0);
@@ -427,7 +465,9 @@ final class Schema {
           if (len > index.tree.maxKeySize()) {
             throw new KeyTooLargeException(len, index.tree.maxKeySize());
           }
-          fill.add(entry, 0, len, k, kOff, kLen);
+          MemorySegment value = index.hints.staged(slot, k, kOff, kLen);
+          index.hints.write(value, kLen, place);
+          fill.add(entry, 0, len, value, 0, kLen + index.hints.bytes());
         });
     fill.flush();
   }

@@ -1,5 +1,6 @@
 package io.fovea;
 
+import io.fovea.btree.Position;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
@@ -61,6 +62,14 @@ final class Slot {
   private MemorySegment valueStage = Arena.ofAuto().allocate(STAGE_BYTES, 8);
   private MemorySegment record = Arena.ofAuto().allocate(STAGE_BYTES, 8);
   private MemorySegment entries = Arena.ofAuto().allocate(STAGE_BYTES, 8);
+
+  /** The hint of an entry as it was found, and where its record is. */
+  final Position hinted = new Position();
+
+  final Position there = new Position();
+
+  /** Room for a hint as it is stored. */
+  final MemorySegment hint = Arena.ofAuto().allocate(16, 8);
 
   private final int[][] lengths = {new int[4], new int[4]};
   private final MemorySegment[] spare = new MemorySegment[8];

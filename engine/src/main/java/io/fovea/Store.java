@@ -579,6 +579,11 @@ final class Store {
     return treeIds.getAndIncrement();
   }
 
+  /** Whether the file says that it is in use, or there is none to say so. */
+  boolean isMarked() {
+    return marked || superblocks == null;
+  }
+
   /** Before the first change of a page: takes the clean flag off the disk. */
   void willWrite() {
     if (!marked) {

@@ -36,6 +36,15 @@ final class Trees {
 
   /** Visits all records. Keys that come and go meanwhile are met or not. */
   static void forEach(BTree tree, Visitor visitor) {
+    forEach(tree, new Position(), visitor);
+  }
+
+  /**
+   * Visits all records.
+   *
+   * @param place out: where the record is that is visited
+   */
+  static void forEach(BTree tree, Position place, Visitor visitor) {
     LeafScan scan = new LeafScan();
     MemorySegment key = Arena.ofAuto().allocate(Math.max(8, tree.maxKeySize()), 8);
     MemorySegment value = Arena.ofAuto().allocate(tree.pool().pageSize(), 8);
@@ -43,6 +52,7 @@ final class Trees {
     while (scan.load()) {
       for (int slot = scan.from(); slot < scan.to(); slot++) {
         int keyLen = scan.copyKey(slot, key, 0);
+        scan.position(place, slot);
         if (!scan.isOverflow(slot)) {
           visitor.visit(
               key, 0, keyLen, scan.segment(), scan.valueOffset(slot), scan.valueLength(slot));

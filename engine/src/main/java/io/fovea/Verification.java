@@ -66,7 +66,7 @@ final class Verification {
       entryBytes = Math.max(entryBytes, i.entryBytesMax());
     }
     MemorySegment entry = Arena.ofAuto().allocate(entryBytes, 8);
-    MemorySegment found = Arena.ofAuto().allocate(Math.max(8, table.tree.maxKeySize()), 8);
+    MemorySegment found = Arena.ofAuto().allocate(table.tree.maxKeySize() + 16L, 8);
     Trees.forEach(
         table.tree,
         (k, kOff, kLen, v, vOff, vLen) -> {
@@ -86,7 +86,7 @@ final class Verification {
               continue;
             }
             expected[i]++;
-            if (!names(index.tree, entry, len, p, found, k, kOff, kLen)) {
+            if (!names(index, entry, len, p, found, k, kOff, kLen)) {
               census.problem(
                   what
                       + ", index "
@@ -110,9 +110,9 @@ final class Verification {
     }
   }
 
-  /** Whether an index has an entry, and its value is a primary key. */
+  /** Whether an index has an entry, and its value is a primary key, with any hint behind it. */
   private static boolean names(
-      BTree tree,
+      IndexCore index,
       MemorySegment entry,
       int len,
       Position p,
@@ -120,12 +120,15 @@ final class Verification {
       MemorySegment k,
       long kOff,
       int kLen) {
+    BTree tree = index.tree;
     while (true) {
       tree.find(entry, 0, len, p);
       int n = p.found ? tree.copyValue(p, found, 0, (int) found.byteSize()) : 0;
       boolean there = p.found;
       if (n >= 0 && tree.valid(p)) {
-        return there && Mem.equal(found, 0, Math.min(n, (int) found.byteSize()), k, kOff, kLen);
+        return there
+            && index.hints.keyLength(n) == kLen
+            && Mem.equal(found, 0, kLen, k, kOff, kLen);
       }
     }
   }

@@ -49,7 +49,8 @@ class CatalogEntryTest {
               r.nextInt(),
               r.nextLong(),
               extracted ? KeySpec.of(FieldType.INT64) : null,
-              extracted ? List.of() : List.copyOf(all.subList(0, 1 + r.nextInt(all.size())))));
+              extracted ? List.of() : List.copyOf(all.subList(0, 1 + r.nextInt(all.size()))),
+              EntryHints.values()[r.nextInt(EntryHints.values().length)]));
     }
     return new CatalogEntry("t", r.nextInt(), r.nextLong(), key, layout, indexes);
   }
@@ -88,7 +89,8 @@ class CatalogEntryTest {
     assertNotNull(e.difference(TableSpec.of("t", KeySpec.of(FieldType.INT64), layout)));
     assertNotNull(e.difference(TableSpec.of("t", key, Layout.builder().build())));
     assertNotNull(e.difference(TableSpec.bytes("t", 9)));
-    CatalogEntry.IndexEntry i = new CatalogEntry.IndexEntry("i", false, 4, 5, null, List.of(x));
+    CatalogEntry.IndexEntry i =
+        new CatalogEntry.IndexEntry("i", false, 4, 5, null, List.of(x), EntryHints.NONE);
     assertNull(i.difference(IndexSpec.on("i", x)));
     assertNotNull(i.difference(IndexSpec.unique("i", x)));
     assertNotNull(i.difference(IndexSpec.on("i", key.part("k0"))));

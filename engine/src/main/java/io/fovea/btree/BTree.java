@@ -2,6 +2,7 @@ package io.fovea.btree;
 
 import io.fovea.buffer.AllocatorRecord;
 import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.LeafHints;
 import io.fovea.buffer.PageHeader;
 import io.fovea.buffer.PageRef;
 import io.fovea.error.CorruptionException;
@@ -131,8 +132,25 @@ public final class BTree {
    * @return the tree
    */
   public static BTree create(BufferPool pool, int treeId, LogSession log) {
+    return create(pool, treeId, false, log);
+  }
+
+  /**
+   * Makes an empty tree, as {@link #create(BufferPool, int, LogSession)}.
+   *
+   * @param pool where its pages will be
+   * @param treeId the number that its pages carry; never used by another tree of the file
+   * @param endInFrames whether values end with the number of a frame, which is taken out of what is
+   *     written: see {@link LeafHints}. All its leaves say so from then on
+   * @param log a session that has begun
+   * @return the tree
+   */
+  public static BTree create(BufferPool pool, int treeId, boolean endInFrames, LogSession log) {
     log.grant(rootSpace(pool));
     int frame = pool.allocate(treeId, PageHeader.LEAF, log);
+    if (endInFrames) {
+      PageHeader.setLayout(pool.pages(), pool.base(frame), LeafHints.LAYOUT);
+    }
     return initRoot(pool, treeId, frame, log);
   }
 

@@ -115,7 +115,10 @@ final class BTreeNode {
   /** What a leaf keeps of a value that is elsewhere: its first page and its length. */
   static final int STUB_BYTES = 16;
 
-  /** The only layouts so far; the header's layout byte tells them from those to come. */
+  /**
+   * The layout of all nodes but of leaves whose values end with the number of a frame, which have
+   * {@link io.fovea.buffer.LeafHints#LAYOUT}. That a value ends so is nothing to the tree.
+   */
   static final int LAYOUT = 0;
 
   private BTreeNode() {}

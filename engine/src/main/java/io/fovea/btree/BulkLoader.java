@@ -52,6 +52,7 @@ public final class BulkLoader implements AutoCloseable {
   private final BTree tree;
   private final BufferPool pool;
   private final MemorySegment pages;
+  private final int leafLayout;
   private final int pageSize;
   private final double fill;
   private final LogSession log;
@@ -102,6 +103,7 @@ public final class BulkLoader implements AutoCloseable {
     this.last = new KeyBuffer(keyMax);
     levels.add(new Level(0, keyMax));
     int frame = pool.fixShared(tree.rootPid());
+    leafLayout = PageHeader.layout(pages, pool.base(frame));
     boolean empty =
         BTreeNode.isLeaf(pages, pool.base(frame)) && BTreeNode.count(pages, pool.base(frame)) == 0;
     pool.releaseShared(frame);
@@ -240,6 +242,7 @@ public final class BulkLoader implements AutoCloseable {
     MemorySegment s = pages;
     long base = pool.base(frame);
     init(leaf, base, highLength);
+    PageHeader.setLayout(s, base, leafLayout);
     PendingNode pending = leaf.pending;
     MemorySegment from = pending.bytes();
     for (int i = 0; i < n; i++) {

@@ -37,7 +37,8 @@ final class NodeEditor {
   // -------------------------------------------------------------------------------- whole nodes
 
   /**
-   * Makes an empty node. The page header stays, but for type, layout and level.
+   * Makes an empty node. The page header stays, but for type, layout and level; a page that is a
+   * leaf and stays one keeps its layout.
    *
    * <p>The fences must not lie in the node itself.
    *
@@ -54,8 +55,10 @@ final class NodeEditor {
       MemorySegment high,
       long highOff,
       int highLength) {
+    if (level > 0 || !BTreeNode.isLeaf(s, base)) {
+      PageHeader.setLayout(s, base, BTreeNode.LAYOUT);
+    }
     PageHeader.setType(s, base, level == 0 ? PageHeader.LEAF : PageHeader.INNER);
-    PageHeader.setLayout(s, base, BTreeNode.LAYOUT);
     PageHeader.setLevel(s, base, level);
     int lowBytes = lowLength == NONE ? 0 : lowLength;
     int highBytes = highLength == NONE ? 0 : highLength;

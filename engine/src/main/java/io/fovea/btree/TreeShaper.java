@@ -294,6 +294,7 @@ final class TreeShaper {
     int count = BTreeNode.count(s, base);
     int run = BTreeNode.run(s, base);
     KeyBuffer separator = scratch.separator;
+    int layout = PageHeader.layout(s, base);
     NodeEditor.copyBody(s, base, old, 0, pageSize);
     NodeEditor.init(
         s,
@@ -318,6 +319,8 @@ final class TreeShaper {
         BTreeNode.highAt(old, 0, pageSize),
         BTreeNode.high(old, 0));
     if (level == 0) {
+      PageHeader.setLayout(s, left, layout);
+      PageHeader.setLayout(s, right, layout);
       NodeEditor.appendLeaf(old, 0, 0, at, s, left, pageSize, scratch.key);
       NodeEditor.appendLeaf(old, 0, at, count, s, right, pageSize, scratch.key);
       continueRun(left, right, run, slot, scratch.keyGoesLeft ? at + 1 : at);

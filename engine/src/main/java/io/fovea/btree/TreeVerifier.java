@@ -1,6 +1,7 @@
 package io.fovea.btree;
 
 import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.LeafHints;
 import io.fovea.buffer.PageHeader;
 import io.fovea.error.CorruptionException;
 import io.fovea.memory.Mem;
@@ -143,6 +144,7 @@ public final class TreeVerifier {
   private long staleHints;
   private long lastLeaf;
   private long lastNext;
+  private int leafLayout = -1;
 
   private TreeVerifier(BTree tree, PageSet reached, boolean followChains) {
     this.followChains = followChains;
@@ -272,10 +274,21 @@ public final class TreeVerifier {
   private boolean header(long pid, MemorySegment page, int level) {
     int type = level == 0 ? PageHeader.LEAF : PageHeader.INNER;
     return same(pid, "type", type, PageHeader.type(page, 0))
-        && same(pid, "layout", BTreeNode.LAYOUT, PageHeader.layout(page, 0))
+        && same(pid, "layout", layout(page, level), PageHeader.layout(page, 0))
         && same(pid, "level", level, PageHeader.level(page, 0))
         && same(pid, "tree id", tree.treeId(), PageHeader.treeId(page, 0))
         && same(pid, "page id", pid, PageHeader.pid(page, 0));
+  }
+
+  /** What it should be: that of all leaves is the first one's. */
+  private int layout(MemorySegment page, int level) {
+    if (level > 0) {
+      return BTreeNode.LAYOUT;
+    }
+    if (leafLayout < 0) {
+      leafLayout = LeafHints.has(page, 0) ? LeafHints.LAYOUT : BTreeNode.LAYOUT;
+    }
+    return leafLayout;
   }
 
   private boolean same(long pid, String what, long expected, long found) {

@@ -44,6 +44,7 @@ public final class PageImages {
     Mem.copy(pages, base, dst, at + HEADER, from);
     Mem.copy(pages, base + to, dst, at + HEADER + from, pageSize - to);
     PageRef.clear(dst, at + HEADER, from);
+    LeafHints.clear(dst, at + HEADER, pageSize, to - from);
     return at + HEADER + from + pageSize - to;
   }
 

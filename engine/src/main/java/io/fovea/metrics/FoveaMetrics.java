@@ -58,6 +58,10 @@ import org.jspecify.annotations.Nullable;
  *   fovea.recovery.duration      gauge     time that opening took to recover
  *   fovea.health                 gauge     1 while it works, else 0
  *   fovea.storage.size           gauge     kind=data|free|wal; bytes
+ *   fovea.hints.lookups          counter   result=hit|stale: records looked up by hints of entries
+ *   fovea.hints.stale            counter   part=unset|resident|freed|tree|keys|frame|slot
+ *   fovea.hints.repairs          counter   part=page|frame|slot|missed|suppressed
+ *   fovea.hints.repairs.off      gauge     kinds of hints that are not repaired now
  *   fovea.memory.used, .max      gauge     part=buffer|timestamps|log|transactions|trees; bytes;
  *                                          the most is known of buffer and timestamps
  * </pre>
@@ -114,6 +118,7 @@ public final class FoveaMetrics implements MeterBinder {
     b.log();
     b.storage();
     b.memory();
+    b.hints();
     // The listener also keeps the source alive, which registries only refer to weakly.
     database.onClose(b::remove);
   }
@@ -423,6 +428,40 @@ public final class FoveaMetrics implements MeterBinder {
       String what = "Most memory outside of the heap";
       gauge("memory.max", what, "bytes", s -> s.memory().bufferBytesMax(), "part", "buffer");
       gauge("memory.max", what, "bytes", s -> s.memory().timestampBytesMax(), "part", "timestamps");
+    }
+
+    void hints() {
+      String lookups = "Records looked up by the hint of an index's entry";
+      hints("lookups", lookups, "result", "hit", h -> h.hits());
+      hints("lookups", lookups, "result", "stale", h -> h.lookups() - h.hits());
+      String stale = "What was wrong about hints in entries of indexes";
+      hints("stale", stale, "part", "unset", h -> h.unset());
+      hints("stale", stale, "part", "resident", h -> h.notResident());
+      hints("stale", stale, "part", "freed", h -> h.freed());
+      hints("stale", stale, "part", "tree", h -> h.otherTree());
+      hints("stale", stale, "part", "keys", h -> h.otherKeys());
+      hints("stale", stale, "part", "frame", h -> h.frames());
+      hints("stale", stale, "part", "slot", h -> h.slots());
+      String repairs = "Hints in entries of indexes that were put right, and those that were not";
+      hints("repairs", repairs, "part", "page", h -> h.pageRepairs());
+      hints("repairs", repairs, "part", "frame", h -> h.frameRepairs());
+      hints("repairs", repairs, "part", "slot", h -> h.slotRepairs());
+      hints("repairs", repairs, "part", "missed", h -> h.repairsMissed());
+      hints("repairs", repairs, "part", "suppressed", h -> h.repairsSuppressed());
+      gauge(
+          "hints.repairs.off",
+          "Kinds of hints, over all indexes, that are not repaired now",
+          null,
+          s -> s.hintedLookups().repairsOff());
+    }
+
+    private void hints(
+        String name,
+        String what,
+        String tag,
+        String value,
+        ToLongFunction<DatabaseStats.HintedLookups> count) {
+      counter("hints." + name, what, null, s -> count.applyAsLong(s.hintedLookups()), tag, value);
     }
 
     private void memory(String part, ToLongFunction<DatabaseStats.Memory> bytes) {

@@ -1,6 +1,7 @@
 package io.fovea.txn;
 
 import io.fovea.btree.BTree;
+import io.fovea.btree.HintedLeaf;
 import io.fovea.btree.Lookahead;
 import io.fovea.btree.Position;
 import io.fovea.buffer.PageHeader;
@@ -8,6 +9,7 @@ import io.fovea.error.AbortCause;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.index.HintCounters;
 import io.fovea.memory.Hash;
 import io.fovea.memory.Mem;
 import io.fovea.wal.LogSession;
@@ -45,6 +47,8 @@ public final class Tx {
   /** What {@link #get} returns for a key that is not there. */
   public static final int ABSENT = -1;
 
+  private static final int NOT_ASKED = -1;
+
   private static final VarHandle BUSY;
 
   static {
@@ -71,6 +75,7 @@ public final class Tx {
   private @Nullable BTree insertTree;
   private int insertHandle;
   final TxCounters counters = new TxCounters();
+  private final HintCounters hintCounters = new HintCounters();
 
   /** This context's way into the log. */
   final LogSession session;
@@ -99,6 +104,7 @@ public final class Tx {
   private long timeoutNanos;
   private int operationsToCheck;
   private int lastRead = -1;
+  private int hinted = NOT_ASKED;
   private long readLsn;
 
   Tx(TxEngine engine, int id) {
@@ -316,6 +322,98 @@ public final class Tx {
     return get(tree, key, keyOffset, keyLength, out, outOffset, cap, lookahead().place(expected));
   }
 
+  /**
+   * {@link #get} of a key of which something outside of the tree remembers where it was. What the
+   * hint was worth, {@link #hinted} says afterwards.
+   *
+   * @param hint what is remembered, as {@link HintedLeaf#locate} takes it; it stays as it is
+   */
+  public int getHinted(
+      BTree tree,
+      MemorySegment key,
+      long keyOffset,
+      int keyLength,
+      MemorySegment out,
+      long outOffset,
+      int cap,
+      Position hint) {
+    operation();
+    hinted = NOT_ASKED;
+    long item = item(tree, key, keyOffset, keyLength);
+    int w = writes.find(tree, item, key, keyOffset, keyLength);
+    if (w >= 0) {
+      return getOwn(w, item, key, keyOffset, out, outOffset, cap);
+    }
+    if (reads.find(item) >= 0) {
+      return read(tree, item, key, keyOffset, keyLength, out, outOffset, cap, null);
+    }
+    Position p = position;
+    p.copyFrom(hint);
+    hinted = HintedLeaf.locate(tree, key, keyOffset, keyLength, p);
+    if ((hinted & HintedLeaf.NO_PAGE) != 0) {
+      tree.find(key, keyOffset, keyLength, p);
+    }
+    return readAt(tree, item, key, keyOffset, keyLength, out, outOffset, cap, -1, -1);
+  }
+
+  /**
+   * What the hint of the last {@link #getHinted} was worth.
+   *
+   * @return what {@link HintedLeaf#locate} says; negative where it was not asked, because the
+   *     transaction knew the record already
+   */
+  public int hinted() {
+    return hinted;
+  }
+
+  /** What this context has counted of hints in entries. */
+  public HintCounters hintCounters() {
+    return hintCounters;
+  }
+
+  /** The number of this context: no two transactions at a time have the same. */
+  public int context() {
+    return id;
+  }
+
+  /** The hash of the record of a read. */
+  public long item(int handle) {
+    return reads.item(handle);
+  }
+
+  /** Puts the place of a read into a position, as a hint. */
+  public void placeOfRead(int handle, Position p) {
+    reads.locate(handle, p);
+  }
+
+  /**
+   * Puts what this transaction knows of the place of a key into a position, as a hint: where it was
+   * when it was read or, if it was absent, where it would be. Nowhere, if it knows nothing.
+   */
+  public void placeOf(BTree tree, MemorySegment key, long keyOffset, int keyLength, Position p) {
+    long item = item(tree, key, keyOffset, keyLength);
+    int w = writes.find(tree, item, key, keyOffset, keyLength);
+    int handle = w >= 0 ? writes.handle(w) : reads.find(item);
+    if (handle >= 0) {
+      reads.locate(handle, p);
+    } else {
+      p.clear();
+    }
+  }
+
+  /**
+   * Overwrites the end of a value that was read with a hint, if that can be done at once: see
+   * {@link HintedLeaf#store}. It is no write of the transaction.
+   *
+   * @param handle of the read
+   * @return whether it was stored
+   */
+  public boolean storeHint(
+      BTree tree, int handle, MemorySegment hint, long offset, int bytes, boolean keep) {
+    reads.locate(handle, position);
+    return HintedLeaf.store(tree, position, hint, offset, bytes, keep);
+  }
+
   private int get(
       BTree tree,
       MemorySegment key,
@@ -394,6 +492,23 @@ public final class Tx {
     } else {
       tree.find(key, keyOffset, keyLength, p);
     }
+    return readAt(tree, item, key, keyOffset, keyLength, out, outOffset, cap, handle, slot);
+  }
+
+  /** The rest of it, from where the position is. */
+  private int readAt(
+      BTree tree,
+      long item,
+      MemorySegment key,
+      long keyOffset,
+      int keyLength,
+      MemorySegment out,
+      long outOffset,
+      int cap,
+      int handle,
+      int pinned) {
+    Position p = position;
+    int slot = pinned;
     for (int attempt = 0; ; attempt++) {
       int length = p.found ? tree.copyValue(p, out, outOffset, cap) : ABSENT;
       if (length >= 0 || !p.found) {

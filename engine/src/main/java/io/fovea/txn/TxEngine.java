@@ -4,6 +4,7 @@ import io.fovea.error.AbortCause;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.index.HintCounters;
 import io.fovea.txn.TxConfig.Durability;
 import io.fovea.wal.Log;
 import io.fovea.wal.LogSession;
@@ -513,5 +514,14 @@ public final class TxEngine {
         placesStale,
         durableWaits.sum(),
         durableWaitNanos.sum());
+  }
+
+  /** What all contexts have counted of hints in entries of indexes, a little behind. */
+  public HintCounters hintCounters() {
+    HintCounters sum = new HintCounters();
+    for (Tx tx : contexts) {
+      sum.add(tx.hintCounters());
+    }
+    return sum;
   }
 }

@@ -1,0 +1,563 @@
+package io.fovea;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.support.SimCrash;
+import io.fovea.support.SimDisk;
+import io.fovea.support.SimStorage;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicReference;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.ShrinkingMode;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Entries of secondary indexes remember where records are, and may be wrong about it. */
+class IndexHintsTest {
+  private static final HintPoison WILD = new HintPoison(70, 70, 70, true);
+
+  private static final Options SMALL =
+      Options.defaults()
+          .bufferBytes(2 << 20)
+          .logBufferBytes(256 << 10)
+          .logSegmentBytes(256 << 10)
+          .logBytesMax(2 << 20);
+
+  private static final Layout.Builder B = Layout.builder();
+  private static final Field NUMBER = B.int64("number");
+  private static final Field GROUP = B.int32("group");
+  private static final Field PAD = B.text("pad", 100);
+  private static final Layout LAYOUT = B.build();
+  private static final KeySpec KEY = KeySpec.of(FieldType.INT32);
+  private static final TableSpec ROWS = TableSpec.of("rows", KEY, LAYOUT);
+
+  private static TableSpec spec(EntryHints hints) {
+    return ROWS.with(IndexSpec.unique("by_number", NUMBER).hints(hints))
+        .with(IndexSpec.on("by_group", GROUP).hints(hints));
+  }
+
+  /** The number of a record, which is unique; its group follows from it. */
+  private static long number(int id) {
+    return id * 7_919L % 1_000_003;
+  }
+
+  private static void insert(Table t, Transaction tx, int id, long number) {
+    t.insert(tx, t.key().set(id), fill(t, id, number));
+  }
+
+  private static Row fill(Table t, int id, long number) {
+    return t.row()
+        .clear()
+        .setLong(NUMBER, number)
+        .setInt(GROUP, (int) (number % 10))
+        .setText(PAD, "pad of " + id);
+  }
+
+  private static Database filled(EntryHints hints, int n) {
+    Database db = Database.inMemory(Options.defaults().bufferBytes(32 << 20));
+    fill(db, hints, n);
+    return db;
+  }
+
+  private static void fill(Database db, EntryHints hints, int n) {
+    Table t = db.table(spec(hints));
+    for (int from = 0; from < n; from += 500) {
+      int first = from;
+      db.run(
+          tx -> {
+            for (int i = first; i < Math.min(n, first + 500); i++) {
+              insert(t, tx, i, number(i));
+            }
+          });
+    }
+  }
+
+  /** Looks all records up; returns what has happened since the statistics of before. */
+  private static DatabaseStats.HintedLookups lookUp(Database db, TableSpec spec, int n) {
+    Table t = db.table(spec);
+    Index index = t.index("by_number");
+    DatabaseStats.HintedLookups before = db.stats().hintedLookups();
+    for (int i = 0; i < n; i++) {
+      assertEquals("pad of " + i, pad(db, t, index, number(i)));
+    }
+    DatabaseStats.HintedLookups s = db.stats().hintedLookups();
+    return new DatabaseStats.HintedLookups(
+        s.lookups() - before.lookups(),
+        s.hits() - before.hits(),
+        s.unset() - before.unset(),
+        s.notResident() - before.notResident(),
+        s.freed() - before.freed(),
+        s.otherTree() - before.otherTree(),
+        s.otherKeys() - before.otherKeys(),
+        s.frames() - before.frames(),
+        s.slots() - before.slots(),
+        s.pageRepairs() - before.pageRepairs(),
+        s.frameRepairs() - before.frameRepairs(),
+        s.slotRepairs() - before.slotRepairs(),
+        s.repairsMissed() - before.repairsMissed(),
+        s.repairsSuppressed() - before.repairsSuppressed(),
+        s.repairsOff());
+  }
+
+  /** A field of the record with a number, or null: by a transaction of its own. */
+  private static @Nullable String pad(Database db, Table t, Index index, long number) {
+    return db.<@Nullable String, RuntimeException>read(
+        tx -> {
+          Row row = t.row();
+          return index.get(tx, index.key().set(number), row) ? row.getText(PAD).toString() : null;
+        });
+  }
+
+  private static void verify(Database db) {
+    VerifyReport report = db.verify();
+    assertTrue(report.ok(), report::toString);
+  }
+
+  // ------------------------------------------------------------------------------- right hints
+
+  @ParameterizedTest
+  @EnumSource(EntryHints.class)
+  void aSecondLookupHits(EntryHints hints) {
+    int n = 3000;
+    try (Database db = filled(hints, n)) {
+      assertEquals(hints, db.table(spec(hints)).index("by_number").hints());
+      lookUp(db, spec(hints), n);
+      DatabaseStats.HintedLookups h = lookUp(db, spec(hints), n);
+      assertEquals(hints == EntryHints.NONE ? 0 : n, h.lookups());
+      assertEquals(h.lookups(), h.hits());
+      assertEquals(0, h.pageRepairs() + h.frameRepairs() + h.slotRepairs());
+      verify(db);
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource(EntryHints.class)
+  void anIndexThatIsMadeLaterHitsAtOnce(EntryHints hints) {
+    int n = 3000;
+    try (Database db = filled(EntryHints.NONE, n)) {
+      TableSpec more = spec(EntryHints.NONE).with(IndexSpec.unique("later", NUMBER).hints(hints));
+      Table t = db.table(more);
+      Index later = t.index("later");
+      for (int i = 0; i < n; i++) {
+        assertEquals("pad of " + i, pad(db, t, later, number(i)));
+      }
+      DatabaseStats.HintedLookups h = db.stats().hintedLookups();
+      assertEquals(hints == EntryHints.NONE ? 0 : n, h.lookups());
+      assertEquals(h.lookups(), h.hits());
+      verify(db);
+    }
+  }
+
+  @Test
+  void insertsKnowMostOfTheirPlaces() {
+    try (Database db = Database.inMemory(Options.defaults().bufferBytes(32 << 20))) {
+      TableSpec spec = spec(EntryHints.PAGE);
+      Table t = db.table(spec);
+      for (int i = 0; i < 3000; i++) {
+        int id = i;
+        db.run(tx -> insert(t, tx, id, number(id)));
+      }
+      DatabaseStats.HintedLookups h = lookUp(db, spec, 3000);
+      assertEquals(0, h.unset());
+      assertTrue(h.hits() > 1500, h::toString);
+    }
+  }
+
+  @Test
+  void scansProfit() {
+    int n = 2000;
+    try (Database db = filled(EntryHints.PAGE_FRAME_SLOT, n)) {
+      Table t = db.table(spec(EntryHints.PAGE_FRAME_SLOT));
+      Index index = t.index("by_group");
+      for (int round = 0; round < 2; round++) {
+        DatabaseStats.HintedLookups before = db.stats().hintedLookups();
+        int seen =
+            db.read(
+                tx -> {
+                  int count = 0;
+                  try (Cursor c = index.scan(tx, Range.all(), Order.ASCENDING)) {
+                    while (c.next()) {
+                      assertTrue(c.row().getText(PAD).startsWith("pad of "));
+                      assertEquals((int) (c.row().getLong(NUMBER) % 10), c.row().getInt(GROUP));
+                      count++;
+                    }
+                  }
+                  return count;
+                });
+        assertEquals(n, seen);
+        DatabaseStats.HintedLookups after = db.stats().hintedLookups();
+        assertEquals(n, after.lookups() - before.lookups());
+        if (round == 1) {
+          assertEquals(n, after.hits() - before.hits());
+          assertEquals(0, after.repairsMissed(), "one version for all entries of a leaf");
+        }
+      }
+    }
+  }
+
+  @Test
+  void optionsDecideWhatIsUsed() {
+    int n = 1000;
+    for (Hints hints : List.of(Hints.NONE, Hints.FRAME, Hints.PAGE, Hints.BOTH, Hints.ALL)) {
+      try (Database db = Database.inMemory(Options.defaults().bufferBytes(8 << 20).hints(hints))) {
+        Table t = db.table(ROWS.with(IndexSpec.on("chosen", GROUP)));
+        assertEquals(
+            !hints.pages()
+                ? EntryHints.NONE
+                : hints.frames() ? EntryHints.PAGE_FRAME_SLOT : EntryHints.PAGE_SLOT,
+            t.index("chosen").hints());
+        db.dropTable("rows");
+        fill(db, EntryHints.PAGE_FRAME_SLOT, n);
+        lookUp(db, spec(EntryHints.PAGE_FRAME_SLOT), n);
+        DatabaseStats.HintedLookups h = lookUp(db, spec(EntryHints.PAGE_FRAME_SLOT), n);
+        assertEquals(hints.pages() ? n : 0, h.lookups());
+        assertEquals(h.lookups(), h.hits());
+        verify(db);
+      }
+    }
+  }
+
+  // ------------------------------------------------------------------------------- wrong hints
+
+  @Test
+  void splitsMakeHintsWrongAndLookupsPutThemRight() {
+    int n = 2000;
+    TableSpec spec = spec(EntryHints.PAGE_FRAME_SLOT);
+    try (Database db = Database.inMemory(Options.defaults().bufferBytes(32 << 20))) {
+      Table t = db.table(spec);
+      // Even ids first, then the odd ones between them.
+      for (int odd = 0; odd < 2; odd++) {
+        for (int i = odd; i < n; i += 2) {
+          int id = i;
+          db.run(tx -> insert(t, tx, id, number(id)));
+        }
+      }
+      DatabaseStats.HintedLookups first = lookUp(db, spec, n);
+      assertTrue(first.otherKeys() > 0 && first.slots() > 0, first::toString);
+      assertTrue(first.pageRepairs() > 0 && first.slotRepairs() > 0, first::toString);
+      DatabaseStats.HintedLookups second = lookUp(db, spec, n);
+      assertTrue(second.hits() > n * 9 / 10, second::toString);
+    }
+  }
+
+  @Test
+  void churnSwitchesRepairsOff() {
+    int n = 2000;
+    TableSpec spec = spec(EntryHints.PAGE_FRAME_SLOT);
+    try (Database db = filled(EntryHints.PAGE_FRAME_SLOT, n)) {
+      lookUp(db, spec, n);
+      // Whatever is repaired is wrong again when it is used.
+      db.poisonHints(new HintPoison(100, 0, 0, false));
+      for (int i = 0; i < 12; i++) {
+        lookUp(db, spec, n);
+      }
+      DatabaseStats.HintedLookups h = lookUp(db, spec, n);
+      assertTrue(h.repairsOff() >= 1, h::toString);
+      assertTrue(h.repairsSuppressed() > n * 8 / 10, h::toString);
+      db.poisonHints(HintPoison.NONE);
+      for (int i = 0; i < 12; i++) {
+        lookUp(db, spec, n);
+      }
+      h = lookUp(db, spec, n);
+      assertEquals(0, h.repairsOff());
+      assertEquals(n, h.hits());
+    }
+  }
+
+  @Test
+  void anotherTreeOnTheSamePages() {
+    TableSpec spec = spec(EntryHints.PAGE_FRAME_SLOT);
+    TableSpec other = TableSpec.of("other", KEY, LAYOUT);
+    int n = 1500;
+    try (Database db = filled(EntryHints.PAGE_FRAME_SLOT, n)) {
+      // The records go and come back; meanwhile the pages that they were on get another owner, with
+      // the same keys. Entries are those of the first life, with its hints.
+      Table t = db.table(spec);
+      lookUp(db, spec, n);
+      for (int from = 0; from < n; from += 100) {
+        int first = from;
+        db.run(
+            tx -> {
+              for (int i = first; i < first + 100; i++) {
+                if (i % 3 != 0) {
+                  t.delete(tx, t.key().set(i));
+                }
+              }
+            });
+      }
+      Table o = db.table(other);
+      db.run(
+          tx -> {
+            for (int i = 0; i < n; i++) {
+              insert(o, tx, i, -5);
+            }
+          });
+      Index index = t.index("by_number");
+      for (int i = 0; i < n; i++) {
+        assertEquals(i % 3 == 0 ? "pad of " + i : null, pad(db, t, index, number(i)));
+      }
+      verify(db);
+    }
+  }
+
+  @Test
+  void aFileThatIsOnlyReadStaysAsItIs(@TempDir Path dir) {
+    Path file = dir.resolve("db");
+    TableSpec spec = spec(EntryHints.PAGE_FRAME_SLOT);
+    int n = 500;
+    try (Database db = Database.open(file, SMALL)) {
+      fill(db, EntryHints.PAGE_FRAME_SLOT, n);
+    }
+    try (Database db = Database.open(file, SMALL)) {
+      DatabaseStats.HintedLookups h = lookUp(db, spec, n);
+      assertTrue(h.pageRepairs() + h.slotRepairs() > 0, h::toString);
+      assertEquals(0, db.stats().buffer().framesDirty());
+      assertEquals(0, db.stats().io().writes());
+      assertEquals(n, lookUp(db, spec, n).hits(), "put right in memory");
+    }
+    try (Database db = Database.open(file, SMALL)) {
+      Table t = db.table(spec);
+      db.run(tx -> insert(t, tx, n, number(n)));
+      DatabaseStats.HintedLookups h = lookUp(db, spec, n);
+      assertTrue(h.pageRepairs() + h.slotRepairs() > 0, "nothing of it was written");
+    }
+    try (Database db = Database.open(file, SMALL)) {
+      DatabaseStats.HintedLookups h = lookUp(db, spec, n);
+      assertEquals(0, h.slotRepairs() + h.pageRepairs(), "this was");
+      assertEquals(0, h.otherKeys());
+    }
+  }
+
+  // ------------------------------------------------------------------------- models, all poisoned
+
+  /** A table with two indexes, and what it should hold. */
+  private static final class Model {
+    final TreeMap<Integer, Long> records = new TreeMap<>();
+    final TreeMap<Long, Integer> numbers = new TreeMap<>();
+    long next = 1;
+
+    void step(Random r, Database db, Table t, int ids) {
+      int op = r.nextInt(100);
+      int id = r.nextInt(ids);
+      long fresh = next++ * 7919 % 1_000_003;
+      if (op < 30) {
+        db.run(tx -> t.put(tx, t.key().set(id), fill(t, id, fresh)));
+        Long old = records.put(id, fresh);
+        if (old != null) {
+          numbers.remove(old);
+        }
+        numbers.put(fresh, id);
+      } else if (op < 45) {
+        boolean there = db.call(tx -> t.delete(tx, t.key().set(id)));
+        Long old = records.remove(id);
+        assertEquals(old != null, there);
+        if (old != null) {
+          numbers.remove(old);
+        }
+      } else if (op < 55) {
+        // Many that lie together go or come: merges and splits.
+        boolean come = r.nextBoolean();
+        int to = Math.min(ids, id + 60);
+        long first = next;
+        next += 60;
+        db.run(
+            tx -> {
+              for (int i = id; i < to; i++) {
+                if (come) {
+                  t.put(tx, t.key().set(i), fill(t, i, (first + i - id) * 7919 % 1_000_003));
+                } else {
+                  t.delete(tx, t.key().set(i));
+                }
+              }
+            });
+        for (int i = id; i < to; i++) {
+          Long old = records.remove(i);
+          if (old != null) {
+            numbers.remove(old);
+          }
+          if (come) {
+            long number = (first + i - id) * 7919 % 1_000_003;
+            records.put(i, number);
+            numbers.put(number, i);
+          }
+        }
+      } else if (op < 97) {
+        check(r, db, t, id);
+      } else {
+        checkAll(db, t);
+      }
+    }
+
+    private void check(Random r, Database db, Table t, int id) {
+      Index index = t.index("by_number");
+      Long near = numbers.ceilingKey((long) r.nextInt(1_000_003));
+      long number = near == null ? -id : near;
+      assertEquals(near == null ? null : "pad of " + numbers.get(near), pad(db, t, index, number));
+    }
+
+    void checkAll(Database db, Table t) {
+      Index index = t.index("by_number");
+      List<String> found =
+          db.read(
+              tx -> {
+                List<String> list = new ArrayList<>();
+                try (Cursor c = index.scan(tx, Range.all(), Order.ASCENDING)) {
+                  while (c.next()) {
+                    list.add(c.row().getLong(NUMBER) + " " + c.row().getText(PAD));
+                  }
+                }
+                return list;
+              });
+      List<String> expected = new ArrayList<>();
+      numbers.forEach((n, i) -> expected.add(n + " pad of " + i));
+      assertEquals(expected, found);
+    }
+  }
+
+  @Property(tries = 12, shrinking = ShrinkingMode.OFF)
+  void whateverHintsSay(@ForAll long seed) {
+    Random r = new Random(seed);
+    EntryHints[] kinds = EntryHints.values();
+    EntryHints kind = kinds[1 + r.nextInt(kinds.length - 1)];
+    // 2 MiB hold fewer pages than the records fill.
+    Options options = Options.defaults().bufferBytes(2 << 20);
+    try (Database db = Database.inMemory(options)) {
+      db.poisonHints(WILD);
+      for (int life = 0; life < 2; life++) {
+        Model model = new Model();
+        Table t = db.table(spec(kind));
+        for (int i = 0; i < 700; i++) {
+          model.step(r, db, t, 12_000);
+        }
+        model.checkAll(db, t);
+        verify(db);
+        DatabaseStats.HintedLookups h = db.stats().hintedLookups();
+        assertTrue(h.lookups() > h.hits() && h.pageRepairs() > 0, h::toString);
+        db.dropTable("rows");
+      }
+    }
+  }
+
+  @Test
+  void manyThreadsWithAllPoisoned() throws Exception {
+    int threads = 4;
+    int ids = 3000;
+    try (Database db = Database.inMemory(Options.defaults().bufferBytes(2 << 20))) {
+      db.poisonHints(WILD);
+      TableSpec spec = spec(EntryHints.PAGE_FRAME_SLOT);
+      Table t = db.table(spec);
+      AtomicReference<Throwable> failed = new AtomicReference<>();
+      List<Thread> all = new ArrayList<>();
+      for (int w = 0; w < threads; w++) {
+        int worker = w;
+        Thread thread =
+            new Thread(
+                () -> {
+                  try {
+                    work(db, t, worker, threads, ids);
+                  } catch (Throwable e) {
+                    failed.compareAndSet(null, e);
+                  }
+                });
+        all.add(thread);
+        thread.start();
+      }
+      for (Thread thread : all) {
+        thread.join();
+      }
+      if (failed.get() != null) {
+        throw new AssertionError(failed.get());
+      }
+      verify(db);
+    }
+  }
+
+  /** Each thread changes records of its own, between those of others, and looks all of them up. */
+  private static void work(Database db, Table t, int worker, int threads, int ids) {
+    Random r = new Random(worker);
+    Index index = t.index("by_number");
+    boolean[] there = new boolean[ids];
+    for (int i = 0; i < 2500; i++) {
+      int own = r.nextInt(ids);
+      int id = own * threads + worker;
+      if (r.nextInt(3) > 0) {
+        db.run(
+            tx -> {
+              if (there[own]) {
+                assertTrue(t.delete(tx, t.key().set(id)));
+              } else {
+                insert(t, tx, id, number(id));
+              }
+            });
+        there[own] = !there[own];
+      }
+      int look = r.nextInt(ids);
+      int lookId = look * threads + worker;
+      assertEquals(there[look] ? "pad of " + lookId : null, pad(db, t, index, number(lookId)));
+      int foreign = r.nextInt(ids * threads);
+      String pad = pad(db, t, index, number(foreign));
+      assertTrue(pad == null || pad.equals("pad of " + foreign), pad);
+    }
+  }
+
+  // --------------------------------------------------------------------------- crashes and copies
+
+  @Property(tries = 6, shrinking = ShrinkingMode.OFF)
+  void hintsOfARecoveredFileAreHarmless(@ForAll long seed) {
+    Random r = new Random(seed);
+    SimDisk disk = new SimDisk(seed);
+    Model model = new Model();
+    for (int life = 0; life < 3; life++) {
+      Database db = SimDatabase.open(new SimStorage(disk), SMALL);
+      Table t = db.table(spec(EntryHints.PAGE_FRAME_SLOT));
+      model.checkAll(db, t);
+      db.poisonHints(r.nextBoolean() ? WILD : HintPoison.NONE);
+      for (int i = 0; i < 250; i++) {
+        model.step(r, db, t, 6_000);
+        if (r.nextInt(80) == 0) {
+          db.checkpoint();
+        }
+      }
+      verify(db);
+      // All was acknowledged as durable; the rest of what was written may be there or not, or torn.
+      SimDisk next = disk.crash(SimCrash.RANDOM);
+      SimDatabase.abandon(db);
+      disk = next;
+    }
+    try (Database db = SimDatabase.open(new SimStorage(disk), SMALL)) {
+      Table t = db.table(spec(EntryHints.PAGE_FRAME_SLOT));
+      verify(db);
+      model.checkAll(db, t);
+      model.checkAll(db, t);
+    }
+  }
+
+  @Test
+  void indexesOfABackup(@TempDir Path dir) {
+    int n = 2000;
+    TableSpec spec = spec(EntryHints.PAGE_FRAME_SLOT);
+    try (Database db = Database.open(dir.resolve("db"), SMALL)) {
+      fill(db, EntryHints.PAGE_FRAME_SLOT, n);
+      db.poisonHints(WILD);
+      lookUp(db, spec, n);
+      db.backup(dir.resolve("copy"));
+    }
+    Path copy = dir.resolve("copy").resolve("db");
+    assertEquals(List.of(), Database.verify(copy, SMALL).problems());
+    try (Database db = Database.open(copy, SMALL.hints(Hints.PAGE))) {
+      lookUp(db, spec, n);
+      verify(db);
+      assertFalse(db.table(spec).index("by_group").hints() == EntryHints.NONE);
+    }
+  }
+}
