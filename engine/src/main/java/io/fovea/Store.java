@@ -21,6 +21,8 @@ import io.fovea.recovery.Checkpointer;
 import io.fovea.recovery.RecoveryReport;
 import io.fovea.recovery.Superblock;
 import io.fovea.recovery.SuperblockFile;
+import io.fovea.txn.StoreKind;
+import io.fovea.txn.TimestampPages;
 import io.fovea.txn.TxConfig;
 import io.fovea.txn.TxEngine;
 import io.fovea.wal.Log;
@@ -76,6 +78,10 @@ final class Store {
 
   private final BufferPool pool;
   private final TxEngine engine;
+
+  /** Null where timestamps are in memory. */
+  private final @Nullable TimestampFile timestamps;
+
   private final BTree catalog;
   private final Slot[] slots;
 
@@ -97,6 +103,7 @@ final class Store {
       boolean marked,
       BufferPool pool,
       TxEngine engine,
+      @Nullable TimestampFile timestamps,
       BTree catalog,
       AtomicInteger treeIds) {
     this.name = name;
@@ -108,6 +115,7 @@ final class Store {
     this.marked = marked;
     this.pool = pool;
     this.engine = engine;
+    this.timestamps = timestamps;
     this.catalog = catalog;
     this.treeIds = treeIds;
     this.slots = new Slot[2 * options.maxTransactions()];
@@ -212,7 +220,15 @@ final class Store {
     opened.push(device);
     String name = options.name().isEmpty() ? "memory" : options.name();
     return withoutLog(
-        name, options, null, device, null, Superblock.ofNew(options.pageSize()), true, opened);
+        name,
+        null,
+        options,
+        null,
+        device,
+        null,
+        Superblock.ofNew(options.pageSize()),
+        true,
+        opened);
   }
 
   private static Store openFile(Path path, Options options, Deque<AutoCloseable> opened) {
@@ -278,42 +294,71 @@ final class Store {
     }
     return logged
         ? withLog(name, storage, options, switches, lock, device, superblocks, found, fresh, opened)
-        : withoutLog(name, options, lock, device, superblocks, found, fresh, opened);
+        : withoutLog(name, storage, options, lock, device, superblocks, found, fresh, opened);
   }
 
   private static PoolConfig poolConfig(Options options) {
-    return PoolConfig.of(options.pageSize(), options.bufferBytes())
+    PoolConfig all = poolConfig(options, options.bufferBytes());
+    long timestamps = TimestampFile.bufferBytes(options, all);
+    return timestamps == 0 ? all : poolConfig(options, options.bufferBytes() - timestamps);
+  }
+
+  private static PoolConfig poolConfig(Options options, long bufferBytes) {
+    return PoolConfig.of(options.pageSize(), bufferBytes)
         .with(io.fovea.buffer.Translation.valueOf(options.translation().name()))
         .with(ReplacementKind.valueOf(options.replacement().name()))
         .with(io.fovea.buffer.Pretouch.valueOf(options.pretouch().name()));
   }
 
-  private static TxEngine engine(Options options, @Nullable Journal journal) {
+  /** Null where timestamps are in memory. */
+  private static @Nullable TimestampFile timestampFile(
+      @Nullable Storage storage, Options options, Deque<AutoCloseable> opened) {
+    if (storage != null) {
+      TimestampFile.removeOld(storage);
+    }
+    if (!TimestampFile.wanted(options)) {
+      return null;
+    }
+    long bytes = options.bufferBytes() - poolConfig(options).bufferBytes();
+    TimestampFile file = TimestampFile.open(storage, options, poolConfig(options, bytes));
+    opened.push(file);
+    return file;
+  }
+
+  private static TxEngine engine(
+      Options options, @Nullable Journal journal, @Nullable TimestampFile file) {
     TxConfig d = TxConfig.DEFAULT;
     TxConfig config =
         new TxConfig(
-            options.maxTransactions(),
-            options.maxTransactionBytes(),
-            d.itemsMax(),
-            Math.min(d.exactBytes(), options.timestampBytes()),
-            options.timestampBytes(),
-            d.sketchRows(),
-            d.sketchColumns(),
-            d.release(),
-            options.revalidateReads());
+                options.maxTransactions(),
+                options.maxTransactionBytes(),
+                d.itemsMax(),
+                Math.min(d.exactBytes(), options.timestampBytes()),
+                options.timestampBytes(),
+                d.sketchRows(),
+                d.sketchColumns(),
+                d.release(),
+                options.revalidateReads())
+            .with(
+                StoreKind.valueOf(options.timestamps().name()),
+                options.sketchBytesMin(),
+                options.sketchBytesMax());
+    TimestampPages pages = file == null ? null : file.pages();
     if (journal == null) {
-      return new TxEngine(config, options.pageSize());
+      return new TxEngine(config, options.pageSize(), null, () -> {}, pages);
     }
     TxConfig.Durability durability = TxConfig.Durability.valueOf(options.durability().name());
     return new TxEngine(
         config.with(durability, options.logBufferBytes()),
         options.pageSize(),
         journal.log(),
-        journal.checkpointer()::awaitRoom);
+        journal.checkpointer()::awaitRoom,
+        pages);
   }
 
   private static Store withoutLog(
       String name,
+      @Nullable Storage storage,
       Options options,
       @Nullable FileLock lock,
       BlockDevice device,
@@ -333,6 +378,7 @@ final class Store {
         fresh
             ? BTree.createAt(pool, Superblock.CATALOG_TREE_ID, root, LogSession.NONE)
             : BTree.open(pool, Superblock.CATALOG_TREE_ID, root);
+    TimestampFile timestamps = timestampFile(storage, options, opened);
     Store store =
         new Store(
             name,
@@ -343,7 +389,8 @@ final class Store {
             null,
             fresh,
             pool,
-            engine(options, null),
+            engine(options, null, timestamps),
+            timestamps,
             catalog,
             new AtomicInteger(superblock.nextTreeId()));
     store.sayOpened();
@@ -381,7 +428,8 @@ final class Store {
     AtomicInteger treeIds = new AtomicInteger(superblock.nextTreeId());
     boolean marked = fresh || superblock.state() == Superblock.LOGGED;
     BTree catalog = journal.open(pool, fresh, treeIds);
-    TxEngine engine = engine(options, journal);
+    TimestampFile timestamps = timestampFile(storage, options, opened);
+    TxEngine engine = engine(options, journal, timestamps);
     opened.push(engine::close);
     if (marked) {
       journal.begin();
@@ -397,6 +445,7 @@ final class Store {
             marked,
             pool,
             engine,
+            timestamps,
             catalog,
             treeIds);
     store.sayOpened();
@@ -630,6 +679,11 @@ final class Store {
     return journal == null ? 0 : journal.log().memoryBytes();
   }
 
+  /** The memory that the pool of the records' pages may take. */
+  long bufferBytesMax() {
+    return poolConfig(options).bufferBytes();
+  }
+
   /** The native memory of transactions, cursors and operations. */
   long transactionBytes() {
     long bytes = engine.memoryBytes();
@@ -737,6 +791,9 @@ final class Store {
     pool.abandon();
     engine.close();
     try {
+      if (timestamps != null) {
+        timestamps.close();
+      }
       device.close();
       if (journal != null) {
         journal.closeFiles();

@@ -8,8 +8,10 @@ package io.fovea.txn;
  * @param itemsMax how many items one transaction may read or write
  * @param exactBytes memory that the exact entries of {@link Timestamps} always take
  * @param exactBytesMax memory that they may take while long transactions use many
+ * @param timestamps where the timestamps of items out of use are
  * @param sketchRows rows of the sketch
  * @param sketchColumns columns of the sketch, a power of two
+ * @param sketchColumnsMax a power of two up to which it may grow
  * @param release when an exact entry may go back to the sketch
  * @param revalidateAll whether a commit checks every read against now, not against its timestamp:
  *     strict serializability for more aborts
@@ -23,8 +25,10 @@ public record TxConfig(
     int itemsMax,
     long exactBytes,
     long exactBytesMax,
+    StoreKind timestamps,
     int sketchRows,
     int sketchColumns,
+    int sketchColumnsMax,
     Timestamps.Release release,
     boolean revalidateAll,
     Durability durability,
@@ -55,7 +59,7 @@ public record TxConfig(
           Timestamps.Release.EPOCH,
           false);
 
-  /** With {@link Durability#SYNC} and parts for a log's buffer of 16 MiB. */
+  /** Focus-Sketch with {@link Durability#SYNC} and parts for a log's buffer of 16 MiB. */
   public TxConfig(
       int contexts,
       long scratchBytesMax,
@@ -72,7 +76,9 @@ public record TxConfig(
         itemsMax,
         exactBytes,
         exactBytesMax,
+        StoreKind.FOCUS_SKETCH,
         sketchRows,
+        sketchColumns,
         sketchColumns,
         release,
         revalidateAll,
@@ -88,11 +94,50 @@ public record TxConfig(
         itemsMax,
         exactBytes,
         exactBytesMax,
+        timestamps,
         sketchRows,
         sketchColumns,
+        sketchColumnsMax,
         release,
         revalidateAll,
         other,
         logBufferBytes / 8);
+  }
+
+  /**
+   * The same with another place for the timestamps of items out of use.
+   *
+   * @param kind the place
+   * @param bytesMin what a cache or a sketch takes, exact entries apart
+   * @param bytesMax up to which a sketch may grow
+   */
+  public TxConfig with(StoreKind kind, long bytesMin, long bytesMax) {
+    int rows = TimestampConfig.rows(bytesMin);
+    return new TxConfig(
+        contexts,
+        scratchBytesMax,
+        itemsMax,
+        kind.isCache() ? Math.min(exactBytes + bytesMin, exactBytesMax) : exactBytes,
+        exactBytesMax,
+        kind,
+        rows,
+        TimestampConfig.columns(bytesMin, rows),
+        TimestampConfig.columns(bytesMax, rows),
+        release,
+        revalidateAll,
+        durability,
+        commitPartBytes);
+  }
+
+  /** What of it the timestamps are made from. */
+  TimestampConfig timestampConfig() {
+    return new TimestampConfig(
+        timestamps,
+        release,
+        exactBytes,
+        exactBytesMax,
+        sketchRows,
+        sketchColumns,
+        sketchColumnsMax);
   }
 }
