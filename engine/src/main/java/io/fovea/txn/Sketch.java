@@ -42,7 +42,7 @@ import org.jspecify.annotations.Nullable;
  * A.
  *
  * <p>The wait is the caller's: when it ends, every put and get has ended that had begun before.
- * Another one after (4) lets A be used again. One change at a time.
+ * Another one after (4) lets A's pages be given back. One change at a time.
  *
  * <p>After the dissertation's algorithm 1; the other size is its future work. A put that would
  * change nothing stores nothing: many rows stay shared in all caches.
@@ -98,7 +98,6 @@ public final class Sketch {
   private final @Nullable Cells[] sizes = new Cells[SIZES];
 
   private volatile State state;
-  private volatile long bytes;
 
   /**
    * An empty sketch.
@@ -121,15 +120,13 @@ public final class Sketch {
     }
   }
 
+  /** Cells that nobody uses: zero, for they are new or were given back. */
   private Cells empty(int columns) {
     int at = Integer.numberOfTrailingZeros(columns);
     Cells cells = sizes[at];
     if (cells == null) {
       cells = new Cells(rows, columns);
       sizes[at] = cells;
-      bytes += cells.segment.byteSize();
-    } else {
-      cells.segment.fill((byte) 0);
     }
     return cells;
   }
@@ -183,7 +180,8 @@ public final class Sketch {
     quiesce.run(); // (2)
     copy(from, to); // (3)
     state = new State(to, null); // (4)
-    quiesce.run(); // from may be used again
+    quiesce.run();
+    from.region.release(); // the pages; the range is kept for the next time
   }
 
   private void copy(Cells from, Cells to) {
@@ -199,9 +197,11 @@ public final class Sketch {
     }
   }
 
-  /** Native memory that was used: all sizes that it had. */
+  /** Native memory in use; while the size changes, that of both. */
   public long bytes() {
-    return bytes;
+    State s = state;
+    Cells next = s.next;
+    return s.cells.segment.byteSize() + (next == null ? 0 : next.segment.byteSize());
   }
 
   /** Gives the memory back; no other call may run or follow. */

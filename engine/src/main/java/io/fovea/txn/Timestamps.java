@@ -714,6 +714,11 @@ public final class Timestamps {
     return kind;
   }
 
+  /** How many columns the sketch has now. */
+  int columns() {
+    return periphery.sketch().columns();
+  }
+
   /** For tests that can't wait for exits and spills. */
   Epochs epochs() {
     return epochs;
