@@ -668,7 +668,12 @@ public final class Database implements AutoCloseable {
             timestamps.capacity(),
             timestamps.materialised(),
             timestamps.approximate(),
-            timestamps.released()),
+            timestamps.released(),
+            timestamps.doubtful(),
+            timestamps.sketchBytes(),
+            timestamps.resizes(),
+            timestamps.pageReads(),
+            timestamps.pageWrites()),
         new DatabaseStats.Device(
             store.device().kind(),
             io.count(IoOp.READ),
@@ -735,7 +740,7 @@ public final class Database implements AutoCloseable {
   private DatabaseStats.Memory memory(PoolStats pool, TimestampStats timestamps) {
     return new DatabaseStats.Memory(
         pool.bytes(),
-        options.bufferBytes(),
+        store.bufferBytesMax(),
         timestamps.bytesLive(),
         timestamps.bytes(),
         store.logMemoryBytes(),

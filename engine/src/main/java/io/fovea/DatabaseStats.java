@@ -173,10 +173,25 @@ public record DatabaseStats(
    * @param materialised how often a record got timestamps of its own
    * @param approximate how many of those began with a bound that may be another record's
    * @param released how often they were given up
+   * @param doubtful transactions that were aborted for a conflict after they had begun with such a
+   *     bound, which may have been the reason
+   * @param sketchBytes memory of the sketch, 0 where there is none
+   * @param resizes how often the sketch got another size
+   * @param pageReads pages of timestamps that were read, where they are on disk
+   * @param pageWrites pages of timestamps that were written, where they are on disk
    * @since 0.1.0
    */
   public record Timestamps(
-      long live, long capacity, long materialised, long approximate, long released) {}
+      long live,
+      long capacity,
+      long materialised,
+      long approximate,
+      long released,
+      long doubtful,
+      long sketchBytes,
+      long resizes,
+      long pageReads,
+      long pageWrites) {}
 
   /**
    * The device.
@@ -280,10 +295,12 @@ public record DatabaseStats(
    *
    * @param bufferBytes of the buffer pool: frames and all that belongs to them, the copies of pages
    *     that are written among it
-   * @param bufferBytesMax the most that may be, {@link Options#bufferBytes()}
-   * @param timestampBytes of the timestamps of records in use. What was used once stays with the
-   *     process, up to the most
-   * @param timestampBytesMax the most that may be, {@link Options#timestampBytes()} and some KiB
+   * @param bufferBytesMax the most that may be, {@link Options#bufferBytes()} but for what the
+   *     pages of timestamps take of it
+   * @param timestampBytes of the timestamps of records in use, and of what there is for the others.
+   *     What was used once stays with the process, up to the most
+   * @param timestampBytesMax the most that may be, {@link Options#timestampBytes()} and the sketch,
+   *     or the pages
    * @param logBytes of the log's buffer, and of what is written from it
    * @param transactionBytes of what transactions have written and not committed, and of their
    *     copies of pages that they scan

@@ -19,6 +19,9 @@ public final class Options {
     int pageSize = 4096;
     long bufferBytes = 256L << 20;
     long timestampBytes = 256L << 20;
+    TimestampStore timestamps = TimestampStore.FOCUS_SKETCH;
+    long sketchBytesMin = 32 << 10;
+    long sketchBytesMax = 32 << 10;
     Io io = Io.AUTO;
     boolean directIo = true;
     Pretouch pretouch = Pretouch.NONE;
@@ -187,6 +190,80 @@ public final class Options {
    */
   public long timestampBytes() {
     return v.timestampBytes;
+  }
+
+  /**
+   * Sets where the timestamps of records are that no transaction uses. It may be another choice
+   * each time that a file is opened.
+   *
+   * @param store the place; the default is {@link TimestampStore#FOCUS_SKETCH}
+   * @return new options
+   */
+  public Options timestamps(TimestampStore store) {
+    Objects.requireNonNull(store, "store");
+    return with(v -> v.timestamps = store);
+  }
+
+  /**
+   * Where the timestamps of records are that no transaction uses.
+   *
+   * @return the place
+   */
+  public TimestampStore timestamps() {
+    return v.timestamps;
+  }
+
+  /**
+   * Sets the memory for the timestamps of records that no transaction uses: a sketch, or a cache,
+   * as {@link #timestamps(TimestampStore)} says. It stays as it is.
+   *
+   * @param bytes rounded down to a power of two; the default is 32 KiB
+   * @return new options
+   * @throws IllegalArgumentException if it is less than 8 or more than 1 GiB
+   */
+  public Options sketchBytes(long bytes) {
+    return sketchBytes(bytes, bytes);
+  }
+
+  /**
+   * Sets limits for the memory of the sketch of {@link TimestampStore#FOCUS_SKETCH}. It begins with
+   * the lower one, doubles while transactions are aborted for conflicts that a larger sketch may
+   * keep apart, as long as that helps, and halves when there are hardly any. Changes go on beside
+   * transactions. A cache has the lower limit.
+   *
+   * @param min rounded down to a power of two
+   * @param max rounded down to a power of two
+   * @return new options
+   * @throws IllegalArgumentException if {@code min} is less than 8, or more than {@code max}, or
+   *     {@code max} is more than 1 GiB
+   */
+  public Options sketchBytes(long min, long max) {
+    check(min >= Long.BYTES, "A sketch has at least 8 bytes", min);
+    check(max >= min, "The sketch's upper limit is not below its lower one of " + min, max);
+    check(max <= 1 << 30, "A sketch has at most 1 GiB", max);
+    return with(
+        v -> {
+          v.sketchBytesMin = min;
+          v.sketchBytesMax = max;
+        });
+  }
+
+  /**
+   * The memory with which the sketch begins, or that of the cache.
+   *
+   * @return bytes
+   */
+  public long sketchBytesMin() {
+    return v.sketchBytesMin;
+  }
+
+  /**
+   * The memory up to which the sketch grows where that helps.
+   *
+   * @return bytes; {@link #sketchBytesMin()} for a fixed size
+   */
+  public long sketchBytesMax() {
+    return v.sketchBytesMax;
   }
 
   /**
@@ -668,6 +745,12 @@ public final class Options {
         + v.bufferBytes
         + ", timestampBytes="
         + v.timestampBytes
+        + ", timestamps="
+        + v.timestamps
+        + ", sketchBytesMin="
+        + v.sketchBytesMin
+        + ", sketchBytesMax="
+        + v.sketchBytesMax
         + ", io="
         + v.io
         + ", directIo="

@@ -22,6 +22,8 @@ import io.fovea.recovery.Checkpointer;
 import io.fovea.recovery.RecoveryReport;
 import io.fovea.recovery.Superblock;
 import io.fovea.recovery.SuperblockFile;
+import io.fovea.txn.StoreKind;
+import io.fovea.txn.TimestampPages;
 import io.fovea.txn.TxConfig;
 import io.fovea.txn.TxEngine;
 import io.fovea.wal.Log;
@@ -77,6 +79,10 @@ final class Store {
 
   private final BufferPool pool;
   private final TxEngine engine;
+
+  /** Null where timestamps are in memory. */
+  private final @Nullable TimestampFile timestamps;
+
   private final BTree catalog;
   private final Slot[] slots;
 
@@ -101,6 +107,7 @@ final class Store {
       boolean marked,
       BufferPool pool,
       TxEngine engine,
+      @Nullable TimestampFile timestamps,
       BTree catalog,
       AtomicInteger treeIds) {
     this.name = name;
@@ -112,6 +119,7 @@ final class Store {
     this.marked = marked;
     this.pool = pool;
     this.engine = engine;
+    this.timestamps = timestamps;
     this.catalog = catalog;
     this.treeIds = treeIds;
     this.slots = new Slot[2 * options.maxTransactions()];
@@ -217,6 +225,7 @@ final class Store {
     String name = options.name().isEmpty() ? "memory" : options.name();
     return withoutLog(
         name,
+        null,
         options,
         Switches.NONE,
         null,
@@ -290,51 +299,47 @@ final class Store {
     }
     return logged
         ? withLog(name, storage, options, switches, lock, device, superblocks, found, fresh, opened)
-        : withoutLog(name, options, switches, lock, device, superblocks, found, fresh, opened);
+        : withoutLog(
+            name, storage, options, switches, lock, device, superblocks, found, fresh, opened);
   }
 
-  private static PoolConfig poolConfig(Options options, Switches switches) {
-    return PoolConfig.of(options.pageSize(), options.bufferBytes())
-        .with(frameHints(options.hints(), switches))
-        .with(io.fovea.buffer.Translation.valueOf(options.translation().name()))
-        .with(ReplacementKind.valueOf(options.replacement().name()))
-        .with(io.fovea.buffer.Pretouch.valueOf(options.pretouch().name()));
-  }
-
-  private static FrameHints frameHints(Hints hints, Switches switches) {
-    if (!hints.frames()) {
-      return FrameHints.OFF;
+  /** Null where timestamps are in memory. */
+  private static @Nullable TimestampFile timestampFile(
+      @Nullable Storage storage,
+      Options options,
+      Switches switches,
+      Deque<AutoCloseable> opened) {
+    if (storage != null) {
+      TimestampFile.removeOld(storage);
     }
-    return switches.poisonedHints() ? FrameHints.POISONED : FrameHints.ON;
+    if (!TimestampFile.wanted(options)) {
+      return null;
+    }
+    TimestampFile file =
+        TimestampFile.open(storage, options, EngineConfig.timestampPool(options, switches));
+    opened.push(file);
+    return file;
   }
 
-  private static TxEngine engine(Options options, @Nullable Journal journal) {
-    TxConfig d = TxConfig.DEFAULT;
-    TxConfig config =
-        new TxConfig(
-            options.maxTransactions(),
-            options.maxTransactionBytes(),
-            d.itemsMax(),
-            Math.min(d.exactBytes(), options.timestampBytes()),
-            options.timestampBytes(),
-            d.sketchRows(),
-            d.sketchColumns(),
-            d.release(),
-            options.revalidateReads(),
-            options.hints().sets());
+  private static TxEngine engine(
+      Options options, @Nullable Journal journal, @Nullable TimestampFile file) {
+    TxConfig config = EngineConfig.transactions(options);
+    TimestampPages pages = file == null ? null : file.pages();
     if (journal == null) {
-      return new TxEngine(config, options.pageSize());
+      return new TxEngine(config, options.pageSize(), null, () -> {}, pages);
     }
     TxConfig.Durability durability = TxConfig.Durability.valueOf(options.durability().name());
     return new TxEngine(
         config.with(durability, options.logBufferBytes()),
         options.pageSize(),
         journal.log(),
-        journal.checkpointer()::awaitRoom);
+        journal.checkpointer()::awaitRoom,
+        pages);
   }
 
   private static Store withoutLog(
       String name,
+      @Nullable Storage storage,
       Options options,
       Switches switches,
       @Nullable FileLock lock,
@@ -343,7 +348,7 @@ final class Store {
       Superblock superblock,
       boolean fresh,
       Deque<AutoCloseable> opened) {
-    BufferPool pool = new BufferPool(device, poolConfig(options, switches), superblock.allocator());
+    BufferPool pool = new BufferPool(device, EngineConfig.dataPool(options, switches), superblock.allocator());
     opened.push(pool::abandon);
     if (fresh && superblocks != null) {
       // From here on the file says that it is not clean. Not before: options that are refused leave
@@ -355,6 +360,7 @@ final class Store {
         fresh
             ? BTree.createAt(pool, Superblock.CATALOG_TREE_ID, root, LogSession.NONE)
             : BTree.open(pool, Superblock.CATALOG_TREE_ID, root);
+    TimestampFile timestamps = timestampFile(storage, options, switches, opened);
     Store store =
         new Store(
             name,
@@ -365,7 +371,8 @@ final class Store {
             null,
             fresh,
             pool,
-            engine(options, null),
+            engine(options, null, timestamps),
+            timestamps,
             catalog,
             new AtomicInteger(superblock.nextTreeId()));
     store.sayOpened();
@@ -393,7 +400,7 @@ final class Store {
     opened.push(journal::closeFiles);
     BufferPool pool =
         new BufferPool(
-            device, journal.configure(poolConfig(options, switches)), superblock.allocator());
+            device, journal.configure(EngineConfig.dataPool(options, switches)), superblock.allocator());
     opened.push(pool::abandon);
     opened.push(journal::stop);
     if (fresh) {
@@ -404,7 +411,8 @@ final class Store {
     AtomicInteger treeIds = new AtomicInteger(superblock.nextTreeId());
     boolean marked = fresh || superblock.state() == Superblock.LOGGED;
     BTree catalog = journal.open(pool, fresh, treeIds);
-    TxEngine engine = engine(options, journal);
+    TimestampFile timestamps = timestampFile(storage, options, switches, opened);
+    TxEngine engine = engine(options, journal, timestamps);
     opened.push(engine::close);
     if (marked) {
       journal.begin();
@@ -420,6 +428,7 @@ final class Store {
             marked,
             pool,
             engine,
+            timestamps,
             catalog,
             treeIds);
     store.sayOpened();
@@ -441,7 +450,7 @@ final class Store {
     try {
       BufferPool pool =
           new BufferPool(
-              device, journal.configure(poolConfig(options, switches)), superblock.allocator());
+              device, journal.configure(EngineConfig.dataPool(options, switches)), superblock.allocator());
       try {
         AtomicInteger treeIds = new AtomicInteger(superblock.nextTreeId());
         journal.open(pool, false, treeIds);
@@ -667,6 +676,11 @@ final class Store {
     return journal == null ? 0 : journal.log().memoryBytes();
   }
 
+  /** The memory that the pool of the records' pages may take. */
+  long bufferBytesMax() {
+    return EngineConfig.dataPool(options, Switches.NONE).bufferBytes();
+  }
+
   /** The native memory of transactions, cursors and operations. */
   long transactionBytes() {
     long bytes = engine.memoryBytes();
@@ -774,6 +788,9 @@ final class Store {
     pool.abandon();
     engine.close();
     try {
+      if (timestamps != null) {
+        timestamps.close();
+      }
       device.close();
       if (journal != null) {
         journal.closeFiles();

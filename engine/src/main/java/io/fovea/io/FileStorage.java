@@ -56,7 +56,7 @@ public final class FileStorage implements Storage {
     boolean there = Files.exists(path);
     // The log and the double-write area are written by one thread that has nothing to do meanwhile:
     // its own system call costs no hand-over, and a ring's sync is one more thread of the kernel.
-    boolean pages = suffix.equals(DATA);
+    boolean pages = suffix.equals(DATA) || suffix.equals(TIMESTAMPS);
     BlockDevice device = Devices.open(path, pages ? options : options.kind(IoKind.POSIX));
     boolean done = false;
     try {

@@ -16,6 +16,9 @@ public interface Storage {
   /** The double-write area. */
   String DOUBLE_WRITE = ".dwb";
 
+  /** Timestamps, while the database is open and has them there. */
+  String TIMESTAMPS = ".ts";
+
   /** Opens a file, which is made where it does not exist. */
   BlockDevice open(String suffix);
 

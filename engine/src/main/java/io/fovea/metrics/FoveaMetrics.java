@@ -47,6 +47,10 @@ import org.jspecify.annotations.Nullable;
  *   fovea.io.transferred         counter   op=read|write; bytes
  *   fovea.timestamps.live, .capacity  gauge
  *   fovea.timestamps.lookups     counter   result=exact|approximate
+ *   fovea.timestamps.doubtful    counter   aborts that a bound of another record may have caused
+ *   fovea.timestamps.sketch      gauge     bytes
+ *   fovea.timestamps.resizes     counter   of the sketch
+ *   fovea.timestamps.pages       counter   op=read|write, where timestamps are on disk
  *   fovea.io.errors              counter   op=read|write|sync, kind=device
  *   fovea.checksum.failures      counter   pages that could not be read, or were damaged
  *   fovea.wal.written            counter   bytes
@@ -333,6 +337,16 @@ public final class FoveaMetrics implements MeterBinder {
           s -> s.timestamps().materialised() - s.timestamps().approximate(),
           "result",
           "exact");
+      counter(
+          "timestamps.doubtful",
+          "Aborts that a bound of another record may have caused",
+          null,
+          s -> s.timestamps().doubtful());
+      gauge("timestamps.sketch", "Size of the sketch", "bytes", s -> s.timestamps().sketchBytes());
+      counter("timestamps.resizes", "Changes of its size", null, s -> s.timestamps().resizes());
+      String pages = "Pages of timestamps read and written";
+      counter("timestamps.pages", pages, null, s -> s.timestamps().pageReads(), "op", "read");
+      counter("timestamps.pages", pages, null, s -> s.timestamps().pageWrites(), "op", "write");
     }
 
     void log() {

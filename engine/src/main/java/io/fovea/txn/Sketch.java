@@ -3,6 +3,7 @@ package io.fovea.txn;
 import io.fovea.memory.Mem;
 import io.fovea.memory.NativeRegion;
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The periphery: an upper bound of the timestamps of every item that has no exact entry.
@@ -22,8 +23,29 @@ import java.lang.foreign.MemorySegment;
  * of x sees all puts of x, for both run under the lock of x's column in the exact table. It may see
  * half of the puts of others, which is an upper bound all the same.
  *
- * <p>After the dissertation's algorithm 1. A put that would change nothing stores nothing: many
- * rows stay shared in all caches.
+ * <p><b>Another size</b> while others put and get. The column is the top bits of a product, so that
+ * twice the columns have the cells 2j and 2j + 1 where there was cell j: what was an item's cell
+ * goes to both when it grows, their maximum to one when it shrinks.
+ *
+ * <pre>
+ *    cells      A ──────────────► A, next B ─────────────────────────► B
+ *    a put      A                 A and B                              B
+ *    a get      A                 A                                    B
+ *               (1) publish B     (2) wait (3) copy A into B by max    (4) publish B alone
+ * </pre>
+ *
+ * <p><i>After (4) B bounds every put of x from above.</i> A put that read the cells before (1) is
+ * in A when the wait (2) ends, and (3) takes it over. One that read them after (1) is in B by
+ * itself. (3) races with such puts, but both are maxima. <i>No get misses a put</i>: a get of x
+ * that still reads A comes, in the order of x's column's lock, before every put of x that reads the
+ * cells after (4), for the cells are read under that lock and change one way; and all others are in
+ * A.
+ *
+ * <p>The wait is the caller's: when it ends, every put and get has ended that had begun before.
+ * Another one after (4) lets A's pages be given back. One change at a time.
+ *
+ * <p>After the dissertation's algorithm 1; the other size is its future work. A put that would
+ * change nothing stores nothing: many rows stay shared in all caches.
  */
 public final class Sketch {
   /** Odd, with no structure; row r multiplies by the r-th of them. */
@@ -33,12 +55,49 @@ public final class Sketch {
   };
 
   static final int ROWS_MAX = FACTORS.length;
+  private static final int SIZES = 31;
 
-  private final NativeRegion region;
-  private final MemorySegment cells;
+  /** All rows in one size. */
+  private static final class Cells {
+    final NativeRegion region;
+    final MemorySegment segment;
+    final int columns;
+    final int shift;
+
+    Cells(int rows, int columns) {
+      this.columns = columns;
+      // One less, for the other half of a shift that may be 64 in all.
+      this.shift = 63 - Integer.numberOfTrailingZeros(columns);
+      this.region = NativeRegion.reserve((long) rows * columns * Long.BYTES, false, "fovea-sketch");
+      this.segment = region.segment();
+    }
+
+    long offset(int row, long item) {
+      long mixed = (item ^ (item >>> 32)) * FACTORS[row];
+      return ((long) row * columns + (mixed >>> 1 >>> shift)) << 3;
+    }
+
+    void raise(long offset, long word) {
+      long now = Mem.peekLongOpaque(segment, offset);
+      for (long up = Word.max(now, word); up != now; up = Word.max(now, word)) {
+        long witness = Mem.casExchangeLong(segment, offset, now, up);
+        if (witness == now) {
+          break;
+        }
+        now = witness;
+      }
+    }
+  }
+
+  /** What is read, and what is written as well. */
+  private record State(Cells cells, @Nullable Cells next) {}
+
   private final int rows;
-  private final int columns;
-  private final int columnShift;
+
+  /** By the logarithm of the columns, made when first needed and kept for the next time. */
+  private final @Nullable Cells[] sizes = new Cells[SIZES];
+
+  private volatile State state;
 
   /**
    * An empty sketch.
@@ -50,54 +109,107 @@ public final class Sketch {
     if (rows < 1 || rows > ROWS_MAX) {
       throw new IllegalArgumentException("rows: " + rows + ", expected 1 to " + ROWS_MAX);
     }
+    check(columns);
+    this.rows = rows;
+    this.state = new State(empty(columns), null);
+  }
+
+  private static void check(int columns) {
     if (columns < 1 || Integer.bitCount(columns) != 1) {
       throw new IllegalArgumentException("columns: " + columns + ", expected a power of two");
     }
-    this.rows = rows;
-    this.columns = columns;
-    // One less, for the other half of a shift that may be 64 in all.
-    this.columnShift = 63 - Integer.numberOfTrailingZeros(columns);
-    this.region = NativeRegion.reserve((long) rows * columns * Long.BYTES, false, "fovea-sketch");
-    this.cells = region.segment();
+  }
+
+  /** Cells that nobody uses: zero, for they are new or were given back. */
+  private Cells empty(int columns) {
+    int at = Integer.numberOfTrailingZeros(columns);
+    Cells cells = sizes[at];
+    if (cells == null) {
+      cells = new Cells(rows, columns);
+      sizes[at] = cells;
+    }
+    return cells;
   }
 
   /** Raises the bound of an item to at least the timestamps of {@code word}, a lock bit apart. */
   public void put(long item, long word) {
+    State s = state;
     long put = Word.withoutLock(word);
+    put(s.cells, item, put);
+    if (s.next != null) {
+      put(s.next, item, put);
+    }
+  }
+
+  private void put(Cells cells, long item, long word) {
     for (int row = 0; row < rows; row++) {
-      long offset = offset(row, item);
-      long now = Mem.peekLongOpaque(cells, offset);
-      for (long next = Word.max(now, put); next != now; next = Word.max(now, put)) {
-        long witness = Mem.casExchangeLong(cells, offset, now, next);
-        if (witness == now) {
-          break;
-        }
-        now = witness;
-      }
+      cells.raise(cells.offset(row, item), word);
     }
   }
 
   /** An upper bound of all that was ever put for an item, as an unlocked word. */
   public long get(long item) {
-    long word = Mem.peekLongOpaque(cells, offset(0, item));
+    Cells c = state.cells;
+    long word = Mem.peekLongOpaque(c.segment, c.offset(0, item));
     for (int row = 1; row < rows; row++) {
-      word = Word.min(word, Mem.peekLongOpaque(cells, offset(row, item)));
+      word = Word.min(word, Mem.peekLongOpaque(c.segment, c.offset(row, item)));
     }
     return word;
   }
 
-  /** Native memory in use. */
+  /** How many columns there are now. */
+  public int columns() {
+    return state.cells.columns;
+  }
+
+  /**
+   * Changes the number of columns while others put and get. One call at a time.
+   *
+   * @param columns a power of two
+   * @param quiesce returns when all calls of {@link #put} and {@link #get} have ended that had
+   *     begun before it was called; later ones see what the caller has written
+   */
+  void resize(int columns, Runnable quiesce) {
+    check(columns);
+    Cells from = state.cells;
+    if (columns == from.columns) {
+      return;
+    }
+    Cells to = empty(columns);
+    state = new State(from, to); // (1)
+    quiesce.run(); // (2)
+    copy(from, to); // (3)
+    state = new State(to, null); // (4)
+    quiesce.run();
+    from.region.release(); // the pages; the range is kept for the next time
+  }
+
+  private void copy(Cells from, Cells to) {
+    int more = Math.max(from.columns, to.columns);
+    int fromShift = Integer.numberOfTrailingZeros(more / from.columns);
+    int toShift = Integer.numberOfTrailingZeros(more / to.columns);
+    for (int row = 0; row < rows; row++) {
+      for (int j = 0; j < more; j++) {
+        long word =
+            Mem.peekLongOpaque(from.segment, ((long) row * from.columns + (j >>> fromShift)) << 3);
+        to.raise(((long) row * to.columns + (j >>> toShift)) << 3, word);
+      }
+    }
+  }
+
+  /** Native memory in use; while the size changes, that of both. */
   public long bytes() {
-    return (long) rows * columns * Long.BYTES;
+    State s = state;
+    Cells next = s.next;
+    return s.cells.segment.byteSize() + (next == null ? 0 : next.segment.byteSize());
   }
 
   /** Gives the memory back; no other call may run or follow. */
   void close() {
-    region.release();
-  }
-
-  private long offset(int row, long item) {
-    long mixed = (item ^ (item >>> 32)) * FACTORS[row];
-    return ((long) row * columns + (mixed >>> 1 >>> columnShift)) << 3;
+    for (Cells c : sizes) {
+      if (c != null) {
+        c.region.release();
+      }
+    }
   }
 }

@@ -31,7 +31,13 @@ final class TimestampContext extends TimestampContextPadding {
   int pinned;
 
   /** Exits, for what is done every so often. */
-  int exits;
+  long exits;
+
+  /** What {@link #approximate} was at enter: whether this transaction took a bound from others. */
+  long approximateBefore;
+
+  /** Transactions that met a conflict after they had taken a bound that may be another item's. */
+  long doubtful;
 
   /** How many entries were made in the epoch {@link #madeIn}, those that found no room for more. */
   int made;
@@ -51,6 +57,7 @@ final class TimestampContext extends TimestampContextPadding {
   long refused;
   long converted;
   long expelled;
+  long stuck;
 
   TimestampContext(int index) {
     this.index = index;

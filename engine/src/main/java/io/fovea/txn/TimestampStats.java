@@ -4,19 +4,26 @@ package io.fovea.txn;
  * What the timestamp store did since it was made. Counters are read while others count: each is
  * right, together they need not belong to one moment.
  *
+ * @param kind where the timestamps of items out of use are
  * @param live exact entries now, those no longer in use among them
  * @param capacity the most exact entries that the budget allows
- * @param materialised entries made from the sketch
+ * @param materialised entries made from the sketch, or from where such timestamps are
  * @param approximate how many of those found a bound above 0 there, which may be another item's
  * @param released entries that went back to the sketch
  * @param spilled entries that found their first bucket full of entries in use
  * @param refused pins that found the whole budget in use
  * @param converted transactions that outlived several epochs, or grew large, and count since then
  * @param expelled idle transactions that were aborted because all others would have had to wait
+ * @param doubtful transactions that met a conflict after they had made an entry of a bound above 0
+ * @param resizes how often the sketch got another size
+ * @param pageReads pages of timestamps that were read
+ * @param pageWrites pages of timestamps that were written
  * @param epochs by how much the epoch has advanced
- * @param bytes native memory reserved, sketch included
+ * @param sketchBytes native memory of the sketch
+ * @param bytes native memory reserved, sketch and pages included
  */
 public record TimestampStats(
+    StoreKind kind,
     long live,
     long capacity,
     long materialised,
@@ -26,7 +33,12 @@ public record TimestampStats(
     long refused,
     long converted,
     long expelled,
+    long doubtful,
+    long resizes,
+    long pageReads,
+    long pageWrites,
     long epochs,
+    long sketchBytes,
     long bytes) {
 
   /** Native memory of the entries that there are now, sketch included. */

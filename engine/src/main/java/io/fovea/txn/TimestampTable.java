@@ -181,6 +181,15 @@ final class TimestampTable {
     return SLOTS_PER_BUCKET << factorBits[level];
   }
 
+  /** The level that a slot belongs to. */
+  int levelOf(int slot) {
+    int level = levels - 1;
+    while (slot < levelBase[level]) {
+      level--;
+    }
+    return level;
+  }
+
   // ---------------------------------------------------------------- slots
 
   long item(int slot) {

@@ -2,17 +2,19 @@ package io.fovea.txn;
 
 import io.fovea.error.AbortCause;
 import io.fovea.error.TransactionAbortedException;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
 
 /**
- * The timestamps of all items: exact for those in use, an upper bound for the others
- * (Focus-Sketch).
+ * The timestamps of all items: exact for those in use, wherever {@link StoreKind} says for the
+ * others.
  *
  * <pre>
- *            pin                                             release (its slot is wanted, or a sweep)
- *  Sketch ---------> exact entry: item | stamp | word ------------------------------------> Sketch
- *  (bound)  lock column; word := get(item)    |      lock column; stamp := 0 by CAS; put to all rows
- *                                             |
- *                              in use: word, tryLock, extend, publish
+ *               pin                                           release (its slot is wanted, a sweep)
+ *  Periphery ---------> exact entry: item | stamp | word ------------------------------> Periphery
+ *  (bound)     lock column; word := get(item)    |      lock column; stamp := 0 by CAS; put(item)
+ *                                                |
+ *                                 in use: word, tryLock, extend, publish
  * </pre>
  *
  * <b>Rule.</b> From {@code pin} to {@code exit} a transaction's slot belongs to its item, and the
@@ -74,20 +76,25 @@ public final class Timestamps {
     /** No transaction is running that is as old as the last use. */
     EPOCH,
     /** Each user has added one and taken it away again. */
-    REFERENCE_COUNT
+    REFERENCE_COUNT,
+    /**
+     * The same, and who takes the last one away lets the entry go: the dissertation's algorithm 2.
+     */
+    IMMEDIATE
   }
 
   /** The own epoch of who counts references: above all stamps, so that the short way never fits. */
   static final long COUNTING = Long.MAX_VALUE;
 
+  /** The epoch of all where entries stay for ever: below all stamps, so that it always fits. */
+  static final long FOR_EVER = 0;
+
   /** A transaction that runs since so many epochs counts references from then on. */
   static final long LAG = 8;
 
-  private static final long LIVE = Long.MIN_VALUE;
-  private static final int EPOCH_BITS = 43;
-  private static final long EPOCH_MASK = (1L << EPOCH_BITS) - 1;
-  private static final long REFERENCE = 1L << EPOCH_BITS;
-  private static final long REFERENCES_MASK = ~LIVE & ~EPOCH_MASK;
+  private static final long EPOCH_MASK = Entries.EPOCH_MASK;
+  private static final long REFERENCE = Entries.REFERENCE;
+  private static final long REFERENCES_MASK = Entries.REFERENCES_MASK;
 
   /**
    * The epoch advances when one context has made many entries in it: 1 / this of what there is room
@@ -107,29 +114,33 @@ public final class Timestamps {
 
   private static final int ATTEMPTS_PER_EPOCH = 8;
 
-  private static final int SLOTS_PER_SWEEP = 128;
+  /** How often a context that exits looks whether the sketch should have another size. */
+  private static final int EXITS_PER_SIZING = 1024;
 
-  /** Levels from here on are swept: while they are empty, a miss ends at the first bucket. */
-  private static final int SWEPT_LEVEL = 1;
-
+  private final StoreKind kind;
   private final TimestampTable table;
-  private final Sketch sketch;
+  private final Periphery periphery;
   private final Epochs epochs;
+  private final Entries entries;
+  private final SketchSizer sizer;
+  private final AtomicBoolean sizing = new AtomicBoolean();
   private final TimestampContext[] contexts;
   private final boolean byEpoch;
+  private final boolean byReference;
+  private final boolean immediate;
+  private final boolean turns;
   private final int madePerEpoch;
+  private volatile long resizes;
 
   /**
-   * An empty store: every item has the timestamps (0, 0).
+   * An empty Focus-Sketch of a fixed size: every item has the timestamps (0, 0).
    *
    * @param maxContexts contexts are numbered from 0 below this
-   * @param exactBytes memory of the exact entries that is always used: 32 bytes for each, best
-   *     twice as many as contexts times keys of a transaction
-   * @param budgetBytes what the exact entries may take when transactions pin more than that; it
-   *     costs address space until then
+   * @param exactBytes memory of the exact entries that is always used
+   * @param budgetBytes what the exact entries may take when transactions pin more than that
    * @param sketchRows 1 to 8
    * @param sketchColumns a power of two
-   * @param kind how it is known that an entry is no longer in use
+   * @param release how it is known that an entry is no longer in use
    */
   public Timestamps(
       int maxContexts,
@@ -137,16 +148,39 @@ public final class Timestamps {
       long budgetBytes,
       int sketchRows,
       int sketchColumns,
-      Release kind) {
+      Release release) {
+    this(
+        maxContexts,
+        TimestampConfig.sketch(exactBytes, budgetBytes, sketchRows, sketchColumns, release),
+        null);
+  }
+
+  /**
+   * An empty store: every item has the timestamps (0, 0).
+   *
+   * @param maxContexts contexts are numbered from 0 below this
+   * @param config kind and sizes
+   * @param pages where timestamps are that are not in memory; null for kinds that have them all
+   *     there. Stays the caller's
+   */
+  public Timestamps(int maxContexts, TimestampConfig config, @Nullable TimestampPages pages) {
     if (maxContexts < 1) {
       throw new IllegalArgumentException("contexts: " + maxContexts);
     }
-    byEpoch = kind == Release.EPOCH;
-    table = new TimestampTable(exactBytes, budgetBytes);
+    kind = config.kind();
+    Release release = config.effectiveRelease();
+    boolean forEver = kind == StoreKind.MEMORY;
+    byEpoch = release == Release.EPOCH && !forEver;
+    byReference = release != Release.EPOCH && !forEver;
+    immediate = release == Release.IMMEDIATE && !forEver;
+    turns = byEpoch || kind.isCache();
+    table = new TimestampTable(config.firstBytes(), config.budgetBytes());
     madePerEpoch =
         Math.max(1, table.columns() * TimestampTable.SLOTS_PER_BUCKET / EPOCHS_PER_TABLE);
-    sketch = new Sketch(sketchRows, sketchColumns);
+    periphery = new Periphery(config, pages);
     epochs = new Epochs(maxContexts);
+    entries = new Entries(table, periphery, epochs, kind, byEpoch);
+    sizer = new SketchSizer(config.sketchColumns(), config.sketchColumnsMax());
     contexts = new TimestampContext[maxContexts];
     for (int i = 0; i < maxContexts; i++) {
       contexts[i] = new TimestampContext(i);
@@ -161,8 +195,9 @@ public final class Timestamps {
     TimestampContext c = contexts[ctx];
     assert !c.entered : "context " + ctx + " was entered twice";
     c.entered = true;
-    c.counts = !byEpoch;
-    c.epoch = byEpoch ? epochs.enter(ctx) : COUNTING;
+    c.counts = byReference;
+    c.epoch = byEpoch ? epochs.enter(ctx) : byReference ? COUNTING : FOR_EVER;
+    c.approximateBefore = c.approximate;
   }
 
   /**
@@ -180,11 +215,61 @@ public final class Timestamps {
       epochs.exit(ctx);
     }
     c.forget();
-    int exits = ++c.exits;
-    if (exits % EXITS_PER_EPOCH == 0 && byEpoch) {
+    long exits = ++c.exits;
+    if (exits % EXITS_PER_EPOCH == 0) {
+      everySoOften(exits);
+    }
+    entries.sweep(c);
+  }
+
+  private void everySoOften(long exits) {
+    if (turns) {
       epochs.advance(epochs.now());
     }
-    sweep(c);
+    if (exits % EXITS_PER_SIZING == 0 && sizer.adapts() && kind == StoreKind.FOCUS_SKETCH) {
+      size();
+    }
+  }
+
+  /** Gives the sketch the size that its telemetry asks for; who comes while another does goes. */
+  private void size() {
+    if (!sizing.compareAndSet(false, true)) {
+      return;
+    }
+    try {
+      long ended = 0;
+      long doubtful = 0;
+      long released = 0;
+      for (TimestampContext c : contexts) {
+        ended += c.exits;
+        doubtful += c.doubtful;
+        released += c.released;
+      }
+      Sketch sketch = periphery.sketch();
+      int columns = sizer.next(ended, doubtful, released);
+      if (columns != sketch.columns()) {
+        resize(columns);
+      }
+    } finally {
+      sizing.set(false);
+    }
+  }
+
+  /** Gives the sketch another size, while all go on. One call at a time. */
+  void resize(int columns) {
+    periphery.sketch().resize(columns, entries::quiesce);
+    resizes++;
+  }
+
+  /**
+   * Says that the transaction of a context is being aborted because another one's change conflicts
+   * with it. Only the size of the sketch depends on it. Between enter and exit, once.
+   */
+  public void conflict(int ctx) {
+    TimestampContext c = contexts[ctx];
+    if (c.approximate != c.approximateBefore) {
+      c.doubtful++;
+    }
   }
 
   /**
@@ -265,7 +350,7 @@ public final class Timestamps {
           throw new TransactionAbortedException(
               AbortCause.TOO_LARGE, "One key is used a million times at once.");
         }
-        next += REFERENCE;
+        next = entries.referenced(stamp);
       } else if ((stamp & EPOCH_MASK) < c.epoch) {
         next = stamp & ~EPOCH_MASK | c.epoch;
       }
@@ -306,15 +391,16 @@ public final class Timestamps {
         }
       }
     }
-    if (!c.counts && epochs.now() - c.epoch >= LAG) {
+    if (byEpoch && !c.counts && epochs.now() - c.epoch >= LAG) {
       convert(c);
     }
+    periphery.fetch(c.index, item);
     long spilled = c.spilled;
     int slot;
     // What lies behind its own bucket has not been looked for.
     if (TimestampTable.reach(header) == 0 && table.tryLock(column, version)) {
       try {
-        slot = make(c, item, column);
+        slot = entries.make(c, item, column);
       } finally {
         table.unlock(column);
       }
@@ -325,7 +411,7 @@ public final class Timestamps {
       makeRoom(c, attempt);
       slot = pinUnderLock(c, item, column);
     }
-    if (byEpoch) {
+    if (turns) {
       made(c, c.spilled != spilled);
     }
     return slot;
@@ -335,19 +421,10 @@ public final class Timestamps {
     table.lock(column);
     try {
       int slot = holdInColumn(c, item, column);
-      return slot >= 0 ? slot : make(c, item, column);
+      return slot >= 0 ? slot : entries.make(c, item, column);
     } finally {
       table.unlock(column);
     }
-  }
-
-  /** Makes an entry that is not there; under the lock. -1 if there is no room. */
-  private int make(TimestampContext c, long item, int column) {
-    int slot = place(c, item, column);
-    if (slot >= 0) {
-      materialise(c, slot, item);
-    }
-    return slot;
   }
 
   /** Asks for a new epoch when, in this one, many entries were made, or found no room. */
@@ -393,138 +470,7 @@ public final class Timestamps {
     return -1;
   }
 
-  // ---------------------------------------------------------------- making and releasing entries
-
-  /** A free slot for an item, or -1; under the lock. */
-  private int place(TimestampContext c, long item, int column) {
-    long oldest = epochs.oldest();
-    int last = table.levels() - 1;
-    for (int level = 0; level <= last; level++) {
-      int slot = freeInBucket(c, table.place(item, level), column, level, oldest);
-      if (slot >= 0) {
-        if (level > 0) {
-          table.addCount(column, level, 1);
-        }
-        return slot;
-      }
-      if (level == 0) {
-        c.spilled++;
-      }
-    }
-    // A bucket of the last level overflows long before all of them are full.
-    int buckets = table.slotsOfColumn(last) / TimestampTable.SLOTS_PER_BUCKET;
-    for (int distance = 1; distance < buckets; distance++) {
-      int slot =
-          freeInBucket(c, table.placeBehind(item, column, last, distance), column, last, oldest);
-      if (slot >= 0) {
-        if (last > 0) {
-          table.addCount(column, last, 1);
-        }
-        table.raiseReach(column, distance);
-        return slot;
-      }
-    }
-    return -1;
-  }
-
-  /**
-   * A free slot of a bucket, the item's own one if possible, or one made free; or -1.
-   *
-   * <p>The own slot goes first even where another is free or longer out of use: entries that are
-   * used all the time are never old, and the others do not repay what a search for the best of them
-   * costs.
-   */
-  private int freeInBucket(TimestampContext c, int first, int column, int level, long oldest) {
-    for (int i = 0; i < TimestampTable.SLOTS_PER_BUCKET; i++) {
-      if (table.stampAcquire(first ^ i) >= 0 || release(c, first ^ i, column, level, oldest)) {
-        return first ^ i;
-      }
-    }
-    return -1;
-  }
-
-  /** Under the lock, into a free slot. The stamp goes last: it is what others look for. */
-  private void materialise(TimestampContext c, int slot, long item) {
-    long bound = sketch.get(item);
-    table.wordRelease(slot, bound);
-    table.item(slot, item);
-    table.stampRelease(slot, LIVE | (c.counts ? REFERENCE : c.epoch));
-    c.materialised++;
-    if (bound != 0) {
-      c.approximate++;
-    }
-  }
-
-  /**
-   * Makes a slot free if its entry is not in use; under the column's lock.
-   *
-   * <p>The CAS of the stamp to 0 is the moment of release: whoever pins before it makes it fail,
-   * whoever comes after it finds a free slot, goes to look under the lock, and waits until all rows
-   * of the sketch have what was in the word. The CAS of the word to LOCK takes the item's lock, as
-   * a writer would: it fails for a word that is locked (a poisoned database keeps its locks) or
-   * that an expelled transaction is just changing, and then the entry stays.
-   */
-  private boolean release(TimestampContext c, int slot, int column, int level, long oldest) {
-    long stamp = table.stampAcquire(slot);
-    if (stamp >= 0
-        || (stamp & REFERENCES_MASK) != 0
-        || (stamp & EPOCH_MASK) >= oldest
-        || !table.casStamp(slot, stamp, 0)) {
-      return false;
-    }
-    long word = table.word(slot);
-    if (Word.isLocked(word) || !table.casWord(slot, word, Word.LOCK)) {
-      table.stampRelease(slot, stamp); // no one else writes the stamp of a free slot
-      return false;
-    }
-    sketch.put(table.item(slot), word);
-    table.item(slot, 0);
-    if (level > 0) {
-      table.addCount(column, level, -1);
-    }
-    c.released++;
-    return true;
-  }
-
-  /** Releases, a few at a time, what was put into the upper levels and is no longer in use. */
-  private void sweep(TimestampContext c) {
-    int column = c.sweepColumn;
-    long header = table.header(column);
-    boolean more = false;
-    if (table.levels() > SWEPT_LEVEL && TimestampTable.spilledFrom(header, SWEPT_LEVEL)) {
-      if (table.tryLock(column, table.version(column))) {
-        try {
-          more = sweepColumn(c, column);
-        } finally {
-          table.unlock(column);
-        }
-      }
-    }
-    if (!more) {
-      c.sweepColumn = column + 1 & table.columns() - 1;
-      c.sweepLevel = SWEPT_LEVEL;
-      c.sweepSlot = 0;
-    }
-  }
-
-  private boolean sweepColumn(TimestampContext c, int column) {
-    long oldest = epochs.oldest();
-    int left = SLOTS_PER_SWEEP;
-    for (int level = Math.max(c.sweepLevel, SWEPT_LEVEL); level < table.levels(); level++) {
-      int slots = table.slotsOfColumn(level);
-      int first = table.firstSlot(column, level);
-      int i = level == c.sweepLevel ? c.sweepSlot : 0;
-      while (i < slots && TimestampTable.count(table.header(column), level) != 0) {
-        if (left-- == 0) {
-          c.sweepLevel = level;
-          c.sweepSlot = i;
-          return true;
-        }
-        release(c, first + i++, column, level, oldest);
-      }
-    }
-    return false;
-  }
+  // ---------------------------------------------------------------- out of the epoch
 
   /**
    * Turns a transaction's pins into references, and gives its epoch up. While it does so both hold
@@ -564,7 +510,12 @@ public final class Timestamps {
 
   private void dropReferences(TimestampContext c, int count) {
     for (int i = 0; i < count; i++) {
-      table.addStamp(c.pins[i], -REFERENCE);
+      int slot = c.pins[i];
+      long item = table.item(slot);
+      long before = table.addStamp(slot, -REFERENCE);
+      if (immediate && (before & REFERENCES_MASK) == REFERENCE) {
+        entries.settle(c, slot, item);
+      }
     }
   }
 
@@ -585,9 +536,12 @@ public final class Timestamps {
       c.refused++;
       throw new TransactionAbortedException(
           AbortCause.TOO_LARGE,
-          "Transactions that run use all of the "
+          (kind == StoreKind.MEMORY ? "Records" : "Transactions that run")
+              + " use all of the "
               + table.bytes()
-              + " bytes for timestamps: split this one, or raise that budget.");
+              + (kind == StoreKind.MEMORY
+                  ? " bytes for timestamps, which stay in memory: raise that budget."
+                  : " bytes for timestamps: split this one, or raise that budget."));
     }
     if (!c.counts) {
       convert(c);
@@ -723,6 +677,7 @@ public final class Timestamps {
     long refused = 0;
     long converted = 0;
     long expelled = 0;
+    long doubtful = 0;
     for (TimestampContext c : contexts) {
       // Plain reads of what others count: each value is one that was there.
       released += c.released;
@@ -732,8 +687,10 @@ public final class Timestamps {
       refused += c.refused;
       converted += c.converted;
       expelled += c.expelled;
+      doubtful += c.doubtful;
     }
     return new TimestampStats(
+        kind,
         Math.max(0, materialised - released),
         table.slots(),
         materialised,
@@ -743,8 +700,23 @@ public final class Timestamps {
         refused,
         converted,
         expelled,
+        doubtful,
+        resizes,
+        periphery.reads(),
+        periphery.writes(),
         epochs.now(),
-        table.bytes() + sketch.bytes());
+        periphery.sketchBytes(),
+        table.bytes() + periphery.bytes());
+  }
+
+  /** Where the timestamps of items out of use are. */
+  public StoreKind kind() {
+    return kind;
+  }
+
+  /** How many columns the sketch has now. */
+  int columns() {
+    return periphery.sketch().columns();
   }
 
   /** For tests that can't wait for exits and spills. */
@@ -755,6 +727,6 @@ public final class Timestamps {
   /** Gives the memory back. No transaction may be running or begin. */
   public void close() {
     table.close();
-    sketch.close();
+    periphery.close();
   }
 }

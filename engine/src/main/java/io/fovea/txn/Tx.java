@@ -986,6 +986,9 @@ public final class Tx {
     if (doomed == null) {
       doomed = cause;
       counters.abort(cause);
+      if (cause == AbortCause.VALIDATION) {
+        timestamps.conflict(id);
+      }
     }
     return aborted(cause, message);
   }

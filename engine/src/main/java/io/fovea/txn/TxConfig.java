@@ -6,15 +6,10 @@ package io.fovea.txn;
  * @param contexts how many transactions may be active at once; others wait to begin
  * @param scratchBytesMax how many bytes of keys and values one transaction may write
  * @param itemsMax how many items one transaction may read or write
- * @param exactBytes memory that the exact entries of {@link Timestamps} always take
- * @param exactBytesMax memory that they may take while long transactions use many
- * @param sketchRows rows of the sketch
- * @param sketchColumns columns of the sketch, a power of two
- * @param release when an exact entry may go back to the sketch
+ * @param timestamps where timestamps are
  * @param revalidateAll whether a commit checks every read against now, not against its timestamp:
  *     strict serializability for more aborts
- * @param placesRemembered whether a second access to a record, and its install, begin where the
- *     first one found it; if not, each goes down from the root
+ * @param placesRemembered whether read and write sets remember where records were
  * @param durability what a commit waits for, where there is a log
  * @param commitPartBytes a commit with more bytes of changes is appended in parts of about so many;
  *     at most an eighth of the log's buffer
@@ -23,11 +18,7 @@ public record TxConfig(
     int contexts,
     long scratchBytesMax,
     int itemsMax,
-    long exactBytes,
-    long exactBytesMax,
-    int sketchRows,
-    int sketchColumns,
-    Timestamps.Release release,
+    TimestampConfig timestamps,
     boolean revalidateAll,
     boolean placesRemembered,
     Durability durability,
@@ -43,64 +34,58 @@ public record TxConfig(
     NONE
   }
 
-  private static final int PART_BYTES = 2 << 20;
-
-  /** Two rows of 2,048 columns: 32 KiB, as in the dissertation. */
+  /**
+   * Focus-Sketch with two rows of 2,048 columns, 32 KiB, as in the dissertation; {@link
+   * Durability#SYNC} and parts for a log's buffer of 16 MiB.
+   */
   public static final TxConfig DEFAULT =
       new TxConfig(
           128,
           64L << 20,
           4 << 20,
-          128L << 10,
-          256L << 20,
-          2,
-          2048,
-          Timestamps.Release.EPOCH,
+          TimestampConfig.sketch(128L << 10, 256L << 20, 2, 2048, Timestamps.Release.EPOCH),
           false,
-          true);
+          true,
+          Durability.SYNC,
+          2 << 20);
 
-  /** With {@link Durability#SYNC} and parts for a log's buffer of 16 MiB. */
-  public TxConfig(
-      int contexts,
-      long scratchBytesMax,
-      int itemsMax,
-      long exactBytes,
-      long exactBytesMax,
-      int sketchRows,
-      int sketchColumns,
-      Timestamps.Release release,
-      boolean revalidateAll,
-      boolean placesRemembered) {
-    this(
-        contexts,
-        scratchBytesMax,
-        itemsMax,
-        exactBytes,
-        exactBytesMax,
-        sketchRows,
-        sketchColumns,
-        release,
-        revalidateAll,
-        placesRemembered,
-        Durability.SYNC,
-        PART_BYTES);
-  }
-
-  /** The same with another durability, and parts that suit a log's buffer. */
-  public TxConfig with(Durability other, int logBufferBytes) {
+  /** The same with other bounds. */
+  public TxConfig withLimits(int contexts, long scratchBytesMax, int itemsMax) {
     return new TxConfig(
         contexts,
         scratchBytesMax,
         itemsMax,
-        exactBytes,
-        exactBytesMax,
-        sketchRows,
-        sketchColumns,
-        release,
+        timestamps,
         revalidateAll,
         placesRemembered,
+        durability,
+        commitPartBytes);
+  }
+
+  /** The same with other timestamps. */
+  public TxConfig with(TimestampConfig other) {
+    return new TxConfig(
+        contexts,
+        scratchBytesMax,
+        itemsMax,
         other,
-        logBufferBytes / 8);
+        revalidateAll,
+        placesRemembered,
+        durability,
+        commitPartBytes);
+  }
+
+  /** The same with or without {@link #revalidateAll}. */
+  public TxConfig withRevalidation(boolean all) {
+    return new TxConfig(
+        contexts,
+        scratchBytesMax,
+        itemsMax,
+        timestamps,
+        all,
+        placesRemembered,
+        durability,
+        commitPartBytes);
   }
 
   /** The same with or without {@link #placesRemembered}. */
@@ -109,14 +94,23 @@ public record TxConfig(
         contexts,
         scratchBytesMax,
         itemsMax,
-        exactBytes,
-        exactBytesMax,
-        sketchRows,
-        sketchColumns,
-        release,
+        timestamps,
         revalidateAll,
         remembered,
         durability,
         commitPartBytes);
+  }
+
+  /** The same with another durability, and parts that suit a log's buffer. */
+  public TxConfig with(Durability other, int logBufferBytes) {
+    return new TxConfig(
+        contexts,
+        scratchBytesMax,
+        itemsMax,
+        timestamps,
+        revalidateAll,
+        placesRemembered,
+        other,
+        logBufferBytes / 8);
   }
 }

@@ -78,7 +78,7 @@ public final class TxEngine {
    * @param log where commits are appended, which outlives the engine; null for none
    */
   public TxEngine(TxConfig config, int pageSize, @Nullable Log log) {
-    this(config, pageSize, log, () -> {});
+    this(config, pageSize, log, () -> {}, null);
   }
 
   /**
@@ -89,21 +89,20 @@ public final class TxEngine {
    * @param log where commits are appended, which outlives the engine; null for none
    * @param admission called by each commit that writes, before it locks anything: waits while the
    *     log that a crash would need is too long
+   * @param pages the timestamps that are not in memory, see {@link Timestamps}; null for none
    */
-  public TxEngine(TxConfig config, int pageSize, @Nullable Log log, Runnable admission) {
+  public TxEngine(
+      TxConfig config,
+      int pageSize,
+      @Nullable Log log,
+      Runnable admission,
+      @Nullable TimestampPages pages) {
     this.config = config;
     this.pageSize = pageSize;
     this.log = log;
     this.admission = admission;
     this.waits = log != null && config.durability() == Durability.SYNC;
-    this.timestamps =
-        new Timestamps(
-            config.contexts(),
-            config.exactBytes(),
-            config.exactBytesMax(),
-            config.sketchRows(),
-            config.sketchColumns(),
-            config.release());
+    this.timestamps = new Timestamps(config.contexts(), config.timestamps(), pages);
     this.contexts = new Tx[config.contexts()];
     for (int i = 0; i < contexts.length; i++) {
       contexts[i] = new Tx(this, i);

@@ -9,34 +9,17 @@ final class Configs {
   }
 
   static TxConfig limits(int contexts, long scratchBytes, int items) {
-    TxConfig d = TxConfig.DEFAULT;
-    return new TxConfig(
-        contexts,
-        scratchBytes,
-        items,
-        d.exactBytes(),
-        d.exactBytesMax(),
-        d.sketchRows(),
-        d.sketchColumns(),
-        d.release(),
-        false,
-        true);
+    return TxConfig.DEFAULT.withLimits(contexts, scratchBytes, items);
   }
 
   /** A small exact table, so that entries come and go all the time. */
   static TxConfig of(
       int contexts, int rows, int columns, Timestamps.Release release, boolean revalidateAll) {
     TxConfig d = TxConfig.DEFAULT;
-    return new TxConfig(
-        contexts,
-        d.scratchBytesMax(),
-        d.itemsMax(),
-        16 << 10,
-        d.exactBytesMax(),
-        rows,
-        columns,
-        release,
-        revalidateAll,
-        true);
+    return d.withLimits(contexts, d.scratchBytesMax(), d.itemsMax())
+        .with(
+            TimestampConfig.sketch(
+                16 << 10, d.timestamps().budgetBytes(), rows, columns, release))
+        .withRevalidation(revalidateAll);
   }
 }

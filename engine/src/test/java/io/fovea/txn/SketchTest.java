@@ -8,6 +8,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.ReentrantLock;
 import net.jqwik.api.Arbitraries;
 import net.jqwik.api.Arbitrary;
 import net.jqwik.api.Combinators;
@@ -51,6 +53,109 @@ class SketchTest {
     } finally {
       sketch.close();
     }
+  }
+
+  /** A bound that holds before another size holds after it, whichever way it goes. */
+  @Property(tries = 300)
+  void anotherSizeKeepsTheBounds(
+      @ForAll("puts") List<Put> puts, @ForAll("rows") int rows, @ForAll("columns") int columns) {
+    Sketch sketch = new Sketch(rows, columns);
+    try {
+      Map<Long, long[]> exact = new HashMap<>();
+      int[] sizes = {1, 64, 2, 8, columns, 4, 16};
+      for (int i = 0; i < puts.size(); i++) {
+        Put put = puts.get(i);
+        sketch.put(put.item(), put.word());
+        long[] pair = exact.computeIfAbsent(put.item(), k -> new long[2]);
+        pair[0] = Math.max(pair[0], put.wts());
+        pair[1] = Math.max(pair[1], put.wts() + put.delta());
+        if (i % 3 == 0) {
+          int size = sizes[i / 3 % sizes.length];
+          sketch.resize(size, () -> {});
+          assertEquals(size, sketch.columns());
+        }
+        for (Map.Entry<Long, long[]> e : exact.entrySet()) {
+          long word = sketch.get(e.getKey());
+          assertTrue(Word.wts(word) >= e.getValue()[0], "wts is a bound");
+          assertTrue(Word.rts(word) >= e.getValue()[1], "rts is a bound");
+        }
+      }
+    } finally {
+      sketch.close();
+    }
+  }
+
+  /** Twice the columns take over what was there and keep apart what comes. */
+  @Test
+  void aLargerSketchIsMoreExactAndASmallerOneForgetsIt() {
+    Sketch sketch = new Sketch(1, 1);
+    sketch.put(1, Word.pack(5, 5));
+    sketch.resize(1024, () -> {});
+    assertEquals(Word.pack(5, 5), sketch.get(1));
+    assertEquals(Word.pack(5, 5), sketch.get(2), "nobody knows whose it was");
+    sketch.put(1, Word.pack(7, 9));
+    assertEquals(Word.pack(5, 5), sketch.get(2));
+    sketch.resize(1, () -> {});
+    assertEquals(Word.pack(7, 9), sketch.get(2));
+    sketch.resize(1024, () -> {});
+    assertEquals(Word.pack(7, 9), sketch.get(2), "cells are used again, their contents are not");
+    sketch.close();
+  }
+
+  /**
+   * Threads put and get under the locks of items, as under those of columns, while another changes
+   * the size all the time.
+   */
+  @Test
+  void anotherSizeLosesNoPut() throws InterruptedException {
+    Sketch sketch = new Sketch(2, 1);
+    int threads = 3;
+    ReentrantLock[] locks = new ReentrantLock[threads];
+    AtomicInteger left = new AtomicInteger(threads);
+    Thread[] all = new Thread[threads + 1];
+    for (int t = 0; t < threads; t++) {
+      int own = t;
+      locks[t] = new ReentrantLock();
+      all[t] =
+          new Thread(
+              () -> {
+                try {
+                  for (int i = 1; i <= 60_000; i++) {
+                    // An item has not been put since long when it is looked at.
+                    long item = (i % 64 * threads + own) * 0x9E3779B97F4A7C15L | 1;
+                    locks[own].lock();
+                    try {
+                      long word = sketch.get(item);
+                      if (i > 64 && Word.wts(word) < i - 64) {
+                        throw new AssertionError(
+                            "lost: " + Word.toString(word) + " after " + (i - 64));
+                      }
+                      sketch.put(item, Word.pack(i, i + i % 100));
+                    } finally {
+                      locks[own].unlock();
+                    }
+                  }
+                } finally {
+                  left.decrementAndGet();
+                }
+              });
+    }
+    Runnable quiesce =
+        () -> {
+          for (ReentrantLock lock : locks) {
+            lock.lock();
+            lock.unlock();
+          }
+        };
+    all[threads] =
+        new Thread(
+            () -> {
+              for (int i = 0; left.get() > 0; i++) {
+                sketch.resize(i % 2 == 0 ? 1 << 14 : 1 << 12, quiesce);
+              }
+            });
+    Failures.runAll(all);
+    sketch.close();
   }
 
   @Test

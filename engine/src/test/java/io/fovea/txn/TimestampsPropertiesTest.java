@@ -17,13 +17,16 @@ import net.jqwik.api.Tuple;
 
 /**
  * What the dissertation asks of an approximate timestamp store (section 3.1), of three transactions
- * that take turns on a store of a few buckets.
+ * that take turns on a store of a few buckets, of every kind and size, that changes its size.
  *
  * <ul>
  *   <li>Property 1: the timestamps of an item in use change by what transactions do only.
  *   <li>Property 2: wts is never above rts.
  *   <li>Lemma 3: timestamps never fall, and a write raises wts.
  * </ul>
+ *
+ * <p>Beside it stands a map of exact words: a store that has a place for each item must agree with
+ * it, the others must not be below it.
  */
 class TimestampsPropertiesTest {
   private static final int CONTEXTS = 3;
@@ -32,7 +35,8 @@ class TimestampsPropertiesTest {
     PIN,
     WRITE,
     EXTEND,
-    EXIT
+    EXIT,
+    RESIZE
   }
 
   /** A step of one context on one item; {@code by} is how far a timestamp goes. */
@@ -41,6 +45,7 @@ class TimestampsPropertiesTest {
   /** The store beside what is known of it. */
   private static final class Model {
     final Timestamps timestamps;
+    final boolean exact;
 
     /** The exact word of an item that is or was in use. */
     final Map<Long, Long> words = new HashMap<>();
@@ -53,6 +58,7 @@ class TimestampsPropertiesTest {
 
     Model(Timestamps timestamps) {
       this.timestamps = timestamps;
+      this.exact = timestamps.kind() == StoreKind.MEMORY || timestamps.kind().onDisk();
     }
 
     int pin(int ctx, long item) {
@@ -72,6 +78,9 @@ class TimestampsPropertiesTest {
       if (inUse != null) {
         assertEquals(inUse, slot, "one item, one entry");
         assertEquals(known, word, "Property 1");
+      } else if (exact) {
+        assertEquals(known, word, "every item has its own place");
+        words.put(item, word);
       } else {
         assertTrue(Word.wts(word) >= Word.wts(known), "lemma 3: wts");
         assertTrue(Word.rts(word) >= Word.rts(known), "lemma 3: rts");
@@ -125,15 +134,34 @@ class TimestampsPropertiesTest {
     }
   }
 
-  @Property(tries = 400)
-  void theStoreIsAnApproximateTimestampStore(
-      @ForAll("steps") List<Step> steps, @ForAll Release kind, @ForAll("columns") int columns) {
-    Timestamps timestamps = new Timestamps(CONTEXTS, 256, 64 << 10, 2, columns, kind);
-    Model model = new Model(timestamps);
-    for (Step step : steps) {
-      if (step.kind() == Kind.EXIT) {
-        model.exit(step.ctx());
-      } else {
+  @Property(tries = 500)
+  void everyKindIsAnApproximateTimestampStore(
+      @ForAll("steps") List<Step> steps,
+      @ForAll StoreKind kind,
+      @ForAll Release release,
+      @ForAll("columns") int columns) {
+    try (Stores stores = new Stores()) {
+      Timestamps timestamps = stores.make(CONTEXTS, kind, release, 256, 64 << 10, columns, 64);
+      Model model = new Model(timestamps);
+      for (Step step : steps) {
+        step(model, step);
+        model.checkPinned();
+      }
+      for (int ctx = 0; ctx < CONTEXTS; ctx++) {
+        model.exit(ctx);
+      }
+      for (long item : List.copyOf(model.words.keySet())) {
+        model.pin(0, item);
+        model.exit(0);
+      }
+    }
+  }
+
+  private static void step(Model model, Step step) {
+    switch (step.kind()) {
+      case EXIT -> model.exit(step.ctx());
+      case RESIZE -> model.timestamps.resize(1 << step.by() % 8);
+      default -> {
         int slot = model.pin(step.ctx(), step.item());
         if (step.kind() == Kind.WRITE) {
           model.write(slot, step.item(), step.by());
@@ -141,16 +169,7 @@ class TimestampsPropertiesTest {
           model.extend(slot, step.item(), step.by());
         }
       }
-      model.checkPinned();
     }
-    for (int ctx = 0; ctx < CONTEXTS; ctx++) {
-      model.exit(ctx);
-    }
-    for (long item : List.copyOf(model.words.keySet())) {
-      model.pin(0, item);
-      model.exit(0);
-    }
-    timestamps.close();
   }
 
   @Provide
@@ -161,7 +180,8 @@ class TimestampsPropertiesTest {
                 Tuple.of(3, Kind.PIN),
                 Tuple.of(3, Kind.WRITE),
                 Tuple.of(3, Kind.EXTEND),
-                Tuple.of(2, Kind.EXIT)),
+                Tuple.of(2, Kind.EXIT),
+                Tuple.of(1, Kind.RESIZE)),
             Arbitraries.longs().between(1, 40),
             Arbitraries.frequencyOf(
                 Tuple.of(5, Arbitraries.integers().between(0, 20)),

@@ -7,6 +7,7 @@ import io.fovea.error.TransactionAbortedException;
 import io.fovea.txn.Timestamps.Release;
 import java.util.Arrays;
 import java.util.SplittableRandom;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLongArray;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -316,6 +317,63 @@ class TimestampsStressTest {
         kind, items, commits, expelled, timestamps.stats());
     assertTrue(commits > 1000, commits + " commits: " + timestamps.stats());
     timestamps.close();
+  }
+
+  /** The same over every kind of store; a sketch changes its size all the while. */
+  @ParameterizedTest
+  @CsvSource({
+    "DISK, EPOCH",
+    "DISK_CACHE, EPOCH",
+    "DISK_CACHE, REFERENCE_COUNT",
+    "MEMORY, EPOCH",
+    "FOCUS_COUNTER, EPOCH",
+    "FOCUS_COUNTER, REFERENCE_COUNT",
+    "FOCUS_SKETCH, EPOCH",
+    "FOCUS_SKETCH, IMMEDIATE",
+  })
+  void everyKindIsSerializable(StoreKind kind, Release release) throws InterruptedException {
+    int threads = 4;
+    int items = 300;
+    try (Stores stores = new Stores()) {
+      Timestamps timestamps = stores.make(threads, kind, release, 512, 64 << 10, 4, 4);
+      Run run = new Run(timestamps, items);
+      Worker[] workers = new Worker[threads];
+      Thread[] all = new Thread[threads + 1];
+      AtomicInteger left = new AtomicInteger(threads);
+      for (int i = 0; i < threads; i++) {
+        Worker worker = new Worker(run, i, Integer.getInteger("fovea.stress", 10_000), 1000, 50);
+        workers[i] = worker;
+        all[i] =
+            new Thread(
+                () -> {
+                  try {
+                    worker.run();
+                  } finally {
+                    left.decrementAndGet();
+                  }
+                });
+      }
+      all[threads] =
+          new Thread(
+              () -> {
+                for (int i = 0; left.get() > 0; i++) {
+                  if (kind == StoreKind.FOCUS_SKETCH) {
+                    timestamps.resize(1 << i % 12);
+                  }
+                  Thread.yield();
+                }
+              });
+      Failures.runAll(all);
+      checkHistory(workers, items);
+      int commits = 0;
+      for (Worker w : workers) {
+        commits += w.commits;
+      }
+      TimestampStats stats = timestamps.stats();
+      assertTrue(commits > 1000, commits + " commits: " + stats);
+      assertEquals(kind == StoreKind.MEMORY, stats.released() == 0, stats.toString());
+      assertEquals(kind == StoreKind.FOCUS_SKETCH, stats.resizes() > 0, stats.toString());
+    }
   }
 
   /** Pins alone, on one bucket: what a pin returned must be its item's as long as it is pinned. */

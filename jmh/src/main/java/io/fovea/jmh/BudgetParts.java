@@ -95,14 +95,7 @@ public class BudgetParts {
       tree.upsert(key, 0, 8, value, 0, BudgetTables.STOCK_BYTES, position, LogSession.NONE);
     }
     TxConfig config = TxConfig.DEFAULT;
-    timestamps =
-        new Timestamps(
-            config.contexts(),
-            config.exactBytes(),
-            config.exactBytesMax(),
-            config.sketchRows(),
-            config.sketchColumns(),
-            config.release());
+    timestamps = new Timestamps(config.contexts(), config.timestamps(), null);
     engine = new TxEngine(config, PAGE);
     chooser = new KeyChooser(records, keys, 1);
   }

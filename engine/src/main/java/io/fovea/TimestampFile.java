@@ -1,0 +1,108 @@
+package io.fovea;
+
+import io.fovea.buffer.AllocatorState;
+import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.PoolConfig;
+import io.fovea.io.BlockDevice;
+import io.fovea.io.DeviceOptions;
+import io.fovea.io.Devices;
+import io.fovea.io.IoKind;
+import io.fovea.io.Storage;
+import io.fovea.txn.TimestampPages;
+import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The file of timestamps and the pool over it, for {@link TimestampStore#DISK} and {@link
+ * TimestampStore#DISK_CACHE}.
+ *
+ * <pre>
+ *   open     what is left of a crash is removed ─► file ─► pool
+ *   close    pool abandoned ─► file removed: nobody needs timestamps of transactions that are over
+ * </pre>
+ *
+ * <p>The pool is a part of {@link Options#bufferBytes}: about what 16 bytes are of a record of 124
+ * with its timestamps, the dissertation's. In an index of its own rather than in the records, the
+ * timestamps' share of the buffer is fixed instead of found by the replacement.
+ */
+final class TimestampFile implements AutoCloseable {
+  private static final int BUFFER_SHARE = 8;
+
+  private final @Nullable Storage storage;
+  private final BlockDevice device;
+  private final BufferPool pool;
+  private final TimestampPages pages;
+
+  private TimestampFile(
+      @Nullable Storage storage, BlockDevice device, BufferPool pool, TimestampPages pages) {
+    this.storage = storage;
+    this.device = device;
+    this.pool = pool;
+    this.pages = pages;
+  }
+
+  /** Whether options ask for one. */
+  static boolean wanted(Options options) {
+    return options.timestamps() == TimestampStore.DISK
+        || options.timestamps() == TimestampStore.DISK_CACHE;
+  }
+
+  /** The part of the buffer that it takes, in bytes. */
+  static long bufferBytes(Options options, PoolConfig of) {
+    if (!wanted(options)) {
+      return 0;
+    }
+    long least = PoolConfig.bytesMin(options.pageSize(), of.translation(), of.replacement());
+    return Math.max(least, options.bufferBytes() / BUFFER_SHARE);
+  }
+
+  /** Removes what a crash has left. */
+  static void removeOld(Storage storage) {
+    if (storage.exists(Storage.TIMESTAMPS)) {
+      storage.delete(Storage.TIMESTAMPS);
+    }
+  }
+
+  /**
+   * Opens it.
+   *
+   * @param storage the files of the database; null in memory
+   * @param of what the pool is made from
+   */
+  static TimestampFile open(@Nullable Storage storage, Options options, PoolConfig of) {
+    BlockDevice device =
+        storage == null
+            ? Devices.open(Path.of("timestamps"), DeviceOptions.defaults().kind(IoKind.MEMORY))
+            : storage.open(Storage.TIMESTAMPS);
+    BufferPool pool = null;
+    boolean done = false;
+    try {
+      pool = new BufferPool(device, of, AllocatorState.EMPTY);
+      TimestampFile file =
+          new TimestampFile(
+              storage, device, pool, new TimestampPages(pool, options.maxTransactions()));
+      done = true;
+      return file;
+    } finally {
+      if (!done) {
+        if (pool != null) {
+          pool.abandon();
+        }
+        device.close();
+      }
+    }
+  }
+
+  TimestampPages pages() {
+    return pages;
+  }
+
+  @Override
+  public void close() {
+    pool.abandon();
+    device.close();
+    if (storage != null) {
+      storage.delete(Storage.TIMESTAMPS);
+    }
+  }
+}

@@ -1,0 +1,76 @@
+package io.fovea.txn;
+
+/**
+ * The settings of {@link Timestamps}.
+ *
+ * @param kind where the timestamps of items out of use are
+ * @param release how it is known that an exact entry is out of use; without effect with {@link
+ *     StoreKind#MEMORY}, always {@link Timestamps.Release#IMMEDIATE} with {@link StoreKind#DISK}
+ * @param exactBytes memory of the exact entries that is always used: 32 bytes for each, best twice
+ *     as many as contexts times keys of a transaction; with {@link StoreKind#MEMORY} half of the
+ *     budget is taken instead
+ * @param budgetBytes what the exact entries may take when transactions pin more than that; it costs
+ *     address space until then
+ * @param sketchRows of a sketch: 1 to 8
+ * @param sketchColumns of a sketch: a power of two, with which it begins and below which it never
+ *     falls
+ * @param sketchColumnsMax a power of two up to which it may grow; equal to {@code sketchColumns}
+ *     for one of fixed size
+ */
+public record TimestampConfig(
+    StoreKind kind,
+    Timestamps.Release release,
+    long exactBytes,
+    long budgetBytes,
+    int sketchRows,
+    int sketchColumns,
+    int sketchColumnsMax) {
+
+  /** Focus-Sketch of a fixed size. */
+  public static TimestampConfig sketch(
+      long exactBytes, long budgetBytes, int rows, int columns, Timestamps.Release release) {
+    return new TimestampConfig(
+        StoreKind.FOCUS_SKETCH, release, exactBytes, budgetBytes, rows, columns, columns);
+  }
+
+  /**
+   * Of a size in bytes: two rows, as in the dissertation, where they fit.
+   *
+   * @param bytesMin what a cache or a sketch takes, exact entries apart; columns are rounded down
+   * @param bytesMax up to which a sketch may grow
+   */
+  public static TimestampConfig of(
+      StoreKind kind,
+      Timestamps.Release release,
+      long exactBytes,
+      long budgetBytes,
+      long bytesMin,
+      long bytesMax) {
+    int rows = rows(bytesMin);
+    return new TimestampConfig(
+        kind,
+        release,
+        kind.isCache() ? Math.min(exactBytes + bytesMin, budgetBytes) : exactBytes,
+        budgetBytes,
+        rows,
+        columns(bytesMin, rows),
+        columns(bytesMax, rows));
+  }
+
+  static int rows(long bytes) {
+    return bytes >= 2 * Long.BYTES ? 2 : 1;
+  }
+
+  static int columns(long bytes, int rows) {
+    return (int) Long.highestOneBit(Math.max(1, bytes / Long.BYTES / rows));
+  }
+
+  Timestamps.Release effectiveRelease() {
+    return kind == StoreKind.DISK ? Timestamps.Release.IMMEDIATE : release;
+  }
+
+  /** Level 0 of the table. */
+  long firstBytes() {
+    return kind == StoreKind.MEMORY ? Math.max(exactBytes, budgetBytes / 2) : exactBytes;
+  }
+}

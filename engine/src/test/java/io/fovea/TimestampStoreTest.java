@@ -1,0 +1,188 @@
+package io.fovea;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Databases with each kind of {@link TimestampStore}. */
+class TimestampStoreTest {
+  private static final int RECORDS = 400;
+  private static final Layout.Builder B = Layout.builder();
+  private static final Field COUNT = B.int64("count");
+  private static final TableSpec SPEC = TableSpec.of("t", KeySpec.of(FieldType.INT32), B.build());
+
+  @TempDir Path directory;
+
+  private static Options options(TimestampStore store) {
+    return Options.defaults()
+        .bufferBytes(8 << 20)
+        .timestamps(store)
+        .timestampBytes(1 << 20)
+        .sketchBytes(64);
+  }
+
+  private static void load(Database db) {
+    Table t = db.table(SPEC);
+    Key key = t.key();
+    Row row = t.row();
+    db.run(
+        tx -> {
+          for (int i = 0; i < RECORDS; i++) {
+            t.insert(tx, key.set(i), row.clear().setLong(COUNT, 0));
+          }
+        });
+  }
+
+  private static long sum(Database db) {
+    Table t = db.table(SPEC);
+    Key key = t.key();
+    Row row = t.row();
+    long[] sum = new long[1];
+    db.run(
+        tx -> {
+          sum[0] = 0;
+          for (int i = 0; i < RECORDS; i++) {
+            t.get(tx, key.set(i), row);
+            sum[0] += row.getLong(COUNT);
+          }
+        });
+    return sum[0];
+  }
+
+  /** Moves one from a record to another, by several threads: the sum of all stays. */
+  private static void transfer(Database db) throws InterruptedException {
+    Table t = db.table(SPEC);
+    AtomicReference<Throwable> failure = new AtomicReference<>();
+    List<Thread> threads = new ArrayList<>();
+    for (int n = 0; n < 3; n++) {
+      int seed = n;
+      Thread thread =
+          new Thread(
+              () -> {
+                try {
+                  Key key = t.key();
+                  Row row = t.row();
+                  for (int i = 0; i < 1500; i++) {
+                    int from = (i * 7 + seed * 13) % RECORDS;
+                    int to = (i * 11 + seed + 1) % RECORDS;
+                    db.run(
+                        tx -> {
+                          add(t, tx, key.set(from), row, -1);
+                          add(t, tx, key.set(to), row, 1);
+                        });
+                  }
+                } catch (Throwable e) {
+                  failure.set(e);
+                }
+              });
+      threads.add(thread);
+      thread.start();
+    }
+    for (Thread thread : threads) {
+      thread.join();
+    }
+    if (failure.get() != null) {
+      throw new AssertionError(failure.get());
+    }
+  }
+
+  private static void add(Table t, Transaction tx, Key key, Row row, long by) {
+    assertTrue(t.get(tx, key, row));
+    row.setLong(COUNT, row.getLong(COUNT) + by);
+    t.put(tx, key, row);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void inMemory(TimestampStore store) throws InterruptedException {
+    try (Database db = Database.inMemory(options(store))) {
+      load(db);
+      transfer(db);
+      assertEquals(0, sum(db));
+      DatabaseStats stats = db.stats();
+      DatabaseStats.Timestamps t = stats.timestamps();
+      boolean disk = store == TimestampStore.DISK || store == TimestampStore.DISK_CACHE;
+      assertEquals(store == TimestampStore.FOCUS_SKETCH ? 64 : cell(store), t.sketchBytes());
+      assertTrue(t.materialised() >= RECORDS, t.toString());
+      assertTrue(!disk || t.approximate() == 0, t.toString());
+      assertTrue(store != TimestampStore.MEMORY || t.released() == 0, t.toString());
+      assertTrue(
+          stats.memory().bufferBytes() <= stats.memory().bufferBytesMax(),
+          stats.memory().toString());
+      assertEquals(disk, stats.memory().bufferBytesMax() < 8 << 20, stats.memory().toString());
+      assertTrue(stats.memory().bytesMax() <= (8 << 20) + (1 << 20) + (4 << 20));
+    }
+  }
+
+  private static long cell(TimestampStore store) {
+    return store == TimestampStore.FOCUS_COUNTER ? 8 : 0;
+  }
+
+  /** A file of timestamps lives as long as its database is open, and no page of it is missed. */
+  @ParameterizedTest
+  @EnumSource(names = {"DISK", "DISK_CACHE"})
+  void itsFileGoesWithTheDatabase(TimestampStore store) throws Exception {
+    Path file = directory.resolve("shop.fovea");
+    Path timestamps = directory.resolve("shop.fovea.ts");
+    try (Database db = Database.open(file, options(store))) {
+      load(db);
+      assertTrue(Files.exists(timestamps));
+      transfer(db);
+    }
+    assertFalse(Files.exists(timestamps));
+    Files.write(timestamps, new byte[100]); // what a crash has left
+    try (Database db = Database.open(file, options(store))) {
+      assertEquals(0, sum(db));
+      transfer(db);
+    }
+    assertFalse(Files.exists(timestamps));
+    Files.write(timestamps, new byte[100]);
+    try (Database db = Database.open(file, options(TimestampStore.FOCUS_SKETCH))) {
+      assertFalse(Files.exists(timestamps));
+      assertEquals(0, sum(db));
+    }
+    assertEquals(List.of(), Database.verify(file, Options.defaults()).problems());
+  }
+
+  /** The stores on disk without a log, too. */
+  @Test
+  void withoutALog() throws Exception {
+    Path file = directory.resolve("shop.fovea");
+    Options options = options(TimestampStore.DISK).durability(Durability.NONE);
+    try (Database db = Database.open(file, options)) {
+      load(db);
+      transfer(db);
+    }
+    try (Database db = Database.open(file, options)) {
+      assertEquals(0, sum(db));
+    }
+    assertFalse(Files.exists(directory.resolve("shop.fovea.ts")));
+  }
+
+  @Test
+  void optionsAreChecked() {
+    Options o = Options.defaults();
+    assertEquals(TimestampStore.FOCUS_SKETCH, o.timestamps());
+    assertEquals(32 << 10, o.sketchBytesMin());
+    assertEquals(32 << 10, o.sketchBytesMax());
+    Options adaptive = o.sketchBytes(8, 1 << 20);
+    assertEquals(8, adaptive.sketchBytesMin());
+    assertEquals(1 << 20, adaptive.sketchBytesMax());
+    assertTrue(adaptive.toString().contains("sketchBytesMax=1048576"));
+    assertThrows(IllegalArgumentException.class, () -> o.sketchBytes(7));
+    assertThrows(IllegalArgumentException.class, () -> o.sketchBytes(1024, 512));
+    assertThrows(IllegalArgumentException.class, () -> o.sketchBytes(8, (1L << 30) + 1));
+    assertThrows(NullPointerException.class, () -> o.timestamps(null));
+  }
+}

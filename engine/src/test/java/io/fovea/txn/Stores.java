@@ -1,0 +1,51 @@
+package io.fovea.txn;
+
+import io.fovea.buffer.AllocatorState;
+import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.PoolConfig;
+import io.fovea.buffer.Translation;
+import io.fovea.io.MemoryDevice;
+import io.fovea.txn.Timestamps.Release;
+import java.util.ArrayDeque;
+import java.util.Deque;
+
+/** Makes timestamp stores of every kind and closes them. */
+final class Stores implements AutoCloseable {
+  private final Deque<Runnable> made = new ArrayDeque<>();
+
+  /** Pages in a pool of the least size, so that they come and go. */
+  TimestampPages pages(int contexts) {
+    BufferPool pool =
+        new BufferPool(
+            new MemoryDevice(),
+            PoolConfig.ofFrames(4096, PoolConfig.FRAMES_MIN, Translation.PREDICTIVE),
+            AllocatorState.EMPTY);
+    made.push(pool::abandon);
+    return new TimestampPages(pool, contexts);
+  }
+
+  Timestamps make(
+      int contexts,
+      StoreKind kind,
+      Release release,
+      long exactBytes,
+      long budgetBytes,
+      int columns,
+      int columnsMax) {
+    Timestamps t =
+        new Timestamps(
+            contexts,
+            new TimestampConfig(
+                kind, release, exactBytes, budgetBytes, 2, columns, Math.max(columns, columnsMax)),
+            kind.onDisk() ? pages(contexts) : null);
+    made.push(t::close);
+    return t;
+  }
+
+  @Override
+  public void close() {
+    while (!made.isEmpty()) {
+      made.pop().run();
+    }
+  }
+}

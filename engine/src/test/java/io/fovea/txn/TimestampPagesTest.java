@@ -1,0 +1,55 @@
+package io.fovea.txn;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.HashMap;
+import java.util.Map;
+import java.util.SplittableRandom;
+import org.junit.jupiter.api.Test;
+
+class TimestampPagesTest {
+  @Test
+  void itIsAMapThatOutgrowsItsPool() {
+    try (Stores stores = new Stores()) {
+      TimestampPages pages = stores.pages(2);
+      Map<Long, Long> exact = new HashMap<>();
+      SplittableRandom random = new SplittableRandom(5);
+      for (int i = 0; i < 40_000; i++) {
+        long item = random.nextInt(20_000) * 0x9E3779B97F4A7C15L;
+        int ctx = i & 1;
+        assertEquals(exact.getOrDefault(item, 0L), pages.get(ctx, item));
+        if (random.nextInt(3) > 0) {
+          long word = Word.pack(i, i + random.nextInt(1000));
+          pages.fetch(ctx, item);
+          pages.put(ctx, item, Word.withLock(word));
+          exact.put(item, word);
+        }
+      }
+      exact.forEach((item, word) -> assertEquals(word, pages.get(0, item)));
+      assertTrue(pages.reads() > 1000, "page reads: " + pages.reads());
+      assertTrue(pages.writes() > 100, "page writes: " + pages.writes());
+    }
+  }
+
+  /** A transaction that only looked does not make a page dirty. */
+  @Test
+  void whatHasNotChangedIsNotWritten() {
+    try (Stores stores = new Stores()) {
+      TimestampPages pages = stores.pages(1);
+      for (long item = 1; item <= 20_000; item++) {
+        pages.put(0, item, Word.pack(item, item));
+      }
+      long writes = pages.writes();
+      long reads = pages.reads();
+      for (int round = 0; round < 4; round++) {
+        for (long item = 1; item <= 20_000; item++) {
+          pages.put(0, item, Word.pack(item, item));
+        }
+      }
+      // What was dirty in the pool may go yet; what came after that is clean.
+      assertTrue(pages.writes() - writes <= 64, (pages.writes() - writes) + " pages written");
+      assertTrue(pages.reads() - reads > 256, (pages.reads() - reads) + " pages read");
+    }
+  }
+}
