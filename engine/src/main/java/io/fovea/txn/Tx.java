@@ -78,6 +78,9 @@ public final class Tx {
   /** Whether what is read must be durable before anybody is told. */
   final boolean waits;
 
+  /** What the protocol decides. */
+  final Control control;
+
   private final Commit commit;
   private final int itemsMax;
 
@@ -106,6 +109,7 @@ public final class Tx {
     this.session = engine.session();
     this.waits = engine.waits();
     this.writes = new WriteSet(new Scratch(engine.config().scratchBytesMax(), this));
+    this.control = new Control(this, engine.config().protocol(), engine.protocolMemory());
     this.commit = new Commit(this);
   }
 
@@ -143,7 +147,7 @@ public final class Tx {
     lastRead = -1;
     insertTree = null;
     epoch++;
-    timestamps.enter(id);
+    control.begin();
     active = true;
   }
 
@@ -220,7 +224,7 @@ public final class Tx {
    */
   public boolean readsValid() {
     requireActive();
-    return doomed == null && commit.readsValid();
+    return doomed == null && control.readsValid();
   }
 
   /**
@@ -250,7 +254,7 @@ public final class Tx {
       scans[i].abandon();
     }
     scansOpen = 0;
-    timestamps.exit(id);
+    control.end();
     counters.pageAccesses += position.pageAccesses;
     position.pageAccesses = 0;
     Lookahead a = ahead;
@@ -395,7 +399,7 @@ public final class Tx {
         if (slot < 0) {
           slot = pin(item);
         }
-        long word = timestamps.word(slot);
+        long word = control.look(slot);
         if (!Word.isLocked(word)) {
           long lsn = waits ? pageLsn(tree, p) : 0;
           if (tree.valid(p)) {
@@ -404,7 +408,7 @@ public final class Tx {
             return length;
           }
         } else {
-          awaitUnlocked(slot);
+          control.await(slot);
         }
       }
       if (attempt > 64) {
@@ -579,6 +583,7 @@ public final class Tx {
       writes.value(w, replacing(w), value, valueOffset, valueLength);
       return;
     }
+    intend(item);
     // Outside of an own write, a present key is a read like any other: the exception is a result.
     // Keys that are inserted one after the other often belong to one leaf: begin where the last
     // was.
@@ -628,6 +633,7 @@ public final class Tx {
     long item = item(tree, key, keyOffset, keyLength);
     int w = writes.find(tree, item, key, keyOffset, keyLength);
     if (w < 0) {
+      intend(item);
       int handle = reads.find(item);
       int slot = handle >= 0 ? reads.slot(handle) : pin(item);
       w =
@@ -659,6 +665,7 @@ public final class Tx {
     long item = handle >= 0 ? reads.item(handle) : item(tree, key, keyOffset, keyLength);
     int w = writes.find(tree, item, key, keyOffset, keyLength);
     if (w < 0) {
+      intend(item);
       int recordLength;
       if (handle >= 0) {
         recordLength = reads.length(handle);
@@ -722,6 +729,7 @@ public final class Tx {
       writes.discard(w, writes.existed(w) == WriteSet.ABSENT ? WriteSet.NONE : WriteSet.DELETE);
       return true;
     }
+    intend(item);
     int length = read(tree, item, key, keyOffset, keyLength, key, keyOffset, 0, null);
     if (length < 0) {
       return false;
@@ -765,9 +773,16 @@ public final class Tx {
           "the transaction has reached the limit of " + itemsMax + " items: split it");
     }
     try {
-      return timestamps.pin(id, item);
+      return control.touch(item);
     } catch (TransactionAbortedException e) {
       throw counted(e);
+    }
+  }
+
+  /** Under some protocols a write is more than a note. */
+  private void intend(long item) {
+    if (control.eager) {
+      control.intend(item);
     }
   }
 
@@ -819,23 +834,6 @@ public final class Tx {
           "the transaction is older than its limit of " + timeoutNanos / 1_000_000 + " ms");
     }
   }
-
-  /** Waits, outside of any latch, until somebody else's commit has let go of an item. */
-  private void awaitUnlocked(int slot) {
-    for (int attempt = 0; Word.isLocked(timestamps.word(slot)); attempt++) {
-      if (attempt > MAX_WAIT) {
-        throw abort(AbortCause.LOCK, "a key stayed locked by another transaction's commit");
-      }
-      pause(attempt);
-    }
-  }
-
-  /** Waits for an item that the read set holds. */
-  void await(int slot) {
-    awaitUnlocked(slot);
-  }
-
-  private static final int MAX_WAIT = 20_000;
 
   /** One step of waiting: first a few spins, then the core goes to who may be holding the lock. */
   void pause(int attempt) {

@@ -16,6 +16,9 @@ package io.fovea.txn;
  * @param durability what a commit waits for, where there is a log
  * @param commitPartBytes a commit with more bytes of changes is appended in parts of about so many;
  *     at most an eighth of the log's buffer
+ * @param protocol what makes transactions serializable
+ * @param protocolBytes native memory of what a protocol keeps for all transactions, where it keeps
+ *     any: lock words, or write sets of the past; a power of two
  */
 public record TxConfig(
     int contexts,
@@ -28,7 +31,9 @@ public record TxConfig(
     Timestamps.Release release,
     boolean revalidateAll,
     Durability durability,
-    int commitPartBytes) {
+    int commitPartBytes,
+    ProtocolKind protocol,
+    long protocolBytes) {
 
   /** What a commit waits for. */
   public enum Durability {
@@ -41,6 +46,7 @@ public record TxConfig(
   }
 
   private static final int PART_BYTES = 2 << 20;
+  private static final long PROTOCOL_BYTES = 8L << 20;
 
   /** Two rows of 2,048 columns: 32 KiB, as in the dissertation. */
   public static final TxConfig DEFAULT =
@@ -77,7 +83,9 @@ public record TxConfig(
         release,
         revalidateAll,
         Durability.SYNC,
-        PART_BYTES);
+        PART_BYTES,
+        ProtocolKind.TICTOC,
+        PROTOCOL_BYTES);
   }
 
   /** The same with another durability, and parts that suit a log's buffer. */
@@ -93,6 +101,31 @@ public record TxConfig(
         release,
         revalidateAll,
         other,
-        logBufferBytes / 8);
+        logBufferBytes / 8,
+        protocol,
+        protocolBytes);
+  }
+
+  /** The same under another protocol. */
+  public TxConfig with(ProtocolKind other) {
+    return with(other, protocolBytes);
+  }
+
+  /** The same under another protocol, with so much memory for what it keeps. */
+  TxConfig with(ProtocolKind other, long bytes) {
+    return new TxConfig(
+        contexts,
+        scratchBytesMax,
+        itemsMax,
+        exactBytes,
+        exactBytesMax,
+        sketchRows,
+        sketchColumns,
+        release,
+        revalidateAll,
+        durability,
+        commitPartBytes,
+        other,
+        bytes);
   }
 }

@@ -497,9 +497,9 @@ public final class TxScan {
     long item = items[i];
     int h = tx.reads.find(item);
     int stamp = h >= 0 ? tx.reads.slot(h) : tx.pin(item);
-    long word = tx.timestamps.word(stamp);
+    long word = tx.control.look(stamp);
     if (Word.isLocked(word)) {
-      tx.await(stamp);
+      tx.control.await(stamp);
       return false;
     }
     handles[i] = tx.enter(h, item, stamp, word);
