@@ -21,6 +21,7 @@ import io.fovea.recovery.Checkpointer;
 import io.fovea.recovery.RecoveryReport;
 import io.fovea.recovery.Superblock;
 import io.fovea.recovery.SuperblockFile;
+import io.fovea.txn.ProtocolKind;
 import io.fovea.txn.TxConfig;
 import io.fovea.txn.TxEngine;
 import io.fovea.wal.Log;
@@ -292,15 +293,16 @@ final class Store {
     TxConfig d = TxConfig.DEFAULT;
     TxConfig config =
         new TxConfig(
-            options.maxTransactions(),
+                options.maxTransactions(),
             options.maxTransactionBytes(),
             d.itemsMax(),
             Math.min(d.exactBytes(), options.timestampBytes()),
             options.timestampBytes(),
             d.sketchRows(),
             d.sketchColumns(),
-            d.release(),
-            options.revalidateReads());
+                d.release(),
+                options.revalidateReads())
+            .with(ProtocolKind.valueOf(options.protocol().name()));
     if (journal == null) {
       return new TxEngine(config, options.pageSize());
     }

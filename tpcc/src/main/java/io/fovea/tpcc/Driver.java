@@ -289,7 +289,7 @@ final class Driver {
   private void announce(Settings s, Database db) {
     progress.say(
         "running mix %s on %s: %s, %s on %s, buffer %,d MiB of %s pages, io %s,"
-            + " translation %s, replacement %s, durability %s",
+            + " translation %s, replacement %s, protocol %s, durability %s",
         s.mix(),
         name(s),
         Progress.count(s.warehouses(), "warehouse"),
@@ -300,6 +300,7 @@ final class Driver {
         db.stats().io().kind(),
         s.engine().translation().name().toLowerCase(Locale.ROOT),
         JsonReport.lower(s.engine().replacement()),
+        JsonReport.lower(s.engine().protocol()),
         s.level());
   }
 

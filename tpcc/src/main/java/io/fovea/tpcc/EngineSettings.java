@@ -5,6 +5,7 @@ import io.fovea.Durability;
 import io.fovea.Io;
 import io.fovea.Options;
 import io.fovea.Pretouch;
+import io.fovea.Protocol;
 import io.fovea.Replacement;
 import io.fovea.Translation;
 
@@ -22,12 +23,14 @@ record EngineSettings(
     int pageSize,
     Io io,
     Translation translation,
-    Replacement replacement) {
+    Replacement replacement,
+    Protocol protocol) {
   private static final long LOG_BYTES_MIN = 256 << 10;
 
   /** The same with another durability. */
   EngineSettings with(Durability other) {
-    return new EngineSettings(other, logBytes, bufferBytes, pageSize, io, translation, replacement);
+    return new EngineSettings(
+        other, logBytes, bufferBytes, pageSize, io, translation, replacement, protocol);
   }
 
   /** Whether there is a log. */
@@ -50,6 +53,7 @@ record EngineSettings(
         .io(io)
         .translation(translation)
         .replacement(replacement)
+        .protocol(protocol)
         .durability(durability)
         .maxTransactions(Math.max(defaults.maxTransactions(), Math.min(clients + 2, 4096)));
   }
@@ -63,5 +67,6 @@ record EngineSettings(
     report.addProperty("io", inMemory ? "memory" : JsonReport.lower(io));
     report.addProperty("translation", JsonReport.lower(translation));
     report.addProperty("replacement", JsonReport.lower(replacement));
+    report.addProperty("protocol", JsonReport.lower(protocol));
   }
 }

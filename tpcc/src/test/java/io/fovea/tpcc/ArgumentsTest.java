@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.Io;
+import io.fovea.Protocol;
 import io.fovea.Replacement;
 import io.fovea.Translation;
 import java.io.PrintWriter;
@@ -79,6 +80,7 @@ class ArgumentsTest {
             "--io=posix",
             "--translation=predictive-hashed",
             "--replacement=sampling",
+            "--protocol=two-phase-locking",
             "--mix=half",
             "--no-affinity",
             "--rate=250",
@@ -100,6 +102,9 @@ class ArgumentsTest {
     assertEquals(16_384, s.engine().pageSize());
     assertEquals(Io.POSIX, s.engine().io());
     assertEquals(Translation.PREDICTIVE_HASHED, s.engine().translation());
+    assertEquals(Protocol.TWO_PHASE_LOCKING, s.engine().protocol());
+    assertEquals(Protocol.TWO_PHASE_LOCKING, s.engineOptions().protocol());
+    assertEquals(Protocol.TICTOC, settle().engine().protocol());
     assertEquals(Replacement.SAMPLING, s.engine().replacement());
     assertEquals(Replacement.SAMPLING, s.engineOptions().replacement());
     assertEquals(Replacement.SECOND_CHANCE, settle().engine().replacement());

@@ -146,6 +146,7 @@ class EndToEndTest {
             "io",
             "translation",
             "replacement",
+            "protocol",
             "mix",
             "affinity",
             "rate",
