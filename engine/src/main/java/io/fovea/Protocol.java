@@ -22,6 +22,12 @@ public enum Protocol {
    */
   STO,
   /**
+   * Multi-version timestamp ordering: as {@link #STO}, but who comes too late to read what is there
+   * reads what was there before. Keeps a bounded number of older versions in memory. Source: Reed:
+   * Naming and synchronization in a decentralized computer system, MIT 1978.
+   */
+  MVTO,
+  /**
    * Shared and exclusive locks until the end; who does not get one at once is aborted. Source:
    * Eswaran, Gray, Lorie, Traiger: The notions of consistency and predicate locks, CACM 1976.
    */

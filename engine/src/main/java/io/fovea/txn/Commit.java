@@ -105,6 +105,9 @@ final class Commit {
       lockWrites(n);
       lockSuccessors();
       long commitTs = control.decide();
+      if (control.versioned) {
+        stageVersions();
+      }
       if (!writesAnything()) {
         // What was decided under the locks is a read all the same: the dummy write protects it.
         control.publish(commitTs);
@@ -296,6 +299,9 @@ final class Commit {
     for (long held = 0; ; ) {
       long item = successor(tree, e);
       if (item == held) {
+        if (control.versioned && hasSuccessor) {
+          stageSuccessor(tree, item);
+        }
         return;
       }
       if (!control.lockGap(item)) {
@@ -303,6 +309,33 @@ final class Commit {
       }
       held = item; // one that we hold too much is published like the rest: a dummy write
     }
+  }
+
+  // ---------------------------------------------------------------- versions
+
+  /** What the written records are now, for those who must go on seeing it. */
+  private void stageVersions() {
+    MemorySegment s = writes.scratch.segment();
+    Position p = tx.position;
+    for (int e = 0, n = writes.size(); e < n; e++) {
+      if (control.locked.contains(writes.slot(e))) {
+        BTree tree = writes.tree(e);
+        int key = writes.keyOffset(e);
+        int length = writes.keyLength(e);
+        tx.place(e, p);
+        tree.locate(s, key, length, p);
+        control.mvto.stage(tree, writes.item(e), writes.slot(e), s, key, length, p);
+      }
+    }
+  }
+
+  /** The record stays as it is, but its item gets new timestamps, for the gap below it. */
+  private void stageSuccessor(BTree tree, long item) {
+    Position p = tx.position;
+    MemorySegment s = successor.segment();
+    int length = successor.length();
+    tree.find(s, 0, length, p);
+    control.mvto.stage(tree, item, tx.pin(item), s, 0, length, p);
   }
 
   private long successor(BTree tree, int e) {

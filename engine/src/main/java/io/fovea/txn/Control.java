@@ -8,21 +8,23 @@ import io.fovea.error.AbortCause;
  * log, the install, durability, retries, the gate.
  *
  * <pre>
- *                    TICTOC, SILO         STO                  TWO_PHASE_LOCKING   OCC
- *   begin            pins begin           ... and a number     -                   start of history
- *   touch (first     pin                  pin                  shared lock         -
- *     use of item)
- *   look (with       word                 check, raise rts     -                   -
- *     content)
- *   intend (write)   -                    lock, check          exclusive lock      -
- *   commit: lock     items in order       has them             has them            the section
- *   commit: gap      lock, look again     lock, look again     lock, look again    note the item
- *   decide           commitTs, validate   2t + 1               -                   validate
- *   install          -                    -                    -                   list write set
- *   publish          words := commitTs    words := 2t + 1      unlock all          end of section
- *   release (abort)  unlock               unlock               unlock all          end of section
- *   end              pins end             pins end             -                   -
+ *           TICTOC, SILO      STO               MVTO              2PL              OCC
+ *   begin   pins              pins, number      pins, number      -                start of history
+ *   touch   pin               pin               pin               shared lock      -
+ *   look    word              check, raise rts  the same, or old  -                -
+ *   intend  -                 lock, check       -                 exclusive lock   -
+ *   lock    items in order    has them          in order, check   has them         the section
+ *   gap     lock, look again  lock, look again  lock, look again  lock, look again note the item
+ *   decide  commitTs, reads   2t + 1            2t + 1            -                reads
+ *   install -                 -                 save versions     -                list write set
+ *   publish words             words             words             unlock all       end of section
+ *   release unlock            unlock            unlock            unlock all       end of section
+ *   end     pins              pins              pins              -                -
  * </pre>
+ *
+ * <i>touch</i> is the first use of an item, <i>look</i> goes with its content, <i>intend</i> is a
+ * write's request; <i>lock</i> to <i>publish</i> are the commit, <i>release</i> ends it and all else
+ * without a trace.
  *
  * <p>A switch on a final kind, not an interface: decision 010. The ways of TicToc are asked for
  * first and by one compare each, so that they are what they were without the others.
@@ -43,6 +45,9 @@ final class Control {
   /** Whether a look at an item is its word, and no more. */
   final boolean plain;
 
+  /** Whether a look may say that an older version is to be read. */
+  final boolean versioned;
+
   /** Whether a write locks its item when the user asks for it. */
   final boolean eager;
 
@@ -56,6 +61,9 @@ final class Control {
   private final KungRobinson occ;
   private final ProtocolMemory memory;
 
+  /** Only where {@link #versioned}. */
+  final Mvto mvto;
+
   /** At which the transaction reads, where that is known from the begin. */
   long timestamp;
 
@@ -66,11 +74,13 @@ final class Control {
     this.memory = memory;
     this.timestamps = tx.timestamps;
     this.plain = kind == ProtocolKind.TICTOC || kind == ProtocolKind.SILO;
-    this.stamped = plain || kind == ProtocolKind.STO;
+    this.versioned = kind == ProtocolKind.MVTO;
+    this.stamped = plain || versioned || kind == ProtocolKind.STO;
     this.eager = kind == ProtocolKind.STO || kind == ProtocolKind.TWO_PHASE_LOCKING;
     this.locks =
         kind == ProtocolKind.TWO_PHASE_LOCKING ? new TwoPhaseLocking(tx, memory.locks) : null;
     this.occ = kind == ProtocolKind.OCC ? new KungRobinson(tx, memory.history) : null;
+    this.mvto = versioned ? new Mvto(this, memory.versions) : null;
   }
 
   // ---------------------------------------------------------------- the body
@@ -81,6 +91,10 @@ final class Control {
     }
     switch (kind) {
       case STO -> timestamp = 2 * memory.clock.incrementAndGet();
+      case MVTO -> {
+        mvto.begin();
+        timestamp = 2 * memory.clock.incrementAndGet();
+      }
       case OCC -> occ.begin();
       case TICTOC, SILO, TWO_PHASE_LOCKING -> {}
     }
@@ -107,7 +121,11 @@ final class Control {
     if (plain) {
       return timestamps.word(slot);
     }
-    return kind == ProtocolKind.STO ? Sto.look(this, slot) : 0;
+    return switch (kind) {
+      case STO -> Sto.look(this, slot);
+      case MVTO -> Mvto.look(this, slot);
+      default -> 0;
+    };
   }
 
   /** Waits, outside of any latch, until another has let go of an item. */
@@ -143,6 +161,8 @@ final class Control {
   void lockWrite(long item, int slot) {
     if (plain) {
       lock(slot, WAIT_IN_ORDER, AbortCause.LOCK);
+    } else if (versioned) {
+      Sto.lock(this, slot, AbortCause.LOCK);
     } else if (kind == ProtocolKind.OCC) {
       occ.wrote(item);
     }
@@ -156,7 +176,7 @@ final class Control {
   boolean lockGap(long item) {
     return switch (kind) {
       case TICTOC, SILO -> lock(tx.pin(item), WAIT_OUT_OF_ORDER, AbortCause.PHANTOM);
-      case STO -> Sto.lock(this, tx.pin(item), AbortCause.PHANTOM);
+      case STO, MVTO -> Sto.lock(this, tx.pin(item), AbortCause.PHANTOM);
       case TWO_PHASE_LOCKING -> locks.exclude(item, AbortCause.PHANTOM);
       case OCC -> {
         occ.wrote(item);
@@ -189,7 +209,7 @@ final class Control {
         switch (kind) {
           case TICTOC -> TicToc.commitTimestamp(tx.reads, locked, timestamps);
           case SILO -> Silo.commitId(tx.reads, locked, timestamps);
-          case STO -> Sto.commitTimestamp(this);
+          case STO, MVTO -> Sto.commitTimestamp(this);
           case TWO_PHASE_LOCKING, OCC -> 0;
         };
     if (plain && !validate(ts)) {
@@ -216,7 +236,7 @@ final class Control {
       case TICTOC ->
           validate(TicToc.commitTimestamp(tx.reads, locked, timestamps)) && timestamps.holds(tx.id);
       case SILO -> validate(0) && timestamps.holds(tx.id);
-      case STO -> timestamps.holds(tx.id);
+      case STO, MVTO -> timestamps.holds(tx.id);
       case TWO_PHASE_LOCKING -> true;
       case OCC -> occ.unchanged();
     };
@@ -226,6 +246,8 @@ final class Control {
   void installing() {
     if (kind == ProtocolKind.OCC) {
       occ.list();
+    } else if (versioned) {
+      mvto.save();
     }
   }
 
@@ -252,6 +274,9 @@ final class Control {
         timestamps.unlock(locked.get(i));
       }
       locked.clear();
+      if (versioned) {
+        mvto.clear();
+      }
     } else if (kind == ProtocolKind.OCC) {
       occ.release();
     } else {

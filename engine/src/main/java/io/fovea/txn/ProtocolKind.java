@@ -6,6 +6,8 @@ public enum ProtocolKind {
   TICTOC,
   /** Strict timestamp ordering: the order is that of the begins. */
   STO,
+  /** Multi-version timestamp ordering: the same, but who comes too late to read sees the past. */
+  MVTO,
   /** Two-phase locking; who does not get a lock at once aborts. */
   TWO_PHASE_LOCKING,
   /** Optimistic with serial validation, after Kung and Robinson. */

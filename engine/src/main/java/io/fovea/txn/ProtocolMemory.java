@@ -10,6 +10,9 @@ final class ProtocolMemory {
   /** Only with {@link ProtocolKind#OCC}. */
   final History history;
 
+  /** Only with {@link ProtocolKind#MVTO}. */
+  final Versions versions;
+
   /** How many transactions have begun; for those whose order is that of the begins. */
   final AtomicLong clock = new AtomicLong();
 
@@ -20,12 +23,14 @@ final class ProtocolMemory {
     this.kind = kind;
     this.locks = kind == ProtocolKind.TWO_PHASE_LOCKING ? new LockTable(bytes) : null;
     this.history = kind == ProtocolKind.OCC ? new History(bytes) : null;
+    this.versions = kind == ProtocolKind.MVTO ? new Versions(bytes) : null;
   }
 
   long bytes() {
     return switch (kind) {
       case TWO_PHASE_LOCKING -> locks.bytes();
       case OCC -> history.bytes();
+      case MVTO -> versions.bytes();
       case TICTOC, SILO, STO -> 0;
     };
   }
@@ -34,6 +39,7 @@ final class ProtocolMemory {
     switch (kind) {
       case TWO_PHASE_LOCKING -> locks.close();
       case OCC -> history.close();
+      case MVTO -> versions.close();
       case TICTOC, SILO, STO -> {}
     }
   }

@@ -404,6 +404,9 @@ public final class Tx {
           long lsn = waits ? pageLsn(tree, p) : 0;
           if (tree.valid(p)) {
             sawLsn(lsn);
+            if (word == Mvto.OLD && control.versioned) {
+              return readOld(tree, item, key, keyOffset, keyLength, out, outOffset, cap, slot);
+            }
             enterRead(handle, item, slot, word, p, length);
             return length;
           }
@@ -416,6 +419,25 @@ public final class Tx {
       }
       tree.find(key, keyOffset, keyLength, p);
     }
+  }
+
+  /** What a record was, where what it is belongs to a later transaction. Its place is not known. */
+  private int readOld(
+      BTree tree,
+      long item,
+      MemorySegment key,
+      long keyOffset,
+      int keyLength,
+      MemorySegment out,
+      long outOffset,
+      int cap,
+      int slot) {
+    int length =
+        control.mvto.read(tree, item, key, keyOffset, keyLength, out, outOffset, cap);
+    int entry = enter(reads.find(item), item, slot, 0);
+    reads.place(entry, -1, 0, 0, -1, length);
+    lastRead = entry;
+    return length;
   }
 
   /** In the line that the search began with. To be validated like all else. */

@@ -76,7 +76,7 @@ class ProtocolsTest {
     switch (f.engine.config().protocol()) {
       case TWO_PHASE_LOCKING -> assertEquals(0, memory.locks.held());
       case OCC -> assertFalse(memory.history.locked());
-      case TICTOC, SILO, STO -> {
+      case TICTOC, SILO, STO, MVTO -> {
         Timestamps t = f.engine.timestamps();
         t.enter(0);
         for (BTree tree : f.trees) {
@@ -434,6 +434,157 @@ class ProtocolsTest {
             return null;
           });
       assertEquals(50, f.run(c -> c.all(t)).size());
+      atRest(f);
+    }
+  }
+
+  /** Updated, deleted, inserted, and the neighbour of what was deleted: none of it is seen. */
+  @Test
+  void theOldSeeThePast() {
+    for (boolean descending : new boolean[] {false, true}) {
+      try (TxFixture f = fixture(ProtocolKind.MVTO, "a=1", "c=1", "e=1", "g=1", "i=1")) {
+        BTree t = f.tree();
+        String big = TxFixture.repeat('x', 20_000);
+        Party old = new Party(f);
+        Party passing = new Party(f);
+        TxScan[] open = new TxScan[1];
+        passing.step(
+            () -> {
+              open[0] = passing.client.open(t, null, true, null, true, descending);
+              assertTrue(open[0].next());
+            });
+        f.run(
+            c -> {
+              c.put(t, "a", "2");
+              c.insert(t, "b", "2");
+              c.delete(t, "c");
+              c.delete(t, "e");
+              c.insert(t, "h", "2");
+              c.delete(t, "i");
+              c.put(t, "g", big);
+              return null;
+            });
+        f.run(
+            c -> {
+              c.delete(t, "b");
+              c.insert(t, "d", "3");
+              c.put(t, "g", "3");
+              c.put(t, "c", "3");
+              return null;
+            });
+        List<String> before = List.of("a=1", "c=1", "e=1", "g=1", "i=1");
+        List<String> reversed = List.of("i=1", "g=1", "e=1", "c=1", "a=1");
+        List<String> order = descending ? reversed : before;
+        StringBuilder rest = new StringBuilder();
+        passing.step(
+            () -> {
+              while (open[0].next()) {
+                rest.append(
+                    TxFixture.string(
+                        open[0].keySegment(), open[0].keyOffset(), open[0].keyLength()));
+                rest.append('=');
+                rest.append(
+                    TxFixture.string(
+                        open[0].valueSegment(), open[0].valueOffset(), open[0].valueLength()));
+              }
+            });
+        old.step(() -> assertEquals(order, old.client.scan(t, null, true, null, true, descending)));
+        old.step(
+            () ->
+                assertEquals(
+                    List.of("c=1"), old.client.scan(t, "a", false, "e", false, descending)));
+        old.step(() -> assertEquals("1", old.client.get(t, "c")));
+        old.step(() -> assertEquals("1", old.client.get(t, "g")));
+        old.step(() -> assertNull(old.client.get(t, "d")));
+        old.step(() -> assertNull(old.client.get(t, "b")));
+        assertNull(old.refused);
+        assertTrue(old.commit());
+        assertNull(passing.refused);
+        assertEquals(String.join("", order.subList(1, 5)), rest.toString());
+        assertTrue(passing.commit());
+        assertEquals(
+            List.of("a=2", "c=3", "d=3", "g=3", "h=2"), f.run(c -> c.all(t)));
+        // Who is too old to be the newest writer aborts.
+        Party late = new Party(f);
+        f.run(
+            c -> {
+              c.put(t, "a", "4");
+              return null;
+            });
+        late.step(() -> assertEquals("2", late.client.get(t, "a")));
+        late.step(() -> late.client.put(t, "a", "5"));
+        late.commit();
+        assertEquals(AbortCause.ORDER, late.refused);
+        atRest(f);
+      }
+    }
+  }
+
+  /** A scan of many records, all of them changed, moved or gone: as if nothing had happened. */
+  @Test
+  void manyOldRecords() {
+    for (boolean descending : new boolean[] {false, true}) {
+      try (TxFixture f = fixture(ProtocolKind.MVTO)) {
+        BTree t = f.tree();
+        for (int i = 0; i < 600; i += 2) {
+          String k = String.format("%05d", i);
+          f.run(
+              c -> {
+                c.insert(t, k, "before");
+                return null;
+              });
+        }
+        Party old = new Party(f);
+        List<String> before = f.run(c -> c.scan(t, null, true, null, true, descending));
+        for (int i = 0; i < 600; i++) {
+          String k = String.format("%05d", i);
+          int n = i;
+          f.run(
+              c -> {
+                if (n % 2 == 1) {
+                  c.insert(t, k, "new");
+                } else if (n % 3 == 0) {
+                  c.delete(t, k);
+                } else {
+                  c.put(t, k, "after");
+                }
+                return null;
+              });
+        }
+        old.step(
+            () -> assertEquals(before, old.client.scan(t, null, true, null, true, descending)));
+        assertNull(old.refused);
+        assertTrue(old.commit());
+        atRest(f);
+      }
+    }
+  }
+
+  @Test
+  void versionsAreBounded() {
+    TxConfig little = Configs.contexts(8).with(ProtocolKind.MVTO, 1 << 10);
+    try (TxFixture f = new TxFixture(little, 256, 1)) {
+      BTree t = f.tree();
+      f.run(
+          c -> {
+            c.put(t, "a", "1");
+            return null;
+          });
+      for (int size : new int[] {10, 4000}) {
+        Party old = new Party(f);
+        Party scanner = new Party(f);
+        for (int i = 0; i < 30; i++) {
+          f.run(
+              c -> {
+                c.put(t, "a", TxFixture.repeat('v', size));
+                return null;
+              });
+        }
+        old.step(() -> old.client.get(t, "a"));
+        assertEquals(AbortCause.HISTORY, old.refused);
+        scanner.step(() -> scanner.client.all(t));
+        assertEquals(AbortCause.HISTORY, scanner.refused);
+      }
       atRest(f);
     }
   }
