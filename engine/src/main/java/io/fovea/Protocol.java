@@ -17,8 +17,8 @@ public enum Protocol {
   TICTOC,
   /**
    * Strict timestamp ordering: the order is that of the begins, and who comes too late for it is
-   * aborted at once. Locks what it writes until its end. Source: Bernstein, Goodman: Timestamp-based
-   * algorithms for concurrency control, VLDB 1980.
+   * aborted at once. Locks what it writes until its end. Source: Bernstein, Goodman:
+   * Timestamp-based algorithms for concurrency control, VLDB 1980.
    */
   STO,
   /**

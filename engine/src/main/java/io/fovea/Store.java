@@ -294,12 +294,12 @@ final class Store {
     TxConfig config =
         new TxConfig(
                 options.maxTransactions(),
-            options.maxTransactionBytes(),
-            d.itemsMax(),
-            Math.min(d.exactBytes(), options.timestampBytes()),
-            options.timestampBytes(),
-            d.sketchRows(),
-            d.sketchColumns(),
+                options.maxTransactionBytes(),
+                d.itemsMax(),
+                Math.min(d.exactBytes(), options.timestampBytes()),
+                options.timestampBytes(),
+                d.sketchRows(),
+                d.sketchColumns(),
                 d.release(),
                 options.revalidateReads())
             .with(ProtocolKind.valueOf(options.protocol().name()));

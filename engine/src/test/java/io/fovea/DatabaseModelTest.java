@@ -177,7 +177,8 @@ class DatabaseModelTest {
               .io(Io.values()[r.nextInt(3)])
               .directIo(r.nextBoolean())
               .translation(Translation.values()[r.nextInt(4)])
-              .replacement(Replacement.values()[r.nextInt(2)]);
+              .replacement(Replacement.values()[r.nextInt(2)])
+              .protocol(Protocol.values()[r.nextInt(Protocol.values().length)]);
       if (place instanceof OnDisk) {
         options =
             options.bufferBytes(

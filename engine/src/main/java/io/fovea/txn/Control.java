@@ -23,8 +23,8 @@ import io.fovea.error.AbortCause;
  * </pre>
  *
  * <i>touch</i> is the first use of an item, <i>look</i> goes with its content, <i>intend</i> is a
- * write's request; <i>lock</i> to <i>publish</i> are the commit, <i>release</i> ends it and all else
- * without a trace.
+ * write's request; <i>lock</i> to <i>publish</i> are the commit, <i>release</i> ends it and all
+ * else without a trace.
  *
  * <p>A switch on a final kind, not an interface: decision 010. The ways of TicToc are asked for
  * first and by one compare each, so that they are what they were without the others.

@@ -24,9 +24,9 @@ import java.lang.foreign.MemorySegment;
  * item i, and U write it.
  *
  * <ul>
- *   <li>u &lt; t. If T finds wts &lt;= 2t, it raises rts, and U can come no more; if U came before, T
- *       reads its version or a later one below t. If T finds wts &gt; 2t, U can come no more either,
- *       for rts &gt;= wts &gt; 2u. So an older version needs no rts of its own.
+ *   <li>u &lt; t. If T finds wts &lt;= 2t, it raises rts, and U can come no more; if U came before,
+ *       T reads its version or a later one below t. If T finds wts &gt; 2t, U can come no more
+ *       either, for rts &gt;= wts &gt; 2u. So an older version needs no rts of its own.
  *   <li>u &gt; t. T does not see U's version: its wts is 2u + 1.
  * </ul>
  *
@@ -47,9 +47,9 @@ import java.lang.foreign.MemorySegment;
  *
  * <p><b>What is different from the dissertation.</b> Items are locked at the commit, not at the
  * write: with versions there is no reason for a reader to wait for a body. Older versions are in a
- * ring in memory, not in the tree under numbered keys: they are of use to running transactions only.
- * A write that belongs before the newest version aborts, also where nobody has read that one, as
- * the tree has no place for it.
+ * ring in memory, not in the tree under numbered keys: they are of use to running transactions
+ * only. A write that belongs before the newest version aborts, also where nobody has read that one,
+ * as the tree has no place for it.
  */
 final class Mvto {
   /** A look's answer: the newest version is too new. Its wts is 0, like that of all looks here. */
@@ -98,7 +98,13 @@ final class Mvto {
 
   /** The value of a record whose newest version is too new, as {@link Tx#get} gives it. */
   int read(
-      BTree tree, long item, MemorySegment key, long offset, int length, MemorySegment out, long at,
+      BTree tree,
+      long item,
+      MemorySegment key,
+      long offset,
+      int length,
+      MemorySegment out,
+      long at,
       int cap) {
     long ts = control.timestamp;
     long prev;
@@ -114,7 +120,8 @@ final class Mvto {
       if (!versions.remembers(p)) {
         break;
       }
-      if (match && Mem.equal(versions.segment(), versions.keyOffset(p), length, key, offset, length)) {
+      if (match
+          && Mem.equal(versions.segment(), versions.keyOffset(p), length, key, offset, length)) {
         if (value > 0 && cap > 0) {
           Mem.copy(
               versions.segment(), versions.keyOffset(p) + length, out, at, Math.min(value, cap));
@@ -187,14 +194,14 @@ final class Mvto {
   // ---------------------------------------------------------------- the commit
 
   /** Copies a record whose item is locked, for {@link #save}. */
-  void stage(BTree tree, long item, int slot, MemorySegment key, long offset, int length, Position p) {
+  void stage(
+      BTree tree, long item, int slot, MemorySegment key, long offset, int length, Position p) {
     int value = -1;
     for (int attempt = 0; ; attempt++) {
       if (p.found) {
         int cap = Math.max(0, value);
         room(Versions.size(length, cap));
-        value =
-            tree.copyValue(p, staging, staged + Versions.HEADER + length, cap);
+        value = tree.copyValue(p, staging, staged + Versions.HEADER + length, cap);
         if (value > cap && tree.valid(p)) {
           continue; // once more, with room
         }

@@ -432,8 +432,7 @@ public final class Tx {
       long outOffset,
       int cap,
       int slot) {
-    int length =
-        control.mvto.read(tree, item, key, keyOffset, keyLength, out, outOffset, cap);
+    int length = control.mvto.read(tree, item, key, keyOffset, keyLength, out, outOffset, cap);
     int entry = enter(reads.find(item), item, slot, 0);
     reads.place(entry, -1, 0, 0, -1, length);
     lastRead = entry;

@@ -540,8 +540,7 @@ public final class TxScan {
   private int compareOld(int i, OldRecords o, int k) {
     int at = keyOffsets[i];
     int c =
-        Mem.compare(
-            keys, at, keyOffsets[i + 1] - at, o.segment(), o.keyOffset(k), o.keyLength(k));
+        Mem.compare(keys, at, keyOffsets[i + 1] - at, o.segment(), o.keyOffset(k), o.keyLength(k));
     return descending ? -c : c;
   }
 

@@ -32,9 +32,10 @@ import java.lang.invoke.VarHandle;
  * that the ring has gone round since he began, and needs a version, aborts.
  *
  * <p><b>Order.</b> As in {@link History}: who saves holds the lock, raises {@code claimed}, writes,
- * raises {@code tail} and the bucket. Who reads copies, fences, and looks whether {@code claimed} has
- * passed over what he copied. A version is saved before its successor is installed or published, so
- * who finds an item too new, or a record gone, finds the version here. A version is never changed.
+ * raises {@code tail} and the bucket. Who reads copies, fences, and looks whether {@code claimed}
+ * has passed over what he copied. A version is saved before its successor is installed or
+ * published, so who finds an item too new, or a record gone, finds the version here. A version is
+ * never changed.
  */
 final class Versions {
   static final int SIZE = 0;

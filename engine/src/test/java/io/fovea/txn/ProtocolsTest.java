@@ -402,8 +402,7 @@ class ProtocolsTest {
 
   @Test
   void whoIsOlderThanTheHistoryAborts() {
-    try (TxFixture f =
-        new TxFixture(Configs.contexts(8).with(ProtocolKind.OCC, 8 * 16), 256, 1)) {
+    try (TxFixture f = new TxFixture(Configs.contexts(8).with(ProtocolKind.OCC, 8 * 16), 256, 1)) {
       BTree t = f.tree();
       Party old = new Party(f);
       Party writes = new Party(f);
@@ -502,8 +501,7 @@ class ProtocolsTest {
         assertNull(passing.refused);
         assertEquals(String.join("", order.subList(1, 5)), rest.toString());
         assertTrue(passing.commit());
-        assertEquals(
-            List.of("a=2", "c=3", "d=3", "g=3", "h=2"), f.run(c -> c.all(t)));
+        assertEquals(List.of("a=2", "c=3", "d=3", "g=3", "h=2"), f.run(c -> c.all(t)));
         // Who is too old to be the newest writer aborts.
         Party late = new Party(f);
         f.run(
