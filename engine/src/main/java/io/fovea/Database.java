@@ -644,6 +644,7 @@ public final class Database implements AutoCloseable {
         store.engine().active(),
         store.engine().oldestAgeNanos(),
         tx.durationNanos(),
+        options.protocol(),
         store.health(),
         new DatabaseStats.Buffer(
             options.bufferBytes(),

@@ -18,6 +18,7 @@ import java.util.Map;
  * @param activeTransactions transactions that run now
  * @param oldestTransactionNanos the age of the oldest transaction that runs, 0 if none does
  * @param transactionNanos how long the transactions that committed took, together
+ * @param protocol what makes transactions serializable
  * @param health whether it works
  * @param buffer the buffer pool
  * @param descents the ways down trees, and what hints spared of them
@@ -39,6 +40,7 @@ public record DatabaseStats(
     long activeTransactions,
     long oldestTransactionNanos,
     long transactionNanos,
+    Protocol protocol,
     Health health,
     Buffer buffer,
     Descents descents,

@@ -3,6 +3,7 @@ package io.fovea;
 import io.fovea.buffer.FrameHints;
 import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.ReplacementKind;
+import io.fovea.txn.ProtocolKind;
 import io.fovea.txn.StoreKind;
 import io.fovea.txn.TimestampConfig;
 import io.fovea.txn.TxConfig;
@@ -54,6 +55,7 @@ final class EngineConfig {
                 options.sketchBytesMin(),
                 options.sketchBytesMax()))
         .withRevalidation(options.revalidateReads())
-        .withPlaces(options.hints().sets());
+        .withPlaces(options.hints().sets())
+        .with(ProtocolKind.valueOf(options.protocol().name()));
   }
 }

@@ -28,6 +28,7 @@ public final class Options {
     Translation translation = Translation.PREDICTIVE;
     Replacement replacement = Replacement.SECOND_CHANCE;
     Hints hints = Hints.ALL;
+    Protocol protocol = Protocol.TICTOC;
     Durability durability = Durability.SYNC;
     Duration asyncWindow = Duration.ofMillis(10);
     int asyncWindowBytes = 1 << 20;
@@ -364,6 +365,27 @@ public final class Options {
    */
   public Replacement replacement() {
     return v.replacement;
+  }
+
+  /**
+   * Sets what makes transactions serializable. It may be another choice each time that a file is
+   * opened.
+   *
+   * @param protocol the protocol; the default is {@link Protocol#TICTOC}
+   * @return new options
+   */
+  public Options protocol(Protocol protocol) {
+    Objects.requireNonNull(protocol, "protocol");
+    return with(v -> v.protocol = protocol);
+  }
+
+  /**
+   * What makes transactions serializable.
+   *
+   * @return the protocol
+   */
+  public Protocol protocol() {
+    return v.protocol;
   }
 
   /**
@@ -763,6 +785,8 @@ public final class Options {
         + v.replacement
         + ", hints="
         + v.hints
+        + ", protocol="
+        + v.protocol
         + ", durability="
         + v.durability
         + ", asyncWindow="

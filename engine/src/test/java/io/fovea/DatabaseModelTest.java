@@ -180,7 +180,8 @@ class DatabaseModelTest {
               .directIo(r.nextBoolean())
               .hints(new Hints(r.nextInt(4) > 0, r.nextBoolean(), r.nextBoolean()))
               .translation(Translation.values()[r.nextInt(4)])
-              .replacement(Replacement.values()[r.nextInt(2)]);
+              .replacement(Replacement.values()[r.nextInt(2)])
+              .protocol(Protocol.values()[r.nextInt(Protocol.values().length)]);
       if (place instanceof OnDisk) {
         options =
             options.bufferBytes(

@@ -10,10 +10,23 @@ package io.fovea.error;
 public enum AbortCause {
   /** Something that the transaction read was changed by another before it could commit. */
   VALIDATION(true, "a record that it read was changed by another transaction"),
-  /** Another transaction was committing a change to something that this one reads or writes. */
-  LOCK(true, "another transaction was writing a record that it uses"),
+  /**
+   * Another transaction had locked something that this one reads or writes: for its commit, or,
+   * under two-phase locking and strict timestamp ordering, until its end.
+   */
+  LOCK(true, "another transaction was using a record that it uses, and had locked it"),
   /** A range that the transaction scanned gained or lost a record, or may have. */
   PHANTOM(true, "a range that it scanned was changed by another transaction"),
+  /**
+   * A transaction that comes later in the order of timestamps was faster. Only with protocols whose
+   * order is that of the begins.
+   */
+  ORDER(true, "a transaction that began later has already used a record that it uses"),
+  /**
+   * More was committed since it began than the engine remembers. Only with protocols that remember
+   * what was committed.
+   */
+  HISTORY(true, "so much was committed since it began that it can't be checked any more"),
   /** The transaction took longer than its limit on time. Doing it again would take as long. */
   TIMEOUT(false, "it took longer than its time limit"),
   /** The transaction reads or writes more than its limit on size. */

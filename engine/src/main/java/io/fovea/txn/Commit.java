@@ -16,7 +16,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
 /**
- * The commit of one transaction: TicToc with next-key items.
+ * The commit of one transaction, with next-key items: the order of steps, which is the same under
+ * all protocols. What (a) to (d) and (f) do is {@link Control}'s; below it stands as TicToc has it.
  *
  * <pre>
  *      log space, and the redo point stays here         before any lock: this may wait
@@ -60,10 +61,6 @@ import java.util.Arrays;
  */
 final class Commit {
   private static final String READ = IoOp.READ.word();
-  private static final int WAIT_IN_ORDER = 2_000;
-  private static final int WAIT_OUT_OF_ORDER = 64;
-  private static final String EXPELLED =
-      "it was idle for long while others needed all memory for timestamps";
   private static final long RETRY_INSTALL_NANOS = 30_000_000_000L;
 
   /** How often a page of one entry is read in vain before the engine stops. */
@@ -72,10 +69,9 @@ final class Commit {
   private final Tx tx;
   private final ReadSet reads;
   private final WriteSet writes;
-  private final Timestamps timestamps;
+  private final Control control;
   private final LogSession session;
   private final CommitAppender appender;
-  private final SlotSet locked = new SlotSet();
   private final KeyBuffer successor;
   private boolean hasSuccessor;
 
@@ -85,7 +81,7 @@ final class Commit {
     this.tx = tx;
     this.reads = tx.reads;
     this.writes = tx.writes;
-    this.timestamps = tx.timestamps;
+    this.control = tx.control;
     this.session = tx.session;
     this.appender = new CommitAppender(tx);
     this.successor = new KeyBuffer(tx.engine.pageSize());
@@ -99,7 +95,8 @@ final class Commit {
   long run() {
     int n = orderWrites();
     if (n == 0) {
-      validateAll();
+      // What is locked all the same was read under the lock: the dummy write protects it.
+      control.publish(control.decide());
       return tx.readLsn();
     }
     boolean failed = true;
@@ -107,29 +104,34 @@ final class Commit {
       appender.begin();
       lockWrites(n);
       lockSuccessors();
-      long commitTs = validateAll();
+      long commitTs = control.decide();
+      if (control.versioned) {
+        stageVersions();
+      }
       if (!writesAnything()) {
         // What was decided under the locks is a read all the same: the dummy write protects it.
-        publish(commitTs);
+        control.publish(commitTs);
         failed = false;
         return tx.readLsn();
       }
       appender.stageLong();
       long end = appender.append();
       KillPoint.here("commit.appended");
+      control.installing();
       installAll();
       KillPoint.here("commit.installed");
-      publish(commitTs);
+      control.publish(commitTs);
       appender.release();
       failed = false;
       return end;
     } catch (Throwable t) {
       if (!appender.happened()) {
-        unlock();
+        control.release();
         appender.undo();
         throw t;
       }
       tx.engine.poison(t);
+      control.forget();
       if (session.logging() && !(t instanceof Error)) {
         throw inDoubt(t);
       }
@@ -145,18 +147,6 @@ final class Commit {
   /** The native memory that it has. */
   long memoryBytes() {
     return successor.segment().byteSize();
-  }
-
-  /** Where the transaction commits in the order of all, if its reads still hold. */
-  private long validateAll() {
-    long commitTs = commitTimestamp();
-    if (!validate(commitTs)) {
-      throw tx.abort(AbortCause.VALIDATION, "a key that was read has changed");
-    }
-    if (!timestamps.holds(tx.id)) {
-      throw tx.abort(AbortCause.TIMEOUT, EXPELLED);
-    }
-    return commitTs;
   }
 
   /** Deletes of what is not there have been discarded. */
@@ -220,29 +210,19 @@ final class Commit {
   // ---------------------------------------------------------------- (a)
 
   private void lockWrites(int n) {
+    control.beginLocking();
     for (int i = 0; i < n; i++) {
       int e = entry(i);
       int slot = writes.slot(e);
-      if (locked.size() > 0 && locked.contains(slot)) {
-        continue; // two keys of one hash are one item
-      }
-      lock(slot, WAIT_IN_ORDER, AbortCause.LOCK);
+      control.lockWrite(writes.item(e), slot);
       // A read that is stale already can't be saved; find that out before others wait for us.
       int handle = writes.handle(e);
-      if (handle >= 0 && Word.wts(timestamps.word(slot)) != Word.wts(reads.word(handle))) {
+      if (control.plain
+          && handle >= 0
+          && Word.wts(tx.timestamps.word(slot)) != Word.wts(reads.word(handle))) {
         throw tx.abort(AbortCause.VALIDATION, "a key that was read and written has changed");
       }
     }
-  }
-
-  private void lock(int slot, int wait, AbortCause cause) {
-    for (int attempt = 0; !timestamps.tryLock(slot); attempt++) {
-      if (attempt >= wait) {
-        throw tx.abort(cause, "a key stayed locked by another transaction's commit");
-      }
-      tx.pause(attempt);
-    }
-    locked.add(slot);
   }
 
   // ---------------------------------------------------------------- (b)
@@ -319,15 +299,43 @@ final class Commit {
     for (long held = 0; ; ) {
       long item = successor(tree, e);
       if (item == held) {
+        if (control.versioned && hasSuccessor) {
+          stageSuccessor(tree, item);
+        }
         return;
       }
-      int slot = tx.pin(item);
-      if (locked.contains(slot)) {
+      if (!control.lockGap(item)) {
         return; // held since before the look: keys that follow each other share their successor
       }
-      lock(slot, WAIT_OUT_OF_ORDER, AbortCause.PHANTOM);
       held = item; // one that we hold too much is published like the rest: a dummy write
     }
+  }
+
+  // ---------------------------------------------------------------- versions
+
+  /** What the written records are now, for those who must go on seeing it. */
+  private void stageVersions() {
+    MemorySegment s = writes.scratch.segment();
+    Position p = tx.position;
+    for (int e = 0, n = writes.size(); e < n; e++) {
+      if (control.locked.contains(writes.slot(e))) {
+        BTree tree = writes.tree(e);
+        int key = writes.keyOffset(e);
+        int length = writes.keyLength(e);
+        tx.place(e, p);
+        tree.locate(s, key, length, p);
+        control.mvto.stage(tree, writes.item(e), writes.slot(e), s, key, length, p);
+      }
+    }
+  }
+
+  /** The record stays as it is, but its item gets new timestamps, for the gap below it. */
+  private void stageSuccessor(BTree tree, long item) {
+    Position p = tx.position;
+    MemorySegment s = successor.segment();
+    int length = successor.length();
+    tree.find(s, 0, length, p);
+    control.mvto.stage(tree, item, tx.pin(item), s, 0, length, p);
   }
 
   private long successor(BTree tree, int e) {
@@ -339,49 +347,6 @@ final class Commit {
     return hasSuccessor
         ? Tx.item(tree, successor.segment(), 0, successor.length())
         : Tx.itemAtEnd(tree);
-  }
-
-  // ---------------------------------------------------------------- (c), (d)
-
-  private long commitTimestamp() {
-    long ts = 0;
-    for (int i = 0, n = reads.size(); i < n; i++) {
-      ts = Math.max(ts, Word.wts(reads.word(i)));
-    }
-    for (int i = 0, n = locked.size(); i < n; i++) {
-      ts = Math.max(ts, Word.rts(timestamps.word(locked.get(i))) + 1);
-    }
-    return ts;
-  }
-
-  /** Whether the reads of a transaction that wrote nothing belong together. */
-  boolean readsValid() {
-    return validate(commitTimestamp()) && timestamps.holds(tx.id);
-  }
-
-  private boolean validate(long commitTs) {
-    boolean all = tx.engine.config().revalidateAll();
-    boolean locks = locked.size() > 0;
-    for (int i = 0, n = reads.size(); i < n; i++) {
-      long seen = reads.word(i);
-      int slot = reads.slot(i);
-      if (locks && locked.contains(slot)) {
-        // Nobody moves the timestamps of an item that we hold. Its wts may have moved before.
-        if (Word.wts(timestamps.word(slot)) != Word.wts(seen)) {
-          return false;
-        }
-      } else if (Word.rts(seen) < commitTs) {
-        if (!timestamps.extend(slot, seen, commitTs, false)) {
-          return false;
-        }
-      } else if (all) {
-        long now = timestamps.word(slot);
-        if (Word.isLocked(now) || Word.wts(now) != Word.wts(seen)) {
-          return false;
-        }
-      }
-    }
-    return true;
   }
 
   // ---------------------------------------------------------------- (e), (f)
@@ -446,19 +411,5 @@ final class Commit {
         throw new IllegalStateException("a record that was validated can't be patched");
       }
     }
-  }
-
-  private void publish(long commitTs) {
-    for (int i = 0, n = locked.size(); i < n; i++) {
-      timestamps.publish(locked.get(i), commitTs);
-    }
-    locked.clear();
-  }
-
-  private void unlock() {
-    for (int i = 0, n = locked.size(); i < n; i++) {
-      timestamps.unlock(locked.get(i));
-    }
-    locked.clear();
   }
 }

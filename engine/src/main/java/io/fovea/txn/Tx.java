@@ -83,6 +83,9 @@ public final class Tx {
   /** Whether what is read must be durable before anybody is told. */
   final boolean waits;
 
+  /** What the protocol decides. */
+  final Control control;
+
   private final Commit commit;
   private final int itemsMax;
 
@@ -116,6 +119,7 @@ public final class Tx {
     this.session = engine.session();
     this.waits = engine.waits();
     this.writes = new WriteSet(new Scratch(engine.config().scratchBytesMax(), this));
+    this.control = new Control(this, engine.config().protocol(), engine.protocolMemory());
     this.commit = new Commit(this);
   }
 
@@ -153,7 +157,7 @@ public final class Tx {
     lastRead = -1;
     insertTree = null;
     epoch++;
-    timestamps.enter(id);
+    control.begin();
     active = true;
   }
 
@@ -230,7 +234,7 @@ public final class Tx {
    */
   public boolean readsValid() {
     requireActive();
-    return doomed == null && commit.readsValid();
+    return doomed == null && control.readsValid();
   }
 
   /**
@@ -260,7 +264,7 @@ public final class Tx {
       scans[i].abandon();
     }
     scansOpen = 0;
-    timestamps.exit(id);
+    control.end();
     counters.take(position);
     Lookahead a = ahead;
     if (a != null) {
@@ -515,16 +519,19 @@ public final class Tx {
         if (slot < 0) {
           slot = pin(item);
         }
-        long word = timestamps.word(slot);
+        long word = control.look(slot);
         if (!Word.isLocked(word)) {
           long lsn = waits ? pageLsn(tree, p) : 0;
           if (tree.valid(p)) {
             sawLsn(lsn);
+            if (word == Mvto.OLD && control.versioned) {
+              return readOld(tree, item, key, keyOffset, keyLength, out, outOffset, cap, slot);
+            }
             enterRead(handle, item, slot, word, p, length);
             return length;
           }
         } else {
-          awaitUnlocked(slot);
+          control.await(slot);
         }
       }
       if (attempt > 64) {
@@ -532,6 +539,24 @@ public final class Tx {
       }
       tree.find(key, keyOffset, keyLength, p);
     }
+  }
+
+  /** What a record was, where what it is belongs to a later transaction. Its place is not known. */
+  private int readOld(
+      BTree tree,
+      long item,
+      MemorySegment key,
+      long keyOffset,
+      int keyLength,
+      MemorySegment out,
+      long outOffset,
+      int cap,
+      int slot) {
+    int length = control.mvto.read(tree, item, key, keyOffset, keyLength, out, outOffset, cap);
+    int entry = enter(reads.find(item), item, slot, 0);
+    reads.place(entry, -1, 0, 0, -1, length);
+    lastRead = entry;
+    return length;
   }
 
   /** In the line that the search began with. To be validated like all else. */
@@ -699,6 +724,7 @@ public final class Tx {
       writes.value(w, replacing(w), value, valueOffset, valueLength);
       return;
     }
+    intend(item);
     // Outside of an own write, a present key is a read like any other: the exception is a result.
     // Keys that are inserted one after the other often belong to one leaf: begin where the last
     // was.
@@ -748,6 +774,7 @@ public final class Tx {
     long item = item(tree, key, keyOffset, keyLength);
     int w = writes.find(tree, item, key, keyOffset, keyLength);
     if (w < 0) {
+      intend(item);
       int handle = reads.find(item);
       int slot = handle >= 0 ? reads.slot(handle) : pin(item);
       w =
@@ -779,6 +806,7 @@ public final class Tx {
     long item = handle >= 0 ? reads.item(handle) : item(tree, key, keyOffset, keyLength);
     int w = writes.find(tree, item, key, keyOffset, keyLength);
     if (w < 0) {
+      intend(item);
       int recordLength;
       if (handle >= 0) {
         recordLength = reads.length(handle);
@@ -842,6 +870,7 @@ public final class Tx {
       writes.discard(w, writes.existed(w) == WriteSet.ABSENT ? WriteSet.NONE : WriteSet.DELETE);
       return true;
     }
+    intend(item);
     int length = read(tree, item, key, keyOffset, keyLength, key, keyOffset, 0, null);
     if (length < 0) {
       return false;
@@ -885,9 +914,16 @@ public final class Tx {
           "the transaction has reached the limit of " + itemsMax + " items: split it");
     }
     try {
-      return timestamps.pin(id, item);
+      return control.touch(item);
     } catch (TransactionAbortedException e) {
       throw counted(e);
+    }
+  }
+
+  /** Under some protocols a write is more than a note. */
+  private void intend(long item) {
+    if (control.eager) {
+      control.intend(item);
     }
   }
 
@@ -939,23 +975,6 @@ public final class Tx {
           "the transaction is older than its limit of " + timeoutNanos / 1_000_000 + " ms");
     }
   }
-
-  /** Waits, outside of any latch, until somebody else's commit has let go of an item. */
-  private void awaitUnlocked(int slot) {
-    for (int attempt = 0; Word.isLocked(timestamps.word(slot)); attempt++) {
-      if (attempt > MAX_WAIT) {
-        throw abort(AbortCause.LOCK, "a key stayed locked by another transaction's commit");
-      }
-      pause(attempt);
-    }
-  }
-
-  /** Waits for an item that the read set holds. */
-  void await(int slot) {
-    awaitUnlocked(slot);
-  }
-
-  private static final int MAX_WAIT = 20_000;
 
   /** One step of waiting: first a few spins, then the core goes to who may be holding the lock. */
   void pause(int attempt) {

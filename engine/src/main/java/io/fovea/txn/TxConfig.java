@@ -13,6 +13,9 @@ package io.fovea.txn;
  * @param durability what a commit waits for, where there is a log
  * @param commitPartBytes a commit with more bytes of changes is appended in parts of about so many;
  *     at most an eighth of the log's buffer
+ * @param protocol what makes transactions serializable
+ * @param protocolBytes native memory of what a protocol keeps for all transactions, where it keeps
+ *     any: lock words, write sets or versions of the past; a power of two
  */
 public record TxConfig(
     int contexts,
@@ -22,7 +25,9 @@ public record TxConfig(
     boolean revalidateAll,
     boolean placesRemembered,
     Durability durability,
-    int commitPartBytes) {
+    int commitPartBytes,
+    ProtocolKind protocol,
+    long protocolBytes) {
 
   /** What a commit waits for. */
   public enum Durability {
@@ -47,7 +52,9 @@ public record TxConfig(
           false,
           true,
           Durability.SYNC,
-          2 << 20);
+          2 << 20,
+          ProtocolKind.TICTOC,
+          8L << 20);
 
   /** The same with other bounds. */
   public TxConfig withLimits(int contexts, long scratchBytesMax, int itemsMax) {
@@ -59,7 +66,9 @@ public record TxConfig(
         revalidateAll,
         placesRemembered,
         durability,
-        commitPartBytes);
+        commitPartBytes,
+        protocol,
+        protocolBytes);
   }
 
   /** The same with other timestamps. */
@@ -72,7 +81,9 @@ public record TxConfig(
         revalidateAll,
         placesRemembered,
         durability,
-        commitPartBytes);
+        commitPartBytes,
+        protocol,
+        protocolBytes);
   }
 
   /** The same with or without {@link #revalidateAll}. */
@@ -85,7 +96,9 @@ public record TxConfig(
         all,
         placesRemembered,
         durability,
-        commitPartBytes);
+        commitPartBytes,
+        protocol,
+        protocolBytes);
   }
 
   /** The same with or without {@link #placesRemembered}. */
@@ -98,7 +111,9 @@ public record TxConfig(
         revalidateAll,
         remembered,
         durability,
-        commitPartBytes);
+        commitPartBytes,
+        protocol,
+        protocolBytes);
   }
 
   /** The same with another durability, and parts that suit a log's buffer. */
@@ -111,6 +126,28 @@ public record TxConfig(
         revalidateAll,
         placesRemembered,
         other,
-        logBufferBytes / 8);
+        logBufferBytes / 8,
+        protocol,
+        protocolBytes);
+  }
+
+  /** The same under another protocol. */
+  public TxConfig with(ProtocolKind other) {
+    return with(other, protocolBytes);
+  }
+
+  /** The same under another protocol, with so much memory for what it keeps. */
+  TxConfig with(ProtocolKind other, long bytes) {
+    return new TxConfig(
+        contexts,
+        scratchBytesMax,
+        itemsMax,
+        timestamps,
+        revalidateAll,
+        placesRemembered,
+        durability,
+        commitPartBytes,
+        other,
+        bytes);
   }
 }

@@ -47,6 +47,7 @@ public final class TxEngine {
   private final TxConfig config;
   private final int pageSize;
   private final Timestamps timestamps;
+  private final ProtocolMemory protocolMemory;
   private final @Nullable Log log;
   private final Runnable admission;
   private final boolean waits;
@@ -103,6 +104,7 @@ public final class TxEngine {
     this.admission = admission;
     this.waits = log != null && config.durability() == Durability.SYNC;
     this.timestamps = new Timestamps(config.contexts(), config.timestamps(), pages);
+    this.protocolMemory = new ProtocolMemory(config.protocol(), config.protocolBytes());
     this.contexts = new Tx[config.contexts()];
     for (int i = 0; i < contexts.length; i++) {
       contexts[i] = new Tx(this, i);
@@ -115,6 +117,10 @@ public final class TxEngine {
 
   int pageSize() {
     return pageSize;
+  }
+
+  ProtocolMemory protocolMemory() {
+    return protocolMemory;
   }
 
   /** A new session of the log, for a context. */
@@ -286,6 +292,7 @@ public final class TxEngine {
   public void close() {
     closed = true;
     timestamps.close();
+    protocolMemory.close();
   }
 
   /** How many transactions are active now. */
@@ -300,12 +307,13 @@ public final class TxEngine {
   }
 
   /**
-   * The native memory of all contexts: what transactions write, and copies of what they scan.
+   * The native memory of all contexts: what transactions write, and copies of what they scan; and
+   * what they share under the protocol, {@link #timestamps} aside.
    *
    * @return bytes, a moment's truth
    */
   public long memoryBytes() {
-    long bytes = 0;
+    long bytes = protocolMemory.bytes();
     for (Tx tx : contexts) {
       bytes += tx.memoryBytes();
     }

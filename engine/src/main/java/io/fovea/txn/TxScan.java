@@ -8,6 +8,7 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A scan of an interval of keys, safe from phantoms, with the transaction's own writes merged in.
@@ -68,14 +69,27 @@ public final class TxScan {
   private boolean finished;
 
   // the batch: full keys in a row, their leaf slots, items and handles
-  private final MemorySegment keys;
-  private final int[] keyOffsets = new int[BATCH_MAX + 1];
-  private final int[] slots = new int[BATCH_MAX];
-  private final long[] items = new long[BATCH_MAX + 1];
-  private final int[] handles = new int[BATCH_MAX + 1];
+  // (a negative slot: the record is in the old ones, at -1 - slot)
+  private MemorySegment keys;
+  private int[] keyOffsets = new int[BATCH_MAX + 1];
+  private int[] slots = new int[BATCH_MAX];
+  private long[] items = new long[BATCH_MAX + 1];
+  private int[] handles = new int[BATCH_MAX + 1];
+  private final boolean[] tooNew = new boolean[BATCH_MAX + 1];
   private int batchTarget;
+
+  /** How far the batch in the making goes; negative: to the end of the interval. */
+  private int coverFrom;
+
+  private int coverLength;
   private int batchSize;
   private int batchAt;
+
+  /** Where there are versions: those of what a batch covers. */
+  private final @Nullable OldRecords old;
+
+  /** What the old ones are merged into, and then the batch. */
+  private final @Nullable ScanBatch merged;
 
   // own writes of the interval, in the scan's order
   private int[] own = new int[16];
@@ -101,6 +115,8 @@ public final class TxScan {
     this.bounds = Arena.ofAuto().allocate(3L * keyBytesMax, 8);
     this.keys = Arena.ofAuto().allocate(Math.max(pageSize, 8 << 10), 8);
     this.overlay = Arena.ofAuto().allocate(pageSize, 8);
+    this.old = tx.control.versioned ? new OldRecords() : null;
+    this.merged = tx.control.versioned ? new ScanBatch() : null;
     this.keySegment = keys;
     this.valueSegment = overlay;
   }
@@ -234,6 +250,10 @@ public final class TxScan {
     keyLength = keyOffsets[b + 1] - keyOffsets[b];
     handle = handles[b];
     int s = slots[b];
+    if (s < 0) {
+      deliverOld(-1 - s);
+      return;
+    }
     valueLength = leaf.valueLength(s);
     if (leaf.isOverflow(s)) {
       fetchOverflow();
@@ -241,6 +261,13 @@ public final class TxScan {
       valueSegment = leaf.segment();
       valueOffset = leaf.valueOffset(s);
     }
+  }
+
+  @SuppressWarnings("NullAway") // there are old ones
+  private void deliverOld(int i) {
+    valueSegment = old.segment();
+    valueOffset = old.valueOffset(i);
+    valueLength = old.valueLength(i);
   }
 
   /** The value lies outside of the leaf: a point read, which must see the same wts. */
@@ -373,12 +400,15 @@ public final class TxScan {
     if (finished) {
       return false;
     }
-    for (int attempt = 0; !tryFill(); attempt++) {
-      positioned = false; // something moved: from the last key again
-      if (attempt > 64) {
-        tx.pause(attempt);
+    do {
+      for (int attempt = 0; !tryFill(); attempt++) {
+        positioned = false; // something moved: from the last key again
+        if (attempt > 64) {
+          tx.pause(attempt);
+        }
       }
-    }
+      // Where there are versions, all keys of a batch may be too new.
+    } while (batchSize == 0 && !finished);
     if (batchTarget < BATCH_MAX) {
       batchTarget *= 4;
     }
@@ -433,8 +463,103 @@ public final class TxScan {
     if (!readItems(all)) {
       return false;
     }
+    OldRecords o = old;
+    boolean changed = o != null && collectOld(o, n, all, last);
     enter(n, last);
+    if (changed) {
+      merge(n);
+    }
     return true;
+  }
+
+  // ---------------------------------------------------------------- versions
+
+  /** Fetches what this batch covers and what has changed since the transaction's timestamp. */
+  private boolean collectOld(OldRecords o, int n, int all, boolean last) {
+    Mvto mvto = tx.control.mvto;
+    // A descending batch covers a gap whose item was read with the batch before: see there.
+    boolean changed = descending && mvto.any();
+    for (int i = 0; i < all; i++) {
+      changed |= tooNew[i];
+    }
+    if (changed) {
+      coverFrom = !last && n > 0 ? keyOffsets[n - 1] : -1;
+      coverLength = coverFrom < 0 ? 0 : keyOffsets[n] - coverFrom;
+      mvto.collect(this, tree, o);
+    }
+    return changed;
+  }
+
+  /** Whether a key lies where the batch in the making does: behind the last one, up to its end. */
+  boolean covers(MemorySegment key, long offset, int length) {
+    if (!above(key, offset, length, 0, lowLength, lowInclusive)
+        || !below(key, offset, length, keyBytesMax, highLength, highInclusive)) {
+      return false;
+    }
+    int from = 2 * keyBytesMax;
+    if (descending
+        ? !below(key, offset, length, from, fromLength, fromInclusive)
+        : !above(key, offset, length, from, fromLength, fromInclusive)) {
+      return false;
+    }
+    if (coverFrom < 0) {
+      return true;
+    }
+    int c = Mem.compare(key, offset, length, keys, coverFrom, coverLength);
+    return descending ? c >= 0 : c <= 0;
+  }
+
+  /** Lays the old records over the batch: some are too new for us, some have gone. */
+  @SuppressWarnings("NullAway") // there are versions
+  private void merge(int n) {
+    OldRecords o = old;
+    ScanBatch b = merged;
+    Mvto mvto = tx.control.mvto;
+    int m = o.size();
+    b.clear(n + m, keyOffsets[n] + o.memoryBytes() + keyBytesMax);
+    for (int i = 0, j = 0; i < n || j < m; ) {
+      int k = descending ? m - 1 - j : j;
+      int c = i == n ? 1 : j == m ? -1 : compareOld(i, o, k);
+      if (c < 0 && tooNew[i]) {
+        throw mvto.unknown();
+      }
+      if (c < 0 || (c == 0 && !tooNew[i])) {
+        int at = keyOffsets[i];
+        b.add(keys, at, keyOffsets[i + 1] - at, slots[i], items[i], handles[i]);
+      } else if (mvto.sees(o, k)) {
+        long item = Tx.item(tree, o.segment(), o.keyOffset(k), o.keyLength(k));
+        b.add(o.segment(), o.keyOffset(k), o.keyLength(k), -1 - k, item, -1);
+      }
+      i += c <= 0 ? 1 : 0;
+      j += c >= 0 ? 1 : 0;
+    }
+    batchSize = b.size;
+    swap(b);
+  }
+
+  private int compareOld(int i, OldRecords o, int k) {
+    int at = keyOffsets[i];
+    int c =
+        Mem.compare(keys, at, keyOffsets[i + 1] - at, o.segment(), o.keyOffset(k), o.keyLength(k));
+    return descending ? -c : c;
+  }
+
+  private void swap(ScanBatch b) {
+    MemorySegment k = keys;
+    int[] offsets = keyOffsets;
+    int[] s = slots;
+    long[] it = items;
+    int[] h = handles;
+    keys = b.keys;
+    keyOffsets = b.keyOffsets;
+    slots = b.slots;
+    items = b.items;
+    handles = b.handles;
+    b.keys = k;
+    b.keyOffsets = offsets;
+    b.slots = s;
+    b.items = it;
+    b.handles = h;
   }
 
   private int firstSlot() {
@@ -497,11 +622,12 @@ public final class TxScan {
     long item = items[i];
     int h = tx.reads.find(item);
     int stamp = h >= 0 ? tx.reads.slot(h) : tx.pin(item);
-    long word = tx.timestamps.word(stamp);
+    long word = tx.control.look(stamp);
     if (Word.isLocked(word)) {
-      tx.await(stamp);
+      tx.control.await(stamp);
       return false;
     }
+    tooNew[i] = old != null && word == Mvto.OLD;
     handles[i] = tx.enter(h, item, stamp, word);
     return true;
   }

@@ -14,6 +14,7 @@ import io.fovea.KeySpec;
 import io.fovea.Layout;
 import io.fovea.Options;
 import io.fovea.Order;
+import io.fovea.Protocol;
 import io.fovea.Range;
 import io.fovea.Row;
 import io.fovea.SimDatabase;
@@ -37,7 +38,7 @@ import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /**
  * Crashes under many threads.
@@ -81,8 +82,9 @@ class ConcurrentCrashTest {
   private final Queue<Done> done = new ConcurrentLinkedQueue<>();
   private final AtomicLong ids = new AtomicLong(1);
 
-  private static Options options(Durability durability) {
+  private static Options options(Durability durability, Protocol protocol) {
     return Session.small()
+        .protocol(protocol)
         .durability(durability)
         .maxTransactions(THREADS + 1)
         .bufferBytes(480_000)
@@ -90,12 +92,19 @@ class ConcurrentCrashTest {
   }
 
   @ParameterizedTest
-  @EnumSource(names = {"SYNC", "ASYNC"})
-  void nothingIsHalfDone(Durability durability) throws Exception {
+  @CsvSource({
+    "SYNC, TICTOC",
+    "ASYNC, TICTOC",
+    "SYNC, TWO_PHASE_LOCKING",
+    "SYNC, OCC",
+    "ASYNC, STO",
+    "SYNC, MVTO"
+  })
+  void nothingIsHalfDone(Durability durability, Protocol protocol) throws Exception {
     SimDisk disk = new SimDisk(CrashTest.SEED);
     disk.asynchronous(true);
     List<Snapshot> snapshots = new ArrayList<>();
-    try (Database db = SimDatabase.open(new SimStorage(disk), options(durability))) {
+    try (Database db = SimDatabase.open(new SimStorage(disk), options(durability, protocol))) {
       Table t = db.table(SPEC);
       fill(db, t);
       if (durability != Durability.SYNC) {
@@ -126,12 +135,12 @@ class ConcurrentCrashTest {
       for (SimCrash how : List.of(SimCrash.LOSE_ALL, SimCrash.RANDOM, SimCrash.KEEP_ALL)) {
         SimDisk crashed = s.disk.crash(how);
         if (distinct.add(crashed.fingerprint())) {
-          check(crashed, options(durability), s.promised, all, r);
+          check(crashed, options(durability, protocol), s.promised, all, r);
         }
       }
     }
     CrashReport.line(
-        "ConcurrentCrashTest." + durability,
+        "ConcurrentCrashTest." + durability + "." + protocol,
         distinct.size()
             + " distinct crash states of "
             + all.size()

@@ -39,6 +39,24 @@ class TxConcurrencyTest {
     int n = THREADS + 4;
     Timestamps.Release epoch = Timestamps.Release.EPOCH;
     Timestamps.Release count = Timestamps.Release.REFERENCE_COUNT;
+    return Stream.concat(ofTicToc(n, epoch, count), ofOthers(n, count));
+  }
+
+  private static Stream<Setting> ofOthers(int n, Timestamps.Release count) {
+    TxConfig exact = Configs.contexts(n);
+    TxConfig coarse = Configs.of(n, 1, 1, count, false);
+    return Stream.of(ProtocolKind.values())
+        .filter(kind -> kind != ProtocolKind.TICTOC)
+        .flatMap(
+            kind ->
+                Stream.of(
+                    new Setting(kind + "", exact.with(kind), 1024),
+                    new Setting(kind + ", little memory", coarse.with(kind, 1 << 10), 1024),
+                    new Setting(kind + ", small pool", exact.with(kind), 96)));
+  }
+
+  private static Stream<Setting> ofTicToc(
+      int n, Timestamps.Release epoch, Timestamps.Release count) {
     return Stream.of(
         new Setting("epochs", Configs.contexts(n), 1024),
         new Setting("one-cell sketch", Configs.of(n, 1, 1, epoch, false), 1024),

@@ -27,16 +27,18 @@ import org.junit.jupiter.params.provider.EnumSource;
 class TxModelTest {
   private static final int MANY = 1000;
 
-  @Property(tries = 60)
+  @Property(tries = 120)
   void behavesLikeSortedMaps(
       @ForAll long seed,
       @ForAll @IntRange(min = 80, max = 600) int frames,
       @ForAll @IntRange(min = 5, max = 400) int keys,
-      @ForAll boolean counting) {
+      @ForAll boolean counting,
+      @ForAll ProtocolKind protocol) {
     Timestamps.Release release =
         counting ? Timestamps.Release.REFERENCE_COUNT : Timestamps.Release.EPOCH;
     Surroundings plain = Surroundings.PLAIN;
-    try (TxFixture f = new TxFixture(Configs.of(4, 1, 16, release, false), frames, 2)) {
+    TxConfig config = Configs.of(4, 1, 16, release, false).with(protocol, 4 << 10);
+    try (TxFixture f = new TxFixture(config, frames, 2)) {
       run(f, seed, keys, 30, plain, plain.roughness(seed));
     }
   }

@@ -3,6 +3,7 @@ package io.fovea.tpcc;
 import io.fovea.Durability;
 import io.fovea.Io;
 import io.fovea.Options;
+import io.fovea.Protocol;
 import io.fovea.Replacement;
 import io.fovea.Translation;
 import java.nio.file.Files;
@@ -83,6 +84,15 @@ final class Arguments {
     Replacement replacement = Options.defaults().replacement();
 
     @Option(
+        names = "--protocol",
+        paramLabel = "KIND",
+        completionCandidates = ProtocolConverter.class,
+        converter = ProtocolConverter.class,
+        description =
+            "what makes transactions serializable: ${COMPLETION-CANDIDATES} (default: tictoc)")
+    Protocol protocol = Options.defaults().protocol();
+
+    @Option(
         names = "--durability",
         paramLabel = "LEVEL",
         completionCandidates = DurabilityConverter.class,
@@ -119,7 +129,8 @@ final class Arguments {
           memory ? Io.AUTO : Io.valueOf(io.name()),
           translation,
           hints,
-          replacement);
+          replacement,
+          protocol);
     }
   }
 
@@ -474,6 +485,12 @@ final class Arguments {
   static final class ReplacementConverter extends WordConverter<Replacement> {
     ReplacementConverter() {
       super(Replacement.values());
+    }
+  }
+
+  static final class ProtocolConverter extends WordConverter<Protocol> {
+    ProtocolConverter() {
+      super(Protocol.values());
     }
   }
 

@@ -289,7 +289,7 @@ final class Driver {
   private void announce(Settings s, Database db) {
     progress.say(
         "running mix %s on %s: %s, %s on %s, buffer %,d MiB of %s pages, io %s,"
-            + " translation %s, hints %s, replacement %s, durability %s",
+            + " translation %s, hints %s, replacement %s, protocol %s, durability %s",
         s.mix(),
         name(s),
         Progress.count(s.warehouses(), "warehouse"),
@@ -301,6 +301,7 @@ final class Driver {
         s.engine().translation().name().toLowerCase(Locale.ROOT),
         JsonReport.lower(s.engine().hints()),
         JsonReport.lower(s.engine().replacement()),
+        JsonReport.lower(s.engine().protocol()),
         s.level());
   }
 

@@ -5,6 +5,7 @@ import io.fovea.Durability;
 import io.fovea.Io;
 import io.fovea.Options;
 import io.fovea.Pretouch;
+import io.fovea.Protocol;
 import io.fovea.Replacement;
 import io.fovea.Translation;
 
@@ -23,13 +24,14 @@ record EngineSettings(
     Io io,
     Translation translation,
     HintKind hints,
-    Replacement replacement) {
+    Replacement replacement,
+    Protocol protocol) {
   private static final long LOG_BYTES_MIN = 256 << 10;
 
   /** The same with another durability. */
   EngineSettings with(Durability other) {
     return new EngineSettings(
-        other, logBytes, bufferBytes, pageSize, io, translation, hints, replacement);
+        other, logBytes, bufferBytes, pageSize, io, translation, hints, replacement, protocol);
   }
 
   /** Whether there is a log. */
@@ -53,6 +55,7 @@ record EngineSettings(
         .translation(translation)
         .hints(hints.hints())
         .replacement(replacement)
+        .protocol(protocol)
         .durability(durability)
         .maxTransactions(Math.max(defaults.maxTransactions(), Math.min(clients + 2, 4096)));
   }
@@ -67,5 +70,6 @@ record EngineSettings(
     report.addProperty("translation", JsonReport.lower(translation));
     report.addProperty("hints", JsonReport.lower(hints));
     report.addProperty("replacement", JsonReport.lower(replacement));
+    report.addProperty("protocol", JsonReport.lower(protocol));
   }
 }

@@ -131,7 +131,7 @@ record RunFile(
       if (isNumber(o, "bufferBytes")) {
         parts.add("buffer " + Sizes.format(o.get("bufferBytes").getAsLong()));
       }
-      for (String option : List.of("mix", "io", "translation", "hints", "durability")) {
+      for (String option : List.of("mix", "io", "translation", "hints", "protocol", "durability")) {
         if (has(o, option)) {
           parts.add(option + " " + o.get(option).getAsString());
         }

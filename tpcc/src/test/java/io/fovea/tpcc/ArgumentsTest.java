@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.Hints;
 import io.fovea.Io;
+import io.fovea.Protocol;
 import io.fovea.Replacement;
 import io.fovea.Translation;
 import java.io.PrintWriter;
@@ -81,6 +82,7 @@ class ArgumentsTest {
             "--translation=predictive-hashed",
             "--hints=frame",
             "--replacement=sampling",
+            "--protocol=two-phase-locking",
             "--mix=half",
             "--no-affinity",
             "--rate=250",
@@ -105,6 +107,9 @@ class ArgumentsTest {
     assertEquals(HintKind.FRAME, s.engine().hints());
     assertEquals(Hints.FRAME, s.engineOptions().hints());
     assertEquals(Hints.ALL, settle().engineOptions().hints());
+    assertEquals(Protocol.TWO_PHASE_LOCKING, s.engine().protocol());
+    assertEquals(Protocol.TWO_PHASE_LOCKING, s.engineOptions().protocol());
+    assertEquals(Protocol.TICTOC, settle().engine().protocol());
     assertEquals(Replacement.SAMPLING, s.engine().replacement());
     assertEquals(Replacement.SAMPLING, s.engineOptions().replacement());
     assertEquals(Replacement.SECOND_CHANCE, settle().engine().replacement());

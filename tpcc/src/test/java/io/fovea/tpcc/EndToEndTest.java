@@ -147,6 +147,7 @@ class EndToEndTest {
             "translation",
             "hints",
             "replacement",
+            "protocol",
             "mix",
             "affinity",
             "rate",

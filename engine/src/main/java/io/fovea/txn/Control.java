@@ -1,0 +1,303 @@
+package io.fovea.txn;
+
+import io.fovea.error.AbortCause;
+
+/**
+ * What the protocol of an engine decides for one transaction. All else is the same under all of
+ * them: the workspace, which items a read or a change touches ({@link TxScan}, {@link Commit}), the
+ * log, the install, durability, retries, the gate.
+ *
+ * <pre>
+ *           TICTOC, SILO      STO               MVTO              2PL              OCC
+ *   begin   pins              pins, number      pins, number      -                start of history
+ *   touch   pin               pin               pin               shared lock      -
+ *   look    word              check, raise rts  the same, or old  -                -
+ *   intend  -                 lock, check       -                 exclusive lock   -
+ *   lock    items in order    has them          in order, check   has them         the section
+ *   gap     lock, look again  lock, look again  lock, look again  lock, look again note the item
+ *   decide  commitTs, reads   2t + 1            2t + 1            -                reads
+ *   install -                 -                 save versions     -                list write set
+ *   publish words             words             words             unlock all       end of section
+ *   release unlock            unlock            unlock            unlock all       end of section
+ *   end     pins              pins              pins              -                -
+ * </pre>
+ *
+ * <i>touch</i> is the first use of an item, <i>look</i> goes with its content, <i>intend</i> is a
+ * write's request; <i>lock</i> to <i>publish</i> are the commit, <i>release</i> ends it and all
+ * else without a trace.
+ *
+ * <p>A switch on a final kind, not an interface: decision 010. The ways of TicToc are asked for
+ * first and by one compare each, so that they are what they were without the others.
+ */
+final class Control {
+  private static final String EXPELLED =
+      "it was idle for long while others needed all memory for timestamps";
+  private static final String CHANGED = "a key that was read has changed";
+  private static final int WAIT_IN_ORDER = 2_000;
+  private static final int WAIT_OUT_OF_ORDER = 64;
+  private static final int WAIT_READING = 20_000;
+
+  final ProtocolKind kind;
+
+  /** Whether items have entries in {@link Timestamps}. */
+  final boolean stamped;
+
+  /** Whether a look at an item is its word, and no more. */
+  final boolean plain;
+
+  /** Whether a look may say that an older version is to be read. */
+  final boolean versioned;
+
+  /** Whether a write locks its item when the user asks for it. */
+  final boolean eager;
+
+  final Tx tx;
+  final Timestamps timestamps;
+
+  /** Slots of {@link Timestamps} that this transaction has locked. */
+  final SlotSet locked = new SlotSet();
+
+  private final TwoPhaseLocking locks;
+  private final KungRobinson occ;
+  private final ProtocolMemory memory;
+
+  /** Only where {@link #versioned}. */
+  final Mvto mvto;
+
+  /** At which the transaction reads, where that is known from the begin. */
+  long timestamp;
+
+  @SuppressWarnings({"NullAway", "DataFlowIssue"}) // what a protocol does not use is not there
+  Control(Tx tx, ProtocolKind kind, ProtocolMemory memory) {
+    this.tx = tx;
+    this.kind = kind;
+    this.memory = memory;
+    this.timestamps = tx.timestamps;
+    this.plain = kind == ProtocolKind.TICTOC || kind == ProtocolKind.SILO;
+    this.versioned = kind == ProtocolKind.MVTO;
+    this.stamped = plain || versioned || kind == ProtocolKind.STO;
+    this.eager = kind == ProtocolKind.STO || kind == ProtocolKind.TWO_PHASE_LOCKING;
+    this.locks =
+        kind == ProtocolKind.TWO_PHASE_LOCKING ? new TwoPhaseLocking(tx, memory.locks) : null;
+    this.occ = kind == ProtocolKind.OCC ? new KungRobinson(tx, memory.history) : null;
+    this.mvto = versioned ? new Mvto(this, memory.versions) : null;
+  }
+
+  // ---------------------------------------------------------------- the body
+
+  void begin() {
+    if (stamped) {
+      timestamps.enter(tx.id);
+    }
+    switch (kind) {
+      case STO -> timestamp = 2 * memory.clock.incrementAndGet();
+      case MVTO -> {
+        mvto.begin();
+        timestamp = 2 * memory.clock.incrementAndGet();
+      }
+      case OCC -> occ.begin();
+      case TICTOC, SILO, TWO_PHASE_LOCKING -> {}
+    }
+  }
+
+  /**
+   * The first use of an item.
+   *
+   * @return what {@link #look} takes
+   */
+  int touch(long item) {
+    if (stamped) {
+      return timestamps.pin(tx.id, item);
+    }
+    return kind == ProtocolKind.OCC ? 0 : locks.share(item);
+  }
+
+  /**
+   * A look at an item, between two equal looks at the version of the leaf that has its content.
+   *
+   * @return a word for the read set; a locked one means {@link #await}, and again
+   */
+  long look(int slot) {
+    if (plain) {
+      return timestamps.word(slot);
+    }
+    return switch (kind) {
+      case STO -> Sto.look(this, slot);
+      case MVTO -> Mvto.look(this, slot);
+      default -> 0;
+    };
+  }
+
+  /** Waits, outside of any latch, until another has let go of an item. */
+  void await(int slot) {
+    int most = plain ? WAIT_READING : Sto.patience(this);
+    for (int attempt = 0; Word.isLocked(timestamps.word(slot)); attempt++) {
+      if (attempt > most) {
+        throw tx.abort(AbortCause.LOCK, "a key stayed locked by another transaction");
+      }
+      tx.pause(attempt);
+    }
+  }
+
+  /** An item is going to be written; where {@link #eager}. */
+  void intend(long item) {
+    if (kind == ProtocolKind.STO) {
+      Sto.lock(this, tx.pin(item), AbortCause.LOCK);
+    } else {
+      locks.exclude(item, AbortCause.LOCK);
+    }
+  }
+
+  // ---------------------------------------------------------------- the commit
+
+  /** Before the written items are locked, in order. */
+  void beginLocking() {
+    if (kind == ProtocolKind.OCC) {
+      occ.lock();
+    }
+  }
+
+  /** One written item, in the order of their hashes. */
+  void lockWrite(long item, int slot) {
+    if (plain) {
+      lock(slot, WAIT_IN_ORDER, AbortCause.LOCK);
+    } else if (versioned) {
+      Sto.lock(this, slot, AbortCause.LOCK);
+    } else if (kind == ProtocolKind.OCC) {
+      occ.wrote(item);
+    }
+  }
+
+  /**
+   * The item of the first key above one that appears or disappears.
+   *
+   * @return whether that has to be looked for again, because it was not held before
+   */
+  boolean lockGap(long item) {
+    return switch (kind) {
+      case TICTOC, SILO -> lock(tx.pin(item), WAIT_OUT_OF_ORDER, AbortCause.PHANTOM);
+      case STO, MVTO -> Sto.lock(this, tx.pin(item), AbortCause.PHANTOM);
+      case TWO_PHASE_LOCKING -> locks.exclude(item, AbortCause.PHANTOM);
+      case OCC -> {
+        occ.wrote(item);
+        yield false; // nobody else installs
+      }
+    };
+  }
+
+  private boolean lock(int slot, int wait, AbortCause cause) {
+    if (locked.size() > 0 && locked.contains(slot)) {
+      return false; // two keys of one hash are one item
+    }
+    for (int attempt = 0; !timestamps.tryLock(slot); attempt++) {
+      if (attempt >= wait) {
+        throw tx.abort(cause, "a key stayed locked by another transaction's commit");
+      }
+      tx.pause(attempt);
+    }
+    locked.add(slot);
+    return true;
+  }
+
+  /**
+   * Where the transaction commits in the order of all, if what it read still holds.
+   *
+   * @return what {@link #publish} takes
+   */
+  long decide() {
+    long ts =
+        switch (kind) {
+          case TICTOC -> TicToc.commitTimestamp(tx.reads, locked, timestamps);
+          case SILO -> Silo.commitId(tx.reads, locked, timestamps);
+          case STO, MVTO -> Sto.commitTimestamp(this);
+          case TWO_PHASE_LOCKING, OCC -> 0;
+        };
+    if (plain && !validate(ts)) {
+      throw tx.abort(AbortCause.VALIDATION, CHANGED);
+    }
+    if (kind == ProtocolKind.OCC) {
+      occ.validate();
+    }
+    if (stamped && !timestamps.holds(tx.id)) {
+      throw tx.abort(AbortCause.TIMEOUT, EXPELLED);
+    }
+    return ts;
+  }
+
+  private boolean validate(long ts) {
+    return kind == ProtocolKind.TICTOC
+        ? TicToc.validate(tx.reads, locked, timestamps, ts, tx.engine.config().revalidateAll())
+        : Silo.validate(tx.reads, locked, timestamps);
+  }
+
+  /** Whether what was read until now belongs to one state. */
+  boolean readsValid() {
+    return switch (kind) {
+      case TICTOC ->
+          validate(TicToc.commitTimestamp(tx.reads, locked, timestamps)) && timestamps.holds(tx.id);
+      case SILO -> validate(0) && timestamps.holds(tx.id);
+      case STO, MVTO -> timestamps.holds(tx.id);
+      case TWO_PHASE_LOCKING -> true;
+      case OCC -> occ.unchanged();
+    };
+  }
+
+  /** The commit has happened; its changes come next. */
+  void installing() {
+    if (kind == ProtocolKind.OCC) {
+      occ.list();
+    } else if (versioned) {
+      mvto.save();
+    }
+  }
+
+  /** All changes are installed, or there are none. */
+  void publish(long ts) {
+    if (stamped) {
+      for (int i = 0, n = locked.size(); i < n; i++) {
+        timestamps.publish(locked.get(i), ts);
+      }
+      locked.clear();
+    } else if (kind == ProtocolKind.OCC) {
+      occ.installed();
+    } else {
+      locks.release();
+    }
+  }
+
+  // ---------------------------------------------------------------- the end
+
+  /** Lets go of what is locked; nothing was written. */
+  void release() {
+    if (stamped) {
+      for (int i = 0, n = locked.size(); i < n; i++) {
+        timestamps.unlock(locked.get(i));
+      }
+      locked.clear();
+      if (versioned) {
+        mvto.clear();
+      }
+    } else if (kind == ProtocolKind.OCC) {
+      occ.release();
+    } else {
+      locks.release();
+    }
+  }
+
+  /** Half of the changes are installed, and no more will be: what is locked stays so. */
+  void forget() {
+    locked.clear();
+    if (kind == ProtocolKind.OCC) {
+      occ.forget();
+    } else if (kind == ProtocolKind.TWO_PHASE_LOCKING) {
+      locks.forget();
+    }
+  }
+
+  void end() {
+    release();
+    if (stamped) {
+      timestamps.exit(tx.id);
+    }
+  }
+}

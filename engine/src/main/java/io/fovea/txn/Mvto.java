@@ -1,0 +1,263 @@
+package io.fovea.txn;
+
+import io.fovea.btree.BTree;
+import io.fovea.btree.Position;
+import io.fovea.error.AbortCause;
+import io.fovea.memory.Mem;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * Multi-version timestamp ordering, after Reed and the dissertation (3.3.3): the serial order is
+ * that of the begins, and who comes too late to read the newest version reads an older one.
+ *
+ * <pre>
+ *   begin    note the tail of the versions, then t := the next number of the clock
+ *   read     item not locked. wts &lt;= 2t: the tree has the version; rts := max(rts, 2t)
+ *            else the version of the record with begin &lt;= 2t &lt; end, from {@link Versions}
+ *   commit   lock the written items and successors; rts &lt;= 2t of each, or abort
+ *            append; save what is about to be overwritten; install; words := (2t + 1, 2t + 1)
+ * </pre>
+ *
+ * <b>Why it is serializable</b>, in the order of t. Writes are as in {@link Sto}: they make the
+ * newest version or abort, so the versions of an item are in the order of their writers. Let T read
+ * item i, and U write it.
+ *
+ * <ul>
+ *   <li>u &lt; t. If T finds wts &lt;= 2t, it raises rts, and U can come no more; if U came before,
+ *       T reads its version or a later one below t. If T finds wts &gt; 2t, U can come no more
+ *       either, for rts &gt;= wts &gt; 2u. So an older version needs no rts of its own.
+ *   <li>u &gt; t. T does not see U's version: its wts is 2u + 1.
+ * </ul>
+ *
+ * <b>Which version.</b> Every commit saves, for each item that it locks, the record as it was with
+ * begin = the wts under the lock and end = 2u + 1; the content did not change in between, because
+ * every change publishes. That a record is covered by no version (a wts that was raised without a
+ * write, two keys of one hash, a ring that has gone round) is an abort.
+ *
+ * <p><b>Scans.</b> At t the interval has: of the keys in the trees, those with wts &lt;= 2t as they
+ * are, the others as their versions say (absent: they were inserted later); and the keys that were
+ * deleted since, which only the versions know. Who deletes x publishes the item of the first key
+ * above x, and by induction whatever key is the first above x later has a wts above 2t too. So an
+ * ascending batch that meets no such item has missed nothing. In a descending one the gap above its
+ * first key belongs to an item of the batch before, which may have moved since: there the versions
+ * are always looked at. A delete that is installed before the batch's leaf was copied has saved its
+ * version before; one installed after the leaf's version was looked at again left the key in the
+ * copy.
+ *
+ * <p><b>What is different from the dissertation.</b> Items are locked at the commit, not at the
+ * write: with versions there is no reason for a reader to wait for a body. Older versions are in a
+ * ring in memory, not in the tree under numbered keys: they are of use to running transactions
+ * only. A write that belongs before the newest version aborts, also where nobody has read that one,
+ * as the tree has no place for it.
+ */
+final class Mvto {
+  /** A look's answer: the newest version is too new. Its wts is 0, like that of all looks here. */
+  static final long OLD = 1L << Word.WTS_BITS;
+
+  private static final String GONE = "the version of a record that it would see is not there";
+
+  private final Tx tx;
+  private final Control control;
+  private final Versions versions;
+  private long start;
+
+  // What this commit is about to overwrite.
+  private MemorySegment staging = Arena.ofAuto().allocate(4 << 10, 8);
+  private long staged;
+
+  Mvto(Control control, Versions versions) {
+    this.tx = control.tx;
+    this.control = control;
+    this.versions = versions;
+  }
+
+  /** Before the transaction's number is drawn. */
+  void begin() {
+    start = versions.tail();
+  }
+
+  /** 0, or {@link #OLD}, or a locked word: wait, and begin again. */
+  static long look(Control c, int slot) {
+    Timestamps timestamps = c.timestamps;
+    long word = timestamps.word(slot);
+    if (Word.isLocked(word)) {
+      return word;
+    }
+    if (Word.wts(word) > c.timestamp) {
+      return OLD;
+    }
+    return timestamps.extend(slot, word, c.timestamp, false) ? 0 : Word.LOCK;
+  }
+
+  private RuntimeException gone() {
+    return versions.remembers(start)
+        ? tx.abort(AbortCause.ORDER, GONE)
+        : tx.abort(AbortCause.HISTORY, GONE);
+  }
+
+  /** The value of a record whose newest version is too new, as {@link Tx#get} gives it. */
+  int read(
+      BTree tree,
+      long item,
+      MemorySegment key,
+      long offset,
+      int length,
+      MemorySegment out,
+      long at,
+      int cap) {
+    long ts = control.timestamp;
+    long prev;
+    for (long p = versions.newest(item); p >= start && p > 0; p = prev) {
+      prev = versions.prev(p);
+      boolean match =
+          versions.item(p) == item
+              && versions.tree(p) == tree.treeId()
+              && versions.keyLength(p) == length
+              && versions.begin(p) <= ts
+              && versions.end(p) > ts;
+      int value = versions.valueLength(p);
+      if (!versions.remembers(p)) {
+        break;
+      }
+      if (match
+          && Mem.equal(versions.segment(), versions.keyOffset(p), length, key, offset, length)) {
+        if (value > 0 && cap > 0) {
+          Mem.copy(
+              versions.segment(), versions.keyOffset(p) + length, out, at, Math.min(value, cap));
+        }
+        if (versions.remembers(p)) {
+          return value;
+        }
+        break;
+      }
+    }
+    throw gone();
+  }
+
+  /** Whether anything was saved that this transaction may need. */
+  boolean any() {
+    return versions.tail() != start;
+  }
+
+  /** All that has changed since in what a batch of a scan covers. */
+  void collect(TxScan scan, BTree tree, OldRecords to) {
+    long ts = control.timestamp;
+    to.clear();
+    long end = versions.tail();
+    for (long p = start; p < end; ) {
+      if (!versions.remembers(p)) {
+        throw gone();
+      }
+      long next = versions.next(p);
+      boolean mine = versions.tree(p) == tree.treeId();
+      if (!versions.remembers(p)) {
+        throw gone();
+      }
+      if (!mine) {
+        p = next; // another's, or a gap, which has no more than this
+        continue;
+      }
+      boolean wanted = versions.end(p) > ts;
+      int key = versions.keyLength(p);
+      int value = versions.valueLength(p);
+      long began = versions.begin(p);
+      long ended = versions.end(p);
+      if (!versions.remembers(p)) {
+        throw gone();
+      }
+      if (wanted) {
+        int copy = to.stage(versions.segment(), versions.keyOffset(p), key + Math.max(0, value));
+        if (!versions.remembers(p)) {
+          throw gone();
+        }
+        if (scan.covers(to.segment(), copy, key)) {
+          to.keep(key, value, began, ended);
+        }
+      }
+      p = next;
+    }
+  }
+
+  /** Whether a collected record is one that this transaction sees; aborts where nobody knows. */
+  boolean sees(OldRecords old, int i) {
+    if (old.begin(i) > control.timestamp) {
+      throw gone();
+    }
+    return old.valueLength(i) >= 0;
+  }
+
+  RuntimeException unknown() {
+    return gone();
+  }
+
+  // ---------------------------------------------------------------- the commit
+
+  /** Copies a record whose item is locked, for {@link #save}. */
+  void stage(
+      BTree tree, long item, int slot, MemorySegment key, long offset, int length, Position p) {
+    int value = -1;
+    for (int attempt = 0; ; attempt++) {
+      if (p.found) {
+        int cap = Math.max(0, value);
+        room(Versions.size(length, cap));
+        value = tree.copyValue(p, staging, staged + Versions.HEADER + length, cap);
+        if (value > cap && tree.valid(p)) {
+          continue; // once more, with room
+        }
+      } else {
+        value = -1;
+      }
+      if (tree.valid(p) && (!p.found || value >= 0)) {
+        break;
+      }
+      value = -1;
+      tx.pause(attempt);
+      tree.find(key, offset, length, p);
+    }
+    int size = Versions.size(length, value);
+    room(size);
+    Mem.putInt(staging, staged + Versions.SIZE, size);
+    Mem.putInt(staging, staged + Versions.TREE, tree.treeId());
+    Mem.putLong(staging, staged + Versions.ITEM, item);
+    Mem.putLong(staging, staged + Versions.BEGIN, Word.wts(control.timestamps.word(slot)));
+    Mem.putLong(staging, staged + Versions.END, control.timestamp + 1);
+    Mem.putInt(staging, staged + Versions.KEY_LENGTH, length);
+    Mem.putInt(staging, staged + Versions.VALUE_LENGTH, value);
+    Mem.copy(key, offset, staging, staged + Versions.HEADER, length);
+    staged += size;
+  }
+
+  private void room(int size) {
+    if (staged + size > staging.byteSize()) {
+      MemorySegment larger =
+          Arena.ofAuto().allocate(Math.max(staged + size, 2 * staging.byteSize()), 8);
+      Mem.copy(staging, 0, larger, 0, staged);
+      staging = larger;
+    }
+  }
+
+  /** The commit has happened: its install may begin after this. */
+  void save() {
+    versions.lock();
+    try {
+      for (long at = 0; at < staged; at += Mem.getInt(staging, at + Versions.SIZE)) {
+        versions.save(staging, at);
+      }
+    } finally {
+      versions.unlock();
+    }
+    clear();
+  }
+
+  void clear() {
+    staged = 0;
+    if (staging.byteSize() > Scratch.KEEP_BYTES) {
+      staging = Arena.ofAuto().allocate(4 << 10, 8);
+    }
+  }
+
+  long memoryBytes() {
+    return staging.byteSize();
+  }
+}

@@ -1,0 +1,134 @@
+package io.fovea.txn;
+
+import io.fovea.memory.Mem;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+
+/**
+ * Records of an interval as they were at a transaction's timestamp, as far as they have changed
+ * since: copied from the {@link Versions}, in the order of their keys.
+ *
+ * <p>Of each key there is the oldest version that ended after the timestamp. It is the one that is
+ * seen, if it began before; if it did not (its begin is an upper bound), what was there is not
+ * known.
+ */
+final class OldRecords {
+  private MemorySegment data = Arena.ofAuto().allocate(4 << 10, 8);
+  private int used;
+  private int[] keyAt = new int[16];
+  private int[] keyLength = new int[16];
+  private int[] valueLength = new int[16];
+  private long[] begin = new long[16];
+  private long[] end = new long[16];
+  private int size;
+
+  void clear() {
+    size = 0;
+    used = 0;
+  }
+
+  int size() {
+    return size;
+  }
+
+  MemorySegment segment() {
+    return data;
+  }
+
+  int keyOffset(int i) {
+    return keyAt[i];
+  }
+
+  int keyLength(int i) {
+    return keyLength[i];
+  }
+
+  int valueOffset(int i) {
+    return keyAt[i] + keyLength[i];
+  }
+
+  /** Negative: there was no record. */
+  int valueLength(int i) {
+    return valueLength[i];
+  }
+
+  long begin(int i) {
+    return begin[i];
+  }
+
+  long memoryBytes() {
+    return data.byteSize();
+  }
+
+  /**
+   * Copies key and value to the end, for {@link #keep}.
+   *
+   * @return the offset of the key
+   */
+  int stage(MemorySegment from, long offset, int bytes) {
+    if (used + (long) bytes > data.byteSize()) {
+      MemorySegment larger =
+          Arena.ofAuto().allocate(Math.max(used + (long) bytes, 2 * data.byteSize()), 8);
+      Mem.copy(data, 0, larger, 0, used);
+      data = larger;
+    }
+    Mem.copy(from, offset, data, used, bytes);
+    return used;
+  }
+
+  /** The index of a staged key; negative: where it would go, as in Arrays.binarySearch. */
+  int find(MemorySegment key, long offset, int length) {
+    int low = 0;
+    int high = size - 1;
+    while (low <= high) {
+      int middle = (low + high) >>> 1;
+      int c = Mem.compare(data, keyAt[middle], keyLength[middle], key, offset, length);
+      if (c == 0) {
+        return middle;
+      }
+      if (c < 0) {
+        low = middle + 1;
+      } else {
+        high = middle - 1;
+      }
+    }
+    return -(low + 1);
+  }
+
+  /** Keeps what was staged, unless there is an older version of the key. */
+  void keep(int key, int value, long began, long ended) {
+    int i = find(data, used, key);
+    if (i >= 0) {
+      if (end[i] <= ended) {
+        return;
+      }
+    } else {
+      i = -(i + 1);
+      insert(i);
+    }
+    keyAt[i] = used;
+    keyLength[i] = key;
+    valueLength[i] = value;
+    begin[i] = began;
+    end[i] = ended;
+    used += key + Math.max(0, value);
+  }
+
+  private void insert(int i) {
+    if (size == keyAt.length) {
+      keyAt = Arrays.copyOf(keyAt, 2 * size);
+      keyLength = Arrays.copyOf(keyLength, 2 * size);
+      valueLength = Arrays.copyOf(valueLength, 2 * size);
+      begin = Arrays.copyOf(begin, 2 * size);
+      end = Arrays.copyOf(end, 2 * size);
+    }
+    int moved = size - i;
+    System.arraycopy(keyAt, i, keyAt, i + 1, moved);
+    System.arraycopy(keyLength, i, keyLength, i + 1, moved);
+    System.arraycopy(valueLength, i, valueLength, i + 1, moved);
+    System.arraycopy(begin, i, begin, i + 1, moved);
+    System.arraycopy(end, i, end, i + 1, moved);
+    size++;
+  }
+}

@@ -1,0 +1,46 @@
+package io.fovea.txn;
+
+import java.util.concurrent.atomic.AtomicLong;
+
+/** What all transactions of an engine share under its protocol, {@link Timestamps} aside. */
+final class ProtocolMemory {
+  /** Only with {@link ProtocolKind#TWO_PHASE_LOCKING}. */
+  final LockTable locks;
+
+  /** Only with {@link ProtocolKind#OCC}. */
+  final History history;
+
+  /** Only with {@link ProtocolKind#MVTO}. */
+  final Versions versions;
+
+  /** How many transactions have begun; for those whose order is that of the begins. */
+  final AtomicLong clock = new AtomicLong();
+
+  private final ProtocolKind kind;
+
+  @SuppressWarnings({"NullAway", "DataFlowIssue"}) // what a protocol does not use is not there
+  ProtocolMemory(ProtocolKind kind, long bytes) {
+    this.kind = kind;
+    this.locks = kind == ProtocolKind.TWO_PHASE_LOCKING ? new LockTable(bytes) : null;
+    this.history = kind == ProtocolKind.OCC ? new History(bytes) : null;
+    this.versions = kind == ProtocolKind.MVTO ? new Versions(bytes) : null;
+  }
+
+  long bytes() {
+    return switch (kind) {
+      case TWO_PHASE_LOCKING -> locks.bytes();
+      case OCC -> history.bytes();
+      case MVTO -> versions.bytes();
+      case TICTOC, SILO, STO -> 0;
+    };
+  }
+
+  void close() {
+    switch (kind) {
+      case TWO_PHASE_LOCKING -> locks.close();
+      case OCC -> history.close();
+      case MVTO -> versions.close();
+      case TICTOC, SILO, STO -> {}
+    }
+  }
+}

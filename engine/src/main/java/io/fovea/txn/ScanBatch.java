@@ -1,0 +1,44 @@
+package io.fovea.txn;
+
+import io.fovea.memory.Mem;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+
+/**
+ * A batch of a scan in the making: what the tree has, merged with what it had. {@link TxScan} takes
+ * its arrays and leaves its own, so that the two change places for ever.
+ */
+final class ScanBatch {
+  MemorySegment keys = Arena.ofAuto().allocate(8 << 10, 8);
+  int[] keyOffsets = new int[65];
+  int[] slots = new int[65];
+  long[] items = new long[65];
+  int[] handles = new int[65];
+  int size;
+
+  /** Empties it, and makes room. */
+  void clear(int most, long keyBytes) {
+    size = 0;
+    if (slots.length <= most) {
+      int length = Math.max(most + 1, 2 * slots.length);
+      keyOffsets = Arrays.copyOf(keyOffsets, length);
+      slots = Arrays.copyOf(slots, length);
+      items = Arrays.copyOf(items, length);
+      handles = Arrays.copyOf(handles, length);
+    }
+    if (keys.byteSize() < keyBytes) {
+      keys = Arena.ofAuto().allocate(keyBytes, 8);
+    }
+    keyOffsets[0] = 0;
+  }
+
+  void add(MemorySegment from, long offset, int length, int slot, long item, int handle) {
+    int i = size++;
+    Mem.copy(from, offset, keys, keyOffsets[i], length);
+    slots[i] = slot;
+    items[i] = item;
+    handles[i] = handle;
+    keyOffsets[i + 1] = keyOffsets[i] + length;
+  }
+}

@@ -1,0 +1,51 @@
+package io.fovea.txn;
+
+/**
+ * TicToc's commit timestamp and validation, after Yu, Pavlo, Sanchez, Devadas, SIGMOD 2016. Why
+ * this is serializable with next-key items and an approximate store stands in docs/CONCURRENCY.md.
+ */
+final class TicToc {
+  private TicToc() {}
+
+  /** max(wts of every read, 1 + rts of every locked item). */
+  static long commitTimestamp(ReadSet reads, SlotSet locked, Timestamps timestamps) {
+    long ts = 0;
+    for (int i = 0, n = reads.size(); i < n; i++) {
+      ts = Math.max(ts, Word.wts(reads.word(i)));
+    }
+    for (int i = 0, n = locked.size(); i < n; i++) {
+      ts = Math.max(ts, Word.rts(timestamps.word(locked.get(i))) + 1);
+    }
+    return ts;
+  }
+
+  /**
+   * Whether every read is valid at a timestamp, and stays so.
+   *
+   * @param all look at every read as it is now, too
+   */
+  static boolean validate(
+      ReadSet reads, SlotSet locked, Timestamps timestamps, long commitTs, boolean all) {
+    boolean locks = locked.size() > 0;
+    for (int i = 0, n = reads.size(); i < n; i++) {
+      long seen = reads.word(i);
+      int slot = reads.slot(i);
+      if (locks && locked.contains(slot)) {
+        // Nobody moves the timestamps of an item that we hold. Its wts may have moved before.
+        if (Word.wts(timestamps.word(slot)) != Word.wts(seen)) {
+          return false;
+        }
+      } else if (Word.rts(seen) < commitTs) {
+        if (!timestamps.extend(slot, seen, commitTs, false)) {
+          return false;
+        }
+      } else if (all) {
+        long now = timestamps.word(slot);
+        if (Word.isLocked(now) || Word.wts(now) != Word.wts(seen)) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+}

@@ -1,0 +1,212 @@
+package io.fovea.txn;
+
+import io.fovea.memory.Mem;
+import io.fovea.memory.NativeRegion;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+
+/**
+ * What records were before they were changed: a ring of versions in native memory, for
+ * multi-version timestamp ordering. The trees hold the newest committed version of each record.
+ *
+ * <pre>
+ *    claimed - capacity            start of the oldest transaction       tail  claimed
+ *   ──────────┬──────────────────────────────┬─────────────────────────────┬──────┬──► positions
+ *   overwritten│ nobody needs these any more │ somebody may need these     │ being written
+ *
+ *   one version, aligned to 8
+ *  +----------+----------+------+------+-------+-----+------------+--------------+-----+-------+
+ *  | size (4) | tree (4) | item | prev | begin | end | key length | value length | key | value |
+ *  +----------+----------+------+------+-------+-----+------------+--------------+-----+-------+
+ *   tree    -1: nothing but a gap before the ring's end
+ *   prev    the version of the same bucket before this one
+ *   begin   wts of the version, or an upper bound of it; end: wts of the one that replaced it
+ *   value   length -1: there was no such record
+ * </pre>
+ *
+ * <b>Collected by being overwritten.</b> A transaction notes the tail <i>before</i> it draws its
+ * number t. A version before that position was saved by a transaction that had drawn a smaller
+ * number, so its end is below t's, and t does not need it. So what anybody needs lies between his
+ * start and the tail; nothing must be found out about who runs, and nothing is freed. Who is so old
+ * that the ring has gone round since he began, and needs a version, aborts.
+ *
+ * <p><b>Order.</b> As in {@link History}: who saves holds the lock, raises {@code claimed}, writes,
+ * raises {@code tail} and the bucket. Who reads copies, fences, and looks whether {@code claimed}
+ * has passed over what he copied. A version is saved before its successor is installed or
+ * published, so who finds an item too new, or a record gone, finds the version here. A version is
+ * never changed.
+ */
+final class Versions {
+  static final int SIZE = 0;
+  static final int TREE = 4;
+  static final int ITEM = 8;
+  static final int PREV = 16;
+  static final int BEGIN = 24;
+  static final int END = 32;
+  static final int KEY_LENGTH = 40;
+  static final int VALUE_LENGTH = 44;
+  static final int HEADER = 48;
+
+  private static final int GAP = -1;
+  private static final int FIRST = 64; // position 0 is the one of no version
+  private static final VarHandle LOCK;
+
+  static {
+    try {
+      LOCK = MethodHandles.lookup().findVarHandle(Versions.class, "lock", int.class);
+    } catch (ReflectiveOperationException e) {
+      throw new ExceptionInInitializerError(e);
+    }
+  }
+
+  private final NativeRegion ringRegion;
+  private final NativeRegion bucketRegion;
+  private final MemorySegment ring;
+  private final MemorySegment buckets;
+  private final long capacity;
+  private final int bucketShift;
+
+  private volatile long tail = FIRST;
+  private volatile long claimed = FIRST;
+
+  @SuppressWarnings("unused") // through LOCK
+  private volatile int lock;
+
+  /**
+   * @param bytes of the ring, rounded down to a power of two; the buckets take an eighth more
+   */
+  Versions(long bytes) {
+    capacity = Long.highestOneBit(Math.max(1 << 10, bytes));
+    ringRegion = NativeRegion.reserve(capacity, false, "fovea-versions");
+    ring = ringRegion.segment();
+    long count = capacity / 64;
+    bucketRegion = NativeRegion.reserve(8 * count, false, "fovea-version-buckets");
+    buckets = bucketRegion.segment();
+    bucketShift = 64 - Long.numberOfTrailingZeros(count);
+  }
+
+  static int size(int keyLength, int valueLength) {
+    return HEADER + keyLength + Math.max(0, valueLength) + 7 & ~7;
+  }
+
+  /** Where the versions begin that a transaction may need which draws its number after this. */
+  long tail() {
+    return tail;
+  }
+
+  /** Whether what was read at a position, or behind it, was a version. */
+  boolean remembers(long position) {
+    VarHandle.acquireFence();
+    return claimed - position <= capacity;
+  }
+
+  // ---------------------------------------------------------------- saving
+
+  void lock() {
+    for (int attempt = 0; lock != 0 || !LOCK.compareAndSet(this, 0, 1); attempt++) {
+      // Held for some copies of records, none of which waits; but its holder may lose its core.
+      if (attempt < 64) {
+        Thread.onSpinWait();
+      } else {
+        Tx.giveWay();
+      }
+    }
+  }
+
+  void unlock() {
+    LOCK.setRelease(this, 0);
+  }
+
+  /** Saves a version that was laid out elsewhere. Under the lock. */
+  void save(MemorySegment from, long offset) {
+    int size = Mem.getInt(from, offset + SIZE);
+    long at = tail;
+    if (size > capacity / 4) {
+      // It would push out nearly all. So it does, and is not there: whoever is older gives up.
+      claimed = at + 2 * capacity;
+      tail = at + 2 * capacity;
+      return;
+    }
+    long left = capacity - (at & capacity - 1);
+    long gap = left < size ? left : 0;
+    claimed = at + gap + size;
+    VarHandle.fullFence();
+    if (gap > 0) {
+      Mem.putInt(ring, at(at) + SIZE, (int) gap);
+      Mem.putInt(ring, at(at) + TREE, GAP);
+      at += gap;
+    }
+    long bucket = bucket(Mem.getLong(from, offset + ITEM));
+    Mem.copy(from, offset, ring, at(at), size);
+    Mem.putLong(ring, at(at) + PREV, Mem.getLong(buckets, bucket));
+    tail = at + size;
+    Mem.putLongVolatile(buckets, bucket, at);
+  }
+
+  // ---------------------------------------------------------------- reading
+
+  private long at(long position) {
+    return position & capacity - 1;
+  }
+
+  private long bucket(long item) {
+    return (item * TimestampTable.SPREAD >>> bucketShift) << 3;
+  }
+
+  /** The newest version of an item's bucket; go on with {@link #prev}. */
+  long newest(long item) {
+    return Mem.getLongVolatile(buckets, bucket(item));
+  }
+
+  long prev(long position) {
+    return Mem.getLong(ring, at(position) + PREV);
+  }
+
+  /** The position behind a version, or behind a gap. */
+  long next(long position) {
+    return position + Mem.getInt(ring, at(position) + SIZE);
+  }
+
+  int tree(long position) {
+    return Mem.getInt(ring, at(position) + TREE);
+  }
+
+  long item(long position) {
+    return Mem.getLong(ring, at(position) + ITEM);
+  }
+
+  long begin(long position) {
+    return Mem.getLong(ring, at(position) + BEGIN);
+  }
+
+  long end(long position) {
+    return Mem.getLong(ring, at(position) + END);
+  }
+
+  int keyLength(long position) {
+    return Mem.getInt(ring, at(position) + KEY_LENGTH);
+  }
+
+  int valueLength(long position) {
+    return Mem.getInt(ring, at(position) + VALUE_LENGTH);
+  }
+
+  /** Where keys and values are; read only with lengths that {@link #remembers} has confirmed. */
+  MemorySegment segment() {
+    return ring;
+  }
+
+  long keyOffset(long position) {
+    return at(position) + HEADER;
+  }
+
+  long bytes() {
+    return capacity + capacity / 8;
+  }
+
+  void close() {
+    ringRegion.release();
+    bucketRegion.release();
+  }
+}
