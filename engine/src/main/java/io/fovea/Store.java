@@ -212,7 +212,7 @@ final class Store {
     opened.push(device);
     String name = options.name().isEmpty() ? "memory" : options.name();
     return withoutLog(
-        name, options, null, device, null, Superblock.ofNew(options.pageSize()), true, opened);
+        name, options, Switches.NONE, null, device, null, Superblock.ofNew(options.pageSize()), true, opened);
   }
 
   private static Store openFile(Path path, Options options, Deque<AutoCloseable> opened) {
@@ -278,7 +278,7 @@ final class Store {
     }
     return logged
         ? withLog(name, storage, options, switches, lock, device, superblocks, found, fresh, opened)
-        : withoutLog(name, options, lock, device, superblocks, found, fresh, opened);
+        : withoutLog(name, options, switches, lock, device, superblocks, found, fresh, opened);
   }
 
   private static PoolConfig poolConfig(Options options) {
@@ -288,7 +288,8 @@ final class Store {
         .with(io.fovea.buffer.Pretouch.valueOf(options.pretouch().name()));
   }
 
-  private static TxEngine engine(Options options, @Nullable Journal journal) {
+  private static TxEngine engine(
+      Options options, @Nullable Journal journal, Switches switches) {
     TxConfig d = TxConfig.DEFAULT;
     TxConfig config =
         new TxConfig(
@@ -301,20 +302,23 @@ final class Store {
             d.sketchColumns(),
             d.release(),
             options.revalidateReads());
+    config = switches.settings().apply(config);
     if (journal == null) {
-      return new TxEngine(config, options.pageSize());
+      return new TxEngine(config, options.pageSize(), null, () -> {}, switches.transactions());
     }
     TxConfig.Durability durability = TxConfig.Durability.valueOf(options.durability().name());
     return new TxEngine(
         config.with(durability, options.logBufferBytes()),
         options.pageSize(),
         journal.log(),
-        journal.checkpointer()::awaitRoom);
+        journal.checkpointer()::awaitRoom,
+        switches.transactions());
   }
 
   private static Store withoutLog(
       String name,
       Options options,
+      Switches switches,
       @Nullable FileLock lock,
       BlockDevice device,
       @Nullable SuperblockFile superblocks,
@@ -343,7 +347,7 @@ final class Store {
             null,
             fresh,
             pool,
-            engine(options, null),
+            engine(options, null, switches),
             catalog,
             new AtomicInteger(superblock.nextTreeId()));
     store.sayOpened();
@@ -381,7 +385,7 @@ final class Store {
     AtomicInteger treeIds = new AtomicInteger(superblock.nextTreeId());
     boolean marked = fresh || superblock.state() == Superblock.LOGGED;
     BTree catalog = journal.open(pool, fresh, treeIds);
-    TxEngine engine = engine(options, journal);
+    TxEngine engine = engine(options, journal, switches);
     opened.push(engine::close);
     if (marked) {
       journal.begin();

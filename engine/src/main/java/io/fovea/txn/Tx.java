@@ -78,7 +78,7 @@ public final class Tx {
   /** Whether what is read must be durable before anybody is told. */
   final boolean waits;
 
-  private final Commit commit;
+  final Commit commit;
   private final int itemsMax;
 
   private TxScan[] scans = new TxScan[4];
@@ -396,11 +396,11 @@ public final class Tx {
           slot = pin(item);
         }
         long word = timestamps.word(slot);
-        if (!Word.isLocked(word)) {
+        if (!Word.isLocked(word) || engine.switches.readLocked()) {
           long lsn = waits ? pageLsn(tree, p) : 0;
           if (tree.valid(p)) {
             sawLsn(lsn);
-            enterRead(handle, item, slot, word, p, length);
+            enterRead(handle, item, slot, Word.withoutLock(word), p, length);
             return length;
           }
         } else {

@@ -43,6 +43,9 @@ public final class TxEngine {
   private static final int OPEN = 0;
   private static final int CLOSED = 1;
 
+  /** What a test has left out. */
+  final TxSwitches switches;
+
   private final TxConfig config;
   private final int pageSize;
   private final Timestamps timestamps;
@@ -90,6 +93,21 @@ public final class TxEngine {
    *     log that a crash would need is too long
    */
   public TxEngine(TxConfig config, int pageSize, @Nullable Log log, Runnable admission) {
+    this(config, pageSize, log, admission, TxSwitches.NONE);
+  }
+
+  /**
+   * The same for tests.
+   *
+   * @param switches what is broken on purpose
+   */
+  public TxEngine(
+      TxConfig config,
+      int pageSize,
+      @Nullable Log log,
+      Runnable admission,
+      TxSwitches switches) {
+    this.switches = switches;
     this.config = config;
     this.pageSize = pageSize;
     this.log = log;
