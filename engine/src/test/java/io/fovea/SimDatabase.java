@@ -1,6 +1,10 @@
 package io.fovea;
 
 import io.fovea.io.Storage;
+import io.fovea.txn.TxConfig;
+import io.fovea.txn.TxEngine;
+import io.fovea.txn.TxSwitches;
+import java.util.function.UnaryOperator;
 
 /** For tests of other packages: what a database offers to those of its own. */
 public final class SimDatabase {
@@ -14,6 +18,17 @@ public final class SimDatabase {
   /** Opens one that writes pages before the log: broken, to see that tests find out. */
   public static Database openPageBeforeLog(Storage storage, Options options) {
     return Database.open(storage, options, new Switches(true));
+  }
+
+  /** Opens one whose transactions leave out steps, or have settings that no option has. */
+  public static Database open(
+      Storage storage, Options options, TxSwitches switches, UnaryOperator<TxConfig> settings) {
+    return Database.open(storage, options, new Switches(false, switches, settings));
+  }
+
+  /** What runs its transactions. */
+  public static TxEngine engine(Database db) {
+    return db.store().engine();
   }
 
   /** A checkpoint, now. */

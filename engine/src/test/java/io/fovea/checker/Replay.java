@@ -62,18 +62,30 @@ final class Replay {
 
   private void scan(Op.Scan s, Visitor v) {
     found(s.found(), v);
-    for (long key = s.low(); key <= s.high(); key++) {
-      if (s.found().containsKey(key)) {
-        continue;
+    if (s.high() - s.low() < known.size()) {
+      for (long key = s.low(); key <= s.high(); key++) {
+        notFound(key, s, v);
       }
-      State mine = own.get(key);
-      if (mine == null) {
-        if (known.containsKey(key)) {
-          v.missed(key, -1);
+    } else {
+      for (long key : known.keySet()) {
+        if (key >= s.low() && key <= s.high()) {
+          notFound(key, s, v);
         }
-      } else if (mine.present()) {
-        v.wrong(key, "nothing", mine);
       }
+    }
+  }
+
+  private void notFound(long key, Op.Scan s, Visitor v) {
+    if (s.found().containsKey(key)) {
+      return;
+    }
+    State mine = own.get(key);
+    if (mine == null) {
+      if (known.containsKey(key)) {
+        v.missed(key, -1);
+      }
+    } else if (mine.present()) {
+      v.wrong(key, "nothing", mine);
     }
   }
 

@@ -5,6 +5,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.LongToIntFunction;
 
 /**
  * All versions of one key, in order.
@@ -98,7 +99,7 @@ final class Versions {
   }
 
   /** Numbers the versions; all lists and deletes are known now. */
-  void arrange(java.util.function.LongToIntFunction writerOf) {
+  void arrange(LongToIntFunction writerOf) {
     int n = 1;
     for (Life life : lives) {
       n += life.longest.length + 1;
