@@ -251,6 +251,21 @@ final class Checker {
                 name(i) + " read " + Keys.name(key) + "=" + saw + ", but its own is " + own,
                 i);
           }
+
+          @Override
+          public void misplaced(long key, State state, int group) {
+            anomaly(
+                Kind.IMPOSSIBLE_READ,
+                name(i)
+                    + " found "
+                    + Keys.name(key)
+                    + "="
+                    + state
+                    + " in group "
+                    + group
+                    + ", where it does not belong",
+                i);
+          }
         });
   }
 
@@ -315,6 +330,9 @@ final class Checker {
 
           @Override
           public void wrong(long key, String saw, State own) {}
+
+          @Override
+          public void misplaced(long key, State state, int group) {}
 
           private void look(long key, State s) {
             if (!s.present()) {
@@ -404,6 +422,9 @@ final class Checker {
 
           @Override
           public void wrong(long key, String saw, State own) {}
+
+          @Override
+          public void misplaced(long key, State state, int group) {}
         });
   }
 
@@ -432,6 +453,9 @@ final class Checker {
 
           @Override
           public void wrong(long key, String saw, State own) {}
+
+          @Override
+          public void misplaced(long key, State state, int group) {}
         });
     return graves;
   }

@@ -22,6 +22,9 @@ final class Replay {
 
     /** It saw something other than what it had made of a key. */
     void wrong(long key, String saw, State own);
+
+    /** It was told that a list is in a group, and it was not. */
+    void misplaced(long key, State state, int group);
   }
 
   private final Map<Long, Versions> known;
@@ -96,7 +99,7 @@ final class Replay {
       State seen = s.found().get(key);
       if (seen != null) {
         if (Keys.group(seen.last()) != s.group()) {
-          v.wrong(key, seen + " in group " + s.group(), seen);
+          v.misplaced(key, seen, s.group());
         }
         continue;
       }

@@ -7,6 +7,7 @@ import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.FoveaException;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.txn.TxSwitches;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
@@ -24,12 +25,19 @@ final class Workload {
   private final long seed;
   private final List<ListClient> clients = new ArrayList<>();
   private final long[] next;
+
+  /** Then anything may be thrown, and what it does until then is what counts. */
+  private final boolean broken;
+
   private volatile boolean stop;
+  private volatile boolean crashed;
 
   Workload(Setup setup, long seed) {
     this.setup = setup;
     this.seed = seed;
     this.next = new long[setup.threads()];
+    TxSwitches s = setup.switches();
+    this.broken = s.noValidation() || s.noNextKey() || s.oneLook() || s.readLocked();
   }
 
   /** Ends what is running: each thread ends its transaction first. */
@@ -102,15 +110,15 @@ final class Workload {
         return;
       } catch (FoveaException e) {
         client.rollback();
-        if (!crashed) {
+        if (crashed) {
+          return;
+        }
+        if (!broken) {
           throw e;
         }
-        return;
       }
     }
   }
-
-  private volatile boolean crashed;
 
   /** The disk is about to fail: what fails from now on is no surprise. */
   void crash() {
