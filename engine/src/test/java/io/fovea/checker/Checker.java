@@ -213,9 +213,8 @@ final class Checker {
           @Override
           public void saw(long key, State state, boolean predicate) {
             Versions v = versions(key);
-            if (state.present()) {
+            if (state.present() && checkElements(i, key, state)) {
               v.list(state);
-              checkElements(i, key, state);
             }
           }
 
@@ -269,18 +268,18 @@ final class Checker {
         });
   }
 
-  private void checkElements(int i, long key, State s) {
+  /** Whether it can be a version at all. */
+  private boolean checkElements(int i, long key, State s) {
     long[] list = s.list();
+    if (repeats(s)) {
+      anomaly(
+          Kind.IMPOSSIBLE_READ,
+          name(i) + " read " + Keys.name(key) + "=" + s + ", one element twice",
+          i);
+      return false;
+    }
     for (int n = 0; n < list.length; n++) {
       Integer w = byId.get(Elements.txn(list[n]));
-      for (int m = 0; m < n; m++) {
-        if (list[m] == list[n]) {
-          anomaly(
-              Kind.IMPOSSIBLE_READ,
-              name(i) + " read " + Keys.name(key) + "=" + s + ", one element twice",
-              i);
-        }
-      }
       if (w == null || w == i) {
         anomaly(
             Kind.IMPOSSIBLE_READ,
@@ -308,6 +307,19 @@ final class Checker {
             w);
       }
     }
+    return true;
+  }
+
+  private static boolean repeats(State s) {
+    long[] list = s.list();
+    for (int n = 1; n < list.length; n++) {
+      for (int m = 0; m < n; m++) {
+        if (list[m] == list[n]) {
+          return true;
+        }
+      }
+    }
+    return false;
   }
 
   /** All lists of a life are beginnings of the longest. */
@@ -335,7 +347,7 @@ final class Checker {
           public void misplaced(long key, State state, int group) {}
 
           private void look(long key, State s) {
-            if (!s.present()) {
+            if (!s.present() || repeats(s)) {
               return;
             }
             Versions v = versions(key);
@@ -461,7 +473,7 @@ final class Checker {
   }
 
   private void exact(int i, Versions v, State s, int mark) {
-    if (v.departs(s) >= 0) {
+    if (repeats(s) || v.departs(s) >= 0) {
       return;
     }
     int n = v.of(s);
@@ -478,6 +490,7 @@ final class Checker {
               + " went on to change that",
           i,
           v.writer(n));
+      return; // a cycle of the two is no news
     }
     between(i, v, n, n, mark);
   }

@@ -219,7 +219,6 @@ class HermitageTest {
           t2.commit();
           t1.read(Y);
           t1.commit();
-          assertFalse(t1.committed() && t2.committed());
         });
   }
 
@@ -237,7 +236,6 @@ class HermitageTest {
           t2.commit();
           t1.scan(Keys.list(1, 0), Keys.list(1, 2));
           t1.commit();
-          assertFalse(t1.committed() && t2.committed());
         });
   }
 
@@ -315,7 +313,6 @@ class HermitageTest {
           t3.commit();
           t1.append(X);
           t1.commit();
-          assertFalse(t1.committed() && t2.committed() && t3.committed());
         });
   }
 
@@ -353,7 +350,6 @@ class HermitageTest {
             t2.commit();
             t1.read(Z);
             t1.commit();
-            assertFalse(t1.committed() && t2.committed());
           });
     }
   }
@@ -420,7 +416,6 @@ class HermitageTest {
           report.commit();
           withdrawal.append(X);
           withdrawal.commit();
-          assertFalse(withdrawal.committed() && deposit.committed() && report.committed());
         });
   }
 }

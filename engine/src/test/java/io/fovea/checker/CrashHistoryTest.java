@@ -1,0 +1,81 @@
+package io.fovea.checker;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.Database;
+import io.fovea.Durability;
+import io.fovea.SimDatabase;
+import io.fovea.support.SimCrash;
+import io.fovea.support.SimDisk;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/**
+ * One history over several crashes: the power goes while many threads run, what comes back goes on.
+ *
+ * <p>With SYNC, what was acknowledged before a crash is there after it, and so is what an
+ * acknowledged transaction had read. With ASYNC the last of it may be gone, so after a crash only
+ * what is seen then has happened; what went before is checked before.
+ */
+@Timeout(value = 10, unit = TimeUnit.HOURS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class CrashHistoryTest {
+  private static final int CRASHES = 3;
+
+  @ParameterizedTest
+  @EnumSource(names = {"SYNC", "ASYNC"})
+  void isSerializableOverCrashes(Durability durability) {
+    Quiet.please();
+    long end = System.nanoTime() + TimeUnit.MINUTES.toNanos(SerializabilityTest.MINUTES);
+    Totals totals = new Totals();
+    long seed = SerializabilityTest.SEED;
+    do {
+      totals.add(history(durability, seed++));
+    } while (System.nanoTime() - end < 0);
+    CheckerReport.line(
+        "CrashHistoryTest." + durability, CRASHES + " crashes in each of " + totals);
+  }
+
+  private static Checker.Report history(Durability durability, long seed) {
+    Setup setup =
+        Setup.usual("crashes, " + durability + ", seed " + seed)
+            .options(o -> o.durability(durability).bufferBytes(600_000))
+            .load(8, 30, 200);
+    SplittableRandom random = new SplittableRandom(seed);
+    Workload load = new Workload(setup, seed);
+    History all = new History();
+    SimDisk disk = new SimDisk(seed);
+    for (int crash = 0; crash < CRASHES; crash++) {
+      Database db = setup.open(disk);
+      ListClient.create(db);
+      all.addAll(List.of(Workload.readAll(db, ListClient.PROCESSES - 1, crash)));
+      load.crash();
+      disk.powerOffAt(disk.operations() + 100 + random.nextInt(1_500));
+      History round;
+      try {
+        round = load.run(db, 400, () -> false);
+      } finally {
+        SimDatabase.abandon(db);
+        load.recovered();
+      }
+      disk = disk.crash(crash % 2 == 0 ? SimCrash.RANDOM : SimCrash.LOSE_ALL);
+      if (durability != Durability.SYNC) {
+        History before = new History(all.txns());
+        before.addAll(round.txns());
+        Checker.check(before).requireClean(setup + ", before crash " + crash);
+        round = round.unpromised();
+      }
+      all.addAll(round.txns());
+    }
+    try (Database db = setup.open(disk)) {
+      ListClient.create(db);
+      all.addAll(List.of(Workload.readAll(db, ListClient.PROCESSES - 1, CRASHES)));
+      all.addAll(load.run(db, 100, () -> false).txns());
+      assertTrue(db.verify().ok());
+    }
+    return Checker.check(all).requireClean(setup);
+  }
+}
