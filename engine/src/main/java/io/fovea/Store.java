@@ -212,7 +212,15 @@ final class Store {
     opened.push(device);
     String name = options.name().isEmpty() ? "memory" : options.name();
     return withoutLog(
-        name, options, Switches.NONE, null, device, null, Superblock.ofNew(options.pageSize()), true, opened);
+        name,
+        options,
+        Switches.NONE,
+        null,
+        device,
+        null,
+        Superblock.ofNew(options.pageSize()),
+        true,
+        opened);
   }
 
   private static Store openFile(Path path, Options options, Deque<AutoCloseable> opened) {
@@ -288,8 +296,7 @@ final class Store {
         .with(io.fovea.buffer.Pretouch.valueOf(options.pretouch().name()));
   }
 
-  private static TxEngine engine(
-      Options options, @Nullable Journal journal, Switches switches) {
+  private static TxEngine engine(Options options, @Nullable Journal journal, Switches switches) {
     TxConfig d = TxConfig.DEFAULT;
     TxConfig config =
         new TxConfig(

@@ -11,8 +11,7 @@ import java.util.function.UnaryOperator;
  * @param transactions steps that transactions leave out
  * @param settings changes those of the transactions, for instance to a sketch of one cell
  */
-record Switches(
-    boolean pageBeforeLog, TxSwitches transactions, UnaryOperator<TxConfig> settings) {
+record Switches(boolean pageBeforeLog, TxSwitches transactions, UnaryOperator<TxConfig> settings) {
   /** Nothing is broken. */
   static final Switches NONE = new Switches(false);
 

@@ -102,11 +102,7 @@ public final class TxEngine {
    * @param switches what is broken on purpose
    */
   public TxEngine(
-      TxConfig config,
-      int pageSize,
-      @Nullable Log log,
-      Runnable admission,
-      TxSwitches switches) {
+      TxConfig config, int pageSize, @Nullable Log log, Runnable admission, TxSwitches switches) {
     this.switches = switches;
     this.config = config;
     this.pageSize = pageSize;

@@ -33,7 +33,9 @@ record Anomaly(Kind kind, String text, List<Long> txns) {
     /** A cycle with more of those, all of them reads of single keys. */
     G2_ITEM,
     /** A cycle with more of those, one of them a read of an interval or a group. */
-    G2
+    G2,
+    /** What was acknowledged before a crash is not there after it. */
+    LOST_COMMIT
   }
 
   @Override

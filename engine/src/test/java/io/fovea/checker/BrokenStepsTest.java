@@ -60,7 +60,9 @@ class BrokenStepsTest {
       History h = s.history();
       Checker.Report report = Checker.check(h);
       assertEquals(
-          SerialOracle.isSerializable(h), report.clean(), () -> report.anomalies() + " in " + h.txns());
+          SerialOracle.isSerializable(h),
+          report.clean(),
+          () -> report.anomalies() + " in " + h.txns());
       return report;
     }
   }

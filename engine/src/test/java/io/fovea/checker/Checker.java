@@ -128,6 +128,7 @@ final class Checker {
       }
     }
     forEach(this::connect);
+    forEach(this::crash);
     graph.arrange();
     search();
     int yes = 0;
@@ -162,7 +163,8 @@ final class Checker {
     return i < 0 ? "nobody" : "T" + txns.get(i).id;
   }
 
-  // ------------------------------------------------------------------------------ who has committed
+  // ------------------------------------------------------------------------------ who has
+  // committed
 
   /** Whose elements are seen by one that has committed has committed too. */
   private void decideUnknown() {
@@ -496,8 +498,7 @@ final class Checker {
   }
 
   /** It was not there, or not in a group, when it was looked for. */
-  private void missing(
-      int i, Versions v, int group, @Nullable Integer grave, int mark) {
+  private void missing(int i, Versions v, int group, @Nullable Integer grave, int mark) {
     if (grave != null && !Keys.isGrave(v.key)) {
       int n = v.dead(grave);
       if (n >= 0 && !v.passing(n)) {
@@ -520,6 +521,20 @@ final class Checker {
     }
   }
 
+  /** What was acknowledged before a crash comes before who looks after it. */
+  private void crash(int i) {
+    Txn t = txns.get(i);
+    if (!t.barrier) {
+      return;
+    }
+    for (int n = 0; n < committed.length; n++) {
+      Txn before = txns.get(n);
+      if (before.outcome == Txn.Outcome.OK && before.completed - t.invoked < 0) {
+        graph.add(n, i, Graph.CRASH, null, 0);
+      }
+    }
+  }
+
   // -------------------------------------------------------------------------------------- cycles
 
   private void search() {
@@ -533,6 +548,11 @@ final class Checker {
     for (int[] c : graph.components(Graph.ALL)) {
       if (!shortest(c, members, Graph.RW, Graph.WW | Graph.WR)) {
         shortest(c, members, Graph.RW, Graph.ALL);
+      }
+    }
+    if (anomalies.isEmpty()) {
+      for (int[] c : graph.components(Graph.ALL | Graph.CRASH)) {
+        shortest(c, members, Graph.CRASH, Graph.ALL | Graph.CRASH);
       }
     }
   }
@@ -568,6 +588,7 @@ final class Checker {
     int rw = 0;
     boolean written = false;
     boolean predicate = false;
+    boolean crash = false;
     StringBuilder text = new StringBuilder();
     int[] who = new int[cycle.length];
     for (int n = 0; n < cycle.length; n++) {
@@ -576,16 +597,24 @@ final class Checker {
       boolean isRw = (graph.kind(e) & Graph.RW) != 0;
       rw += isRw ? 1 : 0;
       written |= (graph.kind(e) & Graph.WR) != 0;
+      crash |= (graph.kind(e) & Graph.CRASH) != 0;
       predicate |= isRw && (graph.kind(e) & Graph.PREDICATE) != 0;
       text.append(n == 0 ? "" : "; ").append(words(e));
     }
-    Kind kind =
-        rw == 0
-            ? written ? Kind.G1C : Kind.G0
-            : rw == 1
-                ? isLostUpdate(cycle) ? Kind.LOST_UPDATE : Kind.G_SINGLE
-                : predicate ? Kind.G2 : Kind.G2_ITEM;
-    anomaly(kind, text.toString(), who);
+    anomaly(kind(cycle, crash, rw, written, predicate), text.toString(), who);
+  }
+
+  private Kind kind(int[] cycle, boolean crash, int rw, boolean written, boolean predicate) {
+    if (crash) {
+      return Kind.LOST_COMMIT;
+    }
+    if (rw == 0) {
+      return written ? Kind.G1C : Kind.G0;
+    }
+    if (rw == 1) {
+      return isLostUpdate(cycle) ? Kind.LOST_UPDATE : Kind.G_SINGLE;
+    }
+    return predicate ? Kind.G2 : Kind.G2_ITEM;
   }
 
   /** One read what the other overwrote, and overwrote that. */
@@ -596,10 +625,13 @@ final class Checker {
   }
 
   private String words(int e) {
-    Versions v = graph.key(e);
-    int n = graph.version(e);
     String from = name(graph.from(e));
     String to = name(graph.to(e));
+    if ((graph.kind(e) & Graph.CRASH) != 0) {
+      return from + " was acknowledged before the crash, and " + to + " began after it";
+    }
+    Versions v = graph.key(e);
+    int n = graph.version(e);
     boolean missing = (graph.kind(e) & Graph.MISSING) != 0;
     if ((graph.kind(e) & Graph.WW) != 0) {
       return from + " " + v.deed(n) + " before " + to + " " + v.deed(n + 1);

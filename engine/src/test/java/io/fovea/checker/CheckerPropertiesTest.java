@@ -207,7 +207,9 @@ class CheckerPropertiesTest {
     History h = new History(all);
     Checker.Report report = Checker.check(h);
     assertEquals(
-        SerialOracle.isSerializable(h), report.clean(), () -> seed + ": " + report.anomalies() + all);
+        SerialOracle.isSerializable(h),
+        report.clean(),
+        () -> seed + ": " + report.anomalies() + all);
   }
 
   /** Deletes and groups as well: what is reported is no mistake. */

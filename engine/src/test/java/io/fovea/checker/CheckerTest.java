@@ -67,7 +67,9 @@ class CheckerTest {
 
   private void finds(Kind kind, String... words) {
     Checker.Report r = Checker.check(new History(txns));
-    assertEquals(List.of(kind), r.anomalies().stream().map(Anomaly::kind).distinct().toList(),
+    assertEquals(
+        List.of(kind),
+        r.anomalies().stream().map(Anomaly::kind).distinct().toList(),
         () -> r.anomalies().toString());
     for (String w : words) {
       assertTrue(r.anomalies().getFirst().text().contains(w), () -> r.anomalies().toString());
@@ -147,8 +149,7 @@ class CheckerTest {
     ok(1, append(X, 1), append(Y, 1));
     ok(2, append(X, 1, 2), append(Y, 1, 2));
     ok(3, read(X, 1), read(Y, 1, 2));
-    finds(
-        Kind.G_SINGLE, "T3 read 0=[1] before T2 appended 2 to 0", "before T3 read 3=[1 2]");
+    finds(Kind.G_SINGLE, "T3 read 0=[1] before T2 appended 2 to 0", "before T3 read 3=[1 2]");
   }
 
   @Test
@@ -307,6 +308,17 @@ class CheckerTest {
     txn(2, Outcome.INFO, read(X, 1), append(X, 1, 2));
     ok(3, read(X, 1), append(X, 1, 3));
     clean();
+  }
+
+  @Test
+  void lostCommits() {
+    ok(1, append(X, 1));
+    ok(2, append(X, 1, 2));
+    ok(3, read(X, 1));
+    clean();
+    txns.forEach(t -> t.completed = t.invoked);
+    txns.getLast().barrier = true;
+    finds(Kind.LOST_COMMIT, "T2 was acknowledged before the crash, and T3 began after it");
   }
 
   /** The cycle that is told is the shortest. */

@@ -49,14 +49,7 @@ class EdnTest {
     History h =
         new History(
             List.of(
-                txn(
-                    1,
-                    0,
-                    Outcome.OK,
-                    10,
-                    30,
-                    new Op.Read(x, State.ABSENT),
-                    new Op.Append(x, one)),
+                txn(1, 0, Outcome.OK, 10, 30, new Op.Read(x, State.ABSENT), new Op.Append(x, one)),
                 txn(2, 1, Outcome.INFO, 20, 50, new Op.Append(x, one.append(e2))),
                 txn(3, 1, Outcome.FAIL, 60, 70, new Op.Read(x, one)),
                 txn(4, 0, Outcome.OK, 40, 80, new Op.Read(x, one.append(e2)))));
@@ -94,8 +87,13 @@ class EdnTest {
                         new Op.Append(x, State.of(2, 160))))));
     assertTrue(
         text.contains(
-            "[[:r " + Edn.key(x, 2) + " nil] [:r " + Edn.key(grave, 1) + " [7]] [:append "
-                + Edn.key(x, 2) + " 160]]"),
+            "[[:r "
+                + Edn.key(x, 2)
+                + " nil] [:r "
+                + Edn.key(grave, 1)
+                + " [7]] [:append "
+                + Edn.key(x, 2)
+                + " 160]]"),
         text);
   }
 

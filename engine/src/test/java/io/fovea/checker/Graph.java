@@ -30,13 +30,16 @@ final class Graph {
 
   static final int ALL = WW | WR | RW;
 
+  /** One was acknowledged before the other began, and there was a crash in between. */
+  static final int CRASH = 32;
+
   private final int nodes;
   private int edges;
   private int[] from = new int[1024];
   private int[] to = new int[1024];
   private int[] kind = new int[1024];
   private int[] version = new int[1024];
-  private Versions[] versions = new Versions[1024];
+  private @Nullable Versions[] versions = new Versions[1024];
 
   private int[] start = {};
   private int[] out = {};
@@ -50,7 +53,7 @@ final class Graph {
    *
    * @param version of the key: for WW and WR that of {@code a}'s write, for RW that of {@code b}'s
    */
-  void add(int a, int b, int kinds, Versions key, int version) {
+  void add(int a, int b, int kinds, @Nullable Versions key, int version) {
     if (a == b || a < 0 || b < 0) {
       return;
     }
@@ -86,7 +89,11 @@ final class Graph {
   }
 
   Versions key(int e) {
-    return versions[e];
+    Versions v = versions[e];
+    if (v == null) {
+      throw new IllegalStateException("edge " + e + " is about no key");
+    }
+    return v;
   }
 
   int version(int e) {
@@ -199,8 +206,7 @@ final class Graph {
    * @param bound a cycle of so many edges is not looked for
    * @return its edges, or null
    */
-  int @Nullable [] cycle(
-      int first, int kinds, boolean[] members, int bound) {
+  int @Nullable [] cycle(int first, int kinds, boolean[] members, int bound) {
     int target = from[first];
     int source = to[first];
     Map<Integer, Integer> by = new HashMap<>();

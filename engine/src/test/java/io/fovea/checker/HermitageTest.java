@@ -10,10 +10,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * The ten interleavings of the Hermitage project (M. Kleppmann, github.com/ept/hermitage) with their
- * variants, write skew, phantoms and the read-only anomaly: each by explicit transactions, each of
- * them with a thread of its own, in the given order. One of them is aborted, or what they did is
- * serializable; what was done is held against all serial orders, and against the checker.
+ * The ten interleavings of the Hermitage project (M. Kleppmann, github.com/ept/hermitage) with
+ * their variants, write skew, phantoms and the read-only anomaly: each by explicit transactions,
+ * each of them with a thread of its own, in the given order. One of them is aborted, or what they
+ * did is serializable; what was done is held against all serial orders, and against the checker.
  */
 class HermitageTest {
   /** Two records. */

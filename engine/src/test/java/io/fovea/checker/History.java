@@ -26,8 +26,6 @@ final class History {
   /** After a crash that may have undone what was acknowledged: nothing of it is promised. */
   History unpromised() {
     return new History(
-        txns.stream()
-            .map(t -> t.outcome == Txn.Outcome.OK ? t.as(Txn.Outcome.INFO) : t)
-            .toList());
+        txns.stream().map(t -> t.outcome == Txn.Outcome.OK ? t.as(Txn.Outcome.INFO) : t).toList());
   }
 }

@@ -297,8 +297,7 @@ final class ListClient {
     boolean dead = Keys.isGrave(low);
     Table table = dead ? graves : lists;
     Range range =
-        Range.between(
-            table.key().set(Keys.number(low)), table.key().set(Keys.number(high)));
+        Range.between(table.key().set(Keys.number(low)), table.key().set(Keys.number(high)));
     try (Cursor c = table.scan(tx(), range, order)) {
       while (c.next()) {
         long key = c.key().getInt(0);

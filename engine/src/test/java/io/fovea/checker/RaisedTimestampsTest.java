@@ -31,8 +31,7 @@ class RaisedTimestampsTest {
   @Test
   void unlockedItemsMayRise() {
     Quiet.please();
-    long end =
-        System.nanoTime() + TimeUnit.MINUTES.toNanos(SerializabilityTest.MINUTES);
+    long end = System.nanoTime() + TimeUnit.MINUTES.toNanos(SerializabilityTest.MINUTES);
     Totals totals = new Totals();
     AtomicLong raised = new AtomicLong();
     long seed = SerializabilityTest.SEED;
@@ -40,8 +39,7 @@ class RaisedTimestampsTest {
       totals.add(raising(seed++, raised));
     } while (System.nanoTime() - end < 0);
     assertTrue(raised.get() > 1_000, () -> "only " + raised + " were raised");
-    CheckerReport.line(
-        "RaisedTimestampsTest.unlockedItemsMayRise", raised + " raised; " + totals);
+    CheckerReport.line("RaisedTimestampsTest.unlockedItemsMayRise", raised + " raised; " + totals);
   }
 
   private static Checker.Report raising(long seed, AtomicLong raised) {
@@ -56,8 +54,7 @@ class RaisedTimestampsTest {
                   () -> {
                     SplittableRandom random = new SplittableRandom(seed);
                     while (!stop.get()) {
-                      raised.addAndGet(
-                          Forgetful.raiseUnlocked(SimDatabase.engine(db), random));
+                      raised.addAndGet(Forgetful.raiseUnlocked(SimDatabase.engine(db), random));
                       Thread.yield();
                     }
                   });

@@ -3,7 +3,9 @@ package io.fovea.checker;
 import java.util.HashMap;
 import java.util.Map;
 
-/** Goes through a transaction's operations and tells what came from outside from what is its own. */
+/**
+ * Goes through a transaction's operations and tells what came from outside from what is its own.
+ */
 final class Replay {
   /** What is told. */
   interface Visitor {

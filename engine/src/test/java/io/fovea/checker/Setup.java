@@ -76,8 +76,7 @@ record Setup(
   }
 
   Setup options(UnaryOperator<Options> change) {
-    return new Setup(
-        name, change.apply(options), settings, switches, threads, generation, pad);
+    return new Setup(name, change.apply(options), settings, switches, threads, generation, pad);
   }
 
   Setup settings(UnaryOperator<TxConfig> change) {

@@ -23,6 +23,12 @@ final class Txn {
   Outcome outcome = Outcome.INFO;
   boolean readOnly;
 
+  /**
+   * Whether it follows a crash: all that was acknowledged before it began must be there for it.
+   * Else nothing is asked about the order in time, for that is not promised.
+   */
+  boolean barrier;
+
   Txn(long id, int process) {
     this.id = id;
     this.process = process;
@@ -35,6 +41,7 @@ final class Txn {
     t.invoked = invoked;
     t.completed = completed;
     t.readOnly = readOnly;
+    t.barrier = barrier;
     t.outcome = other;
     return t;
   }

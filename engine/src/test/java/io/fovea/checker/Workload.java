@@ -94,8 +94,7 @@ final class Workload {
     return new History(all);
   }
 
-  private void work(
-      ListClient client, SplittableRandom random, int each, BooleanSupplier enough) {
+  private void work(ListClient client, SplittableRandom random, int each, BooleanSupplier enough) {
     for (int n = 0; n < each && !stop; n++) {
       if (n % 16 == 0 && enough.getAsBoolean()) {
         return;
@@ -197,6 +196,13 @@ final class Workload {
   private static long key(SplittableRandom random, int generation) {
     int slot = Math.min(random.nextInt(Keys.SLOTS), random.nextInt(Keys.SLOTS));
     return Keys.list(generation, slot);
+  }
+
+  /** Reads all there is after a crash, alone. */
+  static Txn readAllAfterCrash(Database db, int process, long number) {
+    Txn t = readAll(db, process, number);
+    t.barrier = true;
+    return t;
   }
 
   /** Reads all there is, alone. */
