@@ -1,7 +1,7 @@
 package io.fovea.checker;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.checker.Script.Actor;
 import java.util.function.Consumer;
@@ -46,7 +46,7 @@ class HermitageTest {
       s.seed(X, Y, Z, MORTAL);
       steps.accept(s);
       History h = s.history();
-      assertEquals(true, SerialOracle.isSerializable(h), () -> setup + ": " + h.txns());
+      assertTrue(SerialOracle.isSerializable(h), () -> setup + ": " + h.txns());
       Checker.check(h).requireClean(setup);
     }
   }
