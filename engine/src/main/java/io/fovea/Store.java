@@ -322,11 +322,15 @@ final class Store {
   }
 
   private static TxEngine engine(
-      Options options, @Nullable Journal journal, @Nullable TimestampFile file) {
-    TxConfig config = EngineConfig.transactions(options);
+      Options options,
+      Switches switches,
+      @Nullable Journal journal,
+      @Nullable TimestampFile file) {
+    TxConfig config = switches.settings().apply(EngineConfig.transactions(options));
     TimestampPages pages = file == null ? null : file.pages();
     if (journal == null) {
-      return new TxEngine(config, options.pageSize(), null, () -> {}, pages);
+      return new TxEngine(
+          config, options.pageSize(), null, () -> {}, pages, switches.transactions());
     }
     TxConfig.Durability durability = TxConfig.Durability.valueOf(options.durability().name());
     return new TxEngine(
@@ -334,7 +338,8 @@ final class Store {
         options.pageSize(),
         journal.log(),
         journal.checkpointer()::awaitRoom,
-        pages);
+        pages,
+        switches.transactions());
   }
 
   private static Store withoutLog(
@@ -371,7 +376,7 @@ final class Store {
             null,
             fresh,
             pool,
-            engine(options, null, timestamps),
+            engine(options, switches, null, timestamps),
             timestamps,
             catalog,
             new AtomicInteger(superblock.nextTreeId()));
@@ -412,7 +417,7 @@ final class Store {
     boolean marked = fresh || superblock.state() == Superblock.LOGGED;
     BTree catalog = journal.open(pool, fresh, treeIds);
     TimestampFile timestamps = timestampFile(storage, options, switches, opened);
-    TxEngine engine = engine(options, journal, timestamps);
+    TxEngine engine = engine(options, switches, journal, timestamps);
     opened.push(engine::close);
     if (marked) {
       journal.begin();

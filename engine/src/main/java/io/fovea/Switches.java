@@ -1,13 +1,27 @@
 package io.fovea;
 
+import io.fovea.txn.TxConfig;
+import io.fovea.txn.TxSwitches;
+import java.util.function.UnaryOperator;
+
 /**
- * What a test may break, to see that its checks would notice, or what it may make worse, to see
- * that nothing comes of it.
+ * What a test may break, to see that its checks would notice, or make worse, to see that nothing
+ * comes of it; and settings that no option has.
  *
  * @param pageBeforeLog pages are written without waiting for the log
  * @param poisonedHints frame hints are made up: all that are remembered lead astray
+ * @param transactions steps that transactions leave out
+ * @param settings changes those of the transactions, for instance to a sketch of one cell
  */
-record Switches(boolean pageBeforeLog, boolean poisonedHints) {
+record Switches(
+    boolean pageBeforeLog,
+    boolean poisonedHints,
+    TxSwitches transactions,
+    UnaryOperator<TxConfig> settings) {
   /** Nothing is broken. */
   static final Switches NONE = new Switches(false, false);
+
+  Switches(boolean pageBeforeLog, boolean poisonedHints) {
+    this(pageBeforeLog, poisonedHints, TxSwitches.NONE, UnaryOperator.identity());
+  }
 }

@@ -3,6 +3,10 @@ package io.fovea;
 import io.fovea.buffer.FrameHints;
 import io.fovea.io.Storage;
 import io.fovea.support.Surroundings;
+import io.fovea.txn.TxConfig;
+import io.fovea.txn.TxEngine;
+import io.fovea.txn.TxSwitches;
+import java.util.function.UnaryOperator;
 
 /** For tests of other packages: what a database offers to those of its own. */
 public final class SimDatabase {
@@ -24,6 +28,17 @@ public final class SimDatabase {
     boolean poisoned = surroundings.hints() == FrameHints.POISONED;
     Hints hints = off ? Hints.NONE : poisoned ? Hints.ALL : options.hints();
     return Database.open(storage, options.hints(hints), new Switches(false, poisoned));
+  }
+
+  /** Opens one whose transactions leave out steps, or have settings that no option has. */
+  public static Database open(
+      Storage storage, Options options, TxSwitches switches, UnaryOperator<TxConfig> settings) {
+    return Database.open(storage, options, new Switches(false, false, switches, settings));
+  }
+
+  /** What runs its transactions. */
+  public static TxEngine engine(Database db) {
+    return db.store().engine();
   }
 
   /** A checkpoint, now. */

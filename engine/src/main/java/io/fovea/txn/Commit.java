@@ -72,6 +72,7 @@ final class Commit {
   private final Control control;
   private final LogSession session;
   private final CommitAppender appender;
+  private final TxSwitches switches;
   private final KeyBuffer successor;
   private boolean hasSuccessor;
 
@@ -84,6 +85,7 @@ final class Commit {
     this.control = tx.control;
     this.session = tx.session;
     this.appender = new CommitAppender(tx);
+    this.switches = tx.engine.switches;
     this.successor = new KeyBuffer(tx.engine.pageSize());
   }
 
@@ -105,6 +107,7 @@ final class Commit {
       lockWrites(n);
       lockSuccessors();
       long commitTs = control.decide();
+      switches.probe().at(TxSwitches.Stage.VALIDATED, tx);
       if (control.versioned) {
         stageVersions();
       }
@@ -120,6 +123,7 @@ final class Commit {
       control.installing();
       installAll();
       KillPoint.here("commit.installed");
+      switches.probe().at(TxSwitches.Stage.INSTALLED, tx);
       control.publish(commitTs);
       appender.release();
       failed = false;
@@ -219,6 +223,7 @@ final class Commit {
       int handle = writes.handle(e);
       if (control.plain
           && handle >= 0
+          && !switches.noValidation()
           && Word.wts(tx.timestamps.word(slot)) != Word.wts(reads.word(handle))) {
         throw tx.abort(AbortCause.VALIDATION, "a key that was read and written has changed");
       }
@@ -304,8 +309,12 @@ final class Commit {
         }
         return;
       }
+      switches.probe().at(TxSwitches.Stage.SUCCESSOR_FOUND, tx);
       if (!control.lockGap(item)) {
         return; // held since before the look: keys that follow each other share their successor
+      }
+      if (switches.oneLook()) {
+        return;
       }
       held = item; // one that we hold too much is published like the rest: a dummy write
     }
@@ -356,6 +365,7 @@ final class Commit {
       if (writes.kind(e) == WriteSet.NONE) {
         continue;
       }
+      switches.probe().at(TxSwitches.Stage.INSTALLING, tx);
       long deadline = 0;
       int reads = 0;
       for (; ; ) {

@@ -724,6 +724,11 @@ public final class Timestamps {
     return epochs;
   }
 
+  /** For tests that raise what must not be raised. */
+  TimestampTable table() {
+    return table;
+  }
+
   /** Gives the memory back. No transaction may be running or begin. */
   public void close() {
     table.close();

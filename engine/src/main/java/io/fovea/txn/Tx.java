@@ -520,14 +520,14 @@ public final class Tx {
           slot = pin(item);
         }
         long word = control.look(slot);
-        if (!Word.isLocked(word)) {
+        if (!Word.isLocked(word) || engine.switches.readLocked()) {
           long lsn = waits ? pageLsn(tree, p) : 0;
           if (tree.valid(p)) {
             sawLsn(lsn);
             if (word == Mvto.OLD && control.versioned) {
               return readOld(tree, item, key, keyOffset, keyLength, out, outOffset, cap, slot);
             }
-            enterRead(handle, item, slot, word, p, length);
+            enterRead(handle, item, slot, Word.withoutLock(word), p, length);
             return length;
           }
         } else {

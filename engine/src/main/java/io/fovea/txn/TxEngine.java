@@ -44,6 +44,9 @@ public final class TxEngine {
   private static final int OPEN = 0;
   private static final int CLOSED = 1;
 
+  /** What a test has left out. */
+  final TxSwitches switches;
+
   private final TxConfig config;
   private final int pageSize;
   private final Timestamps timestamps;
@@ -98,6 +101,22 @@ public final class TxEngine {
       @Nullable Log log,
       Runnable admission,
       @Nullable TimestampPages pages) {
+    this(config, pageSize, log, admission, pages, TxSwitches.NONE);
+  }
+
+  /**
+   * The same for tests.
+   *
+   * @param switches what is broken on purpose
+   */
+  public TxEngine(
+      TxConfig config,
+      int pageSize,
+      @Nullable Log log,
+      Runnable admission,
+      @Nullable TimestampPages pages,
+      TxSwitches switches) {
+    this.switches = switches;
     this.config = config;
     this.pageSize = pageSize;
     this.log = log;

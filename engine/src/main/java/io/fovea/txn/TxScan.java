@@ -457,7 +457,7 @@ public final class TxScan {
     }
     keyOffsets[n] = keyEnd;
     int all = n;
-    if (beyond != 0) {
+    if (beyond != 0 && !tx.engine.switches.noNextKey()) {
       items[all++] = beyond;
     }
     if (!readItems(all)) {
@@ -575,6 +575,10 @@ public final class TxScan {
    * after.
    */
   private boolean readBound() {
+    if (tx.engine.switches.noNextKey()) {
+      boundRead = true;
+      return true;
+    }
     if (highLength < 0) {
       items[0] = Tx.itemAtEnd(tree);
       if (!readWord(0)) {
@@ -623,12 +627,12 @@ public final class TxScan {
     int h = tx.reads.find(item);
     int stamp = h >= 0 ? tx.reads.slot(h) : tx.pin(item);
     long word = tx.control.look(stamp);
-    if (Word.isLocked(word)) {
+    if (Word.isLocked(word) && !tx.engine.switches.readLocked()) {
       tx.control.await(stamp);
       return false;
     }
     tooNew[i] = old != null && word == Mvto.OLD;
-    handles[i] = tx.enter(h, item, stamp, word);
+    handles[i] = tx.enter(h, item, stamp, Word.withoutLock(word));
     return true;
   }
 

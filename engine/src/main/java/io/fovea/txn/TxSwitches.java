@@ -1,0 +1,49 @@
+package io.fovea.txn;
+
+/**
+ * What a test may leave out of the protocol, to see that its checks would notice, and where it may
+ * stop a commit, to put others in between.
+ *
+ * @param noValidation a commit does not look at its reads again
+ * @param noNextKey scans read the items of the keys they saw, and not the one above
+ * @param oneLook a commit takes the first successor that it finds, without looking again when it
+ *     has the lock
+ * @param readLocked reads take the word of an item that a commit has locked as if it were not
+ * @param probe is called by commits on their way
+ */
+public record TxSwitches(
+    boolean noValidation, boolean noNextKey, boolean oneLook, boolean readLocked, Probe probe) {
+
+  /** Where a commit is. */
+  public enum Stage {
+    /** The successor of a key that appears or disappears is known, and not yet locked. */
+    SUCCESSOR_FOUND,
+    /** The commit timestamp is chosen and all reads have been validated; nothing is appended. */
+    VALIDATED,
+    /** One more of the changes goes into its tree. */
+    INSTALLING,
+    /** All changes are in the trees; the timestamps are as they were, and locked. */
+    INSTALLED
+  }
+
+  /** Looks at commits, in the thread that commits; it may wait, with the items locked. */
+  @FunctionalInterface
+  public interface Probe {
+    /**
+     * A commit has come to a stage.
+     *
+     * @param stage where it is
+     * @param tx whose it is
+     */
+    void at(Stage stage, Tx tx);
+  }
+
+  /** Nothing is left out, and nobody looks. */
+  public static final TxSwitches NONE =
+      new TxSwitches(false, false, false, false, (stage, tx) -> {});
+
+  /** The same with another probe. */
+  public TxSwitches with(Probe other) {
+    return new TxSwitches(noValidation, noNextKey, oneLook, readLocked, other);
+  }
+}

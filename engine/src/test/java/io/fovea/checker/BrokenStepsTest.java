@@ -1,0 +1,286 @@
+package io.fovea.checker;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.fovea.Database;
+import io.fovea.checker.Anomaly.Kind;
+import io.fovea.checker.Script.Actor;
+import io.fovea.support.SimDisk;
+import io.fovea.txn.Forgetful;
+import io.fovea.txn.TxSwitches;
+import io.fovea.txn.TxSwitches.Stage;
+import java.util.EnumSet;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/**
+ * The checker can fail: with one step of the protocol left out it finds the anomaly that the step
+ * forbids, and in the same interleaving of the whole engine it finds none.
+ *
+ * <p>The interleavings are made step by step, with the others' steps done in the middle of a commit
+ * by its own thread, so nothing here is up to chance; but for {@link #isFoundAtRandom}, which shows
+ * that the random load finds the same, and goes on until it has.
+ */
+@Timeout(value = 20, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class BrokenStepsTest {
+  /** Keys of a table without an index, so that there are no other items. */
+  private static final long A = Keys.grave(0);
+
+  private static final long INSERTED = Keys.grave(3);
+  private static final long BETWEEN = Keys.grave(6);
+  private static final long ABOVE = Keys.grave(9);
+  private static final long OTHER = Keys.grave(20);
+
+  /** What is left out. */
+  enum Broken {
+    VALIDATION(new TxSwitches(true, false, false, false, TxSwitches.NONE.probe())),
+    NEXT_KEY(new TxSwitches(false, true, false, false, TxSwitches.NONE.probe())),
+    SECOND_LOOK(new TxSwitches(false, false, true, false, TxSwitches.NONE.probe())),
+    LOCKS_OF_OTHERS(new TxSwitches(false, false, false, true, TxSwitches.NONE.probe()));
+
+    private final TxSwitches switches;
+
+    Broken(TxSwitches switches) {
+      this.switches = switches;
+    }
+  }
+
+  private static Checker.Report play(TxSwitches switches, Consumer<Script> script) {
+    try (Script s = new Script(Setup.usual("script").switches(switches))) {
+      script.accept(s);
+      assertTrue(s.interrupted(), "the commit did not come by where it was to be interrupted");
+      History h = s.history();
+      Checker.Report report = Checker.check(h);
+      assertEquals(
+          SerialOracle.isSerializable(h),
+          report.clean(),
+          () -> report.anomalies() + " in " + h.txns());
+      return report;
+    }
+  }
+
+  private static void finds(String test, TxSwitches switches, Consumer<Script> script, Kind kind) {
+    play(TxSwitches.NONE, script).requireClean(test + ", nothing broken");
+    Checker.Report report = play(switches, script);
+    assertTrue(report.has(kind), () -> "expected " + kind + ", found " + report.anomalies());
+    CheckerReport.line("BrokenStepsTest." + test, report.anomalies().getFirst().toString());
+  }
+
+  // ------------------------------------------------------------------------------- no validation
+
+  @Test
+  void noValidation() {
+    finds("noValidation", Broken.VALIDATION.switches, BrokenStepsTest::readSkew, Kind.G_SINGLE);
+  }
+
+  private static void readSkew(Script s) {
+    s.seed(A, OTHER);
+    Actor reader = s.begin();
+    reader.read(A);
+    s.seed(A, OTHER);
+    reader.read(OTHER);
+    reader.commit();
+  }
+
+  // ------------------------------------------------------------------------------- no next key
+
+  @Test
+  void noNextKeyItems() {
+    finds("noNextKeyItems", Broken.NEXT_KEY.switches, BrokenStepsTest::phantom, Kind.G_SINGLE);
+  }
+
+  private static void phantom(Script s) {
+    s.seed(A, ABOVE, OTHER);
+    Actor scanner = s.begin();
+    scanner.scan(A, BETWEEN);
+    s.seed(INSERTED, OTHER);
+    scanner.read(OTHER);
+    scanner.commit();
+  }
+
+  // ---------------------------------------------------------------------------- no second look
+
+  @Test
+  void noSecondLookForTheSuccessor() {
+    finds(
+        "noSecondLookForTheSuccessor",
+        Broken.SECOND_LOOK.switches,
+        BrokenStepsTest::gapThatIsSplit,
+        Kind.G_SINGLE);
+  }
+
+  /** The gap below {@code ABOVE} is split after it was found, and before it is locked. */
+  private static void gapThatIsSplit(Script s) {
+    s.seed(A, ABOVE, OTHER);
+    Actor inserter = s.begin();
+    inserter.append(INSERTED, OTHER);
+    Actor[] scanner = new Actor[1];
+    s.during(
+        Stage.SUCCESSOR_FOUND,
+        0,
+        inserter,
+        tx -> {
+          s.seed(BETWEEN);
+          scanner[0] = s.begin();
+          assertTrue(scanner[0].scan(INSERTED, BETWEEN - 1).isEmpty());
+        });
+    inserter.commit();
+    scanner[0].read(OTHER);
+    scanner[0].commit();
+  }
+
+  // ---------------------------------------------------------------------- locks not looked at
+
+  @Test
+  void readsThatDoNotLookAtLocks() {
+    finds(
+        "readsThatDoNotLookAtLocks",
+        Broken.LOCKS_OF_OTHERS.switches,
+        BrokenStepsTest::halfACommit,
+        Kind.G_SINGLE);
+  }
+
+  /** One of two changes is in the pages. */
+  private static void halfACommit(Script s) {
+    s.seed(A, OTHER);
+    Actor writer = s.begin();
+    writer.append(A, OTHER);
+    s.during(
+        Stage.INSTALLING,
+        1,
+        writer,
+        tx -> {
+          Actor reader = s.begin();
+          reader.read(A, OTHER);
+          reader.commit();
+        });
+    writer.commit();
+  }
+
+  // ---------------------------------------------------- timestamps forgotten while they are in use
+
+  /**
+   * The dissertation's first counter-example (5.1), with what makes the difference visible: T2 has
+   * read what T1 writes. T2 has k1 locked and has chosen its timestamp when k1's rts is raised; T1,
+   * who has read k1, takes that for a promise and commits later than T2.
+   */
+  @Test
+  void readTimestampForgottenUnderALock() {
+    Checker.Report whole =
+        play(TxSwitches.NONE, s -> firstExample(s, false)).requireClean("nothing forgotten");
+    assertFalse(whole.has(Kind.G2_ITEM));
+    Checker.Report report = play(TxSwitches.NONE, s -> firstExample(s, true));
+    assertTrue(report.has(Kind.G2_ITEM), () -> "found " + report.anomalies());
+    CheckerReport.line(
+        "BrokenStepsTest.readTimestampForgottenUnderALock",
+        report.anomalies().getFirst().toString());
+  }
+
+  private static void firstExample(Script s, boolean forget) {
+    long k1 = A;
+    long k2 = OTHER;
+    s.seed(k1, k2);
+    Actor t1 = s.begin();
+    t1.read(k1);
+    Actor t2 = s.begin();
+    t2.read(k2);
+    t2.append(k1);
+    s.during(
+        Stage.VALIDATED,
+        0,
+        t2,
+        tx -> {
+          Runnable restore = forget ? Forgetful.raiseReads(tx, 100) : () -> {};
+          t1.append(k2);
+          t1.commit();
+          restore.run();
+        });
+    t2.commit();
+    assertTrue(t2.committed());
+    assertEquals(forget, t1.committed());
+  }
+
+  /**
+   * The second one: T1 has k1 locked; wts and rts are raised to its timestamp; T2 reads the old
+   * value with them, and does not notice that T1 writes. A reader of ours waits for the lock, so
+   * one that does not is needed for it, which alone would do no harm here.
+   */
+  @Test
+  void writeTimestampForgottenUnderALock() {
+    TxSwitches careless = Broken.LOCKS_OF_OTHERS.switches;
+    play(TxSwitches.NONE, s -> secondExample(s, false)).requireClean("nothing forgotten");
+    play(TxSwitches.NONE, s -> secondExample(s, true)).requireClean("forgotten, lock seen");
+    play(careless, s -> secondExample(s, false)).requireClean("lock not seen, nothing forgotten");
+    Checker.Report report = play(careless, s -> secondExample(s, true));
+    assertTrue(report.has(Kind.LOST_UPDATE), () -> "found " + report.anomalies());
+    CheckerReport.line(
+        "BrokenStepsTest.writeTimestampForgottenUnderALock",
+        report.anomalies().getFirst().toString());
+  }
+
+  private static void secondExample(Script s, boolean forget) {
+    s.seed(A);
+    Actor t1 = s.begin();
+    t1.append(A);
+    Actor t2 = s.begin();
+    s.during(
+        Stage.VALIDATED,
+        0,
+        t1,
+        tx -> {
+          Runnable restore = forget ? Forgetful.raiseToCommit(tx) : () -> {};
+          t2.append(A);
+          restore.run();
+        });
+    t1.commit();
+    t2.commit();
+    assertTrue(t1.committed());
+  }
+
+  // ----------------------------------------------------------------------------------- at random
+
+  private static final Set<Stage> SLOW = EnumSet.of(Stage.SUCCESSOR_FOUND, Stage.INSTALLING);
+
+  private static final int ROUNDS_MAX = 1_000;
+
+  /** What the random load meets within some rounds; the rest needs many, and the long form. */
+  private static final Set<Broken> SOON = EnumSet.of(Broken.VALIDATION, Broken.LOCKS_OF_OTHERS);
+
+  @ParameterizedTest
+  @EnumSource
+  void isFoundAtRandom(Broken broken) {
+    assumeTrue(SOON.contains(broken) || SerializabilityTest.MINUTES > 0, "the long form does it");
+    Quiet.please();
+    TxSwitches switches =
+        broken.switches.with(
+            (stage, tx) -> {
+              if (SLOW.contains(stage)) {
+                Thread.yield();
+              }
+            });
+    Setup setup = Setup.usual("broken").switches(switches).load(8, 40, 20);
+    for (int round = 1; round <= ROUNDS_MAX; round++) {
+      Workload load = new Workload(setup, SerializabilityTest.SEED + round);
+      History history;
+      try (Database db = setup.open(new SimDisk(round))) {
+        history = load.run(db, 250, () -> false);
+      }
+      Checker.Report report = Checker.check(history);
+      if (!report.clean()) {
+        CheckerReport.line(
+            "BrokenStepsTest.isFoundAtRandom." + broken,
+            "in round " + round + ": " + report.anomalies().getFirst());
+        return;
+      }
+    }
+    throw new AssertionError(broken + " was not noticed in " + ROUNDS_MAX + " rounds");
+  }
+}

@@ -1,0 +1,105 @@
+package io.fovea.checker;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.Database;
+import io.fovea.Durability;
+import io.fovea.SimDatabase;
+import io.fovea.checker.Anomaly.Kind;
+import io.fovea.support.SimCrash;
+import io.fovea.support.SimDisk;
+import java.time.Duration;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/**
+ * One history over several crashes: the power goes while many threads run, what comes back goes on.
+ *
+ * <p>With SYNC, what was acknowledged before a crash is there after it, and so is what an
+ * acknowledged transaction had read. With ASYNC the last of it may be gone, so after a crash only
+ * what is seen then has happened; what went before is checked before.
+ */
+@Timeout(value = 10, unit = TimeUnit.HOURS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class CrashHistoryTest {
+  private static final int CRASHES = 3;
+  private static final long SEEDS_MAX = 50;
+
+  @ParameterizedTest
+  @EnumSource(names = {"SYNC", "ASYNC"})
+  void isSerializableOverCrashes(Durability durability) {
+    Quiet.please();
+    long end = System.nanoTime() + TimeUnit.MINUTES.toNanos(SerializabilityTest.MINUTES);
+    Totals totals = new Totals();
+    long seed = SerializabilityTest.SEED;
+    do {
+      totals.add(
+          history(durability, seed++, durability == Durability.SYNC).requireClean(durability));
+    } while (System.nanoTime() - end < 0);
+    CheckerReport.line("CrashHistoryTest." + durability, CRASHES + " crashes in each of " + totals);
+  }
+
+  /** The last of what ASYNC has acknowledged is lost: held against SYNC's promise, that is seen. */
+  @Test
+  void whatIsLostIsNoticed() {
+    Quiet.please();
+    for (long seed = 1; seed <= SEEDS_MAX; seed++) {
+      Checker.Report report = history(Durability.ASYNC, seed, true);
+      if (report.has(Kind.LOST_COMMIT) || report.has(Kind.LOST_UPDATE)) {
+        CheckerReport.line(
+            "CrashHistoryTest.whatIsLostIsNoticed",
+            "seed " + seed + ": " + report.anomalies().getFirst());
+        return;
+      }
+    }
+    throw new AssertionError("not noticed with " + SEEDS_MAX + " seeds");
+  }
+
+  private static Checker.Report history(Durability durability, long seed, boolean promised) {
+    Setup setup =
+        Setup.usual("crashes, " + durability + ", seed " + seed)
+            .options(
+                o ->
+                    o.durability(durability)
+                        .bufferBytes(600_000)
+                        .asyncWindow(Duration.ofHours(1), 32 << 10))
+            .load(8, 30, 200);
+    SplittableRandom random = new SplittableRandom(seed);
+    Workload load = new Workload(setup, seed);
+    History all = new History();
+    SimDisk disk = new SimDisk(seed);
+    for (int crash = 0; crash < CRASHES; crash++) {
+      Database db = setup.open(disk);
+      ListClient.create(db);
+      all.addAll(List.of(Workload.readAllAfterCrash(db, ListClient.PROCESSES - 1, crash)));
+      load.crash();
+      disk.powerOffAt(disk.operations() + 100 + random.nextInt(1_500));
+      History round;
+      try {
+        round = load.run(db, 400, () -> false);
+      } finally {
+        SimDatabase.abandon(db);
+        load.recovered();
+      }
+      disk = disk.crash(crash % 2 == 0 ? SimCrash.RANDOM : SimCrash.LOSE_ALL);
+      if (!promised) {
+        History before = new History(all.txns());
+        before.addAll(round.txns());
+        Checker.check(before).requireClean(setup + ", before crash " + crash);
+        round = round.unpromised();
+      }
+      all.addAll(round.txns());
+    }
+    try (Database db = setup.open(disk)) {
+      ListClient.create(db);
+      all.addAll(List.of(Workload.readAllAfterCrash(db, ListClient.PROCESSES - 1, CRASHES)));
+      all.addAll(load.run(db, 100, () -> false).txns());
+      assertTrue(db.verify().ok());
+    }
+    return Checker.check(all);
+  }
+}

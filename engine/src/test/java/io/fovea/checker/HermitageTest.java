@@ -1,0 +1,421 @@
+package io.fovea.checker;
+
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.checker.Script.Actor;
+import java.util.function.Consumer;
+import java.util.stream.Stream;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/**
+ * The ten interleavings of the Hermitage project (M. Kleppmann, github.com/ept/hermitage) with
+ * their variants, write skew, phantoms and the read-only anomaly: each by explicit transactions,
+ * each of them with a thread of its own, in the given order. One of them is aborted, or what they
+ * did is serializable; what was done is held against all serial orders, and against the checker.
+ */
+class HermitageTest {
+  /** Two records. */
+  private static final long X = Keys.list(0, 0);
+
+  private static final long Y = Keys.list(0, 3);
+
+  /** Two that are not there. */
+  private static final long NEW = Keys.list(0, 6);
+
+  private static final long NEWER = Keys.list(0, 9);
+
+  /** An interval with all of them. */
+  private static final long LOW = Keys.list(0, 0);
+
+  private static final long HIGH = Keys.list(0, Keys.SLOTS - 1);
+
+  /** A third record, in another interval. */
+  private static final long Z = Keys.list(1, 0);
+
+  /** A record that may be deleted. */
+  private static final long MORTAL = Keys.list(0, 1);
+
+  static Stream<Setup> setups() {
+    return Setup.all().stream();
+  }
+
+  private static void play(Setup setup, Consumer<Script> steps) {
+    try (Script s = new Script(setup)) {
+      s.seed(X, Y, Z, MORTAL);
+      steps.accept(s);
+      History h = s.history();
+      assertTrue(SerialOracle.isSerializable(h), () -> setup + ": " + h.txns());
+      Checker.check(h).requireClean(setup);
+    }
+  }
+
+  /** G0, dirty write. */
+  @ParameterizedTest
+  @MethodSource("setups")
+  void g0WriteCycles(Setup setup) {
+    play(
+        setup,
+        s -> {
+          Actor t1 = s.begin();
+          Actor t2 = s.begin();
+          t1.append(X);
+          t2.append(X);
+          t1.append(Y);
+          t1.commit();
+          t2.append(Y);
+          t2.commit();
+        });
+  }
+
+  /** G1a, aborted read. */
+  @ParameterizedTest
+  @MethodSource("setups")
+  void g1aAbortedReads(Setup setup) {
+    play(
+        setup,
+        s -> {
+          Actor t1 = s.begin();
+          Actor t2 = s.begin();
+          t1.append(X);
+          t2.read(X);
+          t2.scan(LOW, HIGH);
+          t1.rollback();
+          t2.read(X);
+          t2.scan(LOW, HIGH);
+          t2.commit();
+        });
+  }
+
+  /** G1b, intermediate read. */
+  @ParameterizedTest
+  @MethodSource("setups")
+  void g1bIntermediateReads(Setup setup) {
+    play(
+        setup,
+        s -> {
+          Actor t1 = s.begin();
+          Actor t2 = s.begin();
+          t1.append(X);
+          t2.read(X);
+          t1.append(X);
+          t1.commit();
+          t2.read(X);
+          t2.commit();
+        });
+  }
+
+  /** G1c, circular information flow. */
+  @ParameterizedTest
+  @MethodSource("setups")
+  void g1cCircularInformationFlow(Setup setup) {
+    play(
+        setup,
+        s -> {
+          Actor t1 = s.begin();
+          Actor t2 = s.begin();
+          t1.append(X);
+          t2.append(Y);
+          t1.read(Y);
+          t2.read(X);
+          t1.commit();
+          t2.commit();
+        });
+  }
+
+  /** OTV, observed transaction vanishes. */
+  @ParameterizedTest
+  @MethodSource("setups")
+  void otvObservedTransactionVanishes(Setup setup) {
+    play(
+        setup,
+        s -> {
+          Actor t1 = s.begin();
+          Actor t2 = s.begin();
+          Actor t3 = s.begin();
+          t1.append(X, Y);
+          t2.append(X);
+          t1.commit();
+          t3.read(X);
+          t2.append(Y);
+          t3.read(Y);
+          t2.commit();
+          t3.read(Y, X);
+          t3.commit();
+        });
+  }
+
+  /** PMP, predicate-many-preceders, by reads. */
+  @ParameterizedTest
+  @MethodSource("setups")
+  void pmpPredicateManyPreceders(Setup setup) {
+    play(
+        setup,
+        s -> {
+          Actor t1 = s.begin();
+          Actor t2 = s.begin();
+          t1.scan(NEW, HIGH);
+          t2.append(NEW);
+          t2.commit();
+          t1.scan(LOW, HIGH);
+          t1.commit();
+        });
+  }
+
+  /** PMP by writes: what one is about to delete by a predicate, the other changes. */
+  @ParameterizedTest
+  @MethodSource("setups")
+  void pmpByWrites(Setup setup) {
+    play(
+        setup,
+        s -> {
+          Actor t1 = s.begin();
+          Actor t2 = s.begin();
+          t1.append(X, Y);
+          for (long key : t2.scan(LOW, HIGH).keySet()) {
+            if (key == MORTAL) {
+              t2.delete(key);
+            }
+          }
+          t1.append(MORTAL);
+          t1.commit();
+          t2.scan(LOW, HIGH);
+          t2.commit();
+        });
+  }
+
+  /** P4, lost update. */
+  @ParameterizedTest
+  @MethodSource("setups")
+  void p4LostUpdate(Setup setup) {
+    play(
+        setup,
+        s -> {
+          Actor t1 = s.begin();
+          Actor t2 = s.begin();
+          t1.read(X);
+          t2.read(X);
+          t1.append(X);
+          t2.append(X);
+          t1.commit();
+          t2.commit();
+          assertFalse(t1.committed() && t2.committed());
+        });
+  }
+
+  /** G-single, read skew. */
+  @ParameterizedTest
+  @MethodSource("setups")
+  void gSingleReadSkew(Setup setup) {
+    play(
+        setup,
+        s -> {
+          Actor t1 = s.begin();
+          Actor t2 = s.begin();
+          t1.read(X);
+          t2.read(X, Y);
+          t2.append(X, Y);
+          t2.commit();
+          t1.read(Y);
+          t1.commit();
+        });
+  }
+
+  /** G-single, where the second look is over an interval. */
+  @ParameterizedTest
+  @MethodSource("setups")
+  void gSingleByPredicates(Setup setup) {
+    play(
+        setup,
+        s -> {
+          Actor t1 = s.begin();
+          Actor t2 = s.begin();
+          t1.scan(NEW, HIGH);
+          t2.append(NEW, Z);
+          t2.commit();
+          t1.scan(Keys.list(1, 0), Keys.list(1, 2));
+          t1.commit();
+        });
+  }
+
+  /** G-single, where the reader deletes what it finds. */
+  @ParameterizedTest
+  @MethodSource("setups")
+  void gSingleByWrites(Setup setup) {
+    play(
+        setup,
+        s -> {
+          Actor t1 = s.begin();
+          Actor t2 = s.begin();
+          t1.read(X);
+          t2.scan(LOW, HIGH);
+          t2.append(X, MORTAL);
+          t2.commit();
+          t1.delete(MORTAL);
+          t1.commit();
+          assertFalse(t1.committed() && t2.committed());
+        });
+  }
+
+  /** G2-item, write skew on two records. */
+  @ParameterizedTest
+  @MethodSource("setups")
+  void g2ItemWriteSkew(Setup setup) {
+    play(
+        setup,
+        s -> {
+          Actor t1 = s.begin();
+          Actor t2 = s.begin();
+          t1.read(X, Y);
+          t2.read(X, Y);
+          t1.append(X);
+          t2.append(Y);
+          t1.commit();
+          t2.commit();
+          assertFalse(t1.committed() && t2.committed());
+        });
+  }
+
+  /** G2, both look for what is not there and insert it. */
+  @ParameterizedTest
+  @MethodSource("setups")
+  void g2AntiDependencyCycles(Setup setup) {
+    play(
+        setup,
+        s -> {
+          Actor t1 = s.begin();
+          Actor t2 = s.begin();
+          t1.scan(NEW, HIGH);
+          t2.scan(NEW, HIGH);
+          t1.append(NEW);
+          t2.append(NEWER);
+          t1.commit();
+          t2.commit();
+          assertFalse(t1.committed() && t2.committed());
+        });
+  }
+
+  /** G2 with two edges, the second by a reader in between. */
+  @ParameterizedTest
+  @MethodSource("setups")
+  void g2ByTwoEdges(Setup setup) {
+    play(
+        setup,
+        s -> {
+          Actor t1 = s.begin();
+          t1.scan(LOW, HIGH);
+          Actor t2 = s.begin();
+          t2.append(Y);
+          t2.commit();
+          Actor t3 = s.begin(true);
+          t3.scan(LOW, HIGH);
+          t3.commit();
+          t1.append(X);
+          t1.commit();
+        });
+  }
+
+  /** A record that is there is deleted by one and read by the other, both ways round. */
+  @ParameterizedTest
+  @MethodSource("setups")
+  void writeSkewByDeletes(Setup setup) {
+    play(
+        setup,
+        s -> {
+          Actor t1 = s.begin();
+          Actor t2 = s.begin();
+          t1.read(X, MORTAL);
+          t2.read(X, MORTAL);
+          t1.delete(MORTAL);
+          t2.append(X);
+          t2.commit();
+          t1.commit();
+          assertFalse(t1.committed() && t2.committed());
+        });
+  }
+
+  /** A phantom below, between and above what a scan has found, forwards. */
+  @ParameterizedTest
+  @MethodSource("setups")
+  void phantomsByRange(Setup setup) {
+    for (long phantom : new long[] {Keys.list(0, 2), Keys.list(0, 5), Keys.list(0, 11)}) {
+      play(
+          setup,
+          s -> {
+            Actor t1 = s.begin();
+            Actor t2 = s.begin();
+            t1.scan(Keys.list(0, 2), HIGH);
+            t2.append(phantom, Z);
+            t2.commit();
+            t1.read(Z);
+            t1.commit();
+          });
+    }
+  }
+
+  /** A record comes into a group that was looked at by the index. */
+  @ParameterizedTest
+  @MethodSource("setups")
+  void phantomsByIndex(Setup setup) {
+    for (int group = 0; group < Keys.GROUPS; group++) {
+      int looked = group;
+      play(
+          setup,
+          s -> {
+            Actor t1 = s.begin();
+            Actor t2 = s.begin();
+            t1.group(0, looked);
+            t2.append(NEW, NEWER, X, Y, Z);
+            t2.commit();
+            t1.read(Z);
+            t1.commit();
+          });
+    }
+  }
+
+  /** Two look at all groups and insert a record into one. */
+  @ParameterizedTest
+  @MethodSource("setups")
+  void writeSkewByIndex(Setup setup) {
+    play(
+        setup,
+        s -> {
+          Actor t1 = s.begin();
+          Actor t2 = s.begin();
+          for (int g = 0; g < Keys.GROUPS; g++) {
+            t1.group(0, g);
+            t2.group(0, g);
+          }
+          t1.append(NEW);
+          t2.append(NEWER);
+          t2.commit();
+          t1.commit();
+          assertFalse(t1.committed() && t2.committed());
+        });
+  }
+
+  /**
+   * Fekete, O'Neil, O'Neil, A read-only transaction anomaly under snapshot isolation, 2004: without
+   * the reader the other two are serializable, with what it has seen they are not.
+   */
+  @ParameterizedTest
+  @MethodSource("setups")
+  void readOnlyAnomaly(Setup setup) {
+    play(
+        setup,
+        s -> {
+          Actor withdrawal = s.begin();
+          withdrawal.read(X, Y);
+          Actor deposit = s.begin();
+          deposit.read(Y);
+          deposit.append(Y);
+          deposit.commit();
+          Actor report = s.begin(true);
+          report.read(X, Y);
+          report.commit();
+          withdrawal.append(X);
+          withdrawal.commit();
+        });
+  }
+}

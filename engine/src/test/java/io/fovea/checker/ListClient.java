@@ -1,0 +1,323 @@
+package io.fovea.checker;
+
+import io.fovea.Cursor;
+import io.fovea.Database;
+import io.fovea.Field;
+import io.fovea.FieldType;
+import io.fovea.Index;
+import io.fovea.IndexSpec;
+import io.fovea.Key;
+import io.fovea.KeySpec;
+import io.fovea.Layout;
+import io.fovea.Order;
+import io.fovea.Range;
+import io.fovea.Row;
+import io.fovea.Table;
+import io.fovea.TableSpec;
+import io.fovea.Transaction;
+import io.fovea.TxOptions;
+import io.fovea.checker.Txn.Outcome;
+import io.fovea.error.DurabilityLostException;
+import io.fovea.error.FoveaException;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Transactions of one thread on lists, by the public API, written down as they go. Shares nothing
+ * with other clients but the database.
+ */
+final class ListClient {
+  /** What was seen is of no state: the transaction is not to commit. */
+  static final class Impossible extends RuntimeException {
+    private static final long serialVersionUID = 1;
+
+    Impossible(String what) {
+      super(what);
+    }
+  }
+
+  /** What a list holds at most; then it is only read. */
+  static final int LENGTH_MAX = 24;
+
+  private static final Layout.Builder B = Layout.builder();
+  private static final Field GENERATION = B.int32("generation");
+  private static final Field GROUP = B.int32("grp");
+  private static final Field LIFE = B.int32("life");
+  private static final Field ELEMENTS = B.bytes("elements", 8 * LENGTH_MAX);
+  private static final Field PAD = B.bytes("pad", 500);
+  private static final TableSpec LISTS =
+      TableSpec.of("lists", KeySpec.of(FieldType.INT32), B.build())
+          .with(IndexSpec.on("by_group", GENERATION, GROUP));
+
+  private static final Layout.Builder G = Layout.builder();
+  private static final Field DELETES = G.bytes("deletes", 8 * LENGTH_MAX);
+  private static final TableSpec GRAVES =
+      TableSpec.of("graves", KeySpec.of(FieldType.INT32), G.build());
+
+  /** Transactions of one client have numbers this far apart. */
+  static final int PROCESSES = 64;
+
+  private final Database db;
+  private final int process;
+  private final Table lists;
+  private final Table graves;
+  private final Index byGroup;
+  private final Key listKey;
+  private final Key graveKey;
+  private final Row listRow;
+  private final Row graveRow;
+  private final byte[] pad;
+  private final List<Txn> done = new ArrayList<>();
+  private long next;
+  private int appended;
+  private @Nullable Transaction tx;
+  private @Nullable Txn txn;
+
+  /**
+   * A client.
+   *
+   * @param process its number, below {@link #PROCESSES}
+   * @param first its transactions are numbered from here on
+   * @param pad bytes that every list carries, so that there are more pages
+   */
+  ListClient(Database db, int process, long first, int pad) {
+    this.db = db;
+    this.process = process;
+    this.next = first;
+    this.pad = new byte[pad];
+    lists = db.table(LISTS);
+    graves = db.table(GRAVES);
+    byGroup = lists.index("by_group");
+    listKey = lists.key();
+    graveKey = graves.key();
+    listRow = lists.row();
+    graveRow = graves.row();
+  }
+
+  /** Makes the tables, before there are threads. */
+  static void create(Database db) {
+    db.table(LISTS);
+    db.table(GRAVES);
+  }
+
+  /** What it has done. */
+  List<Txn> done() {
+    return done;
+  }
+
+  /** The number of its next transaction's sequence. */
+  long next() {
+    return next;
+  }
+
+  private Transaction tx() {
+    Transaction t = tx;
+    if (t == null) {
+      throw new IllegalStateException("no transaction");
+    }
+    return t;
+  }
+
+  private Txn txn() {
+    Txn t = txn;
+    if (t == null) {
+      throw new IllegalStateException("no transaction");
+    }
+    return t;
+  }
+
+  // ------------------------------------------------------------------------------ begin and end
+
+  Txn begin(boolean readOnly) {
+    Txn t = new Txn(next++ * PROCESSES + process, process);
+    t.readOnly = readOnly;
+    t.invoked = System.nanoTime();
+    tx = readOnly ? db.begin(TxOptions.forReading()) : db.begin();
+    txn = t;
+    appended = 0;
+    return t;
+  }
+
+  /**
+   * Commits, if nothing has gone wrong before.
+   *
+   * @return what is known of it
+   */
+  Outcome commit() {
+    Txn t = txn();
+    try {
+      tx().commit();
+      return end(Outcome.OK);
+    } catch (DurabilityLostException e) {
+      return end(e.mayHaveCommitted() ? Outcome.INFO : Outcome.FAIL);
+    } catch (FoveaException e) {
+      return end(Outcome.FAIL);
+    } finally {
+      if (txn == t) {
+        end(Outcome.INFO);
+      }
+    }
+  }
+
+  /** Ends it without a trace; does nothing where there is none. */
+  void rollback() {
+    if (txn == null) {
+      return;
+    }
+    try {
+      tx().close();
+    } finally {
+      end(Outcome.FAIL);
+    }
+  }
+
+  private Outcome end(Outcome outcome) {
+    Txn t = txn();
+    t.outcome = outcome;
+    t.completed = System.nanoTime();
+    done.add(t);
+    tx = null;
+    txn = null;
+    return outcome;
+  }
+
+  // -------------------------------------------------------------------------------------- steps
+
+  State read(long key) {
+    State s = get(key);
+    txn().ops.add(new Op.Read(key, s));
+    return s;
+  }
+
+  private State get(long key) {
+    if (Keys.isGrave(key)) {
+      return graves.get(tx(), graveKey.set(Keys.number(key)), graveRow)
+          ? grave(graveRow)
+          : State.ABSENT;
+    }
+    return lists.get(tx(), listKey.set(Keys.number(key)), listRow) ? list(listRow) : State.ABSENT;
+  }
+
+  private static State list(Row row) {
+    return new State(row.getInt(LIFE), longs(row.getBytes(ELEMENTS)));
+  }
+
+  private static State grave(Row row) {
+    return new State(1, longs(row.getBytes(DELETES)));
+  }
+
+  private static long[] longs(byte[] bytes) {
+    long[] a = new long[bytes.length / 8];
+    ByteBuffer.wrap(bytes).asLongBuffer().get(a);
+    return a;
+  }
+
+  private static byte[] bytes(State s) {
+    byte[] b = new byte[8 * s.list().length];
+    ByteBuffer.wrap(b).asLongBuffer().put(s.list());
+    return b;
+  }
+
+  /** Appends to a list, or begins one; a full one it only reads. */
+  State append(long key) {
+    return append(key, true);
+  }
+
+  /**
+   * The same.
+   *
+   * @param update whether a record that is there is updated; else it is put as a whole
+   */
+  State append(long key, boolean update) {
+    State before = read(key);
+    if (before.list().length == LENGTH_MAX || appended + 1 == Elements.PER_TXN) {
+      return before;
+    }
+    long element = Elements.of(txn().id, appended++);
+    State after = before.present() ? before.append(element) : State.of(life(key), element);
+    if (!before.present()) {
+      (Keys.isGrave(key) ? graveRow : listRow).clear();
+    }
+    if (Keys.isGrave(key)) {
+      graveRow.setBytes(DELETES, bytes(after));
+      if (before.present()) {
+        graves.update(tx(), graveRow);
+      } else {
+        graves.insert(tx(), graveKey, graveRow);
+      }
+    } else {
+      listRow
+          .setInt(GENERATION, Keys.generation(key))
+          .setInt(GROUP, Keys.group(element))
+          .setInt(LIFE, after.life())
+          .setBytes(ELEMENTS, bytes(after))
+          .setBytes(PAD, pad);
+      if (!before.present()) {
+        lists.insert(tx(), listKey, listRow);
+      } else if (update) {
+        lists.update(tx(), listRow);
+      } else {
+        lists.put(tx(), listKey, listRow);
+      }
+    }
+    txn().ops.add(new Op.Append(key, after));
+    return after;
+  }
+
+  /** Which life a list that is not there will begin. */
+  private int life(long key) {
+    return Keys.isImmortal(key) ? 1 : read(Keys.grave(key)).list().length + 1;
+  }
+
+  /**
+   * Deletes a list and enters that into its grave.
+   *
+   * @return false if there was none, or its grave is full
+   */
+  boolean delete(long key) {
+    State before = read(key);
+    if (!before.present() || read(Keys.grave(key)).list().length == LENGTH_MAX) {
+      return false;
+    }
+    if (!lists.delete(tx(), listKey.set(Keys.number(key)))) {
+      throw new Impossible("read " + before + ", but could not delete it");
+    }
+    txn().ops.add(new Op.Delete(key, before));
+    append(Keys.grave(key));
+    return true;
+  }
+
+  /** Looks at all keys of an interval, of lists or of graves. */
+  Map<Long, State> scan(long low, long high, Order order) {
+    Map<Long, State> found = new TreeMap<>();
+    boolean dead = Keys.isGrave(low);
+    Table table = dead ? graves : lists;
+    Range range =
+        Range.between(table.key().set(Keys.number(low)), table.key().set(Keys.number(high)));
+    try (Cursor c = table.scan(tx(), range, order)) {
+      while (c.next()) {
+        long key = c.key().getInt(0);
+        found.put(dead ? Keys.grave(key) : key, dead ? grave(c.row()) : list(c.row()));
+      }
+    }
+    txn().ops.add(new Op.Scan(low, high, found));
+    return found;
+  }
+
+  /** Looks at all lists of a group, by the index. */
+  Map<Long, State> group(int generation, int group, Order order) {
+    Map<Long, State> found = new TreeMap<>();
+    Range range = Range.prefix(byGroup.key().set(generation, group));
+    try (Cursor c = byGroup.scan(tx(), range, order)) {
+      while (c.next()) {
+        found.put((long) c.key().getInt(0), list(c.row()));
+      }
+    }
+    txn().ops.add(new Op.GroupScan(generation, group, found));
+    return found;
+  }
+}

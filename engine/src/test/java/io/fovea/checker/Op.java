@@ -1,0 +1,21 @@
+package io.fovea.checker;
+
+import java.util.Map;
+
+/** What a transaction did, and what it saw. */
+sealed interface Op {
+  /** Read one key. */
+  record Read(long key, State state) implements Op {}
+
+  /** Appended to a list, or began one. {@code after} ends in the new element. */
+  record Append(long key, State after) implements Op {}
+
+  /** Deleted a list. {@code before} is what it was, as far as the transaction knew. */
+  record Delete(long key, State before) implements Op {}
+
+  /** Saw all lists of an interval of keys, both ends included; what is not in it was not there. */
+  record Scan(long low, long high, Map<Long, State> found) implements Op {}
+
+  /** Saw, by the index, all lists of a group of a generation. */
+  record GroupScan(int generation, int group, Map<Long, State> found) implements Op {}
+}

@@ -1,0 +1,111 @@
+package io.fovea.checker;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.Database;
+import io.fovea.SimDatabase;
+import io.fovea.support.SimDisk;
+import io.fovea.txn.Forgetful;
+import io.fovea.txn.Settings;
+import io.fovea.txn.TxSwitches;
+import java.util.SplittableRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/**
+ * To raise the timestamps of an item that nobody has locked is harmless, also where transactions
+ * use it: it is like a transaction that wrote the value that is there. To raise those of a locked
+ * one is not.
+ */
+@Timeout(value = 10, unit = TimeUnit.HOURS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class RaisedTimestampsTest {
+  private static final int ROUNDS_MAX = 400;
+
+  private static Setup setup(String name) {
+    return Setup.usual(name).settings(c -> Settings.sketch(c, 2, 2048));
+  }
+
+  @Test
+  void unlockedItemsMayRise() {
+    Quiet.please();
+    long end = System.nanoTime() + TimeUnit.MINUTES.toNanos(SerializabilityTest.MINUTES);
+    Totals totals = new Totals();
+    AtomicLong raised = new AtomicLong();
+    long seed = SerializabilityTest.SEED;
+    do {
+      totals.add(raising(seed++, raised));
+    } while (System.nanoTime() - end < 0);
+    assertTrue(raised.get() > 1_000, () -> "only " + raised + " were raised");
+    CheckerReport.line("RaisedTimestampsTest.unlockedItemsMayRise", raised + " raised; " + totals);
+  }
+
+  private static Checker.Report raising(long seed, AtomicLong raised) {
+    Setup setup = setup("unlocked items rise");
+    Workload load = new Workload(setup, seed);
+    History history;
+    try (Database db = setup.open(new SimDisk(seed))) {
+      AtomicBoolean stop = new AtomicBoolean();
+      Thread raiser =
+          Thread.ofPlatform()
+              .start(
+                  () -> {
+                    SplittableRandom random = new SplittableRandom(seed);
+                    while (!stop.get()) {
+                      raised.addAndGet(Forgetful.raiseUnlocked(SimDatabase.engine(db), random));
+                      Thread.yield();
+                    }
+                  });
+      try {
+        history = load.run(db, 500, () -> false);
+      } finally {
+        stop.set(true);
+        join(raiser);
+      }
+    }
+    return Checker.check(history).requireClean(setup + ", seed " + seed);
+  }
+
+  private static void join(Thread t) {
+    try {
+      t.join();
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  /** The same for locked ones: the rts is raised by who holds the lock, while others commit. */
+  @Test
+  void lockedItemsMayNot() {
+    Quiet.please();
+    TxSwitches raising =
+        TxSwitches.NONE.with(
+            (stage, tx) -> {
+              if (stage == TxSwitches.Stage.VALIDATED) {
+                Runnable restore = Forgetful.raiseReads(tx, 100);
+                for (int i = 0; i < 10; i++) {
+                  Thread.yield();
+                }
+                restore.run();
+              }
+            });
+    Setup setup = setup("locked items rise").switches(raising).load(8, 40, 20);
+    for (int round = 1; round <= ROUNDS_MAX; round++) {
+      Workload load = new Workload(setup, SerializabilityTest.SEED + round);
+      History history;
+      try (Database db = setup.open(new SimDisk(round))) {
+        history = load.run(db, 250, () -> false);
+      }
+      Checker.Report report = Checker.check(history);
+      if (!report.clean()) {
+        CheckerReport.line(
+            "RaisedTimestampsTest.lockedItemsMayNot",
+            "in round " + round + ": " + report.anomalies().getFirst());
+        return;
+      }
+    }
+    throw new AssertionError("not noticed in " + ROUNDS_MAX + " rounds");
+  }
+}

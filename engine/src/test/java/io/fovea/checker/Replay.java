@@ -1,0 +1,130 @@
+package io.fovea.checker;
+
+import java.util.HashMap;
+import java.util.Map;
+
+/**
+ * Goes through a transaction's operations and tells what came from outside from what is its own.
+ */
+final class Replay {
+  /** What is told. */
+  interface Visitor {
+    /** It saw this, and had not written the key itself. */
+    void saw(long key, State state, boolean predicate);
+
+    /**
+     * It looked over an interval or a group, and the key was not there.
+     *
+     * @param group -1: there was no list; else it was not in that group
+     */
+    void missed(long key, int group);
+
+    /** It made this of a key; a list that it deleted is absent. */
+    void wrote(long key, State before, State after);
+
+    /** It saw something other than what it had made of a key. */
+    void wrong(long key, String saw, State own);
+
+    /** It was told that a list is in a group, and it was not. */
+    void misplaced(long key, State state, int group);
+  }
+
+  private final Map<Long, Versions> known;
+  private final Map<Long, State> own = new HashMap<>();
+
+  /** Those of {@code known} are the keys that a look at an interval may have missed. */
+  Replay(Map<Long, Versions> known) {
+    this.known = known;
+  }
+
+  void run(Txn t, Visitor v) {
+    own.clear();
+    for (Op op : t.ops) {
+      switch (op) {
+        case Op.Read r -> read(r, v);
+        case Op.Append a -> {
+          own.put(a.key(), a.after());
+          v.wrote(a.key(), a.after(), a.after());
+        }
+        case Op.Delete d -> {
+          own.put(d.key(), State.ABSENT);
+          v.wrote(d.key(), d.before(), State.ABSENT);
+        }
+        case Op.Scan s -> scan(s, v);
+        case Op.GroupScan s -> group(s, v);
+      }
+    }
+  }
+
+  private void read(Op.Read r, Visitor v) {
+    State mine = own.get(r.key());
+    if (mine == null) {
+      v.saw(r.key(), r.state(), false);
+    } else if (!mine.equals(r.state())) {
+      v.wrong(r.key(), r.state().toString(), mine);
+    }
+  }
+
+  private void scan(Op.Scan s, Visitor v) {
+    found(s.found(), v);
+    if (s.high() - s.low() < known.size()) {
+      for (long key = s.low(); key <= s.high(); key++) {
+        notFound(key, s, v);
+      }
+    } else {
+      for (long key : known.keySet()) {
+        if (key >= s.low() && key <= s.high()) {
+          notFound(key, s, v);
+        }
+      }
+    }
+  }
+
+  private void notFound(long key, Op.Scan s, Visitor v) {
+    if (s.found().containsKey(key)) {
+      return;
+    }
+    State mine = own.get(key);
+    if (mine == null) {
+      if (known.containsKey(key)) {
+        v.missed(key, -1);
+      }
+    } else if (mine.present()) {
+      v.wrong(key, "nothing", mine);
+    }
+  }
+
+  private void group(Op.GroupScan s, Visitor v) {
+    found(s.found(), v);
+    for (int slot = 0; slot < Keys.SLOTS; slot++) {
+      long key = Keys.list(s.generation(), slot);
+      State seen = s.found().get(key);
+      if (seen != null) {
+        if (Keys.group(seen.last()) != s.group()) {
+          v.misplaced(key, seen, s.group());
+        }
+        continue;
+      }
+      State mine = own.get(key);
+      if (mine == null) {
+        if (known.containsKey(key)) {
+          v.missed(key, s.group());
+        }
+      } else if (mine.present() && Keys.group(mine.last()) == s.group()) {
+        v.wrong(key, "nothing in group " + s.group(), mine);
+      }
+    }
+  }
+
+  private void found(Map<Long, State> found, Visitor v) {
+    found.forEach(
+        (key, state) -> {
+          State mine = own.get(key);
+          if (mine == null) {
+            v.saw(key, state, true);
+          } else if (!mine.equals(state)) {
+            v.wrong(key, state.toString(), mine);
+          }
+        });
+  }
+}

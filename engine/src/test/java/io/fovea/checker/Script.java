@@ -1,0 +1,222 @@
+package io.fovea.checker;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import io.fovea.Database;
+import io.fovea.Order;
+import io.fovea.SimDatabase;
+import io.fovea.checker.Txn.Outcome;
+import io.fovea.error.DuplicateKeyException;
+import io.fovea.error.TransactionAbortedException;
+import io.fovea.support.SimDisk;
+import io.fovea.txn.Tx;
+import io.fovea.txn.TxEngine;
+import io.fovea.txn.TxSwitches;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Transactions in a given order: each has a thread of its own, and the script has each do one step
+ * at a time and waits for it. A transaction that was aborted skips its further steps.
+ */
+final class Script implements AutoCloseable {
+  private static final long SECONDS_MAX = 60;
+
+  private final Database db;
+  private final List<Actor> actors = new ArrayList<>();
+
+  private TxSwitches.@Nullable Stage stage;
+  private @Nullable Actor whose;
+  private int after;
+  private @Nullable Consumer<Tx> then;
+
+  Script(Setup setup) {
+    Quiet.please();
+    TxSwitches.Probe asked = setup.switches().probe();
+    TxSwitches.Probe mine =
+        (at, tx) -> {
+          asked.at(at, tx);
+          reached(at, tx);
+        };
+    db = setup.switches(setup.switches().with(mine)).open(new SimDisk(1));
+    ListClient.create(db);
+  }
+
+  /** What is done by a commit's thread, in the middle of it. */
+  private void reached(TxSwitches.Stage at, Tx tx) {
+    Consumer<Tx> todo = then;
+    if (todo != null
+        && at == stage
+        && whose != null
+        && Thread.currentThread() == whose.thread
+        && after-- == 0) {
+      then = null;
+      todo.accept(tx);
+    }
+  }
+
+  /**
+   * When an actor's next commit comes to a stage, this is done before it goes on.
+   *
+   * @param times how often it passes the stage before
+   */
+  void during(TxSwitches.Stage at, int times, Actor actor, Consumer<Tx> what) {
+    stage = at;
+    after = times;
+    whose = actor;
+    then = what;
+  }
+
+  /** Whether what was to be done in the middle of a commit has been done. */
+  boolean interrupted() {
+    return then == null;
+  }
+
+  TxEngine engine() {
+    return SimDatabase.engine(db);
+  }
+
+  /** A thread with a transaction that has begun. */
+  Actor begin() {
+    return begin(false);
+  }
+
+  Actor begin(boolean readOnly) {
+    Actor a = new Actor(actors.size());
+    actors.add(a);
+    a.step(() -> a.client.begin(readOnly));
+    return a;
+  }
+
+  /** A transaction that appends to keys, and commits. */
+  void seed(long... keys) {
+    Actor a = begin();
+    for (long key : keys) {
+      a.append(key);
+    }
+    assertEquals(Outcome.OK, a.commit());
+  }
+
+  /** What was done, with a last look at everything; what is still running is rolled back. */
+  History history() {
+    List<Txn> all = new ArrayList<>();
+    for (Actor a : actors) {
+      a.rollback();
+      all.addAll(a.client.done());
+    }
+    all.add(Workload.readAll(db, ListClient.PROCESSES - 1, 1));
+    return new History(all);
+  }
+
+  @Override
+  public void close() {
+    for (Actor a : actors) {
+      a.rollback();
+      a.executor.shutdownNow();
+    }
+    db.close();
+  }
+
+  /** One transaction and its thread. */
+  final class Actor {
+    private final ExecutorService executor = Executors.newSingleThreadExecutor();
+    private final ListClient client;
+    private final Thread thread;
+    private boolean aborted;
+    private @Nullable Outcome outcome;
+
+    private Actor(int number) {
+      client = new ListClient(db, number, 1, 20);
+      thread = await(Thread::currentThread);
+    }
+
+    /** Does a step; null where the transaction has ended, or ends by it. */
+    private <R> @Nullable R step(Callable<R> what) {
+      if (aborted || outcome != null) {
+        return null;
+      }
+      return await(
+          () -> {
+            try {
+              return what.call();
+            } catch (TransactionAbortedException
+                | DuplicateKeyException
+                | ListClient.Impossible e) {
+              aborted = true;
+              client.rollback();
+              return null;
+            }
+          });
+    }
+
+    private <R> R await(Callable<R> what) {
+      Future<R> f = executor.submit(what);
+      try {
+        return f.get(SECONDS_MAX, TimeUnit.SECONDS);
+      } catch (ExecutionException e) {
+        throw new AssertionError(e.getCause());
+      } catch (TimeoutException | InterruptedException e) {
+        throw new AssertionError("a step does not end", e);
+      }
+    }
+
+    void read(long... keys) {
+      for (long key : keys) {
+        step(() -> client.read(key));
+      }
+    }
+
+    void append(long... keys) {
+      for (long key : keys) {
+        step(() -> client.append(key));
+      }
+    }
+
+    void delete(long key) {
+      step(() -> client.delete(key));
+    }
+
+    /** What it found; nothing where it has been aborted. */
+    Map<Long, State> scan(long low, long high) {
+      Map<Long, State> found = step(() -> client.scan(low, high, Order.ASCENDING));
+      return found == null ? Map.of() : found;
+    }
+
+    Map<Long, State> group(int generation, int group) {
+      Map<Long, State> found = step(() -> client.group(generation, group, Order.DESCENDING));
+      return found == null ? Map.of() : found;
+    }
+
+    Outcome commit() {
+      if (!aborted && outcome == null) {
+        outcome = await(client::commit);
+      }
+      return outcome == null ? Outcome.FAIL : outcome;
+    }
+
+    void rollback() {
+      if (!aborted && outcome == null) {
+        outcome = Outcome.FAIL;
+        await(
+            () -> {
+              client.rollback();
+              return outcome;
+            });
+      }
+    }
+
+    boolean committed() {
+      return outcome == Outcome.OK;
+    }
+  }
+}

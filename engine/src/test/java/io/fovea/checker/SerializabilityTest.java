@@ -1,0 +1,61 @@
+package io.fovea.checker;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.Database;
+import io.fovea.checker.Txn.Outcome;
+import io.fovea.support.SimDisk;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/**
+ * Random histories of every setup are serializable.
+ *
+ * <p>{@code -Dchecker.minutes=N} gives each setup N minutes, in rounds of a new database each;
+ * without it each gets one short round. {@code -Dchecker.seed=N} begins elsewhere.
+ */
+@Timeout(value = 10, unit = TimeUnit.HOURS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class SerializabilityTest {
+  static final long SEED = Long.getLong("checker.seed", 1);
+  static final long MINUTES = Long.getLong("checker.minutes", 0);
+
+  /** Transactions of a round: short, and long. */
+  private static final int SHORT = 4_000;
+
+  private static final int LONG = 60_000;
+
+  static Stream<Setup> setups() {
+    return Setup.all().stream();
+  }
+
+  @ParameterizedTest
+  @MethodSource("setups")
+  void isSerializable(Setup setup) {
+    Quiet.please();
+    long end = System.nanoTime() + TimeUnit.MINUTES.toNanos(MINUTES);
+    Totals totals = new Totals();
+    long seed = SEED;
+    do {
+      totals.add(round(setup, seed++, MINUTES == 0 ? SHORT : LONG));
+    } while (System.nanoTime() - end < 0);
+    CheckerReport.line("SerializabilityTest." + setup, totals.toString());
+  }
+
+  private static Checker.Report round(Setup setup, long seed, int transactions) {
+    Workload load = new Workload(setup, seed);
+    History history;
+    SimDisk disk = new SimDisk(seed);
+    try (Database db = setup.open(disk)) {
+      history = load.run(db, transactions / setup.threads(), () -> false);
+      history.addAll(List.of(Workload.readAll(db, ListClient.PROCESSES - 1, 1)));
+    }
+    Checker.Report report = Checker.check(history).requireClean(setup + ", seed " + seed);
+    long ok = history.txns().stream().filter(t -> t.outcome == Outcome.OK).count();
+    assertTrue(ok > transactions / 10, () -> setup + ": hardly any committed: " + report);
+    return report;
+  }
+}

@@ -1,0 +1,102 @@
+package io.fovea.checker;
+
+import io.fovea.Database;
+import io.fovea.Durability;
+import io.fovea.Hints;
+import io.fovea.Options;
+import io.fovea.SimDatabase;
+import io.fovea.support.SimDisk;
+import io.fovea.support.SimStorage;
+import io.fovea.txn.Settings;
+import io.fovea.txn.TxConfig;
+import io.fovea.txn.TxSwitches;
+import java.util.List;
+import java.util.function.UnaryOperator;
+
+/**
+ * One way to run transactions, and a load for it. A protocol or a store of timestamps that is new
+ * gets a line in {@link #all}.
+ *
+ * @param name in reports and failures
+ * @param options of the database
+ * @param settings changes what no option does
+ * @param switches what is broken; nothing, but in tests of the checker
+ * @param threads that run transactions
+ * @param generation how many transactions of a thread it stays with the same keys
+ * @param pad bytes in each record besides its list
+ */
+record Setup(
+    String name,
+    Options options,
+    UnaryOperator<TxConfig> settings,
+    TxSwitches switches,
+    int threads,
+    int generation,
+    int pad) {
+  private static final int THREADS = 8;
+
+  /** TicToc with all that is usual, on few keys. */
+  static Setup usual(String name) {
+    return new Setup(
+        name,
+        Options.defaults()
+            .durability(Durability.NONE)
+            .bufferBytes(16 << 20)
+            .timestampBytes(4 << 20)
+            .maxTransactions(THREADS + 2)
+            .logBytesMax(8 << 20)
+            .logBufferBytes(256 << 10)
+            .logSegmentBytes(256 << 10)
+            .leakDetection(Options.LeakDetection.OFF),
+        UnaryOperator.identity(),
+        TxSwitches.NONE,
+        THREADS,
+        100,
+        20);
+  }
+
+  /** All that have to be serializable. */
+  static List<Setup> all() {
+    return List.of(
+        usual("exact entries and a sketch"),
+        usual("a sketch of one cell").settings(c -> Settings.sketch(c, 1, 1)),
+        usual("reference counts, a sketch of one cell")
+            .settings(c -> Settings.counting(Settings.sketch(c, 1, 1))),
+        usual("reads validated against now").options(o -> o.revalidateReads(true)),
+        usual("no hints").options(o -> o.hints(Hints.NONE)),
+        usual("a pool smaller than the data").options(o -> o.bufferBytes(400_000)).load(8, 20, 500),
+        usual("a pool smaller than the data, one cell")
+            .options(o -> o.bufferBytes(400_000))
+            .settings(c -> Settings.sketch(c, 1, 1))
+            .load(8, 20, 500),
+        usual("durability ASYNC").options(o -> o.durability(Durability.ASYNC)),
+        usual("durability SYNC").options(o -> o.durability(Durability.SYNC)),
+        usual("two threads").load(2, 100, 20),
+        usual("many threads").options(o -> o.maxTransactions(34)).load(32, 30, 20));
+  }
+
+  Setup options(UnaryOperator<Options> change) {
+    return new Setup(name, change.apply(options), settings, switches, threads, generation, pad);
+  }
+
+  Setup settings(UnaryOperator<TxConfig> change) {
+    return new Setup(name, options, change, switches, threads, generation, pad);
+  }
+
+  Setup switches(TxSwitches broken) {
+    return new Setup(name, options, settings, broken, threads, generation, pad);
+  }
+
+  Setup load(int threads, int generation, int pad) {
+    return new Setup(name, options, settings, switches, threads, generation, pad);
+  }
+
+  Database open(SimDisk disk) {
+    return SimDatabase.open(new SimStorage(disk), options, switches, settings);
+  }
+
+  @Override
+  public String toString() {
+    return name;
+  }
+}

@@ -1,0 +1,217 @@
+package io.fovea.checker;
+
+import io.fovea.Database;
+import io.fovea.Order;
+import io.fovea.checker.Txn.Outcome;
+import io.fovea.error.DatabaseClosedException;
+import io.fovea.error.DuplicateKeyException;
+import io.fovea.error.FoveaException;
+import io.fovea.error.TransactionAbortedException;
+import io.fovea.txn.TxSwitches;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import java.util.SplittableRandom;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.function.BooleanSupplier;
+
+/**
+ * Random transactions by many threads, platform threads and virtual ones. The keys that they use
+ * move on from generation to generation, so that lists stay short and there are always keys that
+ * were never there.
+ */
+final class Workload {
+  private final Setup setup;
+  private final long seed;
+  private final List<ListClient> clients = new ArrayList<>();
+  private final long[] next;
+
+  /** Then anything may be thrown, and what it does until then is what counts. */
+  private final boolean broken;
+
+  private volatile boolean stop;
+  private volatile boolean crashed;
+
+  Workload(Setup setup, long seed) {
+    this.setup = setup;
+    this.seed = seed;
+    this.next = new long[setup.threads()];
+    TxSwitches s = setup.switches();
+    this.broken = s.noValidation() || s.noNextKey() || s.oneLook() || s.readLocked();
+  }
+
+  /** Ends what is running: each thread ends its transaction first. */
+  void stop() {
+    stop = true;
+  }
+
+  /**
+   * Runs transactions.
+   *
+   * @param each how many each thread does at most
+   * @param enough asked now and then
+   * @return what they did
+   * @throws AssertionError for whatever they threw that is no abort
+   */
+  History run(Database db, int each, BooleanSupplier enough) {
+    stop = false;
+    ListClient.create(db);
+    clients.clear();
+    Queue<Throwable> failed = new ConcurrentLinkedQueue<>();
+    List<Thread> threads = new ArrayList<>();
+    for (int i = 0; i < setup.threads(); i++) {
+      ListClient client = new ListClient(db, i, next[i], setup.pad());
+      clients.add(client);
+      SplittableRandom random = new SplittableRandom(seed * 1_000_003 + i * 31 + next[i]);
+      Runnable body =
+          () -> {
+            try {
+              work(client, random, each, enough);
+            } catch (Throwable t) {
+              failed.add(t);
+              stop = true;
+            }
+          };
+      threads.add(i % 2 == 0 ? Thread.ofPlatform().start(body) : Thread.startVirtualThread(body));
+    }
+    try {
+      for (Thread t : threads) {
+        t.join();
+      }
+    } catch (InterruptedException e) {
+      stop = true;
+      throw new AssertionError(e);
+    }
+    List<Txn> all = new ArrayList<>();
+    for (int i = 0; i < clients.size(); i++) {
+      all.addAll(clients.get(i).done());
+      next[i] = clients.get(i).next();
+    }
+    Throwable first = failed.peek();
+    if (first != null) {
+      throw new AssertionError(setup + ", seed " + seed + ": " + first, first);
+    }
+    return new History(all);
+  }
+
+  private void work(ListClient client, SplittableRandom random, int each, BooleanSupplier enough) {
+    for (int n = 0; n < each && !stop; n++) {
+      if (n % 16 == 0 && enough.getAsBoolean()) {
+        return;
+      }
+      try {
+        transaction(client, random);
+      } catch (TransactionAbortedException | DuplicateKeyException | ListClient.Impossible e) {
+        // What a transaction saw before it failed need not make sense; it may be of two states.
+        client.rollback();
+      } catch (DatabaseClosedException e) {
+        client.rollback();
+        return;
+      } catch (FoveaException e) {
+        client.rollback();
+        if (crashed) {
+          return;
+        }
+        if (!broken) {
+          throw e;
+        }
+      }
+    }
+  }
+
+  /** The disk is about to fail: what fails from now on is no surprise. */
+  void crash() {
+    crashed = true;
+  }
+
+  /** The disk works again. */
+  void recovered() {
+    crashed = false;
+  }
+
+  private void transaction(ListClient c, SplittableRandom random) {
+    int generation = (int) (c.next() / setup.generation());
+    if (random.nextInt(16) == 0) {
+      generation = random.nextInt(generation + 1);
+    }
+    boolean readOnly = random.nextInt(6) == 0;
+    c.begin(readOnly);
+    for (int n = 1 + random.nextInt(readOnly ? 3 : 4); n > 0; n--) {
+      if (readOnly) {
+        look(c, random, generation);
+      } else {
+        step(c, random, generation);
+      }
+      if (random.nextInt(3) == 0) {
+        Thread.yield();
+      }
+    }
+    if (random.nextInt(24) == 0) {
+      c.rollback();
+    } else if (c.commit() == Outcome.INFO) {
+      stop = true;
+    }
+  }
+
+  private static void step(ListClient c, SplittableRandom random, int generation) {
+    long key = key(random, generation);
+    switch (random.nextInt(10)) {
+      case 0, 1, 2, 3, 4 -> c.append(key, random.nextBoolean());
+      case 5, 6 -> {
+        if (Keys.isImmortal(key)) {
+          c.append(key);
+        } else {
+          c.delete(key);
+        }
+      }
+      default -> look(c, random, generation);
+    }
+  }
+
+  private static void look(ListClient c, SplittableRandom random, int generation) {
+    Order order = random.nextBoolean() ? Order.ASCENDING : Order.DESCENDING;
+    switch (random.nextInt(6)) {
+      case 0, 1 -> c.read(key(random, generation));
+      case 2, 3 -> {
+        int from = random.nextInt(Keys.SLOTS);
+        int to = from + random.nextInt(Keys.SLOTS - from);
+        long low = Keys.list(generation, from);
+        long high = Keys.list(generation, to);
+        c.scan(low, high, order);
+        if (random.nextInt(3) == 0) {
+          c.scan(Keys.grave(low), Keys.grave(high), order);
+        }
+      }
+      case 4 -> c.group(generation, random.nextInt(Keys.GROUPS), order);
+      default -> {
+        long key = key(random, generation);
+        if (!c.read(key).present() && !Keys.isImmortal(key)) {
+          c.read(Keys.grave(key));
+        }
+      }
+    }
+  }
+
+  /** Low slots more often, so that some keys are hot. */
+  private static long key(SplittableRandom random, int generation) {
+    int slot = Math.min(random.nextInt(Keys.SLOTS), random.nextInt(Keys.SLOTS));
+    return Keys.list(generation, slot);
+  }
+
+  /** Reads all there is after a crash, alone. */
+  static Txn readAllAfterCrash(Database db, int process, long number) {
+    Txn t = readAll(db, process, number);
+    t.barrier = true;
+    return t;
+  }
+
+  /** Reads all there is, alone. */
+  static Txn readAll(Database db, int process, long number) {
+    ListClient c = new ListClient(db, process, number, 0);
+    Txn t = c.begin(true);
+    c.scan(0, Integer.MAX_VALUE, Order.ASCENDING);
+    c.scan(Keys.grave(0), Keys.grave(Integer.MAX_VALUE), Order.ASCENDING);
+    c.commit();
+    return t;
+  }
+}

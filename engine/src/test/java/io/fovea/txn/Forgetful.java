@@ -1,0 +1,69 @@
+package io.fovea.txn;
+
+import java.util.SplittableRandom;
+import java.util.function.LongUnaryOperator;
+
+/** For tests of other packages: timestamps that rise though nobody has raised them. */
+public final class Forgetful {
+  private Forgetful() {}
+
+  /**
+   * Raises the rts of what a commit has locked.
+   *
+   * @return puts back what was there, before the commit publishes
+   */
+  public static Runnable raiseReads(Tx tx, int by) {
+    return raise(tx, word -> Word.pack(Word.wts(word), Word.rts(word) + by));
+  }
+
+  /** Raises wts and rts of what a commit has locked to the timestamp that it has chosen. */
+  public static Runnable raiseToCommit(Tx tx) {
+    SlotSet locked = tx.commit.locked;
+    long commitTs = 0;
+    for (int i = 0; i < locked.size(); i++) {
+      commitTs = Math.max(commitTs, Word.rts(tx.timestamps.word(locked.get(i))) + 1);
+    }
+    long ts = commitTs;
+    return raise(tx, word -> Word.pack(ts, ts));
+  }
+
+  private static Runnable raise(Tx tx, LongUnaryOperator how) {
+    SlotSet locked = tx.commit.locked;
+    TimestampTable table = tx.timestamps.table();
+    int n = locked.size();
+    int[] slots = new int[n];
+    long[] before = new long[n];
+    for (int i = 0; i < n; i++) {
+      slots[i] = locked.get(i);
+      before[i] = table.word(slots[i]);
+      table.wordRelease(slots[i], Word.withLock(how.applyAsLong(Word.withoutLock(before[i]))));
+    }
+    return () -> {
+      for (int i = 0; i < n; i++) {
+        table.wordRelease(slots[i], before[i]);
+      }
+    };
+  }
+
+  /**
+   * Goes once through all entries and raises, by chance, those that nobody has locked: the rts
+   * alone, or both.
+   *
+   * @return how many
+   */
+  public static int raiseUnlocked(TxEngine engine, SplittableRandom random) {
+    TimestampTable table = engine.timestamps().table();
+    int raised = 0;
+    for (int slot = 0; slot < table.slots(); slot++) {
+      long word = table.word(slot);
+      if (Word.isLocked(word) || word == 0 || random.nextInt(8) != 0) {
+        continue;
+      }
+      int wts = random.nextInt(4);
+      int rts = random.nextInt(4);
+      long next = Word.pack(Word.wts(word) + wts, Word.rts(word) + Math.max(wts, rts));
+      raised += table.casWord(slot, word, next) ? 1 : 0;
+    }
+    return raised;
+  }
+}
