@@ -18,7 +18,7 @@ public final class Forgetful {
 
   /** Raises wts and rts of what a commit has locked to the timestamp that it has chosen. */
   public static Runnable raiseToCommit(Tx tx) {
-    SlotSet locked = tx.commit.locked;
+    SlotSet locked = tx.control.locked;
     long commitTs = 0;
     for (int i = 0; i < locked.size(); i++) {
       commitTs = Math.max(commitTs, Word.rts(tx.timestamps.word(locked.get(i))) + 1);
@@ -28,7 +28,7 @@ public final class Forgetful {
   }
 
   private static Runnable raise(Tx tx, LongUnaryOperator how) {
-    SlotSet locked = tx.commit.locked;
+    SlotSet locked = tx.control.locked;
     TimestampTable table = tx.timestamps.table();
     int n = locked.size();
     int[] slots = new int[n];

@@ -6,33 +6,22 @@ public final class Settings {
 
   /** A small exact table over a sketch of a size, so that entries come and go all the time. */
   public static TxConfig sketch(TxConfig c, int rows, int columns) {
-    return new TxConfig(
-        c.contexts(),
-        c.scratchBytesMax(),
-        c.itemsMax(),
-        16 << 10,
-        c.exactBytesMax(),
-        rows,
-        columns,
-        c.release(),
-        c.revalidateAll(),
-        c.durability(),
-        c.commitPartBytes());
+    TimestampConfig t = c.timestamps();
+    return c.with(
+        TimestampConfig.sketch(16 << 10, t.budgetBytes(), rows, columns, t.release()));
   }
 
   /** The same with reference counts. */
   public static TxConfig counting(TxConfig c) {
-    return new TxConfig(
-        c.contexts(),
-        c.scratchBytesMax(),
-        c.itemsMax(),
-        c.exactBytes(),
-        c.exactBytesMax(),
-        c.sketchRows(),
-        c.sketchColumns(),
-        Timestamps.Release.REFERENCE_COUNT,
-        c.revalidateAll(),
-        c.durability(),
-        c.commitPartBytes());
+    TimestampConfig t = c.timestamps();
+    return c.with(
+        new TimestampConfig(
+            t.kind(),
+            Timestamps.Release.REFERENCE_COUNT,
+            t.exactBytes(),
+            t.budgetBytes(),
+            t.sketchRows(),
+            t.sketchColumns(),
+            t.sketchColumnsMax()));
   }
 }
