@@ -5,6 +5,7 @@ import io.fovea.Io;
 import io.fovea.Options;
 import io.fovea.Replacement;
 import io.fovea.Translation;
+import io.fovea.tpcc.bench.Sizes;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -325,7 +326,8 @@ final class Arguments {
     int crew = threads;
     EngineSettings engine =
         store.settle(
-            () -> Memory.defaultBuffer(warehouses, size(path), crew, seconds, measure.rate));
+            () ->
+                WarehouseMemory.defaultBuffer(warehouses, size(path), crew, seconds, measure.rate));
     return new Settings(
         path,
         warehouses,

@@ -7,6 +7,7 @@ import io.fovea.Options;
 import io.fovea.Pretouch;
 import io.fovea.Replacement;
 import io.fovea.Translation;
+import io.fovea.tpcc.bench.JsonReport;
 
 /**
  * How a database is opened, defaults filled in: what all subcommands have in common.

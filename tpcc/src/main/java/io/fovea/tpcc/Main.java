@@ -7,6 +7,8 @@ import io.fovea.error.FoveaException;
 import io.fovea.error.IncompatibleFormatException;
 import io.fovea.error.PoolTooSmallException;
 import io.fovea.error.UncleanShutdownException;
+import io.fovea.tpcc.bench.DriverException;
+import io.fovea.tpcc.bench.Exit;
 import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -255,7 +257,8 @@ final class Main implements Callable<Integer> {
         throw mistake("--durability: recovery needs a log");
       }
       if (store.buffer == null) {
-        store.buffer = Memory.bufferFor(store.warehouses == null ? 1 : store.warehouses, replay);
+        store.buffer =
+            WarehouseMemory.bufferFor(store.warehouses == null ? 1 : store.warehouses, replay);
       }
       Driver driver = driver(work, Arguments.Measure.nothing());
       if (fill) {

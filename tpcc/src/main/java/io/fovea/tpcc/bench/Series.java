@@ -1,4 +1,4 @@
-package io.fovea.tpcc;
+package io.fovea.tpcc.bench;
 
 import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
@@ -23,25 +23,25 @@ import java.util.Set;
  * of two {@link #SECOND}s is what was counted. A value that there is none of, such as a percentile
  * of an interval in which nothing ended, is NaN here and null in JSON.
  */
-final class Series {
+public final class Series {
   /** When an interval ended, in seconds from the beginning of the warm-up. */
-  static final String SECOND = "second";
+  public static final String SECOND = "second";
 
-  static final String OPERATIONS = "operations";
-  static final String P50_MICROS = "p50Micros";
-  static final String P99_MICROS = "p99Micros";
-  static final String P999_MICROS = "p999Micros";
-  static final String MAX_MICROS = "maxMicros";
-  static final String READS = "reads";
-  static final String WRITES = "writes";
-  static final String READ_BYTES = "readBytes";
-  static final String WRITTEN_BYTES = "writtenBytes";
-  static final String MISSES = "misses";
-  static final String FRAME_WAITS = "frameWaits";
-  static final String RETRIES = "retries";
+  public static final String OPERATIONS = "operations";
+  public static final String P50_MICROS = "p50Micros";
+  public static final String P99_MICROS = "p99Micros";
+  public static final String P999_MICROS = "p999Micros";
+  public static final String MAX_MICROS = "maxMicros";
+  public static final String READS = "reads";
+  public static final String WRITES = "writes";
+  public static final String READ_BYTES = "readBytes";
+  public static final String WRITTEN_BYTES = "writtenBytes";
+  public static final String MISSES = "misses";
+  public static final String FRAME_WAITS = "frameWaits";
+  public static final String RETRIES = "retries";
 
   /** What every series has; others are extra columns of a subcommand. */
-  static final Set<String> STANDARD =
+  public static final Set<String> STANDARD =
       Set.of(
           SECOND,
           OPERATIONS,
@@ -70,38 +70,38 @@ final class Series {
    * @param second from the beginning of the warm-up
    * @param text what it was, in a few words
    */
-  record Mark(double second, String text) {}
+  public record Mark(double second, String text) {}
 
   /** Without an interval, and with no column. */
-  Series(double intervalSeconds) {
+  public Series(double intervalSeconds) {
     this.intervalSeconds = intervalSeconds;
   }
 
   /** How long an interval is meant to be. */
-  double intervalSeconds() {
+  public double intervalSeconds() {
     return intervalSeconds;
   }
 
   /** How much of the beginning was warm-up; 0 if nothing was. */
-  double warmupSeconds() {
+  public double warmupSeconds() {
     return warmupSeconds;
   }
 
-  void warmupSeconds(double seconds) {
+  public void warmupSeconds(double seconds) {
     warmupSeconds = seconds;
   }
 
   /** How many intervals there are. */
-  int size() {
+  public int size() {
     return columns.isEmpty() ? 0 : columns.values().iterator().next().size();
   }
 
   /** The columns' names in the order in which they came. */
-  Set<String> names() {
+  public Set<String> names() {
     return Collections.unmodifiableSet(columns.keySet());
   }
 
-  boolean has(String name) {
+  public boolean has(String name) {
     return columns.containsKey(name);
   }
 
@@ -110,7 +110,7 @@ final class Series {
    *
    * @throws IllegalArgumentException if there is none of that name
    */
-  double[] column(String name) {
+  public double[] column(String name) {
     List<Double> column = columns.get(name);
     if (column == null) {
       throw new IllegalArgumentException("no column " + name + "; there are " + columns.keySet());
@@ -119,20 +119,20 @@ final class Series {
   }
 
   /** Adds an interval's value to a column; each column gets one for each interval. */
-  void add(String name, double value) {
+  public void add(String name, double value) {
     columns.computeIfAbsent(name, n -> new ArrayList<>()).add(value);
   }
 
-  List<Mark> marks() {
+  public List<Mark> marks() {
     return Collections.unmodifiableList(marks);
   }
 
-  void mark(double second, String text) {
+  public void mark(double second, String text) {
     marks.add(new Mark(second, text));
   }
 
   /** The {@code series} of a report. */
-  JsonObject toJson() {
+  public JsonObject toJson() {
     JsonObject o = new JsonObject();
     o.add("intervalSeconds", number(intervalSeconds));
     o.add("warmupSeconds", number(warmupSeconds));
@@ -146,7 +146,7 @@ final class Series {
   }
 
   /** The {@code marks} of a report. */
-  JsonArray marksToJson() {
+  public JsonArray marksToJson() {
     JsonArray array = new JsonArray(marks.size());
     for (Mark mark : marks) {
       JsonObject o = new JsonObject();
@@ -171,7 +171,7 @@ final class Series {
    * @param report the whole of it
    * @throws IllegalArgumentException if it has no series, or one that is none
    */
-  static Series of(JsonObject report) {
+  public static Series of(JsonObject report) {
     if (!(report.get("series") instanceof JsonObject o)) {
       throw new IllegalArgumentException("it has no series");
     }

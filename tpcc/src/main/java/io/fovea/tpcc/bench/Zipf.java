@@ -1,4 +1,4 @@
-package io.fovea.tpcc;
+package io.fovea.tpcc.bench;
 
 /**
  * Zipf-distributed ranks by rejection inversion (Hörmann and Derflinger, "Rejection-inversion to
@@ -7,7 +7,7 @@ package io.fovea.tpcc;
  *
  * <p>A value; any thread.
  */
-final class Zipf {
+public final class Zipf {
   private static final double TAYLOR_BELOW = 1e-8;
 
   private final long n;
@@ -22,7 +22,7 @@ final class Zipf {
    * @param n how many ranks there are, at least 1
    * @param theta above 0
    */
-  Zipf(long n, double theta) {
+  public Zipf(long n, double theta) {
     this.n = n;
     this.theta = theta;
     integralAtFirst = integral(1.5) - 1;
@@ -31,7 +31,7 @@ final class Zipf {
   }
 
   /** A rank from 0, the most frequent one. */
-  long next(Rng rng) {
+  public long next(Rng rng) {
     while (true) {
       double u = integralAtLast + rng.unit() * (integralAtFirst - integralAtLast);
       double x = integralInverse(u);

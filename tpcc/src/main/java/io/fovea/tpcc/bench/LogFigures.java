@@ -1,4 +1,4 @@
-package io.fovea.tpcc;
+package io.fovea.tpcc.bench;
 
 import io.fovea.DatabaseStats;
 
@@ -14,10 +14,10 @@ import io.fovea.DatabaseStats;
  * @param checkpoints that ended
  * @param commitWaits commits that waited because checkpoints were behind
  * @param commits of all types
- * @param writingCommits of the types that write: New-Order, Payment and Delivery
+ * @param writingCommits of the kinds of transactions that write
  * @param seconds the measured time
  */
-record LogFigures(
+public record LogFigures(
     long bytes,
     long bytesWritten,
     long groups,
@@ -30,11 +30,16 @@ record LogFigures(
     long writingCommits,
     double seconds) {
 
-  /** Of a run with a log. */
-  static LogFigures of(Runner.Result r) {
-    DatabaseStats.Log before = r.before().log();
-    DatabaseStats.Log after = r.after().log();
-    Tally.Totals counts = r.counts();
+  /**
+   * Of a run with a log.
+   *
+   * @param from the engine's statistics as the measured time began
+   * @param to the engine's statistics as it ended
+   */
+  public static LogFigures of(
+      DatabaseStats from, DatabaseStats to, long commits, long writingCommits, double seconds) {
+    DatabaseStats.Log before = from.log();
+    DatabaseStats.Log after = to.log();
     return new LogFigures(
         after.bytes() - before.bytes(),
         after.writtenBytes() - before.writtenBytes(),
@@ -42,32 +47,30 @@ record LogFigures(
         after.syncs() - before.syncs(),
         after.waits() - before.waits(),
         after.waitNanos() - before.waitNanos(),
-        r.after().checkpoints().made() - r.before().checkpoints().made(),
-        r.after().checkpoints().commitWaits() - r.before().checkpoints().commitWaits(),
-        counts.get(Tally.What.COMMITS),
-        counts.get(TxnType.NEW_ORDER, Tally.What.COMMITS)
-            + counts.get(TxnType.PAYMENT, Tally.What.COMMITS)
-            + counts.get(TxnType.DELIVERY, Tally.What.COMMITS),
-        r.seconds());
+        to.checkpoints().made() - from.checkpoints().made(),
+        to.checkpoints().commitWaits() - from.checkpoints().commitWaits(),
+        commits,
+        writingCommits,
+        seconds);
   }
 
   /** How many commits that had something to write shared a sync. */
-  double commitsPerSync() {
+  public double commitsPerSync() {
     return (double) writingCommits / Math.max(1, syncs);
   }
 
   /** Log of a transaction of the mix, whether it writes or not. */
-  double bytesPerTransaction() {
+  public double bytesPerTransaction() {
     return (double) bytes / Math.max(1, commits);
   }
 
   /** How long a transaction that waited for the log did so. */
-  double meanWaitMicros() {
+  public double meanWaitMicros() {
     return waitNanos / 1e3 / Math.max(1, waits);
   }
 
   /** Of 1,000,000 bytes, to the device. */
-  double megabytesPerSecond() {
+  public double megabytesPerSecond() {
     return bytesWritten / 1e6 / seconds;
   }
 }

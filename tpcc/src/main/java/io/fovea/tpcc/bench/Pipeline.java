@@ -1,4 +1,4 @@
-package io.fovea.tpcc;
+package io.fovea.tpcc.bench;
 
 import java.util.ArrayDeque;
 import java.util.List;
@@ -16,35 +16,35 @@ import java.util.Queue;
  * its own. What is durable is noticed before each transaction: a latency is a little too long
  * rather than too short.
  */
-final class Pipeline {
+public final class Pipeline {
   private final Crew crew;
-  private final Queue<Worker> ready;
-  private final Queue<Worker> waiting;
+  private final Queue<Client> ready;
+  private final Queue<Client> waiting;
 
-  Pipeline(Crew crew, List<Worker> clients) {
+  public Pipeline(Crew crew, List<? extends Client> clients) {
     this.crew = crew;
     this.ready = new ArrayDeque<>(clients);
     this.waiting = new ArrayDeque<>(clients.size());
   }
 
   /** Works until the crew stops. */
-  void work() {
+  public void work() {
     while (!crew.stopping()) {
-      for (Worker w = waiting.peek(); w != null && w.receipt().isDurable(); w = waiting.peek()) {
+      for (Client w = waiting.peek(); w != null && w.receipt().isDurable(); w = waiting.peek()) {
         acknowledge(waiting.remove());
       }
-      Worker next = ready.poll();
+      Client next = ready.poll();
       if (next != null) {
         (next.execute() ? waiting : ready).add(next);
         continue;
       }
-      Worker oldest = waiting.remove();
+      Client oldest = waiting.remove();
       oldest.receipt().await();
       acknowledge(oldest);
     }
   }
 
-  private void acknowledge(Worker client) {
+  private void acknowledge(Client client) {
     client.acknowledge();
     ready.add(client);
   }

@@ -1,4 +1,4 @@
-package io.fovea.tpcc;
+package io.fovea.tpcc.bench;
 
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -7,14 +7,14 @@ import java.util.concurrent.TimeUnit;
  * Turns a signal into an orderly end: workers stop, the database is closed, and only then does the
  * JVM go. Without it an interrupted run would leave an unclean file.
  */
-final class Shutdown implements AutoCloseable {
+public final class Shutdown implements AutoCloseable {
   private static final long GRACE_SECONDS = 60;
 
   private final CountDownLatch done = new CountDownLatch(1);
   private final Thread hook = new Thread(this::onSignal, "shutdown");
   private volatile boolean requested;
 
-  Shutdown() {
+  public Shutdown() {
     Runtime.getRuntime().addShutdownHook(hook);
   }
 
@@ -30,7 +30,7 @@ final class Shutdown implements AutoCloseable {
     }
   }
 
-  boolean requested() {
+  public boolean requested() {
     return requested;
   }
 

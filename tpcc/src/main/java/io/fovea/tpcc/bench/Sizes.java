@@ -1,9 +1,9 @@
-package io.fovea.tpcc;
+package io.fovea.tpcc.bench;
 
 import java.util.Locale;
 
 /** Sizes in bytes as people write them. */
-final class Sizes {
+public final class Sizes {
   private static final String UNITS = "kmgt";
 
   private Sizes() {}
@@ -13,7 +13,7 @@ final class Sizes {
    *
    * @throws IllegalArgumentException with a message for the user
    */
-  static long parse(String text) {
+  public static long parse(String text) {
     String s = text.strip().toLowerCase(Locale.ROOT);
     String number = s.replaceFirst("(?<=\\d)\\s*([kmgt]?)(i?b)?$", "");
     String unit = s.substring(number.length()).strip();
@@ -31,7 +31,7 @@ final class Sizes {
   }
 
   /** The shortest exact form: 4096 is 4k. */
-  static String format(long bytes) {
+  public static String format(long bytes) {
     int unit = 0;
     while (unit < UNITS.length() && bytes != 0 && bytes % 1_024 == 0) {
       bytes /= 1_024;

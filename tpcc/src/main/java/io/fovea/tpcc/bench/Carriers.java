@@ -1,4 +1,4 @@
-package io.fovea.tpcc;
+package io.fovea.tpcc.bench;
 
 import java.lang.management.ManagementFactory;
 import javax.management.Attribute;
@@ -12,7 +12,7 @@ import javax.management.ObjectName;
  * process; how many carriers it has is a system property that it reads when the first virtual
  * thread is made, and from JDK 24 on an attribute of an MXBean that can be changed at any time.
  */
-final class Carriers {
+public final class Carriers {
   private static final String PROPERTY = "jdk.virtualThreadScheduler.parallelism";
   private static final String SCHEDULER = "jdk.management:type=VirtualThreadScheduler";
   private static final String PARALLELISM = "Parallelism";
@@ -31,7 +31,7 @@ final class Carriers {
    * @return whether that is so now; false where the JDK has settled for another number or takes
    *     none that large
    */
-  static synchronized boolean limit(int carriers) {
+  public static synchronized boolean limit(int carriers) {
     if (carriers > CARRIERS_MAX) {
       return false;
     }

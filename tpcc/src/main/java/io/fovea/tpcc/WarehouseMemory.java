@@ -1,9 +1,9 @@
 package io.fovea.tpcc;
 
-import java.lang.management.ManagementFactory;
+import io.fovea.tpcc.bench.Memory;
 
 /** How large a buffer pool is where the user doesn't say. */
-final class Memory {
+final class WarehouseMemory {
   /** A file of one warehouse has 112 MB after a load, ITEM and the indexes among them. */
   private static final long WAREHOUSE_BYTES = 120L << 20;
 
@@ -15,15 +15,7 @@ final class Memory {
   /** The most transactions a second of one processor that the growth is reckoned with. */
   private static final long TRANSACTIONS_PER_SECOND = 50_000;
 
-  private Memory() {}
-
-  /** The memory of the machine, or of the container that this JVM runs in. */
-  static long physicalBytes() {
-    return ManagementFactory.getOperatingSystemMXBean()
-            instanceof com.sun.management.OperatingSystemMXBean os
-        ? os.getTotalMemorySize()
-        : 4L << 30;
-  }
+  private WarehouseMemory() {}
 
   /**
    * A pool that holds the data and what a run adds to it, but no more than half of the memory.
@@ -37,17 +29,11 @@ final class Memory {
     long data = Math.max(fileBytes, ITEM_BYTES + warehouses * WAREHOUSE_BYTES);
     int busy = Math.min(threads, Runtime.getRuntime().availableProcessors());
     double perSecond = rate > 0 ? rate : (double) busy * TRANSACTIONS_PER_SECOND;
-    return bounded(data + (long) (perSecond * seconds * GROWTH_BYTES));
+    return Memory.bounded(data + (long) (perSecond * seconds * GROWTH_BYTES));
   }
 
   /** A pool that holds the data and what so much log adds to it, with the same limit. */
   static long bufferFor(int warehouses, long logBytes) {
-    return bounded(ITEM_BYTES + warehouses * WAREHOUSE_BYTES + logBytes);
-  }
-
-  /** So much, but no more than half of the memory. */
-  static long bounded(long wanted) {
-    long mebibytes = Math.min(wanted, physicalBytes() / 2) >> 20;
-    return Math.max(mebibytes, 64) << 20;
+    return Memory.bounded(ITEM_BYTES + warehouses * WAREHOUSE_BYTES + logBytes);
   }
 }

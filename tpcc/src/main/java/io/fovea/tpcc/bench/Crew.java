@@ -1,4 +1,4 @@
-package io.fovea.tpcc;
+package io.fovea.tpcc.bench;
 
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -7,7 +7,7 @@ import java.util.concurrent.atomic.AtomicReference;
 /**
  * Threads that begin and end together, platform or virtual ones. The first failure stops them all.
  */
-final class Crew {
+public final class Crew {
   private final String name;
   private final Shutdown shutdown;
   private final Thread.Builder builder;
@@ -16,7 +16,7 @@ final class Crew {
   private final AtomicReference<Throwable> failure = new AtomicReference<>();
   private volatile boolean stop;
 
-  Crew(String name, int size, boolean virtual, Shutdown shutdown) {
+  public Crew(String name, int size, boolean virtual, Shutdown shutdown) {
     this.name = name;
     this.builder = virtual ? Thread.ofVirtual() : Thread.ofPlatform();
     this.shutdown = shutdown;
@@ -26,11 +26,11 @@ final class Crew {
 
   /** What each thread does. */
   @FunctionalInterface
-  interface Job {
+  public interface Job {
     void run(int number);
   }
 
-  void start(Job job) {
+  public void start(Job job) {
     for (int i = 0; i < threads.length; i++) {
       int number = i;
       threads[i] =
@@ -56,16 +56,16 @@ final class Crew {
   }
 
   /** Whether a thread is to come to an end, for whatever reason. */
-  boolean stopping() {
+  public boolean stopping() {
     return stop || shutdown.requested();
   }
 
-  void stop() {
+  public void stop() {
     stop = true;
   }
 
   /** Waits for the threads' end; false if the time was over first. */
-  boolean await(long nanos) {
+  public boolean await(long nanos) {
     try {
       return running.await(Math.max(nanos, 0), TimeUnit.NANOSECONDS);
     } catch (InterruptedException e) {
@@ -76,7 +76,7 @@ final class Crew {
   }
 
   /** Stops the threads and waits for their end. */
-  void join() {
+  public void join() {
     stop();
     while (!await(TimeUnit.SECONDS.toNanos(1))) {
       // a transaction may take its time
@@ -88,7 +88,7 @@ final class Crew {
    *
    * @throws DriverException if a thread failed or a signal came
    */
-  void check() {
+  public void check() {
     Throwable t = failure.get();
     if (t != null) {
       throw new DriverException(Exit.ERROR, "a " + name + " thread failed: " + t, t);

@@ -1,36 +1,36 @@
-package io.fovea.tpcc;
+package io.fovea.tpcc.bench;
 
 import java.io.PrintWriter;
 import java.util.Locale;
 
 /** The lines that show that something happens. */
-final class Progress {
+public final class Progress {
   /** How often a line comes. */
-  static final long INTERVAL_NANOS = 2_000_000_000L;
+  public static final long INTERVAL_NANOS = 2_000_000_000L;
 
   private final PrintWriter out;
 
-  Progress(PrintWriter out) {
+  public Progress(PrintWriter out) {
     this.out = out;
   }
 
   /** "1 thread", "2 threads". */
-  static String count(int n, String what) {
+  public static String count(int n, String what) {
     return String.format(Locale.ROOT, "%,d %s%s", n, what, n == 1 ? "" : "s");
   }
 
-  void say(String format, Object... args) {
+  public void say(String format, Object... args) {
     out.println(String.format(Locale.ROOT, format, args));
     out.flush();
   }
 
-  void loading(long rows, long expected, double seconds) {
+  public void loading(long rows, long expected, double seconds) {
     say(
         "%6.0f s  loading   %,13d rows  %3d %%  %,9.0f rows/s",
         seconds, rows, Math.min(99, 100 * rows / expected), rows / seconds);
   }
 
-  void running(
+  public void running(
       double seconds,
       boolean warmingUp,
       double perSecond,
@@ -42,7 +42,7 @@ final class Progress {
         seconds, warmingUp ? "warm-up" : "running", perSecond, newOrders, 100 * conflicts, level);
   }
 
-  void checking(int warehouse, int warehouses) {
+  public void checking(int warehouse, int warehouses) {
     say("          checking  warehouse %,d of %,d", warehouse, warehouses);
   }
 }

@@ -1,26 +1,26 @@
-package io.fovea.tpcc;
+package io.fovea.tpcc.bench;
 
 /**
  * SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014): one
  * addition and a few multiplications a draw, no allocation. One per worker, or per piece of a load;
  * not shared.
  */
-final class Rng {
+public final class Rng {
   private static final long GAMMA = 0x9e37_79b9_7f4a_7c15L;
 
   private long state;
 
-  Rng(long seed) {
+  public Rng(long seed) {
     state = seed;
   }
 
   /** Starts again, as one newly made with this seed would. */
-  void seed(long seed) {
+  public void seed(long seed) {
     state = seed;
   }
 
   /** The seed of a named part: parts of one root are independent, and the order is of no matter. */
-  static long derive(long root, long a, long b, long c) {
+  public static long derive(long root, long a, long b, long c) {
     return mix(mix(mix(mix(root + GAMMA) + a + GAMMA) + b + GAMMA) + c + GAMMA);
   }
 
@@ -30,12 +30,12 @@ final class Rng {
     return z ^ (z >>> 31);
   }
 
-  long nextLong() {
+  public long nextLong() {
     return mix(state += GAMMA);
   }
 
   /** Uniform in {@code [0, bound)}, without bias (Lemire's multiplication). */
-  int below(int bound) {
+  public int below(int bound) {
     long product = (nextLong() >>> 32) * bound;
     if ((int) product + Integer.MIN_VALUE < bound + Integer.MIN_VALUE) {
       product = redraw(bound, product);
@@ -52,22 +52,22 @@ final class Rng {
   }
 
   /** Uniform in {@code [low, high]}, both included, as the specification writes its ranges. */
-  int between(int low, int high) {
+  public int between(int low, int high) {
     return low + below(high - low + 1);
   }
 
   /** True in {@code percent} of 100 draws. */
-  boolean percent(int percent) {
+  public boolean percent(int percent) {
     return below(100) < percent;
   }
 
   /** Uniform in (0, 1]: for the negative exponential distribution of think times only. */
-  double unit() {
+  public double unit() {
     return ((nextLong() >>> 11) + 1) * 0x1p-53;
   }
 
   /** A random order of {@code values} (Fisher-Yates). */
-  void shuffle(int[] values) {
+  public void shuffle(int[] values) {
     for (int i = values.length - 1; i > 0; i--) {
       int j = below(i + 1);
       int v = values[i];

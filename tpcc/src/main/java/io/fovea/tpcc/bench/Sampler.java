@@ -1,4 +1,4 @@
-package io.fovea.tpcc;
+package io.fovea.tpcc.bench;
 
 import io.fovea.DatabaseStats;
 import java.util.LinkedHashMap;
@@ -12,11 +12,11 @@ import org.HdrHistogram.AbstractHistogram;
  * at the end of each interval. Workers are not disturbed: the engine's statistics are read from
  * counters that they write anyway. One thread.
  */
-final class Sampler {
+public final class Sampler {
   /** How long an interval is meant to be. */
-  static final long INTERVAL_NANOS = 1_000_000_000L;
+  public static final long INTERVAL_NANOS = 1_000_000_000L;
 
-  static final String WARMUP_ENDS = "warm-up ends";
+  public static final String WARMUP_ENDS = "warm-up ends";
 
   private static final double NANOS_PER_SECOND = 1e9;
   private static final double NANOS_PER_MICRO = 1e3;
@@ -38,7 +38,7 @@ final class Sampler {
    * @param operations how many had been done before
    * @param retries how many had been made before
    */
-  Sampler(Supplier<DatabaseStats> source, long operations, long retries) {
+  public Sampler(Supplier<DatabaseStats> source, long operations, long retries) {
     this.source = source;
     this.stats = source.get();
     this.operations = operations;
@@ -46,7 +46,7 @@ final class Sampler {
   }
 
   /** Adds a column for what has a value at the end of each interval; before the first ends. */
-  Sampler gauge(String name, DoubleSupplier value) {
+  public Sampler gauge(String name, DoubleSupplier value) {
     gauges.put(name, value);
     return this;
   }
@@ -58,7 +58,7 @@ final class Sampler {
    * @param operations how many have been done, those of all intervals together
    * @param retries how many have been made, those of all intervals together
    */
-  void sample(AbstractHistogram latencies, long operations, long retries) {
+  public void sample(AbstractHistogram latencies, long operations, long retries) {
     DatabaseStats after = source.get();
     long now = System.nanoTime();
     double seconds = (now - nanos) / NANOS_PER_SECOND;
@@ -83,7 +83,7 @@ final class Sampler {
   }
 
   /** Adds an interval's percentiles to a series, from latencies in nanoseconds. */
-  static void latencies(Series series, AbstractHistogram latencies) {
+  public static void latencies(Series series, AbstractHistogram latencies) {
     series.add(Series.P50_MICROS, micros(latencies, 50));
     series.add(Series.P99_MICROS, micros(latencies, 99));
     series.add(Series.P999_MICROS, micros(latencies, 99.9));
@@ -97,28 +97,28 @@ final class Sampler {
   }
 
   /** Notes that all up to the last sample was warm-up. */
-  void warmupEnds() {
+  public void warmupEnds() {
     double second = (nanos - startNanos) / NANOS_PER_SECOND;
     series.warmupSeconds(second);
     series.mark(second, WARMUP_ENDS);
   }
 
   /** Notes that something happens now. */
-  void mark(String text) {
+  public void mark(String text) {
     series.mark((System.nanoTime() - startNanos) / NANOS_PER_SECOND, text);
   }
 
   /** The engine's statistics at the last sample, or at the beginning. */
-  DatabaseStats stats() {
+  public DatabaseStats stats() {
     return stats;
   }
 
   /** When the last sample was, or the beginning, by {@link System#nanoTime}. */
-  long nanos() {
+  public long nanos() {
     return nanos;
   }
 
-  Series series() {
+  public Series series() {
     return series;
   }
 }
