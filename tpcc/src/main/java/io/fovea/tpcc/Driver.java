@@ -20,7 +20,7 @@ import java.util.List;
 import java.util.Locale;
 
 /** What the subcommands do, from opening the database to the exit code. */
-final class Driver {
+public final class Driver {
   private final Scale scale;
   private final PrintWriter out;
   private final Progress progress;
@@ -87,7 +87,7 @@ final class Driver {
   }
 
   /** Deletes a database, the file by which it is known last. */
-  static void delete(Path path) {
+  public static void delete(Path path) {
     try {
       Files.deleteIfExists(path.resolveSibling(path.getFileName() + ".log"));
       Files.deleteIfExists(path.resolveSibling(path.getFileName() + ".dwb"));

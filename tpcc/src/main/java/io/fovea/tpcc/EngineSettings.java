@@ -16,7 +16,7 @@ import io.fovea.tpcc.bench.JsonReport;
  * @param bufferBytes the buffer pool
  * @param io ignored in memory
  */
-record EngineSettings(
+public record EngineSettings(
     Durability durability,
     long logBytes,
     long bufferBytes,
@@ -27,17 +27,17 @@ record EngineSettings(
   private static final long LOG_BYTES_MIN = 256 << 10;
 
   /** The same with another durability. */
-  EngineSettings with(Durability other) {
+  public EngineSettings with(Durability other) {
     return new EngineSettings(other, logBytes, bufferBytes, pageSize, io, translation, replacement);
   }
 
   /** Whether there is a log. */
-  boolean logged() {
+  public boolean logged() {
     return durability != Durability.NONE;
   }
 
   /** The engine's options for so many clients. */
-  Options options(int clients) {
+  public Options options(int clients) {
     Options defaults = Options.defaults();
     // Several segments, and a buffer that is a part of it: what the engine asks for.
     long quarter = Long.highestOneBit(Math.max(logBytes, LOG_BYTES_MIN) / 4);
@@ -56,7 +56,7 @@ record EngineSettings(
   }
 
   /** Adds them to the options of a report. */
-  void addTo(JsonObject report, boolean inMemory) {
+  public void addTo(JsonObject report, boolean inMemory) {
     report.addProperty("durability", JsonReport.lower(durability));
     report.addProperty("logBytesMax", logged() ? logBytes : null);
     report.addProperty("bufferBytes", bufferBytes);

@@ -9,6 +9,7 @@ import io.fovea.error.PoolTooSmallException;
 import io.fovea.error.UncleanShutdownException;
 import io.fovea.tpcc.bench.DriverException;
 import io.fovea.tpcc.bench.Exit;
+import io.fovea.tpcc.ycsb.YcsbCommand;
 import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -35,6 +36,7 @@ import picocli.CommandLine.Spec;
       Main.Run.class,
       Main.Check.class,
       LookupsCommand.class,
+      YcsbCommand.class,
       ReportCommand.class,
       Main.RecoverBenchCommand.class
     },
@@ -49,7 +51,7 @@ import picocli.CommandLine.Spec;
       "4:the database is not there, in use, or not the one asked for",
       "130:stopped by a signal"
     })
-final class Main implements Callable<Integer> {
+public final class Main implements Callable<Integer> {
   private final Scale scale;
   private final PrintWriter out;
 
@@ -130,7 +132,7 @@ final class Main implements Callable<Integer> {
   @Override
   public Integer call() {
     throw new ParameterException(
-        spec.commandLine(), "a subcommand is missing: load, run, check, lookups or report");
+        spec.commandLine(), "a subcommand is missing: load, run, check, lookups, ycsb or report");
   }
 
   /** What the subcommands share. */
@@ -281,7 +283,7 @@ final class Main implements Callable<Integer> {
     }
   }
 
-  static final class Version implements IVersionProvider {
+  public static final class Version implements IVersionProvider {
     @Override
     public String[] getVersion() {
       String version = Main.class.getPackage().getImplementationVersion();

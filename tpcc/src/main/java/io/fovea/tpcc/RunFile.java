@@ -66,7 +66,7 @@ record RunFile(
       return new RunFile(
           name,
           description(report),
-          report.get("command").getAsString().equals("run") ? "transactions" : "operations",
+          report.get("command").getAsString().equals("lookups") ? "operations" : "transactions",
           series(file, report),
           found == null ? Map.of() : found.latencies);
     }
@@ -138,7 +138,7 @@ record RunFile(
       if (isNumber(o, "bufferBytes")) {
         parts.add("buffer " + Sizes.format(o.get("bufferBytes").getAsLong()));
       }
-      for (String option : List.of("mix", "io", "translation", "durability")) {
+      for (String option : List.of("workload", "mix", "io", "translation", "durability")) {
         if (has(o, option)) {
           parts.add(option + " " + o.get(option).getAsString());
         }
