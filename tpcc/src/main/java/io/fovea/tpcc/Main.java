@@ -9,6 +9,7 @@ import io.fovea.error.PoolTooSmallException;
 import io.fovea.error.UncleanShutdownException;
 import io.fovea.tpcc.bench.DriverException;
 import io.fovea.tpcc.bench.Exit;
+import io.fovea.tpcc.sweep.SweepCommand;
 import io.fovea.tpcc.ycsb.YcsbCommand;
 import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
@@ -37,6 +38,7 @@ import picocli.CommandLine.Spec;
       Main.Check.class,
       LookupsCommand.class,
       YcsbCommand.class,
+      SweepCommand.class,
       ReportCommand.class,
       Main.RecoverBenchCommand.class
     },
@@ -82,7 +84,7 @@ public final class Main implements Callable<Integer> {
   /** Runs a command and gives its exit code; never throws. */
   static int execute(Scale scale, PrintWriter out, PrintWriter err, String... args) {
     int code =
-        new CommandLine(new Main(scale, out))
+        commandLine(scale, out)
             .setOut(out)
             .setErr(err)
             .setParameterExceptionHandler(
@@ -96,6 +98,13 @@ public final class Main implements Callable<Integer> {
     out.flush();
     err.flush();
     return code;
+  }
+
+  private static CommandLine commandLine(Scale scale, PrintWriter out) {
+    CommandLine line = new CommandLine(new Main(scale, out));
+    // What follows the name of the subcommand that is run again and again is not for sweep.
+    line.getSubcommands().get("sweep").setStopAtPositional(true);
+    return line;
   }
 
   private static int failed(Exception e, PrintWriter err) {
@@ -132,7 +141,8 @@ public final class Main implements Callable<Integer> {
   @Override
   public Integer call() {
     throw new ParameterException(
-        spec.commandLine(), "a subcommand is missing: load, run, check, lookups, ycsb or report");
+        spec.commandLine(),
+        "a subcommand is missing: load, run, check, lookups, ycsb, sweep or report");
   }
 
   /** What the subcommands share. */

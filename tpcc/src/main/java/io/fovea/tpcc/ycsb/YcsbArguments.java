@@ -20,8 +20,11 @@ final class YcsbArguments {
   /** Distinct keys are drawn again and again where they are nearly all. */
   private static final int RECORDS_PER_KEY = 4;
 
-  /** What a record takes beside its key and fields: slot, timestamps, its part of inner nodes. */
-  private static final int RECORD_OVERHEAD_BYTES = 32;
+  /** What a record takes beside its key and fields. */
+  private static final int RECORD_OVERHEAD_BYTES = 16;
+
+  /** What a page has beside records: header and fence keys. */
+  private static final int PAGE_OVERHEAD_BYTES = 128;
 
   /** Of the pool, for what inserts and half-empty pages need. */
   private static final double ROOM = 1.3;
@@ -248,7 +251,7 @@ final class YcsbArguments {
   static Settings settle(Arguments.Engine engine, Store store, Measure measure) {
     int clients = measure.clients != null ? measure.clients : store.threads;
     int fields = store.workload.fields;
-    long data = store.records * (Records.bytes(fields) + RECORD_OVERHEAD_BYTES);
+    long data = dataBytes(store.records, fields, engine.pageSize());
     return new Settings(
         engine.io == Arguments.IoKind.MEMORY
             ? null
@@ -276,6 +279,13 @@ final class YcsbArguments {
                     : Memory.bounded((long) (ROOM * data))),
         engine.json,
         measure.hlog);
+  }
+
+  /** What so many records take in full pages; the nodes above them are less than a hundredth. */
+  private static long dataBytes(long records, int fields, int pageSize) {
+    long perPage =
+        (pageSize - PAGE_OVERHEAD_BYTES) / (Records.bytes(fields) + RECORD_OVERHEAD_BYTES);
+    return (records + perPage - 1) / perPage * pageSize;
   }
 
   private static Path defaultPath(Store store, int pageSize) {

@@ -222,6 +222,11 @@ final class YcsbReport {
       aborts.addProperty(JsonReport.lower(cause), counts.get(cause));
     }
     json.add("aborts", aborts);
+    Histogram all = new Histogram(Percentiles.LATENCY_MAX_NANOS, 3);
+    for (Histogram h : r.latencies()) {
+      all.add(h);
+    }
+    json.add("latencyMicros", JsonReport.latency(all));
     JsonObject kinds = new JsonObject();
     for (int k = 0; k < r.kinds().size(); k++) {
       kinds.add(r.kinds().get(k).id, kind(r, k));
