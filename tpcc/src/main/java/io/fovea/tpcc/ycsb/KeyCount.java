@@ -34,11 +34,6 @@ final class KeyCount {
     return limit.get();
   }
 
-  /** How many numbers there are, those given out among them. */
-  long issued() {
-    return issued.get();
-  }
-
   /**
    * Takes the number of a record to be inserted; it must be committed at last.
    *
