@@ -31,7 +31,7 @@ import picocli.CommandLine.Spec;
 /** The command line; see {@code tpcc.sh --help} and {@link Exit}. */
 @Command(
     name = "tpcc",
-    description = "A driver after TPC-C for Fovea.",
+    description = "A driver after TPC-C for Fovea, and transactional YCSB.",
     subcommands = {
       Main.Load.class,
       Main.Run.class,
