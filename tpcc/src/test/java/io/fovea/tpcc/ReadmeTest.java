@@ -83,7 +83,11 @@ class ReadmeTest {
   })
   void optionsAreInThePagesOfTheDriver(String subcommand, String page) throws IOException {
     StringWriter help = new StringWriter();
-    Main.execute(Scale.FULL, new PrintWriter(help), new PrintWriter(help), (subcommand + " --help").split(" "));
+    Main.execute(
+        Scale.FULL,
+        new PrintWriter(help),
+        new PrintWriter(help),
+        (subcommand + " --help").split(" "));
     Path module = Path.of(System.getProperty("basedir", ".")).toAbsolutePath().normalize();
     String readme = Files.readString(module.resolveSibling("tpcc").resolve(page));
     List<String> options =
