@@ -1,5 +1,7 @@
 package io.fovea.tpcc;
 
+import io.fovea.tpcc.bench.DriverException;
+import io.fovea.tpcc.bench.Exit;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;

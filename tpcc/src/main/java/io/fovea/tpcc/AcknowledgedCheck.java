@@ -6,6 +6,8 @@ import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.tpcc.Schema.History;
 import io.fovea.tpcc.Schema.Order;
+import io.fovea.tpcc.bench.DriverException;
+import io.fovea.tpcc.bench.Exit;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;

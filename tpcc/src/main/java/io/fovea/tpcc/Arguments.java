@@ -6,6 +6,7 @@ import io.fovea.Options;
 import io.fovea.Protocol;
 import io.fovea.Replacement;
 import io.fovea.Translation;
+import io.fovea.tpcc.bench.Sizes;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -19,11 +20,11 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.TypeConversionException;
 
 /** The options as they are given on the command line; null and empty where they are not. */
-final class Arguments {
-  static final Duration DEFAULT_DURATION = Duration.ofSeconds(10);
-  static final Duration DEFAULT_WARMUP = Duration.ofSeconds(3);
+public final class Arguments {
+  public static final Duration DEFAULT_DURATION = Duration.ofSeconds(10);
+  public static final Duration DEFAULT_WARMUP = Duration.ofSeconds(3);
   private static final int MAX_WAREHOUSES = 100_000;
-  static final int MAX_THREADS = 1_000;
+  public static final int MAX_THREADS = 1_000;
 
   /** A run that was killed goes on where it was, and the figures are those of an engine at work. */
   static final Durability DEFAULT_DURABILITY = Durability.ASYNC;
@@ -33,13 +34,13 @@ final class Arguments {
   private Arguments() {}
 
   /** How a database is opened, and where the report goes. */
-  static class Engine {
+  public static class Engine {
     @Option(
         names = "--buffer",
         paramLabel = "SIZE",
         converter = SizeConverter.class,
         description = "the buffer pool, such as 512m or 2g (default: what the data needs)")
-    Long buffer;
+    public Long buffer;
 
     @Option(
         names = "--page-size",
@@ -54,7 +55,7 @@ final class Arguments {
         completionCandidates = IoConverter.class,
         converter = IoConverter.class,
         description = "${COMPLETION-CANDIDATES} (default: auto)")
-    IoKind io = IoKind.AUTO;
+    public IoKind io = IoKind.AUTO;
 
     @Option(
         names = "--translation",
@@ -100,7 +101,7 @@ final class Arguments {
         description =
             "what a commit survives: ${COMPLETION-CANDIDATES} (default: async; with --io memory"
                 + " none)")
-    Durability durability;
+    public Durability durability;
 
     @Option(
         names = "--log",
@@ -112,14 +113,14 @@ final class Arguments {
     Long log;
 
     @Option(names = "--json", paramLabel = "FILE", description = "write a report in JSON to FILE")
-    Path json;
+    public Path json;
 
-    int pageSize() {
+    public int pageSize() {
       return pageSize != null ? Math.toIntExact(pageSize) : Options.defaults().pageSize();
     }
 
     /** Fills in the defaults. */
-    EngineSettings settle(LongSupplier defaultBuffer) {
+    public EngineSettings settle(LongSupplier defaultBuffer) {
       boolean memory = io == IoKind.MEMORY;
       return new EngineSettings(
           durability != null ? durability : memory ? Durability.NONE : DEFAULT_DURABILITY,
@@ -252,7 +253,7 @@ final class Arguments {
   }
 
   /** {@code --io}: the engine's kinds, and no file at all. */
-  enum IoKind {
+  public enum IoKind {
     AUTO,
     URING,
     POSIX,
@@ -303,7 +304,7 @@ final class Arguments {
   /**
    * Says which file, of those that are not null, can't be where it is to be; null where all can.
    */
-  static String misplaced(Path... files) {
+  public static String misplaced(Path... files) {
     for (Path file : files) {
       Path folder = file == null ? null : file.toAbsolutePath().getParent();
       if (folder != null && !Files.isDirectory(folder)) {
@@ -316,7 +317,7 @@ final class Arguments {
     return null;
   }
 
-  static boolean outside(int n, int max) {
+  public static boolean outside(int n, int max) {
     return n < 1 || n > max;
   }
 
@@ -347,7 +348,8 @@ final class Arguments {
     int crew = threads;
     EngineSettings engine =
         store.settle(
-            () -> Memory.defaultBuffer(warehouses, size(path), crew, seconds, measure.rate));
+            () ->
+                WarehouseMemory.defaultBuffer(warehouses, size(path), crew, seconds, measure.rate));
     return new Settings(
         path,
         warehouses,
@@ -376,7 +378,7 @@ final class Arguments {
   }
 
   /** What a file's name says of pages that are not of the usual size. */
-  static String pages(int pageSize) {
+  public static String pages(int pageSize) {
     return pageSize == Options.defaults().pageSize() ? "" : "-" + Sizes.format(pageSize) + "-pages";
   }
 
@@ -397,7 +399,7 @@ final class Arguments {
   }
 
   /** 10, 10s, 1.5s, 500ms, 5m, 1h. */
-  static final class DurationConverter implements ITypeConverter<Duration> {
+  public static final class DurationConverter implements ITypeConverter<Duration> {
     @Override
     public Duration convert(String value) {
       String s = value.strip().toLowerCase(Locale.ROOT);
@@ -431,11 +433,11 @@ final class Arguments {
   }
 
   /** An enum's constants as {@code lower-case-words}. */
-  abstract static class WordConverter<E extends Enum<E>>
+  public abstract static class WordConverter<E extends Enum<E>>
       implements ITypeConverter<E>, Iterable<String> {
     private final E[] constants;
 
-    WordConverter(E[] constants) {
+    protected WordConverter(E[] constants) {
       this.constants = constants;
     }
 

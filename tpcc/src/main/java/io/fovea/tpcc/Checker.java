@@ -5,6 +5,9 @@ import io.fovea.Row;
 import io.fovea.tpcc.Schema.District;
 import io.fovea.tpcc.Schema.History;
 import io.fovea.tpcc.Schema.Warehouse;
+import io.fovea.tpcc.bench.DriverException;
+import io.fovea.tpcc.bench.Exit;
+import io.fovea.tpcc.bench.Progress;
 import java.util.List;
 
 /**

@@ -5,6 +5,13 @@ import io.fovea.DatabaseStats;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.UncleanShutdownException;
 import io.fovea.tpcc.Arguments.IoKind;
+import io.fovea.tpcc.bench.DriverException;
+import io.fovea.tpcc.bench.Exit;
+import io.fovea.tpcc.bench.JsonReport;
+import io.fovea.tpcc.bench.Loaded;
+import io.fovea.tpcc.bench.Progress;
+import io.fovea.tpcc.bench.Shutdown;
+import io.fovea.tpcc.bench.Sizes;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Files;
@@ -13,7 +20,7 @@ import java.util.List;
 import java.util.Locale;
 
 /** What the subcommands do, from opening the database to the exit code. */
-final class Driver {
+public final class Driver {
   private final Scale scale;
   private final PrintWriter out;
   private final Progress progress;
@@ -80,7 +87,7 @@ final class Driver {
   }
 
   /** Deletes a database, the file by which it is known last. */
-  static void delete(Path path) {
+  public static void delete(Path path) {
     try {
       Files.deleteIfExists(path.resolveSibling(path.getFileName() + ".log"));
       Files.deleteIfExists(path.resolveSibling(path.getFileName() + ".dwb"));
@@ -114,18 +121,18 @@ final class Driver {
             Exit.UNUSABLE,
             settings.path() + " holds a load already; delete it or give another --path");
       }
-      JsonReport json = new JsonReport("load", settings);
+      JsonReport json = RunJson.of("load", settings);
       json.load(load(settings, tables, shutdown));
       write(json, settings);
       return Exit.OK;
     }
   }
 
-  private Loader.Result load(Settings settings, Tables tables, Shutdown shutdown) {
+  private Loaded load(Settings settings, Tables tables, Shutdown shutdown) {
     progress.say(
         "loading %s into %s, durability %s",
         Progress.count(settings.warehouses(), "warehouse"), name(settings), settings.level());
-    Loader.Result result =
+    Loaded result =
         new Loader(
                 tables,
                 settings.warehouses(),
@@ -155,7 +162,7 @@ final class Driver {
       Tables tables = tables(db, first);
       Meta meta = Meta.read(tables);
       Settings settings = first;
-      Loader.Result loaded = null;
+      Loaded loaded = null;
       if (meta == null) {
         loaded = load(settings, tables, shutdown);
         meta = Meta.read(tables);
@@ -163,14 +170,14 @@ final class Driver {
         requireUsable(meta, first);
         settings = settings(meta.warehouses());
       }
-      JsonReport json = new JsonReport("run", settings);
+      JsonReport json = RunJson.of("run", settings);
       if (loaded != null) {
         json.load(loaded);
       }
       announce(settings, db);
       Runner.Result result = new Runner(settings, tables, meta, progress, shutdown).run();
       out.print(Report.table(settings, result));
-      json.run(result);
+      RunJson.run(json, result);
       boolean consistent = check(tables, json);
       write(json, settings);
       return consistent ? Exit.OK : Exit.INCONSISTENT;
@@ -198,12 +205,12 @@ final class Driver {
       }
       requireUsable(meta, first);
       Settings settings = settings(meta.warehouses());
-      JsonReport json = new JsonReport("check", settings);
+      JsonReport json = RunJson.of("check", settings);
       boolean consistent = check(tables, json);
       if (acknowledged != null) {
         AcknowledgedCheck.Result result = new AcknowledgedCheck(tables).check(acknowledged);
         out.print(Report.acknowledged(result));
-        json.acknowledged(result);
+        RunJson.acknowledged(json, result);
         consistent &= result.missing() == 0;
       }
       write(json, settings);
@@ -238,8 +245,8 @@ final class Driver {
           "recovered %,d bytes of log in %.2f s, %.0f MB/s; the opening took %.2f s",
           result.logBytes(), result.seconds(), result.megabytesPerSecond(), result.openSeconds());
       progress.say("%s", result.details());
-      JsonReport json = new JsonReport("recover-bench", settings);
-      json.recovery(result);
+      JsonReport json = RunJson.of("recover-bench", settings);
+      RunJson.recovery(json, result);
       boolean consistent = check(Tables.open(db), json);
       write(json, settings);
       return consistent ? Exit.OK : Exit.INCONSISTENT;
@@ -261,7 +268,7 @@ final class Driver {
         "%s after %.1f s",
         broken == 0 ? "consistent" : "NOT CONSISTENT: " + broken + " of 12 conditions are violated",
         (System.nanoTime() - start) / 1e9);
-    json.conditions(conditions);
+    RunJson.conditions(json, conditions);
     return broken == 0;
   }
 

@@ -8,6 +8,7 @@ import io.fovea.Pretouch;
 import io.fovea.Protocol;
 import io.fovea.Replacement;
 import io.fovea.Translation;
+import io.fovea.tpcc.bench.JsonReport;
 
 /**
  * How a database is opened, defaults filled in: what all subcommands have in common.
@@ -16,7 +17,7 @@ import io.fovea.Translation;
  * @param bufferBytes the buffer pool
  * @param io ignored in memory
  */
-record EngineSettings(
+public record EngineSettings(
     Durability durability,
     long logBytes,
     long bufferBytes,
@@ -29,18 +30,18 @@ record EngineSettings(
   private static final long LOG_BYTES_MIN = 256 << 10;
 
   /** The same with another durability. */
-  EngineSettings with(Durability other) {
+  public EngineSettings with(Durability other) {
     return new EngineSettings(
         other, logBytes, bufferBytes, pageSize, io, translation, hints, replacement, protocol);
   }
 
   /** Whether there is a log. */
-  boolean logged() {
+  public boolean logged() {
     return durability != Durability.NONE;
   }
 
   /** The engine's options for so many clients. */
-  Options options(int clients) {
+  public Options options(int clients) {
     Options defaults = Options.defaults();
     // Several segments, and a buffer that is a part of it: what the engine asks for.
     long quarter = Long.highestOneBit(Math.max(logBytes, LOG_BYTES_MIN) / 4);
@@ -61,7 +62,7 @@ record EngineSettings(
   }
 
   /** Adds them to the options of a report. */
-  void addTo(JsonObject report, boolean inMemory) {
+  public void addTo(JsonObject report, boolean inMemory) {
     report.addProperty("durability", JsonReport.lower(durability));
     report.addProperty("logBytesMax", logged() ? logBytes : null);
     report.addProperty("bufferBytes", bufferBytes);

@@ -5,6 +5,11 @@ import io.fovea.Key;
 import io.fovea.Row;
 import io.fovea.Transaction;
 import io.fovea.tpcc.Schema.Order;
+import io.fovea.tpcc.bench.Crew;
+import io.fovea.tpcc.bench.DriverException;
+import io.fovea.tpcc.bench.Loaded;
+import io.fovea.tpcc.bench.Progress;
+import io.fovea.tpcc.bench.Shutdown;
 import java.util.BitSet;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
@@ -49,19 +54,11 @@ final class Loader {
   }
 
   /**
-   * What a load did.
-   *
-   * @param rows rows inserted, indexes not counted
-   * @param seconds how long it took
-   */
-  record Result(long rows, double seconds) {}
-
-  /**
    * Loads.
    *
    * @throws DriverException if a thread failed or was told to stop; the database is then incomplete
    */
-  Result load() {
+  Loaded load() {
     long start = System.nanoTime();
     long date = System.currentTimeMillis();
     int loadCLast = new Population(seed, scale, date).nuRand().cLast();
@@ -93,7 +90,7 @@ final class Loader {
     }
     crew.check();
     new Meta(true, warehouses, scale, loadCLast, 0).write(tables);
-    return new Result(rows.sum(), (System.nanoTime() - start) / 1e9);
+    return new Loaded(rows.sum(), (System.nanoTime() - start) / 1e9);
   }
 
   /** One thread's part of a load. */

@@ -2,6 +2,7 @@ package io.fovea.tpcc;
 
 import io.fovea.Durability;
 import io.fovea.tpcc.Arguments.IoKind;
+import io.fovea.tpcc.bench.Memory;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;

@@ -5,6 +5,13 @@ import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.UncleanShutdownException;
+import io.fovea.tpcc.bench.DriverException;
+import io.fovea.tpcc.bench.Exit;
+import io.fovea.tpcc.bench.JsonReport;
+import io.fovea.tpcc.bench.Loaded;
+import io.fovea.tpcc.bench.Progress;
+import io.fovea.tpcc.bench.Shutdown;
+import io.fovea.tpcc.bench.Sizes;
 import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.util.ArrayList;
@@ -138,7 +145,7 @@ final class LookupDriver {
 
   private void load(Database db, JsonReport json, Shutdown shutdown) {
     progress.say("loading %,d records into %s", settings.records(), name());
-    Loader.Result result = LookupLoader.load(db, shape(), settings.threads(), progress, shutdown);
+    Loaded result = LookupLoader.load(db, shape(), settings.threads(), progress, shutdown);
     progress.say(
         "%6.1f s  loaded    %,13d rows, %,.0f rows/s",
         result.seconds(), result.rows(), result.rows() / result.seconds());

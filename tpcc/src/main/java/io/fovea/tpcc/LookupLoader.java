@@ -3,6 +3,11 @@ package io.fovea.tpcc;
 import io.fovea.Database;
 import io.fovea.Key;
 import io.fovea.Row;
+import io.fovea.tpcc.bench.Crew;
+import io.fovea.tpcc.bench.DriverException;
+import io.fovea.tpcc.bench.Loaded;
+import io.fovea.tpcc.bench.Progress;
+import io.fovea.tpcc.bench.Shutdown;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
@@ -20,7 +25,7 @@ final class LookupLoader {
    *
    * @throws DriverException if a thread failed or was told to stop; the load is then incomplete
    */
-  static Loader.Result load(
+  static Loaded load(
       Database db, LookupTable.Shape shape, int threads, Progress progress, Shutdown shutdown) {
     long start = System.nanoTime();
     shape.write(db);
@@ -45,7 +50,7 @@ final class LookupLoader {
     }
     crew.check();
     shape.completed().write(db);
-    return new Loader.Result(rows.sum(), (System.nanoTime() - start) / 1e9);
+    return new Loaded(rows.sum(), (System.nanoTime() - start) / 1e9);
   }
 
   private static void load(LookupTable table, long from, long to, Crew crew, LongAdder rows) {

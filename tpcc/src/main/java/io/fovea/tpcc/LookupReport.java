@@ -6,6 +6,8 @@ import com.google.gson.JsonNull;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonPrimitive;
 import io.fovea.tpcc.LookupTally.What;
+import io.fovea.tpcc.bench.JsonReport;
+import io.fovea.tpcc.bench.Percentiles;
 import java.math.BigDecimal;
 import java.math.MathContext;
 import java.util.List;
@@ -25,7 +27,7 @@ final class LookupReport {
     StringBuilder b = new StringBuilder();
     line(b, "");
     StringBuilder head = new StringBuilder(String.format("%-10s %13s", "", "operations"));
-    for (String name : Report.PERCENTILE_NAMES) {
+    for (String name : Percentiles.PERCENTILE_NAMES) {
       head.append(String.format(" %9s", name));
     }
     line(b, "%s  (us)", head);
@@ -114,8 +116,8 @@ final class LookupReport {
       return;
     }
     StringBuilder rest = new StringBuilder();
-    for (double p : Report.PERCENTILES) {
-      rest.append(String.format(Locale.ROOT, " %,9.0f", Report.micros(h, p)));
+    for (double p : Percentiles.PERCENTILES) {
+      rest.append(String.format(Locale.ROOT, " %,9.0f", Percentiles.micros(h, p)));
     }
     line(b, "%-10s %,13d%s", name, operations, rest);
   }
@@ -197,8 +199,10 @@ final class LookupReport {
     }
     JsonObject latency = new JsonObject();
     latency.add("mean", number(h.getMean() / 1e3));
-    for (int i = 0; i < Report.PERCENTILES.length; i++) {
-      latency.add(Report.PERCENTILE_NAMES[i], number(Report.micros(h, Report.PERCENTILES[i])));
+    for (int i = 0; i < Percentiles.PERCENTILES.length; i++) {
+      latency.add(
+          Percentiles.PERCENTILE_NAMES[i],
+          number(Percentiles.micros(h, Percentiles.PERCENTILES[i])));
     }
     JsonObject o = new JsonObject();
     o.addProperty("operations", operations);

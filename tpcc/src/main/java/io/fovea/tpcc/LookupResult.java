@@ -2,6 +2,7 @@ package io.fovea.tpcc;
 
 import io.fovea.DatabaseStats;
 import io.fovea.tpcc.LookupTally.What;
+import io.fovea.tpcc.bench.Series;
 import org.HdrHistogram.Histogram;
 
 /**

@@ -6,6 +6,15 @@ import io.fovea.DatabaseStats;
 import io.fovea.Durability;
 import io.fovea.TxOptions;
 import io.fovea.tpcc.LookupTally.What;
+import io.fovea.tpcc.bench.Carriers;
+import io.fovea.tpcc.bench.Crew;
+import io.fovea.tpcc.bench.DriverException;
+import io.fovea.tpcc.bench.Percentiles;
+import io.fovea.tpcc.bench.Progress;
+import io.fovea.tpcc.bench.Rng;
+import io.fovea.tpcc.bench.Sampler;
+import io.fovea.tpcc.bench.Shutdown;
+import io.fovea.tpcc.bench.Zipf;
 import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.List;
@@ -61,10 +70,10 @@ final class LookupRunner {
     this.set = settings.workingSet(share, poolRecords);
     this.range = set.at(0);
     this.virtual = settings.shared() && Carriers.limit(settings.threads());
-    int digits = Worker.latencyDigits(settings.clients());
-    this.reads = new Histogram(Worker.LATENCY_MAX_NANOS, digits);
-    this.changes = new Histogram(Worker.LATENCY_MAX_NANOS, digits);
-    this.interval = new Histogram(Worker.LATENCY_MAX_NANOS, digits);
+    int digits = Percentiles.latencyDigits(settings.clients());
+    this.reads = new Histogram(Percentiles.LATENCY_MAX_NANOS, digits);
+    this.changes = new Histogram(Percentiles.LATENCY_MAX_NANOS, digits);
+    this.interval = new Histogram(Percentiles.LATENCY_MAX_NANOS, digits);
   }
 
   private double ratio() {

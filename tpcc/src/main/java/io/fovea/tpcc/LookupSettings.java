@@ -2,6 +2,8 @@ package io.fovea.tpcc;
 
 import io.fovea.Durability;
 import io.fovea.Options;
+import io.fovea.tpcc.bench.DriverException;
+import io.fovea.tpcc.bench.Exit;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;

@@ -7,6 +7,10 @@ import io.fovea.Task;
 import io.fovea.Transaction;
 import io.fovea.TxOptions;
 import io.fovea.tpcc.LookupTally.What;
+import io.fovea.tpcc.bench.Crew;
+import io.fovea.tpcc.bench.Percentiles;
+import io.fovea.tpcc.bench.Rng;
+import io.fovea.tpcc.bench.Zipf;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 import org.HdrHistogram.SingleWriterRecorder;
@@ -78,9 +82,9 @@ final class LookupWorker implements Task<RuntimeException> {
     this.key = lookup.table.key();
     this.row = lookup.table.row();
     this.batch = depth == 1 ? null : lookup.table.batch(depth);
-    int digits = Worker.latencyDigits(settings.clients());
-    this.reads = new SingleWriterRecorder(Worker.LATENCY_MAX_NANOS, digits);
-    this.changes = new SingleWriterRecorder(Worker.LATENCY_MAX_NANOS, digits);
+    int digits = Percentiles.latencyDigits(settings.clients());
+    this.reads = new SingleWriterRecorder(Percentiles.LATENCY_MAX_NANOS, digits);
+    this.changes = new SingleWriterRecorder(Percentiles.LATENCY_MAX_NANOS, digits);
   }
 
   /** Works until the crew stops. */
@@ -95,7 +99,7 @@ final class LookupWorker implements Task<RuntimeException> {
       lookup.database.run(changingCount == 0 ? reading : writing, this);
       long end = System.nanoTime();
       SingleWriterRecorder latencies = changingCount == 0 ? reads : changes;
-      latencies.recordValue(Math.min(end - start, Worker.LATENCY_MAX_NANOS));
+      latencies.recordValue(Math.min(end - start, Percentiles.LATENCY_MAX_NANOS));
       tally.add(What.OPERATIONS, 1);
       tally.add(What.LOOKUPS, depth);
       if (changingCount > 0) {

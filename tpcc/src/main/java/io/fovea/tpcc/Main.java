@@ -7,6 +7,10 @@ import io.fovea.error.FoveaException;
 import io.fovea.error.IncompatibleFormatException;
 import io.fovea.error.PoolTooSmallException;
 import io.fovea.error.UncleanShutdownException;
+import io.fovea.tpcc.bench.DriverException;
+import io.fovea.tpcc.bench.Exit;
+import io.fovea.tpcc.sweep.SweepCommand;
+import io.fovea.tpcc.ycsb.YcsbCommand;
 import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -27,12 +31,14 @@ import picocli.CommandLine.Spec;
 /** The command line; see {@code tpcc.sh --help} and {@link Exit}. */
 @Command(
     name = "tpcc",
-    description = "A driver after TPC-C for Fovea.",
+    description = "A driver after TPC-C for Fovea, and transactional YCSB.",
     subcommands = {
       Main.Load.class,
       Main.Run.class,
       Main.Check.class,
       LookupsCommand.class,
+      YcsbCommand.class,
+      SweepCommand.class,
       ReportCommand.class,
       Main.RecoverBenchCommand.class
     },
@@ -47,7 +53,7 @@ import picocli.CommandLine.Spec;
       "4:the database is not there, in use, or not the one asked for",
       "130:stopped by a signal"
     })
-final class Main implements Callable<Integer> {
+public final class Main implements Callable<Integer> {
   private final Scale scale;
   private final PrintWriter out;
 
@@ -78,7 +84,7 @@ final class Main implements Callable<Integer> {
   /** Runs a command and gives its exit code; never throws. */
   static int execute(Scale scale, PrintWriter out, PrintWriter err, String... args) {
     int code =
-        new CommandLine(new Main(scale, out))
+        commandLine(scale, out)
             .setOut(out)
             .setErr(err)
             .setParameterExceptionHandler(
@@ -92,6 +98,13 @@ final class Main implements Callable<Integer> {
     out.flush();
     err.flush();
     return code;
+  }
+
+  private static CommandLine commandLine(Scale scale, PrintWriter out) {
+    CommandLine line = new CommandLine(new Main(scale, out));
+    // What follows the name of the subcommand that is run again and again is not for sweep.
+    line.getSubcommands().get("sweep").setStopAtPositional(true);
+    return line;
   }
 
   private static int failed(Exception e, PrintWriter err) {
@@ -128,7 +141,8 @@ final class Main implements Callable<Integer> {
   @Override
   public Integer call() {
     throw new ParameterException(
-        spec.commandLine(), "a subcommand is missing: load, run, check, lookups or report");
+        spec.commandLine(),
+        "a subcommand is missing: load, run, check, lookups, ycsb, sweep or report");
   }
 
   /** What the subcommands share. */
@@ -255,7 +269,8 @@ final class Main implements Callable<Integer> {
         throw mistake("--durability: recovery needs a log");
       }
       if (store.buffer == null) {
-        store.buffer = Memory.bufferFor(store.warehouses == null ? 1 : store.warehouses, replay);
+        store.buffer =
+            WarehouseMemory.bufferFor(store.warehouses == null ? 1 : store.warehouses, replay);
       }
       Driver driver = driver(work, Arguments.Measure.nothing());
       if (fill) {
@@ -278,7 +293,7 @@ final class Main implements Callable<Integer> {
     }
   }
 
-  static final class Version implements IVersionProvider {
+  public static final class Version implements IVersionProvider {
     @Override
     public String[] getVersion() {
       String version = Main.class.getPackage().getImplementationVersion();

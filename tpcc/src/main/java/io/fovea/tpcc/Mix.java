@@ -1,5 +1,6 @@
 package io.fovea.tpcc;
 
+import io.fovea.tpcc.bench.Rng;
 import java.util.Arrays;
 import java.util.Locale;
 

@@ -13,6 +13,7 @@ import io.fovea.tpcc.Schema.Order;
 import io.fovea.tpcc.Schema.OrderLine;
 import io.fovea.tpcc.Schema.Stock;
 import io.fovea.tpcc.Schema.Warehouse;
+import io.fovea.tpcc.bench.Rng;
 import java.nio.ByteBuffer;
 
 /** New-Order, clause 2.4. */

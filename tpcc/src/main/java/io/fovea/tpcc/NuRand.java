@@ -1,5 +1,7 @@
 package io.fovea.tpcc;
 
+import io.fovea.tpcc.bench.Rng;
+
 /**
  * The non-uniform distribution of clause 2.1.6 with the constants C of one run: one constant a
  * field, drawn from [0, A], the same for all workers.

@@ -10,6 +10,7 @@ import io.fovea.Transaction;
 import io.fovea.tpcc.Schema.Customer;
 import io.fovea.tpcc.Schema.Order;
 import io.fovea.tpcc.Schema.OrderLine;
+import io.fovea.tpcc.bench.Rng;
 
 /** Order-Status, clause 2.6: read only. */
 final class OrderStatusTxn extends Txn {

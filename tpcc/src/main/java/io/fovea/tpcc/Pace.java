@@ -1,5 +1,7 @@
 package io.fovea.tpcc;
 
+import io.fovea.tpcc.bench.Rng;
+
 /**
  * When the next transaction begins: at once, by a fixed schedule, or after a terminal's keying and
  * think times.

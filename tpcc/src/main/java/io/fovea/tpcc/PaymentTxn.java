@@ -8,6 +8,7 @@ import io.fovea.tpcc.Schema.Customer;
 import io.fovea.tpcc.Schema.District;
 import io.fovea.tpcc.Schema.History;
 import io.fovea.tpcc.Schema.Warehouse;
+import io.fovea.tpcc.bench.Rng;
 import java.nio.ByteBuffer;
 
 /** Payment, clause 2.5. */

@@ -2,6 +2,10 @@ package io.fovea.tpcc;
 
 import io.fovea.DatabaseStats;
 import io.fovea.error.AbortCause;
+import io.fovea.tpcc.bench.LogFigures;
+import io.fovea.tpcc.bench.Percentiles;
+import io.fovea.tpcc.bench.Progress;
+import io.fovea.tpcc.bench.Sizes;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -9,11 +13,6 @@ import org.HdrHistogram.Histogram;
 
 /** What is printed at the end. */
 final class Report {
-  /** Percentiles that are shown, with their names. */
-  static final double[] PERCENTILES = {50, 95, 99, 99.9, 100};
-
-  static final String[] PERCENTILE_NAMES = {"p50", "p95", "p99", "p99.9", "max"};
-
   private final StringBuilder text = new StringBuilder();
 
   private Report() {}
@@ -83,7 +82,7 @@ final class Report {
     for (AbortCause cause : causes) {
       head.append(String.format(" %10s", cause.name().toLowerCase(Locale.ROOT)));
     }
-    for (String name : PERCENTILE_NAMES) {
+    for (String name : Percentiles.PERCENTILE_NAMES) {
       head.append(String.format(" %9s", name));
     }
     line("");
@@ -113,8 +112,8 @@ final class Report {
     for (AbortCause cause : causes) {
       rest.append(String.format(Locale.ROOT, " %,10d", counts.get(type, cause)));
     }
-    for (double p : PERCENTILES) {
-      rest.append(String.format(Locale.ROOT, " %,9.1f", micros(h, p)));
+    for (double p : Percentiles.PERCENTILES) {
+      rest.append(String.format(Locale.ROOT, " %,9.1f", Percentiles.micros(h, p)));
     }
     line(
         "%-12s %,11d %,9d %,9d%s",
@@ -123,11 +122,6 @@ final class Report {
         counts.get(type, Tally.What.ROLLBACKS),
         counts.get(type, Tally.What.RETRIES),
         rest);
-  }
-
-  /** A percentile in microseconds; 0 where nothing was recorded. */
-  static double micros(Histogram h, double percentile) {
-    return h.getTotalCount() == 0 ? 0 : h.getValueAtPercentile(percentile) / 1e3;
   }
 
   private void figures(Settings s, Runner.Result result) {
@@ -164,7 +158,7 @@ final class Report {
         io.writes() - result.before().io().writes(),
         io.kind());
     if (s.engine().logged()) {
-      log(s, LogFigures.of(result));
+      log(s, RunJson.log(result));
     }
   }
 

@@ -1,5 +1,7 @@
 package io.fovea.tpcc;
 
+import io.fovea.tpcc.bench.DriverException;
+import io.fovea.tpcc.bench.Exit;
 import io.fovea.tpcc.plot.Figure;
 import io.fovea.tpcc.plot.NoFontsException;
 import java.io.IOException;

@@ -1,5 +1,7 @@
 package io.fovea.tpcc;
 
+import io.fovea.tpcc.bench.Sampler;
+import io.fovea.tpcc.bench.Series;
 import io.fovea.tpcc.plot.Axis;
 import io.fovea.tpcc.plot.Figure;
 import io.fovea.tpcc.plot.Look;

@@ -4,6 +4,13 @@ import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParseException;
 import com.google.gson.JsonParser;
+import io.fovea.tpcc.bench.DriverException;
+import io.fovea.tpcc.bench.Exit;
+import io.fovea.tpcc.bench.JsonReport;
+import io.fovea.tpcc.bench.Progress;
+import io.fovea.tpcc.bench.Sampler;
+import io.fovea.tpcc.bench.Series;
+import io.fovea.tpcc.bench.Sizes;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -59,7 +66,7 @@ record RunFile(
       return new RunFile(
           name,
           description(report),
-          report.get("command").getAsString().equals("run") ? "transactions" : "operations",
+          report.get("command").getAsString().equals("lookups") ? "operations" : "transactions",
           series(file, report),
           found == null ? Map.of() : found.latencies);
     }
@@ -131,7 +138,8 @@ record RunFile(
       if (isNumber(o, "bufferBytes")) {
         parts.add("buffer " + Sizes.format(o.get("bufferBytes").getAsLong()));
       }
-      for (String option : List.of("mix", "io", "translation", "hints", "protocol", "durability")) {
+      for (String option :
+          List.of("workload", "mix", "io", "translation", "hints", "protocol", "durability")) {
         if (has(o, option)) {
           parts.add(option + " " + o.get(option).getAsString());
         }

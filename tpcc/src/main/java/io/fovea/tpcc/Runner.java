@@ -2,8 +2,21 @@ package io.fovea.tpcc;
 
 import io.fovea.DatabaseStats;
 import io.fovea.Durability;
+import io.fovea.tpcc.bench.Carriers;
+import io.fovea.tpcc.bench.Crew;
+import io.fovea.tpcc.bench.DriverException;
+import io.fovea.tpcc.bench.Exit;
+import io.fovea.tpcc.bench.Hlog;
+import io.fovea.tpcc.bench.Percentiles;
+import io.fovea.tpcc.bench.Pipeline;
+import io.fovea.tpcc.bench.Progress;
+import io.fovea.tpcc.bench.Rng;
+import io.fovea.tpcc.bench.Sampler;
+import io.fovea.tpcc.bench.Series;
+import io.fovea.tpcc.bench.Shutdown;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.HdrHistogram.Histogram;
@@ -40,9 +53,9 @@ final class Runner {
     this.shutdown = shutdown;
     this.pipelined = settings.pipelined();
     this.virtual = settings.shared() && !pipelined && Carriers.limit(settings.threads());
-    this.latencyDigits = Worker.latencyDigits(settings.clients());
+    this.latencyDigits = Percentiles.latencyDigits(settings.clients());
     this.recycled = new Histogram[TxnType.COUNT][settings.clients()];
-    this.interval = new Histogram(Worker.LATENCY_MAX_NANOS, latencyDigits);
+    this.interval = new Histogram(Percentiles.LATENCY_MAX_NANOS, latencyDigits);
   }
 
   /**
@@ -114,7 +127,7 @@ final class Runner {
     }
     for (TxnType type : TxnType.values()) {
       if (settings.mix().has(type)) {
-        totals[type.ordinal()] = new Histogram(Worker.LATENCY_MAX_NANOS, latencyDigits);
+        totals[type.ordinal()] = new Histogram(Percentiles.LATENCY_MAX_NANOS, latencyDigits);
       }
     }
     if (pipelined) {
@@ -203,7 +216,7 @@ final class Runner {
     long from = sampler.nanos();
     Tally.Totals countsBefore = counts;
     DatabaseStats statsBefore = sampler.stats();
-    try (Hlog hlog = settings.hlog() == null ? null : new Hlog(settings)) {
+    try (Hlog hlog = settings.hlog() == null ? null : hlog()) {
       ended = ended || phase(crew, sampler, start, settings.duration().toNanos(), false, hlog);
     } catch (IOException e) {
       throw new DriverException(Exit.ERROR, "cannot write " + settings.hlog() + ": " + e, e);
@@ -222,6 +235,13 @@ final class Runner {
         statsBefore,
         sampler.stats(),
         sampler.series());
+  }
+
+  private Hlog hlog() throws IOException {
+    return new Hlog(
+        settings.hlog(),
+        "TPC-C on Fovea, mix " + settings.mix() + ", durability " + settings.level(),
+        Arrays.stream(TxnType.values()).map(type -> type.id).toList());
   }
 
   /**
@@ -298,7 +318,7 @@ final class Runner {
       if (totals[t] == null) {
         continue;
       }
-      intervals[t] = new Histogram(Worker.LATENCY_MAX_NANOS, latencyDigits);
+      intervals[t] = new Histogram(Percentiles.LATENCY_MAX_NANOS, latencyDigits);
       for (int i = 0; i < workers.size(); i++) {
         SingleWriterRecorder recorder = workers.get(i).latencies(type);
         recycled[t][i] = recorder.getIntervalHistogram(recycled[t][i]);

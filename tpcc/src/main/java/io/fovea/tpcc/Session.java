@@ -5,6 +5,7 @@ import io.fovea.Key;
 import io.fovea.Range;
 import io.fovea.Transaction;
 import io.fovea.tpcc.Schema.Customer;
+import io.fovea.tpcc.bench.Rng;
 import java.util.Arrays;
 
 /** What the transactions of one worker share. One thread. */

@@ -1,5 +1,6 @@
 package io.fovea.tpcc;
 
+import io.fovea.tpcc.bench.Rng;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;

@@ -1,5 +1,7 @@
 package io.fovea.tpcc;
 
+import io.fovea.tpcc.bench.Rng;
+
 /** The five transaction types: their cards in a deck of 23, keying and think times (clause 5.2). */
 enum TxnType {
   NEW_ORDER("New-Order", "newOrder", 10, 18, 12),

@@ -3,20 +3,15 @@ package io.fovea.tpcc;
 import io.fovea.Receipt;
 import io.fovea.error.AbortCause;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.tpcc.bench.Client;
+import io.fovea.tpcc.bench.Crew;
+import io.fovea.tpcc.bench.Percentiles;
 import java.nio.ByteBuffer;
 import java.util.concurrent.locks.LockSupport;
 import org.HdrHistogram.SingleWriterRecorder;
 
 /** One client's stream of transactions, each begun when the one before has ended. */
-final class Worker {
-  /** Latencies are in nanoseconds; longer ones count as this long. */
-  static final long LATENCY_MAX_NANOS = 100_000_000_000L;
-
-  /** Histograms of 3 digits are 220 kB each, of 2 digits 30 kB; many terminals need many. */
-  static int latencyDigits(int workers) {
-    return workers <= 64 ? 3 : 2;
-  }
-
+final class Worker implements Client {
   /** A waiting worker looks this often whether it is to stop. */
   private static final long NAP_NANOS = 100_000_000;
 
@@ -82,7 +77,7 @@ final class Worker {
       if (mix.has(type)) {
         int i = type.ordinal();
         txns[i] = txn(type);
-        latencies[i] = new SingleWriterRecorder(LATENCY_MAX_NANOS, latencyDigits);
+        latencies[i] = new SingleWriterRecorder(Percentiles.LATENCY_MAX_NANOS, latencyDigits);
       }
     }
   }
@@ -118,12 +113,8 @@ final class Worker {
     }
   }
 
-  /**
-   * Does the next transaction.
-   *
-   * @return whether there is one to be acknowledged: none where it gave up, or the crew stopped
-   */
-  boolean execute() {
+  @Override
+  public boolean execute() {
     type = dealer.next();
     Txn txn = txns[type];
     txn.prepare(session.drawHome());
@@ -148,16 +139,16 @@ final class Worker {
     }
   }
 
-  /** What the last transaction waits for; of a client that works ahead. */
-  Receipt receipt() {
+  @Override
+  public Receipt receipt() {
     return receipt;
   }
 
-  /** Tells the client that the last transaction is done; returns when that was. */
-  long acknowledge() {
+  @Override
+  public long acknowledge() {
     long end = System.nanoTime();
     Txn txn = txns[type];
-    latencies[type].recordValue(Math.min(end - start, LATENCY_MAX_NANOS));
+    latencies[type].recordValue(Math.min(end - start, Percentiles.LATENCY_MAX_NANOS));
     tally.ended(type, txn.rolledBack(), txn.attempts(), txn.skipped());
     if (acknowledged != null && !txn.rolledBack()) {
       txn.acknowledge(acknowledged, record);

@@ -8,5 +8,9 @@
  * <p>Where it differs from the specification, and says so in what it prints: there are no terminals
  * and no screens, a Delivery runs at once instead of from a queue, and without {@code --wait} there
  * are no keying and think times, so the figure is called "tpmC-like".
+ *
+ * <p>Beside it: {@code ycsb}, {@code lookups} and {@code sweep}, which have front doors in {@link
+ * io.fovea.tpcc.Main} too; {@code ycsb} takes the options of the engine from here. What all of them
+ * share is in {@code bench}.
  */
 package io.fovea.tpcc;

@@ -10,6 +10,9 @@ import io.fovea.Io;
 import io.fovea.Protocol;
 import io.fovea.Replacement;
 import io.fovea.Translation;
+import io.fovea.tpcc.bench.Exit;
+import io.fovea.tpcc.bench.Memory;
+import io.fovea.tpcc.bench.Sizes;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.file.Path;
@@ -156,10 +159,10 @@ class ArgumentsTest {
 
   @Test
   void bufferGrowsWithTheData() {
-    long one = Memory.defaultBuffer(1, 0, 1, 10, 1);
-    long ten = Memory.defaultBuffer(10, 0, 1, 10, 1);
+    long one = WarehouseMemory.defaultBuffer(1, 0, 1, 10, 1);
+    long ten = WarehouseMemory.defaultBuffer(10, 0, 1, 10, 1);
     assertTrue(ten > one && ten <= Memory.physicalBytes() / 2);
-    assertTrue(Memory.defaultBuffer(1, 0, 1, 1e9, 0) <= Memory.physicalBytes() / 2);
+    assertTrue(WarehouseMemory.defaultBuffer(1, 0, 1, 1e9, 0) <= Memory.physicalBytes() / 2);
   }
 
   @ParameterizedTest

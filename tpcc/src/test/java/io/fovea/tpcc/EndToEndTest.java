@@ -10,6 +10,9 @@ import io.fovea.Database;
 import io.fovea.Options;
 import io.fovea.Row;
 import io.fovea.tpcc.Schema.Warehouse;
+import io.fovea.tpcc.bench.Exit;
+import io.fovea.tpcc.bench.Percentiles;
+import io.fovea.tpcc.bench.Series;
 import io.fovea.tpcc.plot.PlotFonts;
 import io.fovea.tpcc.plot.Svg;
 import java.io.IOException;
@@ -220,7 +223,7 @@ class EndToEndTest {
       while (reader.hasNext()) {
         EncodableHistogram h = reader.nextIntervalHistogram();
         tags.add(h.getTag());
-        assertTrue(h.getMaxValueAsDouble() < Worker.LATENCY_MAX_NANOS);
+        assertTrue(h.getMaxValueAsDouble() < Percentiles.LATENCY_MAX_NANOS);
       }
     }
     assertEquals(Set.of("newOrder", "payment", "orderStatus", "delivery", "stockLevel"), tags);

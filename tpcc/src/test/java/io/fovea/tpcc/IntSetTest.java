@@ -3,6 +3,7 @@ package io.fovea.tpcc;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.tpcc.bench.Rng;
 import java.util.HashSet;
 import java.util.Set;
 import org.junit.jupiter.api.Test;

@@ -9,6 +9,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.Durability;
 import io.fovea.Io;
 import io.fovea.Translation;
+import io.fovea.tpcc.bench.DriverException;
+import io.fovea.tpcc.bench.Exit;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;

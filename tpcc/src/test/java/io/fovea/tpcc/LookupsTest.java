@@ -14,6 +14,9 @@ import io.fovea.Durability;
 import io.fovea.Options;
 import io.fovea.Order;
 import io.fovea.Range;
+import io.fovea.tpcc.bench.Exit;
+import io.fovea.tpcc.bench.Percentiles;
+import io.fovea.tpcc.bench.Series;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -150,7 +153,7 @@ class LookupsTest {
 
   private static void latencies(JsonObject kind) {
     double last = 0;
-    for (String p : Report.PERCENTILE_NAMES) {
+    for (String p : Percentiles.PERCENTILE_NAMES) {
       double micros = kind.getAsJsonObject("latencyMicros").get(p).getAsDouble();
       assertTrue(micros >= last, p);
       last = micros;

@@ -2,6 +2,7 @@ package io.fovea.tpcc;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import io.fovea.tpcc.bench.Rng;
 import java.math.BigDecimal;
 import java.math.RoundingMode;
 import java.nio.charset.StandardCharsets;

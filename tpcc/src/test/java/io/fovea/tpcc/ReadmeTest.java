@@ -23,7 +23,7 @@ import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** The example of the README is this one, and it works. */
 class ReadmeTest {
@@ -69,14 +69,27 @@ class ReadmeTest {
     }
   }
 
-  /** The README of the driver has every option that is not hidden. */
+  /** The pages of the driver have every option that is not hidden. */
   @ParameterizedTest
-  @ValueSource(strings = {"load", "run", "check", "report"})
-  void optionsAreInTheReadmeOfTheDriver(String subcommand) throws IOException {
+  @CsvSource({
+    "load,README.md",
+    "run,README.md",
+    "check,README.md",
+    "report,README.md",
+    "lookups,README.md",
+    "ycsb load,YCSB.md",
+    "ycsb run,YCSB.md",
+    "sweep,YCSB.md"
+  })
+  void optionsAreInThePagesOfTheDriver(String subcommand, String page) throws IOException {
     StringWriter help = new StringWriter();
-    Main.execute(Scale.FULL, new PrintWriter(help), new PrintWriter(help), subcommand, "--help");
+    Main.execute(
+        Scale.FULL,
+        new PrintWriter(help),
+        new PrintWriter(help),
+        (subcommand + " --help").split(" "));
     Path module = Path.of(System.getProperty("basedir", ".")).toAbsolutePath().normalize();
-    String readme = Files.readString(module.resolveSibling("tpcc").resolve("README.md"));
+    String readme = Files.readString(module.resolveSibling("tpcc").resolve(page));
     List<String> options =
         Pattern.compile("--[a-z-]+")
             .matcher(help.toString())

@@ -5,6 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.google.gson.JsonObject;
+import io.fovea.tpcc.bench.Exit;
+import io.fovea.tpcc.bench.JsonReport;
+import io.fovea.tpcc.bench.Sampler;
+import io.fovea.tpcc.bench.Series;
 import io.fovea.tpcc.plot.Figure;
 import io.fovea.tpcc.plot.PlotFonts;
 import io.fovea.tpcc.plot.Svg;

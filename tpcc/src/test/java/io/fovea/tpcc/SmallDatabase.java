@@ -8,6 +8,8 @@ import io.fovea.Order;
 import io.fovea.Range;
 import io.fovea.Row;
 import io.fovea.Table;
+import io.fovea.tpcc.bench.Progress;
+import io.fovea.tpcc.bench.Shutdown;
 import java.io.PrintWriter;
 import java.io.Writer;
 import java.util.function.BiConsumer;

@@ -11,6 +11,7 @@ import io.fovea.tpcc.Schema.Item;
 import io.fovea.tpcc.Schema.Order;
 import io.fovea.tpcc.Schema.OrderLine;
 import io.fovea.tpcc.Schema.Stock;
+import io.fovea.tpcc.bench.Rng;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;

@@ -1,0 +1,19 @@
+package io.fovea.tpcc.bench;
+
+import io.fovea.Receipt;
+
+/** Who runs transactions one after the other, as {@link Pipeline} sees it. One thread. */
+public interface Client {
+  /**
+   * Does the next transaction, ahead of the log.
+   *
+   * @return whether there is one to be acknowledged: none where it gave up, or is to stop
+   */
+  public boolean execute();
+
+  /** What the last transaction waits for. */
+  public Receipt receipt();
+
+  /** Tells the client that the last transaction is durable; returns when that was. */
+  public long acknowledge();
+}

@@ -1,0 +1,233 @@
+package io.fovea.tpcc.sweep;
+
+import com.google.gson.GsonBuilder;
+import com.google.gson.JsonArray;
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParser;
+import io.fovea.tpcc.bench.DriverException;
+import io.fovea.tpcc.bench.Exit;
+import io.fovea.tpcc.bench.Progress;
+import io.fovea.tpcc.plot.Axis;
+import io.fovea.tpcc.plot.Figure;
+import io.fovea.tpcc.plot.Look;
+import io.fovea.tpcc.plot.NoFontsException;
+import io.fovea.tpcc.plot.Panel;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+
+/**
+ * The runs of a matrix: round after round, in each of them one of each combination, so that a slow
+ * minute of the machine slows all of them. One thread.
+ */
+final class Sweep {
+  /** Runs a command of the driver. */
+  interface Start {
+    /**
+     * Runs it to its end.
+     *
+     * @param output where what it prints goes
+     * @return its exit code
+     */
+    int run(List<String> args, Path output) throws IOException;
+  }
+
+  private final Matrix matrix;
+  private final int rounds;
+  private final List<String> command;
+  private final Path folder;
+  private final Progress progress;
+  private final List<Cell> cells;
+
+  Sweep(Matrix matrix, int rounds, List<String> command, Path folder, Progress progress) {
+    this.matrix = matrix;
+    this.rounds = rounds;
+    this.command = command;
+    this.folder = folder;
+    this.progress = progress;
+    this.cells = matrix.cells().stream().map(Cell::new).toList();
+  }
+
+  /** Runs all of it, and returns the worst exit code. */
+  int run(Start start) throws IOException {
+    Files.createDirectories(folder);
+    int worst = Exit.OK;
+    for (int round = 1; round <= rounds; round++) {
+      for (Cell cell : cells) {
+        int code = run(start, cell, round);
+        if (code == Exit.INTERRUPTED || code == Exit.USAGE) {
+          throw new DriverException(
+              code, "the command ended with " + code + ": see " + file(cell, round, ".txt"));
+        }
+        worst = Math.max(worst, code);
+      }
+    }
+    return worst;
+  }
+
+  private Path file(Cell cell, int round, String ending) {
+    return folder.resolve(Matrix.name(cell.options) + "-" + round + ending);
+  }
+
+  private int run(Start start, Cell cell, int round) throws IOException {
+    Path json = file(cell, round, ".json");
+    List<String> args = new ArrayList<>(command);
+    cell.options.forEach((name, value) -> args.add("--" + name + "=" + value));
+    args.add("--json=" + json);
+    int code = start.run(args, file(cell, round, ".txt"));
+    if (code == Exit.OK) {
+      cell.add(JsonParser.parseString(Files.readString(json)).getAsJsonObject());
+    } else {
+      cell.failed(code);
+    }
+    double[] goodput = cell.goodput();
+    progress.say(
+        "round %d of %d  %s: %s",
+        round,
+        rounds,
+        cell.options.isEmpty() ? "no option" : cell.options,
+        code == Exit.OK
+            ? String.format(Locale.ROOT, "%,.0f tx/s", goodput[goodput.length - 1])
+            : "ended with " + code);
+    return code;
+  }
+
+  // ------------------------------------------------------------------------------------- results
+
+  /** The table in Markdown. */
+  String markdown(String title) {
+    StringBuilder b = new StringBuilder();
+    b.append("# ").append(title).append("\n\n```sh\ntpcc/tpcc.sh sweep --rounds ").append(rounds);
+    matrix
+        .values()
+        .forEach((n, v) -> b.append(" --vary ").append(n).append('=').append(String.join(",", v)));
+    b.append(" \\\n  ").append(String.join(" ", command)).append("\n```\n\n|");
+    matrix.values().keySet().forEach(name -> b.append(' ').append(name).append(" |"));
+    b.append(
+        " goodput, tx/s | least to most | operations/s | aborted attempts | p50, us | p99, us |\n|");
+    b.append("---|".repeat(matrix.values().size() + 6)).append('\n');
+    for (Cell cell : cells) {
+      b.append('|');
+      cell.options.values().forEach(value -> b.append(' ').append(value).append(" |"));
+      double[] goodput = cell.goodput();
+      double abortRate = Cell.median(cell.abortRate());
+      column(b, format("%,.0f", Cell.median(goodput)) + failures(cell));
+      column(
+          b,
+          goodput.length == 0
+              ? "-"
+              : format("%,.0f", Arrays.stream(goodput).min().orElse(0))
+                  + " to "
+                  + format("%,.0f", Arrays.stream(goodput).max().orElse(0)));
+      column(b, format("%,.0f", Cell.median(cell.operations())));
+      column(b, format("%.2f %%", 100 * abortRate));
+      column(b, format("%,.1f", Cell.median(cell.latency("p50"))));
+      column(b, format("%,.1f", Cell.median(cell.latency("p99"))));
+      b.append('\n');
+    }
+    return b.append("\nMedians of ")
+        .append(Progress.count(rounds, "round"))
+        .append(" in turn.\n")
+        .toString();
+  }
+
+  private static void column(StringBuilder b, String text) {
+    b.append(' ').append(text).append(" |");
+  }
+
+  private static String format(String format, double value) {
+    return Double.isNaN(value) ? "-" : String.format(Locale.ROOT, format, value);
+  }
+
+  private static String failures(Cell cell) {
+    return cell.failures().isEmpty() ? "" : " (ended with " + cell.failures() + ")";
+  }
+
+  /** The same for programs. */
+  String json(String title) {
+    JsonObject o = new JsonObject();
+    o.addProperty("title", title);
+    o.addProperty("command", String.join(" ", command));
+    o.addProperty("rounds", rounds);
+    JsonArray array = new JsonArray();
+    cells.forEach(cell -> array.add(cell.toJson()));
+    o.add("cells", array);
+    return new GsonBuilder().setPrettyPrinting().serializeNulls().create().toJson(o) + "\n";
+  }
+
+  /** Goodput and abort rate over the option that is a number; null where none is varied. */
+  Figure figure(String title) {
+    String axis = matrix.axis();
+    if (axis == null) {
+      return null;
+    }
+    Panel goodput = new Panel("Goodput", Axis.linear(axis), Axis.linear("transactions per second"));
+    Panel aborts = new Panel("Abort rate", Axis.linear(axis), Axis.linear("% of the attempts"));
+    Map<String, List<Cell>> lines = new LinkedHashMap<>();
+    for (Cell cell : cells) {
+      Map<String, String> others = new LinkedHashMap<>(cell.options);
+      others.remove(axis);
+      String name = others.isEmpty() ? "all" : String.join(", ", others.values());
+      lines.computeIfAbsent(name, n -> new ArrayList<>()).add(cell);
+    }
+    int n = 0;
+    for (Map.Entry<String, List<Cell>> line : lines.entrySet()) {
+      Look look = look(n++);
+      List<Cell> list = line.getValue();
+      double[] xs =
+          list.stream().mapToDouble(c -> Double.parseDouble(c.options.get(axis))).toArray();
+      goodput.line(
+          line.getKey(),
+          xs,
+          list.stream().mapToDouble(c -> Cell.median(c.goodput())).toArray(),
+          look);
+      aborts.line(
+          line.getKey(),
+          xs,
+          list.stream().mapToDouble(c -> 100 * Cell.median(c.abortRate())).toArray(),
+          look);
+    }
+    return new Figure(title, List.of(String.join(" ", command))).add(goodput).add(aborts);
+  }
+
+  /** Six colours, and the same dashed and dotted. */
+  private static Look look(int n) {
+    Look.Hue[] hues = {
+      Look.Hue.BLUE,
+      Look.Hue.VERMILION,
+      Look.Hue.GREEN,
+      Look.Hue.PURPLE,
+      Look.Hue.ORANGE,
+      Look.Hue.SKY
+    };
+    Look.Dash[] dashes = {Look.Dash.SOLID, Look.Dash.DASHED, Look.Dash.DOTTED};
+    return new Look(hues[n % hues.length], dashes[n / hues.length % dashes.length]);
+  }
+
+  /** Writes table, JSON and, where something can be drawn, a figure into the folder. */
+  void write(String title) throws IOException {
+    write("sweep.md", markdown(title));
+    write("sweep.json", json(title));
+    Figure figure = figure(title);
+    if (figure != null) {
+      Path file = folder.resolve("sweep.svg");
+      try {
+        figure.writeSvg(file);
+        progress.say("wrote %s", file);
+      } catch (NoFontsException e) {
+        progress.say("no figure: %s", e.getMessage());
+      }
+    }
+  }
+
+  private void write(String name, String text) throws IOException {
+    Files.writeString(folder.resolve(name), text);
+    progress.say("wrote %s", folder.resolve(name));
+  }
+}

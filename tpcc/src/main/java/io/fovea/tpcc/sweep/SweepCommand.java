@@ -1,0 +1,109 @@
+package io.fovea.tpcc.sweep;
+
+import io.fovea.tpcc.Main;
+import io.fovea.tpcc.bench.DriverException;
+import io.fovea.tpcc.bench.Exit;
+import io.fovea.tpcc.bench.Progress;
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** {@code tpcc.sh sweep}. */
+@Command(
+    name = "sweep",
+    description =
+        "Runs another subcommand with all combinations of some options, in turn and several times,"
+            + " each in a JVM of its own, and writes a table of the medians in Markdown and JSON,"
+            + " with a figure where one of the options is a number.",
+    mixinStandardHelpOptions = true,
+    versionProvider = Main.Version.class)
+public final class SweepCommand implements Callable<Integer> {
+  private static final int MAX_ROUNDS = 1_000;
+
+  @Spec private CommandSpec spec;
+
+  @Option(
+      names = "--vary",
+      paramLabel = "OPTION=VALUES",
+      description = "an option of the subcommand and its values, such as threads=2,16,64")
+  private List<String> vary = new ArrayList<>();
+
+  @Option(
+      names = "--rounds",
+      paramLabel = "N",
+      description = "how often each combination runs (default: ${DEFAULT-VALUE})")
+  private int rounds = 3;
+
+  @Option(
+      names = "--out",
+      paramLabel = "FOLDER",
+      description = "where everything goes (default: sweep in the current folder)")
+  private Path out = Path.of("sweep");
+
+  @Option(
+      names = "--title",
+      paramLabel = "TEXT",
+      description = "what stands above table and figure (default: the subcommand)")
+  private String title;
+
+  @Parameters(
+      arity = "1..*",
+      paramLabel = "SUBCOMMAND",
+      description = "a subcommand that takes --json, and its other options: ycsb run --workload a")
+  private List<String> command;
+
+  /** Made by the command line. */
+  public SweepCommand() {}
+
+  @Override
+  public Integer call() throws IOException {
+    Matrix matrix;
+    try {
+      matrix = Matrix.parse(vary);
+    } catch (IllegalArgumentException e) {
+      throw new ParameterException(spec.commandLine(), "--vary: " + e.getMessage());
+    }
+    if (rounds < 1 || rounds > MAX_ROUNDS) {
+      throw new ParameterException(spec.commandLine(), "--rounds: 1 to " + MAX_ROUNDS);
+    }
+    if (Files.exists(out) && !Files.isDirectory(out)) {
+      throw new ParameterException(spec.commandLine(), "--out: " + out + " is no folder");
+    }
+    Progress progress = new Progress(spec.commandLine().getOut());
+    Sweep sweep = new Sweep(matrix, rounds, command, out, progress);
+    int worst = sweep.run(SweepCommand::elsewhere);
+    sweep.write(title != null ? title : String.join(" ", command));
+    return worst;
+  }
+
+  /** Runs a command of the driver in a JVM with the same options. */
+  private static int elsewhere(List<String> args, Path output) throws IOException {
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
+    command.addAll(List.of("-cp", System.getProperty("java.class.path"), Main.class.getName()));
+    command.addAll(args);
+    Process process =
+        new ProcessBuilder(command)
+            .redirectErrorStream(true)
+            .redirectOutput(output.toFile())
+            .start();
+    try {
+      return process.waitFor();
+    } catch (InterruptedException e) {
+      process.destroy();
+      Thread.currentThread().interrupt();
+      throw new DriverException(Exit.INTERRUPTED, "interrupted");
+    }
+  }
+}

@@ -1,0 +1,141 @@
+package io.fovea.tpcc.ycsb;
+
+import io.fovea.error.AbortCause;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+
+/**
+ * One client's counters by kind of transaction. The client writes, anyone reads: opaque accesses
+ * make each value whole and recent, and nothing else is asked for.
+ */
+final class Tally {
+  /** What is counted; the causes of aborts follow these, and then the operations. */
+  enum What {
+    /** Transactions that committed. */
+    COMMITS,
+    /** Attempts of these after the first. */
+    RETRIES,
+    /** Transactions that were aborted too often. */
+    GIVEN_UP
+  }
+
+  static final AbortCause[] CAUSES = AbortCause.values();
+  private static final int CAUSES_AT = What.values().length;
+  private static final int OPS_AT = CAUSES_AT + CAUSES.length;
+  private static final int STRIDE = OPS_AT + Op.COUNT;
+
+  /** Two cache lines and their prefetched neighbours on both sides. */
+  private static final int PADDING = 32;
+
+  private static final VarHandle CELL = MethodHandles.arrayElementVarHandle(long[].class);
+
+  private final long[] cells;
+  private final int kinds;
+
+  Tally(int kinds) {
+    this.kinds = kinds;
+    this.cells = new long[PADDING + kinds * STRIDE + PADDING];
+  }
+
+  private void add(int kind, int index, long n) {
+    int i = PADDING + kind * STRIDE + index;
+    CELL.setOpaque(cells, i, cells[i] + n);
+  }
+
+  /** The client only, as all that count. */
+  void add(int kind, What what, long n) {
+    add(kind, what.ordinal(), n);
+  }
+
+  /** Counts an attempt that was aborted. */
+  void aborted(int kind, AbortCause cause) {
+    add(kind, CAUSES_AT + cause.ordinal(), 1);
+  }
+
+  /** Counts operations of a transaction that committed. */
+  void operations(int kind, Op op, long n) {
+    add(kind, OPS_AT + op.ordinal(), n);
+  }
+
+  /** The counters of several clients, added up at one moment. */
+  static final class Totals {
+    private final long[] sums;
+    private final int kinds;
+
+    private Totals(int kinds) {
+      this.kinds = kinds;
+      this.sums = new long[kinds * STRIDE];
+    }
+
+    static Totals of(Iterable<Tally> tallies, int kinds) {
+      Totals t = new Totals(kinds);
+      for (Tally tally : tallies) {
+        for (int i = 0; i < t.sums.length; i++) {
+          t.sums[i] += (long) CELL.getOpaque(tally.cells, PADDING + i);
+        }
+      }
+      return t;
+    }
+
+    /** What has been counted since an earlier moment. */
+    Totals since(Totals earlier) {
+      Totals t = new Totals(kinds);
+      for (int i = 0; i < sums.length; i++) {
+        t.sums[i] = sums[i] - earlier.sums[i];
+      }
+      return t;
+    }
+
+    long get(int kind, What what) {
+      return sums[kind * STRIDE + what.ordinal()];
+    }
+
+    long get(int kind, AbortCause cause) {
+      return sums[kind * STRIDE + CAUSES_AT + cause.ordinal()];
+    }
+
+    private long all(int index) {
+      long sum = 0;
+      for (int kind = 0; kind < kinds; kind++) {
+        sum += sums[kind * STRIDE + index];
+      }
+      return sum;
+    }
+
+    long get(What what) {
+      return all(what.ordinal());
+    }
+
+    long get(AbortCause cause) {
+      return all(CAUSES_AT + cause.ordinal());
+    }
+
+    long get(Op op) {
+      return all(OPS_AT + op.ordinal());
+    }
+
+    /** Operations of all transactions that committed. */
+    long operations() {
+      long sum = 0;
+      for (Op op : Op.values()) {
+        sum += get(op);
+      }
+      return sum;
+    }
+
+    /** Attempts that were aborted, for whatever reason. */
+    long aborts() {
+      long sum = 0;
+      for (AbortCause cause : CAUSES) {
+        sum += get(cause);
+      }
+      return sum;
+    }
+
+    /** The part of the attempts that were aborted. */
+    double abortRate() {
+      long aborts = aborts();
+      return aborts == 0 ? 0 : (double) aborts / (aborts + get(What.COMMITS));
+    }
+  }
+}

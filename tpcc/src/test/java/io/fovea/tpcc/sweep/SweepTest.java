@@ -1,0 +1,155 @@
+package io.fovea.tpcc.sweep;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParser;
+import io.fovea.tpcc.DriverCommand;
+import io.fovea.tpcc.bench.DriverException;
+import io.fovea.tpcc.bench.Exit;
+import io.fovea.tpcc.bench.Progress;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Matrices, medians and tables. */
+class SweepTest {
+  private static final List<String> COMMAND = List.of("ycsb", "run", "--io=memory");
+
+  @TempDir Path folder;
+
+  private final StringWriter out = new StringWriter();
+
+  private Sweep sweep(int rounds, String... vary) {
+    return new Sweep(
+        Matrix.parse(List.of(vary)), rounds, COMMAND, folder, new Progress(new PrintWriter(out)));
+  }
+
+  private static Path json(List<String> args) {
+    String last = args.getLast();
+    assertTrue(last.startsWith("--json="));
+    return Path.of(last.substring("--json=".length()));
+  }
+
+  @Test
+  void cellsRunInTurn() throws IOException {
+    List<String> runs = new ArrayList<>();
+    Sweep sweep = sweep(2, "protocol=tictoc,silo", "threads=2,16");
+    int[] n = {0};
+    int worst =
+        sweep.run(
+            (args, output) -> {
+              assertEquals(COMMAND, args.subList(0, 3));
+              runs.add(args.get(3) + " " + args.get(4));
+              Files.writeString(
+                  json(args), "{\"goodputPerSecond\": " + ++n[0] * 100 + ", \"abortRate\": 0.25}");
+              return Exit.OK;
+            });
+    assertEquals(Exit.OK, worst);
+    List<String> once =
+        List.of(
+            "--protocol=tictoc --threads=2",
+            "--protocol=tictoc --threads=16",
+            "--protocol=silo --threads=2",
+            "--protocol=silo --threads=16");
+    assertEquals(once, runs.subList(0, 4));
+    assertEquals(once, runs.subList(4, 8));
+    String table = sweep.markdown("Protocols");
+    assertTrue(table.contains("| protocol | threads | goodput"), table);
+    assertTrue(table.contains("| tictoc | 2 | 300 | 100 to 500 | - | 25.00 % | - | - |"), table);
+    assertTrue(table.contains("--vary protocol=tictoc,silo --vary threads=2,16"), table);
+    JsonObject o = JsonParser.parseString(sweep.json("Protocols")).getAsJsonObject();
+    JsonObject last = o.getAsJsonArray("cells").get(3).getAsJsonObject();
+    assertEquals("silo", last.getAsJsonObject("options").get("protocol").getAsString());
+    assertEquals(600, last.getAsJsonObject("medians").get("goodputPerSecond").getAsDouble());
+    assertEquals(2, last.getAsJsonArray("goodputPerSecond").size());
+    sweep.write("Protocols");
+    assertTrue(Files.exists(folder.resolve("sweep.md")));
+  }
+
+  @Test
+  void aRunThatFailsIsNamed() throws IOException {
+    Sweep sweep = sweep(1, "threads=2,16");
+    int worst =
+        sweep.run(
+            (args, output) -> {
+              if (args.contains("--threads=16")) {
+                return Exit.INCONSISTENT;
+              }
+              Files.writeString(json(args), "{\"transactionsPerSecond\": 7}");
+              return Exit.OK;
+            });
+    assertEquals(Exit.INCONSISTENT, worst);
+    String table = sweep.markdown("x");
+    assertTrue(table.contains("| 2 | 7 | 7 to 7 |"), table);
+    assertTrue(table.contains("| 16 | - (ended with [2]) | - |"), table);
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {Exit.USAGE, Exit.INTERRUPTED})
+  void wrongOptionsEndTheSweep(int code) {
+    Sweep sweep = sweep(3, "threads=2,16");
+    assertThrows(DriverException.class, () -> sweep.run((args, output) -> code));
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"threads", "threads=", "=2", "threads=2,,3", "Threads=2"})
+  void whatVariesNothingIsRefused(String option) {
+    assertThrows(IllegalArgumentException.class, () -> Matrix.parse(List.of(option)));
+  }
+
+  @Test
+  void theAxisIsAnOptionOfNumbers() {
+    assertEquals("threads", Matrix.parse(List.of("threads=2,16", "workload=a,b")).axis());
+    assertEquals("theta", Matrix.parse(List.of("threads=2,16", "theta=0.5,0.6")).axis());
+    assertNull(Matrix.parse(List.of("threads=2", "workload=a,b")).axis());
+    assertThrows(
+        IllegalArgumentException.class, () -> Matrix.parse(List.of("threads=1", "threads=2")));
+  }
+
+  @Test
+  void medians() {
+    assertEquals(2, Cell.median(new double[] {3, 1, 2}));
+    assertEquals(1.5, Cell.median(new double[] {2, 1}));
+    assertTrue(Double.isNaN(Cell.median(new double[0])));
+    assertTrue(Double.isNaN(Cell.median(new double[] {1, Double.NaN})));
+  }
+
+  /** The reports of TPC-C have causes and no rate. */
+  @Test
+  void abortsOfTpcc() {
+    Cell cell = new Cell(Map.of());
+    cell.add(
+        JsonParser.parseString(
+                "{\"transactionsPerSecond\": 5, \"commits\": 80,"
+                    + " \"aborts\": {\"validation\": 15, \"lock\": 5, \"user\": 900}}")
+            .getAsJsonObject());
+    assertEquals(.2, Cell.median(cell.abortRate()), 1e-9);
+  }
+
+  /** With JVMs of their own, from the command line. */
+  @Test
+  void theRealThing() throws IOException {
+    DriverCommand tpcc = new DriverCommand();
+    List<String> args = new ArrayList<>(List.of("sweep", "--rounds=1", "--out=" + folder));
+    args.addAll(List.of("--vary", "threads=1,2", "--title", "Two", "ycsb", "run", "--io=memory"));
+    args.addAll(List.of("--records=1000", "--duration=200ms", "--warmup=0", "--buffer=16m"));
+    tpcc.expect(Exit.OK, tpcc.run(args));
+    String table = Files.readString(folder.resolve("sweep.md"));
+    assertTrue(table.startsWith("# Two\n"), table);
+    assertEquals(
+        2, table.lines().filter(l -> l.matches("\\| [12] \\| [\\d,]+ \\|.*")).count(), table);
+  }
+}
