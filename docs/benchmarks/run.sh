@@ -25,6 +25,7 @@
 #   sizes       working sets of 0.5 to 3 pools beside what their misses explain
 #   replacement hit ratios of the replacement policies, by replay of traces
 #   doors       what a random read costs by system call, by a poller's ring, by a ring of one's own
+#   secondary   lookups by secondary keys, with hints, without, with wrong ones; what becomes of hints
 #   inlining    hot methods that were not inlined
 #
 # Results go to OUT, the folder benchmarks-<time> in the current one by default. What is compared is
@@ -390,6 +391,15 @@ do_doors() {
     "${quick:-2}" "$rounds" >"$out/doors.txt" 2>&1 || say "doors failed: see $out/doors.txt"
 }
 
+do_secondary() {
+  for figure in sizes stale robust repair table poison; do
+    say "secondary $figure"
+    "$java" -Xmx1g --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.SecondaryLookups \
+      $figure ${quick:+20000} >"$out/secondary-$figure.txt" 2>&1 ||
+      say "secondary $figure failed: see $out/secondary-$figure.txt"
+  done
+}
+
 do_replacement() {
   # One client, so that the trace is the same each time; the load is not part of it.
   say replacement
@@ -439,7 +449,7 @@ if [ "${1:-}" = profile ]; then
   exit 0
 fi
 [ $# -gt 0 ] || set -- tpcc contention ladder budget lookups timestamps disk durability recovery reads larger transition \
-  drift sizes replacement doors inlining
+  drift sizes replacement doors secondary inlining
 for page; do
   case $page in
     tpcc) in_turn do_tpcc ;;
@@ -458,8 +468,9 @@ for page; do
     sizes) load_table && in_turn do_sizes_once ;;
     replacement) do_replacement ;;
     doors) do_doors ;;
+    secondary) do_secondary ;;
     inlining) do_inlining ;;
-    *) die "no page $page: tpcc contention ladder budget lookups timestamps disk durability recovery reads larger transition drift sizes replacement doors inlining profile" ;;
+    *) die "no page $page: tpcc contention ladder budget lookups timestamps disk durability recovery reads larger transition drift sizes replacement doors secondary inlining profile" ;;
   esac
 done
 "$java" -XX:TieredStopAtLevel=1 "$here/Summary.java" "$out" | tee "$out/summary.md"

@@ -152,16 +152,20 @@ final class IndexHints {
         frames.used(context, frame);
       }
     }
-    if (entry < 0 || page && place && frame || !use.repairs) {
-      return;
+    if (entry >= 0 && !(page && place && frame) && use.repairs) {
+      Repair repair = !page ? Repair.PAGE : !place ? Repair.SLOT : Repair.FRAME;
+      RepairPolicy policy = !page ? pages : !place ? slots : frames;
+      repair(slot, t, index, there, entry, repair, policy.repairs(item));
     }
+  }
+
+  private void repair(
+      Slot slot, Tx t, IndexCore index, Position there, int entry, Repair repair, boolean allowed) {
     HintCounters counters = t.hintCounters();
-    RepairPolicy policy = !page ? pages : !place ? slots : frames;
-    if (!policy.repairs(item)) {
+    if (!allowed) {
       counters.suppressed++;
       return;
     }
-    Repair repair = !page ? Repair.PAGE : !place ? Repair.SLOT : Repair.FRAME;
     MemorySegment stage = slot.hint;
     put(stage, 0, there);
     boolean keep = repair != Repair.FRAME && use.mayDirty();

@@ -131,9 +131,12 @@ public final class SecondaryLookups {
       }
     }
 
-    /** Numbers are in another order than keys. */
+    /** Numbers are in an order that has nothing to do with that of the keys. */
     long numberOf(long i) {
-      return i * 0x9E37_79B9_7F4A_7C15L >>> 1;
+      long h = (i + 1) * 0x9E37_79B9_7F4A_7C15L;
+      h = (h ^ h >>> 30) * 0xBF58_476D_1CE4_E5B9L;
+      h = (h ^ h >>> 27) * 0x94D0_49BB_1331_11EBL;
+      return (h ^ h >>> 31) >>> 1;
     }
 
     /** Looks up all records of the first life once, in random order; nanoseconds for each. */

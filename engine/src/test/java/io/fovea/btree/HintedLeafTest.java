@@ -8,6 +8,7 @@ import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.LeafHints;
 import io.fovea.buffer.PageHeader;
+import io.fovea.buffer.PageImages;
 import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.Translation;
 import io.fovea.io.MemoryDevice;
@@ -288,5 +289,53 @@ class HintedLeafTest {
       assertEquals((long) i * i & rest, Mem.getLong(value, 0) & rest, "the bytes before them");
     }
     second.abandon();
+  }
+
+  @Test
+  void framesAreNotLogged() {
+    key(N / 2);
+    tree.find(key, 0, 8, p);
+    MemorySegment pages = pool.pages();
+    long base = pool.base(p.frame);
+    int count = BTreeNode.count(pages, base);
+    int from = BTreeNode.slotsEnd(true, count);
+    int to = 4096 - BTreeNode.heap(pages, base);
+    assertTrue(count > 10 && from < to, "a hole, and something around it");
+    MemorySegment image = Arena.ofAuto().allocate(8192, 8);
+    PageImages.put(image, 8, p.pid, pages, base, 4096, from, to);
+    MemorySegment page = Arena.ofAuto().allocate(4096 + BTreeNode.SLACK, 8);
+    long at = 8 + PageImages.HEADER;
+    Mem.copy(image, at, page, 0, from);
+    Mem.copy(image, at + from, page, to, 4096 - to);
+    int differing = 0;
+    for (int i = 0; i < count; i++) {
+      long slot = BTreeNode.leafSlot(page, 0, i);
+      int end = (int) BTreeNode.valueAt(0, 4096, slot) + 12;
+      assertTrue(Mem.getInt(pages, base + end - 4) != 0, "the page itself keeps its frames");
+      assertEquals(0, Mem.getInt(page, end - 4L));
+      Mem.putInt(page, end - 4L, Mem.getInt(pages, base + end - 4));
+      differing++;
+    }
+    assertEquals(count, differing);
+    assertTrue(Mem.equal(page, 0, from, pages, base, from));
+    assertTrue(Mem.equal(page, to, 4096 - to, pages, base + to, 4096 - to), "nothing else changed");
+  }
+
+  @Test
+  void aBulkLoadKeepsTheLayout() {
+    BTree loaded = BTree.create(pool, 11, true, LogSession.NONE);
+    try (BulkLoader loader = loaded.bulkLoad(0.9, LogSession.NONE)) {
+      for (int i = 0; i < 2000; i++) {
+        key(i);
+        loader.add(key, 0, 8, value, 0, 12);
+      }
+      assertEquals(2000, loader.finish());
+    }
+    TreeVerifier.verify(loaded).throwIfDamaged();
+    for (int i = 0; i < 2000; i += 50) {
+      key(i);
+      loaded.find(key, 0, 8, p);
+      assertTrue(LeafHints.has(pool.pages(), pool.base(p.frame)));
+    }
   }
 }
