@@ -1019,7 +1019,11 @@ public final class BTree {
     StructureRecord.appendDropped(log, treeId);
   }
 
-  /** Whether pages were let go that could not be freed then. Any thread. */
+  /**
+   * Whether pages were let go that could not be freed then. Any thread.
+   *
+   * @return whether {@link #freeStrays} has something to do
+   */
   public boolean hasStrays() {
     return !strays.isEmpty();
   }

@@ -54,6 +54,7 @@ final class Flusher {
     writeBack.begin();
     mover.pause();
     try {
+      writeBack.awaitMarked();
       long[] window = new long[Math.min(WINDOW, frames.count)];
       for (int from = 0; from < frames.count; ) {
         int size = 0;

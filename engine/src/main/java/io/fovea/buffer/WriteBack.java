@@ -28,6 +28,11 @@ import org.jspecify.annotations.Nullable;
  * a drop (a reload would read the device before the write is there); and a move (the completion
  * would clear the byte of another page).
  *
+ * <p>A page whose write failed is marked dirty again under its latch, which is tried only: its
+ * holder may wait for a frame, and so for the very thread that is at this (an allocation latches a
+ * free page that is being written, and goes down a tree with it). Where it is not to be had the
+ * page stays as being written, and is marked at the beginning of a later batch.
+ *
  * <p><b>Log.</b> No copy is written that is newer than the durable log. There are two ways to see
  * to that. To leave such a page out is good enough where others will do. But a page that commits
  * change all the time is always newer than what is durable, and would be left out for ever, the
@@ -47,6 +52,9 @@ import org.jspecify.annotations.Nullable;
 final class WriteBack {
   private static final int SLOT_BITS = 12;
   private static final int SLOT_MASK = (1 << SLOT_BITS) - 1;
+
+  /** How often the latch of a page is tried whose write has failed. */
+  private static final int MARK_TRIES = 64;
 
   /** Where the copies begin in the buffer: behind what the double-write area puts before them. */
   private static final int COPIES = DoubleWrite.HEADER_BYTES;
@@ -91,6 +99,11 @@ final class WriteBack {
   /** The largest LSN of the copies. */
   private long copiesLsn;
 
+  /** Frames whose write failed, and that were latched when they were to be marked dirty again. */
+  private int[] unmarked = new int[16];
+
+  private int unmarkedSize;
+
   /** Transfers of the last batch that failed and have a copy in the area: they come first. */
   private int unsettled;
 
@@ -132,6 +145,9 @@ final class WriteBack {
   void begin() {
     lock.lock();
     clear();
+    if (unmarkedSize > 0) {
+      mark();
+    }
   }
 
   /** Empties the batch, for the next one of the same owner. */
@@ -424,13 +440,49 @@ final class WriteBack {
     FrameHeader.setWriting(frames.headers, frame, false);
   }
 
-  /** The frame still holds the page, for writing forbids every other end. */
   private void notWritten(int frame) {
-    for (int round = 0; !Latch.tryShared(frames.headers, frame); round = Backoff.pause(round)) {}
+    for (int i = 0; i < MARK_TRIES; i++) {
+      if (tryMark(frame)) {
+        return;
+      }
+      Thread.onSpinWait();
+    }
+    if (unmarkedSize == unmarked.length) {
+      unmarked = Arrays.copyOf(unmarked, 2 * unmarkedSize);
+    }
+    unmarked[unmarkedSize++] = frame;
+  }
+
+  /** Marks what failed before and was latched then. */
+  private void mark() {
+    int left = 0;
+    for (int i = 0; i < unmarkedSize; i++) {
+      if (!tryMark(unmarked[i])) {
+        unmarked[left++] = unmarked[i];
+      }
+    }
+    unmarkedSize = left;
+  }
+
+  /**
+   * Waits until all that failed before is dirty again. The owner, where no latch is held for long.
+   */
+  void awaitMarked() {
+    for (int round = 0; unmarkedSize > 0; round = Backoff.pause(round)) {
+      mark();
+    }
+  }
+
+  /** The frame still holds the page, for writing forbids every other end. */
+  private boolean tryMark(int frame) {
+    if (!Latch.tryShared(frames.headers, frame)) {
+      return false;
+    }
     // writingRecLsn stays: a scan that has read recLsn already must find it there.
     frames.markDirty(frame, FrameHeader.writingRecLsn(frames.headers, frame));
     VarHandle.releaseFence();
     FrameHeader.setWriting(frames.headers, frame, false);
     Latch.releaseShared(frames.headers, frame);
+    return true;
   }
 }

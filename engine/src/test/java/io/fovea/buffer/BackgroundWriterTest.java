@@ -3,6 +3,7 @@ package io.fovea.buffer;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.memory.Mem;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -12,6 +13,9 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -94,6 +98,40 @@ class BackgroundWriterTest {
     PoolStats stats = pool.stats();
     assertTrue(stats.frameWaits() > 0 && stats.frameWaitNanos() > 0, stats.toString());
     pool.close();
+  }
+
+  /**
+   * Whoever has latched a page whose write fails may wait for a frame: the writer goes on without
+   * that latch, and the page is written later.
+   */
+  @Test
+  void aFailedWriteDoesNotWaitForTheLatchOfItsPage() {
+    BufferPool pool = open(ReplacementKind.SECOND_CHANCE);
+    AtomicInteger latched = new AtomicInteger(-1);
+    AtomicLong offset = new AtomicLong(-1);
+    device.beforeBatch =
+        batch -> {
+          if (offset.get() < 0) {
+            offset.set(batch.offset(0));
+            latched.set(pool.fixExclusive(offset.get() / 4096));
+          }
+        };
+    AtomicBoolean failed = new AtomicBoolean();
+    device.writeFails = at -> at == offset.get() && !failed.getAndSet(true);
+    final List<Long> pids = pages(pool); // six times what the pool has room for
+    assertTrue(failed.get(), "nothing failed");
+    long pid = offset.get() / 4096;
+    assertEquals(pid, pool.pid(latched.get()), "its page has left a latched frame");
+    assertEquals(pid, Mem.getLong(pool.pages(), pool.base(latched.get()) + Pools.WORD));
+    pool.releaseExclusiveUnchanged(latched.get());
+    pool.flushAll();
+    assertEquals(0, pool.stats().framesDirty());
+    for (long each : pids) {
+      assertEquals(each, Pools.word(pool, each));
+    }
+    Pools.check(pool);
+    pool.close();
+    assertEquals(0, device.overlaps.get());
   }
 
   /** What was cleaned ahead is still there: a use of it reads nothing, and keeps it. */

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Timeout;
  * The tests can fail: an engine that is broken in one place is caught by the explorer that finds
  * nothing wrong with the whole one.
  */
-@Timeout(value = 20, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+@Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class BrokenTest {
   private static final long STATES = Math.max(4_000, CrashTest.STATES);
 

@@ -58,7 +58,7 @@ import org.junit.jupiter.params.provider.CsvSource;
  *   <li>and the sum of the balances is what it was.
  * </ul>
  */
-@Timeout(value = 1, unit = TimeUnit.HOURS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+@Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ConcurrentCrashTest {
   private static final int ACCOUNTS = 200;
   private static final int THREADS = 4;

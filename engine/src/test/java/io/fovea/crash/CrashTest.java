@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Timeout;
  * <p>{@code -Dcrash.states=N} distinct crash states at least, {@code -Dcrash.seed=N} where to
  * begin, {@code -Dcrash.files=FOLDER} opens what a failure has left.
  */
-@Timeout(value = 2, unit = TimeUnit.HOURS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+@Timeout(value = 30, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class CrashTest {
   static final long STATES = Long.getLong("crash.states", 1_000);
   static final long SEED = Long.getLong("crash.seed", 1);

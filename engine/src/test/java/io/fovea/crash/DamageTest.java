@@ -31,7 +31,7 @@ import org.junit.jupiter.api.Timeout;
  *
  * <p>{@code -Dcrash.flips=N} bits of each kind of place; all of them with a large number.
  */
-@Timeout(value = 2, unit = TimeUnit.HOURS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+@Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class DamageTest {
   private static final int FLIPS = Integer.getInteger("crash.flips", 60);
   private static final int PAGE = 4096;

@@ -28,7 +28,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  * Operation n of the disk fails, for n = 1, 2, 3 ... (RELIABILITY.md, 3, 4 and 10): what comes of
  * it is success or a typed error, never a wrong answer, and a database that opens again.
  */
-@Timeout(value = 1, unit = TimeUnit.HOURS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+@Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class FaultTest {
   private static final int STEPS = 50;
   private static final int NAMES = 48;

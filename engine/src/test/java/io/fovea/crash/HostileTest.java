@@ -20,7 +20,7 @@ import org.junit.jupiter.api.io.TempDir;
  *
  * <p>{@code -Dcrash.forged=N} files; {@code -Dcrash.forged.from=N} where to begin, for a replay.
  */
-@Timeout(value = 3, unit = TimeUnit.HOURS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+@Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class HostileTest {
   private static final int FILES = Integer.getInteger("crash.forged", 400);
   private static final int FROM = Integer.getInteger("crash.forged.from", 0);

@@ -33,7 +33,7 @@ import org.junit.jupiter.api.io.TempDir;
  *
  * <p>{@code -Dcrash.kills=N} kills at random, {@code -Dcrash.seed=N}.
  */
-@Timeout(value = 1, unit = TimeUnit.HOURS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+@Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class KillTest {
   private static final int KILLS = Integer.getInteger("crash.kills", 6);
   private static final Path SOURCES = Path.of("src", "main", "java");

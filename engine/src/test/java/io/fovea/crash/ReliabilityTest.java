@@ -37,7 +37,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  * (15), interrupts (17), every kind of device (24). Close and double open (18, 19) are in {@code
  * MisuseTest} and {@code FileLockTest}, with the default durability, which has a log.
  */
-@Timeout(value = 20, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+@Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ReliabilityTest {
   private static final int ACCOUNTS = 40;
   private static final int THREADS = 4;
