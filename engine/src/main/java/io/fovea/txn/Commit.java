@@ -296,6 +296,7 @@ final class Commit {
     }
     byte existence = p.found ? WriteSet.PRESENT : WriteSet.ABSENT;
     writes.existed(e, existence);
+    writes.place(e, p);
     return existence;
   }
 

@@ -588,10 +588,12 @@ public final class Tx {
   /** Puts what is known of the place of a written key into a position. */
   void place(int e, Position p) {
     int handle = writes.handle(e);
-    if (handle >= 0 && placed) {
+    if (!placed) {
+      p.clear();
+    } else if (handle >= 0) {
       reads.locate(handle, p);
     } else {
-      p.clear();
+      writes.locate(e, p);
     }
   }
 

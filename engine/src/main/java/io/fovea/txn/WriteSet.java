@@ -1,6 +1,7 @@
 package io.fovea.txn;
 
 import io.fovea.btree.BTree;
+import io.fovea.btree.Position;
 import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
@@ -38,6 +39,7 @@ final class WriteSet {
 
   static final int PATCH_HEADER = 12;
   private static final int INITIAL = 32;
+  private static final int PLACE = 3;
   private static final int KEEP = 1 << 12;
 
   final Scratch scratch;
@@ -51,6 +53,10 @@ final class WriteSet {
   private int[] slots = new int[INITIAL];
   private byte[] kinds = new byte[INITIAL];
   private byte[] existed = new byte[INITIAL];
+
+  /** Version, page id, and frame with slot, of entries that no read has a place for. */
+  private long[] places = new long[INITIAL * PLACE];
+
   private int[] table = new int[INITIAL * 4];
   private int size;
   private int changes;
@@ -113,6 +119,7 @@ final class WriteSet {
     slots[e] = slot;
     valueOffsets[e] = -1;
     valueLengths[e] = 0;
+    places[e * PLACE + 2] = -1;
     size = e + 1;
     enter(item, e + 1);
     changes++;
@@ -231,6 +238,32 @@ final class WriteSet {
     return handles[e];
   }
 
+  /**
+   * Remembers where a key was looked for that was written without being read: the commit looks for
+   * it, for its successor, and once more to install it.
+   */
+  void place(int e, Position p) {
+    int at = e * PLACE;
+    places[at] = p.version;
+    places[at + 1] = p.pid;
+    places[at + 2] = (long) p.frame << 32 | (long) p.slot << 1 | (p.found ? 1 : 0);
+  }
+
+  /** Puts that place into {@code p}, as a hint; or none. */
+  void locate(int e, Position p) {
+    int at = e * PLACE;
+    long where = places[at + 2];
+    if (where < 0) {
+      p.clear();
+      return;
+    }
+    p.version = places[at];
+    p.pid = places[at + 1];
+    p.frame = (int) (where >>> 32);
+    p.slot = (int) where >>> 1;
+    p.found = (where & 1) != 0;
+  }
+
   /** The slot in {@link Timestamps}. */
   int slot(int e) {
     return slots[e];
@@ -285,6 +318,7 @@ final class WriteSet {
     slots = Arrays.copyOf(slots, capacity);
     kinds = Arrays.copyOf(kinds, capacity);
     existed = Arrays.copyOf(existed, capacity);
+    places = Arrays.copyOf(places, capacity * PLACE);
     table = new int[capacity * 4];
   }
 }

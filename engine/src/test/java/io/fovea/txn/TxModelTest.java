@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.btree.BTree;
+import io.fovea.buffer.FrameHints;
 import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.Translation;
 import io.fovea.error.DuplicateKeyException;
@@ -57,13 +58,17 @@ class TxModelTest {
                       Translation.PREDICTIVE)
                   .with(surroundings.hints());
           roughness.faults(false);
-          try (TxFixture f = new TxFixture(Configs.contexts(16), device, pool, 2, null)) {
+          try (TxFixture f = new TxFixture(config(surroundings), device, pool, 2, null)) {
             roughness.faults(true);
             run(f, seed, 1500, surroundings.steps(60), surroundings, roughness);
             assertTrue(!surroundings.smallest() || f.pool.stats().misses() > 100, "it fits");
           }
           device.close();
         });
+  }
+
+  private static TxConfig config(Surroundings surroundings) {
+    return Configs.contexts(16).withPlaces(surroundings.hints() != FrameHints.OFF);
   }
 
   private static void run(

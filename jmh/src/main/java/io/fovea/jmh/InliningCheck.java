@@ -82,6 +82,8 @@ public final class InliningCheck {
           "io.fovea.btree.BTree.copyValue",
           "io.fovea.btree.BTreeNode.covers",
           "io.fovea.buffer.BufferPool.guess",
+          "io.fovea.buffer.BufferPool.guessChild",
+          "io.fovea.buffer.BufferPool.isStale",
           "io.fovea.buffer.BufferPool.optimistic",
           "io.fovea.buffer.BufferPool.validate",
           "io.fovea.buffer.Translator.guess",

@@ -1,0 +1,164 @@
+package io.fovea.txn;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.btree.BTree;
+import io.fovea.txn.TxFixture.Client;
+import java.util.List;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** What a transaction remembers of the places of records, and what that spares. */
+class PlacesTest {
+  private static final int KEYS = 3000;
+
+  private static TxFixture fixture(boolean placed) {
+    TxFixture f = new TxFixture(Configs.contexts(32).withPlaces(placed), 1024, 2);
+    f.run(
+        c -> {
+          for (int i = 0; i < KEYS; i++) {
+            c.put(f.tree(), key(i), "value " + i);
+          }
+          return null;
+        });
+    assertEquals(2, f.tree().height());
+    return f;
+  }
+
+  private static String key(int i) {
+    return String.format("%05d", 10 * i);
+  }
+
+  /** What a transaction has counted. */
+  private static TxStats count(TxFixture f, Consumer<Client> body) {
+    TxStats b = f.engine.stats();
+    f.run(
+        c -> {
+          body.accept(c);
+          return null;
+        });
+    TxStats a = f.engine.stats();
+    return new TxStats(
+        0,
+        0,
+        new long[0],
+        0,
+        a.pageAccesses() - b.pageAccesses(),
+        a.childSteps() - b.childSteps(),
+        a.placesTried() - b.placesTried(),
+        a.placesStale() - b.placesStale(),
+        0,
+        0);
+  }
+
+  /** In a tree of two levels a way down is one step. */
+  private static void expect(long descents, long places, TxFixture f, Consumer<Client> body) {
+    TxStats s = count(f, body);
+    assertEquals(descents, s.childSteps(), "ways down");
+    assertEquals(places, s.placesTried(), "places");
+    assertEquals(0, s.placesStale(), "stale");
+    assertEquals(2 * descents + places, s.pageAccesses(), "pages");
+  }
+
+  @Test
+  void oneWayDownForEachRecord() {
+    try (TxFixture f = fixture(true)) {
+      BTree t = f.tree();
+      expect(1, 1, f, c -> assertEquals(c.get(t, key(7)), c.get(t, key(7))));
+      // To read it; to see whether it is there, and to put it there.
+      expect(
+          1,
+          2,
+          f,
+          c -> {
+            c.get(t, key(8));
+            c.put(t, key(8), "another");
+          });
+      expect(1, 1, f, c -> c.patch(t, key(9), 0, "V"));
+      // To see that it is not there; its successor, twice; to put it there.
+      expect(1, 3, f, c -> c.insert(t, key(10) + "x", "new"));
+      expect(1, 3, f, c -> c.delete(t, key(11)));
+      // To see whether it is there, and to put it there.
+      expect(1, 1, f, c -> c.put(t, key(12), "blind"));
+      expect(1, 3, f, c -> c.put(t, key(13) + "x", "blind"));
+    }
+  }
+
+  @Test
+  void withoutPlacesEachAccessGoesDown() {
+    try (TxFixture f = fixture(false)) {
+      BTree t = f.tree();
+      expect(2, 0, f, c -> assertEquals(c.get(t, key(7)), c.get(t, key(7))));
+      expect(
+          3,
+          0,
+          f,
+          c -> {
+            c.get(t, key(8));
+            c.put(t, key(8), "another");
+          });
+      expect(2, 0, f, c -> c.patch(t, key(9), 0, "V"));
+      expect(4, 0, f, c -> c.insert(t, key(10) + "x", "new"));
+      expect(4, 0, f, c -> c.delete(t, key(11)));
+      expect(2, 0, f, c -> c.put(t, key(12), "blind"));
+    }
+  }
+
+  /** Between the look and the commit the leaf is split by others, merged, freed and used again. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void recordsThatMoveAreFound(boolean placed) {
+    try (TxFixture f = fixture(placed)) {
+      BTree t = f.tree();
+      Client c = new Client(f.begin());
+      for (int i = 0; i < KEYS; i += 100) {
+        assertEquals("value " + i, c.get(t, key(i)));
+        c.patch(t, key(i), 0, "VALUE");
+      }
+      // Not in the gaps below the keys that were read: those are read, too.
+      f.run(
+          o -> {
+            for (int i = 0; i < KEYS; i++) {
+              if (i % 100 != 99) {
+                o.put(t, key(i) + "5", TxFixture.repeat('x', 100));
+              }
+            }
+            return null;
+          });
+      f.run(
+          o -> {
+            for (int i = 0; i < KEYS; i++) {
+              if (i % 100 != 99) {
+                o.delete(t, key(i) + "5");
+                if (i % 100 != 0) {
+                  o.delete(t, key(i));
+                }
+              }
+            }
+            return null;
+          });
+      // Pages that were this tree's are another's now.
+      f.run(
+          o -> {
+            for (int i = 0; i < KEYS; i++) {
+              o.put(f.trees.get(1), key(i), TxFixture.repeat('y', 50));
+            }
+            return null;
+          });
+      TxStats before = f.engine.stats();
+      c.tx.commit();
+      TxStats after = f.engine.stats();
+      assertEquals(placed, after.placesStale() > before.placesStale(), "stale places");
+      List<String> all = f.run(o -> o.all(t));
+      assertEquals(2 * KEYS / 100, all.size());
+      for (int i = 0; i < KEYS; i += 100) {
+        assertTrue(all.contains(key(i) + "=VALUE " + i), all::toString);
+      }
+      assertNull(f.run(o -> o.get(t, key(1))));
+    }
+  }
+}
