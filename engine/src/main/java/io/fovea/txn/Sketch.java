@@ -58,7 +58,7 @@ public final class Sketch {
   private static final int SIZES = 31;
 
   /** All rows in one size. */
-  private static final class Cells {
+  static final class Cells {
     final NativeRegion region;
     final MemorySegment segment;
     final int columns;
@@ -90,7 +90,7 @@ public final class Sketch {
   }
 
   /** What is read, and what is written as well. */
-  private record State(Cells cells, @Nullable Cells next) {}
+  record State(Cells cells, @Nullable Cells next) {}
 
   private final int rows;
 
@@ -133,7 +133,11 @@ public final class Sketch {
 
   /** Raises the bound of an item to at least the timestamps of {@code word}, a lock bit apart. */
   public void put(long item, long word) {
-    State s = state;
+    put(state, item, word);
+  }
+
+  /** With what the caller has read of {@link #state}, under the same lock. */
+  void put(State s, long item, long word) {
     long put = Word.withoutLock(word);
     put(s.cells, item, put);
     if (s.next != null) {
@@ -149,12 +153,22 @@ public final class Sketch {
 
   /** An upper bound of all that was ever put for an item, as an unlocked word. */
   public long get(long item) {
-    Cells c = state.cells;
+    return get(state, item);
+  }
+
+  /** With what the caller has read of {@link #state}, under the same lock. */
+  long get(State s, long item) {
+    Cells c = s.cells;
     long word = Mem.peekLongOpaque(c.segment, c.offset(0, item));
     for (int row = 1; row < rows; row++) {
       word = Word.min(word, Mem.peekLongOpaque(c.segment, c.offset(row, item)));
     }
     return word;
+  }
+
+  /** The cells of this moment. */
+  State state() {
+    return state;
   }
 
   /** How many columns there are now. */

@@ -131,6 +131,15 @@ final class PinRaces {
       }
     }
 
+    /** Looks at the item, again and again, and leaves. */
+    final void visit(int ctx) {
+      for (int round = 0; round < ROUNDS; round++) {
+        timestamps.enter(ctx);
+        timestamps.pin(ctx, item);
+        timestamps.exit(ctx);
+      }
+    }
+
     final void look(JJJ_Result r) {
       synchronized (columns) {
         timestamps.enter(Columns.MAKER);
@@ -187,6 +196,34 @@ final class PinRaces {
     @Actor
     public void crowd() {
       crowd(Columns.SECOND);
+    }
+
+    @Arbiter
+    public void arbiter(JJJ_Result r) {
+      look(r);
+    }
+  }
+
+  /** Who leaves last lets the entry go, and may be mistaken about being the last. */
+  @JCStressTest
+  @State
+  @Outcome(id = "1, 1, 1", expect = Expect.ACCEPTABLE, desc = "the slot stays, the bound holds")
+  @Outcome(expect = Expect.FORBIDDEN, desc = "released under its user, or timestamps lost")
+  public static class PinAgainstReleaseByTheLast extends OneColumn {
+    private static final Columns COLUMNS = new Columns(Release.IMMEDIATE);
+
+    public PinAgainstReleaseByTheLast() {
+      super(COLUMNS);
+    }
+
+    @Actor
+    public void user(JJJ_Result r) {
+      use(Columns.FIRST, r);
+    }
+
+    @Actor
+    public void visitor() {
+      visit(Columns.SECOND);
     }
 
     @Arbiter

@@ -103,6 +103,35 @@ class SketchTest {
   }
 
   /**
+   * The interleavings that the wait is for: a put and a get that have read the cells before a
+   * change, and go on when it is about to wait for them.
+   */
+  @Test
+  void aPutThatBeganBeforeTheChangeIsTakenOver() {
+    Sketch sketch = new Sketch(2, 4);
+    Sketch.State before = sketch.state();
+    sketch.put(1, Word.pack(3, 4));
+    AtomicInteger waits = new AtomicInteger();
+    sketch.resize(
+        8,
+        () -> {
+          if (waits.incrementAndGet() == 1) {
+            sketch.put(before, 2, Word.pack(5, 6));
+            sketch.put(3, Word.pack(7, 8));
+            assertTrue(Word.rts(sketch.get(3)) >= 8, "a get of what was put during the change");
+          } else {
+            assertEquals(8, sketch.columns());
+            assertTrue(Word.rts(sketch.get(before, 1)) >= 4, "who began before reads on");
+          }
+        });
+    assertEquals(2, waits.get(), "before the copy, and before the former cells are given back");
+    assertTrue(Word.rts(sketch.get(1)) >= 4);
+    assertTrue(Word.wts(sketch.get(2)) >= 5, "put into the former cells while it waited");
+    assertTrue(Word.wts(sketch.get(3)) >= 7, "put during the change");
+    sketch.close();
+  }
+
+  /**
    * Threads put and get under the locks of items, as under those of columns, while another changes
    * the size all the time.
    */
