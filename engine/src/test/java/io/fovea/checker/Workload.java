@@ -115,6 +115,12 @@ final class Workload {
         if (!broken) {
           throw e;
         }
+      } catch (RuntimeException | AssertionError e) {
+        if (!broken) {
+          throw e;
+        }
+        client.rollback();
+        return;
       }
     }
   }
