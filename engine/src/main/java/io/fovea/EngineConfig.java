@@ -16,9 +16,7 @@ final class EngineConfig {
   static PoolConfig dataPool(Options options, Switches switches) {
     PoolConfig all = pool(options, switches, options.bufferBytes());
     long timestamps = TimestampFile.bufferBytes(options, all);
-    return timestamps == 0
-        ? all
-        : pool(options, switches, options.bufferBytes() - timestamps);
+    return timestamps == 0 ? all : pool(options, switches, options.bufferBytes() - timestamps);
   }
 
   /** Of the pool of the timestamps, where they have one. */
@@ -44,8 +42,7 @@ final class EngineConfig {
 
   static TxConfig transactions(Options options) {
     TxConfig d = TxConfig.DEFAULT;
-    return d.withLimits(
-            options.maxTransactions(), options.maxTransactionBytes(), d.itemsMax())
+    return d.withLimits(options.maxTransactions(), options.maxTransactionBytes(), d.itemsMax())
         .with(
             TimestampConfig.of(
                 StoreKind.valueOf(options.timestamps().name()),

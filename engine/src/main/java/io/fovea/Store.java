@@ -2,9 +2,6 @@ package io.fovea;
 
 import io.fovea.btree.BTree;
 import io.fovea.buffer.BufferPool;
-import io.fovea.buffer.FrameHints;
-import io.fovea.buffer.PoolConfig;
-import io.fovea.buffer.ReplacementKind;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.IncompatibleFormatException;
@@ -22,7 +19,6 @@ import io.fovea.recovery.Checkpointer;
 import io.fovea.recovery.RecoveryReport;
 import io.fovea.recovery.Superblock;
 import io.fovea.recovery.SuperblockFile;
-import io.fovea.txn.StoreKind;
 import io.fovea.txn.TimestampPages;
 import io.fovea.txn.TxConfig;
 import io.fovea.txn.TxEngine;
@@ -305,10 +301,7 @@ final class Store {
 
   /** Null where timestamps are in memory. */
   private static @Nullable TimestampFile timestampFile(
-      @Nullable Storage storage,
-      Options options,
-      Switches switches,
-      Deque<AutoCloseable> opened) {
+      @Nullable Storage storage, Options options, Switches switches, Deque<AutoCloseable> opened) {
     if (storage != null) {
       TimestampFile.removeOld(storage);
     }
@@ -322,10 +315,7 @@ final class Store {
   }
 
   private static TxEngine engine(
-      Options options,
-      Switches switches,
-      @Nullable Journal journal,
-      @Nullable TimestampFile file) {
+      Options options, Switches switches, @Nullable Journal journal, @Nullable TimestampFile file) {
     TxConfig config = switches.settings().apply(EngineConfig.transactions(options));
     TimestampPages pages = file == null ? null : file.pages();
     if (journal == null) {
@@ -353,7 +343,8 @@ final class Store {
       Superblock superblock,
       boolean fresh,
       Deque<AutoCloseable> opened) {
-    BufferPool pool = new BufferPool(device, EngineConfig.dataPool(options, switches), superblock.allocator());
+    BufferPool pool =
+        new BufferPool(device, EngineConfig.dataPool(options, switches), superblock.allocator());
     opened.push(pool::abandon);
     if (fresh && superblocks != null) {
       // From here on the file says that it is not clean. Not before: options that are refused leave
@@ -405,7 +396,9 @@ final class Store {
     opened.push(journal::closeFiles);
     BufferPool pool =
         new BufferPool(
-            device, journal.configure(EngineConfig.dataPool(options, switches)), superblock.allocator());
+            device,
+            journal.configure(EngineConfig.dataPool(options, switches)),
+            superblock.allocator());
     opened.push(pool::abandon);
     opened.push(journal::stop);
     if (fresh) {
@@ -455,7 +448,9 @@ final class Store {
     try {
       BufferPool pool =
           new BufferPool(
-              device, journal.configure(EngineConfig.dataPool(options, switches)), superblock.allocator());
+              device,
+              journal.configure(EngineConfig.dataPool(options, switches)),
+              superblock.allocator());
       try {
         AtomicInteger treeIds = new AtomicInteger(superblock.nextTreeId());
         journal.open(pool, false, treeIds);

@@ -78,7 +78,7 @@ public final class PageRef {
    * @param base where in it
    * @param bytes how much of the page there is
    */
-  public static void clear(MemorySegment s, long base, int bytes) {
+  static void clear(MemorySegment s, long base, int bytes) {
     if (PageHeader.type(s, base) != PageHeader.INNER) {
       return;
     }

@@ -225,9 +225,7 @@ final class WriteBack {
       return 0;
     }
     for (int slot = 0; slot < copies; slot++) {
-      // Hints to frames are nobody's business but this process's.
-      PageRef.clear(buffer, at(slot), frames.pageSize);
-      LeafHints.clear(buffer, at(slot), frames.pageSize, 0);
+      PageCopy.forgetFrames(buffer, at(slot), frames.pageSize);
       PageHeader.seal(buffer, at(slot), frames.pageSize);
     }
     transfers(copies);

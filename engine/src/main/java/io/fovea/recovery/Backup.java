@@ -1,8 +1,8 @@
 package io.fovea.recovery;
 
 import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.PageCopy;
 import io.fovea.buffer.PageHeader;
-import io.fovea.buffer.PageRef;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.StorageException;
 import io.fovea.io.BlockDevice;
@@ -273,7 +273,7 @@ public final class Backup implements AutoCloseable {
     int frame = pool.fixShared(pid);
     Mem.copy(pool.pages(), pool.base(frame), chunk, at, pageSize);
     pool.releaseShared(frame);
-    PageRef.clear(chunk, at, pageSize);
+    PageCopy.forgetFrames(chunk, at, pageSize);
     PageHeader.seal(chunk, at, pageSize);
   }
 

@@ -57,11 +57,13 @@ public record TimestampConfig(
         columns(bytesMax, rows));
   }
 
+  /** How many rows a sketch of so many bytes has: two, as in the dissertation, where they fit. */
   static int rows(long bytes) {
     return bytes >= 2 * Long.BYTES ? 2 : 1;
   }
 
-  static int columns(long bytes, int rows) {
+  /** How many columns a sketch of so many bytes has: a power of two, rounded down. */
+  public static int columns(long bytes, int rows) {
     return (int) Long.highestOneBit(Math.max(1, bytes / Long.BYTES / rows));
   }
 

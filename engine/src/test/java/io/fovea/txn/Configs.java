@@ -18,8 +18,7 @@ final class Configs {
     TxConfig d = TxConfig.DEFAULT;
     return d.withLimits(contexts, d.scratchBytesMax(), d.itemsMax())
         .with(
-            TimestampConfig.sketch(
-                16 << 10, d.timestamps().budgetBytes(), rows, columns, release))
+            TimestampConfig.sketch(16 << 10, d.timestamps().budgetBytes(), rows, columns, release))
         .withRevalidation(revalidateAll);
   }
 }

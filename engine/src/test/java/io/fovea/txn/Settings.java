@@ -7,8 +7,7 @@ public final class Settings {
   /** A small exact table over a sketch of a size, so that entries come and go all the time. */
   public static TxConfig sketch(TxConfig c, int rows, int columns) {
     TimestampConfig t = c.timestamps();
-    return c.with(
-        TimestampConfig.sketch(16 << 10, t.budgetBytes(), rows, columns, t.release()));
+    return c.with(TimestampConfig.sketch(16 << 10, t.budgetBytes(), rows, columns, t.release()));
   }
 
   /** The same with reference counts. */
