@@ -48,6 +48,11 @@ import io.fovea.error.AbortCause;
  *       or more, and published the new neighbour above that. T aborts.
  * </ul>
  *
+ * <p>A descending scan reads the item of a gap with the key above it, before it comes to the gap.
+ * So it looks at that item once more when it has the gap's content ({@link TxScan}): a key that was
+ * deleted from there in between was published at that item, or at one that was put in between
+ * later, which in turn was published at it.
+ *
  * <p><b>Approximate timestamps</b> are too high, never too low, so they cause aborts and no more
  * (dissertation, 3.1): every comparison is of the own, exact number with an item's. An extension
  * whose distance overflows raises wts to no more than 2t ({@link Timestamps#extend}): those between

@@ -66,6 +66,10 @@ public final class TxScan {
   private boolean positioned;
   private int slot;
   private boolean boundRead;
+
+  /** Of the key above the next batch of a descending scan. */
+  private long upperItem;
+
   private boolean finished;
 
   // the batch: full keys in a row, their leaf slots, items and handles
@@ -151,6 +155,7 @@ public final class TxScan {
     }
     positioned = false;
     boundRead = !descending;
+    upperItem = 0;
     finished = false;
     batchTarget = 1;
     batchSize = 0;
@@ -596,12 +601,30 @@ public final class TxScan {
         return false;
       }
     }
+    upperItem = items[0];
     boundRead = true;
+    return true;
+  }
+
+  /**
+   * The item of the key above a descending batch, again, where nobody validates that of the batch
+   * before: whoever deletes a key from the gap between the two meanwhile leaves no other trace.
+   */
+  private boolean readUpper() {
+    int h = tx.reads.find(upperItem);
+    int stamp = h >= 0 ? tx.reads.slot(h) : tx.pin(upperItem);
+    if (Word.isLocked(tx.control.look(stamp))) {
+      tx.control.await(stamp);
+      return false;
+    }
     return true;
   }
 
   /** Words of the batch's items, then the versions of the leaves again. */
   private boolean readItems(int n) {
+    if (upperItem != 0 && tx.control.once && !readUpper()) {
+      return false;
+    }
     for (int i = 0; i < n; i++) {
       if (!readWord(i)) {
         return false;
@@ -644,6 +667,7 @@ public final class TxScan {
       tx.reads.place(handles[i], p.frame, p.version, p.pid, s, leaf.valueLength(s));
     }
     if (n > 0) {
+      upperItem = descending ? items[n - 1] : 0;
       int start = keyOffsets[n - 1];
       fromLength = keyOffsets[n] - start;
       fromInclusive = false;

@@ -295,6 +295,7 @@ class AllocatorLogTest {
         new AllocatorState[] {
           new AllocatorState(2, 0, 0),
           new AllocatorState(Long.MAX_VALUE, 0, 0),
+          new AllocatorState(1L << 40, 0, 0),
           new AllocatorState(1000, 1000, 1),
           new AllocatorState(1000, 2, 1),
           new AllocatorState(1000, -1, 1),
@@ -308,7 +309,7 @@ class AllocatorLogTest {
     pool.close();
     BufferPool small = Pools.open(new TestDevice(4 << 20));
     assertThrows(
-        StorageFullException.class, () -> small.recover(new AllocatorState(1L << 40, 0, 0)));
+        StorageFullException.class, () -> small.recover(new AllocatorState(1L << 37, 0, 0)));
     small.close();
   }
 

@@ -437,6 +437,47 @@ class ProtocolsTest {
     }
   }
 
+  /** Who has read something before it was written has seen what went with it, in a later batch. */
+  @ParameterizedTest
+  @EnumSource
+  void aKeyGoesBetweenTwoBatches(ProtocolKind kind) {
+    for (boolean descending : new boolean[] {false, true}) {
+      try (TxFixture f = fixture(kind, "a=1", "b=1", "c=1", "d=1", "e=1")) {
+        BTree t = f.tree();
+        BTree log = f.trees.get(1);
+        Party scanner = new Party(f);
+        Party deleter = new Party(f);
+        TxScan[] open = new TxScan[1];
+        StringBuilder seen = new StringBuilder();
+        scanner.step(() -> assertNull(scanner.client.get(log, "k")));
+        scanner.step(
+            () -> {
+              open[0] = scanner.client.open(t, null, true, null, true, descending);
+              next(open[0], seen);
+            });
+        deleter.step(() -> deleter.client.delete(t, descending ? "d" : "b"));
+        deleter.step(() -> deleter.client.insert(log, "k", "deleted"));
+        deleter.commit();
+        scanner.step(
+            () -> {
+              while (next(open[0], seen)) {}
+            });
+        if (scanner.commit() && deleter.committed) {
+          assertEquals(descending ? "edcba" : "abcde", seen.toString());
+        }
+        atRest(f);
+      }
+    }
+  }
+
+  private static boolean next(TxScan scan, StringBuilder seen) {
+    if (!scan.next()) {
+      return false;
+    }
+    seen.append(TxFixture.string(scan.keySegment(), scan.keyOffset(), scan.keyLength()));
+    return true;
+  }
+
   /** Updated, deleted, inserted, and the neighbour of what was deleted: none of it is seen. */
   @Test
   void theOldSeeThePast() {
