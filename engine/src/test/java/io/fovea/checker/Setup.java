@@ -4,12 +4,15 @@ import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.Hints;
 import io.fovea.Options;
+import io.fovea.Protocol;
 import io.fovea.SimDatabase;
+import io.fovea.TimestampStore;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
 import io.fovea.txn.Settings;
 import io.fovea.txn.TxConfig;
 import io.fovea.txn.TxSwitches;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.function.UnaryOperator;
 
@@ -57,6 +60,28 @@ record Setup(
 
   /** All that have to be serializable. */
   static List<Setup> all() {
+    List<Setup> all = new ArrayList<>(ofTicToc());
+    for (TimestampStore store : TimestampStore.values()) {
+      if (store != Options.defaults().timestamps()) {
+        all.add(usual("timestamps " + store).options(o -> o.timestamps(store)));
+      }
+    }
+    for (Protocol protocol : Protocol.values()) {
+      if (protocol != Options.defaults().protocol()) {
+        Setup usual = usual(protocol.toString()).options(o -> o.protocol(protocol));
+        all.add(usual);
+        all.add(
+            usual
+                .named(protocol + ", a pool smaller than the data, one cell")
+                .options(o -> o.bufferBytes(400_000))
+                .settings(c -> Settings.sketch(c, 1, 1))
+                .load(8, 20, 500));
+      }
+    }
+    return all;
+  }
+
+  private static List<Setup> ofTicToc() {
     return List.of(
         usual("exact entries and a sketch"),
         usual("a sketch of one cell").settings(c -> Settings.sketch(c, 1, 1)),
@@ -73,6 +98,10 @@ record Setup(
         usual("durability SYNC").options(o -> o.durability(Durability.SYNC)),
         usual("two threads").load(2, 100, 20),
         usual("many threads").options(o -> o.maxTransactions(34)).load(32, 30, 20));
+  }
+
+  Setup named(String other) {
+    return new Setup(other, options, settings, switches, threads, generation, pad);
   }
 
   Setup options(UnaryOperator<Options> change) {

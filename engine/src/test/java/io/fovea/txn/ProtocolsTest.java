@@ -437,36 +437,51 @@ class ProtocolsTest {
     }
   }
 
-  /** Who has read something before it was written has seen what went with it, in a later batch. */
+  /**
+   * Who has read something before it was written has seen what went with it, also where that is the
+   * first key of a later batch, which a later leaf begins with.
+   */
   @ParameterizedTest
   @EnumSource
   void aKeyGoesBetweenTwoBatches(ProtocolKind kind) {
-    for (boolean descending : new boolean[] {false, true}) {
-      try (TxFixture f = fixture(kind, "a=1", "b=1", "c=1", "d=1", "e=1")) {
-        BTree t = f.tree();
-        BTree log = f.trees.get(1);
-        Party scanner = new Party(f);
-        Party deleter = new Party(f);
-        TxScan[] open = new TxScan[1];
-        StringBuilder seen = new StringBuilder();
-        scanner.step(() -> assertNull(scanner.client.get(log, "k")));
-        scanner.step(
-            () -> {
-              open[0] = scanner.client.open(t, null, true, null, true, descending);
-              next(open[0], seen);
-            });
-        deleter.step(() -> deleter.client.delete(t, descending ? "d" : "b"));
-        deleter.step(() -> deleter.client.insert(log, "k", "deleted"));
-        deleter.commit();
-        scanner.step(
-            () -> {
-              while (next(open[0], seen)) {}
-            });
-        if (scanner.commit() && deleter.committed) {
-          assertEquals(descending ? "edcba" : "abcde", seen.toString());
-        }
-        atRest(f);
+    for (int passed = 1; passed <= 8; passed++) {
+      aKeyGoes(kind, passed, false);
+      aKeyGoes(kind, passed, true);
+    }
+  }
+
+  private static void aKeyGoes(ProtocolKind kind, int passed, boolean descending) {
+    String all = descending ? "jihgfedcba" : "abcdefghij";
+    try (TxFixture f = fixture(kind)) {
+      BTree t = f.tree();
+      BTree log = f.trees.get(1);
+      f.run(
+          c -> {
+            all.chars()
+                .forEach(k -> c.put(t, "" + (char) k, TxFixture.repeat('x', 900))); // 4 to a leaf
+            return null;
+          });
+      Party scanner = new Party(f);
+      Party deleter = new Party(f);
+      TxScan[] open = new TxScan[1];
+      StringBuilder seen = new StringBuilder();
+      scanner.step(() -> assertNull(scanner.client.get(log, "k")));
+      scanner.step(
+          () -> {
+            open[0] = scanner.client.open(t, null, true, null, true, descending);
+            while (seen.length() < passed && next(open[0], seen)) {}
+          });
+      deleter.step(() -> deleter.client.delete(t, all.substring(passed, passed + 1)));
+      deleter.step(() -> deleter.client.insert(log, "k", "deleted"));
+      deleter.commit();
+      scanner.step(
+          () -> {
+            while (next(open[0], seen)) {}
+          });
+      if (scanner.commit() && deleter.committed) {
+        assertEquals(all, seen.toString());
       }
+      atRest(f);
     }
   }
 
