@@ -5,6 +5,7 @@ import io.fovea.Io;
 import io.fovea.Options;
 import io.fovea.Protocol;
 import io.fovea.Replacement;
+import io.fovea.TimestampStore;
 import io.fovea.Translation;
 import io.fovea.tpcc.bench.Sizes;
 import java.nio.file.Files;
@@ -94,6 +95,32 @@ public final class Arguments {
     Protocol protocol = Options.defaults().protocol();
 
     @Option(
+        names = "--timestamps",
+        paramLabel = "KIND",
+        completionCandidates = TimestampConverter.class,
+        converter = TimestampConverter.class,
+        description =
+            "where timestamps of keys out of use are: ${COMPLETION-CANDIDATES} (default:"
+                + " focus-sketch)")
+    TimestampStore timestamps = Options.defaults().timestamps();
+
+    @Option(
+        names = "--sketch-bytes",
+        paramLabel = "SIZE",
+        converter = SizeConverter.class,
+        description = "how large a sketch or a cache of timestamps is (default: 32k)")
+    long sketchBytes = Options.defaults().sketchBytesMin();
+
+    @Option(
+        names = "--sketch-bytes-max",
+        paramLabel = "SIZE",
+        converter = SizeConverter.class,
+        description =
+            "up to which size a sketch grows where it makes transactions abort (default: it does"
+                + " not)")
+    Long sketchBytesMax;
+
+    @Option(
         names = "--durability",
         paramLabel = "LEVEL",
         completionCandidates = DurabilityConverter.class,
@@ -131,7 +158,10 @@ public final class Arguments {
           translation,
           hints,
           replacement,
-          protocol);
+          protocol,
+          timestamps,
+          sketchBytes,
+          sketchBytesMax != null ? sketchBytesMax : sketchBytes);
     }
   }
 
@@ -493,6 +523,12 @@ public final class Arguments {
   static final class ProtocolConverter extends WordConverter<Protocol> {
     ProtocolConverter() {
       super(Protocol.values());
+    }
+  }
+
+  static final class TimestampConverter extends WordConverter<TimestampStore> {
+    TimestampConverter() {
+      super(TimestampStore.values());
     }
   }
 

@@ -296,7 +296,7 @@ public final class Driver {
   private void announce(Settings s, Database db) {
     progress.say(
         "running mix %s on %s: %s, %s on %s, buffer %,d MiB of %s pages, io %s,"
-            + " translation %s, hints %s, replacement %s, protocol %s, durability %s",
+            + " translation %s, hints %s, replacement %s, protocol %s, timestamps %s, durability %s",
         s.mix(),
         name(s),
         Progress.count(s.warehouses(), "warehouse"),
@@ -309,6 +309,7 @@ public final class Driver {
         JsonReport.lower(s.engine().hints()),
         JsonReport.lower(s.engine().replacement()),
         JsonReport.lower(s.engine().protocol()),
+        JsonReport.lower(s.engine().timestamps()),
         s.level());
   }
 

@@ -7,6 +7,7 @@ import io.fovea.Options;
 import io.fovea.Pretouch;
 import io.fovea.Protocol;
 import io.fovea.Replacement;
+import io.fovea.TimestampStore;
 import io.fovea.Translation;
 import io.fovea.tpcc.bench.JsonReport;
 
@@ -16,6 +17,8 @@ import io.fovea.tpcc.bench.JsonReport;
  * @param logBytes how much log an opening may have to read
  * @param bufferBytes the buffer pool
  * @param io ignored in memory
+ * @param sketchBytes of a sketch or a cache of timestamps, to begin with
+ * @param sketchBytesMax up to which a sketch may grow
  */
 public record EngineSettings(
     Durability durability,
@@ -26,13 +29,27 @@ public record EngineSettings(
     Translation translation,
     HintKind hints,
     Replacement replacement,
-    Protocol protocol) {
+    Protocol protocol,
+    TimestampStore timestamps,
+    long sketchBytes,
+    long sketchBytesMax) {
   private static final long LOG_BYTES_MIN = 256 << 10;
 
   /** The same with another durability. */
   public EngineSettings with(Durability other) {
     return new EngineSettings(
-        other, logBytes, bufferBytes, pageSize, io, translation, hints, replacement, protocol);
+        other,
+        logBytes,
+        bufferBytes,
+        pageSize,
+        io,
+        translation,
+        hints,
+        replacement,
+        protocol,
+        timestamps,
+        sketchBytes,
+        sketchBytesMax);
   }
 
   /** Whether there is a log. */
@@ -57,6 +74,8 @@ public record EngineSettings(
         .hints(hints.hints())
         .replacement(replacement)
         .protocol(protocol)
+        .timestamps(timestamps)
+        .sketchBytes(sketchBytes, sketchBytesMax)
         .durability(durability)
         .maxTransactions(Math.max(defaults.maxTransactions(), Math.min(clients + 2, 4096)));
   }
@@ -72,5 +91,8 @@ public record EngineSettings(
     report.addProperty("hints", JsonReport.lower(hints));
     report.addProperty("replacement", JsonReport.lower(replacement));
     report.addProperty("protocol", JsonReport.lower(protocol));
+    report.addProperty("timestamps", JsonReport.lower(timestamps));
+    report.addProperty("sketchBytes", sketchBytes);
+    report.addProperty("sketchBytesMax", sketchBytesMax);
   }
 }

@@ -139,7 +139,7 @@ record RunFile(
         parts.add("buffer " + Sizes.format(o.get("bufferBytes").getAsLong()));
       }
       for (String option :
-          List.of("workload", "mix", "io", "translation", "hints", "protocol", "durability")) {
+          List.of("workload", "mix", "io", "translation", "hints", "protocol", "timestamps", "durability")) {
         if (has(o, option)) {
           parts.add(option + " " + o.get(option).getAsString());
         }
