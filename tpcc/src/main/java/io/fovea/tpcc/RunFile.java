@@ -139,7 +139,15 @@ record RunFile(
         parts.add("buffer " + Sizes.format(o.get("bufferBytes").getAsLong()));
       }
       for (String option :
-          List.of("workload", "mix", "io", "translation", "hints", "protocol", "timestamps", "durability")) {
+          List.of(
+              "workload",
+              "mix",
+              "io",
+              "translation",
+              "hints",
+              "protocol",
+              "timestamps",
+              "durability")) {
         if (has(o, option)) {
           parts.add(option + " " + o.get(option).getAsString());
         }
