@@ -26,6 +26,8 @@
 #   replacement hit ratios of the replacement policies, by replay of traces
 #   doors       what a random read costs by system call, by a poller's ring, by a ring of one's own
 #   secondary   lookups by secondary keys, with hints, without, with wrong ones; what becomes of hints
+#   hints       TPC-C without hints, with each kind and with the guess, in memory and beyond
+#   protocols   transactional YCSB under each protocol, and with each store of timestamps
 #   inlining    hot methods that were not inlined
 #
 # Results go to OUT, the folder benchmarks-<time> in the current one by default. What is compared is
@@ -400,6 +402,44 @@ do_secondary() {
   done
 }
 
+# sweep NAME ARGUMENT...: a command of the driver with all combinations of what is varied, in turn.
+sweep() {
+  name=$1
+  shift
+  say "$name: tpcc.sh sweep $*"
+  JAVA_HOME=$home "$root/tpcc/tpcc.sh" sweep --rounds "$rounds" --out "$out/$name" "$@" \
+    --duration "${seconds}s" --warmup "${seconds}s" >"$out/$name.txt" 2>&1 ||
+    say "$name ended with $?: see $out/$name.txt"
+}
+
+do_hints() {
+  sweep hints-latched --vary hints=none,frame,page,both --vary threads=1,2,4,16 \
+    run --io memory --warehouses 2 --translation latched
+  sweep hints-guess --vary hints=none,page --vary threads=1,2,4,16 run --io memory --warehouses 2
+  sweep hints-beyond-latched --vary hints=none,frame,page,both --vary threads=2,16 \
+    run --path "$out/h.fovea" --fresh --durability none --warehouses 2 --buffer 100m --translation latched
+  sweep hints-beyond-guess --vary hints=none,page --vary threads=2,16 \
+    run --path "$out/h.fovea" --fresh --durability none --warehouses 2 --buffer 100m
+  rm -f "$out"/h.fovea*
+}
+
+do_protocols() {
+  all=tictoc,sto,mvto,two-phase-locking,occ,silo
+  for workload in write-intensive-high write-intensive-medium read-intensive-high mixed-high long; do
+    sweep "protocols-$workload" --vary protocol=$all --vary threads=2,16,64 \
+      ycsb run --io memory --workload $workload
+    sweep "stores-$workload" --vary timestamps=disk,disk-cache,memory,focus-counter,focus-sketch \
+      --vary threads=2,16,64 ycsb run --io memory --workload $workload
+  done
+  sweep protocols-beyond --vary protocol=$all --vary threads=2,16,64 \
+    ycsb run --path "$out/y.fovea" --durability none --workload write-intensive-high --pool 10%
+  sweep stores-beyond --vary timestamps=disk,disk-cache,memory,focus-counter,focus-sketch \
+    --vary threads=2,16,64 \
+    ycsb run --path "$out/y.fovea" --durability none --workload write-intensive-high --pool 10%
+  rm -f "$out"/y.fovea*
+  jmh timestamp-stores TimestampStoreCost
+}
+
 do_replacement() {
   # One client, so that the trace is the same each time; the load is not part of it.
   say replacement
@@ -449,7 +489,7 @@ if [ "${1:-}" = profile ]; then
   exit 0
 fi
 [ $# -gt 0 ] || set -- tpcc contention ladder budget lookups timestamps disk durability recovery reads larger transition \
-  drift sizes replacement doors secondary inlining
+  drift sizes replacement doors secondary hints protocols inlining
 for page; do
   case $page in
     tpcc) in_turn do_tpcc ;;
@@ -469,8 +509,10 @@ for page; do
     replacement) do_replacement ;;
     doors) do_doors ;;
     secondary) do_secondary ;;
+    hints) do_hints ;;
+    protocols) do_protocols ;;
     inlining) do_inlining ;;
-    *) die "no page $page: tpcc contention ladder budget lookups timestamps disk durability recovery reads larger transition drift sizes replacement doors secondary inlining profile" ;;
+    *) die "no page $page: tpcc contention ladder budget lookups timestamps disk durability recovery reads larger transition drift sizes replacement doors secondary hints protocols inlining profile" ;;
   esac
 done
 "$java" -XX:TieredStopAtLevel=1 "$here/Summary.java" "$out" | tee "$out/summary.md"
