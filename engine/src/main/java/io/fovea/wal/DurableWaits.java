@@ -89,12 +89,10 @@ final class DurableWaits {
    * or tells the writer does so afterwards.
    *
    * @param lsn up to where
-   * @return how many requests there are with this one
    */
-  int request(long lsn) {
-    int before = (int) REQUESTS.getAndAdd(this, 1);
+  void request(long lsn) {
+    REQUESTS.getAndAdd(this, 1);
     raise(lsn);
-    return before + 1;
   }
 
   /** Whether somebody wants more than is durable. */

@@ -195,9 +195,9 @@ public final class Log implements AutoCloseable {
           "Position " + lsn + " is beyond the end of the log, " + ring.tail());
     }
     waited.increment();
-    int request = waits.request(lsn);
+    waits.request(lsn);
     if (writer.lead(lsn, false)) {
-      writer.wanted(request);
+      writer.wanted();
     }
     await(lsn);
   }
@@ -210,7 +210,8 @@ public final class Log implements AutoCloseable {
    */
   public void request(long lsn) {
     if (waits.durable() < lsn) {
-      writer.wanted(waits.request(lsn));
+      waits.request(lsn);
+      writer.wanted();
     }
   }
 

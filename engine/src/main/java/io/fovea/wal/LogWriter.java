@@ -34,13 +34,15 @@ import org.jspecify.annotations.Nullable;
  * no earlier, whoever writes it.
  *
  * <p><b>Gathering.</b> A sync costs the device and the CPU the same for one commit as for a dozen,
- * and with more clients than CPUs a writer would take a CPU from those who are about to commit. For
- * how many a group waits, and for how long, is {@link Gathering}'s business: where threads are
- * blocked, for most of those who will come back, and no longer than a sync takes, so that nobody
- * waits for more than twice as long as he would have to; where nobody is blocked, for all have
- * other work to do (see {@link Log#request}), for a part of their clients, so that the others keep
- * them busy during the sync, and for a millisecond at most. One client, or two, never wait for
- * others.
+ * and with more clients than CPUs a writer would take a CPU from those who are about to commit.
+ *
+ * <ul>
+ *   <li>Where threads are blocked, a group waits for three quarters of the requests that there were
+ *       lately, but no longer than a sync takes: nobody waits for more than twice as long as he
+ *       would have to. One client, or two, never wait for others.
+ *   <li>Where nobody is blocked, for all have other work to do (see {@link Log#request}), it waits
+ *       until the first has nothing left to do, who leads, or for a millisecond.
+ * </ul>
  *
  * <p>The ring is released before the write: its space is needed more than its bytes, and a write
  * that fails is the end of the log anyway. So a group can't be written a second time: what is left
@@ -59,8 +61,7 @@ import org.jspecify.annotations.Nullable;
  *       for durability or for the window, which look; whoever completes another record looks
  *       himself. Its reservation (a CAS of the tail) is the D1 of that pair.
  *   <li>{@code GATHERING}: as {@code TIMED}, with the number of requests in the place of the
- *       demand, and left alone until they are enough. Of those who work on only the one who makes
- *       enough wakes it; where a leader's group moved that mark meanwhile, the leader looks.
+ *       demand, and left alone until that is {@link #enough}.
  * </ul>
  *
  * <p>Who leads has raised the demand and tells nobody; where it does not get as far as it has to,
@@ -76,6 +77,10 @@ final class LogWriter implements Runnable {
   private static final long IDLE_NANOS = TimeUnit.SECONDS.toNanos(1);
   private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(2);
 
+  /** So few requests in a group, and nobody waits for others. */
+  private static final int FEW = 3;
+
+  private static final long GATHERING_NANOS_MAX = TimeUnit.MILLISECONDS.toNanos(1);
   private static final int YIELD_FROM = Runtime.getRuntime().availableProcessors() > 1 ? 50 : 0;
   private static final int PARK_FROM = YIELD_FROM + 20;
 
@@ -92,6 +97,9 @@ final class LogWriter implements Runnable {
   private final Thread thread;
 
   private volatile int state;
+
+  /** The count of requests at which a writer that is gathering is woken. */
+  private volatile int enough;
 
   /**
    * Whether it gathers for as long as nobody is blocked. Set before it looks whether somebody is;
@@ -114,7 +122,17 @@ final class LogWriter implements Runnable {
   /** Where the group ends that is under way, or that was written last. */
   private volatile long underWay;
 
-  private final Gathering learned = new Gathering();
+  /** How many requests the groups that were written have answered. */
+  private volatile int answered;
+
+  /** How many requests a group has answered, and how many came meanwhile: the most of late. */
+  private volatile int expected;
+
+  /** How long a group takes from the write to the end of the sync, on average of late. */
+  private volatile long syncNanos;
+
+  /** When the last group was durable. */
+  private volatile long syncedAt = System.nanoTime();
 
   private volatile long records;
   private volatile long groups;
@@ -153,18 +171,16 @@ final class LogWriter implements Runnable {
     return buffer.byteSize();
   }
 
-  /**
-   * Somebody wants durability, and does not lead.
-   *
-   * @param request the number of his request
-   */
-  void wanted(int request) {
+  /** Somebody wants durability, and does not lead. */
+  void wanted() {
     int seen = state;
-    if (seen == GATHERING
-        ? relaxed ? learned.completes(request) : learned.isEnough(waits.requests())
-        : seen != AWAKE) {
+    if (seen == GATHERING ? !relaxed && isEnough() : seen != AWAKE) {
       LockSupport.unpark(thread);
     }
+  }
+
+  private boolean isEnough() {
+    return waits.requests() - enough >= 0;
   }
 
   /**
@@ -172,20 +188,17 @@ final class LogWriter implements Runnable {
    * asked for durability and holds no latch.
    *
    * @param lsn up to where the caller wants the log to be durable
-   * @param idle whether the caller has worked on and has run dry: it has nothing left to do
+   * @param idle whether the caller has worked on and has nothing left to do
    * @return whether the group is neither written nor under way, so that the thread is to be told
    */
   boolean lead(long lsn, boolean idle) {
-    if (idle) {
-      learned.ranDry();
-    }
     if (lsn <= underWay || Thread.currentThread().isVirtual()) {
       return lsn > underWay;
     }
-    if (idle || learned.isFew()) {
+    if (idle || expected < FEW) {
       // For the group under way, and for those who have waited longer: they write this one, too.
       turn.lock();
-    } else if (!learned.isEnough(waits.requests()) || !turn.tryLock()) {
+    } else if (!isEnough() || !turn.tryLock()) {
       return true;
     }
     try {
@@ -199,9 +212,6 @@ final class LogWriter implements Runnable {
       log.fail(t); // as the log's own thread does; whoever waits is told there
     } finally {
       turn.unlock();
-    }
-    if (relaxed && learned.isEnoughAhead(waits.requests())) {
-      LockSupport.unpark(thread); // whoever made enough did so while this group was under way
     }
     return lsn > underWay;
   }
@@ -352,10 +362,11 @@ final class LogWriter implements Runnable {
     while (mayGather()) {
       relaxed = true;
       relaxed = !waits.isBlocked(underWay);
-      if (hasGathered()) {
+      if (!relaxed && (expected < FEW || isEnough())) {
         break;
       }
-      long left = learned.left(relaxed);
+      long patience = relaxed ? GATHERING_NANOS_MAX : Math.min(syncNanos, GATHERING_NANOS_MAX);
+      long left = patience - (System.nanoTime() - syncedAt);
       if (left <= 0) {
         break;
       }
@@ -363,13 +374,6 @@ final class LogWriter implements Runnable {
     }
     state = AWAKE;
     relaxed = false;
-  }
-
-  private boolean hasGathered() {
-    int requests = waits.requests();
-    return relaxed
-        ? learned.isEnoughAhead(requests)
-        : learned.isFew() || learned.isEnough(requests);
   }
 
   private boolean mayGather() {
@@ -458,10 +462,16 @@ final class LogWriter implements Runnable {
     space.changed();
     long began = System.nanoTime();
     put(header, bytes);
+    long now = System.nanoTime();
+    syncNanos += (now - began - syncNanos) / 8;
+    syncedAt = now;
     written = to;
     records = recordsComplete;
     groups++;
-    learned.wrote(began, requests, waits.requests());
+    int came = waits.requests() - answered;
+    expected = Math.max(came, expected - 1 - expected / 8);
+    answered = requests;
+    enough = requests + expected - expected / 4;
     waits.publish(to);
     KillPoint.here("log.synced");
     return true;
