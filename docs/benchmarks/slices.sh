@@ -1,0 +1,49 @@
+#!/bin/sh
+# Runs several commands at once, each for a slice of time in its turn while the others are stopped: on
+# a machine that is twice as fast in one minute as in the next, all of them get the same of both.
+#
+#   docs/benchmarks/slices.sh SECONDS COMMAND COMMAND...
+#   docs/benchmarks/slices.sh 0.4 'tpcc/tpcc.sh run --path a.fovea --durability none ...' \
+#     'tpcc/tpcc.sh run --path b.fovea --durability sync ...'
+#
+# A command that measures by the clock is stopped for most of what it measures: with N commands that
+# last equally long, N times the throughput that it says is what it does. The ratios are right as they
+# are. Latencies are not: a stop is in them. What a command prints goes to slice-1.txt, slice-2.txt ...
+set -u
+
+[ $# -ge 3 ] || {
+  sed -n '2,12s/^# \{0,1\}//p' "$0" >&2
+  exit 1
+}
+slice=$1
+shift
+pids=
+number=0
+for command; do
+  number=$((number + 1))
+  # The commands replace the shell, as tpcc.sh does in turn: the process is the program's.
+  sh -c "exec $command" >"slice-$number.txt" 2>&1 </dev/null &
+  kill -STOP $!
+  pids="$pids $!"
+done
+# shellcheck disable=SC2086 # numbers
+trap 'kill -CONT $pids 2>/dev/null; kill $pids 2>/dev/null' EXIT
+
+alive=1
+while [ -n "$alive" ]; do
+  alive=
+  for pid in $pids; do
+    case $(ps -o stat= -p "$pid") in
+      '' | Z*) ;; # it has ended
+      *)
+        alive=1
+        kill -CONT "$pid" 2>/dev/null
+        sleep "$slice"
+        kill -STOP "$pid" 2>/dev/null
+        ;;
+    esac
+  done
+done
+trap - EXIT
+wait
+grep -H 'tx/s, ' slice-*.txt
