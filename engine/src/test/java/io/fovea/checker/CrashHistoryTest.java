@@ -24,7 +24,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  * acknowledged transaction had read. With ASYNC the last of it may be gone, so after a crash only
  * what is seen then has happened; what went before is checked before.
  */
-@Timeout(value = 10, unit = TimeUnit.HOURS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+@Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class CrashHistoryTest {
   private static final int CRASHES = 3;
   private static final long SEEDS_MAX = 50;

@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Timeout;
  * use it: it is like a transaction that wrote the value that is there. To raise those of a locked
  * one is not.
  */
-@Timeout(value = 10, unit = TimeUnit.HOURS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+@Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class RaisedTimestampsTest {
   private static final int ROUNDS_MAX = 400;
   private static final int RAISED_MIN = 1_000;

@@ -18,7 +18,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  * <p>{@code -Dchecker.minutes=N} gives each setup N minutes, in rounds of a new database each;
  * without it each gets one short round. {@code -Dchecker.seed=N} begins elsewhere.
  */
-@Timeout(value = 10, unit = TimeUnit.HOURS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+@Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class SerializabilityTest {
   static final long SEED = Long.getLong("checker.seed", 1);
   static final long MINUTES = Long.getLong("checker.minutes", 0);
