@@ -48,9 +48,6 @@ final class Control {
   /** Whether a look may say that an older version is to be read. */
   final boolean versioned;
 
-  /** Whether a look is the last one at an item, and nothing is locked or validated for it. */
-  final boolean once;
-
   /** Whether a write locks its item when the user asks for it. */
   final boolean eager;
 
@@ -78,7 +75,6 @@ final class Control {
     this.timestamps = tx.timestamps;
     this.plain = kind == ProtocolKind.TICTOC || kind == ProtocolKind.SILO;
     this.versioned = kind == ProtocolKind.MVTO;
-    this.once = kind == ProtocolKind.STO;
     this.stamped = plain || versioned || kind == ProtocolKind.STO;
     this.eager = kind == ProtocolKind.STO || kind == ProtocolKind.TWO_PHASE_LOCKING;
     this.locks =

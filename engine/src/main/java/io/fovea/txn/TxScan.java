@@ -67,7 +67,7 @@ public final class TxScan {
   private int slot;
   private boolean boundRead;
 
-  /** Of the key above the next batch of a descending scan. */
+  /** Of the key above the next batch of a descending scan; 0 for none. */
   private long upperItem;
 
   private boolean finished;
@@ -436,7 +436,7 @@ public final class TxScan {
     }
     int n = 0;
     boolean last = !more;
-    long beyond = more || descending ? 0 : Tx.itemAtEnd(tree);
+    long beyond = descending ? upperItem : more ? 0 : Tx.itemAtEnd(tree);
     int keyEnd = 0;
     while (more && n < batchTarget && slot >= leaf.from() && slot < leaf.to()) {
       if (keyEnd + keyBytesMax > keys.byteSize()) {
@@ -449,7 +449,7 @@ public final class TxScan {
               ? above(keys, keyEnd, length, 0, lowLength, lowInclusive)
               : below(keys, keyEnd, length, keyBytesMax, highLength, highInclusive);
       if (!inside) {
-        beyond = descending ? 0 : item;
+        beyond = descending ? upperItem : item;
         last = true;
         break;
       }
@@ -578,6 +578,12 @@ public final class TxScan {
    * did so before is in the copies. That it is the first one above is true at the moment of the
    * look at the word, because the leaves from the bound to it have the same version before and
    * after.
+   *
+   * <p>It is read once more with the first batch, and so is the item of each batch's last key with
+   * the next one. A key that goes from the gap between two batches leaves no trace but at that
+   * item; and the first look alone is one at a version that may still be valid at the time of the
+   * commit, while the gap was read after it. The second look finds another wts, and the transaction
+   * aborts.
    */
   private boolean readBound() {
     if (tx.engine.switches.noNextKey()) {
@@ -606,25 +612,8 @@ public final class TxScan {
     return true;
   }
 
-  /**
-   * The item of the key above a descending batch, again, where nobody validates that of the batch
-   * before: whoever deletes a key from the gap between the two meanwhile leaves no other trace.
-   */
-  private boolean readUpper() {
-    int h = tx.reads.find(upperItem);
-    int stamp = h >= 0 ? tx.reads.slot(h) : tx.pin(upperItem);
-    if (Word.isLocked(tx.control.look(stamp))) {
-      tx.control.await(stamp);
-      return false;
-    }
-    return true;
-  }
-
   /** Words of the batch's items, then the versions of the leaves again. */
   private boolean readItems(int n) {
-    if (upperItem != 0 && tx.control.once && !readUpper()) {
-      return false;
-    }
     for (int i = 0; i < n; i++) {
       if (!readWord(i)) {
         return false;
