@@ -39,11 +39,10 @@ import java.lang.foreign.MemorySegment;
  * are, the others as their versions say (absent: they were inserted later); and the keys that were
  * deleted since, which only the versions know. Who deletes x publishes the item of the first key
  * above x, and by induction whatever key is the first above x later has a wts above 2t too. So an
- * ascending batch that meets no such item has missed nothing. In a descending one the gap above its
- * first key belongs to an item of the batch before, which may have moved since: there the versions
- * are always looked at. A delete that is installed before the batch's leaf was copied has saved its
- * version before; one installed after the leaf's version was looked at again left the key in the
- * copy.
+ * batch that meets no such item has missed nothing; a descending one looks again at the item above
+ * it, which the gap before its first key belongs to. A delete that is installed before the batch's
+ * leaf was copied has saved its version before; one installed after the leaf's version was looked
+ * at again left the key in the copy.
  *
  * <p><b>What is different from the dissertation.</b> Items are locked at the commit, not at the
  * write: with versions there is no reason for a reader to wait for a body. Older versions are in a
@@ -133,11 +132,6 @@ final class Mvto {
       }
     }
     throw gone();
-  }
-
-  /** Whether anything was saved that this transaction may need. */
-  boolean any() {
-    return versions.tail() != start;
   }
 
   /** All that has changed since in what a batch of a scan covers. */

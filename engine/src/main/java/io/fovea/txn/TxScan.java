@@ -31,8 +31,9 @@ import org.jspecify.annotations.Nullable;
  * still have its version too ({@link LeafScan#stillValid}), else a key might have been installed
  * behind the scan's back: it would have moved the word of the new leaf's first key before it was
  * read. A descending scan needs no such thing: the gap below its last key belongs to that key's
- * item. Batches grow (1, 4, 16, 64 keys), so that a scan for the first key reads one item and a
- * long one looks at the version seldom.
+ * item, which is looked at once more with the batch that has the gap. Batches grow (1, 4, 16, 64
+ * keys), so that a scan for the first key reads one item and a long one looks at the version
+ * seldom.
  *
  * <p><b>Own writes.</b> Inserted and replaced keys of the interval are merged from the write set;
  * deleted ones are skipped but read all the same, because they are installed; patches are laid over
@@ -482,8 +483,7 @@ public final class TxScan {
   /** Fetches what this batch covers and what has changed since the transaction's timestamp. */
   private boolean collectOld(OldRecords o, int n, int all, boolean last) {
     Mvto mvto = tx.control.mvto;
-    // A descending batch covers a gap whose item was read with the batch before: see there.
-    boolean changed = descending && mvto.any();
+    boolean changed = false;
     for (int i = 0; i < all; i++) {
       changed |= tooNew[i];
     }
