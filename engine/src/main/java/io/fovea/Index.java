@@ -172,11 +172,7 @@ public final class Index {
     int n =
         index.hints.get(tx.slot(), t, table, index, pk, pkOff, pkLen, hint, hintOff, entry, out);
     if (n != out.size()) {
-      // Entry and record were read one after the other. A commit in between is a conflict; if all
-      // that was read still holds, the program has made a mistake, or the file is damaged.
-      if (!t.readsValid()) {
-        throw new TransactionAbortedException(io.fovea.error.AbortCause.VALIDATION);
-      }
+      t.requireReadsValid();
       if (n < 0 && t.wrote(table.tree, pk, pkOff, pkLen)) {
         throw new InvalidUseException(
             "The transaction has deleted the record that the cursor stands on");

@@ -92,6 +92,7 @@ final class Maintenance {
     MemorySegment records = slot.record(2L * size);
     int n = t.get(core.tree, key.segment(), key.base(), key.length(), records, 0, size);
     if (n < 0) {
+      t.requireReadsValid();
       throw new InvalidUseException("There is no record any more with the key of the row: " + key);
     }
     Table.requireSize(core, n);

@@ -240,4 +240,61 @@ class ProtocolTest {
       assertFalse(stats.memory().toString().isEmpty());
     }
   }
+
+  /** A record that another has deleted since it was read: the program could not know. */
+  @ParameterizedTest
+  @EnumSource
+  void updatingWhatAnotherHasDeletedIsAConflict(Protocol protocol) {
+    try (Database db = Database.inMemory(options(protocol))) {
+      Table t = db.table(ACCOUNT);
+      fill(db, t);
+      assertThrows(
+          TransactionAbortedException.class,
+          () -> {
+            try (Transaction tx = db.begin()) {
+              Row row = t.row();
+              assertTrue(t.get(tx, t.key().set(1), row));
+              delete(db, t, 1);
+              t.update(tx, row.setLong(BALANCE, 7));
+              tx.commit();
+            }
+          });
+    }
+  }
+
+  /** The same of a record whose entry of an index was read before. */
+  @ParameterizedTest
+  @EnumSource
+  void anEntryWhoseRecordAnotherHasDeletedIsAConflict(Protocol protocol) {
+    try (Database db = Database.inMemory(options(protocol))) {
+      Table t = db.table(ACCOUNT);
+      fill(db, t);
+      int rows = 0;
+      TransactionAbortedException aborted = null;
+      try (Transaction tx = db.begin();
+          Cursor c = t.index("by_balance").scan(tx, Range.all(), Order.ASCENDING)) {
+        while (c.next()) {
+          c.row();
+          if (++rows == ACCOUNTS - 2) {
+            delete(db, t, ACCOUNTS - 1); // its entry is of the batch that was read
+          }
+        }
+        tx.commit();
+      } catch (TransactionAbortedException e) {
+        aborted = e;
+      }
+      if (protocol == Protocol.MVTO) {
+        assertEquals(ACCOUNTS, rows); // it sees what was there at its begin
+      } else {
+        assertTrue(aborted != null, () -> "under " + protocol);
+      }
+    }
+  }
+
+  private static void delete(Database db, Table t, int account) {
+    try (Transaction tx = db.begin()) {
+      assertTrue(t.delete(tx, t.key().set(account)));
+      tx.commit();
+    }
+  }
 }

@@ -58,15 +58,13 @@ import io.fovea.error.AbortCause;
  * whose distance overflows raises wts to no more than 2t ({@link Timestamps#extend}): those between
  * abort without need.
  *
- * <p><b>Waiting</b> for a lock is bounded: for long by who holds none; for a moment by who holds
+ * <p><b>Waiting</b> for a lock is bounded: a moment by who holds none; a shorter one by who holds
  * some, since they could wait for each other.
  *
  * <p>Nothing is left to validate at the commit. A reader's results hold at once, only that its
  * entries were exact ({@link Timestamps#holds}) is asked at the end.
  */
 final class Sto {
-  private static final int WAIT_FREE = 2_000;
-  private static final int WAIT_HOLDING = 64;
   private static final String LATE =
       "another transaction that began later has used a key of this one";
 
@@ -97,26 +95,13 @@ final class Sto {
    * @return false where this transaction had it before
    */
   static boolean lock(Control c, int slot, AbortCause cause) {
-    if (c.locked.contains(slot)) {
+    if (!c.lock(slot, c.patience(), cause)) {
       return false;
     }
-    int most = patience(c);
-    for (int attempt = 0; !c.timestamps.tryLock(slot); attempt++) {
-      if (attempt >= most) {
-        throw c.tx.abort(cause, "a key stayed locked by another transaction");
-      }
-      c.tx.pause(attempt);
-    }
-    c.locked.add(slot);
     if (Word.rts(c.timestamps.word(slot)) > c.timestamp) {
       throw c.tx.abort(AbortCause.ORDER, LATE);
     }
     return true;
-  }
-
-  /** How often a locked item is looked at before the transaction gives up. */
-  static int patience(Control c) {
-    return c.locked.size() > 0 ? WAIT_HOLDING : WAIT_FREE;
   }
 
   /** Above all reads of this transaction, its own included. */

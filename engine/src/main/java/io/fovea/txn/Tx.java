@@ -238,6 +238,18 @@ public final class Tx {
   }
 
   /**
+   * Before a mistake of the program, or damage, is inferred from what was read: two reads that a
+   * commit came between show what never was, and that is a conflict.
+   *
+   * @throws TransactionAbortedException if what was read belongs to no state of the database
+   */
+  public void requireReadsValid() {
+    if (!readsValid()) {
+      throw abort(AbortCause.VALIDATION, "what was read has changed");
+    }
+  }
+
+  /**
    * The largest pageLsn of the leaves that were read: when the log is durable up to here, so is all
    * that was seen, and that something was not there. 0 where nobody waits.
    */
@@ -844,14 +856,16 @@ public final class Tx {
     }
   }
 
-  private static void checkPatch(int at, int length, int recordLength) {
+  private void checkPatch(int at, int length, int recordLength) {
+    if (at >= 0 && length >= 0 && at <= recordLength - length) {
+      return;
+    }
+    requireReadsValid();
     if (recordLength < 0) {
       throw new InvalidUseException("there is no record with this key to be changed");
     }
-    if (at < 0 || length < 0 || at > recordLength - length) {
-      throw new InvalidUseException(
-          "bytes " + at + " to " + (at + length) + " of a record of " + recordLength + " bytes");
-    }
+    throw new InvalidUseException(
+        "bytes " + at + " to " + (at + length) + " of a record of " + recordLength + " bytes");
   }
 
   /**

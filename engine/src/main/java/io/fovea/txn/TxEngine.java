@@ -44,6 +44,9 @@ public final class TxEngine {
   private static final int OPEN = 0;
   private static final int CLOSED = 1;
 
+  /** Aborts of a transaction after which it gives way, and does not sleep yet: decision 035. */
+  private static final int YIELDS = 4;
+
   /** What a test has left out. */
   final TxSwitches switches;
 
@@ -283,13 +286,13 @@ public final class TxEngine {
   }
 
   /**
-   * Waits before another attempt, longer from attempt to attempt and by a random share, so that
-   * those who collided do not meet again.
+   * Waits before another attempt: gives way a few times, then sleeps longer from attempt to attempt
+   * and by a random share, so that those who collided do not meet again.
    *
    * @param attempt how often the transaction was aborted, from 1
    */
   public static void backOff(int attempt) {
-    if (attempt <= 2) {
+    if (attempt <= YIELDS) {
       Thread.yield();
       return;
     }
