@@ -34,7 +34,12 @@ class SweepTest {
 
   private Sweep sweep(int rounds, String... vary) {
     return new Sweep(
-        Matrix.parse(List.of(vary)), rounds, COMMAND, folder, new Progress(new PrintWriter(out)));
+        Matrix.parse(List.of(vary)),
+        Matrix.parse(List.of()),
+        rounds,
+        COMMAND,
+        folder,
+        new Progress(new PrintWriter(out)));
   }
 
   private static Path json(List<String> args) {
