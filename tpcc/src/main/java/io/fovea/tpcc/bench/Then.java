@@ -18,7 +18,7 @@ public final class Then {
       paramLabel = "OPTIONS",
       description =
           "after that, on the same database, another run with these options in place of those given"
-              + " here, such as '--threads 16 --json second.json'; as often as there are runs")
+              + " otherwise, such as 'threads=16 json=second.json'; as often as there are runs")
   private List<String> runs = new ArrayList<>();
 
   /** Made by the command line. */
@@ -38,7 +38,9 @@ public final class Then {
     List<T> commands = new ArrayList<>();
     for (String run : runs) {
       List<String> with = new ArrayList<>(own);
-      with.addAll(List.of(run.strip().split("\\s+")));
+      for (String option : run.strip().split("\\s+")) {
+        with.add("--" + option);
+      }
       T command = make.get();
       try {
         new CommandLine(command)

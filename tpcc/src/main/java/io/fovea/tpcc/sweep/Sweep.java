@@ -21,6 +21,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.stream.Collectors;
 
 /**
  * The runs of a matrix: round after round, in each of them one of each combination, so that a slow
@@ -99,17 +100,34 @@ final class Sweep {
     return folder.resolve(Matrix.name(cell.options) + "-" + round + ending);
   }
 
+  private static List<String> options(Cell cell, Path json) {
+    List<String> options = Matrix.arguments(cell.options);
+    options.add("--json=" + json);
+    return options;
+  }
+
+  /** Without the dashes of the options: a value may not look like one. */
+  private static String then(Cell cell, Path json) {
+    return "--then="
+        + options(cell, json).stream().map(o -> o.substring(2)).collect(Collectors.joining(" "));
+  }
+
   private int run(Start start, List<Cell> group, int round) throws IOException {
     List<String> args = new ArrayList<>(command);
-    for (Cell cell : group) {
-      Path json = file(cell, round, ".json");
+    if (group.size() == 1) {
+      Path json = file(group.getFirst(), round, ".json");
       Files.deleteIfExists(json);
-      List<String> own = Matrix.arguments(cell.options);
-      own.add("--json=" + json);
-      if (cell == group.getFirst()) {
-        args.addAll(own);
-      } else {
-        args.add("--then=" + String.join(" ", own));
+      args.addAll(options(group.getFirst(), json));
+    } else {
+      // The first and the last are run before, and forgotten: what comes first would be measured
+      // while the JVM still compiles.
+      Path forgotten = file(group.getFirst(), round, ".first");
+      args.addAll(options(group.getFirst(), forgotten));
+      args.add(then(group.getLast(), forgotten));
+      for (Cell cell : group) {
+        Path json = file(cell, round, ".json");
+        Files.deleteIfExists(json);
+        args.add(then(cell, json));
       }
     }
     int code = start.run(args, file(group.getFirst(), round, ".txt"));
