@@ -37,9 +37,7 @@ final class Drawing {
       String label = aborts ? "% of the attempts" : "thousand transactions per second";
       ToDoubleFunction<Point> value =
           p ->
-              p == null
-                  ? Double.NaN
-                  : aborts ? 100 * p.medianAbortRate() : p.medianGoodput() / 1e3;
+              p == null ? Double.NaN : aborts ? 100 * p.medianAbortRate() : p.medianGoodput() / 1e3;
       if (lines) {
         figure.add(lines(pivot, name, label, value));
       } else {
@@ -65,9 +63,7 @@ final class Drawing {
   private static Panel lines(
       Pivot pivot, String name, String label, ToDoubleFunction<Point> value) {
     List<String> rows =
-        pivot.onAxis.stream()
-            .sorted((a, b) -> Double.compare(number(a), number(b)))
-            .toList();
+        pivot.onAxis.stream().sorted((a, b) -> Double.compare(number(a), number(b))).toList();
     double[] xs = rows.stream().mapToDouble(Drawing::number).toArray();
     boolean wide = xs.length > 0 && xs[0] > 0 && xs[xs.length - 1] >= DECADES * xs[0];
     String option = pivot.x.getFirst();

@@ -114,7 +114,8 @@ public final class FigureCommand implements Callable<Integer> {
       }
       Path svg = svg(figure.getKey());
       text.append("**").append(heading).append(figure.getKey().isEmpty() ? "" : ": ");
-      text.append(figure.getKey()).append("**, thousand transactions per second · aborted attempts");
+      text.append(figure.getKey())
+          .append("**, thousand transactions per second · aborted attempts");
       text.append("\n\n").append(pivot.markdown()).append('\n');
       try {
         Drawing.of(pivot, heading, figure.getKey()).writeSvg(svg);

@@ -88,8 +88,7 @@ record Matrix(Map<String, List<String>> values) {
   String text(String option) {
     StringBuilder b = new StringBuilder();
     values.forEach(
-        (n, v) ->
-            b.append(' ').append(option).append(' ').append(n).append('=').append(list(v)));
+        (n, v) -> b.append(' ').append(option).append(' ').append(n).append('=').append(list(v)));
     return b.toString();
   }
 

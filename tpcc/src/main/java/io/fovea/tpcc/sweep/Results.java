@@ -14,7 +14,9 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** What sweeps have left; the rounds of a combination that several of them have are put together. */
+/**
+ * What sweeps have left; the rounds of a combination that several of them have are put together.
+ */
 final class Results {
   /**
    * One combination of options.

@@ -134,7 +134,9 @@ final class Sweep {
     for (Cell cell : group) {
       Path json = file(cell, round, ".json");
       JsonObject report =
-          Files.exists(json) ? JsonParser.parseString(Files.readString(json)).getAsJsonObject() : null;
+          Files.exists(json)
+              ? JsonParser.parseString(Files.readString(json)).getAsJsonObject()
+              : null;
       boolean good =
           report != null && (!report.has("consistent") || report.get("consistent").getAsBoolean());
       if (good) {

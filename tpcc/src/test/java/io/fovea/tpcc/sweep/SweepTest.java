@@ -116,7 +116,8 @@ class SweepTest {
             .filter(a -> a.endsWith(".json"))
             .map(a -> a.replaceAll(".*threads=(\\d+).*", "$1"))
             .toList());
-    assertTrue(occ.contains("--then=protocol=occ threads=2 json=" + folder.resolve("occ-2-1.json")));
+    assertTrue(
+        occ.contains("--then=protocol=occ threads=2 json=" + folder.resolve("occ-2-1.json")));
     sweep.write("Then");
     Results results = Results.read(List.of(folder.resolve("sweep.json")));
     Pivot pivot =
