@@ -27,7 +27,8 @@
 #   doors       what a random read costs by system call, by a poller's ring, by a ring of one's own
 #   secondary   lookups by secondary keys, with hints, without, with wrong ones; what becomes of hints
 #   hints       TPC-C without hints, with each kind and with the guess, in memory and beyond
-#   protocols   transactional YCSB under each protocol, and with each store of timestamps
+#   protocols   transactional YCSB under each protocol, and with each store of timestamps; fig3.2,
+#               fig3.3, fig3.4, fig3.6, fig3.7 and fig3.8 are its parts
 #   inlining    hot methods that were not inlined
 #
 # Results go to OUT, the folder benchmarks-<time> in the current one by default. What is compared is
@@ -412,32 +413,172 @@ sweep() {
     say "$name ended with $?: see $out/$name.txt"
 }
 
-do_hints() {
-  sweep hints-latched --vary hints=none,frame,page,both --vary threads=1,2,4,16 \
-    run --io memory --warehouses 2 --translation latched
-  sweep hints-guess --vary hints=none,page --vary threads=1,2,4,16 run --io memory --warehouses 2
-  sweep hints-beyond-latched --vary hints=none,frame,page,both --vary threads=2,16 \
-    run --path "$out/h.fovea" --fresh --durability none --warehouses 2 --buffer 100m --translation latched
-  sweep hints-beyond-guess --vary hints=none,page --vary threads=2,16 \
-    run --path "$out/h.fovea" --fresh --durability none --warehouses 2 --buffer 100m
-  rm -f "$out"/h.fovea*
+# The figures of the dissertation on FPSketch. Each protocol and store has a JVM of its own, in which
+# workloads and numbers of threads follow each other on one database: CELL seconds for each (1), half of
+# it to warm up. In memory, and on a file with a pool of a tenth.
+stores='disk disk-cache memory focus-counter focus-sketch'
+pairs=
+for protocol in tictoc sto mvto; do
+  for store in $stores; do
+    pairs=$pairs$protocol+$store,
+  done
+done
+pairs=${pairs}two-phase-locking+-,occ+-,silo+-
+names=tictoc=TicToc,sto=STO,mvto=MVTO,two-phase-locking=2PL,occ=OCC,silo=Silo
+cell=${quick:+0.3}
+cell=${cell:-${CELL:-1}}
+
+# cells NAME ARGUMENT...: a sweep whose runs are short.
+cells() {
+  name=$1
+  shift
+  say "$name: tpcc.sh sweep $*"
+  JAVA_HOME=$home "$root/tpcc/tpcc.sh" sweep --rounds "$rounds" --out "$out/$name" "$@" \
+    --duration "${cell}s" --warmup "${CELL_WARMUP:-0.5}s" >"$out/$name.txt" 2>&1 ||
+    say "$name ended with $?: see $out/$name.txt"
+}
+
+# drawn NAME TITLE ARGUMENT...: tables and plots of what cells has left.
+drawn() {
+  name=$1
+  title=$2
+  shift 2
+  JAVA_HOME=$home "$root/tpcc/tpcc.sh" figure "$out/$name/sweep.json" --out "$out/$name" \
+    --title "$title" --name "$names" "$@" >>"$out/$name.txt" 2>&1 ||
+    say "no figure of $name: see $out/$name.txt"
+}
+
+# media COMMAND NAME TITLE: in memory, and with a pool of a tenth. Sets medium, where and its name.
+media() {
+  for medium in ${MEDIA:-memory tenth}; do
+    records_memory=${quick:+10000}
+    records_tenth=${quick:+100000}
+    if [ $medium = memory ]; then
+      where="--io memory --records ${records_memory:-100000}"
+      "$1" "$2-memory" "$3, in memory"
+    else
+      where="--path $out/y.fovea --durability none --records ${records_tenth:-400000} --pool 10%"
+      "$1" "$2-tenth" "$3, pool of a tenth"
+      rm -f "$out"/y.fovea*
+    fi
+  done
+}
+
+do_workloads() {
+  # shellcheck disable=SC2086 # options are words
+  cells "$1" --vary "protocol+timestamps=$pairs" --then "workload=$workloads" --then threads=2,16,64 \
+    ycsb run $where
+  drawn "$1" "$2" --over protocol,threads --series timestamps --each workload
+}
+
+do_fig32() {
+  workloads=write-intensive-high,write-intensive-medium,read-intensive-high,read-intensive-medium
+  media do_workloads fig-3.2 "Small transactions (figure 3.2)"
+}
+
+do_fig33() {
+  workloads=mixed-high,mixed-medium
+  media do_workloads fig-3.3 "Mixed transactions (figure 3.3)"
+}
+
+do_fig34() {
+  workloads=long
+  media do_workloads fig-3.4 "Long transactions (figure 3.4)"
+}
+
+do_caches() {
+  # shellcheck disable=SC2086 # options are words
+  cells "$1" \
+    --vary timestamps+sketch-bytes=disk-cache+8k,disk-cache+32k,disk-cache+128k,disk-cache+512k,disk-cache+2m,focus-sketch+- \
+    --then workload=read-intensive-high,read-intensive-medium --then threads=2,16,64 ycsb run $where
+  drawn "$1" "$2" --over sketch-bytes --series threads --each workload
+}
+
+do_fig36() {
+  media do_caches fig-3.6 "TicToc with Disk-Cache, by its size, beside Focus-Sketch (figure 3.6)"
+}
+
+do_fig37() {
+  for medium in ${MEDIA:-memory tenth}; do
+    where="--io memory"
+    title="in memory"
+    # A warehouse is 112 MB.
+    [ $medium = tenth ] && where="--path $out/w.fovea --fresh --durability none --buffer 24m" &&
+      title="pool of 24 MiB"
+    # shellcheck disable=SC2086 # options are words
+    cells "fig-3.7-$medium" --vary "warehouses=${WAREHOUSES:-1,2,4}" --vary "protocol+timestamps=$pairs" \
+      run $where --mix half --threads 16
+    drawn "fig-3.7-$medium" "TPC-C, New-Order and Payment, 16 threads (figure 3.7), $title" \
+      --over protocol,warehouses --series timestamps
+    rm -f "$out"/w.fovea*
+  done
+}
+
+do_fig38() {
+  pairs38=
+  for protocol in tictoc sto mvto; do
+    for size in 256 1k 4k 32k; do
+      pairs38=$pairs38$protocol+focus-sketch+$size,
+    done
+    pairs38=$pairs38$protocol+memory+-,
+  done
+  few=${quick:+1000}
+  many=${quick:+4000}
+  cells fig-3.8 --vary "records=${few:-30000},${many:-300000}" \
+    --vary "protocol+timestamps+sketch-bytes=${pairs38%,}" \
+    --then workload=read-intensive-high,write-intensive-high --then threads=2,16,64 ycsb run --io memory
+  drawn fig-3.8 "Goodput by the size of the sketch, beside Memory (figure 3.8)" --over sketch-bytes \
+    --series protocol,records --each workload,threads
 }
 
 do_protocols() {
-  all=tictoc,sto,mvto,two-phase-locking,occ,silo
-  for workload in write-intensive-high write-intensive-medium read-intensive-high mixed-high long; do
-    sweep "protocols-$workload" --vary protocol=$all --vary threads=2,16,64 \
-      ycsb run --io memory --workload $workload
-    sweep "stores-$workload" --vary timestamps=disk,disk-cache,memory,focus-counter,focus-sketch \
-      --vary threads=2,16,64 ycsb run --io memory --workload $workload
-  done
-  sweep protocols-beyond --vary protocol=$all --vary threads=2,16,64 \
-    ycsb run --path "$out/y.fovea" --durability none --workload write-intensive-high --pool 10%
-  sweep stores-beyond --vary timestamps=disk,disk-cache,memory,focus-counter,focus-sketch \
-    --vary threads=2,16,64 \
-    ycsb run --path "$out/y.fovea" --durability none --workload write-intensive-high --pool 10%
-  rm -f "$out"/y.fovea*
+  do_fig32
+  do_fig33
+  do_fig34
+  do_fig36
+  do_fig37
+  do_fig38
   jmh timestamp-stores TimestampStoreCost
+}
+
+# TPC-C without hints, with each kind, with the guess alone and with page hints: six engines at once, in
+# slices, so that all get the same of the machine.
+do_hints() {
+  engines='latched,none latched,frame latched,page latched,both predictive,none predictive,page'
+  for medium in memory beyond; do
+    for threads in 1 2 4 16; do
+      folder=$out/hints-$medium-$threads
+      mkdir -p "$folder"
+      set --
+      for engine in $engines; do
+        where="--io memory --buffer 768m"
+        [ $medium = beyond ] && where="--path $folder/$engine.fovea --durability none --buffer 48m"
+        set -- "$@" "$root/tpcc/tpcc.sh run $where --warehouses ${WAREHOUSES:-1} --threads $threads \
+          --translation ${engine%,*} --hints ${engine#*,} --warmup ${quick:-12}s --duration ${quick:-24}s \
+          --json $folder/$engine.json"
+      done
+      say "hints, $medium, $threads threads: six engines in slices"
+      (cd "$folder" && JAVA_HOME=$home "$here/slices.sh" 0.3 "$@") >"$folder.txt" 2>&1 ||
+        say "ended with $?: see $folder"
+      rm -f "$folder"/*.fovea*
+    done
+    hints_table $medium | tee "$out/hints-$medium.md"
+  done
+}
+
+# hints_table MEDIUM: transactions a second by engine and threads, and what part of the first that is.
+hints_table() {
+  printf '| %s | 1 thread | 2 | 4 | 16 |\n|---|---|---|---|---|\n' "$1"
+  for engine in $engines; do
+    printf '| %s |' "$engine"
+    for threads in 1 2 4 16; do
+      for which in "$engine" latched,none; do
+        sed -n 's/^ *"transactionsPerSecond": *\([0-9.]*\).*/\1/p' \
+          "$out/hints-$1-$threads/$which.json" 2>/dev/null | head -n 1
+      done | awk 'NR == 1 { v = $1 } NR == 2 { printf " %.0f · %.2f |", 6 * v, v / $1; done = 1 } END { if (!done) printf " - |" }'
+    done
+    printf '\n'
+  done
 }
 
 do_replacement() {
@@ -511,8 +652,14 @@ for page; do
     secondary) do_secondary ;;
     hints) do_hints ;;
     protocols) do_protocols ;;
+    fig3.2) do_fig32 ;;
+    fig3.3) do_fig33 ;;
+    fig3.4) do_fig34 ;;
+    fig3.6) do_fig36 ;;
+    fig3.7) do_fig37 ;;
+    fig3.8) do_fig38 ;;
     inlining) do_inlining ;;
-    *) die "no page $page: tpcc contention ladder budget lookups timestamps disk durability recovery reads larger transition drift sizes replacement doors secondary hints protocols inlining profile" ;;
+    *) die "no page $page: tpcc contention ladder budget lookups timestamps disk durability recovery reads larger transition drift sizes replacement doors secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 inlining profile" ;;
   esac
 done
 "$java" -XX:TieredStopAtLevel=1 "$here/Summary.java" "$out" | tee "$out/summary.md"

@@ -9,6 +9,7 @@ import io.fovea.error.PoolTooSmallException;
 import io.fovea.error.UncleanShutdownException;
 import io.fovea.tpcc.bench.DriverException;
 import io.fovea.tpcc.bench.Exit;
+import io.fovea.tpcc.sweep.FigureCommand;
 import io.fovea.tpcc.sweep.SweepCommand;
 import io.fovea.tpcc.ycsb.YcsbCommand;
 import java.io.PrintWriter;
@@ -39,6 +40,7 @@ import picocli.CommandLine.Spec;
       LookupsCommand.class,
       YcsbCommand.class,
       SweepCommand.class,
+      FigureCommand.class,
       ReportCommand.class,
       Main.RecoverBenchCommand.class
     },
@@ -142,7 +144,7 @@ public final class Main implements Callable<Integer> {
   public Integer call() {
     throw new ParameterException(
         spec.commandLine(),
-        "a subcommand is missing: load, run, check, lookups, ycsb, sweep or report");
+        "a subcommand is missing: load, run, check, lookups, ycsb, sweep, figure or report");
   }
 
   /** What the subcommands share. */

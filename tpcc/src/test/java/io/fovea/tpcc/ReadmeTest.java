@@ -79,7 +79,8 @@ class ReadmeTest {
     "lookups,README.md",
     "ycsb load,YCSB.md",
     "ycsb run,YCSB.md",
-    "sweep,YCSB.md"
+    "sweep,YCSB.md",
+    "figure,YCSB.md"
   })
   void optionsAreInThePagesOfTheDriver(String subcommand, String page) throws IOException {
     StringWriter help = new StringWriter();

@@ -36,7 +36,15 @@ public final class Figure {
 
   private final String title;
   private final List<String> subtitles;
-  private final List<Panel> panels = new ArrayList<>();
+  private final List<Part> parts = new ArrayList<>();
+
+  /** Whether a panel has a second y axis, so that all leave room for it. */
+  private boolean right;
+
+  /** A panel, whatever is in it. */
+  private interface Part {
+    void draw(Graphics2D g, Rectangle2D area);
+  }
 
   /**
    * A figure without panels.
@@ -65,7 +73,19 @@ public final class Figure {
    * @return this
    */
   public Figure add(Panel panel) {
-    panels.add(panel);
+    right |= panel.right != null;
+    parts.add((g, area) -> new PanelChart(panel, area, right).draw(g));
+    return this;
+  }
+
+  /**
+   * Adds a panel of bars below the others.
+   *
+   * @param panel the panel
+   * @return this
+   */
+  public Figure add(BarPanel panel) {
+    parts.add((g, area) -> BarChart.draw(panel, g, area));
     return this;
   }
 
@@ -75,7 +95,7 @@ public final class Figure {
    * @return their number
    */
   public int panels() {
-    return panels.size();
+    return parts.size();
   }
 
   /**
@@ -84,7 +104,7 @@ public final class Figure {
    * @return the height
    */
   public int height() {
-    return headHeight() + panels.size() * (PANEL_HEIGHT + PANEL_GAP);
+    return headHeight() + parts.size() * (PANEL_HEIGHT + PANEL_GAP);
   }
 
   private int headHeight() {
@@ -172,11 +192,9 @@ public final class Figure {
       y += SUBTITLE_SIZE + LINE_GAP;
       g.drawString(line, MARGIN, y);
     }
-    boolean right = panels.stream().anyMatch(p -> p.right != null);
-    for (int i = 0; i < panels.size(); i++) {
+    for (int i = 0; i < parts.size(); i++) {
       double top = headHeight() + (double) i * (PANEL_HEIGHT + PANEL_GAP);
-      Rectangle2D area = new Rectangle2D.Double(0, top, WIDTH, PANEL_HEIGHT);
-      new PanelChart(panels.get(i), area, right).draw(g);
+      parts.get(i).draw(g, new Rectangle2D.Double(0, top, WIDTH, PANEL_HEIGHT));
     }
   }
 }

@@ -6,12 +6,18 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Options with several values each, and their combinations. The first option varies slowest. A
+ * Options with several values each, and their combinations. The first option varies slowest.
+ * Options that are joined by a plus vary together, and the value {@link #NONE} leaves one out. A
  * value.
  *
  * @param values by the options' names, in the order in which they were given
  */
 record Matrix(Map<String, List<String>> values) {
+  /** The value of an option that is not given. */
+  static final String NONE = "-";
+
+  private static final String TOGETHER = "+";
+
   Matrix {
     values = new LinkedHashMap<>(values);
   }
@@ -19,41 +25,87 @@ record Matrix(Map<String, List<String>> values) {
   /**
    * Reads what stands after {@code --vary}.
    *
-   * @param options such as {@code threads=2,16,64}
+   * @param options such as {@code threads=2,16,64} or {@code protocol+timestamps=sto+disk,occ+-}
    * @throws IllegalArgumentException with a message for the user
    */
   static Matrix parse(List<String> options) {
     Map<String, List<String>> values = new LinkedHashMap<>();
+    List<String> seen = new ArrayList<>();
     for (String option : options) {
       int equals = option.indexOf('=');
-      String name = option.substring(0, Math.max(0, equals)).replaceFirst("^--", "");
+      String names = option.substring(0, Math.max(0, equals)).replaceFirst("^--", "");
       List<String> list = List.of(option.substring(equals + 1).split(",", -1));
-      if (!name.matches("[a-z][a-z-]*") || list.contains("")) {
+      int n = parts(names).size();
+      if (!names.matches("[a-z][a-z-]*(\\+[a-z][a-z-]*)*")
+          || list.stream().anyMatch(v -> parts(v).size() != n || parts(v).contains(""))) {
         throw new IllegalArgumentException(
-            "'" + option + "' varies nothing: expected an option and values, such as threads=2,16");
+            "'"
+                + option
+                + "' varies nothing: expected an option and values, such as threads=2,16, or some"
+                + " and as many values, such as protocol+timestamps=sto+disk,occ+-");
       }
-      if (values.put(name, list) != null) {
-        throw new IllegalArgumentException("--" + name + " is varied twice");
+      for (String name : parts(names)) {
+        if (seen.contains(name)) {
+          throw new IllegalArgumentException("--" + name + " is varied twice");
+        }
+        seen.add(name);
       }
+      values.put(names, list);
     }
     return new Matrix(values);
   }
 
-  /** All combinations. */
+  private static List<String> parts(String joined) {
+    return List.of(joined.split("\\" + TOGETHER, -1));
+  }
+
+  /** All combinations: values by single options. */
   List<Map<String, String>> cells() {
     List<Map<String, String>> cells = List.of(Map.of());
     for (Map.Entry<String, List<String>> option : values.entrySet()) {
+      List<String> names = parts(option.getKey());
       List<Map<String, String>> more = new ArrayList<>();
       for (Map<String, String> cell : cells) {
         for (String value : option.getValue()) {
           Map<String, String> with = new LinkedHashMap<>(cell);
-          with.put(option.getKey(), value);
+          for (int i = 0; i < names.size(); i++) {
+            with.put(names.get(i), parts(value).get(i));
+          }
           more.add(with);
         }
       }
       cells = more;
     }
     return cells;
+  }
+
+  /** The single options. */
+  List<String> names() {
+    return values.keySet().stream().flatMap(n -> parts(n).stream()).toList();
+  }
+
+  /** As it was given, behind so many times the option's name. */
+  String text(String option) {
+    StringBuilder b = new StringBuilder();
+    values.forEach(
+        (n, v) -> b.append(' ').append(option).append(' ').append(n).append('=').append(list(v)));
+    return b.toString();
+  }
+
+  private static String list(List<String> values) {
+    return String.join(",", values);
+  }
+
+  /** The arguments that make a cell. */
+  static List<String> arguments(Map<String, String> cell) {
+    List<String> args = new ArrayList<>();
+    cell.forEach(
+        (name, value) -> {
+          if (!value.equals(NONE)) {
+            args.add("--" + name + "=" + value);
+          }
+        });
+    return args;
   }
 
   /** The option, the last of those, all of whose values are numbers; null where there is none. */
@@ -70,8 +122,7 @@ record Matrix(Map<String, List<String>> values) {
 
   /** What a file of a cell is called. */
   static String name(Map<String, String> cell) {
-    return cell.isEmpty()
-        ? "run"
-        : String.join("-", cell.values()).replaceAll("[^A-Za-z0-9.-]", "_");
+    List<String> values = cell.values().stream().filter(v -> !v.equals(NONE)).toList();
+    return values.isEmpty() ? "run" : String.join("-", values).replaceAll("[^A-Za-z0-9.-]", "_");
   }
 }

@@ -21,6 +21,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.stream.Collectors;
 
 /**
  * The runs of a matrix: round after round, in each of them one of each combination, so that a slow
@@ -39,19 +40,42 @@ final class Sweep {
   }
 
   private final Matrix matrix;
+
+  /** What varies within a JVM, one after the other. */
+  private final Matrix then;
+
   private final int rounds;
   private final List<String> command;
   private final Path folder;
   private final Progress progress;
-  private final List<Cell> cells;
+  private final List<Cell> cells = new ArrayList<>();
 
-  Sweep(Matrix matrix, int rounds, List<String> command, Path folder, Progress progress) {
+  /** The cells that share a JVM. */
+  private final List<List<Cell>> groups = new ArrayList<>();
+
+  Sweep(
+      Matrix matrix,
+      Matrix then,
+      int rounds,
+      List<String> command,
+      Path folder,
+      Progress progress) {
     this.matrix = matrix;
+    this.then = then;
     this.rounds = rounds;
     this.command = command;
     this.folder = folder;
     this.progress = progress;
-    this.cells = matrix.cells().stream().map(Cell::new).toList();
+    for (Map<String, String> outer : matrix.cells()) {
+      List<Cell> group = new ArrayList<>();
+      for (Map<String, String> inner : then.cells()) {
+        Map<String, String> options = new LinkedHashMap<>(outer);
+        options.putAll(inner);
+        group.add(new Cell(options));
+      }
+      groups.add(group);
+      cells.addAll(group);
+    }
   }
 
   /** Runs all of it, and returns the worst exit code. */
@@ -59,11 +83,12 @@ final class Sweep {
     Files.createDirectories(folder);
     int worst = Exit.OK;
     for (int round = 1; round <= rounds; round++) {
-      for (Cell cell : cells) {
-        int code = run(start, cell, round);
+      for (List<Cell> group : groups) {
+        int code = run(start, group, round);
         if (code == Exit.INTERRUPTED || code == Exit.USAGE) {
           throw new DriverException(
-              code, "the command ended with " + code + ": see " + file(cell, round, ".txt"));
+              code,
+              "the command ended with " + code + ": see " + file(group.getFirst(), round, ".txt"));
         }
         worst = Math.max(worst, code);
       }
@@ -75,26 +100,60 @@ final class Sweep {
     return folder.resolve(Matrix.name(cell.options) + "-" + round + ending);
   }
 
-  private int run(Start start, Cell cell, int round) throws IOException {
-    Path json = file(cell, round, ".json");
+  private static List<String> options(Cell cell, Path json) {
+    List<String> options = Matrix.arguments(cell.options);
+    options.add("--json=" + json);
+    return options;
+  }
+
+  /** Without the dashes of the options: a value may not look like one. */
+  private static String then(Cell cell, Path json) {
+    return "--then="
+        + options(cell, json).stream().map(o -> o.substring(2)).collect(Collectors.joining(" "));
+  }
+
+  private int run(Start start, List<Cell> group, int round) throws IOException {
     List<String> args = new ArrayList<>(command);
-    cell.options.forEach((name, value) -> args.add("--" + name + "=" + value));
-    args.add("--json=" + json);
-    int code = start.run(args, file(cell, round, ".txt"));
-    if (code == Exit.OK) {
-      cell.add(JsonParser.parseString(Files.readString(json)).getAsJsonObject());
+    if (group.size() == 1) {
+      Path json = file(group.getFirst(), round, ".json");
+      Files.deleteIfExists(json);
+      args.addAll(options(group.getFirst(), json));
     } else {
-      cell.failed(code);
+      // The first and the last are run before, and forgotten: what comes first would be measured
+      // while the JVM still compiles.
+      Path forgotten = file(group.getFirst(), round, ".first");
+      args.addAll(options(group.getFirst(), forgotten));
+      args.add(then(group.getLast(), forgotten));
+      for (Cell cell : group) {
+        Path json = file(cell, round, ".json");
+        Files.deleteIfExists(json);
+        args.add(then(cell, json));
+      }
     }
-    double[] goodput = cell.goodput();
-    progress.say(
-        "round %d of %d  %s: %s",
-        round,
-        rounds,
-        cell.options.isEmpty() ? "no option" : cell.options,
-        code == Exit.OK
-            ? String.format(Locale.ROOT, "%,.0f tx/s", goodput[goodput.length - 1])
-            : "ended with " + code);
+    int code = start.run(args, file(group.getFirst(), round, ".txt"));
+    for (Cell cell : group) {
+      Path json = file(cell, round, ".json");
+      JsonObject report =
+          Files.exists(json)
+              ? JsonParser.parseString(Files.readString(json)).getAsJsonObject()
+              : null;
+      boolean good =
+          report != null && (!report.has("consistent") || report.get("consistent").getAsBoolean());
+      if (good) {
+        cell.add(report);
+      } else {
+        cell.failed(code);
+      }
+      double[] goodput = cell.goodput();
+      progress.say(
+          "round %d of %d  %s: %s",
+          round,
+          rounds,
+          cell.options.isEmpty() ? "no option" : cell.options,
+          good
+              ? String.format(Locale.ROOT, "%,.0f tx/s", goodput[goodput.length - 1])
+              : "ended with " + code);
+    }
     return code;
   }
 
@@ -104,14 +163,13 @@ final class Sweep {
   String markdown(String title) {
     StringBuilder b = new StringBuilder();
     b.append("# ").append(title).append("\n\n```sh\ntpcc/tpcc.sh sweep --rounds ").append(rounds);
-    matrix
-        .values()
-        .forEach((n, v) -> b.append(" --vary ").append(n).append('=').append(String.join(",", v)));
+    b.append(matrix.text("--vary")).append(then.text("--then"));
     b.append(" \\\n  ").append(String.join(" ", command)).append("\n```\n\n|");
-    matrix.values().keySet().forEach(name -> b.append(' ').append(name).append(" |"));
+    matrix.names().forEach(name -> column(b, name));
+    then.names().forEach(name -> column(b, name));
     b.append(
         " goodput, tx/s | least to most | operations/s | aborted attempts | p50, us | p99, us |\n|");
-    b.append("---|".repeat(matrix.values().size() + 6)).append('\n');
+    b.append("---|".repeat(matrix.names().size() + then.names().size() + 6)).append('\n');
     for (Cell cell : cells) {
       b.append('|');
       cell.options.values().forEach(value -> b.append(' ').append(value).append(" |"));
@@ -155,6 +213,8 @@ final class Sweep {
     o.addProperty("title", title);
     o.addProperty("command", String.join(" ", command));
     o.addProperty("rounds", rounds);
+    o.addProperty("vary", matrix.text("--vary").strip());
+    o.addProperty("then", then.text("--then").strip());
     JsonArray array = new JsonArray();
     cells.forEach(cell -> array.add(cell.toJson()));
     o.add("cells", array);
@@ -163,7 +223,7 @@ final class Sweep {
 
   /** Goodput and abort rate over the option that is a number; null where none is varied. */
   Figure figure(String title) {
-    String axis = matrix.axis();
+    String axis = then.axis() != null ? then.axis() : matrix.axis();
     if (axis == null) {
       return null;
     }

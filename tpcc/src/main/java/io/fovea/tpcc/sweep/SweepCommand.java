@@ -39,6 +39,14 @@ public final class SweepCommand implements Callable<Integer> {
   private List<String> vary = new ArrayList<>();
 
   @Option(
+      names = "--then",
+      paramLabel = "OPTION=VALUES",
+      description =
+          "options that vary in one JVM, on one open database, for a subcommand that takes --then:"
+              + " loading and starting are paid for once")
+  private List<String> then = new ArrayList<>();
+
+  @Option(
       names = "--rounds",
       paramLabel = "N",
       description = "how often each combination runs (default: ${DEFAULT-VALUE})")
@@ -67,11 +75,13 @@ public final class SweepCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws IOException {
-    Matrix matrix;
-    try {
-      matrix = Matrix.parse(vary);
-    } catch (IllegalArgumentException e) {
-      throw new ParameterException(spec.commandLine(), "--vary: " + e.getMessage());
+    Matrix matrix = parse("--vary", vary);
+    Matrix within = parse("--then", then);
+    if (matrix.names().stream().anyMatch(within.names()::contains)) {
+      throw new ParameterException(spec.commandLine(), "--then: what is varied already");
+    }
+    if (!then.isEmpty() && out.toString().matches(".*\\s.*")) {
+      throw new ParameterException(spec.commandLine(), "--out: no spaces, with --then");
     }
     if (rounds < 1 || rounds > MAX_ROUNDS) {
       throw new ParameterException(spec.commandLine(), "--rounds: 1 to " + MAX_ROUNDS);
@@ -80,10 +90,18 @@ public final class SweepCommand implements Callable<Integer> {
       throw new ParameterException(spec.commandLine(), "--out: " + out + " is no folder");
     }
     Progress progress = new Progress(spec.commandLine().getOut());
-    Sweep sweep = new Sweep(matrix, rounds, command, out, progress);
+    Sweep sweep = new Sweep(matrix, within, rounds, command, out, progress);
     int worst = sweep.run(SweepCommand::elsewhere);
     sweep.write(title != null ? title : String.join(" ", command));
     return worst;
+  }
+
+  private Matrix parse(String option, List<String> given) {
+    try {
+      return Matrix.parse(given);
+    } catch (IllegalArgumentException e) {
+      throw new ParameterException(spec.commandLine(), option + ": " + e.getMessage());
+    }
   }
 
   /** Runs a command of the driver in a JVM with the same options. */

@@ -6,6 +6,7 @@ import io.fovea.tpcc.EngineSettings;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Objects;
 
 /**
  * The options in force, defaults filled in.
@@ -48,6 +49,14 @@ record Settings(
     Path json,
     Path hlog) {
 
+  /** Whether a run with the other options can be one on the database that these have opened. */
+  boolean sameDatabase(Settings other) {
+    return Objects.equals(path, other.path)
+        && records == other.records
+        && workload.fields == other.workload.fields
+        && engine.equals(other.engine);
+  }
+
   boolean inMemory() {
     return path == null;
   }
@@ -70,8 +79,8 @@ record Settings(
     return engine.options(clients);
   }
 
-  /** The same with another durability. */
-  Options engineOptions(Durability durability) {
-    return engine.with(durability).options(clients);
+  /** The same with another durability, for so many clients. */
+  Options engineOptions(Durability durability, int atMost) {
+    return engine.with(durability).options(atMost);
   }
 }

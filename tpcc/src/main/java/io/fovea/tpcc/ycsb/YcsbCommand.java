@@ -2,6 +2,9 @@ package io.fovea.tpcc.ycsb;
 
 import io.fovea.tpcc.Arguments;
 import io.fovea.tpcc.Main;
+import io.fovea.tpcc.bench.Then;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -35,16 +38,22 @@ public final class YcsbCommand implements Callable<Integer> {
     @Mixin final Arguments.Engine engine = new Arguments.Engine();
     @Mixin final YcsbArguments.Store store = new YcsbArguments.Store();
 
-    YcsbDriver driver(YcsbArguments.Measure measure) {
+    /** The options in force, if they make sense. */
+    Settings settings(YcsbArguments.Measure measure, CommandSpec of) {
       String mistake = YcsbArguments.mistake(engine, store, measure);
       if (mistake != null) {
-        throw mistake(mistake);
+        throw new ParameterException(of.commandLine(), mistake);
       }
+      return YcsbArguments.settle(engine, store, measure);
+    }
+
+    YcsbDriver driver(Settings settings, int clients) {
       return new YcsbDriver(
-          spec.commandLine().getOut(),
-          YcsbArguments.settle(engine, store, measure),
-          store.path != null,
-          store.fresh);
+          spec.commandLine().getOut(), settings, clients, store.path != null, store.fresh);
+    }
+
+    CommandSpec spec() {
+      return spec;
     }
 
     ParameterException mistake(String message) {
@@ -63,7 +72,8 @@ public final class YcsbCommand implements Callable<Integer> {
       if (engine.io == Arguments.IoKind.MEMORY) {
         throw mistake("--io memory is for run: nothing of it stays");
       }
-      return driver(new YcsbArguments.Measure()).load();
+      Settings settings = settings(new YcsbArguments.Measure(), spec());
+      return driver(settings, settings.clients()).load();
     }
   }
 
@@ -75,12 +85,24 @@ public final class YcsbCommand implements Callable<Integer> {
   static final class Run extends Subcommand {
     @Mixin private final YcsbArguments.Measure measure = new YcsbArguments.Measure();
 
+    @Mixin private final Then then = new Then();
+
     @Override
     public Integer call() {
-      if (measure.duration.isZero()) {
+      Settings first = settings(measure, spec());
+      List<Settings> runs = new ArrayList<>(List.of(first));
+      for (Run run : then.parse(spec(), Run::new)) {
+        Settings settings = run.settings(run.measure, spec());
+        if (!settings.sameDatabase(first)) {
+          throw mistake("--then: it is the database that is open, and as it was opened");
+        }
+        runs.add(settings);
+      }
+      if (runs.stream().anyMatch(s -> s.duration().isZero())) {
         throw mistake("--duration: more than 0");
       }
-      return driver(measure).run();
+      int clients = runs.stream().mapToInt(Settings::clients).max().orElseThrow();
+      return driver(first, clients).run(runs);
     }
   }
 }

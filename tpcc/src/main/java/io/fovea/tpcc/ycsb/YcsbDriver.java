@@ -14,6 +14,7 @@ import io.fovea.tpcc.bench.Shutdown;
 import io.fovea.tpcc.bench.Sizes;
 import java.io.PrintWriter;
 import java.nio.file.Files;
+import java.util.List;
 
 /**
  * What {@code ycsb} does, from opening the database to the exit code.
@@ -26,15 +27,19 @@ final class YcsbDriver {
   private final Progress progress;
   private final Settings settings;
 
+  /** The most that any run on the database has. */
+  private final int clients;
+
   /** Whether the user has named the file, so that it is not the driver's to delete. */
   private final boolean named;
 
   private final boolean fresh;
 
-  YcsbDriver(PrintWriter out, Settings settings, boolean named, boolean fresh) {
+  YcsbDriver(PrintWriter out, Settings settings, int clients, boolean named, boolean fresh) {
     this.out = out;
     this.progress = new Progress(out);
     this.settings = settings;
+    this.clients = clients;
     this.named = named;
     this.fresh = fresh;
   }
@@ -57,22 +62,36 @@ final class YcsbDriver {
     return written(json, true);
   }
 
-  int run() {
+  /**
+   * Runs.
+   *
+   * @param runs one after the other, all on the database of the first
+   */
+  int run(List<Settings> runs) {
     JsonReport json = YcsbReport.json(YcsbReport.COMMAND, settings);
-    boolean consistent;
-    try (Shutdown shutdown = new Shutdown()) {
-      if (settings.inMemory()) {
-        try (Database db = open(settings.engine().durability())) {
-          load(db, json, shutdown);
-          consistent = measure(db, json, shutdown);
+    int worst = Exit.OK;
+    try (Shutdown shutdown = new Shutdown();
+        Database db = settings.inMemory() ? filled(json, shutdown) : ready(json, shutdown)) {
+      for (Settings run : runs) {
+        if (run != runs.getFirst()) {
+          json = YcsbReport.json(YcsbReport.COMMAND, run);
         }
-      } else {
-        try (Database db = ready(json, shutdown)) {
-          consistent = measure(db, json, shutdown);
-        }
+        YcsbDriver driver = new YcsbDriver(out, run, clients, named, fresh);
+        worst = Math.max(worst, driver.written(json, driver.measure(db, json, shutdown)));
       }
     }
-    return written(json, consistent);
+    return worst;
+  }
+
+  private Database filled(JsonReport json, Shutdown shutdown) {
+    Database db = open(settings.engine().durability());
+    try {
+      load(db, json, shutdown);
+      return db;
+    } catch (RuntimeException e) {
+      db.close();
+      throw e;
+    }
   }
 
   private int written(JsonReport json, boolean consistent) {
@@ -87,8 +106,8 @@ final class YcsbDriver {
   private Database open(Durability durability) {
     try {
       return settings.inMemory()
-          ? Database.inMemory(settings.engineOptions(durability))
-          : Database.open(settings.path(), settings.engineOptions(durability));
+          ? Database.inMemory(settings.engineOptions(durability, clients))
+          : Database.open(settings.path(), settings.engineOptions(durability, clients));
     } catch (InvalidUseException e) {
       throw new DriverException(Exit.USAGE, e.getMessage());
     }

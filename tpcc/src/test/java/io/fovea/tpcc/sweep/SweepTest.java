@@ -34,7 +34,12 @@ class SweepTest {
 
   private Sweep sweep(int rounds, String... vary) {
     return new Sweep(
-        Matrix.parse(List.of(vary)), rounds, COMMAND, folder, new Progress(new PrintWriter(out)));
+        Matrix.parse(List.of(vary)),
+        Matrix.parse(List.of()),
+        rounds,
+        COMMAND,
+        folder,
+        new Progress(new PrintWriter(out)));
   }
 
   private static Path json(List<String> args) {
@@ -77,6 +82,64 @@ class SweepTest {
     assertEquals(2, last.getAsJsonArray("goodputPerSecond").size());
     sweep.write("Protocols");
     assertTrue(Files.exists(folder.resolve("sweep.md")));
+  }
+
+  /** One JVM for those that follow each other; the first and the last are also its warm-up. */
+  @Test
+  void cellsOfOneJvm() throws IOException {
+    Sweep sweep =
+        new Sweep(
+            Matrix.parse(List.of("protocol+timestamps=sto+disk,occ+-")),
+            Matrix.parse(List.of("threads=2,16")),
+            1,
+            COMMAND,
+            folder,
+            new Progress(new PrintWriter(out)));
+    List<List<String>> runs = new ArrayList<>();
+    sweep.run(
+        (args, output) -> {
+          runs.add(args);
+          for (String arg : args) {
+            if (arg.endsWith(".json")) {
+              Path file = Path.of(arg.substring(arg.lastIndexOf("json=") + "json=".length()));
+              Files.writeString(file, "{\"goodputPerSecond\": 2000, \"abortRate\": 0.5}");
+            }
+          }
+          return Exit.OK;
+        });
+    assertEquals(2, runs.size());
+    List<String> occ = runs.get(1);
+    assertEquals(List.of("--protocol=occ", "--threads=2"), occ.subList(3, 5));
+    assertEquals(
+        List.of("2", "16"),
+        occ.stream()
+            .filter(a -> a.endsWith(".json"))
+            .map(a -> a.replaceAll(".*threads=(\\d+).*", "$1"))
+            .toList());
+    assertTrue(
+        occ.contains("--then=protocol=occ threads=2 json=" + folder.resolve("occ-2-1.json")));
+    sweep.write("Then");
+    Results results = Results.read(List.of(folder.resolve("sweep.json")));
+    Pivot pivot =
+        new Pivot(results.points, List.of("protocol", "threads"), List.of("timestamps"), Map.of());
+    assertEquals(List.of("sto 2", "sto 16", "occ 2", "occ 16"), pivot.rows);
+    assertTrue(pivot.markdown().contains("| occ 16 |  | 2.00 · 50.0 % |"), pivot.markdown());
+    assertThrows(
+        IllegalArgumentException.class,
+        () -> new Pivot(results.points, List.of("protocol"), List.of("timestamps"), Map.of()));
+  }
+
+  @Test
+  void whatHasNoValueOnTheAxisIsAReference() {
+    List<Results.Point> points =
+        List.of(
+            new Results.Point(Map.of("size", "32k", "at", "disk"), List.of(1e3), List.of(.1)),
+            new Results.Point(Map.of("size", "-", "at", "memory"), List.of(2e3), List.of(.2)));
+    Pivot pivot = new Pivot(points, List.of("size"), List.of(), Map.of());
+    assertEquals(List.of("32k"), pivot.onAxis);
+    assertEquals(List.of("memory (reference)"), pivot.references());
+    assertEquals(32 << 10, Drawing.number("32k"));
+    assertTrue(Double.isNaN(Drawing.number("disk")));
   }
 
   @Test

@@ -1,0 +1,144 @@
+package io.fovea.tpcc.sweep;
+
+import io.fovea.tpcc.Main;
+import io.fovea.tpcc.bench.Exit;
+import io.fovea.tpcc.plot.NoFontsException;
+import io.fovea.tpcc.sweep.Results.Point;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.stream.Collectors;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** {@code tpcc.sh figure}; opens no database. */
+@Command(
+    name = "figure",
+    description = {
+      "Draws what sweeps have left, goodput and abort rate, and writes the same as tables in"
+          + " Markdown, with the commands that made them.",
+      "Lines over one option that is a number, bars over several or over words. What has no value"
+          + " there is a reference: a dashed line."
+    },
+    mixinStandardHelpOptions = true,
+    versionProvider = Main.Version.class)
+public final class FigureCommand implements Callable<Integer> {
+  @Spec private CommandSpec spec;
+
+  @Parameters(
+      arity = "1..*",
+      paramLabel = "FILE",
+      description = "each a sweep.json; the rounds of all of them count")
+  private List<Path> files;
+
+  @Option(
+      names = "--over",
+      paramLabel = "OPTION",
+      split = ",",
+      required = true,
+      description = "the options on the x axis, such as threads, or protocol,threads")
+  private List<String> over;
+
+  @Option(
+      names = "--series",
+      paramLabel = "OPTION",
+      split = ",",
+      description = "the options that are told apart by colour, and have a column each")
+  private List<String> series = new ArrayList<>();
+
+  @Option(
+      names = "--each",
+      paramLabel = "OPTION",
+      split = ",",
+      description = "the options whose values have a figure each")
+  private List<String> each = new ArrayList<>();
+
+  @Option(
+      names = "--name",
+      paramLabel = "VALUE=NAME",
+      split = ",",
+      description = "what values are called in the figure, such as occ=OCC")
+  private Map<String, String> names = new LinkedHashMap<>();
+
+  @Option(
+      names = "--out",
+      paramLabel = "PREFIX",
+      required = true,
+      description = "writes PREFIX.md and PREFIX.svg, or PREFIX-VALUE.svg for each value")
+  private Path out;
+
+  @Option(
+      names = "--title",
+      paramLabel = "TEXT",
+      description = "what stands above them (default: the prefix)")
+  private String title;
+
+  /** Made by the command line. */
+  public FigureCommand() {}
+
+  @Override
+  public Integer call() throws IOException {
+    Path folder = out.toAbsolutePath().getParent();
+    if (folder == null || !Files.isDirectory(folder)) {
+      throw mistake("--out: there is no folder " + folder);
+    }
+    Results results = Results.read(files);
+    Map<String, List<Point>> figures = new LinkedHashMap<>();
+    for (Point p : results.points) {
+      String name = each.stream().map(p::get).collect(Collectors.joining(" "));
+      Map<String, String> others = new LinkedHashMap<>(p.options());
+      each.forEach(others::remove);
+      figures
+          .computeIfAbsent(name, n -> new ArrayList<>())
+          .add(new Point(others, p.goodput(), p.abortRate()));
+    }
+    PrintWriter stdout = spec.commandLine().getOut();
+    StringBuilder text = new StringBuilder();
+    String heading = title != null ? title : out.getFileName().toString();
+    for (Map.Entry<String, List<Point>> figure : figures.entrySet()) {
+      Pivot pivot;
+      try {
+        pivot = new Pivot(figure.getValue(), over, series, names);
+      } catch (IllegalArgumentException e) {
+        throw mistake(e.getMessage());
+      }
+      Path svg = svg(figure.getKey());
+      text.append("**").append(heading).append(figure.getKey().isEmpty() ? "" : ": ");
+      text.append(figure.getKey())
+          .append("**, thousand transactions per second · aborted attempts");
+      text.append("\n\n").append(pivot.markdown()).append('\n');
+      try {
+        Drawing.of(pivot, heading, figure.getKey()).writeSvg(svg);
+        text.append("![").append(figure.getKey()).append("](plots/");
+        text.append(svg.getFileName()).append(")\n\n");
+        stdout.println("wrote " + svg);
+      } catch (NoFontsException e) {
+        stdout.println("no figure: " + e.getMessage());
+      }
+    }
+    text.append("```sh\n").append(String.join("\n", results.commands)).append("\n```\n");
+    Path table = out.resolveSibling(out.getFileName() + ".md");
+    Files.writeString(table, text);
+    stdout.println("wrote " + table);
+    return Exit.OK;
+  }
+
+  private Path svg(String name) {
+    String suffix = name.isEmpty() ? "" : "-" + name.replaceAll("[^A-Za-z0-9.]+", "-");
+    return out.resolveSibling(out.getFileName() + suffix + ".svg");
+  }
+
+  private ParameterException mistake(String message) {
+    return new ParameterException(spec.commandLine(), message);
+  }
+}

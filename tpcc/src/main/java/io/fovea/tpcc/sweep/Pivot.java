@@ -1,0 +1,119 @@
+package io.fovea.tpcc.sweep;
+
+import io.fovea.tpcc.sweep.Results.Point;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.UnaryOperator;
+import java.util.stream.Collectors;
+
+/**
+ * Points in rows and columns. A point without a value on the x axis is a reference: what the others
+ * of its series are held against. A value.
+ */
+final class Pivot {
+  /** Behind the name of a row that is a reference. */
+  private static final String REFERENCE = "(reference)";
+
+  final List<String> x;
+  final List<String> columns;
+  final List<String> rows;
+
+  /** The rows that are on the x axis, and not references. */
+  final List<String> onAxis;
+
+  private final Map<List<String>, Point> cells = new LinkedHashMap<>();
+
+  /**
+   * Sorts points.
+   *
+   * @param x the options of rows
+   * @param series the options of columns
+   * @param names what values are called, of those that have another name
+   * @throws IllegalArgumentException if two points are in one place
+   */
+  Pivot(List<Point> points, List<String> x, List<String> series, Map<String, String> names) {
+    this.x = x;
+    UnaryOperator<String> name = v -> names.getOrDefault(v, v);
+    Set<String> allRows = new LinkedHashSet<>();
+    Set<String> axisRows = new LinkedHashSet<>();
+    Set<String> allColumns = new LinkedHashSet<>();
+    for (Point p : points) {
+      boolean reference = x.stream().allMatch(o -> p.get(o).equals(Matrix.NONE));
+      List<String> others =
+          p.options().keySet().stream().filter(o -> !x.contains(o) && !series.contains(o)).toList();
+      String row = text(p, reference ? others : x, name);
+      row = reference ? (row + " " + REFERENCE).strip() : row;
+      String column = text(p, series, name);
+      allRows.add(row);
+      if (!reference) {
+        axisRows.add(row);
+      }
+      allColumns.add(column);
+      if (cells.put(List.of(row, column), p) != null) {
+        throw new IllegalArgumentException(
+            "two points at " + row + ", " + column + ": one of " + others + " has several values");
+      }
+    }
+    this.rows = List.copyOf(allRows);
+    this.onAxis = List.copyOf(axisRows);
+    this.columns = List.copyOf(allColumns);
+  }
+
+  private static String text(Point p, List<String> options, UnaryOperator<String> name) {
+    return options.stream()
+        .map(p::get)
+        .filter(v -> !v.equals(Matrix.NONE))
+        .map(name)
+        .collect(Collectors.joining(" "));
+  }
+
+  /** Null where there is none. */
+  Point at(String row, String column) {
+    return cells.get(List.of(row, column));
+  }
+
+  /** The references. */
+  List<String> references() {
+    return rows.stream().filter(r -> !onAxis.contains(r)).toList();
+  }
+
+  /** Goodput in thousands a second, with the part of the attempts that were aborted. */
+  String markdown() {
+    StringBuilder b = new StringBuilder("| ").append(String.join(", ", x)).append(" |");
+    columns.forEach(c -> b.append(' ').append(c.isEmpty() ? "(none)" : c).append(" |"));
+    b.append("\n|---|").append("---|".repeat(columns.size())).append('\n');
+    for (String row : rows) {
+      b.append("| ").append(row).append(" |");
+      for (String column : columns) {
+        Point p = at(row, column);
+        b.append(' ').append(p == null ? "" : text(p)).append(" |");
+      }
+      b.append('\n');
+    }
+    return b.toString();
+  }
+
+  private static String text(Point p) {
+    if (p.goodput().isEmpty()) {
+      return "failed";
+    }
+    double thousands = p.medianGoodput() / 1e3;
+    String goodput = String.format(Locale.ROOT, thousands < 10 ? "%.2f" : "%.1f", thousands);
+    double aborts = p.medianAbortRate();
+    return Double.isNaN(aborts)
+        ? goodput
+        : goodput + " · " + String.format(Locale.ROOT, "%.1f %%", 100 * aborts);
+  }
+
+  /** The points of a column by row; null where there is none. */
+  List<Point> column(String column, List<String> of) {
+    List<Point> list = new ArrayList<>();
+    of.forEach(row -> list.add(at(row, column)));
+    return list;
+  }
+}
