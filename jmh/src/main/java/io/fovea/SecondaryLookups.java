@@ -19,31 +19,38 @@ import java.util.SplittableRandom;
  *   java -cp jmh/target/benchmarks.jar io.fovea.SecondaryLookups FIGURE [RECORDS [ROUNDS]]
  *
  *   sizes    4a: ns a lookup by type of hint, over records of 10 to 1000 bytes
- *   stale    4b: ns a lookup over shares of wrong hints, by what is wrong; each entry once, no repair
+ *   stale    4b: ns a lookup over shares of wrong hints, by what is wrong; no repair
  *   robust   5: share of right hints after inserts, deletes, updates; -Dbeyond=true: the pool holds
  *            what there was before them
  *   repair   6: ns a lookup beside changes of hints: with repair, without, without hints;
  *            -Dmix=50/10/40 for page/frame/slot of the changes (10/10/80), -Dthreads=10 (1)
  *   table    table 1: pages and MiB of the index by type of hint
- *   poison   full hints, none, and hints that are all wrong, at random
+ *   poison   full hints, none, and hints that are all wrong, at random; with one lookup and with
+ *            {@value #GROUP} in a transaction
  *
  *   -DpageSize=16384 (the paper's; 4096)   -Dsize=100 bytes of a record, but for sizes
+ *   -Dgroup=64 lookups of a transaction, but for poison
  * </pre>
  *
  * <p>One million records, one entry each, all in memory unless said otherwise; keys of 8 bytes, the
- * index is unique. The types are indexes of one table, so that they share its tree, and are
- * measured in turn, ROUNDS times (5, the first is warm-up and does not count); medians are printed,
- * as Markdown. A lookup is {@link Index#get} in transactions of {@value #GROUP}, of all entries in
- * random order.
+ * index is unique. Whatever is compared is a unique index of one table, so that all share its tree,
+ * and is open at the same time. A round is a piece of {@value #PIECE_MILLIS} ms of each in turn, so
+ * that each gets the same of a machine whose speed changes. The first quarter of the ROUNDS is
+ * warm-up and does not count. Printed, as Markdown, are the median of the nanoseconds for a lookup
+ * and, in brackets, the median over the rounds of their ratio to the first column's, or line's, of
+ * the same round. A lookup is {@link Index#get}, of all entries in random order.
  */
 public final class SecondaryLookups {
   private static final int GROUP = 64;
   private static final int BATCH = 1000;
   private static final int SAMPLES_MAX = 1 << 20;
-  private static final KeySpec KEY = KeySpec.of(FieldType.INT64);
+  private static final int PIECE_MILLIS = 50;
+  private static final long PIECE_NANOS = PIECE_MILLIS * 1_000_000L;
+  private static final int ROUNDS = 100;
 
   private final int pageSize = Integer.getInteger("pageSize", 4096);
   private final int size = Integer.getInteger("size", 100);
+  private final int group = Integer.getInteger("group", GROUP);
   private final int records;
   private final int rounds;
 
@@ -58,7 +65,7 @@ public final class SecondaryLookups {
     SecondaryLookups b =
         new SecondaryLookups(
             args.length > 1 ? Integer.parseInt(args[1]) : 1_000_000,
-            args.length > 2 ? Integer.parseInt(args[2]) : 5);
+            args.length > 2 ? Integer.parseInt(args[2]) : ROUNDS);
     switch (figure) {
       case "sizes" -> b.sizes();
       case "stale" -> b.stale();
@@ -74,108 +81,11 @@ public final class SecondaryLookups {
     }
   }
 
-  // ------------------------------------------------------------------------------------ the table
-
-  /** A table whose records have numbers, with an index of these for each of some types of hints. */
-  private final class Store implements AutoCloseable {
-    final Database db;
-    final Field number;
-    final int bytes;
-    final Table table;
-    final List<Index> indexes = new ArrayList<>();
-    final int spread;
-
-    /**
-     * Fills it.
-     *
-     * @param spread the keys are multiples of this; others can be inserted between them
-     * @param share how many times the data the pool holds, about
-     */
-    Store(int size, int spread, double share, EntryHints... kinds) {
-      this.spread = spread;
-      Layout.Builder l = Layout.builder();
-      number = l.int64("number");
-      if (size > 10) {
-        l.bytes("pad", size - 10);
-      }
-      Layout layout = l.build();
-      bytes = layout.size();
-      double data = 1.6 * records * (bytes + 24 + 56.0 * kinds.length);
-      long buffer = Math.max(16L << 20, (long) (share * data) + (8L << 20));
-      db =
-          Database.inMemory(
-              Options.defaults()
-                  .pageSize(pageSize)
-                  .bufferBytes(buffer)
-                  .leakDetection(Options.LeakDetection.OFF));
-      TableSpec spec = TableSpec.of("t", KEY, layout);
-      Table plain = db.table(spec);
-      for (int from = 0; from < records; from += BATCH) {
-        int first = from;
-        db.run(
-            tx -> {
-              Key key = plain.key();
-              Row row = plain.row();
-              for (int i = first; i < Math.min(records, first + BATCH); i++) {
-                row.clear().setLong(number, numberOf(i));
-                plain.insert(tx, key.set((long) i * spread), row);
-              }
-            });
-      }
-      for (EntryHints kind : kinds) {
-        spec = spec.with(IndexSpec.unique("by_" + kind, number).hints(kind));
-      }
-      table = db.table(spec);
-      for (EntryHints kind : kinds) {
-        indexes.add(table.index("by_" + kind));
-      }
-    }
-
-    /** Numbers are in an order that has nothing to do with that of the keys. */
-    long numberOf(long i) {
-      long h = (i + 1) * 0x9E37_79B9_7F4A_7C15L;
-      h = (h ^ h >>> 30) * 0xBF58_476D_1CE4_E5B9L;
-      h = (h ^ h >>> 27) * 0x94D0_49BB_1331_11EBL;
-      return (h ^ h >>> 31) >>> 1;
-    }
-
-    /** Looks up all records of the first life once, in random order; nanoseconds for each. */
-    double lookUp(Index index, long seed) {
-      Key key = index.key();
-      Row row = table.row();
-      int[] order = shuffled(seed);
-      long begin = System.nanoTime();
-      for (int from = 0; from < records; from += GROUP) {
-        int first = from;
-        db.run(
-            TxOptions.forReading(),
-            tx -> {
-              for (int k = first; k < Math.min(records, first + GROUP); k++) {
-                if (!index.get(tx, key.set(numberOf(order[k])), row)) {
-                  throw new IllegalStateException("record " + order[k] + " is gone");
-                }
-              }
-            });
-      }
-      return (System.nanoTime() - begin) / (double) records;
-    }
-
-    private int[] shuffled(long seed) {
-      int[] order = new int[records];
-      SplittableRandom r = new SplittableRandom(seed);
-      for (int i = 0; i < records; i++) {
-        int other = r.nextInt(i + 1);
-        order[i] = order[other];
-        order[other] = i;
-      }
-      return order;
-    }
-
-    @Override
-    public void close() {
-      db.close();
-    }
+  private SecondaryStore store(int bytes, int spread, double share, EntryHints... kinds) {
+    return new SecondaryStore(records, pageSize, bytes, spread, share, kinds);
   }
+
+  // --------------------------------------------------------------------------------- in turn
 
   private static double median(double[] values) {
     double[] sorted = values.clone();
@@ -185,26 +95,47 @@ public final class SecondaryLookups {
 
   /** Something that is measured in turn with others. */
   @FunctionalInterface
-  private interface Measure {
-    double run(long seed);
+  private interface Piece {
+    /** Goes on for about so long; nanoseconds for each lookup. */
+    double run(long nanos);
   }
 
-  /** The medians of all rounds but the first. */
-  private double[] inTurn(List<Measure> measures) {
-    double[][] all = new double[measures.size()][Math.max(1, rounds - 1)];
-    for (int round = 0; round < rounds; round++) {
-      for (int i = 0; i < measures.size(); i++) {
-        double value = measures.get(i).run(round * 31L + 7);
-        all[i][Math.max(0, round - 1)] = value;
+  /** Medians: of the nanoseconds, and of the ratio to the first. */
+  private record Medians(double[] nanos, double[] ratios) {
+    String cell(int i) {
+      return String.format(Locale.ROOT, "%.0f (%.2f)", nanos[i], ratios[i]);
+    }
+
+    String[] cells() {
+      String[] cells = new String[nanos.length];
+      Arrays.setAll(cells, this::cell);
+      return cells;
+    }
+  }
+
+  private Medians inTurn(List<Piece> pieces) {
+    int n = pieces.size();
+    int warmUp = rounds / 4;
+    double[][] nanos = new double[n][rounds - warmUp];
+    double[][] ratios = new double[n][rounds - warmUp];
+    for (int round = -warmUp; round < rounds - warmUp; round++) {
+      for (int i = 0; i < n; i++) {
+        double value = pieces.get(i).run(PIECE_NANOS);
+        if (round >= 0) {
+          nanos[i][round] = value;
+          ratios[i][round] = value / nanos[0][round];
+        }
       }
     }
-    return Arrays.stream(all).mapToDouble(SecondaryLookups::median).toArray();
+    return new Medians(
+        Arrays.stream(nanos).mapToDouble(SecondaryLookups::median).toArray(),
+        Arrays.stream(ratios).mapToDouble(SecondaryLookups::median).toArray());
   }
 
-  private static void line(String first, double[] values, String format) {
+  private static void line(Object first, Object... cells) {
     StringBuilder s = new StringBuilder("| ").append(first);
-    for (double v : values) {
-      s.append(" | ").append(String.format(Locale.ROOT, format, v));
+    for (Object c : cells) {
+      s.append(" | ").append(c);
     }
     System.out.println(s.append(" |"));
   }
@@ -225,66 +156,72 @@ public final class SecondaryLookups {
   private void sizes() {
     head("bytes of a record", (Object[]) EntryHints.values());
     for (int bytes : new int[] {10, 50, 100, 200, 500, 1000}) {
-      try (Store s = new Store(bytes, 1, 1, EntryHints.values())) {
-        List<Measure> measures = new ArrayList<>();
-        s.indexes.forEach(i -> measures.add(seed -> s.lookUp(i, seed)));
-        line(bytes + " (" + s.bytes + ")", inTurn(measures), "%.0f");
+      try (SecondaryStore s = store(bytes, 1, 1, EntryHints.values())) {
+        List<Piece> pieces = new ArrayList<>();
+        s.indexes.forEach(i -> pieces.add(s.walk(i, group)::run));
+        line(bytes + " (" + s.bytes + ")", (Object[]) inTurn(pieces).cells());
       }
     }
   }
 
   private void stale() {
-    head("% wrong", "page", "frame", "slot", "all", "none");
-    try (Store s = new Store(size, 1, 1, EntryHints.NONE, EntryHints.PAGE_FRAME_SLOT)) {
+    head("% wrong", "page", "frame", "slot", "all");
+    try (SecondaryStore s = store(size, 1, 1, EntryHints.NONE, EntryHints.PAGE_FRAME_SLOT)) {
       s.db.repairHints(false);
-      for (int percent = 0; percent <= 100; percent += 20) {
-        int p = percent;
-        List<Measure> measures = new ArrayList<>();
-        for (HintPoison poison :
-            List.of(
-                new HintPoison(p, 0, 0, false),
-                new HintPoison(0, p, 0, false),
-                new HintPoison(0, 0, p, false),
-                new HintPoison(p, p, p, false))) {
-          measures.add(seed -> poisoned(s, s.indexes.get(1), poison, seed));
-        }
-        measures.add(seed -> s.lookUp(s.indexes.get(0), seed));
-        line(p + " %", inTurn(measures), "%.0f");
+      List<Piece> pieces = new ArrayList<>();
+      pieces.add(s.walk(s.indexes.get(0), group)::run);
+      for (int p = 0; p <= 100; p += 20) {
+        pieces.add(poisoned(s, 1, new HintPoison(p, 0, 0, false), group));
+        pieces.add(poisoned(s, 1, new HintPoison(0, p, 0, false), group));
+        pieces.add(poisoned(s, 1, new HintPoison(0, 0, p, false), group));
+        pieces.add(poisoned(s, 1, new HintPoison(p, p, p, false), group));
+      }
+      Medians m = inTurn(pieces);
+      line("none", m.cell(0), m.cell(0), m.cell(0), m.cell(0));
+      for (int p = 0, i = 1; p <= 100; p += 20, i += 4) {
+        line(p + " %", m.cell(i), m.cell(i + 1), m.cell(i + 2), m.cell(i + 3));
       }
     }
   }
 
-  private static double poisoned(Store s, Index index, HintPoison poison, long seed) {
-    s.db.poisonHints(poison);
-    try {
-      return s.lookUp(index, seed);
-    } finally {
-      s.db.poisonHints(HintPoison.NONE);
-    }
+  /** Lookups by an index that has wrong hints while they run. */
+  private static Piece poisoned(SecondaryStore s, int index, HintPoison poison, int group) {
+    SecondaryStore.Walk walk = s.walk(s.indexes.get(index), group);
+    return nanos -> {
+      s.db.poisonHints(poison);
+      try {
+        return walk.run(nanos);
+      } finally {
+        s.db.poisonHints(HintPoison.NONE);
+      }
+    };
   }
 
   private void poison() {
-    head("hints", "ns a lookup");
-    try (Store s = new Store(size, 1, 1, EntryHints.NONE, EntryHints.PAGE_FRAME_SLOT)) {
+    head("hints", "ns, 1 lookup a transaction", "ns, " + GROUP + " lookups");
+    EntryHints full = EntryHints.PAGE_FRAME_SLOT;
+    // What the poison stores is in an index of its own.
+    try (SecondaryStore s = store(size, 1, 1, EntryHints.NONE, full, full)) {
       HintPoison wild = new HintPoison(100, 100, 100, true);
-      double[] all =
-          inTurn(
-              List.of(
-                  seed -> s.lookUp(s.indexes.get(0), seed),
-                  seed -> {
-                    s.lookUp(s.indexes.get(1), ~seed); // puts right what the poison has left
-                    return s.lookUp(s.indexes.get(1), seed);
-                  },
-                  seed -> poisoned(s, s.indexes.get(1), wild, seed)));
-      line("none", new double[] {all[0]}, "%.0f");
-      line("full, right", new double[] {all[1]}, "%.0f");
-      line("full, all wrong at random", new double[] {all[2]}, "%.0f");
+      List<Medians> all = new ArrayList<>();
+      for (int lookups : new int[] {1, GROUP}) {
+        all.add(
+            inTurn(
+                List.of(
+                    s.walk(s.indexes.get(0), lookups)::run,
+                    s.walk(s.indexes.get(1), lookups)::run,
+                    poisoned(s, 2, wild, lookups))));
+      }
+      String[] names = {"none", "full, right", "full, all wrong at random"};
+      for (int i = 0; i < names.length; i++) {
+        line(names[i], all.get(0).cell(i), all.get(1).cell(i));
+      }
     }
   }
 
   private void table() {
     head("hints", "levels", "inner", "leaves", "all pages", "MiB");
-    try (Store s = new Store(size, 1, 1, EntryHints.values())) {
+    try (SecondaryStore s = store(size, 1, 1, EntryHints.values())) {
       for (Index i : s.indexes) {
         TreeVerifier.Report r = TreeVerifier.verify(i.core().tree);
         double mib = r.pages() * (double) pageSize / (1 << 20);
@@ -308,7 +245,7 @@ public final class SecondaryLookups {
     head("change", "% of the records", "page", "frame", "slot");
     for (String change : List.of("insert", "delete", "update")) {
       double share = beyond ? 1 : change.equals("insert") ? 2.2 : 1.2;
-      try (Store s = new Store(size, 1024, share, EntryHints.PAGE_FRAME_SLOT)) {
+      try (SecondaryStore s = store(size, 1024, share, EntryHints.PAGE_FRAME_SLOT)) {
         s.db.repairHints(false);
         SplittableRandom r = new SplittableRandom(1);
         boolean[] gone = new boolean[records];
@@ -331,7 +268,8 @@ public final class SecondaryLookups {
     }
   }
 
-  private void change(Store s, Transaction tx, String change, SplittableRandom r, boolean[] gone) {
+  private void change(
+      SecondaryStore s, Transaction tx, String change, SplittableRandom r, boolean[] gone) {
     Key key = s.table.key();
     Row row = s.table.row();
     switch (change) {
@@ -363,7 +301,7 @@ public final class SecondaryLookups {
   }
 
   /** Walks the index; a hint of a page that is not resident counts as right if it is not freed. */
-  private void robust(Store s, String change, int percent, boolean[] gone) {
+  private void robust(SecondaryStore s, String change, int percent, boolean[] gone) {
     DatabaseStats.HintedLookups before = s.db.stats().hintedLookups();
     Index index = s.indexes.get(0);
     Position hint = new Position();
@@ -418,7 +356,13 @@ public final class SecondaryLookups {
 
   /** The hint of an entry, and where its record is. */
   private static void peek(
-      Store s, Transaction tx, Index index, Key key, Row row, Position hint, Position there) {
+      SecondaryStore s,
+      Transaction tx,
+      Index index,
+      Key key,
+      Row row,
+      Position hint,
+      Position there) {
     Tx t = tx.enter(s.db);
     try {
       MemorySegment value = tx.slot().keyStage(64);
@@ -449,43 +393,95 @@ public final class SecondaryLookups {
         "ns, median",
         "p75",
         "p98",
-        "right pages after it");
+        "lookups",
+        "% of pages right after it");
+    String[] names = {"no hint", "repair", "no repair"};
+    EntryHints full = EntryHints.PAGE_FRAME_SLOT;
     for (int lookups : new int[] {100, 80, 60, 40, 20}) {
-      for (String how : List.of("repair", "no repair", "no hint")) {
-        EntryHints kind = how.equals("no hint") ? EntryHints.NONE : EntryHints.PAGE_FRAME_SLOT;
-        try (Store s = new Store(size, 1, 1, kind)) {
-          s.lookUp(s.indexes.get(0), 3);
-          s.db.repairHints(how.equals("repair"));
-          Mixed[] all = new Mixed[threads];
+      try (SecondaryStore s = store(size, 1, 1, EntryHints.NONE, full, full)) {
+        List<List<Mixed>> teams = new ArrayList<>();
+        for (Index index : s.indexes) {
+          List<Mixed> team = new ArrayList<>();
           for (int i = 0; i < threads; i++) {
-            all[i] = new Mixed(s, lookups, mix, (long) records * 10 / threads, i);
-            all[i].start();
+            team.add(new Mixed(s, index, lookups, mix, i));
           }
-          long[] nanos = new long[0];
-          for (Mixed m : all) {
-            m.join();
-            int at = nanos.length;
-            nanos = Arrays.copyOf(nanos, at + m.samples);
-            System.arraycopy(m.nanos, 0, nanos, at, m.samples);
+          teams.add(team);
+        }
+        double[][] medians = new double[names.length][rounds - rounds / 4];
+        for (int round = -(rounds / 4); round < rounds - rounds / 4; round++) {
+          for (int i = 0; i < names.length; i++) {
+            s.db.repairHints(names[i].equals("repair"));
+            double m = piece(teams.get(i), round >= 0);
+            if (round >= 0) {
+              medians[i][round] = m / (i == 0 ? 1 : medians[0][round]);
+            }
           }
-          Arrays.sort(nanos);
-          double[] values = new double[5];
-          double[] shares = {0.02, 0.25, 0.5, 0.75, 0.98};
-          for (int i = 0; i < shares.length; i++) {
-            values[i] = nanos[(int) ((nanos.length - 1) * shares[i])];
-          }
-          line(
-              lookups + "/" + (100 - lookups) + " | " + how,
-              new double[] {values[0], values[1], values[2], values[3], values[4], rightPages(s)},
-              "%.0f");
+        }
+        for (int i = 0; i < names.length; i++) {
+          print(
+              s,
+              lookups,
+              names[i],
+              s.indexes.get(i),
+              teams.get(i),
+              i == 0 ? 1 : median(medians[i]));
         }
       }
     }
   }
 
+  /** All threads of an index for a piece; the median of what their lookups took in it. */
+  private static double piece(List<Mixed> team, boolean counts) throws InterruptedException {
+    List<Thread> threads = new ArrayList<>();
+    for (Mixed m : team) {
+      m.counts = counts;
+      m.first = m.samples;
+      if (team.size() > 1) {
+        Thread t = new Thread(m);
+        threads.add(t);
+        t.start();
+      } else {
+        m.run();
+      }
+    }
+    for (Thread t : threads) {
+      t.join();
+    }
+    return counts ? median(all(team, true)) : 0;
+  }
+
+  /** What was sampled, in all pieces or in the last one. */
+  private static double[] all(List<Mixed> team, boolean last) {
+    double[] nanos = new double[0];
+    for (Mixed m : team) {
+      int from = last ? m.first : 0;
+      int at = nanos.length;
+      nanos = Arrays.copyOf(nanos, at + m.samples - from);
+      for (int i = from; i < m.samples; i++) {
+        nanos[at++] = m.nanos[i];
+      }
+    }
+    return nanos;
+  }
+
+  private void print(
+      SecondaryStore s, int lookups, String how, Index index, List<Mixed> team, double ratio) {
+    double[] nanos = all(team, false);
+    Arrays.sort(nanos);
+    double[] shares = {0.02, 0.25, 0.5, 0.75, 0.98};
+    Object[] cells = new Object[shares.length + 3];
+    cells[0] = how;
+    for (int i = 0; i < shares.length; i++) {
+      double v = nanos[(int) ((nanos.length - 1) * shares[i])];
+      cells[i + 1] = String.format(Locale.ROOT, i == 2 ? "%.0f (%.2f)" : "%.0f", v, ratio);
+    }
+    cells[6] = team.stream().mapToLong(m -> m.done).sum();
+    cells[7] = String.format(Locale.ROOT, "%.0f", rightPages(s, index));
+    line(lookups + "/" + (100 - lookups), cells);
+  }
+
   /** Percent. */
-  private double rightPages(Store s) {
-    Index index = s.indexes.get(0);
+  private double rightPages(SecondaryStore s, Index index) {
     if (index.hints() == EntryHints.NONE) {
       return 0;
     }
@@ -508,57 +504,67 @@ public final class SecondaryLookups {
     return 100.0 * right[0] / sample;
   }
 
-  /** A thread that looks records up and makes hints wrong. */
-  private final class Mixed extends Thread {
-    private final Store s;
+  /** Looks records up and makes hints wrong, a piece at a time. */
+  private final class Mixed implements Runnable {
+    private final SecondaryStore s;
+    private final Index index;
+    private final Key key;
+    private final Row row;
     private final int lookups;
     private final int[] mix;
-    private final long target;
     private final SplittableRandom r;
     private final Position hint = new Position();
     final long[] nanos = new long[SAMPLES_MAX];
     int samples;
 
-    Mixed(Store s, int lookups, int[] mix, long target, int number) {
+    /** The first sample of this piece. */
+    int first;
+
+    /** Whether this piece is sampled. */
+    boolean counts;
+
+    /** Lookups, of all pieces. */
+    long done;
+
+    Mixed(SecondaryStore s, Index index, int lookups, int[] mix, int number) {
       this.s = s;
+      this.index = index;
+      this.key = index.key();
+      this.row = s.table.row();
       this.lookups = lookups;
       this.mix = mix;
-      this.target = target;
       this.r = new SplittableRandom(number);
     }
 
     @Override
     public void run() {
-      Index index = s.indexes.get(0);
-      Key key = index.key();
-      Row row = s.table.row();
-      long[] done = new long[1];
-      while (done[0] < target) {
-        s.db.run(
-            TxOptions.forReading(),
-            tx -> {
-              for (int i = 0; i < GROUP; i++) {
-                key.set(s.numberOf(r.nextInt(records)));
-                if (r.nextInt(100) >= lookups) {
-                  if (index.hints() != EntryHints.NONE) {
-                    spoil(tx, index, key);
-                  }
-                  continue;
-                }
-                long begin = System.nanoTime();
-                index.get(tx, key, row);
-                long took = System.nanoTime() - begin;
-                // The first half is for the compiler; of the second, every so many.
-                if (++done[0] > target / 2 && samples < nanos.length && r.nextInt(8) == 0) {
-                  nanos[samples++] = took;
-                }
-              }
-            });
+      long begin = System.nanoTime();
+      do {
+        s.db.run(TxOptions.forReading(), this::some);
+      } while (System.nanoTime() - begin < PIECE_NANOS);
+    }
+
+    private void some(Transaction tx) {
+      for (int i = 0; i < group; i++) {
+        key.set(s.numberOf(r.nextInt(records)));
+        if (r.nextInt(100) >= lookups) {
+          if (index.hints() != EntryHints.NONE) {
+            spoil(tx);
+          }
+          continue;
+        }
+        done++;
+        long begin = System.nanoTime();
+        index.get(tx, key, row);
+        long took = System.nanoTime() - begin;
+        if (counts && samples < nanos.length && r.nextInt(4) == 0) {
+          nanos[samples++] = took;
+        }
       }
     }
 
     /** Takes 1 from the page, the frame or the slot of a hint. */
-    private void spoil(Transaction tx, Index index, Key key) {
+    private void spoil(Transaction tx) {
       Tx t = tx.enter(s.db);
       try {
         MemorySegment value = tx.slot().keyStage(64);

@@ -97,6 +97,9 @@ final class BTreeNode {
   static final int INNER_STRIDE = 1 << INNER_SHIFT;
   static final int CHILD = 8;
 
+  /** How many groups of eight slots of a leaf are looked at in one step. */
+  private static final int GROUPS_MAX = 18;
+
   /** What a copy of a page has behind it: as far as a damaged or torn 16-bit offset may reach. */
   static final long SLACK = (1 << 16) + 16;
 
@@ -318,10 +321,12 @@ final class BTreeNode {
   /**
    * Finds the first slot of a leaf whose key is not below a key.
    *
-   * <p>The heads decide: halving to 32 slots, then the first slot of each of their groups of eight,
-   * a group being a cache line, then a count in one group. The loads of a step do not depend on
-   * each other. Groups are moved back to where there are slots; then what is before them is below,
-   * too.
+   * <p>The heads decide: of up to {@value #GROUPS_MAX} groups of eight slots, a group being a cache
+   * line, the first slot of each; then a count in one group. Where there are more slots, sixteenths
+   * of them come first. The loads of a step do not depend on each other, and those of the groups
+   * not even on the count: a cold leaf costs the waits for memory of two steps, its header's among
+   * them, where halving waited for each probe. Groups are moved back to where there are slots; then
+   * what is before them is below, too.
    *
    * @return the slot times two, plus one if its key is the key
    */
@@ -339,20 +344,24 @@ final class BTreeNode {
         from++;
       }
     } else {
-      for (int left = count; left > 32; ) {
-        int half = left >>> 1;
-        long probe = Mem.peekLong(s, slots + ((long) (from + half - 1) << LEAF_SHIFT)) >>> 32;
-        from += half & -(int) less(probe, head);
-        left -= half;
+      int n = count;
+      while (n > GROUPS_MAX << 3) {
+        int step = n >>> 4;
+        int below = 0;
+        for (int i = 1; i < 16; i++) {
+          below += (int) leafLess(s, slots, from + i * step - 1, head);
+        }
+        from += below * step;
+        n = below < 15 ? step : n - 15 * step;
       }
       // Where to look does not depend on the count, so the header is not waited for; what is behind
       // the last slot is anything, and does not count.
       long at = slots + ((long) from << LEAF_SHIFT);
-      long n = count - from;
-      long group =
-          (leafLess(s, at, 8, head) & less(8, n))
-              + (leafLess(s, at, 16, head) & less(16, n))
-              + (leafLess(s, at, 24, head) & less(24, n));
+      int end = n <= 32 ? 32 : n <= 64 ? 64 : GROUPS_MAX << 3;
+      long group = 0;
+      for (int i = 8; i < end; i += 8) {
+        group += leafLess(s, at, i, head) & less(i, n);
+      }
       long start = Math.min(from + (group << 3), count - 8L);
       at = slots + (start << LEAF_SHIFT);
       from =

@@ -18,6 +18,7 @@ import net.jqwik.api.EdgeCasesMode;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -182,6 +183,37 @@ class NodeSearchTest {
               k -> Arrays.compareUnsigned(k, low) <= 0 || Arrays.compareUnsigned(k, high) > 0);
           check(leaf, build(leaf, keys, low, high), probes(keys, low, high));
         }
+      }
+    }
+  }
+
+  /** More slots than one step of the search looks at, up to the most of the largest page. */
+  @Test
+  void leavesOfManySlots() {
+    int pageSize = 1 << 16;
+    int most = (pageSize - BTreeNode.LEAF_SLOTS) / BTreeNode.LEAF_STRIDE;
+    MemorySegment page = Arena.ofAuto().allocate(2L * pageSize, 4096);
+    for (long at = 0; at < page.byteSize(); at += 8) {
+      Mem.putLong(page, at, 0x0A5A_5A5A_5A5A_5A5AL);
+    }
+    Mem.putShort(page, BTreeNode.PREFIX, (short) 0);
+    Mem.putShort(page, BTreeNode.LOW, (short) BTreeNode.NONE);
+    Mem.putShort(page, BTreeNode.HIGH, (short) BTreeNode.NONE);
+    for (int count = 0; count <= most; count += count < 500 ? 1 : 433) {
+      Mem.putShort(page, BTreeNode.COUNT, (short) count);
+      if (count > 0) {
+        // Keys of four bytes, all odd: the slots alone decide.
+        for (int i = Math.max(0, count - 433); i < count; i++) {
+          long slot = BTreeNode.makeSlot(2 * i + 1 << 12, pageSize - 2, 4);
+          Mem.putLong(page, BTreeNode.LEAF_SLOTS + (long) i * BTreeNode.LEAF_STRIDE, slot);
+        }
+      }
+      for (int k = 0; k <= 2 * count; k += count < 200 ? 1 : 3) {
+        Mem.putIntBE(other, 0, k << 12);
+        assertEquals(
+            k >>> 1 << 1 | k & 1,
+            BTreeNode.searchLeaf(page, 0, pageSize, other, 0, 4),
+            "search for " + k + " among " + count);
       }
     }
   }

@@ -1,0 +1,166 @@
+package io.fovea;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SplittableRandom;
+
+/**
+ * A table whose records have numbers, with unique indexes of these numbers, one for each of some
+ * kinds of hints: what {@link SecondaryLookups} measures. All in memory.
+ *
+ * <p>One thread, but for {@link #db}.
+ */
+final class SecondaryStore implements AutoCloseable {
+  private static final int BATCH = 1000;
+  private static final KeySpec KEY = KeySpec.of(FieldType.INT64);
+
+  final Database db;
+  final Field number;
+
+  /** Bytes of a record. */
+  final int bytes;
+
+  final Table table;
+
+  /** In the order of the kinds that were asked for. */
+  final List<Index> indexes = new ArrayList<>();
+
+  final int records;
+
+  /** The keys are multiples of this; others can be inserted between them. */
+  final int spread;
+
+  /** All records in random order: of all walks, each of which begins elsewhere. */
+  private final int[] order;
+
+  private int walks;
+
+  /**
+   * Fills it.
+   *
+   * @param size bytes of a record, about
+   * @param share how many times the data the pool holds, about
+   * @param kinds one index for each; the same kind may come twice
+   */
+  SecondaryStore(
+      int records, int pageSize, int size, int spread, double share, EntryHints... kinds) {
+    this.records = records;
+    this.spread = spread;
+    Layout.Builder l = Layout.builder();
+    number = l.int64("number");
+    if (size > 10) {
+      l.bytes("pad", size - 10);
+    }
+    Layout layout = l.build();
+    bytes = layout.size();
+    double data = 1.6 * records * (bytes + 24 + 56.0 * kinds.length);
+    long buffer = Math.max(16L << 20, (long) (share * data) + (8L << 20));
+    db =
+        Database.inMemory(
+            Options.defaults()
+                .pageSize(pageSize)
+                .bufferBytes(buffer)
+                .leakDetection(Options.LeakDetection.OFF));
+    TableSpec spec = TableSpec.of("t", KEY, layout);
+    Table plain = db.table(spec);
+    for (int from = 0; from < records; from += BATCH) {
+      int first = from;
+      db.run(
+          tx -> {
+            Key key = plain.key();
+            Row row = plain.row();
+            for (int i = first; i < Math.min(records, first + BATCH); i++) {
+              row.clear().setLong(number, numberOf(i));
+              plain.insert(tx, key.set((long) i * spread), row);
+            }
+          });
+    }
+    for (int i = 0; i < kinds.length; i++) {
+      spec = spec.with(IndexSpec.unique(nameOf(kinds, i), number).hints(kinds[i]));
+    }
+    table = db.table(spec);
+    for (int i = 0; i < kinds.length; i++) {
+      indexes.add(table.index(nameOf(kinds, i)));
+    }
+    order = shuffled(records);
+  }
+
+  private static String nameOf(EntryHints[] kinds, int i) {
+    return "by_" + kinds[i] + "_" + i;
+  }
+
+  /** Numbers are in an order that has nothing to do with that of the keys. */
+  long numberOf(long i) {
+    long h = (i + 1) * 0x9E37_79B9_7F4A_7C15L;
+    h = (h ^ h >>> 30) * 0xBF58_476D_1CE4_E5B9L;
+    h = (h ^ h >>> 27) * 0x94D0_49BB_1331_11EBL;
+    return (h ^ h >>> 31) >>> 1;
+  }
+
+  private static int[] shuffled(int records) {
+    int[] order = new int[records];
+    SplittableRandom r = new SplittableRandom(7);
+    for (int i = 0; i < records; i++) {
+      int other = r.nextInt(i + 1);
+      order[i] = order[other];
+      order[other] = i;
+    }
+    return order;
+  }
+
+  /** Lookups by an index, of all records in random order, round and round. */
+  Walk walk(Index index, int group) {
+    return new Walk(index, group);
+  }
+
+  /** See {@link #walk}. */
+  final class Walk {
+    private final Index index;
+    private final Key key;
+    private final Row row;
+    private final int group;
+    private int at;
+
+    private Walk(Index index, int group) {
+      this.index = index;
+      this.group = group;
+      this.key = index.key();
+      this.row = table.row();
+      // Not where another walk has just been: what it has looked at may be in a cache.
+      this.at = (int) (walks++ * 0.381966 % 1 * records);
+    }
+
+    /**
+     * Goes on for some time.
+     *
+     * @return nanoseconds for each lookup
+     */
+    double run(long nanos) {
+      long begin = System.nanoTime();
+      long took;
+      long lookups = 0;
+      do {
+        db.run(TxOptions.forReading(), this::some);
+        lookups += group;
+        took = System.nanoTime() - begin;
+      } while (took < nanos);
+      return took / (double) lookups;
+    }
+
+    private void some(Transaction tx) {
+      int i = at;
+      for (int k = 0; k < group; k++) {
+        if (!index.get(tx, key.set(numberOf(order[i])), row)) {
+          throw new IllegalStateException("record " + order[i] + " is gone");
+        }
+        i = i + 1 < records ? i + 1 : 0;
+      }
+      at = i;
+    }
+  }
+
+  @Override
+  public void close() {
+    db.close();
+  }
+}
