@@ -216,9 +216,11 @@ public final class Options {
 
   /**
    * Sets the memory for the timestamps of records that no transaction uses: a sketch, or a cache,
-   * as {@link #timestamps(TimestampStore)} says. It stays as it is.
+   * as {@link #timestamps(TimestampStore)} says. It stays as it is. {@link TimestampStore#DISK} and
+   * {@link TimestampStore#MEMORY} have neither.
    *
-   * @param bytes rounded down to a power of two; the default is 32 KiB
+   * @param bytes the default is 32 KiB. For a sketch rounded down to a power of two. A cache is one
+   *     table with the 128 KiB of entries in use, and the sum is rounded up to a power of two
    * @return new options
    * @throws IllegalArgumentException if it is less than 8 or more than 1 GiB
    */

@@ -198,6 +198,7 @@ final class Entries {
       table.addCount(column, level, -1);
     }
     c.released++;
+    c.releasedMost = Math.max(c.releasedMost, Word.rts(word));
     return true;
   }
 

@@ -63,6 +63,15 @@ final class Periphery {
     }
   }
 
+  /**
+   * Says that timestamps up to this one are of a time before all who run: {@link Sketch#settle}.
+   */
+  void settle(long timestamp) {
+    if (kind == CELLS) {
+      sketch.settle(timestamp);
+    }
+  }
+
   Sketch sketch() {
     return sketch;
   }

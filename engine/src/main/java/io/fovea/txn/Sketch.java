@@ -3,6 +3,8 @@ package io.fovea.txn;
 import io.fovea.memory.Mem;
 import io.fovea.memory.NativeRegion;
 import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -13,11 +15,20 @@ import org.jspecify.annotations.Nullable;
  *  row 0   | word | word | WORD | word | ...        put: every row's word := field-wise max
  *  row 1   | word | WORD | word | word | ...        get: field-wise min over the rows
  *            unlocked words; all zero at first
+ *  floor   one timestamp                                get: not below (floor, floor)
  * </pre>
  *
  * <p><b>Upper bound.</b> Cells only grow, field by field. A put of x leaves all cells of x at or
  * above what was put; so does, from then on, every cell read by a get of x, and the minimum over
  * them. Other items in the same cells can only add to that.
+ *
+ * <p><b>Floor.</b> A put at or below the floor stores nothing, for every get is at the floor or
+ * above it: the upper bound holds whatever value the floor has, as long as it only grows ({@link
+ * #settle}). It is for the time before all transactions that run ({@link Timestamps}). Cells are
+ * left to what is more recent, so that those of old items are not written, which cost two lines
+ * that other cores had for each entry that was released. What the floor adds to a bound a cell
+ * would nearly always have added: some other one of its items was put in that time. The variant
+ * with one bound for all, Focus-Counter, differs in that its bound is that of the present.
  *
  * <p><b>Order.</b> Puts of different items race on a cell; the CAS loop makes each a maximum. A get
  * of x sees all puts of x, for both run under the lock of x's column in the exact table. It may see
@@ -48,6 +59,19 @@ import org.jspecify.annotations.Nullable;
  * change nothing stores nothing: many rows stay shared in all caches.
  */
 public final class Sketch {
+  private static final VarHandle FLOOR;
+
+  static {
+    try {
+      FLOOR =
+          MethodHandles.lookup()
+              .findVarHandle(Sketch.class, "floor", long.class)
+              .withInvokeExactBehavior();
+    } catch (ReflectiveOperationException e) {
+      throw new ExceptionInInitializerError(e);
+    }
+  }
+
   /** Odd, with no structure; row r multiplies by the r-th of them. */
   private static final long[] FACTORS = {
     0xBF58476D1CE4E5B9L, 0x94D049BB133111EBL, 0xD6E8FEB86659FD93L, 0xA0761D6478BD642FL,
@@ -99,6 +123,9 @@ public final class Sketch {
 
   private volatile State state;
 
+  /** See the head; with an rts of its own value this is a word, too. Grows, by {@link #FLOOR}. */
+  private volatile long floor;
+
   /**
    * An empty sketch.
    *
@@ -139,6 +166,10 @@ public final class Sketch {
   /** With what the caller has read of {@link #state}, under the same lock. */
   void put(State s, long item, long word) {
     long put = Word.withoutLock(word);
+    // A later get of the item comes after this under the same lock, and reads this floor or more.
+    if (Word.rts(put) <= floor) {
+      return;
+    }
     put(s.cells, item, put);
     if (s.next != null) {
       put(s.next, item, put);
@@ -163,7 +194,21 @@ public final class Sketch {
     for (int row = 1; row < rows; row++) {
       word = Word.min(word, Mem.peekLongOpaque(c.segment, c.offset(row, item)));
     }
-    return word;
+    return Word.max(word, floor);
+  }
+
+  /**
+   * Lets a timestamp be a bound of all items from now on.
+   *
+   * @param timestamp best one that is below what running transactions write, lest it makes them
+   *     meet conflicts; smaller ones than before change nothing
+   */
+  void settle(long timestamp) {
+    for (long now = floor; now < timestamp; now = floor) {
+      if (FLOOR.compareAndSet(this, now, timestamp)) {
+        return;
+      }
+    }
   }
 
   /** The cells of this moment. */

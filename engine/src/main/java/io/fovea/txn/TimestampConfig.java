@@ -36,7 +36,8 @@ public record TimestampConfig(
   /**
    * Of a size in bytes: two rows, as in the dissertation, where they fit.
    *
-   * @param bytesMin what a cache or a sketch takes, exact entries apart; columns are rounded down
+   * @param bytesMin what a sketch or, at least, a cache takes, exact entries apart; columns are
+   *     rounded down, a cache and the entries in use together up to a power of two
    * @param bytesMax up to which a sketch may grow
    */
   public static TimestampConfig of(
@@ -50,11 +51,20 @@ public record TimestampConfig(
     return new TimestampConfig(
         kind,
         release,
-        kind.isCache() ? Math.min(exactBytes + bytesMin, budgetBytes) : exactBytes,
+        kind.isCache() ? withCache(exactBytes, bytesMin, budgetBytes) : exactBytes,
         budgetBytes,
         rows,
         columns(bytesMin, rows),
         columns(bytesMax, rows));
+  }
+
+  /**
+   * A cache is a part of the exact entries, whose number is a power of two: the next larger one, so
+   * that what was asked for is there.
+   */
+  private static long withCache(long exactBytes, long cacheBytes, long budgetBytes) {
+    long bytes = exactBytes + cacheBytes;
+    return Math.min(Long.highestOneBit(2 * bytes - 1), budgetBytes);
   }
 
   /** How many rows a sketch of so many bytes has: two, as in the dissertation, where they fit. */

@@ -44,6 +44,9 @@ final class TimestampContext extends TimestampContextPadding {
 
   long madeIn;
 
+  /** The largest rts among the entries that this context has released. */
+  long releasedMost;
+
   /** Where the sweep is: a column, a level, and a slot within what the column has there. */
   int sweepColumn;
 

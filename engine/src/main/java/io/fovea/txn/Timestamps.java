@@ -437,6 +437,7 @@ public final class Timestamps {
     c.made += spilled ? madePerEpoch / SPILLS_PER_EPOCH + 1 : 1;
     if (c.made >= madePerEpoch) {
       epochs.advance(now);
+      periphery.settle(c.releasedMost);
     }
   }
 

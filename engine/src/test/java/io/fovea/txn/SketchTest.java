@@ -35,6 +35,9 @@ class SketchTest {
       Map<Long, long[]> exact = new HashMap<>();
       Map<Long, Long> before = new HashMap<>();
       for (Put put : puts) {
+        if (put.delta() % 4 == 1) {
+          sketch.settle(put.wts() / 2);
+        }
         sketch.put(put.item(), put.word());
         long[] pair = exact.computeIfAbsent(put.item(), k -> new long[2]);
         pair[0] = Math.max(pair[0], put.wts());
@@ -50,6 +53,27 @@ class SketchTest {
           before.put(e.getKey(), word);
         }
       }
+    } finally {
+      sketch.close();
+    }
+  }
+
+  /**
+   * What is at or below the floor needs no cell, what is above it has one; the floor never falls.
+   */
+  @Test
+  void theFloorIsABoundOfAll() {
+    Sketch sketch = new Sketch(2, 1);
+    try {
+      sketch.settle(100);
+      sketch.settle(50);
+      assertEquals(Word.pack(100, 100), sketch.get(1));
+      sketch.put(1, Word.pack(90, 100));
+      sketch.put(2, Word.pack(60, 101));
+      sketch.settle(101);
+      assertEquals(Word.pack(101, 101), sketch.get(1));
+      sketch.put(2, Word.pack(60, 103));
+      assertEquals(Word.pack(101, 103), sketch.get(1), "of the cell that it shares");
     } finally {
       sketch.close();
     }

@@ -67,6 +67,18 @@ class TimestampStoresTest {
     }
   }
 
+  /** A cache has what was asked for, and a sketch leaves the exact entries as they are. */
+  @ParameterizedTest
+  @CsvSource({
+    "FOCUS_COUNTER,32,256", "DISK_CACHE,128,256", "DISK_CACHE,129,512",
+    "FOCUS_COUNTER,4096,1024", "FOCUS_SKETCH,32,128", "DISK,32,128"
+  })
+  void aCacheIsRoundedUp(StoreKind kind, int cacheKiB, int exactKiB) {
+    TimestampConfig config =
+        TimestampConfig.of(kind, Release.EPOCH, 128 << 10, 1 << 20, (long) cacheKiB << 10, 8 << 20);
+    assertEquals(exactKiB << 10, config.exactBytes());
+  }
+
   /** The dissertation's Disk keeps nothing in memory but what is in use. */
   @Test
   void onDiskNothingStays() {

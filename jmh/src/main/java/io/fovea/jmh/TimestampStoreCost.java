@@ -15,6 +15,7 @@ import java.util.SplittableRandom;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.Fork;
@@ -35,7 +36,8 @@ import org.openjdk.jmh.annotations.Warmup;
  * the read of its word, the extension of that to the commit timestamp, and its share of begin and
  * end, entries made and released included. Beside it the same done to a ConcurrentHashMap from key
  * to word, which is what a store in memory would be without all this: a get for the read, and a
- * compute for the extension. The map boxes and never forgets.
+ * compute for the extension. The map boxes and never forgets. A second map has keys that wrap a
+ * long, and words that are changed in place.
  *
  * <p>With 2,000 keys all of them have exact entries; with a million nearly each is made anew and
  * another one goes, except in memory. Pages are on a device in memory, and a pool that has a tenth
@@ -48,7 +50,7 @@ import org.openjdk.jmh.annotations.Warmup;
  *   java -jar jmh/target/benchmarks.jar TimestampStoreCost
  *   java -jar jmh/target/benchmarks.jar TimestampStoreCost -p kind=FOCUS_SKETCH \
  *       -p release=EPOCH,REFERENCE_COUNT,IMMEDIATE -t 2
- *   java -jar jmh/target/benchmarks.jar TimestampStoreCost.map
+ *   java -jar jmh/target/benchmarks.jar 'TimestampStoreCost.(map|wrapped)'
  *   java -jar jmh/target/benchmarks.jar TimestampStoreCost.read -prof gc
  * </pre>
  */
@@ -140,6 +142,37 @@ public class TimestampStoreCost {
     }
   }
 
+  /** A key that is no box from the caches of the runtime: a record over a long. */
+  record Key(long item) {
+    @Override
+    public int hashCode() {
+      return Long.hashCode(item);
+    }
+  }
+
+  /**
+   * The map as a store of timestamps would have it: a word for each key that is changed in place.
+   */
+  @State(Scope.Benchmark)
+  public static class Wrapped {
+    /** How many keys there are. */
+    @Param({"2000", "1000000"})
+    public int keys;
+
+    long[] items;
+    ConcurrentHashMap<Key, AtomicLong> map;
+
+    /** Makes it, with all keys in it. */
+    @Setup(Level.Trial)
+    public void make() {
+      items = new SplittableRandom(1).longs(keys).map(x -> x | 1).toArray();
+      map = new ConcurrentHashMap<>();
+      for (long item : items) {
+        map.put(new Key(item), new AtomicLong());
+      }
+    }
+  }
+
   /** One thread's random walk and its transaction. */
   @State(Scope.Thread)
   public static class Walk {
@@ -147,6 +180,7 @@ public class TimestampStoreCost {
     final int[] slots = new int[KEYS];
     final long[] read = new long[KEYS];
     final long[] seen = new long[KEYS];
+    final AtomicLong[] words = new AtomicLong[KEYS];
 
     int next(int bound) {
       at = at * 6364136223846793005L + 1442695040888963407L;
@@ -232,6 +266,35 @@ public class TimestampStoreCost {
               now == null || Word.wts(now) != Word.wts(seen) || Word.rts(now) >= commitTs
                   ? now
                   : Word.pack(Word.wts(now), commitTs));
+    }
+    return ts;
+  }
+
+  /** A map of words: get. */
+  @Benchmark
+  @OperationsPerInvocation(KEYS)
+  public long wrappedRead(Wrapped s, Walk w) {
+    long ts = 0;
+    for (int i = 0; i < KEYS; i++) {
+      ts = Math.max(ts, Word.wts(s.map.get(new Key(s.items[w.next(s.keys)])).get()));
+    }
+    return ts;
+  }
+
+  /** A map of words: get, then a CAS of what was got. */
+  @Benchmark
+  @OperationsPerInvocation(KEYS)
+  public long wrappedReadAndExtend(Wrapped s, Walk w) {
+    long ts = 0;
+    for (int i = 0; i < KEYS; i++) {
+      AtomicLong word = s.map.get(new Key(s.items[w.next(s.keys)]));
+      w.words[i] = word;
+      w.seen[i] = word.get();
+      ts = Math.max(ts, Word.wts(w.seen[i]));
+    }
+    for (int i = 0; i < KEYS; i++) {
+      long seen = w.seen[i];
+      w.words[i].compareAndSet(seen, Word.pack(Word.wts(seen), Math.max(ts, Word.rts(seen) + 1)));
     }
     return ts;
   }
