@@ -29,8 +29,8 @@ import java.lang.foreign.ValueLayout;
  *
  * <p><b>Threads.</b> Not thread-safe. A ring belongs to the platform thread that opened it, for all
  * of its life, closing included: the kernel was told so (SINGLE_ISSUER), and the JVM checks it too
- * ({@link WrongThreadException}). A virtual thread cannot own one, because it changes its carrier. One
- * of {@link #openLent} goes from thread to thread, and its users keep each other out.
+ * ({@link WrongThreadException}). A virtual thread cannot own one, because it changes its carrier.
+ * One of {@link #openLent} goes from thread to thread, and its users keep each other out.
  *
  * <p><b>Requests.</b> A method that adds a request returns false where the submission queue is
  * full; {@link #submit()} makes room. Buffers and descriptors must stay valid until the completion

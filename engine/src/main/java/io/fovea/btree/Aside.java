@@ -3,7 +3,9 @@ package io.fovea.btree;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
-/** Keys of a {@link Lookahead} whose way down ended at a page that is in no frame: plain columns. */
+/**
+ * Keys of a {@link Lookahead} whose way down ended at a page that is in no frame: plain columns.
+ */
 final class Aside {
   final MemorySegment[] keys;
   final long[] offsets;

@@ -59,7 +59,9 @@ public final class Lookahead {
   /** How many keys go down together. */
   public static final int WIDTH = 8;
 
-  /** With more than {@link #ENOUGH} keys aside there is no use in more: so many can be read next. */
+  /**
+   * With more than {@link #ENOUGH} keys aside there is no use in more: so many can be read next.
+   */
   private static final int ENOUGH = WIDTH;
 
   /** Eight more may come with what is enough, and eight that are put aside again. */

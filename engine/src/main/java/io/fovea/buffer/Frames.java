@@ -72,8 +72,9 @@ final class Frames {
 
   /**
    * Waits once for a frame that somebody else has latched, as {@link Backoff#pause} does. It may be
-   * one that is read by a ring whose borrower is busy elsewhere, and waits himself perhaps, for this
-   * thread: so whoever has waited for a while looks after such rings ({@link BlockDevice#endLent}).
+   * one that is read by a ring whose borrower is busy elsewhere, and waits himself perhaps, for
+   * this thread: so whoever has waited for a while looks after such rings ({@link
+   * BlockDevice#endLent}).
    */
   int pause(int round) {
     BlockDevice d = device;

@@ -171,9 +171,7 @@ final class GroupLoader {
   /** Whether a page can be looked at, or is in no frame: not while it is on its way into one. */
   boolean settled(long pid) {
     int frame = translator.lookup(pid);
-    return frame < 0
-        || !Latch.isExclusive(frames.headers, frame)
-        || frames.pid(frame) != pid;
+    return frame < 0 || !Latch.isExclusive(frames.headers, frame) || frames.pid(frame) != pid;
   }
 
   /** See {@link BufferPool#begin}. The caller holds no latch. */

@@ -163,8 +163,7 @@ public final class PageReads {
       added[addedSize++] = slot;
     } else {
       int pageSize = 1 << groups.pageShift();
-      r.read(
-          slot, pids[slot] << groups.pageShift(), groups.pages(), groups.base(frame), pageSize);
+      r.read(slot, pids[slot] << groups.pageShift(), groups.pages(), groups.base(frame), pageSize);
     }
   }
 

@@ -25,12 +25,13 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Nobody depends on the borrower.</b> Reads that are done are ended when somebody reaps them.
  * While the borrower is in {@link #drive} that is he: he returns from the kernel with each
- * completion. While he is elsewhere, waiting perhaps for what only another thread can give, the lock
- * is free, and whoever waits for a read may end it ({@link BlockDevice#endLent}). So a read comes to
- * its end by the device and the thread that waits for it, and the borrower may wait for whatever he
- * likes: there is no circle. For that the ring has no single issuer, and completions do not wait
- * for the thread that submitted: without DEFER_TASKRUN the kernel posts them when that thread next
- * passes through the kernel, asleep (it is woken), by a system call or by a timer's tick.
+ * completion. While he is elsewhere, waiting perhaps for what only another thread can give, the
+ * lock is free, and whoever waits for a read may end it ({@link BlockDevice#endLent}). So a read
+ * comes to its end by the device and the thread that waits for it, and the borrower may wait for
+ * whatever he likes: there is no circle. For that the ring has no single issuer, and completions do
+ * not wait for the thread that submitted: without DEFER_TASKRUN the kernel posts them when that
+ * thread next passes through the kernel, asleep (it is woken), by a system call or by a timer's
+ * tick.
  *
  * <p>Others never submit: a request belongs, to the kernel, to the thread that hands it over, and
  * would be cancelled with it. What the borrower has added is handed over before he unlocks.
@@ -42,8 +43,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>An error or a short read is rare, and the read is done again by system call ({@link
  * DeviceFile#read}), which knows what an end of file is, and a file that does not take direct
- * transfers. Where the ring itself fails, what was under way ends with EIO, and the ring is not lent
- * again.
+ * transfers. Where the ring itself fails, what was under way ends with EIO, and the ring is not
+ * lent again.
  *
  * @since 0.1.0
  */

@@ -15,9 +15,10 @@ import org.jspecify.annotations.Nullable;
  *   platform thread ── many reads ──► a ring that it has borrowed (ReadRing) ──────────► kernel
  * </pre>
  *
- * <p>The rings for all that belong to pollers ({@link RingPoller}), threads of the device; a caller is tied to
- * one of them by its thread id. A lone transfer of a platform thread has nothing to overlap with,
- * and two hand-overs between threads cost more than the system call that they would save.
+ * <p>The rings for all that belong to pollers ({@link RingPoller}), threads of the device; a caller
+ * is tied to one of them by its thread id. A lone transfer of a platform thread has nothing to
+ * overlap with, and two hand-overs between threads cost more than the system call that they would
+ * save.
  *
  * <p>Memory that is not aligned takes the way over a copy, on a thread that may block; so does a
  * change of the length, which the ring could do only on newer kernels.
