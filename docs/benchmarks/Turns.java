@@ -16,12 +16,13 @@ import java.util.Locale;
  *   java docs/benchmarks/Turns.java 1 12 8 'fio --thread ...' 'tpcc/tpcc.sh lookups ...'
  * </pre>
  *
- * SLICE and WARMUP in seconds; after the warm-up, which each has for itself, there are ROUNDS rounds.
+ * SLICE and WARMUP in seconds; after the warm-up, which each but the first has for itself, there are
+ * ROUNDS rounds. A JVM wants 20 s: with 5 it is at two thirds of what it comes to.
  * Commands must run for longer than all of it, and are ended then. Nothing that they say is used: reads
  * are {@code read_bytes} of {@code /proc/PID/io} by 4 KiB, processor time is that of {@code
  * /proc/PID/stat}, both of all threads of the process (for fio that takes {@code --thread}). A line
- * for each command: the medians of its slices, and the median and the range of the ratios of its
- * slices to those of the first command in the same round.
+ * for each command: the medians of its slices, and the median and the quartiles of the ratios of
+ * its slices to those of the first command in the same round.
  */
 final class Turns {
   private static final double TICKS = 100;
@@ -52,7 +53,7 @@ final class Turns {
               .start();
       processes.add(process);
       samples.add(new ArrayList<>());
-      sleep(warmup);
+      sleep(i == 3 ? 0.5 : warmup);
       signal("STOP", process);
     }
     for (int round = 0; round < rounds; round++) {
@@ -60,7 +61,7 @@ final class Turns {
         samples.get(i).add(slice(processes.get(i), slice));
       }
     }
-    System.out.println("| command | reads/s | CPU, us a read | of the first | from | to |");
+    System.out.println("| command | reads/s | CPU, us a read | of the first | quartiles | |");
     System.out.println("|---|---|---|---|---|---|");
     for (int i = 0; i < processes.size(); i++) {
       double[] ratios = new double[rounds];
@@ -75,8 +76,8 @@ final class Turns {
           median(samples.get(i).stream().mapToDouble(Sample::reads).toArray()),
           median(samples.get(i).stream().mapToDouble(Sample::cpuMicros).toArray()),
           middle,
-          ratios[0],
-          ratios[rounds - 1]);
+          ratios[rounds / 4],
+          ratios[(3 * rounds - 1) / 4]);
     }
   }
 
