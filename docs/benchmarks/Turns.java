@@ -17,7 +17,7 @@ import java.util.Locale;
  * </pre>
  *
  * SLICE and WARMUP in seconds; after the warm-up, which each but the first has for itself, there are
- * ROUNDS rounds. A JVM wants 20 s: with 5 it is at two thirds of what it comes to.
+ * ROUNDS rounds. A JVM wants some: after 5 s the first slices were well below the later ones.
  * Commands must run for longer than all of it, and are ended then. Nothing that they say is used: reads
  * are {@code read_bytes} of {@code /proc/PID/io} by 4 KiB, processor time is that of {@code
  * /proc/PID/stat}, both of all threads of the process (for fio that takes {@code --thread}). A line
