@@ -229,21 +229,21 @@ public final class Table {
     batch.requireOf(core);
     int found = 0;
     Tx t = tx.enter(core.database);
+    Lookahead ahead = t.lookahead();
     try {
-      Lookahead ahead = t.lookahead();
-      ahead.clearAll();
       for (int from = 0; from < batch.size(); from += Lookahead.WIDTH) {
         found += getGroup(tx, t, batch, from, bytes);
-        while (ahead.asideFull(core.tree)) {
-          found += getAside(tx, t, batch, bytes);
+        while (ahead.asideFull()) {
+          found += getAside(tx, t, batch, bytes, from + Lookahead.WIDTH < batch.size());
         }
       }
       while (ahead.hasAside()) {
-        found += getAside(tx, t, batch, bytes);
+        found += getAside(tx, t, batch, bytes, false);
       }
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {
+      ahead.finish();
       tx.exit();
     }
     return found;
@@ -266,18 +266,9 @@ public final class Table {
     return readSeen(tx, t, batch, n, bytes);
   }
 
-  /**
-   * Has the pages read at which keys were put aside, and meanwhile reads the keys whose pages have
-   * come that were asked for some launches ago.
-   */
-  private int getAside(Transaction tx, Tx t, Batch batch, int bytes) {
-    Lookahead ahead = t.lookahead();
-    ahead.launch(core.tree);
-    int found = 0;
-    for (int n = ahead.again(core.tree); n > 0; n = ahead.again(core.tree)) {
-      found += readSeen(tx, t, batch, n, bytes);
-    }
-    return found;
+  /** Reads keys that were put aside and whose pages have come; has others' pages read meanwhile. */
+  private int getAside(Transaction tx, Tx t, Batch batch, int bytes, boolean more) {
+    return readSeen(tx, t, batch, t.lookahead().again(core.tree, more), bytes);
   }
 
   /** Reads those that the lookahead has just gone down for, or puts them aside. */

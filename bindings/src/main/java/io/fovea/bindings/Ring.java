@@ -30,6 +30,7 @@ import java.lang.foreign.ValueLayout;
  * <p><b>Threads.</b> Not thread-safe. A ring belongs to the platform thread that opened it, for all
  * of its life, closing included: the kernel was told so (SINGLE_ISSUER), and the JVM checks it too
  * ({@link WrongThreadException}). A virtual thread cannot own one, because it changes its carrier.
+ * One of {@link #openLent} goes from thread to thread, and its users keep each other out.
  *
  * <p><b>Requests.</b> A method that adds a request returns false where the submission queue is
  * full; {@link #submit()} makes room. Buffers and descriptors must stay valid until the completion
@@ -79,6 +80,11 @@ public final class Ring implements AutoCloseable {
         | LibUring.IORING_SETUP_TASKRUN_FLAG(),
     LibUring.IORING_SETUP_COOP_TASKRUN() | LibUring.IORING_SETUP_TASKRUN_FLAG(),
     0
+  };
+
+  /** The same for a ring of several threads, to which nothing with a single issuer applies. */
+  private static final int[] WISHES_LENT = {
+    LibUring.IORING_SETUP_COOP_TASKRUN() | LibUring.IORING_SETUP_TASKRUN_FLAG(), 0
   };
 
   private static final int NEEDED_FEATURES =
@@ -131,12 +137,33 @@ public final class Ring implements AutoCloseable {
    * @since 0.1.0
    */
   public static Ring open(int entries) {
+    return open(entries, WISHES, false);
+  }
+
+  /**
+   * Opens a ring that any thread may use, one at a time: whoever has used it releases it in a way
+   * that orders what it did before what the next does. A thread that has requests in flight should
+   * not end.
+   *
+   * @param entries how many requests the submission queue holds, 1 to 32768; rounded up to a power
+   *     of two
+   * @return the ring
+   * @throws IllegalArgumentException if {@code entries} is out of range
+   * @throws NativeException if the kernel refuses
+   * @throws IllegalStateException if the calling thread is virtual
+   * @since 0.1.0
+   */
+  public static Ring openLent(int entries) {
+    return open(entries, WISHES_LENT, true);
+  }
+
+  private static Ring open(int entries, int[] wishes, boolean lent) {
     for (int i = 0; ; i++) {
       try {
-        return open(entries, 0, WISHES[i]);
+        return open(entries, 0, wishes[i], lent);
       } catch (NativeException e) {
         // EINVAL is how an older kernel says that it does not know a flag.
-        if (e.errno() != Errno.EINVAL || WISHES[i] == 0) {
+        if (e.errno() != Errno.EINVAL || wishes[i] == 0) {
           throw e;
         }
       }
@@ -159,6 +186,10 @@ public final class Ring implements AutoCloseable {
    * @since 0.1.0
    */
   public static Ring open(int entries, int completionEntries, int setupFlags) {
+    return open(entries, completionEntries, setupFlags, false);
+  }
+
+  private static Ring open(int entries, int completionEntries, int setupFlags, boolean lent) {
     if (Thread.currentThread().isVirtual()) {
       throw new IllegalStateException("a ring needs a platform thread as its owner");
     }
@@ -166,7 +197,7 @@ public final class Ring implements AutoCloseable {
       throw new IllegalArgumentException(
           "a ring has 1 to " + ENTRIES_MAX + " entries, not " + entries);
     }
-    Arena arena = Arena.ofConfined();
+    Arena arena = lent ? Arena.ofShared() : Arena.ofConfined();
     try {
       MemorySegment ring = io_uring.allocate(arena);
       MemorySegment params = io_uring_params.allocate(arena);

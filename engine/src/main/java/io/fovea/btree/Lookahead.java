@@ -1,6 +1,7 @@
 package io.fovea.btree;
 
 import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.PageReads;
 import io.fovea.buffer.PageRef;
 import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
@@ -31,19 +32,19 @@ import java.util.Arrays;
  * <pre>
  *   putAside(i)                      the way of a key ended at a page that is in no frame, or on
  *                                    its way into one
- *   launch(tree)                     has the pages read of all keys that were put aside, at once
- *   again(tree)                      waits for the reads before those, and goes on for up to WIDTH
- *                                    keys, each from its page
+ *   again(tree, more)                has pages read for the keys that were put aside, and goes on for
+ *                                    up to WIDTH of those whose pages have come, each from its page
  *   number(i), place(i)              whose turn it is, and where it may be
+ *   finish()                         at the end of all, or when something was thrown
  *
- *   put aside ──launch──► under way: three waves ──launch──► landed ──again──► read, or put aside
- *                                                                              once more
+ *   put aside ──room for a read──► under way: 64 at most ──its page has come──► read, or put aside
+ *                                                                                once more
  * </pre>
  *
- * <p>So some sixty reads at most are under way, and most of them still are while the keys of a wave
- * that has landed are looked at: a device that has a queue sees it filled all the time. Who must
- * wait for a page on the way, because another thread is bringing it, may do so: reads come to their
- * end without the thread that began them.
+ * <p>So as many reads are under way as may be, whatever the order in which they come, as long as
+ * there are keys: with each that has come another begins ({@link PageReads}), for which some keys
+ * are put aside in advance. Who must wait for a page on the way, because another thread is bringing
+ * it, may do so: reads come to their end without the thread that began them.
  *
  * <p>Where nothing is missing none of these costs anything but the question. A key whose way ends
  * once more is put aside once more; after some rounds the caller looks for it as for any other key,
@@ -58,8 +59,13 @@ public final class Lookahead {
   /** How many keys go down together. */
   public static final int WIDTH = 8;
 
-  /** Waves of reads under way while the keys of another one are looked at. */
-  private static final int UNDER_WAY = 3;
+  /**
+   * With more than {@link #ENOUGH} keys aside there is no use in more: so many can be read next.
+   */
+  private static final int ENOUGH = WIDTH;
+
+  /** Eight more may come with what is enough, and eight that are put aside again. */
+  private static final int ASIDE_MAX = ENOUGH + 2 * WIDTH;
 
   private static final int LINE = 64;
   private static final int LEAF_LINES = 8;
@@ -85,13 +91,14 @@ public final class Lookahead {
   private final int[] numbers = new int[WIDTH];
 
   private final int[] rounds = new int[WIDTH];
-  private Wave filling = new Wave();
-  private Wave landed = new Wave();
 
-  /** A ring: the oldest one is at {@link #oldest}. Those that are empty have no reads. */
-  private final Wave[] underWay = new Wave[UNDER_WAY];
+  /** Keys that were put aside and have no read yet: the last ones come first. */
+  private final Aside aside = new Aside(ASIDE_MAX);
 
-  private int oldest;
+  /** Keys whose pages are being read, by the slot of the read. */
+  private final Aside reading = new Aside(PageReads.CAPACITY);
+
+  private final PageReads reads = new PageReads();
 
   /** What was touched, so that the loads have a use. */
   private long sink;
@@ -101,9 +108,6 @@ public final class Lookahead {
     for (int i = 0; i < WIDTH; i++) {
       places[i] = new Position();
     }
-    for (int i = 0; i < UNDER_WAY; i++) {
-      underWay[i] = new Wave();
-    }
   }
 
   /** Forgets all keys, but those that were put aside. */
@@ -111,14 +115,11 @@ public final class Lookahead {
     size = 0;
   }
 
-  /** Forgets all keys, and those that were put aside too. */
-  public void clearAll() {
+  /** Forgets all keys, and those that were put aside too; waits for their reads. */
+  public void finish() {
     size = 0;
-    filling.clear();
-    landed.clear();
-    for (Wave wave : underWay) {
-      wave.clear();
-    }
+    aside.size = 0;
+    reads.finish();
   }
 
   /**
@@ -191,7 +192,7 @@ public final class Lookahead {
     if (pid == 0 || rounds[i] == ROUNDS_MAX) {
       return false;
     }
-    filling.add(keys[i], offsets[i], lengths[i], numbers[i], rounds[i] + 1, pid);
+    aside.set(aside.size++, keys[i], offsets[i], lengths[i], numbers[i], rounds[i] + 1, pid);
     return true;
   }
 
@@ -201,76 +202,76 @@ public final class Lookahead {
    * @return true until {@link #again} has come to the last one
    */
   public boolean hasAside() {
-    boolean any = filling.left() > 0 || landed.left() > 0;
-    for (Wave wave : underWay) {
-      any |= wave.left() > 0;
+    return aside.size > 0 || reads.busy();
+  }
+
+  /**
+   * Whether there is no use in putting more keys aside: it is time for {@link #again}.
+   *
+   * @return true if another eight might not find room
+   */
+  public boolean asideFull() {
+    return aside.size > ENOUGH;
+  }
+
+  /**
+   * Has pages read for keys that were put aside, as many as there is room for, and goes on for some
+   * of those whose pages have come. Waits where none has, unless there are more keys and room for
+   * them.
+   *
+   * @param tree in which they are looked for
+   * @param more whether the caller has more keys to add
+   * @return how many
+   */
+  public int again(BTree tree, boolean more) {
+    BufferPool pool = tree.pool();
+    size = 0;
+    begin(pool);
+    reads.drive(!more || asideFull());
+    for (int slot = reads.take(); slot >= 0; slot = size < WIDTH ? reads.take() : -1) {
+      proceed(pool, slot);
+    }
+    // What has become free is filled before the keys are looked at: that takes a while.
+    if (begin(pool)) {
+      reads.drive(false);
+    }
+    descendOn(tree);
+    return size;
+  }
+
+  /** Whether reads were begun. */
+  private boolean begin(BufferPool pool) {
+    boolean any = false;
+    while (aside.size > 0) {
+      int from = aside.size - 1;
+      int slot = reads.start(pool, aside.pids[from]);
+      if (slot < 0) {
+        break;
+      }
+      reading.copy(slot, aside, from);
+      aside.size = from;
+      any = true;
     }
     return any;
   }
 
-  /**
-   * Whether there is no use in putting more keys aside: another eight might not find room, or the
-   * pool reads no more pages at once.
-   *
-   * @param tree the tree
-   * @return true if it is time for {@link #launch}
-   */
-  public boolean asideFull(BTree tree) {
-    return filling.isFull(tree.pool());
-  }
-
-  /**
-   * Has the pages read at which the ways of the keys ended that were put aside, all at once, and
-   * does not wait for them: {@link #again} is for those before. All that landed have been taken.
-   *
-   * @param tree in which the keys are looked for
-   */
-  public void launch(BTree tree) {
-    Wave empty = landed;
-    empty.clear();
-    landed = underWay[oldest];
-    underWay[oldest] = filling;
-    oldest = (oldest + 1) % UNDER_WAY;
-    if (filling.left() > 0) {
-      filling.launch(tree.pool());
+  /** The page of a key has come, or will not. */
+  private void proceed(BufferPool pool, int slot) {
+    int i = size++;
+    keys[i] = reading.keys[slot];
+    offsets[i] = reading.offsets[slot];
+    lengths[i] = reading.lengths[slot];
+    numbers[i] = reading.numbers[slot];
+    rounds[i] = reading.rounds[slot];
+    long pid = reading.pids[slot];
+    int read = reads.frame(slot);
+    int frame = read >= 0 ? read : pool.resident(pid);
+    missing[i] = frame < 0 ? pid : 0;
+    if (frame < 0) {
+      places[i].clear();
+    } else {
+      places[i].set(frame, BufferPool.RESTART, pid, 0, false);
     }
-    filling = empty;
-  }
-
-  /**
-   * Goes on for some of the keys that were launched first, in their order, once that is long enough
-   * ago; waits for their pages.
-   *
-   * @param tree in which they are looked for
-   * @return how many; 0 where none is left
-   */
-  public int again(BTree tree) {
-    BufferPool pool = tree.pool();
-    Wave wave = landed;
-    int n = Math.min(WIDTH, wave.left());
-    size = n;
-    if (n == 0) {
-      return 0;
-    }
-    wave.await();
-    for (int i = 0; i < n; i++) {
-      int at = wave.take();
-      keys[i] = wave.keys[at];
-      offsets[i] = wave.offsets[at];
-      lengths[i] = wave.lengths[at];
-      numbers[i] = wave.numbers[at];
-      rounds[i] = wave.rounds[at];
-      long pid = wave.pids[at];
-      int frame = wave.frame(at, pool);
-      missing[i] = frame < 0 ? pid : 0;
-      if (frame < 0) {
-        places[i].clear();
-      } else {
-        places[i].set(frame, BufferPool.RESTART, pid, 0, false);
-      }
-    }
-    descendOn(tree);
-    return n;
   }
 
   /**

@@ -105,6 +105,7 @@ public final class BufferPool implements AutoCloseable {
           "Pages of " + pageSize + " bytes on blocks of " + device.blockSize() + " bytes.");
     }
     frames = new Frames(config);
+    frames.wire(device);
     pages = frames.pages;
     headers = frames.headers;
     translator = frames.translator;
@@ -121,7 +122,7 @@ public final class BufferPool implements AutoCloseable {
     replacement = new Replacement(frames, config.exhaustedMillis(), writer);
     loader = new Loader(frames, replacement, device, config.lsnLimit());
     allocator = new PageAllocator(frames, replacement, loader, device, state);
-    groups = new GroupLoader(frames, replacement, loader, allocator, device);
+    groups = new GroupLoader(frames, replacement, loader, allocator, device, config.readsMax());
     Mover mover = new Mover(frames);
     translator.wire(mover);
     resolver = new Resolver(frames, loader, mover, allocator);
@@ -323,6 +324,11 @@ public final class BufferPool implements AutoCloseable {
    */
   public void begin(PageGroup group, boolean used) {
     groups.begin(group, used);
+  }
+
+  /** What {@link PageReads} bring pages in by. */
+  GroupLoader groups() {
+    return groups;
   }
 
   /**

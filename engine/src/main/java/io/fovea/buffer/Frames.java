@@ -1,10 +1,12 @@
 package io.fovea.buffer;
 
+import io.fovea.io.BlockDevice;
 import io.fovea.memory.Mem;
 import io.fovea.memory.NativeRegion;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.VarHandle;
 import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The memory of a pool, and the few steps by which a frame changes between free and used.
@@ -39,6 +41,9 @@ final class Frames {
   final Counters counters = new Counters();
   private final NativeRegion region;
 
+  /** Where pages come from; null as long as there is none. */
+  private @Nullable BlockDevice device;
+
   Frames(PoolConfig config) {
     plan = MemoryPlan.fit(config);
     count = plan.frames();
@@ -58,6 +63,25 @@ final class Frames {
     ready = new ReadyFrames(headers, count / 4);
     MemorySegment statistics = all.asSlice(plan.statisticsAt(), plan.bytes() - plan.statisticsAt());
     policy = ReplacementPolicy.of(config.replacement(), headers, statistics, count);
+  }
+
+  /** Says where pages come from. Before anybody else sees the frames. */
+  void wire(BlockDevice source) {
+    device = source;
+  }
+
+  /**
+   * Waits once for a frame that somebody else has latched, as {@link Backoff#pause} does. It may be
+   * one that is read by a ring whose borrower is busy elsewhere, and waits himself perhaps, for
+   * this thread: so whoever has waited for a while looks after such rings ({@link
+   * BlockDevice#endLent}).
+   */
+  int pause(int round) {
+    BlockDevice d = device;
+    if (round >= Backoff.PARK_FROM && d != null) {
+      d.endLent();
+    }
+    return Backoff.pause(round);
   }
 
   private static boolean assertionsOn() {

@@ -3,6 +3,7 @@ package io.fovea.buffer;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.IoBatch;
+import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
@@ -46,6 +47,11 @@ final class GroupLoader {
   private static final int GROUP_SHIFT = 3;
   private static final int ALL_SHIFT = 2;
 
+  /** What {@link #enter(long)} says beside frames. */
+  static final int THERE = -1;
+
+  static final int NO_FRAME = -2;
+
   private final Frames frames;
   private final Translator translator;
   private final Replacement replacement;
@@ -53,6 +59,7 @@ final class GroupLoader {
   private final PageAllocator allocator;
   private final BlockDevice device;
   private final int pagesMax;
+  private final int readsMax;
   private final int allMax;
 
   /** Frames that groups may hold right now. */
@@ -65,7 +72,9 @@ final class GroupLoader {
       Replacement replacement,
       Loader loader,
       PageAllocator allocator,
-      BlockDevice device) {
+      BlockDevice device,
+      int readsMax) {
+    this.readsMax = readsMax;
     this.frames = frames;
     this.translator = frames.translator;
     this.replacement = replacement;
@@ -89,6 +98,80 @@ final class GroupLoader {
   /** How many pages one group brings in at most. */
   int pagesMax() {
     return pagesMax;
+  }
+
+  /** How many pages a {@link PageReads} may have under way in this pool. */
+  int readsMax() {
+    return Math.min(readsMax, frames.count >>> GROUP_SHIFT);
+  }
+
+  /** The device, for who reads pages that were entered here. */
+  BlockDevice device() {
+    return device;
+  }
+
+  /** Where a frame's bytes are in {@link #pages}. */
+  long base(int frame) {
+    return frames.base(frame);
+  }
+
+  MemorySegment pages() {
+    return frames.pages;
+  }
+
+  int pageShift() {
+    return frames.pageShift;
+  }
+
+  /**
+   * Enters one page, if it is in no frame: the frame to read it into, latched, which {@link
+   * #ended(long, int, int, boolean)} gives up. It counts as used.
+   *
+   * @return {@link #THERE} if the page is in a frame, or on its way, or no page at all; {@link
+   *     #NO_FRAME} if none is to be had at once
+   */
+  int enter(long pid) {
+    if (closed) {
+      throw new DatabaseClosedException();
+    }
+    // 0 and 1 are the superblocks, which do not pass through the pool.
+    if (pid <= 1 || pid >= allocator.highWater() || translator.lookup(pid) >= 0) {
+      return THERE;
+    }
+    if (reserve(1) == 0) {
+      return NO_FRAME;
+    }
+    int frame = -1;
+    int result = NO_FRAME;
+    try {
+      // Reserved, and then a look at closed: see close.
+      if (closed) {
+        throw new DatabaseClosedException();
+      }
+      frame = replacement.tryAcquire(translator.preferred(pid));
+      if (frame >= 0) {
+        result = loader.enter(translator.bucket(pid), pid, frame) < 0 ? frame : THERE;
+      }
+    } finally {
+      if (result < 0) {
+        if (frame >= 0) {
+          frames.giveBack(frame);
+        }
+        reserved.getAndAdd(-1);
+      }
+    }
+    return result;
+  }
+
+  /** Waits once for a frame, see {@link Frames#pause}. */
+  int pause(int round) {
+    return frames.pause(round);
+  }
+
+  /** Whether a page can be looked at, or is in no frame: not while it is on its way into one. */
+  boolean settled(long pid) {
+    int frame = translator.lookup(pid);
+    return frame < 0 || !Latch.isExclusive(frames.headers, frame) || frames.pid(frame) != pid;
   }
 
   /** See {@link BufferPool#begin}. The caller holds no latch. */
@@ -152,21 +235,31 @@ final class GroupLoader {
   void ended(PageGroup group, int entry, int errno) {
     int place = group.places[entry];
     int frame = group.frames[place];
+    // The owner looks at it when the entry counts as done.
+    group.frames[place] = -1;
+    if (ended(group.pids[place], frame, errno, group.used)) {
+      group.frames[place] = frame;
+    }
+  }
+
+  /** A read has ended: the page is there for all, or dropped. Whether it is there. */
+  boolean ended(long pid, int frame, int errno, boolean used) {
     boolean whole = false;
     try {
       // The limit after the read: the log may have grown since the page was written.
-      whole = errno == 0 && loader.whole(group.pids[place], frame, loader.lsnLimit());
+      whole = errno == 0 && loader.whole(pid, frame, loader.lsnLimit());
     } finally {
       if (whole) {
         frames.counters.misses.increment();
-        FrameHeader.setUsed(frames.headers, frame, group.used);
+        FrameHeader.setUsed(frames.headers, frame, used);
         Latch.releaseExclusive(frames.headers, frame);
       } else {
         frames.counters.readFailures.increment();
-        drop(group, place);
+        drop(frame);
       }
       reserved.getAndAdd(-1);
     }
+    return whole;
   }
 
   /** Enters the pages that are in no frame, and adds them to the batch. */
@@ -206,6 +299,10 @@ final class GroupLoader {
   private void drop(PageGroup group, int place) {
     int frame = group.frames[place];
     group.frames[place] = -1;
+    drop(frame);
+  }
+
+  private void drop(int frame) {
     frames.drop(frame);
     frames.giveBack(frame);
   }

@@ -106,7 +106,7 @@ final class Loader {
   int create(long pid, int claimed) {
     Translator translator = frames.translator;
     int bucket = translator.bucket(pid);
-    for (int round = 0; ; round = Backoff.pause(round)) {
+    for (int round = 0; ; round = frames.pause(round)) {
       int resident = enter(bucket, pid, claimed);
       if (resident < 0) {
         return claimed;

@@ -19,6 +19,7 @@ import org.jspecify.annotations.Nullable;
  *     says that the log was lost or replaced. Asked at each miss
  * @param doubleWrite where copies of pages go before they are written in place; null for none
  * @param frameHints whether inner nodes remember the frames of their children
+ * @param readsMax how many reads one thread has under way at most, 1 to {@link PageReads#CAPACITY}
  * @since 0.1.0
  */
 public record PoolConfig(
@@ -31,7 +32,8 @@ public record PoolConfig(
     PoolLog log,
     LongSupplier lsnLimit,
     @Nullable DoubleWrite doubleWrite,
-    FrameHints frameHints) {
+    FrameHints frameHints,
+    int readsMax) {
   /** The least number of frames that a pool works with. */
   public static final int FRAMES_MIN = 64;
 
@@ -49,7 +51,8 @@ public record PoolConfig(
         PoolLog.NONE,
         ANY_LSN,
         null,
-        FrameHints.ON);
+        FrameHints.ON,
+        PageReads.CAPACITY);
   }
 
   /** A pool of exactly so many frames. */
@@ -77,7 +80,8 @@ public record PoolConfig(
         log,
         lsnLimit,
         doubleWrite,
-        frameHints);
+        frameHints,
+        readsMax);
   }
 
   /** The same with another replacement; the bytes stay, and have to do for its statistics, too. */
@@ -92,7 +96,8 @@ public record PoolConfig(
         log,
         lsnLimit,
         doubleWrite,
-        frameHints);
+        frameHints,
+        readsMax);
   }
 
   /** The same with another way to populate memory. */
@@ -107,7 +112,8 @@ public record PoolConfig(
         log,
         lsnLimit,
         doubleWrite,
-        frameHints);
+        frameHints,
+        readsMax);
   }
 
   /** The same with another wait for a frame. */
@@ -122,7 +128,8 @@ public record PoolConfig(
         log,
         lsnLimit,
         doubleWrite,
-        frameHints);
+        frameHints,
+        readsMax);
   }
 
   /** The same with a double-write area, which belongs to this pool alone. */
@@ -137,7 +144,8 @@ public record PoolConfig(
         log,
         lsnLimit,
         area,
-        frameHints);
+        frameHints,
+        readsMax);
   }
 
   /** The same with or without frame hints. */
@@ -152,7 +160,24 @@ public record PoolConfig(
         log,
         lsnLimit,
         doubleWrite,
-        other);
+        other,
+        readsMax);
+  }
+
+  /** The same with another number of reads that one thread has under way at most. */
+  public PoolConfig withReadsMax(int reads) {
+    return new PoolConfig(
+        pageSize,
+        bufferBytes,
+        translation,
+        replacement,
+        pretouch,
+        exhaustedMillis,
+        log,
+        lsnLimit,
+        doubleWrite,
+        frameHints,
+        reads);
   }
 
   /** The same with a log behind it, which also says what LSN a page may have. */
@@ -172,7 +197,8 @@ public record PoolConfig(
         other,
         lsnLimit,
         doubleWrite,
-        frameHints);
+        frameHints,
+        readsMax);
   }
 
   /** The same with another limit of the LSNs of pages in the file. */
@@ -187,7 +213,8 @@ public record PoolConfig(
         log,
         limit,
         doubleWrite,
-        frameHints);
+        frameHints,
+        readsMax);
   }
 
   /** The least {@code bufferBytes} that is accepted. */

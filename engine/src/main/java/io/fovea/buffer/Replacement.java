@@ -88,7 +88,7 @@ final class Replacement {
     long begin = System.nanoTime();
     frames.counters.frameWaits.increment();
     try {
-      for (int round = 0; ; round = Backoff.pause(round)) {
+      for (int round = 0; ; round = frames.pause(round)) {
         if (closed) {
           throw new DatabaseClosedException();
         }

@@ -46,7 +46,7 @@ final class Resolver {
   /** A page that is not used is neither marked nor moved. */
   private int find(long pid, boolean used) {
     check(pid);
-    for (int round = 0; ; round = Backoff.pause(round)) {
+    for (int round = 0; ; round = frames.pause(round)) {
       int frame = translator.lookup(pid);
       if (frame < 0) {
         frame = loader.load(pid);
@@ -80,7 +80,7 @@ final class Resolver {
   private boolean awaitPage(int frame, long pid) {
     if (Latch.isExclusive(headers, frame)) {
       frames.counters.latchWaits.increment();
-      for (int round = 0; Latch.isExclusive(headers, frame); round = Backoff.pause(round)) {
+      for (int round = 0; Latch.isExclusive(headers, frame); round = frames.pause(round)) {
         if (frames.pid(frame) != pid) {
           return false;
         }
@@ -92,7 +92,7 @@ final class Resolver {
   /** See {@link BufferPool#fixExclusive}. */
   int fixExclusive(long pid) {
     check(pid);
-    for (int round = 0; ; round = Backoff.pause(round)) {
+    for (int round = 0; ; round = frames.pause(round)) {
       int frame = resident(pid);
       if (frame < 0) {
         frame = loader.load(pid);
@@ -116,7 +116,7 @@ final class Resolver {
       throw new CorruptionException("page id of an image in the log", pid, -1, end, pid);
     }
     allocator.raise(pid + 1);
-    for (int round = 0; ; round = Backoff.pause(round)) {
+    for (int round = 0; ; round = frames.pause(round)) {
       if (closed) {
         throw new DatabaseClosedException();
       }
@@ -137,7 +137,7 @@ final class Resolver {
   /** See {@link BufferPool#fixShared}. */
   int fixShared(long pid) {
     check(pid);
-    for (int round = 0; ; round = Backoff.pause(round)) {
+    for (int round = 0; ; round = frames.pause(round)) {
       int frame = resident(pid);
       if (frame < 0) {
         frame = loader.load(pid);
@@ -161,7 +161,7 @@ final class Resolver {
   }
 
   private boolean latchExclusive(int frame, long pid) {
-    for (int round = 0; frames.pid(frame) == pid; round = Backoff.pause(round)) {
+    for (int round = 0; frames.pid(frame) == pid; round = frames.pause(round)) {
       if (Latch.tryExclusive(headers, frame)) {
         if (frames.pid(frame) == pid) {
           FrameHeader.use(headers, frame, pid);
@@ -175,7 +175,7 @@ final class Resolver {
   }
 
   private boolean latchShared(int frame, long pid) {
-    for (int round = 0; frames.pid(frame) == pid; round = Backoff.pause(round)) {
+    for (int round = 0; frames.pid(frame) == pid; round = frames.pause(round)) {
       if (Latch.tryShared(headers, frame)) {
         if (frames.pid(frame) == pid) {
           FrameHeader.use(headers, frame, pid);

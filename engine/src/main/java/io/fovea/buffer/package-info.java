@@ -7,7 +7,7 @@
  *     Latch         optimistic, shared, exclusive: one word          Backoff: how waiting is done
  *     Translator    page id → frame: Predictive-, Hashed-, Optimistic-, Chained-, LatchedTranslation
  *     Resolver      the slow path ─► Loader (misses), Mover (promotion)
- *     GroupLoader   many misses of one thread at once; PageGroup: which
+ *     GroupLoader   many misses of one thread: PageGroup at once, PageReads as many as may be always
  *     Replacement   where frames come from ◄─ BackgroundWriter ─► WriteBack ◄─ Flusher
  *       │             ReplacementPolicy:      WriterPace,           └► DoubleWrite, DataSync
  *       └►            SecondChance, Sampling  ReadyFrames

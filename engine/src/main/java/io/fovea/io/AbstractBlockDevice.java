@@ -225,6 +225,20 @@ public abstract class AbstractBlockDevice implements BlockDevice {
     }
   }
 
+  /**
+   * Enters the gate for something that is no operation.
+   *
+   * @return false where the device is closed; else {@link #leave} is due
+   */
+  final boolean tryEnter() {
+    return gate.tryEnter();
+  }
+
+  /** Leaves the gate. */
+  final void leave() {
+    gate.exit();
+  }
+
   private void deliver(IoOp op, long offset, int len, int errno) {
     stats.record(op, len, errno);
     if (errno != 0) {

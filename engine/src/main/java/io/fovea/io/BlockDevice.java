@@ -1,6 +1,7 @@
 package io.fovea.io;
 
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A range of bytes that outlives the process, or pretends to: the only door between the engine and
@@ -96,6 +97,23 @@ public interface BlockDevice extends AutoCloseable {
     submit(batch);
     batch.await();
   }
+
+  /**
+   * Lends the calling thread a ring for reads, until {@link ReadRing#giveBack}.
+   *
+   * @param completion is told of the end of each read, see {@link ReadRing}
+   * @return null where there is none to be had: the device has no rings, all are lent, the thread
+   *     is a virtual one, which must not wait in a system call, or the device is closed
+   */
+  default @Nullable ReadRing lend(IoBatch.Completion completion) {
+    return null;
+  }
+
+  /**
+   * Ends reads in lent rings that are done and that nobody has looked at yet: for a thread that
+   * waits for one of them and does not know whose it is. Waits for nobody.
+   */
+  default void endLent() {}
 
   /** Makes durable what was written before the call, with as much metadata as finding it needs. */
   void sync();

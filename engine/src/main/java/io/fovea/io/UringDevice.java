@@ -12,11 +12,13 @@ import org.jspecify.annotations.Nullable;
  *   platform thread ── lone read, write ──► pread, pwrite      (or the ring: DeviceOptions.lonePread)
  *   virtual thread  ── lone read, write ──► parks ──┐
  *   anyone          ── batch ───────────────────────┴─► a poller's queue ──► its ring ──► kernel
+ *   platform thread ── many reads ──► a ring that it has borrowed (ReadRing) ──────────► kernel
  * </pre>
  *
- * <p>The rings belong to pollers ({@link RingPoller}), threads of the device; a caller is tied to
- * one of them by its thread id. A lone transfer of a platform thread has nothing to overlap with,
- * and two hand-overs between threads cost more than the system call that they would save.
+ * <p>The rings for all that belong to pollers ({@link RingPoller}), threads of the device; a caller
+ * is tied to one of them by its thread id. A lone transfer of a platform thread has nothing to
+ * overlap with, and two hand-overs between threads cost more than the system call that they would
+ * save.
  *
  * <p>Memory that is not aligned takes the way over a copy, on a thread that may block; so does a
  * change of the length, which the ring could do only on newer kernels.
@@ -28,6 +30,7 @@ final class UringDevice extends AbstractBlockDevice {
   private final RingPoller[] pollers;
   private final Workers workers;
   private final boolean lonePread;
+  private final LentRings lent;
 
   private UringDevice(
       DeviceOptions options, DeviceFile file, IoStats stats, Supplier<Availability> probe) {
@@ -35,6 +38,7 @@ final class UringDevice extends AbstractBlockDevice {
     this.file = file;
     this.lonePread = options.lonePread();
     this.workers = new Workers(String.valueOf(file.path().getFileName()), options.workers());
+    this.lent = new LentRings(this, file);
     this.pollers = new RingPoller[options.pollers()];
     for (int i = 0; i < pollers.length; i++) {
       pollers[i] =
@@ -179,6 +183,16 @@ final class UringDevice extends AbstractBlockDevice {
     }
   }
 
+  @Override
+  public @Nullable ReadRing lend(IoBatch.Completion completion) {
+    return lent.lend(completion);
+  }
+
+  @Override
+  public void endLent() {
+    lent.endReads();
+  }
+
   /** Ends an entry. For pollers; afterwards the batch may be its owner's again. */
   int end(IoBatch batch, int i, int errno) {
     return batch.internal ? batch.complete(i, errno) : finish(batch, i, errno);
@@ -196,6 +210,7 @@ final class UringDevice extends AbstractBlockDevice {
   @Override
   protected void closeNow() {
     stop();
+    lent.close();
     file.close();
   }
 }

@@ -29,10 +29,18 @@ final class UseGate {
    * @throws DatabaseClosedException where the gate is shut
    */
   void enter() {
-    if ((state.incrementAndGet() & CLOSED) != 0) {
-      state.decrementAndGet();
+    if (!tryEnter()) {
       throw new DatabaseClosedException(name + " is closed.");
     }
+  }
+
+  /** Enters where the gate is open; false where it is shut. */
+  boolean tryEnter() {
+    if ((state.incrementAndGet() & CLOSED) != 0) {
+      state.decrementAndGet();
+      return false;
+    }
+    return true;
   }
 
   void exit() {
