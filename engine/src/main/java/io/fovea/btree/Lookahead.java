@@ -64,8 +64,12 @@ public final class Lookahead {
    */
   private static final int ENOUGH = WIDTH;
 
-  /** Eight more may come with what is enough, and eight that are put aside again. */
-  private static final int ASIDE_MAX = ENOUGH + 2 * WIDTH;
+  /**
+   * All that there can be. Keys that are aside and keys whose pages are being read are one number,
+   * which only the caller raises, by eight, while no more than enough are aside; and all of them
+   * may be aside at once, where pages do not come, or go as they come, and others take the frames.
+   */
+  private static final int ASIDE_MAX = ENOUGH + WIDTH + PageReads.CAPACITY;
 
   private static final int LINE = 64;
   private static final int LEAF_LINES = 8;

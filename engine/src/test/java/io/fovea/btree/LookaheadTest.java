@@ -1,0 +1,154 @@
+package io.fovea.btree;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.buffer.AllocatorState;
+import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.PageReads;
+import io.fovea.buffer.PoolConfig;
+import io.fovea.buffer.Translation;
+import io.fovea.support.HeldDevice;
+import java.util.BitSet;
+import java.util.HashSet;
+import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Keys whose pages are missing, where others take the frames meanwhile. */
+@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class LookaheadTest {
+  private static final int RECORDS = 8_000;
+  private static final int FRAMES = 512;
+
+  /** As many as there are, when the window is full and there are enough aside, and eight more. */
+  private static final int KEYS = PageReads.CAPACITY + 2 * Lookahead.WIDTH;
+
+  private final TestTree.Staging[] staged = new TestTree.Staging[KEYS];
+  private final BitSet found = new BitSet();
+  private final Lookahead ahead = new Lookahead();
+
+  private static PoolConfig config() {
+    return PoolConfig.ofFrames(4096, FRAMES, Translation.PREDICTIVE);
+  }
+
+  private static byte[] key(int i) {
+    return TestTree.bytes(i * (long) RECORDS / KEYS);
+  }
+
+  private long leafOf(BTree tree, int i) {
+    Position p = new Position();
+    tree.find(staged[i].key, 0, Long.BYTES, p);
+    return p.pid;
+  }
+
+  private static void awaitQuietly(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  /** What {@link io.fovea.Table#getAll} does with the keys that it goes on for. */
+  private void proceed(BTree tree) {
+    int n = ahead.again(tree, true);
+    for (int i = 0; i < n; i++) {
+      if (!ahead.putAside(i)) {
+        assertTrue(ahead.place(i).found, "key " + ahead.number(i));
+        found.set(ahead.number(i));
+      }
+    }
+  }
+
+  /**
+   * A whole window of reads fails, and meanwhile others take all the frames that reads may have:
+   * all keys go back aside, and none can begin again.
+   */
+  @Test
+  void allKeysFindRoomAside() {
+    HeldDevice device = new HeldDevice();
+    long root;
+    AllocatorState state;
+    Set<Long> mine = new HashSet<>();
+    try (TestTree t = new TestTree(device, config())) {
+      for (int i = 0; i < RECORDS; i++) {
+        t.put(TestTree.bytes(i), new byte[100]);
+      }
+      for (int i = 0; i < KEYS; i++) {
+        staged[i] = new TestTree.Staging();
+        staged[i].key(key(i));
+        mine.add(leafOf(t.tree, i) * 4096);
+      }
+      assertEquals(KEYS, mine.size());
+      assertEquals(2, t.tree.height());
+      root = t.tree.rootPid();
+      state = t.pool.allocatorState();
+      t.pool.close();
+    }
+    HeldDevice cold = new HeldDevice(device.below(), 3);
+    BufferPool pool = new BufferPool(cold, config(), state);
+    BTree tree = BTree.open(pool, TestTree.TREE_ID, root);
+    pool.releaseShared(pool.fixShared(root));
+    CountDownLatch others = new CountDownLatch(1);
+    CountDownLatch failing = new CountDownLatch(1);
+    cold.readFails =
+        offset -> {
+          if (!mine.contains(offset)) {
+            awaitQuietly(others);
+            return false;
+          }
+          return failing.getCount() > 0;
+        };
+    cold.hold(mine::contains);
+    for (int from = 0; from < KEYS; from += Lookahead.WIDTH) {
+      ahead.clear();
+      for (int i = from; i < from + Lookahead.WIDTH; i++) {
+        ahead.add(staged[i].key, 0, Long.BYTES, i);
+      }
+      ahead.descend(tree);
+      for (int i = 0; i < Lookahead.WIDTH; i++) {
+        assertTrue(ahead.putAside(i));
+      }
+      if (ahead.asideFull() && from + Lookahead.WIDTH < KEYS) {
+        proceed(tree);
+      }
+    }
+    assertTrue(ahead.asideFull());
+    // A half of what all may have; the other one as soon as the first reads have failed.
+    PageReads[] hogs = {new PageReads(), new PageReads()};
+    long pid = AllocatorState.FIRST_PID;
+    for (PageReads hog : hogs) {
+      for (int n = 0; n < PageReads.CAPACITY; ) {
+        while (mine.contains(pid * 4096) || pid == root) {
+          pid++;
+        }
+        int slot = hog.start(pool, pid);
+        if (slot >= 0 && hog.frame(slot) >= 0) {
+          n++;
+          pid++;
+        } else if (slot >= 0) {
+          assertEquals(slot, hog.take());
+        }
+      }
+      hog.drive(false);
+      cold.release();
+    }
+    for (int round = 0; round < KEYS / Lookahead.WIDTH; round++) {
+      proceed(tree);
+    }
+    assertEquals(0, found.cardinality());
+    failing.countDown();
+    others.countDown();
+    for (PageReads hog : hogs) {
+      hog.finish();
+    }
+    while (ahead.hasAside()) {
+      proceed(tree);
+    }
+    assertEquals(KEYS, found.cardinality());
+    ahead.finish();
+    pool.close();
+  }
+}
