@@ -92,7 +92,8 @@ final class GroupLoader {
    */
   void close() {
     closed = true;
-    for (int round = 0; reserved.get() != 0; round = Backoff.pause(round)) {}
+    // What is done in a ring whose borrower is elsewhere is ended here.
+    for (int round = 0; reserved.get() != 0; round = frames.pause(round)) {}
   }
 
   /** How many pages one group brings in at most. */

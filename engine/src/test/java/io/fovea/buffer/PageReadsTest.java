@@ -25,7 +25,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** A window of reads that is kept full, by both of its doors. */
-@Timeout(60)
+@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class PageReadsTest {
   private static final int PAGES = 600;
 
@@ -331,5 +331,21 @@ class PageReadsTest {
     pool.close();
     assertThrows(DatabaseClosedException.class, () -> reads.start(pool, pid(1)));
     reads.finish();
+  }
+
+  /** The borrower is busy elsewhere for as long as closing takes: who closes ends his reads. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void closingDoesNotWaitForTheBorrower(boolean ring) {
+    try (BlockDevice device = open(ring)) {
+      BufferPool pool = cold(device, 512);
+      for (int i = 0; i < 16; i++) {
+        assertTrue(reads.start(pool, pid(i)) >= 0);
+      }
+      reads.drive(false);
+      pool.close();
+      assertThrows(DatabaseClosedException.class, () -> reads.start(pool, pid(20)));
+      reads.finish();
+    }
   }
 }
