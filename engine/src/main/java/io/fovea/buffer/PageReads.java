@@ -52,7 +52,9 @@ public final class PageReads {
   /** Smaller than the ring's: what lands first should not wait for many others to be used again. */
   private static final int BATCH = 16;
 
-  private static final int BATCHES = 16;
+  /** With a read in each that is under way there is one for those that are added. */
+  private static final int BATCHES = CAPACITY;
+
   private static final VarHandle LANDED;
 
   static {
@@ -94,6 +96,9 @@ public final class PageReads {
     final PageReads owner;
     final IoBatch io = new IoBatch(BATCH, this);
     final int[] slots = new int[BATCH];
+
+    /** Whether the device has taken it, and the owner has not seen its end. */
+    boolean underWay;
 
     Batch(PageReads owner) {
       this.owner = owner;
@@ -137,6 +142,11 @@ public final class PageReads {
     if (Long.bitCount(used) >= limit(pool)) {
       return -1;
     }
+    if (!asked) {
+      // Before a frame is latched: whatever this throws, nobody waits for a read that never begins.
+      asked = true;
+      ring = groups.device().lend(completion);
+    }
     int frame = groups.enter(pid);
     if (frame == GroupLoader.NO_FRAME && used != 0) {
       return -1;
@@ -154,10 +164,6 @@ public final class PageReads {
   }
 
   private void add(GroupLoader groups, int slot, int frame) {
-    if (!asked) {
-      asked = true;
-      ring = groups.device().lend(completion);
-    }
     ReadRing r = ring;
     if (r == null) {
       added[addedSize++] = slot;
@@ -245,6 +251,8 @@ public final class PageReads {
 
   /** Waits until all reads have ended, forgets them, and gives the ring back. */
   public void finish() {
+    // Only after something was thrown.
+    dropAdded();
     while (used != followed) {
       drive(true);
       while (take() >= 0) {}
@@ -277,67 +285,74 @@ public final class PageReads {
 
   // -------------------------------------------------------------------------------- by batches
 
+  /**
+   * Hands over all of it: the pages are latched, and whoever waits for one that is not on its way
+   * would wait for this thread.
+   */
   private void submit() {
     while (addedSize > 0) {
-      Batch batch = idle();
-      if (batch == null) {
-        return;
-      }
-      GroupLoader groups = Objects.requireNonNull(loader);
-      int n = Math.min(BATCH, addedSize);
-      batch.io.clear();
-      for (int i = 0; i < n; i++) {
-        int slot = added[i];
-        batch.slots[i] = slot;
-        int pageSize = 1 << groups.pageShift();
-        batch.io.read(
-            pids[slot] << groups.pageShift(), groups.pages(), groups.base(frames[slot]), pageSize);
-      }
-      boolean lone = n == 1 && Long.bitCount(used & ~followed) == 1;
       try {
-        if (lone) {
-          // It may be done by this thread, which saves two hand-overs.
-          groups.device().run(batch.io);
-        } else {
-          groups.device().submit(batch.io);
-        }
+        submit(Math.min(BATCH, addedSize));
       } catch (RuntimeException | Error e) {
         // Where a device throws it has begun nothing: it checks a batch before it takes it over.
-        for (int i = 0; i < addedSize; i++) {
-          ended(added[i], Errno.EIO);
-        }
-        addedSize = 0;
+        dropAdded();
         throw e;
       }
-      addedSize -= n;
-      System.arraycopy(added, n, added, 0, addedSize);
     }
   }
 
-  /** A batch that is not under way, or null. */
-  private @Nullable Batch idle() {
-    for (int i = 0; i < BATCHES; i++) {
-      Batch batch = batches[i];
-      if (batch == null) {
-        batch = new Batch(this);
-        batches[i] = batch;
-      }
-      if (batch.io.size() == 0 || batch.io.isDone()) {
-        return batch;
-      }
+  private void submit(int n) {
+    GroupLoader groups = Objects.requireNonNull(loader);
+    Batch batch = idle();
+    batch.io.clear();
+    for (int i = 0; i < n; i++) {
+      int slot = added[i];
+      batch.slots[i] = slot;
+      int pageSize = 1 << groups.pageShift();
+      batch.io.read(
+          pids[slot] << groups.pageShift(), groups.pages(), groups.base(frames[slot]), pageSize);
     }
-    return null;
+    if (n == 1 && Long.bitCount(used & ~followed) == 1) {
+      // A lone one may be done by this thread, which saves two hand-overs.
+      groups.device().run(batch.io);
+    } else {
+      groups.device().submit(batch.io);
+    }
+    batch.underWay = true;
+    addedSize -= n;
+    System.arraycopy(added, n, added, 0, addedSize);
   }
 
-  /** Waits until a read has landed, or a batch for what was added is idle. */
+  /** Gives up what was not handed over. */
+  private void dropAdded() {
+    for (int i = 0; i < addedSize; i++) {
+      ended(added[i], Errno.ECANCELED);
+    }
+    addedSize = 0;
+  }
+
+  /**
+   * A batch that is not under way. Those that are have a read each that has not ended, or that has
+   * landed this very moment, and then its thread has some instructions left to do.
+   */
+  private Batch idle() {
+    for (int round = 0; ; round = Backoff.pause(round)) {
+      for (int i = 0; i < BATCHES; i++) {
+        Batch batch = batches[i];
+        if (batch == null) {
+          batch = new Batch(this);
+          batches[i] = batch;
+        }
+        if (!batch.underWay || batch.io.isDone()) {
+          batch.underWay = false;
+          return batch;
+        }
+      }
+    }
+  }
+
+  /** Waits until a read has landed. */
   private void await() {
-    if (addedSize > 0) {
-      // All batches are under way, each for its slowest read perhaps.
-      for (int round = 0; landed == 0 && idle() == null; ) {
-        round = Backoff.pause(round);
-      }
-      return;
-    }
     boolean interrupted = false;
     waiter = Thread.currentThread();
     while (landed == 0) {

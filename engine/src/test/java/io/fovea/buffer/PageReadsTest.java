@@ -333,6 +333,77 @@ class PageReadsTest {
     reads.finish();
   }
 
+  /**
+   * One by one, as they come when others land one by one: all are handed over, however many batches
+   * that takes. What is latched and is not on its way would wait for the thread that reads, which
+   * may wait for it.
+   */
+  @Test
+  void nothingIsKeptBack() {
+    HeldDevice device = new HeldDevice();
+    BufferPool pool = cold(device, 512);
+    device.forget();
+    device.hold(offset -> true);
+    reads.start(pool, pid(0));
+    for (int i = 1; i < PageReads.CAPACITY; i++) {
+      assertTrue(reads.start(pool, pid(i)) >= 0);
+      reads.drive(false);
+      assertEquals(i + 1, device.batches.stream().mapToInt(n -> n).sum());
+    }
+    device.release();
+    for (int i = 0; i < PageReads.CAPACITY; i++) {
+      assertEquals(pid(i), Pools.word(pool, pid(i)));
+    }
+    reads.finish();
+    pool.close();
+  }
+
+  /** No ring, for a reason of its own: nothing was entered, and nobody waits for it. */
+  @Test
+  void aRingThatCannotBeMade() {
+    HeldDevice device = new HeldDevice();
+    BufferPool pool = cold(device, 512);
+    device.lending =
+        () -> {
+          throw new IllegalStateException("a test's");
+        };
+    assertThrows(IllegalStateException.class, () -> reads.start(pool, pid(0)));
+    reads.finish();
+    device.lending = () -> {};
+    assertTrue(reads.start(pool, pid(0)) >= 0);
+    reads.finish();
+    Pools.check(pool);
+    // Waits for what is reserved.
+    pool.close();
+  }
+
+  /** What was entered is nowhere again, as often as that happens. */
+  @Test
+  void whatTheDeviceRefusesIsGivenUp() {
+    HeldDevice device = new HeldDevice();
+    BufferPool pool = cold(device, 512);
+    device.submitting =
+        () -> {
+          throw new IllegalStateException("a test's");
+        };
+    for (int turn = 0; turn < 100; turn++) {
+      reads.start(pool, pid(1));
+      reads.start(pool, pid(2));
+      assertThrows(IllegalStateException.class, () -> reads.drive(false));
+      // And of those that were not handed over yet there is nothing to be refused.
+      reads.start(pool, pid(3));
+      reads.start(pool, pid(4));
+      reads.finish();
+      assertFalse(reads.busy());
+    }
+    device.submitting = () -> {};
+    for (int i = 0; i < 5; i++) {
+      assertEquals(pid(i), Pools.word(pool, pid(i)));
+    }
+    Pools.check(pool);
+    pool.close();
+  }
+
   /** The borrower is busy elsewhere for as long as closing takes: who closes ends his reads. */
   @ParameterizedTest
   @ValueSource(booleans = {true, false})

@@ -4,6 +4,7 @@ import io.fovea.io.AbstractBlockDevice;
 import io.fovea.io.IoBatch;
 import io.fovea.io.IoOp;
 import io.fovea.io.MemoryDevice;
+import io.fovea.io.ReadRing;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -39,6 +40,11 @@ public final class HeldDevice extends AbstractBlockDevice {
 
   /** Asked with the offset: whether the read fails. */
   public volatile LongPredicate readFails = offset -> false;
+
+  /** Called when a ring is asked for, and before a batch is taken over: may throw. */
+  public volatile Runnable lending = () -> {};
+
+  public volatile Runnable submitting = () -> {};
 
   /** How often a read gives way to others before it is done: up to so many times. */
   public volatile int yieldsMax;
@@ -158,6 +164,12 @@ public final class HeldDevice extends AbstractBlockDevice {
     // The memory stays, for the device that opens the file again.
   }
 
+  @Override
+  public @Nullable ReadRing lend(IoBatch.Completion completion) {
+    lending.run();
+    return null;
+  }
+
   /** Reads each have a thread of their own, in any order; batches with writes are done in order. */
   @Override
   public void submit(IoBatch batch) {
@@ -167,6 +179,7 @@ public final class HeldDevice extends AbstractBlockDevice {
         return;
       }
     }
+    submitting.run();
     accept(batch);
     int n = batch.size();
     batches.add(n);
