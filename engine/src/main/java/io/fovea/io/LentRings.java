@@ -41,14 +41,24 @@ final class LentRings {
     if (thread.isVirtual() || !device.tryEnter()) {
       return null;
     }
-    int first = (int) Long.remainderUnsigned(thread.threadId(), RINGS_MAX);
+    ReadRing ring = null;
+    try {
+      ring = free((int) Long.remainderUnsigned(thread.threadId(), RINGS_MAX), completion);
+    } finally {
+      if (ring == null) {
+        device.leave();
+      }
+    }
+    return ring;
+  }
+
+  private @Nullable ReadRing free(int first, IoBatch.Completion completion) {
     for (int i = 0; i < RINGS_MAX; i++) {
       ReadRing ring = at((first + i) % RINGS_MAX);
       if (ring != null && ring.borrow(completion)) {
         return ring;
       }
     }
-    device.leave();
     return null;
   }
 

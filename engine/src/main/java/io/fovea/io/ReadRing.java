@@ -107,8 +107,8 @@ public final class ReadRing {
   ReadRing(UringDevice device, DeviceFile file) {
     this.device = device;
     this.file = file;
-    this.ring = Ring.openLent(DEPTH);
     int fd = file.raw().fd();
+    this.ring = Ring.openLent(DEPTH);
     this.registeredFd = ring.registerFiles(fd) == 0 ? fd : -1;
   }
 
@@ -198,6 +198,10 @@ public final class ReadRing {
         return;
       }
       submit(sleep);
+    } catch (RuntimeException | Error e) {
+      // What was added is in the ring, or not: nobody can tell, and somebody waits for it.
+      takeAdded();
+      fail(e);
     } finally {
       unlock();
     }
@@ -216,7 +220,7 @@ public final class ReadRing {
       }
       sleep &= reap() == 0;
       // All is handed over before the lock is given up, however long the kernel has to be asked.
-    } while ((sleep || ring.pending() > 0) && !broken);
+    } while (!broken && (sleep || ring.pending() > 0));
   }
 
   private void fill() {
@@ -291,11 +295,14 @@ public final class ReadRing {
   }
 
   /** A kernel that loses completions, or a bug. Closing the ring sees to what is under way. */
-  private void fail(NativeException e) {
+  private void fail(Throwable e) {
     LOG.log(Level.ERROR, "A ring of " + device.name() + " has failed", e);
     broken = true;
-    ring.close();
-    endAll();
+    try {
+      ring.close();
+    } finally {
+      endAll();
+    }
   }
 
   private void endAll() {

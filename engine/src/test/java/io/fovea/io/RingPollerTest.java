@@ -35,7 +35,7 @@ class RingPollerTest {
   }
 
   /** A file of libc, but for its descriptor and what it says about itself. */
-  private abstract static class Wrapped implements RawFile {
+  abstract static class Wrapped implements RawFile {
     final RawFile real;
 
     Wrapped(RawFile real) {
@@ -162,7 +162,7 @@ class RingPollerTest {
   }
 
   /** Breaks the poller where it does not expect it. */
-  private static final class Breaks extends Wrapped {
+  static final class Breaks extends Wrapped {
     volatile boolean broken;
 
     Breaks(Path path) {

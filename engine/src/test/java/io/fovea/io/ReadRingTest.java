@@ -1,0 +1,122 @@
+package io.fovea.io;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.fovea.bindings.Availability;
+import io.fovea.bindings.Errno;
+import io.fovea.bindings.Uring;
+import io.fovea.memory.Mem;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.util.Arrays;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * A ring that is lent, where something goes wrong: each read ends, and the device can be closed.
+ */
+@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class ReadRingTest {
+  private static final int BLOCK = DeviceFile.BLOCK;
+  private static final int READS = 4;
+  private static final int NOT_ENDED = -1;
+
+  @TempDir Path folder;
+
+  private final Arena arena = Arena.ofShared();
+  private final MemorySegment memory = arena.allocate((long) READS * BLOCK, BLOCK);
+  private final int[] ends = new int[READS];
+  private RingPollerTest.Breaks raw;
+  private UringDevice device;
+
+  @BeforeEach
+  void open() {
+    assumeTrue(Uring.probe() instanceof Availability.Available);
+    raw = new RingPollerTest.Breaks(folder.resolve("file"));
+    IoStats stats = new IoStats();
+    DeviceOptions options = DeviceOptions.defaults().kind(IoKind.URING);
+    DeviceFile file = new DeviceFile(folder.resolve("file"), raw, stats);
+    device = UringDevice.open(options, file, stats, Uring::probe).device();
+    for (int i = 0; i < READS; i++) {
+      Mem.putLong(memory, (long) i * BLOCK, i + 1);
+    }
+    device.write(0, memory, 0, READS * BLOCK);
+    memory.fill((byte) 0);
+  }
+
+  @AfterEach
+  @Timeout(value = 20, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+  void close() {
+    if (device != null) {
+      // Waits for all who have a ring.
+      device.close();
+    }
+    arena.close();
+  }
+
+  private ReadRing lend() {
+    Arrays.fill(ends, NOT_ENDED);
+    ReadRing ring = device.lend((slot, errno) -> ends[slot] = errno);
+    assertNotNull(ring);
+    return ring;
+  }
+
+  private void read(ReadRing ring) {
+    for (int slot = 0; slot < READS; slot++) {
+      ring.read(slot, (long) slot * BLOCK, memory, (long) slot * BLOCK, BLOCK);
+    }
+  }
+
+  @Test
+  void readsAll() {
+    ReadRing ring = lend();
+    read(ring);
+    while (Arrays.stream(ends).anyMatch(e -> e == NOT_ENDED)) {
+      ring.drive(true);
+    }
+    ring.giveBack();
+    assertArrayEquals(new int[READS], ends);
+    for (int i = 0; i < READS; i++) {
+      assertEquals(i + 1, Mem.getLong(memory, (long) i * BLOCK));
+    }
+  }
+
+  @Test
+  void whoGetsNoneIsNotInside() {
+    raw.broken = true;
+    assertThrows(IllegalStateException.class, this::lend);
+    raw.broken = false;
+    lend().giveBack();
+  }
+
+  @Test
+  void allReadsEndWhereTheRingFails() {
+    ReadRing ring = lend();
+    read(ring);
+    raw.broken = true;
+    ring.drive(true);
+    int[] failed = new int[READS];
+    Arrays.fill(failed, Errno.EIO);
+    assertArrayEquals(failed, ends);
+    // And those that come afterwards.
+    Arrays.fill(ends, NOT_ENDED);
+    read(ring);
+    device.endLent();
+    ring.drive(false);
+    assertArrayEquals(failed, ends);
+    ring.giveBack();
+    raw.broken = false;
+    ReadRing next = lend();
+    assertNotSame(ring, next);
+    next.giveBack();
+  }
+}
