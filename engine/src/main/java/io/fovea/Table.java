@@ -227,8 +227,18 @@ public final class Table {
 
   private int getAll(Transaction tx, Batch batch, int bytes) {
     batch.requireOf(core);
-    int found = 0;
     Tx t = tx.enter(core.database);
+    try {
+      return getAll(tx, t, batch, bytes);
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  private int getAll(Transaction tx, Tx t, Batch batch, int bytes) {
+    int found = 0;
     Lookahead ahead = t.lookahead();
     try {
       for (int from = 0; from < batch.size(); from += Lookahead.WIDTH) {
@@ -240,11 +250,8 @@ public final class Table {
       while (ahead.hasAside()) {
         found += getAside(tx, t, batch, bytes, false);
       }
-    } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
     } finally {
       ahead.finish();
-      tx.exit();
     }
     return found;
   }
