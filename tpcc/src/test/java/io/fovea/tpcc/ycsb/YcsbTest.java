@@ -173,6 +173,40 @@ class YcsbTest {
     assertTrue(report().getAsJsonObject("check").get("fieldsReplaced").getAsLong() >= replaced);
   }
 
+  /** Several runs on one open database: each begins with what the one before has left. */
+  @Test
+  void runsAndThenRuns() throws IOException {
+    Path second = folder.resolve("second.json");
+    Path third = folder.resolve("third.json");
+    List<String> args = new ArrayList<>(List.of("--workload=d", "--threads=1"));
+    args.addAll(List.of("--then", "workload=f threads=3 clients=6 json=" + second));
+    args.addAll(List.of("--then", "duration=200ms json=" + third));
+    tpcc.expect(Exit.OK, onFile("run", args.toArray(new String[0])));
+    assertEquals(1, tpcc.out().split("loading ", -1).length - 1, tpcc.out());
+    assertEquals(3, tpcc.out().split("consistent after", -1).length - 1, tpcc.out());
+    List<JsonObject> reports = new ArrayList<>();
+    for (Path report : List.of(json(), second, third)) {
+      reports.add(JsonParser.parseString(Files.readString(report)).getAsJsonObject());
+      assertTrue(reports.getLast().get("commits").getAsLong() > 0);
+    }
+    assertTrue(reports.get(0).has("load"));
+    assertFalse(reports.get(1).has("load"));
+    long records = records(reports.get(0));
+    assertEquals(records, records(reports.get(1)));
+    assertTrue(records > RECORDS && records(reports.get(2)) > records);
+    assertEquals(3, reports.get(1).getAsJsonObject("options").get("threads").getAsInt());
+    assertEquals(1, reports.get(2).getAsJsonObject("options").get("threads").getAsInt());
+    // The database that is there stays as it was opened.
+    tpcc.expect(Exit.USAGE, onFile("run", "--workload=c", "--then", "buffer=8m"));
+    assertTrue(tpcc.err().contains("--then: it is the database that is open"), tpcc.err());
+    tpcc.expect(Exit.USAGE, onFile("run", "--workload=c", "--then", "nonsense=1"));
+    assertTrue(tpcc.err().contains("--then: "), tpcc.err());
+  }
+
+  private static long records(JsonObject report) {
+    return report.getAsJsonObject("check").get("records").getAsLong();
+  }
+
   @Test
   void aPoolOfATenth() throws IOException {
     List<String> args = new ArrayList<>(List.of("ycsb", "run", "--path=" + file()));
