@@ -27,7 +27,7 @@ import java.util.concurrent.atomic.LongAdder;
  * time for each, and how long one takes.
  *
  * <pre>
- *   java -cp jmh/target/benchmarks.jar io.fovea.jmh.DeviceReads FILE [SECONDS [ROUNDS]]
+ *   java -cp jmh/target/benchmarks.jar io.fovea.jmh.DeviceReads FILE [SECONDS [ROUNDS [MIB]]]
  * </pre>
  *
  * <p>The file must exist and be larger than any cache below; it is only read, with O_DIRECT. The
@@ -39,7 +39,9 @@ import java.util.concurrent.atomic.LongAdder;
  *   <li><i>device, virtual</i>: the same by virtual threads, which park;
  *   <li><i>device, batch</i>: {@link BlockDevice#run} of a batch by one platform thread;
  *   <li><i>ring</i>: a ring of the reading thread's own, always full, with set-up flags, registered
- *       files and registered buffers added one after the other.
+ *       files and registered buffers added one after the other;
+ *   <li><i>ring, lent</i>: the same as the engine's threads borrow it; and the same again into MIB
+ *       of memory, where that is given: as much as a pool has.
  * </ul>
  */
 public final class DeviceReads {
@@ -49,11 +51,13 @@ public final class DeviceReads {
   private final Path file;
   private final long blocks;
   private final double seconds;
+  private final int mib;
   private final OperatingSystemMXBean system =
       (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
 
-  private DeviceReads(Path file, double seconds) throws IOException {
+  private DeviceReads(Path file, double seconds, int mib) throws IOException {
     this.file = file;
+    this.mib = mib;
     this.blocks = Files.size(file) / BLOCK;
     this.seconds = seconds;
     if (blocks < 1024) {
@@ -95,12 +99,13 @@ public final class DeviceReads {
   /** See the class. */
   public static void main(String[] args) throws Exception {
     if (args.length < 1) {
-      System.err.println("DeviceReads FILE [SECONDS [ROUNDS]]");
+      System.err.println("DeviceReads FILE [SECONDS [ROUNDS [MIB]]]");
       System.exit(1);
     }
     double seconds = args.length > 1 ? Double.parseDouble(args[1]) : 3;
     int rounds = args.length > 2 ? Integer.parseInt(args[2]) : 3;
-    new DeviceReads(Path.of(args[0]), seconds).run(rounds);
+    int mib = args.length > 3 ? Integer.parseInt(args[3]) : 0;
+    new DeviceReads(Path.of(args[0]), seconds, mib).run(rounds);
   }
 
   private void run(int rounds) throws Exception {
@@ -158,6 +163,15 @@ public final class DeviceReads {
       ways.add(new Way("device, batch", depth, (d, c) -> byBatches(byRing, d, c)));
       ways.add(new Way("ring", depth, (d, c) -> byRing(0, false, false, d, c)));
       ways.add(new Way("ring, cooperative", depth, (d, c) -> byRing(plain, false, false, d, c)));
+      ways.add(new Way("ring, lent", depth, (d, c) -> byRing(plain, true, false, d, c)));
+      if (mib > 0) {
+        int turns = Math.max(1, (int) (((long) mib << 20) / BLOCK / depth));
+        ways.add(
+            new Way(
+                "ring, lent, into " + mib + " MiB",
+                depth,
+                (d, c) -> byRing(plain, true, false, d, turns, c)));
+      }
       ways.add(new Way("ring, deferred", depth, (d, c) -> byRing(deferred, false, false, d, c)));
       ways.add(
           new Way("ring, deferred, file", depth, (d, c) -> byRing(deferred, true, false, d, c)));
@@ -246,7 +260,14 @@ public final class DeviceReads {
   private void byRing(
       int flags, boolean registerFile, boolean registerBuffers, int depth, Clock clock)
       throws IOException {
-    try (RingReader reader = new RingReader(file, flags, registerFile, registerBuffers, depth)) {
+    byRing(flags, registerFile, registerBuffers, depth, 1, clock);
+  }
+
+  private void byRing(
+      int flags, boolean registerFile, boolean registerBuffers, int depth, int turns, Clock clock)
+      throws IOException {
+    try (RingReader reader =
+        new RingReader(file, flags, registerFile, registerBuffers, depth, turns)) {
       SplittableRandom random = new SplittableRandom(depth);
       long[] begun = new long[depth];
       for (int slot = 0; slot < depth; slot++) {

@@ -6,6 +6,7 @@ import io.fovea.bindings.Ring;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
+import java.util.SplittableRandom;
 
 /** Reads blocks of 4 KiB by a ring of the calling thread's own, a slot for each under way. */
 final class RingReader implements AutoCloseable {
@@ -20,8 +21,25 @@ final class RingReader implements AutoCloseable {
   private final long[] slots;
   private final int[] results;
 
-  RingReader(Path file, int flags, boolean registerFile, boolean registerBuffers, int depth) {
-    memory = arena.allocate((long) depth * BLOCK, BLOCK);
+  /** How many blocks of memory each slot has, which are far from one another where they are many. */
+  private final int turns;
+
+  private final int depth;
+  private final SplittableRandom random = new SplittableRandom(1);
+
+  /**
+   * @param turns how many blocks of memory each slot has; a read goes into one of them by chance
+   */
+  RingReader(
+      Path file,
+      int flags,
+      boolean registerFile,
+      boolean registerBuffers,
+      int depth,
+      int turns) {
+    this.turns = turns;
+    this.depth = depth;
+    memory = arena.allocate((long) turns * depth * BLOCK, BLOCK);
     fixed = registerBuffers;
     slots = new long[depth];
     results = new int[depth];
@@ -49,7 +67,8 @@ final class RingReader implements AutoCloseable {
 
   /** Starts a read; it is handed over by {@link #await}. */
   void read(int slot, long offset) {
-    long address = memory.address() + (long) slot * BLOCK;
+    long block = turns == 1 ? slot : slot + (long) depth * random.nextInt(turns);
+    long address = memory.address() + block * BLOCK;
     boolean added =
         fixed
             ? ring.readFixed(target, address, BLOCK, offset, 0, slot)
