@@ -4,7 +4,6 @@ import io.fovea.Database;
 import io.fovea.DatabaseStats;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.UncleanShutdownException;
-import io.fovea.tpcc.Arguments.IoKind;
 import io.fovea.tpcc.bench.DriverException;
 import io.fovea.tpcc.bench.Exit;
 import io.fovea.tpcc.bench.JsonReport;
@@ -12,7 +11,8 @@ import io.fovea.tpcc.bench.Loaded;
 import io.fovea.tpcc.bench.Progress;
 import io.fovea.tpcc.bench.Shutdown;
 import io.fovea.tpcc.bench.Sizes;
-import java.io.IOException;
+import io.fovea.tpcc.settings.DatabaseFile;
+import io.fovea.tpcc.settings.IoKind;
 import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -20,7 +20,7 @@ import java.util.List;
 import java.util.Locale;
 
 /** What the subcommands do, from opening the database to the exit code. */
-public final class Driver {
+final class Driver {
   private final Scale scale;
   private final PrintWriter out;
   private final Progress progress;
@@ -73,7 +73,7 @@ public final class Driver {
           "%s was in use with durability none when its process ended: it is deleted and loaded"
               + " again",
           settings.path());
-      delete(settings.path());
+      DatabaseFile.delete(settings.path());
       return open(settings);
     }
   }
@@ -83,17 +83,6 @@ public final class Driver {
     DatabaseStats.Recovery r = db.stats().recovery();
     if (r.logBytes() > 0) {
       progress.say("recovered from %,d bytes of log in %.2f s", r.logBytes(), r.nanos() / 1e9);
-    }
-  }
-
-  /** Deletes a database, the file by which it is known last. */
-  public static void delete(Path path) {
-    try {
-      Files.deleteIfExists(path.resolveSibling(path.getFileName() + ".log"));
-      Files.deleteIfExists(path.resolveSibling(path.getFileName() + ".dwb"));
-      Files.deleteIfExists(path);
-    } catch (IOException e) {
-      throw new DriverException(Exit.ERROR, "cannot delete " + path + ": " + e, e);
     }
   }
 
@@ -255,7 +244,7 @@ public final class Driver {
 
   /** Deletes the database that the options name. */
   void delete() {
-    delete(settings(1).path());
+    DatabaseFile.delete(settings(1).path());
   }
 
   private boolean check(Tables tables, JsonReport json) {

@@ -1,8 +1,12 @@
 package io.fovea.tpcc;
 
 import io.fovea.Durability;
-import io.fovea.tpcc.Arguments.IoKind;
 import io.fovea.tpcc.bench.Memory;
+import io.fovea.tpcc.settings.Defaults;
+import io.fovea.tpcc.settings.DurationConverter;
+import io.fovea.tpcc.settings.EngineOptions;
+import io.fovea.tpcc.settings.IoKind;
+import io.fovea.tpcc.settings.Mistakes;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -10,7 +14,7 @@ import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.TypeConversionException;
 
-/** The options of {@code lookups} beside those of {@link Arguments.Engine}. */
+/** The options of {@code lookups} beside those of {@link EngineOptions}. */
 final class LookupArguments {
   static final long DEFAULT_RECORDS = 1_000_000;
   private static final long MAX_RECORDS = 100_000_000_000L;
@@ -113,7 +117,7 @@ final class LookupArguments {
   @Option(
       names = "--interval",
       paramLabel = "TIME",
-      converter = Arguments.DurationConverter.class,
+      converter = DurationConverter.class,
       description = "with --drift: the time between two replacements (default: 10s)")
   Duration interval;
 
@@ -130,17 +134,17 @@ final class LookupArguments {
   @Option(
       names = "--duration",
       paramLabel = "TIME",
-      converter = Arguments.DurationConverter.class,
+      converter = DurationConverter.class,
       description = "the measured time, with --sizes that of each (default: 10s)")
-  Duration duration = Arguments.DEFAULT_DURATION;
+  Duration duration = Defaults.DURATION;
 
   @Option(
       names = "--warmup",
       paramLabel = "TIME",
-      converter = Arguments.DurationConverter.class,
+      converter = DurationConverter.class,
       description =
           "the time before it, after the pool was filled with the working set (default: 3s)")
-  Duration warmup = Arguments.DEFAULT_WARMUP;
+  Duration warmup = Defaults.WARMUP;
 
   @Option(
       names = "--seed",
@@ -149,23 +153,23 @@ final class LookupArguments {
   long seed = 1;
 
   /** The mistakes that a look at the options alone shows; a message, or null. */
-  String mistake(Arguments.Engine engine) {
+  String mistake(EngineOptions engine) {
     if (records < 1 || records > MAX_RECORDS) {
       return "--records: 1 to " + MAX_RECORDS;
     }
     if (valueBytes < LookupTable.VALUE_BYTES_MIN || valueBytes > LookupTable.VALUE_BYTES_MAX) {
       return "--value-bytes: " + LookupTable.VALUE_BYTES_MIN + " to " + LookupTable.VALUE_BYTES_MAX;
     }
-    if (Arguments.outside(threads, Arguments.MAX_THREADS)) {
-      return "--threads: 1 to " + Arguments.MAX_THREADS;
+    if (Mistakes.outside(threads, Mistakes.MAX_THREADS)) {
+      return "--threads: 1 to " + Mistakes.MAX_THREADS;
     }
     if (virtual != (clients != null)) {
       return "--clients and --virtual go together: clients without --virtual are --threads";
     }
-    if (clients != null && (clients < threads || clients > Arguments.MAX_THREADS)) {
-      return "--clients: from --threads to " + Arguments.MAX_THREADS;
+    if (clients != null && (clients < threads || clients > Mistakes.MAX_THREADS)) {
+      return "--clients: from --threads to " + Mistakes.MAX_THREADS;
     }
-    if (Arguments.outside(depth, MAX_DEPTH)) {
+    if (Mistakes.outside(depth, MAX_DEPTH)) {
       return "--depth: 1 to " + MAX_DEPTH;
     }
     if (writes < 0 || writes > 100) {
@@ -194,7 +198,7 @@ final class LookupArguments {
     } catch (IllegalArgumentException | ArithmeticException e) {
       return e.getMessage();
     }
-    return Arguments.misplaced(path, engine.json);
+    return Mistakes.misplaced(path, engine.json);
   }
 
   private String workingSetMistake() {
@@ -222,7 +226,7 @@ final class LookupArguments {
   }
 
   /** Fills in the defaults. */
-  LookupSettings settle(Arguments.Engine engine) {
+  LookupSettings settle(EngineOptions engine) {
     List<Share> shares = sizes;
     if (shares == null) {
       shares =
@@ -241,7 +245,7 @@ final class LookupArguments {
         grow != null ? grow.getLast() : null,
         shrink,
         drift,
-        interval != null ? interval : Arguments.DEFAULT_DURATION,
+        interval != null ? interval : Defaults.DURATION,
         duration,
         warmup,
         seed,
@@ -250,7 +254,8 @@ final class LookupArguments {
   }
 
   private Path defaultPath(int pageSize) {
-    return Path.of("lookups-" + records + "x" + valueBytes + Arguments.pages(pageSize) + ".fovea");
+    return Path.of(
+        "lookups-" + records + "x" + valueBytes + EngineOptions.pages(pageSize) + ".fovea");
   }
 
   /** See {@link Share#parse}. */

@@ -12,6 +12,7 @@ import io.fovea.tpcc.bench.Loaded;
 import io.fovea.tpcc.bench.Progress;
 import io.fovea.tpcc.bench.Shutdown;
 import io.fovea.tpcc.bench.Sizes;
+import io.fovea.tpcc.settings.DatabaseFile;
 import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.util.ArrayList;
@@ -98,7 +99,7 @@ final class LookupDriver {
             Exit.UNUSABLE, e.getMessage() + " --fresh deletes it and loads it anew.");
       }
       progress.say("%s was left without a log: it is loaded again", settings.path());
-      Driver.delete(settings.path());
+      DatabaseFile.delete(settings.path());
       return null;
     }
     boolean kept = false;
@@ -116,7 +117,7 @@ final class LookupDriver {
       }
     }
     if (fresh) {
-      Driver.delete(settings.path());
+      DatabaseFile.delete(settings.path());
     }
     return null;
   }

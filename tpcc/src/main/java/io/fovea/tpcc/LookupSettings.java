@@ -4,6 +4,7 @@ import io.fovea.Durability;
 import io.fovea.Options;
 import io.fovea.tpcc.bench.DriverException;
 import io.fovea.tpcc.bench.Exit;
+import io.fovea.tpcc.settings.EngineSettings;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;

@@ -1,5 +1,7 @@
 package io.fovea.tpcc;
 
+import io.fovea.tpcc.settings.EngineOptions;
+import io.fovea.tpcc.settings.Version;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -14,10 +16,10 @@ import picocli.CommandLine.Spec;
         "Looks up single records of a table, of a working set that fits the pool or does not, or"
             + " moves. Loads first where the records are not there.",
     mixinStandardHelpOptions = true,
-    versionProvider = Main.Version.class)
+    versionProvider = Version.class)
 final class LookupsCommand implements Callable<Integer> {
   @Spec private CommandSpec spec;
-  @Mixin private final Arguments.Engine engine = new Arguments.Engine();
+  @Mixin private final EngineOptions engine = new EngineOptions();
   @Mixin private final LookupArguments lookups = new LookupArguments();
 
   @Override

@@ -9,6 +9,9 @@ import io.fovea.error.PoolTooSmallException;
 import io.fovea.error.UncleanShutdownException;
 import io.fovea.tpcc.bench.DriverException;
 import io.fovea.tpcc.bench.Exit;
+import io.fovea.tpcc.settings.IoKind;
+import io.fovea.tpcc.settings.SizeConverter;
+import io.fovea.tpcc.settings.Version;
 import io.fovea.tpcc.sweep.FigureCommand;
 import io.fovea.tpcc.sweep.SweepCommand;
 import io.fovea.tpcc.ycsb.YcsbCommand;
@@ -21,7 +24,6 @@ import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.IVersionProvider;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -45,7 +47,7 @@ import picocli.CommandLine.Spec;
       Main.RecoverBenchCommand.class
     },
     mixinStandardHelpOptions = true,
-    versionProvider = Main.Version.class,
+    versionProvider = Version.class,
     exitCodeListHeading = "%nExit codes:%n",
     exitCodeList = {
       "0:the run and the check after it were clean",
@@ -170,7 +172,7 @@ public final class Main implements Callable<Integer> {
     }
 
     void requireFile() {
-      if (store.io == Arguments.IoKind.MEMORY) {
+      if (store.io == IoKind.MEMORY) {
         throw mistake("--io memory is for run: nothing of it stays");
       }
     }
@@ -246,7 +248,7 @@ public final class Main implements Callable<Integer> {
     @Option(
         names = "--replay",
         paramLabel = "SIZE",
-        converter = Arguments.SizeConverter.class,
+        converter = SizeConverter.class,
         description = "how much log (default: 1g)")
     private long replay = 1L << 30;
 
@@ -292,14 +294,6 @@ public final class Main implements Callable<Integer> {
         driver.delete();
       }
       return code;
-    }
-  }
-
-  public static final class Version implements IVersionProvider {
-    @Override
-    public String[] getVersion() {
-      String version = Main.class.getPackage().getImplementationVersion();
-      return new String[] {"fovea-tpcc " + (version == null ? "(unpackaged)" : version)};
     }
   }
 }

@@ -14,6 +14,7 @@ import io.fovea.Translation;
 import io.fovea.tpcc.bench.Exit;
 import io.fovea.tpcc.bench.Memory;
 import io.fovea.tpcc.bench.Sizes;
+import io.fovea.tpcc.settings.HintKind;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.file.Path;

@@ -2,7 +2,7 @@ package io.fovea.tpcc.ycsb;
 
 import io.fovea.Durability;
 import io.fovea.Options;
-import io.fovea.tpcc.EngineSettings;
+import io.fovea.tpcc.settings.EngineSettings;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;

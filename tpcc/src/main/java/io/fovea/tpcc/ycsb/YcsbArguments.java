@@ -1,15 +1,20 @@
 package io.fovea.tpcc.ycsb;
 
 import io.fovea.Durability;
-import io.fovea.tpcc.Arguments;
 import io.fovea.tpcc.bench.Memory;
+import io.fovea.tpcc.settings.Defaults;
+import io.fovea.tpcc.settings.DurationConverter;
+import io.fovea.tpcc.settings.EngineOptions;
+import io.fovea.tpcc.settings.IoKind;
+import io.fovea.tpcc.settings.Mistakes;
+import io.fovea.tpcc.settings.WordConverter;
 import java.nio.file.Path;
 import java.time.Duration;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.TypeConversionException;
 
-/** The options of {@code ycsb} beside those of {@link Arguments.Engine}; null where not given. */
+/** The options of {@code ycsb} beside those of {@link EngineOptions}; null where not given. */
 final class YcsbArguments {
   static final long DEFAULT_RECORDS = 1_000_000;
   private static final long MAX_RECORDS = 100_000_000_000L;
@@ -145,7 +150,7 @@ final class YcsbArguments {
     @Option(
         names = "--backoff",
         paramLabel = "TIME",
-        converter = Arguments.DurationConverter.class,
+        converter = DurationConverter.class,
         description =
             "the wait before that, doubled each time, such as 0.1ms (default: the engine's own,"
                 + " which is short)")
@@ -154,16 +159,16 @@ final class YcsbArguments {
     @Option(
         names = "--duration",
         paramLabel = "TIME",
-        converter = Arguments.DurationConverter.class,
+        converter = DurationConverter.class,
         description = "the measured time, such as 30, 30s or 5m (default: 10s)")
-    Duration duration = Arguments.DEFAULT_DURATION;
+    Duration duration = Defaults.DURATION;
 
     @Option(
         names = "--warmup",
         paramLabel = "TIME",
-        converter = Arguments.DurationConverter.class,
+        converter = DurationConverter.class,
         description = "the time before it (default: 3s)")
-    Duration warmup = Arguments.DEFAULT_WARMUP;
+    Duration warmup = Defaults.WARMUP;
 
     @Option(
         names = "--hlog",
@@ -175,16 +180,16 @@ final class YcsbArguments {
   private YcsbArguments() {}
 
   /** The mistakes that a look at the options alone shows; a message, or null. */
-  static String mistake(Arguments.Engine engine, Store store, Measure measure) {
+  static String mistake(EngineOptions engine, Store store, Measure measure) {
     if (store.records < 1 || store.records > MAX_RECORDS) {
       return "--records: 1 to " + MAX_RECORDS;
     }
-    if (Arguments.outside(store.threads, Arguments.MAX_THREADS)) {
-      return "--threads: 1 to " + Arguments.MAX_THREADS;
+    if (Mistakes.outside(store.threads, Mistakes.MAX_THREADS)) {
+      return "--threads: 1 to " + Mistakes.MAX_THREADS;
     }
     if (measure.clients != null
-        && (measure.clients < store.threads || measure.clients > Arguments.MAX_THREADS)) {
-      return "--clients: from --threads to " + Arguments.MAX_THREADS;
+        && (measure.clients < store.threads || measure.clients > Mistakes.MAX_THREADS)) {
+      return "--clients: from --threads to " + Mistakes.MAX_THREADS;
     }
     String mistake = workloadMistake(store, measure);
     if (mistake != null) {
@@ -193,7 +198,7 @@ final class YcsbArguments {
     if (store.pool != null && engine.buffer != null) {
       return "--pool and --buffer exclude each other";
     }
-    if (engine.io == Arguments.IoKind.MEMORY) {
+    if (engine.io == IoKind.MEMORY) {
       if (store.path != null || store.fresh) {
         return "--io memory excludes --path and --fresh";
       }
@@ -206,11 +211,11 @@ final class YcsbArguments {
     } catch (IllegalArgumentException | ArithmeticException e) {
       return e.getMessage();
     }
-    return Arguments.misplaced(store.path, engine.json, measure.hlog);
+    return Mistakes.misplaced(store.path, engine.json, measure.hlog);
   }
 
   private static String workloadMistake(Store store, Measure measure) {
-    if (measure.ops != null && Arguments.outside(measure.ops, MAX_OPS)) {
+    if (measure.ops != null && Mistakes.outside(measure.ops, MAX_OPS)) {
       return "--ops: 1 to " + MAX_OPS;
     }
     if (measure.ops != null && store.workload.transactional()) {
@@ -248,12 +253,12 @@ final class YcsbArguments {
   }
 
   /** Fills in the defaults. */
-  static Settings settle(Arguments.Engine engine, Store store, Measure measure) {
+  static Settings settle(EngineOptions engine, Store store, Measure measure) {
     int clients = measure.clients != null ? measure.clients : store.threads;
     int fields = store.workload.fields;
     long data = dataBytes(store.records, fields, engine.pageSize());
     return new Settings(
-        engine.io == Arguments.IoKind.MEMORY
+        engine.io == IoKind.MEMORY
             ? null
             : store.path != null ? store.path : defaultPath(store, engine.pageSize()),
         store.workload,
@@ -294,17 +299,17 @@ final class YcsbArguments {
             + store.records
             + "x"
             + store.workload.fields
-            + Arguments.pages(pageSize)
+            + EngineOptions.pages(pageSize)
             + ".fovea");
   }
 
-  static final class WorkloadConverter extends Arguments.WordConverter<Workload> {
+  static final class WorkloadConverter extends WordConverter<Workload> {
     WorkloadConverter() {
       super(Workload.values());
     }
   }
 
-  static final class ShapeConverter extends Arguments.WordConverter<Keys.Shape> {
+  static final class ShapeConverter extends WordConverter<Keys.Shape> {
     ShapeConverter() {
       super(Keys.Shape.values());
     }

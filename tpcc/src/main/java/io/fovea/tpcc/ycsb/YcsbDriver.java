@@ -4,7 +4,6 @@ import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.UncleanShutdownException;
-import io.fovea.tpcc.Driver;
 import io.fovea.tpcc.bench.DriverException;
 import io.fovea.tpcc.bench.Exit;
 import io.fovea.tpcc.bench.JsonReport;
@@ -12,6 +11,7 @@ import io.fovea.tpcc.bench.Loaded;
 import io.fovea.tpcc.bench.Progress;
 import io.fovea.tpcc.bench.Shutdown;
 import io.fovea.tpcc.bench.Sizes;
+import io.fovea.tpcc.settings.DatabaseFile;
 import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.util.List;
@@ -136,7 +136,7 @@ final class YcsbDriver {
             Exit.UNUSABLE, e.getMessage() + " --fresh deletes it and loads it anew.");
       }
       progress.say("%s was left without a log: it is loaded again", settings.path());
-      Driver.delete(settings.path());
+      DatabaseFile.delete(settings.path());
       return null;
     }
     boolean kept = false;
@@ -158,7 +158,7 @@ final class YcsbDriver {
       }
     }
     if (fresh) {
-      Driver.delete(settings.path());
+      DatabaseFile.delete(settings.path());
     }
     return null;
   }
