@@ -9,6 +9,7 @@ import io.fovea.error.PoolTooSmallException;
 import io.fovea.error.UncleanShutdownException;
 import io.fovea.tpcc.bench.DriverException;
 import io.fovea.tpcc.bench.Exit;
+import io.fovea.tpcc.lookups.LookupsCommand;
 import io.fovea.tpcc.settings.IoKind;
 import io.fovea.tpcc.settings.SizeConverter;
 import io.fovea.tpcc.settings.Version;

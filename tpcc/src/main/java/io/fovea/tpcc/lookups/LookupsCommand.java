@@ -1,4 +1,4 @@
-package io.fovea.tpcc;
+package io.fovea.tpcc.lookups;
 
 import io.fovea.tpcc.settings.EngineOptions;
 import io.fovea.tpcc.settings.Version;
@@ -17,10 +17,13 @@ import picocli.CommandLine.Spec;
             + " moves. Loads first where the records are not there.",
     mixinStandardHelpOptions = true,
     versionProvider = Version.class)
-final class LookupsCommand implements Callable<Integer> {
+public final class LookupsCommand implements Callable<Integer> {
   @Spec private CommandSpec spec;
   @Mixin private final EngineOptions engine = new EngineOptions();
   @Mixin private final LookupArguments lookups = new LookupArguments();
+
+  /** Made by the command line. */
+  public LookupsCommand() {}
 
   @Override
   public Integer call() {

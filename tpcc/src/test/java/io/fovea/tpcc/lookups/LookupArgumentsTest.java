@@ -1,4 +1,4 @@
-package io.fovea.tpcc;
+package io.fovea.tpcc.lookups;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
