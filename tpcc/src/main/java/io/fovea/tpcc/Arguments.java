@@ -1,15 +1,16 @@
 package io.fovea.tpcc;
 
 import io.fovea.Durability;
-import io.fovea.tpcc.settings.Defaults;
-import io.fovea.tpcc.settings.DurationConverter;
 import io.fovea.tpcc.settings.EngineOptions;
 import io.fovea.tpcc.settings.EngineSettings;
-import io.fovea.tpcc.settings.IoKind;
+import io.fovea.tpcc.settings.HlogOption;
 import io.fovea.tpcc.settings.Mistakes;
+import io.fovea.tpcc.settings.RunOptions;
+import io.fovea.tpcc.settings.WorkOptions;
 import java.nio.file.Path;
 import java.time.Duration;
 import picocli.CommandLine.ITypeConverter;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.TypeConversionException;
 
@@ -36,53 +37,10 @@ final class Arguments {
     Integer warehouses;
   }
 
-  /** What a load and a run share. */
-  static final class Work {
-    @Option(
-        names = "--threads",
-        paramLabel = "N",
-        description =
-            "how many threads load and run, or carry the clients (default: one a warehouse, as far"
-                + " as there are processors; with --wait ten a warehouse)")
-    Integer threads;
-
-    @Option(
-        names = "--seed",
-        paramLabel = "N",
-        description = "of all random numbers (default: ${DEFAULT-VALUE})")
-    long seed = 1;
-  }
-
   /** What is measured. */
   static final class Measure {
-    @Option(
-        names = "--clients",
-        paramLabel = "N",
-        description =
-            "how many clients run transactions, each waiting for its own to be durable; more than"
-                + " threads share them (default: one a thread)")
-    Integer clients;
-
-    @Option(
-        names = "--virtual",
-        description =
-            "clients that share threads are virtual threads, as always with --rate and --wait; else"
-                + " a thread works for one while the commit of another becomes durable")
-    boolean virtual;
-
-    @Option(
-        names = "--duration",
-        paramLabel = "TIME",
-        converter = DurationConverter.class,
-        description = "the measured time, such as 30, 30s or 5m (default: 10s)")
-    Duration duration = Defaults.DURATION;
-
-    @Option(
-        names = "--warmup",
-        paramLabel = "TIME",
-        converter = DurationConverter.class,
-        description = "the time before it (default: 3s)")
-    Duration warmup = Defaults.WARMUP;
+    @Mixin final RunOptions run = new RunOptions();
+    @Mixin final HlogOption hlog = new HlogOption();
 
     @Option(
         names = "--mix",
@@ -107,20 +65,16 @@ final class Arguments {
         names = "--rate",
         paramLabel = "N",
         description =
-            "transactions a second of all threads; latencies then count from the intended start"
-                + " (default: as many as go)")
+            "transactions a second of all threads; latencies then count from the intended start,"
+                + " and clients that share threads are virtual threads (default: as many as go)")
     double rate;
 
     @Option(
         names = "--wait",
-        description = "threads are terminals with keying and think times (default: no)")
+        description =
+            "clients are terminals with keying and think times, and those that share threads are"
+                + " virtual threads (default: no)")
     boolean wait;
-
-    @Option(
-        names = "--hlog",
-        paramLabel = "FILE",
-        description = "write latencies in HdrHistogram's log format to FILE")
-    Path hlog;
 
     @Option(
         names = "--acknowledge",
@@ -132,25 +86,25 @@ final class Arguments {
     /** For the subcommands that measure nothing. */
     static Measure nothing() {
       Measure m = new Measure();
-      m.duration = Duration.ZERO;
-      m.warmup = Duration.ZERO;
+      m.run.duration = Duration.ZERO;
+      m.run.warmup = Duration.ZERO;
       return m;
     }
   }
 
   /** The mistakes that a look at the options alone shows; a message, or null. */
-  static String mistake(Store store, Work work, Measure measure) {
+  static String mistake(Store store, WorkOptions work, Measure measure) {
     if (store.warehouses != null && Mistakes.outside(store.warehouses, MAX_WAREHOUSES)) {
       return "--warehouses: 1 to " + MAX_WAREHOUSES;
     }
-    if (work.threads != null && Mistakes.outside(work.threads, Mistakes.MAX_THREADS)) {
-      return "--threads: 1 to " + Mistakes.MAX_THREADS;
+    if (work.mistake() != null) {
+      return work.mistake();
     }
-    if (measure.clients != null) {
-      if (Mistakes.outside(measure.clients, Mistakes.MAX_THREADS)) {
-        return "--clients: 1 to " + Mistakes.MAX_THREADS;
+    if (measure.run.clients != null) {
+      if (Mistakes.outside(measure.run.clients, WorkOptions.MAX_THREADS)) {
+        return "--clients: 1 to " + WorkOptions.MAX_THREADS;
       }
-      if (work.threads != null && measure.clients < work.threads) {
+      if (work.threads != null && measure.run.clients < work.threads) {
         return "--clients: no fewer than --threads, for a thread without a client has no work";
       }
     }
@@ -160,13 +114,11 @@ final class Arguments {
     if (measure.rate > 0 && measure.wait) {
       return "--rate and --wait exclude each other";
     }
-    if (store.io == IoKind.MEMORY && store.path != null) {
+    if (store.inMemory() && store.path != null) {
       return "--path and --io memory exclude each other";
     }
-    if (store.io == IoKind.MEMORY
-        && store.durability != null
-        && store.durability != Durability.NONE) {
-      return "--io memory has no log: --durability none is all there is";
+    if (store.mistake() != null) {
+      return store.mistake();
     }
     if (measure.acknowledge != null && store.durability != Durability.SYNC) {
       return "--acknowledge needs --durability sync: only then nothing acknowledged is ever lost";
@@ -176,7 +128,7 @@ final class Arguments {
     } catch (IllegalArgumentException | ArithmeticException e) {
       return e.getMessage();
     }
-    return Mistakes.misplaced(store.path, store.json, measure.hlog, measure.acknowledge);
+    return Mistakes.misplaced(store.path, store.json, measure.hlog.file, measure.acknowledge);
   }
 
   /**
@@ -184,25 +136,25 @@ final class Arguments {
    *
    * @param warehousesFound those of the database, where {@code --warehouses} does not say
    */
-  static Settings settle(Store store, Work work, Measure measure, int warehousesFound) {
+  static Settings settle(Store store, WorkOptions work, Measure measure, int warehousesFound) {
     int warehouses = store.warehouses != null ? store.warehouses : warehousesFound;
     Path path =
-        store.io == IoKind.MEMORY
+        store.inMemory()
             ? null
             : store.path != null ? store.path : defaultPath(warehouses, store.pageSize());
     int threads;
     if (work.threads != null) {
       threads = work.threads;
-    } else if (measure.wait && measure.clients == null) {
-      threads = Math.min(TERMINALS_PER_WAREHOUSE * warehouses, Mistakes.MAX_THREADS);
+    } else if (measure.wait && measure.run.clients == null) {
+      threads = Math.min(TERMINALS_PER_WAREHOUSE * warehouses, WorkOptions.MAX_THREADS);
     } else {
       threads = Math.min(warehouses, Runtime.getRuntime().availableProcessors());
-      if (measure.clients != null) {
-        threads = Math.min(threads, measure.clients);
+      if (measure.run.clients != null) {
+        threads = Math.min(threads, measure.run.clients);
       }
     }
-    int clients = measure.clients != null ? measure.clients : threads;
-    double seconds = measure.warmup.plus(measure.duration).toNanos() / 1e9;
+    int clients = measure.run.clients != null ? measure.run.clients : threads;
+    double seconds = measure.run.warmup.plus(measure.run.duration).toNanos() / 1e9;
     int crew = threads;
     EngineSettings engine =
         store.settle(
@@ -213,8 +165,8 @@ final class Arguments {
         warehouses,
         threads,
         clients,
-        measure.duration,
-        measure.warmup,
+        measure.run.duration,
+        measure.run.warmup,
         work.seed,
         engine,
         measure.mix,
@@ -222,9 +174,9 @@ final class Arguments {
         measure.rate,
         measure.wait,
         store.json,
-        measure.hlog,
+        measure.hlog.file,
         measure.acknowledge,
-        measure.virtual);
+        measure.run.virtual);
   }
 
   /**

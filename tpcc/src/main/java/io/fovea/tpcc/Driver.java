@@ -2,7 +2,6 @@ package io.fovea.tpcc;
 
 import io.fovea.Database;
 import io.fovea.DatabaseStats;
-import io.fovea.error.InvalidUseException;
 import io.fovea.error.UncleanShutdownException;
 import io.fovea.tpcc.bench.DriverException;
 import io.fovea.tpcc.bench.Exit;
@@ -12,7 +11,7 @@ import io.fovea.tpcc.bench.Progress;
 import io.fovea.tpcc.bench.Shutdown;
 import io.fovea.tpcc.bench.Sizes;
 import io.fovea.tpcc.settings.DatabaseFile;
-import io.fovea.tpcc.settings.IoKind;
+import io.fovea.tpcc.settings.WorkOptions;
 import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -25,14 +24,14 @@ final class Driver {
   private final PrintWriter out;
   private final Progress progress;
   private final Arguments.Store store;
-  private final Arguments.Work work;
+  private final WorkOptions work;
   private final Arguments.Measure measure;
 
   Driver(
       Scale scale,
       PrintWriter out,
       Arguments.Store store,
-      Arguments.Work work,
+      WorkOptions work,
       Arguments.Measure measure) {
     this.scale = scale;
     this.out = out;
@@ -47,14 +46,8 @@ final class Driver {
     return Arguments.settle(store, work, measure, warehousesFound);
   }
 
-  private Database open(Settings settings) {
-    try {
-      return settings.inMemory()
-          ? Database.inMemory(settings.engineOptions())
-          : Database.open(settings.path(), settings.engineOptions());
-    } catch (InvalidUseException e) {
-      throw new DriverException(Exit.USAGE, e.getMessage());
-    }
+  private static Database open(Settings settings) {
+    return DatabaseFile.open(settings.path(), settings.engineOptions());
   }
 
   /**
@@ -131,9 +124,7 @@ final class Driver {
                 progress,
                 shutdown)
             .load();
-    progress.say(
-        "%6.1f s  loaded    %,13d rows, %,.0f rows/s",
-        result.seconds(), result.rows(), result.rows() / result.seconds());
+    progress.loaded(result);
     if (settings.engine().logged()) {
       // What the load has changed is written now and not while something else is measured.
       long start = System.nanoTime();
@@ -303,7 +294,7 @@ final class Driver {
   }
 
   private String name(Settings settings) {
-    return store.io == IoKind.MEMORY ? "memory" : settings.path().toString();
+    return store.inMemory() ? "memory" : settings.path().toString();
   }
 
   private static void write(JsonReport json, Settings settings) {

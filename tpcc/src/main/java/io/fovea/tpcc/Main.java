@@ -10,9 +10,9 @@ import io.fovea.error.UncleanShutdownException;
 import io.fovea.tpcc.bench.DriverException;
 import io.fovea.tpcc.bench.Exit;
 import io.fovea.tpcc.lookups.LookupsCommand;
-import io.fovea.tpcc.settings.IoKind;
 import io.fovea.tpcc.settings.SizeConverter;
 import io.fovea.tpcc.settings.Version;
+import io.fovea.tpcc.settings.WorkOptions;
 import io.fovea.tpcc.sweep.FigureCommand;
 import io.fovea.tpcc.sweep.SweepCommand;
 import io.fovea.tpcc.ycsb.YcsbCommand;
@@ -156,7 +156,7 @@ public final class Main implements Callable<Integer> {
     @Spec private CommandSpec spec;
     @Mixin final Arguments.Store store = new Arguments.Store();
 
-    Driver driver(Arguments.Work work, Arguments.Measure measure) {
+    Driver driver(WorkOptions work, Arguments.Measure measure) {
       String mistake = Arguments.mistake(store, work, measure);
       if (mistake != null) {
         throw mistake(mistake);
@@ -173,7 +173,7 @@ public final class Main implements Callable<Integer> {
     }
 
     void requireFile() {
-      if (store.io == IoKind.MEMORY) {
+      if (store.inMemory()) {
         throw mistake("--io memory is for run: nothing of it stays");
       }
     }
@@ -185,7 +185,7 @@ public final class Main implements Callable<Integer> {
       mixinStandardHelpOptions = true,
       versionProvider = Version.class)
   static final class Load extends Subcommand {
-    @Mixin private final Arguments.Work work = new Arguments.Work();
+    @Mixin private final WorkOptions work = new WorkOptions();
 
     @Override
     public Integer call() {
@@ -200,12 +200,12 @@ public final class Main implements Callable<Integer> {
       mixinStandardHelpOptions = true,
       versionProvider = Version.class)
   static final class Run extends Subcommand {
-    @Mixin private final Arguments.Work work = new Arguments.Work();
+    @Mixin private final WorkOptions work = new WorkOptions();
     @Mixin private final Arguments.Measure measure = new Arguments.Measure();
 
     @Override
     public Integer call() {
-      if (measure.duration.isZero()) {
+      if (measure.run.duration.isZero()) {
         throw mistake("--duration: more than 0");
       }
       return driver(work, measure).run();
@@ -231,7 +231,7 @@ public final class Main implements Callable<Integer> {
       if (acknowledged != null && !Files.isReadable(acknowledged)) {
         throw mistake("--acknowledged: there is no file " + acknowledged);
       }
-      return driver(new Arguments.Work(), Arguments.Measure.nothing()).check(acknowledged);
+      return driver(new WorkOptions(), Arguments.Measure.nothing()).check(acknowledged);
     }
   }
 
@@ -244,7 +244,7 @@ public final class Main implements Callable<Integer> {
   static final class RecoverBenchCommand extends Subcommand {
     private static final Path DEFAULT_PATH = Path.of("tpcc-recover.fovea");
 
-    @Mixin private final Arguments.Work work = new Arguments.Work();
+    @Mixin private final WorkOptions work = new WorkOptions();
 
     @Option(
         names = "--replay",

@@ -2,9 +2,6 @@ package io.fovea.tpcc.lookups;
 
 import com.google.gson.JsonObject;
 import io.fovea.Database;
-import io.fovea.Durability;
-import io.fovea.error.InvalidUseException;
-import io.fovea.error.UncleanShutdownException;
 import io.fovea.tpcc.bench.DriverException;
 import io.fovea.tpcc.bench.Exit;
 import io.fovea.tpcc.bench.JsonReport;
@@ -12,50 +9,35 @@ import io.fovea.tpcc.bench.Loaded;
 import io.fovea.tpcc.bench.Progress;
 import io.fovea.tpcc.bench.Shutdown;
 import io.fovea.tpcc.bench.Sizes;
-import io.fovea.tpcc.settings.DatabaseFile;
+import io.fovea.tpcc.settings.Opening;
+import io.fovea.tpcc.settings.RecordOptions;
 import java.io.PrintWriter;
-import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.List;
 
-/**
- * What {@code lookups} does, from opening the database to the exit code.
- *
- * <p>A load runs without a log, whatever the durability of the run is, and closes the database
- * afterwards: it is done again where it was cut short.
- */
+/** What {@code lookups} does, from opening the database to the exit code. */
 final class LookupDriver {
   private final PrintWriter out;
   private final Progress progress;
   private final LookupSettings settings;
 
-  /** Whether the user has named the file, so that it is not the driver's to delete. */
-  private final boolean named;
+  private final RecordOptions given;
 
-  private final boolean fresh;
-
-  LookupDriver(PrintWriter out, LookupSettings settings, boolean named, boolean fresh) {
+  LookupDriver(PrintWriter out, LookupSettings settings, RecordOptions given) {
     this.out = out;
     this.progress = new Progress(out);
     this.settings = settings;
-    this.named = named;
-    this.fresh = fresh;
+    this.given = given;
   }
 
   int run() {
     JsonReport json = LookupReport.json(settings);
-    try (Shutdown shutdown = new Shutdown()) {
-      if (settings.inMemory()) {
-        try (Database db = open(settings.engine().durability())) {
-          load(db, json, shutdown);
-          measure(db, json, shutdown);
-        }
-      } else {
-        Database db = ready(json, shutdown);
-        try (db) {
-          measure(db, json, shutdown);
-        }
-      }
+    Opening opening =
+        new Opening(
+            settings.path(), settings.engine(), settings.clients(), given, new Ours(), progress);
+    try (Shutdown shutdown = new Shutdown();
+        Database db = opening.ready(d -> load(d, json, shutdown))) {
+      measure(db, json, shutdown);
     }
     if (settings.json() != null) {
       json.write(settings.json());
@@ -63,93 +45,48 @@ final class LookupDriver {
     return Exit.OK;
   }
 
-  private Database open(Durability durability) {
-    try {
-      return settings.inMemory()
-          ? Database.inMemory(settings.engineOptions(durability))
-          : Database.open(settings.path(), settings.engineOptions(durability));
-    } catch (InvalidUseException e) {
-      throw new DriverException(Exit.USAGE, e.getMessage());
+  /** The records of these options. */
+  private final class Ours implements Opening.Contents {
+    @Override
+    public String owner() {
+      return "lookups";
     }
-  }
 
-  /** Opens a database that has the records, which are loaded where they are not there. */
-  private Database ready(JsonReport json, Shutdown shutdown) {
-    if (Files.exists(settings.path())) {
-      Database db = loaded();
-      if (db != null) {
-        return db;
-      }
+    @Override
+    public boolean foreign(Database db) {
+      return LookupTable.foreign(db);
     }
-    try (Database db = open(Durability.NONE)) {
-      LookupTable.drop(db);
-      load(db, json, shutdown);
-    }
-    return open(settings.engine().durability());
-  }
 
-  /** Opens a database that has the records; null, and closed, where they are to be loaded. */
-  private Database loaded() {
-    Database db;
-    try {
-      db = open(settings.engine().durability());
-    } catch (UncleanShutdownException e) {
-      if (named && !fresh) {
-        throw new DriverException(
-            Exit.UNUSABLE, e.getMessage() + " --fresh deletes it and loads it anew.");
-      }
-      progress.say("%s was left without a log: it is loaded again", settings.path());
-      DatabaseFile.delete(settings.path());
-      return null;
-    }
-    boolean kept = false;
-    try {
+    @Override
+    public boolean complete(Database db) {
       LookupTable.Shape shape = LookupTable.shape(db);
-      if (!fresh && shape != null && shape.complete()) {
-        requireSame(shape);
-        kept = true;
-        return db;
+      if (shape == null || !shape.complete()) {
+        return false;
       }
-      requireOwn(db);
-    } finally {
-      if (!kept) {
-        db.close();
+      if (shape.records() != settings.records() || shape.valueBytes() != settings.valueBytes()) {
+        throw new DriverException(
+            Exit.UNUSABLE,
+            "%s has %,d records of %d bytes, not %,d of %d; give another --path, or --fresh"
+                .formatted(
+                    settings.path(),
+                    shape.records(),
+                    shape.valueBytes(),
+                    settings.records(),
+                    settings.valueBytes()));
       }
+      return true;
     }
-    if (fresh) {
-      DatabaseFile.delete(settings.path());
-    }
-    return null;
-  }
 
-  private void requireOwn(Database db) {
-    if (LookupTable.foreign(db)) {
-      throw new DriverException(
-          Exit.UNUSABLE,
-          settings.path() + " has other tables than those of lookups; give another --path");
-    }
-  }
-
-  private void requireSame(LookupTable.Shape shape) {
-    if (shape.records() != settings.records() || shape.valueBytes() != settings.valueBytes()) {
-      throw new DriverException(
-          Exit.UNUSABLE,
-          "%s has %,d records of %d bytes, not %,d of %d; give another --path, or --fresh"
-              .formatted(
-                  settings.path(),
-                  shape.records(),
-                  shape.valueBytes(),
-                  settings.records(),
-                  settings.valueBytes()));
+    @Override
+    public void drop(Database db) {
+      LookupTable.drop(db);
     }
   }
 
   private void load(Database db, JsonReport json, Shutdown shutdown) {
     progress.say("loading %,d records into %s", settings.records(), name());
     Loaded result = LookupLoader.load(db, shape(), settings.threads(), progress, shutdown);
-    progress.say(
-        "%6.1f s  loaded    %,13d rows, %,.0f rows/s",
-        result.seconds(), result.rows(), result.rows() / result.seconds());
+    progress.loaded(result);
     json.load(result);
   }
 

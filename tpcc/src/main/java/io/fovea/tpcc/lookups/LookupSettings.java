@@ -1,6 +1,5 @@
 package io.fovea.tpcc.lookups;
 
-import io.fovea.Durability;
 import io.fovea.Options;
 import io.fovea.tpcc.bench.DriverException;
 import io.fovea.tpcc.bench.Exit;
@@ -59,11 +58,6 @@ record LookupSettings(
   /** The engine's options. */
   Options engineOptions() {
     return engine.options(clients);
-  }
-
-  /** The same with another durability. */
-  Options engineOptions(Durability durability) {
-    return engine.with(durability).options(clients);
   }
 
   /**

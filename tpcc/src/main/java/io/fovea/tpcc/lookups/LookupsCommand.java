@@ -31,11 +31,7 @@ public final class LookupsCommand implements Callable<Integer> {
     if (mistake != null) {
       throw new ParameterException(spec.commandLine(), mistake);
     }
-    return new LookupDriver(
-            spec.commandLine().getOut(),
-            lookups.settle(engine),
-            lookups.path != null,
-            lookups.fresh)
+    return new LookupDriver(spec.commandLine().getOut(), lookups.settle(engine), lookups.store)
         .run();
   }
 }

@@ -37,7 +37,7 @@ public class EngineOptions {
       completionCandidates = IoConverter.class,
       converter = IoConverter.class,
       description = "${COMPLETION-CANDIDATES} (default: auto)")
-  public IoKind io = IoKind.AUTO;
+  private IoKind io = IoKind.AUTO;
 
   @Option(
       names = "--translation",
@@ -127,9 +127,21 @@ public class EngineOptions {
     return pageSize != null ? Math.toIntExact(pageSize) : Options.defaults().pageSize();
   }
 
+  /** Whether there is no file at all. */
+  public boolean inMemory() {
+    return io == IoKind.MEMORY;
+  }
+
+  /** What is wrong, or null. */
+  public String mistake() {
+    return inMemory() && durability != null && durability != Durability.NONE
+        ? "--io memory has no log: --durability none is all there is"
+        : null;
+  }
+
   /** Fills in the defaults. */
   public EngineSettings settle(LongSupplier defaultBuffer) {
-    boolean memory = io == IoKind.MEMORY;
+    boolean memory = inMemory();
     return new EngineSettings(
         durability != null ? durability : memory ? Durability.NONE : DEFAULT_DURABILITY,
         log != null ? log : Options.defaults().logBytesMax(),

@@ -5,8 +5,6 @@ import java.nio.file.Path;
 
 /** Mistakes that the options of several subcommands may have. */
 public final class Mistakes {
-  public static final int MAX_THREADS = 1_000;
-
   private Mistakes() {}
 
   /**

@@ -1,5 +1,6 @@
 /**
- * What the subcommands have in common on the command line: how a database is opened, how sizes,
- * times and words are written, which mistakes there are. Imports {@code bench} only.
+ * What the subcommands have in common: the options that several of them have, each described once,
+ * for picocli to mix in; the mistakes in them; and how a database is opened with them. Imports
+ * {@code bench} only.
  */
 package io.fovea.tpcc.settings;

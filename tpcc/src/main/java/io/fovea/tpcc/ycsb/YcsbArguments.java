@@ -1,23 +1,23 @@
 package io.fovea.tpcc.ycsb;
 
-import io.fovea.Durability;
 import io.fovea.tpcc.bench.Memory;
-import io.fovea.tpcc.settings.Defaults;
 import io.fovea.tpcc.settings.DurationConverter;
 import io.fovea.tpcc.settings.EngineOptions;
-import io.fovea.tpcc.settings.IoKind;
+import io.fovea.tpcc.settings.HlogOption;
 import io.fovea.tpcc.settings.Mistakes;
+import io.fovea.tpcc.settings.RecordOptions;
+import io.fovea.tpcc.settings.RunOptions;
 import io.fovea.tpcc.settings.WordConverter;
+import io.fovea.tpcc.settings.WorkOptions;
 import java.nio.file.Path;
 import java.time.Duration;
 import picocli.CommandLine.ITypeConverter;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.TypeConversionException;
 
 /** The options of {@code ycsb} beside those of {@link EngineOptions}; null where not given. */
 final class YcsbArguments {
-  static final long DEFAULT_RECORDS = 1_000_000;
-  private static final long MAX_RECORDS = 100_000_000_000L;
   private static final int MAX_OPS = 1_000;
   private static final int MAX_RETRIES = 1_000_000;
   private static final double MAX_THETA = 10;
@@ -38,16 +38,8 @@ final class YcsbArguments {
 
   /** Which records, and where. */
   static final class Store {
-    @Option(
-        names = "--path",
-        paramLabel = "FILE",
-        description = "the database (default: ycsb-<records>x<fields>.fovea in the current folder)")
-    Path path;
-
-    @Option(
-        names = "--fresh",
-        description = "delete the database and load it anew, also where it has the right records")
-    boolean fresh;
+    @Mixin final RecordOptions where = new RecordOptions();
+    @Mixin private final WorkOptions work = new WorkOptions();
 
     @Option(
         names = "--workload",
@@ -58,47 +50,17 @@ final class YcsbArguments {
     Workload workload = Workload.A;
 
     @Option(
-        names = "--records",
-        paramLabel = "N",
-        description = "how many; must be those of FILE where it has some (default: 1000000)")
-    long records = DEFAULT_RECORDS;
-
-    @Option(
         names = "--pool",
         paramLabel = "PART",
         converter = PartConverter.class,
         description = "instead of --buffer: a part of what the records take, such as 10%%")
     Double pool;
-
-    @Option(
-        names = "--threads",
-        paramLabel = "N",
-        description = "how many threads load and run, or carry the clients (default: 1)")
-    int threads = 1;
-
-    @Option(
-        names = "--seed",
-        paramLabel = "N",
-        description = "of all random numbers (default: ${DEFAULT-VALUE})")
-    long seed = 1;
   }
 
   /** What is done with them. */
   static final class Measure {
-    @Option(
-        names = "--clients",
-        paramLabel = "N",
-        description =
-            "how many clients run transactions, each waiting for its own to be durable; more than"
-                + " threads share them (default: one a thread)")
-    Integer clients;
-
-    @Option(
-        names = "--virtual",
-        description =
-            "clients that share threads are virtual threads; else a thread works for one while the"
-                + " commit of another becomes durable")
-    boolean virtual;
+    @Mixin private final RunOptions run = new RunOptions();
+    @Mixin private final HlogOption hlog = new HlogOption();
 
     @Option(
         names = "--ops",
@@ -155,63 +117,32 @@ final class YcsbArguments {
             "the wait before that, doubled each time, such as 0.1ms (default: the engine's own,"
                 + " which is short)")
     Duration backoff = Duration.ZERO;
-
-    @Option(
-        names = "--duration",
-        paramLabel = "TIME",
-        converter = DurationConverter.class,
-        description = "the measured time, such as 30, 30s or 5m (default: 10s)")
-    Duration duration = Defaults.DURATION;
-
-    @Option(
-        names = "--warmup",
-        paramLabel = "TIME",
-        converter = DurationConverter.class,
-        description = "the time before it (default: 3s)")
-    Duration warmup = Defaults.WARMUP;
-
-    @Option(
-        names = "--hlog",
-        paramLabel = "FILE",
-        description = "write latencies in HdrHistogram's log format to FILE")
-    Path hlog;
   }
 
   private YcsbArguments() {}
 
   /** The mistakes that a look at the options alone shows; a message, or null. */
   static String mistake(EngineOptions engine, Store store, Measure measure) {
-    if (store.records < 1 || store.records > MAX_RECORDS) {
-      return "--records: 1 to " + MAX_RECORDS;
+    String mistake = store.where.mistake(store.work, measure.run);
+    if (mistake == null) {
+      mistake = workloadMistake(store, measure);
     }
-    if (Mistakes.outside(store.threads, Mistakes.MAX_THREADS)) {
-      return "--threads: 1 to " + Mistakes.MAX_THREADS;
-    }
-    if (measure.clients != null
-        && (measure.clients < store.threads || measure.clients > Mistakes.MAX_THREADS)) {
-      return "--clients: from --threads to " + Mistakes.MAX_THREADS;
-    }
-    String mistake = workloadMistake(store, measure);
     if (mistake != null) {
       return mistake;
     }
     if (store.pool != null && engine.buffer != null) {
       return "--pool and --buffer exclude each other";
     }
-    if (engine.io == IoKind.MEMORY) {
-      if (store.path != null || store.fresh) {
-        return "--io memory excludes --path and --fresh";
-      }
-      if (engine.durability != null && engine.durability != Durability.NONE) {
-        return "--io memory has no log: --durability none is all there is";
-      }
+    mistake = store.where.mistake(engine);
+    if (mistake != null) {
+      return mistake;
     }
     try {
       settle(engine, store, measure).engineOptions();
     } catch (IllegalArgumentException | ArithmeticException e) {
       return e.getMessage();
     }
-    return Mistakes.misplaced(store.path, engine.json, measure.hlog);
+    return Mistakes.misplaced(store.where.path, engine.json, measure.hlog.file);
   }
 
   private static String workloadMistake(Store store, Measure measure) {
@@ -242,7 +173,7 @@ final class YcsbArguments {
     for (Kind kind : store.workload.kinds(measure.ops == null ? 1 : measure.ops, false)) {
       most = Math.max(most, kind.size());
     }
-    if (most > 1 && store.records < (long) most * RECORDS_PER_KEY) {
+    if (most > 1 && store.where.records < (long) most * RECORDS_PER_KEY) {
       return "--records: at least "
           + most * RECORDS_PER_KEY
           + ", for a transaction uses up to "
@@ -254,18 +185,16 @@ final class YcsbArguments {
 
   /** Fills in the defaults. */
   static Settings settle(EngineOptions engine, Store store, Measure measure) {
-    int clients = measure.clients != null ? measure.clients : store.threads;
+    int threads = store.work.threads();
     int fields = store.workload.fields;
-    long data = dataBytes(store.records, fields, engine.pageSize());
+    long data = dataBytes(store.where.records, fields, engine.pageSize());
     return new Settings(
-        engine.io == IoKind.MEMORY
-            ? null
-            : store.path != null ? store.path : defaultPath(store, engine.pageSize()),
+        store.where.path(engine, defaultPath(store, engine.pageSize())),
         store.workload,
-        store.records,
-        store.threads,
-        clients,
-        measure.virtual,
+        store.where.records,
+        threads,
+        measure.run.clients(threads),
+        measure.run.virtual,
         measure.ops != null ? measure.ops : 1,
         measure.readFirst,
         measure.keys != null ? measure.keys : store.workload.keys,
@@ -274,16 +203,16 @@ final class YcsbArguments {
         measure.hotOperations != null ? measure.hotOperations : .8,
         measure.retries,
         measure.backoff,
-        measure.duration,
-        measure.warmup,
-        store.seed,
+        measure.run.duration,
+        measure.run.warmup,
+        store.work.seed,
         engine.settle(
             () ->
                 store.pool != null
                     ? (long) (store.pool * data)
                     : Memory.bounded((long) (ROOM * data))),
         engine.json,
-        measure.hlog);
+        measure.hlog.file);
   }
 
   /** What so many records take in full pages; the nodes above them are less than a hundredth. */
@@ -296,7 +225,7 @@ final class YcsbArguments {
   private static Path defaultPath(Store store, int pageSize) {
     return Path.of(
         "ycsb-"
-            + store.records
+            + store.where.records
             + "x"
             + store.workload.fields
             + EngineOptions.pages(pageSize)

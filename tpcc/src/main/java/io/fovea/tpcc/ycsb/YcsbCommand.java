@@ -2,7 +2,6 @@ package io.fovea.tpcc.ycsb;
 
 import io.fovea.tpcc.bench.Then;
 import io.fovea.tpcc.settings.EngineOptions;
-import io.fovea.tpcc.settings.IoKind;
 import io.fovea.tpcc.settings.Version;
 import java.util.ArrayList;
 import java.util.List;
@@ -48,9 +47,8 @@ public final class YcsbCommand implements Callable<Integer> {
       return YcsbArguments.settle(engine, store, measure);
     }
 
-    YcsbDriver driver(Settings settings, int clients) {
-      return new YcsbDriver(
-          spec.commandLine().getOut(), settings, clients, store.path != null, store.fresh);
+    YcsbDriver driver(Settings settings) {
+      return new YcsbDriver(spec.commandLine().getOut(), settings);
     }
 
     CommandSpec spec() {
@@ -70,11 +68,10 @@ public final class YcsbCommand implements Callable<Integer> {
   static final class Load extends Subcommand {
     @Override
     public Integer call() {
-      if (engine.io == IoKind.MEMORY) {
+      if (engine.inMemory()) {
         throw mistake("--io memory is for run: nothing of it stays");
       }
-      Settings settings = settings(new YcsbArguments.Measure(), spec());
-      return driver(settings, settings.clients()).load();
+      return driver(settings(new YcsbArguments.Measure(), spec())).load(store.where);
     }
   }
 
@@ -102,8 +99,7 @@ public final class YcsbCommand implements Callable<Integer> {
       if (runs.stream().anyMatch(s -> s.duration().isZero())) {
         throw mistake("--duration: more than 0");
       }
-      int clients = runs.stream().mapToInt(Settings::clients).max().orElseThrow();
-      return driver(first, clients).run(runs);
+      return driver(first).run(store.where, runs);
     }
   }
 }
