@@ -2,9 +2,7 @@ package io.fovea.tpcc;
 
 import io.fovea.Database;
 import io.fovea.DatabaseStats;
-import io.fovea.error.InvalidUseException;
 import io.fovea.error.UncleanShutdownException;
-import io.fovea.tpcc.Arguments.IoKind;
 import io.fovea.tpcc.bench.DriverException;
 import io.fovea.tpcc.bench.Exit;
 import io.fovea.tpcc.bench.JsonReport;
@@ -12,7 +10,8 @@ import io.fovea.tpcc.bench.Loaded;
 import io.fovea.tpcc.bench.Progress;
 import io.fovea.tpcc.bench.Shutdown;
 import io.fovea.tpcc.bench.Sizes;
-import java.io.IOException;
+import io.fovea.tpcc.settings.DatabaseFile;
+import io.fovea.tpcc.settings.WorkOptions;
 import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -20,19 +19,19 @@ import java.util.List;
 import java.util.Locale;
 
 /** What the subcommands do, from opening the database to the exit code. */
-public final class Driver {
+final class Driver {
   private final Scale scale;
   private final PrintWriter out;
   private final Progress progress;
   private final Arguments.Store store;
-  private final Arguments.Work work;
+  private final WorkOptions work;
   private final Arguments.Measure measure;
 
   Driver(
       Scale scale,
       PrintWriter out,
       Arguments.Store store,
-      Arguments.Work work,
+      WorkOptions work,
       Arguments.Measure measure) {
     this.scale = scale;
     this.out = out;
@@ -47,14 +46,8 @@ public final class Driver {
     return Arguments.settle(store, work, measure, warehousesFound);
   }
 
-  private Database open(Settings settings) {
-    try {
-      return settings.inMemory()
-          ? Database.inMemory(settings.engineOptions())
-          : Database.open(settings.path(), settings.engineOptions());
-    } catch (InvalidUseException e) {
-      throw new DriverException(Exit.USAGE, e.getMessage());
-    }
+  private static Database open(Settings settings) {
+    return DatabaseFile.open(settings.path(), settings.engineOptions());
   }
 
   /**
@@ -73,7 +66,7 @@ public final class Driver {
           "%s was in use with durability none when its process ended: it is deleted and loaded"
               + " again",
           settings.path());
-      delete(settings.path());
+      DatabaseFile.delete(settings.path());
       return open(settings);
     }
   }
@@ -83,17 +76,6 @@ public final class Driver {
     DatabaseStats.Recovery r = db.stats().recovery();
     if (r.logBytes() > 0) {
       progress.say("recovered from %,d bytes of log in %.2f s", r.logBytes(), r.nanos() / 1e9);
-    }
-  }
-
-  /** Deletes a database, the file by which it is known last. */
-  public static void delete(Path path) {
-    try {
-      Files.deleteIfExists(path.resolveSibling(path.getFileName() + ".log"));
-      Files.deleteIfExists(path.resolveSibling(path.getFileName() + ".dwb"));
-      Files.deleteIfExists(path);
-    } catch (IOException e) {
-      throw new DriverException(Exit.ERROR, "cannot delete " + path + ": " + e, e);
     }
   }
 
@@ -142,9 +124,7 @@ public final class Driver {
                 progress,
                 shutdown)
             .load();
-    progress.say(
-        "%6.1f s  loaded    %,13d rows, %,.0f rows/s",
-        result.seconds(), result.rows(), result.rows() / result.seconds());
+    progress.loaded(result);
     if (settings.engine().logged()) {
       // What the load has changed is written now and not while something else is measured.
       long start = System.nanoTime();
@@ -255,7 +235,7 @@ public final class Driver {
 
   /** Deletes the database that the options name. */
   void delete() {
-    delete(settings(1).path());
+    DatabaseFile.delete(settings(1).path());
   }
 
   private boolean check(Tables tables, JsonReport json) {
@@ -314,7 +294,7 @@ public final class Driver {
   }
 
   private String name(Settings settings) {
-    return store.io == IoKind.MEMORY ? "memory" : settings.path().toString();
+    return store.inMemory() ? "memory" : settings.path().toString();
   }
 
   private static void write(JsonReport json, Settings settings) {

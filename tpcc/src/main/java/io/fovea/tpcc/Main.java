@@ -9,6 +9,10 @@ import io.fovea.error.PoolTooSmallException;
 import io.fovea.error.UncleanShutdownException;
 import io.fovea.tpcc.bench.DriverException;
 import io.fovea.tpcc.bench.Exit;
+import io.fovea.tpcc.lookups.LookupsCommand;
+import io.fovea.tpcc.settings.SizeConverter;
+import io.fovea.tpcc.settings.Version;
+import io.fovea.tpcc.settings.WorkOptions;
 import io.fovea.tpcc.sweep.FigureCommand;
 import io.fovea.tpcc.sweep.SweepCommand;
 import io.fovea.tpcc.ycsb.YcsbCommand;
@@ -21,7 +25,6 @@ import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.IVersionProvider;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -45,7 +48,7 @@ import picocli.CommandLine.Spec;
       Main.RecoverBenchCommand.class
     },
     mixinStandardHelpOptions = true,
-    versionProvider = Main.Version.class,
+    versionProvider = Version.class,
     exitCodeListHeading = "%nExit codes:%n",
     exitCodeList = {
       "0:the run and the check after it were clean",
@@ -153,7 +156,7 @@ public final class Main implements Callable<Integer> {
     @Spec private CommandSpec spec;
     @Mixin final Arguments.Store store = new Arguments.Store();
 
-    Driver driver(Arguments.Work work, Arguments.Measure measure) {
+    Driver driver(WorkOptions work, Arguments.Measure measure) {
       String mistake = Arguments.mistake(store, work, measure);
       if (mistake != null) {
         throw mistake(mistake);
@@ -170,7 +173,7 @@ public final class Main implements Callable<Integer> {
     }
 
     void requireFile() {
-      if (store.io == Arguments.IoKind.MEMORY) {
+      if (store.inMemory()) {
         throw mistake("--io memory is for run: nothing of it stays");
       }
     }
@@ -182,7 +185,7 @@ public final class Main implements Callable<Integer> {
       mixinStandardHelpOptions = true,
       versionProvider = Version.class)
   static final class Load extends Subcommand {
-    @Mixin private final Arguments.Work work = new Arguments.Work();
+    @Mixin private final WorkOptions work = new WorkOptions();
 
     @Override
     public Integer call() {
@@ -197,12 +200,12 @@ public final class Main implements Callable<Integer> {
       mixinStandardHelpOptions = true,
       versionProvider = Version.class)
   static final class Run extends Subcommand {
-    @Mixin private final Arguments.Work work = new Arguments.Work();
+    @Mixin private final WorkOptions work = new WorkOptions();
     @Mixin private final Arguments.Measure measure = new Arguments.Measure();
 
     @Override
     public Integer call() {
-      if (measure.duration.isZero()) {
+      if (measure.run.duration.isZero()) {
         throw mistake("--duration: more than 0");
       }
       return driver(work, measure).run();
@@ -228,7 +231,7 @@ public final class Main implements Callable<Integer> {
       if (acknowledged != null && !Files.isReadable(acknowledged)) {
         throw mistake("--acknowledged: there is no file " + acknowledged);
       }
-      return driver(new Arguments.Work(), Arguments.Measure.nothing()).check(acknowledged);
+      return driver(new WorkOptions(), Arguments.Measure.nothing()).check(acknowledged);
     }
   }
 
@@ -241,12 +244,12 @@ public final class Main implements Callable<Integer> {
   static final class RecoverBenchCommand extends Subcommand {
     private static final Path DEFAULT_PATH = Path.of("tpcc-recover.fovea");
 
-    @Mixin private final Arguments.Work work = new Arguments.Work();
+    @Mixin private final WorkOptions work = new WorkOptions();
 
     @Option(
         names = "--replay",
         paramLabel = "SIZE",
-        converter = Arguments.SizeConverter.class,
+        converter = SizeConverter.class,
         description = "how much log (default: 1g)")
     private long replay = 1L << 30;
 
@@ -292,14 +295,6 @@ public final class Main implements Callable<Integer> {
         driver.delete();
       }
       return code;
-    }
-  }
-
-  public static final class Version implements IVersionProvider {
-    @Override
-    public String[] getVersion() {
-      String version = Main.class.getPackage().getImplementationVersion();
-      return new String[] {"fovea-tpcc " + (version == null ? "(unpackaged)" : version)};
     }
   }
 }

@@ -5,13 +5,11 @@ import io.fovea.DatabaseStats;
 import io.fovea.Options;
 import io.fovea.tpcc.bench.DriverException;
 import io.fovea.tpcc.bench.Exit;
+import io.fovea.tpcc.bench.Jvm;
 import io.fovea.tpcc.bench.Progress;
 import io.fovea.tpcc.bench.Shutdown;
 import java.io.IOException;
-import java.lang.management.ManagementFactory;
-import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 
 /**
@@ -61,16 +59,13 @@ final class RecoverBench {
    * @throws DriverException if it does not end well
    */
   static void elsewhere(List<String> args) {
-    List<String> command = new ArrayList<>();
-    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    command.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
-    command.addAll(List.of("-cp", System.getProperty("java.class.path"), Main.class.getName()));
-    command.addAll(args);
+    ProcessBuilder jvm = Jvm.like(Main.class, args);
     int code;
     try {
-      code = new ProcessBuilder(command).inheritIO().start().waitFor();
+      code = jvm.inheritIO().start().waitFor();
     } catch (IOException e) {
-      throw new DriverException(Exit.ERROR, "cannot start " + command.get(0) + ": " + e, e);
+      throw new DriverException(
+          Exit.ERROR, "cannot start " + jvm.command().getFirst() + ": " + e, e);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new DriverException(Exit.INTERRUPTED, "interrupted");

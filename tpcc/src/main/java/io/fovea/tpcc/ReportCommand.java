@@ -4,6 +4,7 @@ import io.fovea.tpcc.bench.DriverException;
 import io.fovea.tpcc.bench.Exit;
 import io.fovea.tpcc.plot.Figure;
 import io.fovea.tpcc.plot.NoFontsException;
+import io.fovea.tpcc.settings.Version;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Files;
@@ -30,7 +31,7 @@ import picocli.CommandLine.TypeConversionException;
       "With a report RUN.json, the curve is drawn from RUN.hlog beside it, if it is there."
     },
     mixinStandardHelpOptions = true,
-    versionProvider = Main.Version.class)
+    versionProvider = Version.class)
 final class ReportCommand implements Callable<Integer> {
   /** More lines than those of two runs nobody can tell apart. */
   private static final int RUNS_MAX = 2;

@@ -1,6 +1,7 @@
 package io.fovea.tpcc;
 
 import io.fovea.Options;
+import io.fovea.tpcc.settings.EngineSettings;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Locale;

@@ -9,8 +9,8 @@
  * and no screens, a Delivery runs at once instead of from a queue, and without {@code --wait} there
  * are no keying and think times, so the figure is called "tpmC-like".
  *
- * <p>Beside it: {@code ycsb}, {@code lookups} and {@code sweep}, which have front doors in {@link
- * io.fovea.tpcc.Main} too; {@code ycsb} takes the options of the engine from here. What all of them
- * share is in {@code bench}.
+ * <p>Beside it: {@code ycsb}, {@code lookups} and {@code sweep}. {@link io.fovea.tpcc.Main} is the
+ * front door of all of them, so that no other package imports this one. What they share is below
+ * them: options and how a database is opened in {@code settings}, all else in {@code bench}.
  */
 package io.fovea.tpcc;

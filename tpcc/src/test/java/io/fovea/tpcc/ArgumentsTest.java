@@ -14,6 +14,8 @@ import io.fovea.Translation;
 import io.fovea.tpcc.bench.Exit;
 import io.fovea.tpcc.bench.Memory;
 import io.fovea.tpcc.bench.Sizes;
+import io.fovea.tpcc.settings.HintKind;
+import io.fovea.tpcc.settings.WorkOptions;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.file.Path;
@@ -31,7 +33,7 @@ class ArgumentsTest {
   @Command
   private static final class All {
     @Mixin private final Arguments.Store store = new Arguments.Store();
-    @Mixin private final Arguments.Work work = new Arguments.Work();
+    @Mixin private final WorkOptions work = new WorkOptions();
     @Mixin private final Arguments.Measure measure = new Arguments.Measure();
   }
 

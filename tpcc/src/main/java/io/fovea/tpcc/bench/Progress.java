@@ -30,6 +30,12 @@ public final class Progress {
         seconds, rows, Math.min(99, 100 * rows / expected), rows / seconds);
   }
 
+  public void loaded(Loaded result) {
+    say(
+        "%6.1f s  loaded    %,13d rows, %,.0f rows/s",
+        result.seconds(), result.rows(), result.rows() / result.seconds());
+  }
+
   public void running(
       double seconds,
       boolean warmingUp,

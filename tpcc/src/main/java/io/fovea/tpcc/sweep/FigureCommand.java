@@ -1,8 +1,8 @@
 package io.fovea.tpcc.sweep;
 
-import io.fovea.tpcc.Main;
 import io.fovea.tpcc.bench.Exit;
 import io.fovea.tpcc.plot.NoFontsException;
+import io.fovea.tpcc.settings.Version;
 import io.fovea.tpcc.sweep.Results.Point;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -31,7 +31,7 @@ import picocli.CommandLine.Spec;
           + " there is a reference: a dashed line."
     },
     mixinStandardHelpOptions = true,
-    versionProvider = Main.Version.class)
+    versionProvider = Version.class)
 public final class FigureCommand implements Callable<Integer> {
   @Spec private CommandSpec spec;
 

@@ -1,11 +1,11 @@
 package io.fovea.tpcc.sweep;
 
-import io.fovea.tpcc.Main;
 import io.fovea.tpcc.bench.DriverException;
 import io.fovea.tpcc.bench.Exit;
+import io.fovea.tpcc.bench.Jvm;
 import io.fovea.tpcc.bench.Progress;
+import io.fovea.tpcc.settings.Version;
 import java.io.IOException;
-import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -26,7 +26,7 @@ import picocli.CommandLine.Spec;
             + " each in a JVM of its own, and writes a table of the medians in Markdown and JSON,"
             + " with a figure where one of the options is a number.",
     mixinStandardHelpOptions = true,
-    versionProvider = Main.Version.class)
+    versionProvider = Version.class)
 public final class SweepCommand implements Callable<Integer> {
   private static final int MAX_ROUNDS = 1_000;
 
@@ -91,7 +91,7 @@ public final class SweepCommand implements Callable<Integer> {
     }
     Progress progress = new Progress(spec.commandLine().getOut());
     Sweep sweep = new Sweep(matrix, within, rounds, command, out, progress);
-    int worst = sweep.run(SweepCommand::elsewhere);
+    int worst = sweep.run(this::elsewhere);
     sweep.write(title != null ? title : String.join(" ", command));
     return worst;
   }
@@ -104,15 +104,10 @@ public final class SweepCommand implements Callable<Integer> {
     }
   }
 
-  /** Runs a command of the driver in a JVM with the same options. */
-  private static int elsewhere(List<String> args, Path output) throws IOException {
-    List<String> command = new ArrayList<>();
-    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    command.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
-    command.addAll(List.of("-cp", System.getProperty("java.class.path"), Main.class.getName()));
-    command.addAll(args);
+  /** Runs a command of the program that this is a subcommand of, in a JVM with the same options. */
+  private int elsewhere(List<String> args, Path output) throws IOException {
     Process process =
-        new ProcessBuilder(command)
+        Jvm.like(spec.root().userObject().getClass(), args)
             .redirectErrorStream(true)
             .redirectOutput(output.toFile())
             .start();

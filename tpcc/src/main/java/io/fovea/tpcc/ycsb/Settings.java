@@ -1,8 +1,7 @@
 package io.fovea.tpcc.ycsb;
 
-import io.fovea.Durability;
 import io.fovea.Options;
-import io.fovea.tpcc.EngineSettings;
+import io.fovea.tpcc.settings.EngineSettings;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -77,10 +76,5 @@ record Settings(
 
   Options engineOptions() {
     return engine.options(clients);
-  }
-
-  /** The same with another durability, for so many clients. */
-  Options engineOptions(Durability durability, int atMost) {
-    return engine.with(durability).options(atMost);
   }
 }

@@ -1,18 +1,23 @@
 package io.fovea.tpcc.ycsb;
 
-import io.fovea.Durability;
-import io.fovea.tpcc.Arguments;
 import io.fovea.tpcc.bench.Memory;
+import io.fovea.tpcc.settings.DurationConverter;
+import io.fovea.tpcc.settings.EngineOptions;
+import io.fovea.tpcc.settings.HlogOption;
+import io.fovea.tpcc.settings.Mistakes;
+import io.fovea.tpcc.settings.RecordOptions;
+import io.fovea.tpcc.settings.RunOptions;
+import io.fovea.tpcc.settings.WordConverter;
+import io.fovea.tpcc.settings.WorkOptions;
 import java.nio.file.Path;
 import java.time.Duration;
 import picocli.CommandLine.ITypeConverter;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.TypeConversionException;
 
-/** The options of {@code ycsb} beside those of {@link Arguments.Engine}; null where not given. */
+/** The options of {@code ycsb} beside those of {@link EngineOptions}; null where not given. */
 final class YcsbArguments {
-  static final long DEFAULT_RECORDS = 1_000_000;
-  private static final long MAX_RECORDS = 100_000_000_000L;
   private static final int MAX_OPS = 1_000;
   private static final int MAX_RETRIES = 1_000_000;
   private static final double MAX_THETA = 10;
@@ -33,16 +38,8 @@ final class YcsbArguments {
 
   /** Which records, and where. */
   static final class Store {
-    @Option(
-        names = "--path",
-        paramLabel = "FILE",
-        description = "the database (default: ycsb-<records>x<fields>.fovea in the current folder)")
-    Path path;
-
-    @Option(
-        names = "--fresh",
-        description = "delete the database and load it anew, also where it has the right records")
-    boolean fresh;
+    @Mixin final RecordOptions where = new RecordOptions();
+    @Mixin private final WorkOptions work = new WorkOptions();
 
     @Option(
         names = "--workload",
@@ -53,47 +50,17 @@ final class YcsbArguments {
     Workload workload = Workload.A;
 
     @Option(
-        names = "--records",
-        paramLabel = "N",
-        description = "how many; must be those of FILE where it has some (default: 1000000)")
-    long records = DEFAULT_RECORDS;
-
-    @Option(
         names = "--pool",
         paramLabel = "PART",
         converter = PartConverter.class,
         description = "instead of --buffer: a part of what the records take, such as 10%%")
     Double pool;
-
-    @Option(
-        names = "--threads",
-        paramLabel = "N",
-        description = "how many threads load and run, or carry the clients (default: 1)")
-    int threads = 1;
-
-    @Option(
-        names = "--seed",
-        paramLabel = "N",
-        description = "of all random numbers (default: ${DEFAULT-VALUE})")
-    long seed = 1;
   }
 
   /** What is done with them. */
   static final class Measure {
-    @Option(
-        names = "--clients",
-        paramLabel = "N",
-        description =
-            "how many clients run transactions, each waiting for its own to be durable; more than"
-                + " threads share them (default: one a thread)")
-    Integer clients;
-
-    @Option(
-        names = "--virtual",
-        description =
-            "clients that share threads are virtual threads; else a thread works for one while the"
-                + " commit of another becomes durable")
-    boolean virtual;
+    @Mixin private final RunOptions run = new RunOptions();
+    @Mixin private final HlogOption hlog = new HlogOption();
 
     @Option(
         names = "--ops",
@@ -145,72 +112,41 @@ final class YcsbArguments {
     @Option(
         names = "--backoff",
         paramLabel = "TIME",
-        converter = Arguments.DurationConverter.class,
+        converter = DurationConverter.class,
         description =
             "the wait before that, doubled each time, such as 0.1ms (default: the engine's own,"
                 + " which is short)")
     Duration backoff = Duration.ZERO;
-
-    @Option(
-        names = "--duration",
-        paramLabel = "TIME",
-        converter = Arguments.DurationConverter.class,
-        description = "the measured time, such as 30, 30s or 5m (default: 10s)")
-    Duration duration = Arguments.DEFAULT_DURATION;
-
-    @Option(
-        names = "--warmup",
-        paramLabel = "TIME",
-        converter = Arguments.DurationConverter.class,
-        description = "the time before it (default: 3s)")
-    Duration warmup = Arguments.DEFAULT_WARMUP;
-
-    @Option(
-        names = "--hlog",
-        paramLabel = "FILE",
-        description = "write latencies in HdrHistogram's log format to FILE")
-    Path hlog;
   }
 
   private YcsbArguments() {}
 
   /** The mistakes that a look at the options alone shows; a message, or null. */
-  static String mistake(Arguments.Engine engine, Store store, Measure measure) {
-    if (store.records < 1 || store.records > MAX_RECORDS) {
-      return "--records: 1 to " + MAX_RECORDS;
+  static String mistake(EngineOptions engine, Store store, Measure measure) {
+    String mistake = store.where.mistake(store.work, measure.run);
+    if (mistake == null) {
+      mistake = workloadMistake(store, measure);
     }
-    if (Arguments.outside(store.threads, Arguments.MAX_THREADS)) {
-      return "--threads: 1 to " + Arguments.MAX_THREADS;
-    }
-    if (measure.clients != null
-        && (measure.clients < store.threads || measure.clients > Arguments.MAX_THREADS)) {
-      return "--clients: from --threads to " + Arguments.MAX_THREADS;
-    }
-    String mistake = workloadMistake(store, measure);
     if (mistake != null) {
       return mistake;
     }
     if (store.pool != null && engine.buffer != null) {
       return "--pool and --buffer exclude each other";
     }
-    if (engine.io == Arguments.IoKind.MEMORY) {
-      if (store.path != null || store.fresh) {
-        return "--io memory excludes --path and --fresh";
-      }
-      if (engine.durability != null && engine.durability != Durability.NONE) {
-        return "--io memory has no log: --durability none is all there is";
-      }
+    mistake = store.where.mistake(engine);
+    if (mistake != null) {
+      return mistake;
     }
     try {
       settle(engine, store, measure).engineOptions();
     } catch (IllegalArgumentException | ArithmeticException e) {
       return e.getMessage();
     }
-    return Arguments.misplaced(store.path, engine.json, measure.hlog);
+    return Mistakes.misplaced(store.where.path, engine.json, measure.hlog.file);
   }
 
   private static String workloadMistake(Store store, Measure measure) {
-    if (measure.ops != null && Arguments.outside(measure.ops, MAX_OPS)) {
+    if (measure.ops != null && Mistakes.outside(measure.ops, MAX_OPS)) {
       return "--ops: 1 to " + MAX_OPS;
     }
     if (measure.ops != null && store.workload.transactional()) {
@@ -237,7 +173,7 @@ final class YcsbArguments {
     for (Kind kind : store.workload.kinds(measure.ops == null ? 1 : measure.ops, false)) {
       most = Math.max(most, kind.size());
     }
-    if (most > 1 && store.records < (long) most * RECORDS_PER_KEY) {
+    if (most > 1 && store.where.records < (long) most * RECORDS_PER_KEY) {
       return "--records: at least "
           + most * RECORDS_PER_KEY
           + ", for a transaction uses up to "
@@ -248,19 +184,17 @@ final class YcsbArguments {
   }
 
   /** Fills in the defaults. */
-  static Settings settle(Arguments.Engine engine, Store store, Measure measure) {
-    int clients = measure.clients != null ? measure.clients : store.threads;
+  static Settings settle(EngineOptions engine, Store store, Measure measure) {
+    int threads = store.work.threads();
     int fields = store.workload.fields;
-    long data = dataBytes(store.records, fields, engine.pageSize());
+    long data = dataBytes(store.where.records, fields, engine.pageSize());
     return new Settings(
-        engine.io == Arguments.IoKind.MEMORY
-            ? null
-            : store.path != null ? store.path : defaultPath(store, engine.pageSize()),
+        store.where.path(engine, defaultPath(store, engine.pageSize())),
         store.workload,
-        store.records,
-        store.threads,
-        clients,
-        measure.virtual,
+        store.where.records,
+        threads,
+        measure.run.clients(threads),
+        measure.run.virtual,
         measure.ops != null ? measure.ops : 1,
         measure.readFirst,
         measure.keys != null ? measure.keys : store.workload.keys,
@@ -269,16 +203,16 @@ final class YcsbArguments {
         measure.hotOperations != null ? measure.hotOperations : .8,
         measure.retries,
         measure.backoff,
-        measure.duration,
-        measure.warmup,
-        store.seed,
+        measure.run.duration,
+        measure.run.warmup,
+        store.work.seed,
         engine.settle(
             () ->
                 store.pool != null
                     ? (long) (store.pool * data)
                     : Memory.bounded((long) (ROOM * data))),
         engine.json,
-        measure.hlog);
+        measure.hlog.file);
   }
 
   /** What so many records take in full pages; the nodes above them are less than a hundredth. */
@@ -291,20 +225,20 @@ final class YcsbArguments {
   private static Path defaultPath(Store store, int pageSize) {
     return Path.of(
         "ycsb-"
-            + store.records
+            + store.where.records
             + "x"
             + store.workload.fields
-            + Arguments.pages(pageSize)
+            + EngineOptions.pages(pageSize)
             + ".fovea");
   }
 
-  static final class WorkloadConverter extends Arguments.WordConverter<Workload> {
+  static final class WorkloadConverter extends WordConverter<Workload> {
     WorkloadConverter() {
       super(Workload.values());
     }
   }
 
-  static final class ShapeConverter extends Arguments.WordConverter<Keys.Shape> {
+  static final class ShapeConverter extends WordConverter<Keys.Shape> {
     ShapeConverter() {
       super(Keys.Shape.values());
     }

@@ -1,8 +1,8 @@
 package io.fovea.tpcc.ycsb;
 
-import io.fovea.tpcc.Arguments;
-import io.fovea.tpcc.Main;
 import io.fovea.tpcc.bench.Then;
+import io.fovea.tpcc.settings.EngineOptions;
+import io.fovea.tpcc.settings.Version;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
@@ -20,7 +20,7 @@ import picocli.CommandLine.Spec;
             + " operations.",
     subcommands = {YcsbCommand.Load.class, YcsbCommand.Run.class},
     mixinStandardHelpOptions = true,
-    versionProvider = Main.Version.class)
+    versionProvider = Version.class)
 public final class YcsbCommand implements Callable<Integer> {
   @Spec private CommandSpec spec;
 
@@ -35,7 +35,7 @@ public final class YcsbCommand implements Callable<Integer> {
   /** What the subcommands share. */
   abstract static class Subcommand implements Callable<Integer> {
     @Spec private CommandSpec spec;
-    @Mixin final Arguments.Engine engine = new Arguments.Engine();
+    @Mixin final EngineOptions engine = new EngineOptions();
     @Mixin final YcsbArguments.Store store = new YcsbArguments.Store();
 
     /** The options in force, if they make sense. */
@@ -47,9 +47,8 @@ public final class YcsbCommand implements Callable<Integer> {
       return YcsbArguments.settle(engine, store, measure);
     }
 
-    YcsbDriver driver(Settings settings, int clients) {
-      return new YcsbDriver(
-          spec.commandLine().getOut(), settings, clients, store.path != null, store.fresh);
+    YcsbDriver driver(Settings settings) {
+      return new YcsbDriver(spec.commandLine().getOut(), settings);
     }
 
     CommandSpec spec() {
@@ -65,15 +64,14 @@ public final class YcsbCommand implements Callable<Integer> {
       name = "load",
       description = "Makes a database and loads it.",
       mixinStandardHelpOptions = true,
-      versionProvider = Main.Version.class)
+      versionProvider = Version.class)
   static final class Load extends Subcommand {
     @Override
     public Integer call() {
-      if (engine.io == Arguments.IoKind.MEMORY) {
+      if (engine.inMemory()) {
         throw mistake("--io memory is for run: nothing of it stays");
       }
-      Settings settings = settings(new YcsbArguments.Measure(), spec());
-      return driver(settings, settings.clients()).load();
+      return driver(settings(new YcsbArguments.Measure(), spec())).load(store.where);
     }
   }
 
@@ -81,7 +79,7 @@ public final class YcsbCommand implements Callable<Integer> {
       name = "run",
       description = "Runs and measures, then checks. Loads first where the records are not there.",
       mixinStandardHelpOptions = true,
-      versionProvider = Main.Version.class)
+      versionProvider = Version.class)
   static final class Run extends Subcommand {
     @Mixin private final YcsbArguments.Measure measure = new YcsbArguments.Measure();
 
@@ -101,8 +99,7 @@ public final class YcsbCommand implements Callable<Integer> {
       if (runs.stream().anyMatch(s -> s.duration().isZero())) {
         throw mistake("--duration: more than 0");
       }
-      int clients = runs.stream().mapToInt(Settings::clients).max().orElseThrow();
-      return driver(first, clients).run(runs);
+      return driver(first).run(store.where, runs);
     }
   }
 }

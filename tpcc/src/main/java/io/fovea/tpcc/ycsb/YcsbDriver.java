@@ -1,10 +1,6 @@
 package io.fovea.tpcc.ycsb;
 
 import io.fovea.Database;
-import io.fovea.Durability;
-import io.fovea.error.InvalidUseException;
-import io.fovea.error.UncleanShutdownException;
-import io.fovea.tpcc.Driver;
 import io.fovea.tpcc.bench.DriverException;
 import io.fovea.tpcc.bench.Exit;
 import io.fovea.tpcc.bench.JsonReport;
@@ -12,52 +8,36 @@ import io.fovea.tpcc.bench.Loaded;
 import io.fovea.tpcc.bench.Progress;
 import io.fovea.tpcc.bench.Shutdown;
 import io.fovea.tpcc.bench.Sizes;
+import io.fovea.tpcc.settings.Opening;
+import io.fovea.tpcc.settings.RecordOptions;
 import java.io.PrintWriter;
-import java.nio.file.Files;
 import java.util.List;
 
-/**
- * What {@code ycsb} does, from opening the database to the exit code.
- *
- * <p>A load runs without a log, whatever the durability of the run is, and closes the database
- * afterwards: it is done again where it was cut short.
- */
+/** What {@code ycsb} does, from opening the database to the exit code. */
 final class YcsbDriver {
   private final PrintWriter out;
   private final Progress progress;
   private final Settings settings;
 
-  /** The most that any run on the database has. */
-  private final int clients;
-
-  /** Whether the user has named the file, so that it is not the driver's to delete. */
-  private final boolean named;
-
-  private final boolean fresh;
-
-  YcsbDriver(PrintWriter out, Settings settings, int clients, boolean named, boolean fresh) {
+  YcsbDriver(PrintWriter out, Settings settings) {
     this.out = out;
     this.progress = new Progress(out);
     this.settings = settings;
-    this.clients = clients;
-    this.named = named;
-    this.fresh = fresh;
   }
 
   /** Loads, and refuses where there is something already. */
-  int load() {
+  int load(RecordOptions given) {
     JsonReport json = YcsbReport.json("ycsb load", settings);
+    Opening opening = opening(settings.clients(), given);
     try (Shutdown shutdown = new Shutdown()) {
-      if (Files.exists(settings.path())) {
-        try (Database db = loaded()) {
-          if (db != null) {
-            throw new DriverException(
-                Exit.UNUSABLE,
-                settings.path() + " holds a load already; give another --path, or --fresh");
-          }
+      try (Database db = opening.loaded()) {
+        if (db != null) {
+          throw new DriverException(
+              Exit.UNUSABLE,
+              settings.path() + " holds a load already; give another --path, or --fresh");
         }
       }
-      load(json, shutdown);
+      opening.load(d -> load(d, json, shutdown));
     }
     return written(json, true);
   }
@@ -67,31 +47,19 @@ final class YcsbDriver {
    *
    * @param runs one after the other, all on the database of the first
    */
-  int run(List<Settings> runs) {
-    JsonReport json = YcsbReport.json(YcsbReport.COMMAND, settings);
+  int run(RecordOptions given, List<Settings> runs) {
+    JsonReport first = YcsbReport.json(YcsbReport.COMMAND, settings);
+    int clients = runs.stream().mapToInt(Settings::clients).max().orElseThrow();
     int worst = Exit.OK;
     try (Shutdown shutdown = new Shutdown();
-        Database db = settings.inMemory() ? filled(json, shutdown) : ready(json, shutdown)) {
+        Database db = opening(clients, given).ready(d -> load(d, first, shutdown))) {
       for (Settings run : runs) {
-        if (run != runs.getFirst()) {
-          json = YcsbReport.json(YcsbReport.COMMAND, run);
-        }
-        YcsbDriver driver = new YcsbDriver(out, run, clients, named, fresh);
+        JsonReport json = run == runs.getFirst() ? first : YcsbReport.json(YcsbReport.COMMAND, run);
+        YcsbDriver driver = new YcsbDriver(out, run);
         worst = Math.max(worst, driver.written(json, driver.measure(db, json, shutdown)));
       }
     }
     return worst;
-  }
-
-  private Database filled(JsonReport json, Shutdown shutdown) {
-    Database db = open(settings.engine().durability());
-    try {
-      load(db, json, shutdown);
-      return db;
-    } catch (RuntimeException e) {
-      db.close();
-      throw e;
-    }
   }
 
   private int written(JsonReport json, boolean consistent) {
@@ -103,84 +71,45 @@ final class YcsbDriver {
 
   // ------------------------------------------------------------------------------------- opening
 
-  private Database open(Durability durability) {
-    try {
-      return settings.inMemory()
-          ? Database.inMemory(settings.engineOptions(durability, clients))
-          : Database.open(settings.path(), settings.engineOptions(durability, clients));
-    } catch (InvalidUseException e) {
-      throw new DriverException(Exit.USAGE, e.getMessage());
-    }
+  private Opening opening(int clients, RecordOptions given) {
+    return new Opening(settings.path(), settings.engine(), clients, given, new Ours(), progress);
   }
 
-  /** Opens a database that has the records, which are loaded where they are not there. */
-  private Database ready(JsonReport json, Shutdown shutdown) {
-    if (Files.exists(settings.path())) {
-      Database db = loaded();
-      if (db != null) {
-        return db;
-      }
+  /** The records of these options. */
+  private final class Ours implements Opening.Contents {
+    @Override
+    public String owner() {
+      return "ycsb";
     }
-    load(json, shutdown);
-    return open(settings.engine().durability());
-  }
 
-  /** Opens a database that has the records; null, and closed, where they are to be loaded. */
-  private Database loaded() {
-    Database db;
-    try {
-      db = open(settings.engine().durability());
-    } catch (UncleanShutdownException e) {
-      if (named && !fresh) {
-        throw new DriverException(
-            Exit.UNUSABLE, e.getMessage() + " --fresh deletes it and loads it anew.");
-      }
-      progress.say("%s was left without a log: it is loaded again", settings.path());
-      Driver.delete(settings.path());
-      return null;
+    @Override
+    public boolean foreign(Database db) {
+      return Meta.foreign(db);
     }
-    boolean kept = false;
-    try {
+
+    @Override
+    public boolean complete(Database db) {
       Meta meta = Meta.read(db);
-      if (!fresh && meta != null && meta.complete()) {
-        requireSame(meta);
-        kept = true;
-        return db;
+      if (meta == null || !meta.complete()) {
+        return false;
       }
-      if (Meta.foreign(db)) {
+      if (meta.loaded() != settings.records() || meta.fields() != settings.workload().fields) {
         throw new DriverException(
             Exit.UNUSABLE,
-            settings.path() + " has other tables than those of ycsb; give another --path");
+            "%s was loaded with %,d records of %s, not %,d of %d; give another --path, or --fresh"
+                .formatted(
+                    settings.path(),
+                    meta.loaded(),
+                    Progress.count(meta.fields(), "field"),
+                    settings.records(),
+                    settings.workload().fields));
       }
-    } finally {
-      if (!kept) {
-        db.close();
-      }
+      return true;
     }
-    if (fresh) {
-      Driver.delete(settings.path());
-    }
-    return null;
-  }
 
-  private void requireSame(Meta meta) {
-    if (meta.loaded() != settings.records() || meta.fields() != settings.workload().fields) {
-      throw new DriverException(
-          Exit.UNUSABLE,
-          "%s was loaded with %,d records of %s, not %,d of %d; give another --path, or --fresh"
-              .formatted(
-                  settings.path(),
-                  meta.loaded(),
-                  Progress.count(meta.fields(), "field"),
-                  settings.records(),
-                  settings.workload().fields));
-    }
-  }
-
-  private void load(JsonReport json, Shutdown shutdown) {
-    try (Database db = open(Durability.NONE)) {
+    @Override
+    public void drop(Database db) {
       Meta.drop(db);
-      load(db, json, shutdown);
     }
   }
 
@@ -191,9 +120,7 @@ final class YcsbDriver {
         settings.records(), Progress.count(fields, "field"), name());
     Loaded result =
         Loading.load(db, fields, settings.records(), settings.threads(), progress, shutdown);
-    progress.say(
-        "%6.1f s  loaded    %,13d rows, %,.0f rows/s",
-        result.seconds(), result.rows(), result.rows() / result.seconds());
+    progress.loaded(result);
     json.load(result);
   }
 

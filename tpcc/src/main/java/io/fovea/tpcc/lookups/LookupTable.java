@@ -1,4 +1,4 @@
-package io.fovea.tpcc;
+package io.fovea.tpcc.lookups;
 
 import io.fovea.Database;
 import io.fovea.DatabaseStats;

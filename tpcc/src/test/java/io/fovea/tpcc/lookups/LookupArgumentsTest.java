@@ -1,4 +1,4 @@
-package io.fovea.tpcc;
+package io.fovea.tpcc.lookups;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
@@ -11,6 +11,7 @@ import io.fovea.Io;
 import io.fovea.Translation;
 import io.fovea.tpcc.bench.DriverException;
 import io.fovea.tpcc.bench.Exit;
+import io.fovea.tpcc.settings.EngineOptions;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -26,7 +27,7 @@ class LookupArgumentsTest {
   /** All options, parsed as {@code lookups} parses them. */
   @Command
   private static final class All {
-    @Mixin private final Arguments.Engine engine = new Arguments.Engine();
+    @Mixin private final EngineOptions engine = new EngineOptions();
     @Mixin private final LookupArguments lookups = new LookupArguments();
   }
 

@@ -1,11 +1,10 @@
-package io.fovea.tpcc;
+package io.fovea.tpcc.lookups;
 
 import com.sun.management.OperatingSystemMXBean;
 import io.fovea.Batch;
 import io.fovea.DatabaseStats;
 import io.fovea.Durability;
 import io.fovea.TxOptions;
-import io.fovea.tpcc.LookupTally.What;
 import io.fovea.tpcc.bench.Carriers;
 import io.fovea.tpcc.bench.Crew;
 import io.fovea.tpcc.bench.DriverException;
@@ -15,6 +14,7 @@ import io.fovea.tpcc.bench.Rng;
 import io.fovea.tpcc.bench.Sampler;
 import io.fovea.tpcc.bench.Shutdown;
 import io.fovea.tpcc.bench.Zipf;
+import io.fovea.tpcc.lookups.LookupTally.What;
 import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.List;

@@ -1,8 +1,8 @@
-package io.fovea.tpcc;
+package io.fovea.tpcc.lookups;
 
 import io.fovea.DatabaseStats;
-import io.fovea.tpcc.LookupTally.What;
 import io.fovea.tpcc.bench.Series;
+import io.fovea.tpcc.lookups.LookupTally.What;
 import org.HdrHistogram.Histogram;
 
 /**

@@ -1,13 +1,13 @@
-package io.fovea.tpcc;
+package io.fovea.tpcc.lookups;
 
 import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonNull;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonPrimitive;
-import io.fovea.tpcc.LookupTally.What;
 import io.fovea.tpcc.bench.JsonReport;
 import io.fovea.tpcc.bench.Percentiles;
+import io.fovea.tpcc.lookups.LookupTally.What;
 import java.math.BigDecimal;
 import java.math.MathContext;
 import java.util.List;

@@ -1,13 +1,13 @@
-package io.fovea.tpcc;
+package io.fovea.tpcc.lookups;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.fovea.tpcc.WorkingSet.Drifting;
-import io.fovea.tpcc.WorkingSet.Fixed;
-import io.fovea.tpcc.WorkingSet.Growing;
-import io.fovea.tpcc.WorkingSet.Mark;
-import io.fovea.tpcc.WorkingSet.Range;
+import io.fovea.tpcc.lookups.WorkingSet.Drifting;
+import io.fovea.tpcc.lookups.WorkingSet.Fixed;
+import io.fovea.tpcc.lookups.WorkingSet.Growing;
+import io.fovea.tpcc.lookups.WorkingSet.Mark;
+import io.fovea.tpcc.lookups.WorkingSet.Range;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;

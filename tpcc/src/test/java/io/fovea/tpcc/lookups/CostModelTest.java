@@ -1,9 +1,9 @@
-package io.fovea.tpcc;
+package io.fovea.tpcc.lookups;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
-import io.fovea.tpcc.CostModel.Point;
+import io.fovea.tpcc.lookups.CostModel.Point;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 

@@ -1,5 +1,7 @@
-package io.fovea.tpcc;
+package io.fovea.tpcc.lookups;
 
+import io.fovea.tpcc.settings.EngineOptions;
+import io.fovea.tpcc.settings.Version;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -14,11 +16,14 @@ import picocli.CommandLine.Spec;
         "Looks up single records of a table, of a working set that fits the pool or does not, or"
             + " moves. Loads first where the records are not there.",
     mixinStandardHelpOptions = true,
-    versionProvider = Main.Version.class)
-final class LookupsCommand implements Callable<Integer> {
+    versionProvider = Version.class)
+public final class LookupsCommand implements Callable<Integer> {
   @Spec private CommandSpec spec;
-  @Mixin private final Arguments.Engine engine = new Arguments.Engine();
+  @Mixin private final EngineOptions engine = new EngineOptions();
   @Mixin private final LookupArguments lookups = new LookupArguments();
+
+  /** Made by the command line. */
+  public LookupsCommand() {}
 
   @Override
   public Integer call() {
@@ -26,11 +31,7 @@ final class LookupsCommand implements Callable<Integer> {
     if (mistake != null) {
       throw new ParameterException(spec.commandLine(), mistake);
     }
-    return new LookupDriver(
-            spec.commandLine().getOut(),
-            lookups.settle(engine),
-            lookups.path != null,
-            lookups.fresh)
+    return new LookupDriver(spec.commandLine().getOut(), lookups.settle(engine), lookups.store)
         .run();
   }
 }

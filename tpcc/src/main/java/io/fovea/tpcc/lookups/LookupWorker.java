@@ -1,4 +1,4 @@
-package io.fovea.tpcc;
+package io.fovea.tpcc.lookups;
 
 import io.fovea.Batch;
 import io.fovea.Key;
@@ -6,11 +6,11 @@ import io.fovea.Row;
 import io.fovea.Task;
 import io.fovea.Transaction;
 import io.fovea.TxOptions;
-import io.fovea.tpcc.LookupTally.What;
 import io.fovea.tpcc.bench.Crew;
 import io.fovea.tpcc.bench.Percentiles;
 import io.fovea.tpcc.bench.Rng;
 import io.fovea.tpcc.bench.Zipf;
+import io.fovea.tpcc.lookups.LookupTally.What;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 import org.HdrHistogram.SingleWriterRecorder;
@@ -20,7 +20,7 @@ import org.HdrHistogram.SingleWriterRecorder;
  * transaction that changes nothing is read-only. One thread.
  */
 final class LookupWorker implements Task<RuntimeException> {
-  /** How long a virtual thread goes on without giving way, see {@link Worker}. */
+  /** How long a virtual thread goes on without giving way to the others on its carrier. */
   private static final long TURN_NANOS = 1_000_000;
 
   private static final long GIVE_WAY_NANOS = 1_000;

@@ -1,9 +1,9 @@
-package io.fovea.tpcc;
+package io.fovea.tpcc.settings;
 
 import io.fovea.Hints;
 
 /** The hints of an engine, by the names of the figures that compare them. */
-enum HintKind {
+public enum HintKind {
   /** Every access begins at a root, every page is looked up by its id. */
   NONE(Hints.NONE),
   /** "BP skipping": frames of children. */

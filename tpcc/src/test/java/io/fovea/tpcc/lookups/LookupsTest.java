@@ -1,4 +1,4 @@
-package io.fovea.tpcc;
+package io.fovea.tpcc.lookups;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -11,15 +11,18 @@ import com.google.gson.JsonParser;
 import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Durability;
+import io.fovea.FieldType;
+import io.fovea.KeySpec;
+import io.fovea.Layout;
 import io.fovea.Options;
 import io.fovea.Order;
 import io.fovea.Range;
+import io.fovea.TableSpec;
+import io.fovea.tpcc.DriverCommand;
 import io.fovea.tpcc.bench.Exit;
 import io.fovea.tpcc.bench.Percentiles;
 import io.fovea.tpcc.bench.Series;
 import java.io.IOException;
-import java.io.PrintWriter;
-import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -39,18 +42,7 @@ class LookupsTest {
 
   @TempDir Path folder;
 
-  private final StringWriter out = new StringWriter();
-  private final StringWriter err = new StringWriter();
-
-  private int tpcc(List<String> args) {
-    out.getBuffer().setLength(0);
-    err.getBuffer().setLength(0);
-    return Main.execute(
-        SmallDatabase.SCALE,
-        new PrintWriter(out),
-        new PrintWriter(err),
-        args.toArray(String[]::new));
-  }
+  private final DriverCommand tpcc = new DriverCommand();
 
   /** Runs it on the file, with options of its own where a test doesn't give them. */
   private int lookups(String... more) {
@@ -69,7 +61,7 @@ class LookupsTest {
         args.add(other);
       }
     }
-    return tpcc(args);
+    return tpcc.run(args);
   }
 
   private Path file() {
@@ -78,10 +70,6 @@ class LookupsTest {
 
   private Path json() {
     return folder.resolve("report.json");
-  }
-
-  private void expect(int code, int found) {
-    assertEquals(code, found, () -> out + "\n" + err);
   }
 
   private JsonObject report() throws IOException {
@@ -111,8 +99,8 @@ class LookupsTest {
 
   @Test
   void loadsOnceAndCounts() throws IOException {
-    expect(Exit.OK, lookups("--threads=2"));
-    assertTrue(out.toString().contains("loading 40,000 records"), out.toString());
+    tpcc.expect(Exit.OK, lookups("--threads=2"));
+    assertTrue(tpcc.out().contains("loading 40,000 records"), tpcc.out());
     JsonObject r = report();
     assertEquals("lookups", r.get("command").getAsString());
     assertEquals(RECORDS, r.getAsJsonObject("load").get("rows").getAsLong());
@@ -140,14 +128,14 @@ class LookupsTest {
     assertFalse(r.getAsJsonObject("transactions").has("changing"));
     Series series = Series.of(r);
     assertTrue(series.has("workingSetRatio"));
-    assertTrue(out.toString().contains("device reads/s"), out.toString());
+    assertTrue(tpcc.out().contains("device reads/s"), tpcc.out());
 
-    expect(Exit.OK, lookups());
-    assertFalse(out.toString().contains("loading"), out.toString());
+    tpcc.expect(Exit.OK, lookups());
+    assertFalse(tpcc.out().contains("loading"), tpcc.out());
     assertFalse(report().has("load"));
 
-    expect(Exit.OK, lookups("--fresh"));
-    assertTrue(out.toString().contains("loading"), out.toString());
+    tpcc.expect(Exit.OK, lookups("--fresh"));
+    assertTrue(tpcc.out().contains("loading"), tpcc.out());
     assertEquals(0, updates());
   }
 
@@ -166,7 +154,7 @@ class LookupsTest {
   void updatesAreSeen(String options) throws IOException {
     List<String> args = new ArrayList<>(List.of("--writes=30", "--threads=2", "--warmup=0"));
     args.addAll(List.of(options.split(" ")));
-    expect(Exit.OK, lookups(args.toArray(String[]::new)));
+    tpcc.expect(Exit.OK, lookups(args.toArray(String[]::new)));
     JsonObject r = report();
     long updates = r.get("updates").getAsLong();
     long lookups = r.get("lookups").getAsLong();
@@ -196,14 +184,14 @@ class LookupsTest {
     List<String> args = new ArrayList<>(List.of("lookups", "--io=memory", "--records=20000"));
     args.addAll(List.of("--duration=200ms", "--warmup=50ms", "--json=" + json()));
     args.addAll(List.of(options.split(" ")));
-    expect(Exit.OK, tpcc(args));
+    tpcc.expect(Exit.OK, tpcc.run(args));
     assertEquals(0.0, report().get("missesPerLookup").getAsDouble());
     assertTrue(report().get("cpuMicrosPerDeviceRead").isJsonNull());
   }
 
   @Test
   void aSetThatGrowsShowsInTheSeries() throws IOException {
-    expect(Exit.OK, lookups("--grow=0.5..2", "--shrink", "--duration=2500ms"));
+    tpcc.expect(Exit.OK, lookups("--grow=0.5..2", "--shrink", "--duration=2500ms"));
     double[] ratio = Series.of(report()).column("workingSetRatio");
     assertTrue(ratio.length >= 3);
     assertEquals(2, ratio[1], 0.2, "after the first second, at its largest");
@@ -221,7 +209,7 @@ class LookupsTest {
 
   @Test
   void aSetThatDriftsIsMarked() throws IOException {
-    expect(
+    tpcc.expect(
         Exit.OK,
         lookups("--working-set=0.5", "--drift=25%", "--interval=300ms", "--duration=1000ms"));
     assertEquals(
@@ -240,7 +228,7 @@ class LookupsTest {
 
   @Test
   void sizesAreHeldAgainstTheModel() throws IOException {
-    expect(Exit.OK, lookups("--sizes=0.5,1.5,2.5"));
+    tpcc.expect(Exit.OK, lookups("--sizes=0.5,1.5,2.5"));
     JsonArray sizes = report().getAsJsonArray("sizes");
     assertEquals(3, sizes.size());
     double lastMisses = -1;
@@ -258,37 +246,39 @@ class LookupsTest {
     JsonObject model = report().getAsJsonObject("model");
     double hit = model.get("hitMicros").getAsDouble();
     assertTrue(hit > 0 && hit < model.get("missMicros").getAsDouble());
-    assertTrue(out.toString().contains("model: "), out.toString());
+    assertTrue(tpcc.out().contains("model: "), tpcc.out());
   }
 
   @Test
   void wrongOptionsExitWithOne() {
-    expect(Exit.USAGE, lookups("--depth=0"));
-    assertTrue(err.toString().startsWith("tpcc: --depth: 1 to "), err.toString());
+    tpcc.expect(Exit.USAGE, lookups("--depth=0"));
+    assertTrue(tpcc.err().startsWith("tpcc: --depth: 1 to "), tpcc.err());
     assertFalse(Files.exists(file()));
-    expect(Exit.USAGE, lookups("--working-set=50"));
-    assertEquals(1, err.toString().lines().count(), err.toString());
-    assertTrue(err.toString().contains("a working set of 50 pools has"), err.toString());
+    tpcc.expect(Exit.USAGE, lookups("--working-set=50"));
+    assertEquals(1, tpcc.err().lines().count(), tpcc.err());
+    assertTrue(tpcc.err().contains("a working set of 50 pools has"), tpcc.err());
   }
 
   @Test
   void otherRecordsAreRefused() {
-    expect(Exit.OK, lookups());
+    tpcc.expect(Exit.OK, lookups());
     for (String other : List.of("--records=41000", "--value-bytes=60")) {
-      expect(Exit.UNUSABLE, lookups(other));
-      assertTrue(err.toString().contains("has 40,000 records of 120 bytes"), err.toString());
+      tpcc.expect(Exit.UNUSABLE, lookups(other));
+      assertTrue(tpcc.err().contains("has 40,000 records of 120 bytes"), tpcc.err());
     }
-    expect(Exit.OK, lookups("--value-bytes=60", "--fresh"));
+    tpcc.expect(Exit.OK, lookups("--value-bytes=60", "--fresh"));
   }
 
   @Test
   void otherDatabasesAreRefused() throws IOException {
+    Layout.Builder b = Layout.builder();
+    b.int32("id");
     try (Database db = Database.open(file(), SMALL)) {
-      Tables.open(db);
+      db.table(TableSpec.of("item", KeySpec.of(FieldType.INT32), b.build()));
     }
-    expect(Exit.UNUSABLE, lookups());
-    expect(Exit.UNUSABLE, lookups("--fresh"));
-    assertTrue(err.toString().contains("other tables"), err.toString());
+    tpcc.expect(Exit.UNUSABLE, lookups());
+    tpcc.expect(Exit.UNUSABLE, lookups("--fresh"));
+    assertTrue(tpcc.err().contains("other tables"), tpcc.err());
     try (Database db = Database.open(file(), SMALL)) {
       assertTrue(db.tables().contains("item"), "nothing was deleted");
     }
@@ -299,8 +289,8 @@ class LookupsTest {
     try (Database db = Database.open(file(), SMALL)) {
       new LookupTable.Shape(false, 5, 40).write(db);
     }
-    expect(Exit.OK, lookups());
-    assertTrue(out.toString().contains("loading"), out.toString());
+    tpcc.expect(Exit.OK, lookups());
+    assertTrue(tpcc.out().contains("loading"), tpcc.out());
     assertEquals(0, updates());
   }
 
@@ -311,9 +301,9 @@ class LookupsTest {
       new LookupTable.Shape(false, 5, 40).write(db);
       Files.copy(original, file());
     }
-    expect(Exit.UNUSABLE, lookups());
-    assertTrue(err.toString().contains("--fresh"), err.toString());
-    expect(Exit.OK, lookups("--fresh"));
+    tpcc.expect(Exit.UNUSABLE, lookups());
+    assertTrue(tpcc.err().contains("--fresh"), tpcc.err());
+    tpcc.expect(Exit.OK, lookups("--fresh"));
     assertEquals(0, updates());
   }
 
@@ -324,13 +314,13 @@ class LookupsTest {
     Thread thread = new Thread(() -> code.set(lookups(options.split(" "))));
     thread.start();
     String sign = options.startsWith("--records") ? "loading" : "looking up";
-    while (thread.isAlive() && !out.toString().contains(sign)) {
+    while (thread.isAlive() && !tpcc.out().contains(sign)) {
       Thread.onSpinWait();
     }
     thread.interrupt();
     thread.join();
-    expect(Exit.INTERRUPTED, code.get());
-    expect(Exit.OK, lookups());
+    tpcc.expect(Exit.INTERRUPTED, code.get());
+    tpcc.expect(Exit.OK, lookups());
     assertEquals(0, updates());
   }
 }

@@ -1,4 +1,4 @@
-package io.fovea.tpcc;
+package io.fovea.tpcc.lookups;
 
 import java.util.List;
 

@@ -1,11 +1,11 @@
-package io.fovea.tpcc;
+package io.fovea.tpcc.lookups;
 
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
 /**
- * One worker's counters, as {@link Tally} has them for transactions of TPC-C: the worker writes,
- * anyone reads, opaque accesses are all that is asked for.
+ * One worker's counters: the worker writes, anyone reads, opaque accesses are all that is asked
+ * for.
  */
 final class LookupTally {
   /** What is counted. */

@@ -1,9 +1,9 @@
-package io.fovea.tpcc;
+package io.fovea.tpcc.lookups;
 
-import io.fovea.Durability;
 import io.fovea.Options;
 import io.fovea.tpcc.bench.DriverException;
 import io.fovea.tpcc.bench.Exit;
+import io.fovea.tpcc.settings.EngineSettings;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -58,11 +58,6 @@ record LookupSettings(
   /** The engine's options. */
   Options engineOptions() {
     return engine.options(clients);
-  }
-
-  /** The same with another durability. */
-  Options engineOptions(Durability durability) {
-    return engine.with(durability).options(clients);
   }
 
   /**

@@ -1,19 +1,22 @@
-package io.fovea.tpcc;
+package io.fovea.tpcc.lookups;
 
-import io.fovea.Durability;
-import io.fovea.tpcc.Arguments.IoKind;
 import io.fovea.tpcc.bench.Memory;
+import io.fovea.tpcc.settings.DurationConverter;
+import io.fovea.tpcc.settings.EngineOptions;
+import io.fovea.tpcc.settings.Mistakes;
+import io.fovea.tpcc.settings.RecordOptions;
+import io.fovea.tpcc.settings.RunOptions;
+import io.fovea.tpcc.settings.WorkOptions;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import picocli.CommandLine.ITypeConverter;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.TypeConversionException;
 
-/** The options of {@code lookups} beside those of {@link Arguments.Engine}. */
+/** The options of {@code lookups} beside those of {@link EngineOptions}. */
 final class LookupArguments {
-  static final long DEFAULT_RECORDS = 1_000_000;
-  private static final long MAX_RECORDS = 100_000_000_000L;
   private static final int DEFAULT_VALUE_BYTES = 120;
   private static final int MAX_DEPTH = 4_096;
   private static final double MAX_THETA = 10;
@@ -21,58 +24,27 @@ final class LookupArguments {
   /** What a record takes beside its value: key, slot, timestamps, and its part of inner nodes. */
   private static final int RECORD_OVERHEAD_BYTES = 40;
 
-  @Option(
-      names = "--path",
-      paramLabel = "FILE",
-      description =
-          "the database (default: lookups-<records>x<value-bytes>.fovea in the current folder)")
-  Path path;
-
-  @Option(
-      names = "--fresh",
-      description = "delete the database and load it anew, also where it has the right records")
-  boolean fresh;
-
-  @Option(
-      names = "--records",
-      paramLabel = "N",
-      description = "how many; must be those of FILE where it has some (default: 1000000)")
-  long records = DEFAULT_RECORDS;
+  @Mixin final RecordOptions store = new RecordOptions();
+  @Mixin private final WorkOptions work = new WorkOptions();
+  @Mixin private final RunOptions run = new RunOptions();
 
   @Option(
       names = "--value-bytes",
       paramLabel = "N",
       description = "the size of a record beside its key of 8 (default: 120)")
-  int valueBytes = DEFAULT_VALUE_BYTES;
-
-  @Option(
-      names = "--threads",
-      paramLabel = "N",
-      description = "how many threads load and look up, or carry the clients (default: 1)")
-  int threads = 1;
-
-  @Option(
-      names = "--clients",
-      paramLabel = "N",
-      description = "how many look up; with --virtual only (default: one a thread)")
-  Integer clients;
-
-  @Option(
-      names = "--virtual",
-      description = "clients are virtual threads, carried by so many threads")
-  boolean virtual;
+  private int valueBytes = DEFAULT_VALUE_BYTES;
 
   @Option(
       names = "--depth",
       paramLabel = "D",
       description = "how many keys a transaction reads at once (default: 1)")
-  int depth = 1;
+  private int depth = 1;
 
   @Option(
       names = "--writes",
       paramLabel = "P",
       description = "how many of 100 keys are not only read but changed (default: 0)")
-  int writes;
+  private int writes;
 
   @Option(
       names = "--theta",
@@ -80,7 +52,7 @@ final class LookupArguments {
       description =
           "keys are zipf-distributed over a working set that stays as it is, scrambled (default:"
               + " uniform)")
-  double theta;
+  private double theta;
 
   @Option(
       names = "--working-set",
@@ -89,33 +61,33 @@ final class LookupArguments {
       description =
           "the neighbouring records that are looked up: 1.1 for as many as 1.1 pools hold, 50%% for"
               + " half of all (default: 100%%)")
-  Share workingSet;
+  private Share workingSet;
 
   @Option(
       names = "--grow",
       paramLabel = "FROM..TO",
       converter = GrowthConverter.class,
       description = "the working set goes from one size to the other in the measured time")
-  List<Share> grow;
+  private List<Share> grow;
 
   @Option(
       names = "--shrink",
       description = "with --grow: and back again, in the second half of the measured time")
-  boolean shrink;
+  private boolean shrink;
 
   @Option(
       names = "--drift",
       paramLabel = "PERCENT",
       converter = PartConverter.class,
       description = "so much of the working set is replaced at every interval, such as 25%%")
-  double drift;
+  private double drift;
 
   @Option(
       names = "--interval",
       paramLabel = "TIME",
-      converter = Arguments.DurationConverter.class,
+      converter = DurationConverter.class,
       description = "with --drift: the time between two replacements (default: 10s)")
-  Duration interval;
+  private Duration interval;
 
   @Option(
       names = "--sizes",
@@ -123,49 +95,23 @@ final class LookupArguments {
       split = ",",
       converter = ShareConverter.class,
       description =
-          "measure these working sets one after the other, and hold them against what their misses"
-              + " explain, such as 0.5,0.9,1.0,1.1,2,3")
-  List<Share> sizes;
-
-  @Option(
-      names = "--duration",
-      paramLabel = "TIME",
-      converter = Arguments.DurationConverter.class,
-      description = "the measured time, with --sizes that of each (default: 10s)")
-  Duration duration = Arguments.DEFAULT_DURATION;
-
-  @Option(
-      names = "--warmup",
-      paramLabel = "TIME",
-      converter = Arguments.DurationConverter.class,
-      description =
-          "the time before it, after the pool was filled with the working set (default: 3s)")
-  Duration warmup = Arguments.DEFAULT_WARMUP;
-
-  @Option(
-      names = "--seed",
-      paramLabel = "N",
-      description = "of all random numbers (default: ${DEFAULT-VALUE})")
-  long seed = 1;
+          "measure these working sets one after the other, each for --duration, and hold them"
+              + " against what their misses explain, such as 0.5,0.9,1.0,1.1,2,3")
+  private List<Share> sizes;
 
   /** The mistakes that a look at the options alone shows; a message, or null. */
-  String mistake(Arguments.Engine engine) {
-    if (records < 1 || records > MAX_RECORDS) {
-      return "--records: 1 to " + MAX_RECORDS;
-    }
+  String mistake(EngineOptions engine) {
     if (valueBytes < LookupTable.VALUE_BYTES_MIN || valueBytes > LookupTable.VALUE_BYTES_MAX) {
       return "--value-bytes: " + LookupTable.VALUE_BYTES_MIN + " to " + LookupTable.VALUE_BYTES_MAX;
     }
-    if (Arguments.outside(threads, Arguments.MAX_THREADS)) {
-      return "--threads: 1 to " + Arguments.MAX_THREADS;
+    String mistake = store.mistake(work, run);
+    if (mistake != null) {
+      return mistake;
     }
-    if (virtual != (clients != null)) {
+    if (run.virtual != (run.clients != null)) {
       return "--clients and --virtual go together: clients without --virtual are --threads";
     }
-    if (clients != null && (clients < threads || clients > Arguments.MAX_THREADS)) {
-      return "--clients: from --threads to " + Arguments.MAX_THREADS;
-    }
-    if (Arguments.outside(depth, MAX_DEPTH)) {
+    if (Mistakes.outside(depth, MAX_DEPTH)) {
       return "--depth: 1 to " + MAX_DEPTH;
     }
     if (writes < 0 || writes > 100) {
@@ -174,27 +120,22 @@ final class LookupArguments {
     if (!(theta >= 0 && theta <= MAX_THETA)) {
       return "--theta: 0 (uniform) to 10";
     }
-    if (duration.isZero()) {
+    if (run.duration.isZero()) {
       return "--duration: more than 0";
     }
-    String mistake = workingSetMistake();
+    mistake = workingSetMistake();
+    if (mistake == null) {
+      mistake = store.mistake(engine);
+    }
     if (mistake != null) {
       return mistake;
-    }
-    if (engine.io == IoKind.MEMORY) {
-      if (path != null || fresh) {
-        return "--io memory excludes --path and --fresh";
-      }
-      if (engine.durability != null && engine.durability != Durability.NONE) {
-        return "--io memory has no log: --durability none is all there is";
-      }
     }
     try {
       settle(engine).engineOptions();
     } catch (IllegalArgumentException | ArithmeticException e) {
       return e.getMessage();
     }
-    return Arguments.misplaced(path, engine.json);
+    return Mistakes.misplaced(store.path, engine.json);
   }
 
   private String workingSetMistake() {
@@ -222,18 +163,18 @@ final class LookupArguments {
   }
 
   /** Fills in the defaults. */
-  LookupSettings settle(Arguments.Engine engine) {
+  LookupSettings settle(EngineOptions engine) {
     List<Share> shares = sizes;
     if (shares == null) {
       shares =
           List.of(grow != null ? grow.getFirst() : workingSet != null ? workingSet : Share.ALL);
     }
     return new LookupSettings(
-        engine.io == IoKind.MEMORY ? null : path != null ? path : defaultPath(engine.pageSize()),
-        records,
+        store.path(engine, defaultPath(engine.pageSize())),
+        store.records,
         valueBytes,
-        threads,
-        clients != null ? clients : threads,
+        work.threads(),
+        run.clients(work.threads()),
         depth,
         writes,
         theta,
@@ -241,16 +182,17 @@ final class LookupArguments {
         grow != null ? grow.getLast() : null,
         shrink,
         drift,
-        interval != null ? interval : Arguments.DEFAULT_DURATION,
-        duration,
-        warmup,
-        seed,
-        engine.settle(() -> Memory.bounded(records * (valueBytes + RECORD_OVERHEAD_BYTES))),
+        interval != null ? interval : RunOptions.DEFAULT_DURATION,
+        run.duration,
+        run.warmup,
+        work.seed,
+        engine.settle(() -> Memory.bounded(store.records * (valueBytes + RECORD_OVERHEAD_BYTES))),
         engine.json);
   }
 
   private Path defaultPath(int pageSize) {
-    return Path.of("lookups-" + records + "x" + valueBytes + Arguments.pages(pageSize) + ".fovea");
+    return Path.of(
+        "lookups-" + store.records + "x" + valueBytes + EngineOptions.pages(pageSize) + ".fovea");
   }
 
   /** See {@link Share#parse}. */

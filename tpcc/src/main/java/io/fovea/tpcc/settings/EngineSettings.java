@@ -1,4 +1,4 @@
-package io.fovea.tpcc;
+package io.fovea.tpcc.settings;
 
 import com.google.gson.JsonObject;
 import io.fovea.Durability;

@@ -1,0 +1,26 @@
+package io.fovea.tpcc.bench;
+
+import java.lang.management.ManagementFactory;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/** The driver once more. */
+public final class Jvm {
+  private Jvm() {}
+
+  /**
+   * A command of the driver in a JVM with the options of this one, not yet started.
+   *
+   * @param program the class that has {@code main}
+   * @param args what follows the program's name on a command line
+   */
+  public static ProcessBuilder like(Class<?> program, List<String> args) {
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
+    command.addAll(List.of("-cp", System.getProperty("java.class.path"), program.getName()));
+    command.addAll(args);
+    return new ProcessBuilder(command);
+  }
+}

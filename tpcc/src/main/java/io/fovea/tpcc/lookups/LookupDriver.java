@@ -1,0 +1,139 @@
+package io.fovea.tpcc.lookups;
+
+import com.google.gson.JsonObject;
+import io.fovea.Database;
+import io.fovea.tpcc.bench.DriverException;
+import io.fovea.tpcc.bench.Exit;
+import io.fovea.tpcc.bench.JsonReport;
+import io.fovea.tpcc.bench.Loaded;
+import io.fovea.tpcc.bench.Progress;
+import io.fovea.tpcc.bench.Shutdown;
+import io.fovea.tpcc.bench.Sizes;
+import io.fovea.tpcc.settings.Opening;
+import io.fovea.tpcc.settings.RecordOptions;
+import java.io.PrintWriter;
+import java.util.ArrayList;
+import java.util.List;
+
+/** What {@code lookups} does, from opening the database to the exit code. */
+final class LookupDriver {
+  private final PrintWriter out;
+  private final Progress progress;
+  private final LookupSettings settings;
+
+  private final RecordOptions given;
+
+  LookupDriver(PrintWriter out, LookupSettings settings, RecordOptions given) {
+    this.out = out;
+    this.progress = new Progress(out);
+    this.settings = settings;
+    this.given = given;
+  }
+
+  int run() {
+    JsonReport json = LookupReport.json(settings);
+    Opening opening =
+        new Opening(
+            settings.path(), settings.engine(), settings.clients(), given, new Ours(), progress);
+    try (Shutdown shutdown = new Shutdown();
+        Database db = opening.ready(d -> load(d, json, shutdown))) {
+      measure(db, json, shutdown);
+    }
+    if (settings.json() != null) {
+      json.write(settings.json());
+    }
+    return Exit.OK;
+  }
+
+  /** The records of these options. */
+  private final class Ours implements Opening.Contents {
+    @Override
+    public String owner() {
+      return "lookups";
+    }
+
+    @Override
+    public boolean foreign(Database db) {
+      return LookupTable.foreign(db);
+    }
+
+    @Override
+    public boolean complete(Database db) {
+      LookupTable.Shape shape = LookupTable.shape(db);
+      if (shape == null || !shape.complete()) {
+        return false;
+      }
+      if (shape.records() != settings.records() || shape.valueBytes() != settings.valueBytes()) {
+        throw new DriverException(
+            Exit.UNUSABLE,
+            "%s has %,d records of %d bytes, not %,d of %d; give another --path, or --fresh"
+                .formatted(
+                    settings.path(),
+                    shape.records(),
+                    shape.valueBytes(),
+                    settings.records(),
+                    settings.valueBytes()));
+      }
+      return true;
+    }
+
+    @Override
+    public void drop(Database db) {
+      LookupTable.drop(db);
+    }
+  }
+
+  private void load(Database db, JsonReport json, Shutdown shutdown) {
+    progress.say("loading %,d records into %s", settings.records(), name());
+    Loaded result = LookupLoader.load(db, shape(), settings.threads(), progress, shutdown);
+    progress.loaded(result);
+    json.load(result);
+  }
+
+  private LookupTable.Shape shape() {
+    return new LookupTable.Shape(false, settings.records(), settings.valueBytes());
+  }
+
+  private void measure(Database db, JsonReport json, Shutdown shutdown) {
+    LookupTable lookup = LookupTable.open(db, shape());
+    // All of them now: one that does not fit should not come to light after the others.
+    settings.shares().forEach(s -> settings.workingSet(s, lookup.poolRecords()));
+    progress.say(
+        "looking up on %s: %,d records of %.1f bytes, %s on %s, %s at a time, buffer %,d MiB of %s"
+            + " pages (%,d records), io %s, translation %s, hints %s, replacement %s, durability"
+            + " %s",
+        name(),
+        settings.records(),
+        lookup.bytesPerRecord(),
+        Progress.count(settings.clients(), "client"),
+        Progress.count(settings.threads(), "thread"),
+        Progress.count(settings.depth(), "key"),
+        settings.engine().bufferBytes() >> 20,
+        Sizes.format(settings.engine().pageSize()),
+        lookup.poolRecords(),
+        db.stats().io().kind(),
+        JsonReport.lower(settings.engine().translation()),
+        JsonReport.lower(settings.engine().hints()),
+        JsonReport.lower(settings.engine().replacement()),
+        JsonReport.lower(settings.engine().durability()));
+    List<LookupResult> results = new ArrayList<>();
+    for (Share share : settings.shares()) {
+      results.add(new LookupRunner(settings, lookup, share, progress, shutdown).run());
+    }
+    if (results.size() == 1) {
+      LookupResult result = results.getFirst();
+      out.print(LookupReport.table(result));
+      JsonObject figures = LookupReport.figures(result);
+      figures.entrySet().forEach(e -> json.add(e.getKey(), e.getValue()));
+      json.series(result.series());
+    } else {
+      CostModel model = CostModel.of(results.stream().map(LookupResult::point).toList());
+      out.print(LookupReport.table(results, model));
+      LookupReport.sizes(json, results, model);
+    }
+  }
+
+  private String name() {
+    return settings.inMemory() ? "memory" : settings.path().toString();
+  }
+}

@@ -1,0 +1,40 @@
+package io.fovea.tpcc.settings;
+
+import io.fovea.Database;
+import io.fovea.Options;
+import io.fovea.error.InvalidUseException;
+import io.fovea.tpcc.bench.DriverException;
+import io.fovea.tpcc.bench.Exit;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/** The files of a database. */
+public final class DatabaseFile {
+  private DatabaseFile() {}
+
+  /**
+   * Opens or makes a database.
+   *
+   * @param path null for one in memory
+   * @throws DriverException if the options do not suit it
+   */
+  public static Database open(Path path, Options options) {
+    try {
+      return path == null ? Database.inMemory(options) : Database.open(path, options);
+    } catch (InvalidUseException e) {
+      throw new DriverException(Exit.USAGE, e.getMessage());
+    }
+  }
+
+  /** Deletes a database, the file by which it is known last. */
+  public static void delete(Path path) {
+    try {
+      Files.deleteIfExists(path.resolveSibling(path.getFileName() + ".log"));
+      Files.deleteIfExists(path.resolveSibling(path.getFileName() + ".dwb"));
+      Files.deleteIfExists(path);
+    } catch (IOException e) {
+      throw new DriverException(Exit.ERROR, "cannot delete " + path + ": " + e, e);
+    }
+  }
+}

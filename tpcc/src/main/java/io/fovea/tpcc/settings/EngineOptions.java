@@ -1,0 +1,206 @@
+package io.fovea.tpcc.settings;
+
+import io.fovea.Durability;
+import io.fovea.Io;
+import io.fovea.Options;
+import io.fovea.Protocol;
+import io.fovea.Replacement;
+import io.fovea.TimestampStore;
+import io.fovea.Translation;
+import io.fovea.tpcc.bench.Sizes;
+import java.nio.file.Path;
+import java.util.function.LongSupplier;
+import picocli.CommandLine.Option;
+
+/** How a database is opened, and where the report goes; null where not given. */
+public class EngineOptions {
+  /** A run that was killed goes on where it was, and the figures are those of an engine at work. */
+  private static final Durability DEFAULT_DURABILITY = Durability.ASYNC;
+
+  @Option(
+      names = "--buffer",
+      paramLabel = "SIZE",
+      converter = SizeConverter.class,
+      description = "the buffer pool, such as 512m or 2g (default: what the data needs)")
+  public Long buffer;
+
+  @Option(
+      names = "--page-size",
+      paramLabel = "SIZE",
+      converter = SizeConverter.class,
+      description = "4k to 64k (default: 4k)")
+  private Long pageSize;
+
+  @Option(
+      names = "--io",
+      paramLabel = "KIND",
+      completionCandidates = IoConverter.class,
+      converter = IoConverter.class,
+      description = "${COMPLETION-CANDIDATES} (default: auto)")
+  private IoKind io = IoKind.AUTO;
+
+  @Option(
+      names = "--translation",
+      paramLabel = "KIND",
+      completionCandidates = TranslationConverter.class,
+      converter = TranslationConverter.class,
+      description = "how pages are found: ${COMPLETION-CANDIDATES} (default: predictive)")
+  private Translation translation = Options.defaults().translation();
+
+  @Option(
+      names = "--hints",
+      paramLabel = "KIND",
+      completionCandidates = HintConverter.class,
+      converter = HintConverter.class,
+      description =
+          "which places are remembered: ${COMPLETION-CANDIDATES}: frames of children, places of"
+              + " records (default: all)")
+  private HintKind hints = HintKind.ALL;
+
+  @Option(
+      names = "--replacement",
+      paramLabel = "KIND",
+      completionCandidates = ReplacementConverter.class,
+      converter = ReplacementConverter.class,
+      description =
+          "which pages leave the buffer: ${COMPLETION-CANDIDATES} (default: second-chance)")
+  private Replacement replacement = Options.defaults().replacement();
+
+  @Option(
+      names = "--protocol",
+      paramLabel = "KIND",
+      completionCandidates = ProtocolConverter.class,
+      converter = ProtocolConverter.class,
+      description =
+          "what makes transactions serializable: ${COMPLETION-CANDIDATES} (default: tictoc)")
+  private Protocol protocol = Options.defaults().protocol();
+
+  @Option(
+      names = "--timestamps",
+      paramLabel = "KIND",
+      completionCandidates = TimestampConverter.class,
+      converter = TimestampConverter.class,
+      description =
+          "where timestamps of keys out of use are: ${COMPLETION-CANDIDATES} (default:"
+              + " focus-sketch)")
+  private TimestampStore timestamps = Options.defaults().timestamps();
+
+  @Option(
+      names = "--sketch-bytes",
+      paramLabel = "SIZE",
+      converter = SizeConverter.class,
+      description = "how large a sketch or a cache of timestamps is (default: 32k)")
+  private long sketchBytes = Options.defaults().sketchBytesMin();
+
+  @Option(
+      names = "--sketch-bytes-max",
+      paramLabel = "SIZE",
+      converter = SizeConverter.class,
+      description =
+          "up to which size a sketch grows where it makes transactions abort (default: it does"
+              + " not)")
+  private Long sketchBytesMax;
+
+  @Option(
+      names = "--durability",
+      paramLabel = "LEVEL",
+      completionCandidates = DurabilityConverter.class,
+      converter = DurabilityConverter.class,
+      description =
+          "what a commit survives: ${COMPLETION-CANDIDATES} (default: async; with --io memory"
+              + " none)")
+  public Durability durability;
+
+  @Option(
+      names = "--log",
+      paramLabel = "SIZE",
+      converter = SizeConverter.class,
+      description =
+          "how much log an opening may have to read: less of it, more checkpoints (default:"
+              + " 512m)")
+  public Long log;
+
+  @Option(names = "--json", paramLabel = "FILE", description = "write a report in JSON to FILE")
+  public Path json;
+
+  public int pageSize() {
+    return pageSize != null ? Math.toIntExact(pageSize) : Options.defaults().pageSize();
+  }
+
+  /** Whether there is no file at all. */
+  public boolean inMemory() {
+    return io == IoKind.MEMORY;
+  }
+
+  /** What is wrong, or null. */
+  public String mistake() {
+    return inMemory() && durability != null && durability != Durability.NONE
+        ? "--io memory has no log: --durability none is all there is"
+        : null;
+  }
+
+  /** Fills in the defaults. */
+  public EngineSettings settle(LongSupplier defaultBuffer) {
+    boolean memory = inMemory();
+    return new EngineSettings(
+        durability != null ? durability : memory ? Durability.NONE : DEFAULT_DURABILITY,
+        log != null ? log : Options.defaults().logBytesMax(),
+        buffer != null ? buffer : defaultBuffer.getAsLong(),
+        pageSize(),
+        memory ? Io.AUTO : Io.valueOf(io.name()),
+        translation,
+        hints,
+        replacement,
+        protocol,
+        timestamps,
+        sketchBytes,
+        sketchBytesMax != null ? sketchBytesMax : sketchBytes);
+  }
+
+  /** What a file's name says of pages that are not of the usual size. */
+  public static String pages(int pageSize) {
+    return pageSize == Options.defaults().pageSize() ? "" : "-" + Sizes.format(pageSize) + "-pages";
+  }
+
+  static final class IoConverter extends WordConverter<IoKind> {
+    IoConverter() {
+      super(IoKind.values());
+    }
+  }
+
+  static final class TranslationConverter extends WordConverter<Translation> {
+    TranslationConverter() {
+      super(Translation.values());
+    }
+  }
+
+  static final class HintConverter extends WordConverter<HintKind> {
+    HintConverter() {
+      super(HintKind.values());
+    }
+  }
+
+  static final class ReplacementConverter extends WordConverter<Replacement> {
+    ReplacementConverter() {
+      super(Replacement.values());
+    }
+  }
+
+  static final class ProtocolConverter extends WordConverter<Protocol> {
+    ProtocolConverter() {
+      super(Protocol.values());
+    }
+  }
+
+  static final class TimestampConverter extends WordConverter<TimestampStore> {
+    TimestampConverter() {
+      super(TimestampStore.values());
+    }
+  }
+
+  static final class DurabilityConverter extends WordConverter<Durability> {
+    DurabilityConverter() {
+      super(Durability.values());
+    }
+  }
+}

@@ -1,0 +1,17 @@
+package io.fovea.tpcc.settings;
+
+import io.fovea.tpcc.bench.Sizes;
+import picocli.CommandLine.ITypeConverter;
+import picocli.CommandLine.TypeConversionException;
+
+/** 4096, 4k, 1g. */
+public final class SizeConverter implements ITypeConverter<Long> {
+  @Override
+  public Long convert(String value) {
+    try {
+      return Sizes.parse(value);
+    } catch (IllegalArgumentException e) {
+      throw new TypeConversionException(e.getMessage());
+    }
+  }
+}

@@ -1,0 +1,12 @@
+package io.fovea.tpcc.settings;
+
+import picocli.CommandLine.IVersionProvider;
+
+/** What {@code --version} says. */
+public final class Version implements IVersionProvider {
+  @Override
+  public String[] getVersion() {
+    String version = Version.class.getPackage().getImplementationVersion();
+    return new String[] {"fovea-tpcc " + (version == null ? "(unpackaged)" : version)};
+  }
+}
