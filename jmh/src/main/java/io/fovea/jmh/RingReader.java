@@ -21,7 +21,9 @@ final class RingReader implements AutoCloseable {
   private final long[] slots;
   private final int[] results;
 
-  /** How many blocks of memory each slot has, which are far from one another where they are many. */
+  /**
+   * How many blocks of memory each slot has, which are far from one another where they are many.
+   */
   private final int turns;
 
   private final int depth;
@@ -31,12 +33,7 @@ final class RingReader implements AutoCloseable {
    * @param turns how many blocks of memory each slot has; a read goes into one of them by chance
    */
   RingReader(
-      Path file,
-      int flags,
-      boolean registerFile,
-      boolean registerBuffers,
-      int depth,
-      int turns) {
+      Path file, int flags, boolean registerFile, boolean registerBuffers, int depth, int turns) {
     this.turns = turns;
     this.depth = depth;
     memory = arena.allocate((long) turns * depth * BLOCK, BLOCK);
