@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.checker.Script.Actor;
+import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -51,15 +52,18 @@ class HermitageTest {
     }
   }
 
+  /** The same for two that have begun. */
+  private static void play(Setup setup, BiConsumer<Actor, Actor> steps) {
+    play(setup, s -> steps.accept(s.begin(), s.begin()));
+  }
+
   /** G0, dirty write. */
   @ParameterizedTest
   @MethodSource("setups")
   void g0WriteCycles(Setup setup) {
     play(
         setup,
-        s -> {
-          Actor t1 = s.begin();
-          Actor t2 = s.begin();
+        (t1, t2) -> {
           t1.append(X);
           t2.append(X);
           t1.append(Y);
@@ -75,9 +79,7 @@ class HermitageTest {
   void g1aAbortedReads(Setup setup) {
     play(
         setup,
-        s -> {
-          Actor t1 = s.begin();
-          Actor t2 = s.begin();
+        (t1, t2) -> {
           t1.append(X);
           t2.read(X);
           t2.scan(LOW, HIGH);
@@ -94,9 +96,7 @@ class HermitageTest {
   void g1bIntermediateReads(Setup setup) {
     play(
         setup,
-        s -> {
-          Actor t1 = s.begin();
-          Actor t2 = s.begin();
+        (t1, t2) -> {
           t1.append(X);
           t2.read(X);
           t1.append(X);
@@ -112,9 +112,7 @@ class HermitageTest {
   void g1cCircularInformationFlow(Setup setup) {
     play(
         setup,
-        s -> {
-          Actor t1 = s.begin();
-          Actor t2 = s.begin();
+        (t1, t2) -> {
           t1.append(X);
           t2.append(Y);
           t1.read(Y);
@@ -152,9 +150,7 @@ class HermitageTest {
   void pmpPredicateManyPreceders(Setup setup) {
     play(
         setup,
-        s -> {
-          Actor t1 = s.begin();
-          Actor t2 = s.begin();
+        (t1, t2) -> {
           t1.scan(NEW, HIGH);
           t2.append(NEW);
           t2.commit();
@@ -169,9 +165,7 @@ class HermitageTest {
   void pmpByWrites(Setup setup) {
     play(
         setup,
-        s -> {
-          Actor t1 = s.begin();
-          Actor t2 = s.begin();
+        (t1, t2) -> {
           t1.append(X, Y);
           for (long key : t2.scan(LOW, HIGH).keySet()) {
             if (key == MORTAL) {
@@ -191,9 +185,7 @@ class HermitageTest {
   void p4LostUpdate(Setup setup) {
     play(
         setup,
-        s -> {
-          Actor t1 = s.begin();
-          Actor t2 = s.begin();
+        (t1, t2) -> {
           t1.read(X);
           t2.read(X);
           t1.append(X);
@@ -210,9 +202,7 @@ class HermitageTest {
   void gSingleReadSkew(Setup setup) {
     play(
         setup,
-        s -> {
-          Actor t1 = s.begin();
-          Actor t2 = s.begin();
+        (t1, t2) -> {
           t1.read(X);
           t2.read(X, Y);
           t2.append(X, Y);
@@ -228,9 +218,7 @@ class HermitageTest {
   void gSingleByPredicates(Setup setup) {
     play(
         setup,
-        s -> {
-          Actor t1 = s.begin();
-          Actor t2 = s.begin();
+        (t1, t2) -> {
           t1.scan(NEW, HIGH);
           t2.append(NEW, Z);
           t2.commit();
@@ -245,9 +233,7 @@ class HermitageTest {
   void gSingleByWrites(Setup setup) {
     play(
         setup,
-        s -> {
-          Actor t1 = s.begin();
-          Actor t2 = s.begin();
+        (t1, t2) -> {
           t1.read(X);
           t2.scan(LOW, HIGH);
           t2.append(X, MORTAL);
@@ -264,9 +250,7 @@ class HermitageTest {
   void g2ItemWriteSkew(Setup setup) {
     play(
         setup,
-        s -> {
-          Actor t1 = s.begin();
-          Actor t2 = s.begin();
+        (t1, t2) -> {
           t1.read(X, Y);
           t2.read(X, Y);
           t1.append(X);
@@ -283,9 +267,7 @@ class HermitageTest {
   void g2AntiDependencyCycles(Setup setup) {
     play(
         setup,
-        s -> {
-          Actor t1 = s.begin();
-          Actor t2 = s.begin();
+        (t1, t2) -> {
           t1.scan(NEW, HIGH);
           t2.scan(NEW, HIGH);
           t1.append(NEW);
@@ -322,9 +304,7 @@ class HermitageTest {
   void writeSkewByDeletes(Setup setup) {
     play(
         setup,
-        s -> {
-          Actor t1 = s.begin();
-          Actor t2 = s.begin();
+        (t1, t2) -> {
           t1.read(X, MORTAL);
           t2.read(X, MORTAL);
           t1.delete(MORTAL);
@@ -342,9 +322,7 @@ class HermitageTest {
     for (long phantom : new long[] {Keys.list(0, 2), Keys.list(0, 5), Keys.list(0, 11)}) {
       play(
           setup,
-          s -> {
-            Actor t1 = s.begin();
-            Actor t2 = s.begin();
+          (t1, t2) -> {
             t1.scan(Keys.list(0, 2), HIGH);
             t2.append(phantom, Z);
             t2.commit();
@@ -362,9 +340,7 @@ class HermitageTest {
       int looked = group;
       play(
           setup,
-          s -> {
-            Actor t1 = s.begin();
-            Actor t2 = s.begin();
+          (t1, t2) -> {
             t1.group(0, looked);
             t2.append(NEW, NEWER, X, Y, Z);
             t2.commit();
@@ -380,9 +356,7 @@ class HermitageTest {
   void writeSkewByIndex(Setup setup) {
     play(
         setup,
-        s -> {
-          Actor t1 = s.begin();
-          Actor t2 = s.begin();
+        (t1, t2) -> {
           for (int g = 0; g < Keys.GROUPS; g++) {
             t1.group(0, g);
             t2.group(0, g);

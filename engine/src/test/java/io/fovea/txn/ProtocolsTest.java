@@ -13,6 +13,7 @@ import io.fovea.error.TransactionAbortedException;
 import io.fovea.txn.TxFixture.Client;
 import java.util.List;
 import java.util.Set;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -34,7 +35,7 @@ class ProtocolsTest {
       client = new Client(f.begin());
     }
 
-    Party step(Runnable r) {
+    void step(Runnable r) {
       if (refused == null) {
         try {
           r.run();
@@ -43,7 +44,30 @@ class ProtocolsTest {
           client.tx.rollback();
         }
       }
-      return this;
+    }
+
+    /** What is there; null also where it was refused. */
+    String get(BTree tree, String key) {
+      String[] found = new String[1];
+      step(() -> found[0] = client.get(tree, key));
+      return found[0];
+    }
+
+    void put(BTree tree, String key, String value) {
+      step(() -> client.put(tree, key, value));
+    }
+
+    void insert(BTree tree, String key, String value) {
+      step(() -> client.insert(tree, key, value));
+    }
+
+    void delete(BTree tree, String key) {
+      step(() -> client.delete(tree, key));
+    }
+
+    void scan(
+        BTree tree, String from, boolean fromToo, String to, boolean toToo, boolean descending) {
+      step(() -> client.scan(tree, from, fromToo, to, toToo, descending));
     }
 
     boolean commit() {
@@ -58,15 +82,21 @@ class ProtocolsTest {
 
   private static TxFixture fixture(ProtocolKind kind, String... pairs) {
     TxFixture f = new TxFixture(Configs.contexts(32).with(kind), 512, 2);
-    f.run(
-        c -> {
+    change(f, c -> {
           for (String p : pairs) {
             String[] kv = p.split("=");
             c.put(f.tree(), kv[0], kv[1]);
           }
-          return null;
         });
     return f;
+  }
+
+  private static void change(TxFixture f, Consumer<Client> change) {
+    f.run(
+        c -> {
+          change.accept(c);
+          return null;
+        });
   }
 
   /** Whoever is not locked out of anything can use all of it. */
@@ -105,10 +135,10 @@ class ProtocolsTest {
       BTree t = f.tree();
       Party one = new Party(f);
       Party two = new Party(f);
-      one.step(() -> one.client.get(t, "a"));
-      two.step(() -> two.client.get(t, "a"));
-      one.step(() -> one.client.put(t, "a", "2"));
-      two.step(() -> two.client.put(t, "a", "3"));
+      one.get(t, "a");
+      two.get(t, "a");
+      one.put(t, "a", "2");
+      two.put(t, "a", "3");
       boolean first = one.commit();
       boolean second = two.commit();
       assertFalse(first && second);
@@ -125,10 +155,11 @@ class ProtocolsTest {
       Party one = new Party(f);
       Party two = new Party(f);
       for (Party p : List.of(one, two)) {
-        p.step(() -> p.client.get(t, "a")).step(() -> p.client.get(t, "b"));
+        p.get(t, "a");
+        p.get(t, "b");
       }
-      one.step(() -> one.client.put(t, "a", "0"));
-      two.step(() -> two.client.put(t, "b", "0"));
+      one.put(t, "a", "0");
+      two.put(t, "b", "0");
       one.commit();
       two.commit();
       assertFalse(one.committed && two.committed);
@@ -145,10 +176,10 @@ class ProtocolsTest {
         BTree t = f.tree();
         Party one = new Party(f);
         Party two = new Party(f);
-        one.step(() -> one.client.scan(t, "b", true, "g", true, descending));
-        two.step(() -> two.client.scan(t, "n", true, "r", true, descending));
-        one.step(() -> one.client.insert(t, "o", "1"));
-        two.step(() -> two.client.insert(t, "c", "1"));
+        one.scan(t, "b", true, "g", true, descending);
+        two.scan(t, "n", true, "r", true, descending);
+        one.insert(t, "o", "1");
+        two.insert(t, "c", "1");
         one.commit();
         two.commit();
         assertFalse(one.committed && two.committed, "phantoms on both sides");
@@ -165,10 +196,10 @@ class ProtocolsTest {
       BTree t = f.tree();
       Party one = new Party(f);
       Party two = new Party(f);
-      one.step(() -> one.client.scan(t, "b", true, "d", true, false));
-      two.step(() -> two.client.scan(t, "n", true, "p", true, false));
-      one.step(() -> one.client.delete(t, "o"));
-      two.step(() -> two.client.delete(t, "c"));
+      one.scan(t, "b", true, "d", true, false);
+      two.scan(t, "n", true, "p", true, false);
+      one.delete(t, "o");
+      two.delete(t, "c");
       one.commit();
       two.commit();
       assertFalse(one.committed && two.committed);
@@ -184,10 +215,10 @@ class ProtocolsTest {
       BTree t = f.tree();
       Party one = new Party(f);
       Party two = new Party(f);
-      one.step(() -> assertNull(one.client.get(t, "a")));
-      two.step(() -> assertNull(two.client.get(t, "x")));
-      one.step(() -> one.client.insert(t, "x", "1"));
-      two.step(() -> two.client.insert(t, "a", "1"));
+      assertNull(one.get(t, "a"));
+      assertNull(two.get(t, "x"));
+      one.insert(t, "x", "1");
+      two.insert(t, "a", "1");
       one.commit();
       two.commit();
       assertFalse(one.committed && two.committed);
@@ -202,17 +233,16 @@ class ProtocolsTest {
       BTree t = f.tree();
       Party reader = new Party(f);
       Party writer = new Party(f);
-      String[] seen = new String[2];
-      reader.step(() -> seen[0] = reader.client.get(t, "a"));
-      writer.step(() -> writer.client.put(t, "a", "2"));
-      writer.step(() -> writer.client.put(t, "b", "2"));
+      String a = reader.get(t, "a");
+      writer.put(t, "a", "2");
+      writer.put(t, "b", "2");
       writer.commit();
-      reader.step(() -> seen[1] = reader.client.get(t, "b"));
+      String b = reader.get(t, "b");
       assertTrue(
-          reader.refused != null || seen[0].equals(seen[1]) || !reader.client.tx.readsValid(),
+          reader.refused != null || a.equals(b) || !reader.client.tx.readsValid(),
           "what can be told is of one state");
       reader.commit();
-      assertTrue(!reader.committed || seen[0].equals(seen[1]));
+      assertTrue(!reader.committed || a.equals(b));
       atRest(f);
     }
   }
@@ -225,19 +255,19 @@ class ProtocolsTest {
       BTree t = f.tree();
       Party withdraw = new Party(f);
       Party deposit = new Party(f);
-      withdraw.step(() -> withdraw.client.get(t, "x")).step(() -> withdraw.client.get(t, "y"));
-      deposit.step(() -> deposit.client.get(t, "y"));
-      deposit.step(() -> deposit.client.put(t, "y", "20"));
+      withdraw.get(t, "x");
+      withdraw.get(t, "y");
+      deposit.get(t, "y");
+      deposit.put(t, "y", "20");
       deposit.commit();
       Party report = new Party(f);
-      String[] seen = new String[2];
-      report.step(() -> seen[0] = report.client.get(t, "x"));
-      report.step(() -> seen[1] = report.client.get(t, "y"));
+      String x = report.get(t, "x");
+      String y = report.get(t, "y");
       report.commit();
-      withdraw.step(() -> withdraw.client.put(t, "x", "-11"));
+      withdraw.put(t, "x", "-11");
       withdraw.commit();
       boolean paradox =
-          report.committed && "0".equals(seen[0]) && "20".equals(seen[1]) && withdraw.committed;
+          report.committed && "0".equals(x) && "20".equals(y) && withdraw.committed;
       assertFalse(paradox && deposit.committed);
       atRest(f);
     }
@@ -250,8 +280,8 @@ class ProtocolsTest {
       BTree t = f.tree();
       Party one = new Party(f);
       Party two = new Party(f);
-      one.step(() -> one.client.insert(t, "k", "1"));
-      two.step(() -> two.client.insert(t, "k", "2"));
+      one.insert(t, "k", "1");
+      two.insert(t, "k", "2");
       one.commit();
       two.commit();
       assertTrue(!one.committed || !two.committed);
@@ -259,11 +289,7 @@ class ProtocolsTest {
         assertThrows(
             DuplicateKeyException.class,
             () ->
-                f.run(
-                    c -> {
-                      c.insert(t, "k", "3");
-                      return null;
-                    }));
+                change(f, c -> c.insert(t, "k", "3")));
       }
       atRest(f);
     }
@@ -335,14 +361,14 @@ class ProtocolsTest {
     try (TxFixture f = fixture(ProtocolKind.TWO_PHASE_LOCKING, "a=1", "m=1")) {
       BTree t = f.tree();
       Party writer = new Party(f);
-      writer.step(() -> writer.client.put(t, "a", "2"));
+      writer.put(t, "a", "2");
       Party reader = new Party(f);
-      reader.step(() -> reader.client.get(t, "a"));
+      reader.get(t, "a");
       assertEquals(AbortCause.LOCK, reader.refused);
       Party scanner = new Party(f);
-      scanner.step(() -> scanner.client.scan(t, "b", true, "c", true, false));
+      scanner.scan(t, "b", true, "c", true, false);
       Party inserter = new Party(f);
-      inserter.step(() -> inserter.client.insert(t, "d", "1"));
+      inserter.insert(t, "d", "1");
       inserter.commit();
       assertEquals(AbortCause.PHANTOM, inserter.refused);
       assertTrue(scanner.commit());
@@ -359,11 +385,11 @@ class ProtocolsTest {
       BTree t = f.tree();
       Party one = new Party(f);
       Party two = new Party(f);
-      one.step(() -> one.client.get(t, "a"));
-      two.step(() -> two.client.get(t, "a"));
-      two.step(() -> two.client.put(t, "a", "2"));
+      one.get(t, "a");
+      two.get(t, "a");
+      two.put(t, "a", "2");
       assertEquals(AbortCause.LOCK, two.refused);
-      one.step(() -> one.client.put(t, "a", "3"));
+      one.put(t, "a", "3");
       assertTrue(one.commit());
       atRest(f);
     }
@@ -375,25 +401,21 @@ class ProtocolsTest {
       BTree t = f.tree();
       Party early = new Party(f);
       Party late = new Party(f);
-      late.step(() -> late.client.get(t, "a"));
-      early.step(() -> early.client.put(t, "a", "2"));
+      late.get(t, "a");
+      early.put(t, "a", "2");
       assertEquals(AbortCause.ORDER, early.refused);
       assertTrue(late.commit());
 
       Party second = new Party(f);
-      f.run(
-          c -> {
-            c.put(t, "b", "2");
-            return null;
-          });
-      second.step(() -> second.client.get(t, "b"));
+      change(f, c -> c.put(t, "b", "2"));
+      second.get(t, "b");
       assertEquals(AbortCause.ORDER, second.refused);
 
       // Written, uncommitted: nobody reads it, or past it.
       Party writer = new Party(f);
-      writer.step(() -> writer.client.put(t, "a", "3"));
+      writer.put(t, "a", "3");
       Party reader = new Party(f);
-      reader.step(() -> reader.client.get(t, "a"));
+      reader.get(t, "a");
       assertEquals(AbortCause.LOCK, reader.refused);
       assertTrue(writer.commit());
       atRest(f);
@@ -407,16 +429,12 @@ class ProtocolsTest {
       Party old = new Party(f);
       Party writes = new Party(f);
       for (Party p : List.of(old, writes)) {
-        p.step(() -> assertNull(p.client.get(t, "zz")));
+        assertNull(p.get(t, "zz"));
       }
-      writes.step(() -> writes.client.put(t, "zz", "1"));
+      writes.put(t, "zz", "1");
       for (int i = 0; i < 20; i++) {
         String k = "k" + i;
-        f.run(
-            c -> {
-              c.put(t, k, "1");
-              return null;
-            });
+        change(f, c -> c.put(t, k, "1"));
       }
       assertFalse(old.client.tx.readsValid());
       old.commit();
@@ -425,12 +443,10 @@ class ProtocolsTest {
       assertEquals(AbortCause.HISTORY, writes.refused);
 
       // One that is larger than the history, and one that begins after it.
-      f.run(
-          c -> {
+      change(f, c -> {
             for (int i = 0; i < 50; i++) {
               c.put(t, "k" + i, "2");
             }
-            return null;
           });
       assertEquals(50, f.run(c -> c.all(t)).size());
       atRest(f);
@@ -455,33 +471,27 @@ class ProtocolsTest {
     try (TxFixture f = fixture(kind)) {
       BTree t = f.tree();
       BTree log = f.trees.get(1);
-      f.run(
-          c -> {
+      change(f, c -> {
             all.chars()
                 .forEach(k -> c.put(t, "" + (char) k, TxFixture.repeat('x', 900))); // 4 to a leaf
-            return null;
           });
       // All is known to be valid for long, so that whoever commits early need not look at it again.
       for (int i = 0; i < 20; i++) {
-        f.run(
-            c -> {
-              c.put(log, "z", "1");
-              return null;
-            });
+        change(f, c -> c.put(log, "z", "1"));
       }
       f.run(c -> c.get(log, "z") + c.get(log, "k") + c.all(t));
       Party scanner = new Party(f);
       Party deleter = new Party(f);
       TxScan[] open = new TxScan[1];
       StringBuilder seen = new StringBuilder();
-      scanner.step(() -> assertNull(scanner.client.get(log, "k")));
+      assertNull(scanner.get(log, "k"));
       scanner.step(
           () -> {
             open[0] = scanner.client.open(t, null, true, null, true, descending);
             while (seen.length() < passed && next(open[0], seen)) {}
           });
-      deleter.step(() -> deleter.client.delete(t, all.substring(passed, passed + 1)));
-      deleter.step(() -> deleter.client.insert(log, "k", "deleted"));
+      deleter.delete(t, all.substring(passed, passed + 1));
+      deleter.insert(log, "k", "deleted");
       deleter.commit();
       scanner.step(
           () -> {
@@ -517,8 +527,7 @@ class ProtocolsTest {
               open[0] = passing.client.open(t, null, true, null, true, descending);
               assertTrue(open[0].next());
             });
-        f.run(
-            c -> {
+        change(f, c -> {
               c.put(t, "a", "2");
               c.insert(t, "b", "2");
               c.delete(t, "c");
@@ -526,15 +535,12 @@ class ProtocolsTest {
               c.insert(t, "h", "2");
               c.delete(t, "i");
               c.put(t, "g", big);
-              return null;
             });
-        f.run(
-            c -> {
+        change(f, c -> {
               c.delete(t, "b");
               c.insert(t, "d", "3");
               c.put(t, "g", "3");
               c.put(t, "c", "3");
-              return null;
             });
         List<String> before = List.of("a=1", "c=1", "e=1", "g=1", "i=1");
         List<String> reversed = List.of("i=1", "g=1", "e=1", "c=1", "a=1");
@@ -559,8 +565,8 @@ class ProtocolsTest {
                     List.of("c=1"), old.client.scan(t, "a", false, "e", false, descending)));
         old.step(() -> assertEquals("1", old.client.get(t, "c")));
         old.step(() -> assertEquals("1", old.client.get(t, "g")));
-        old.step(() -> assertNull(old.client.get(t, "d")));
-        old.step(() -> assertNull(old.client.get(t, "b")));
+        assertNull(old.get(t, "d"));
+        assertNull(old.get(t, "b"));
         assertNull(old.refused);
         assertTrue(old.commit());
         assertNull(passing.refused);
@@ -569,13 +575,9 @@ class ProtocolsTest {
         assertEquals(List.of("a=2", "c=3", "d=3", "g=3", "h=2"), f.run(c -> c.all(t)));
         // Who is too old to be the newest writer aborts.
         Party late = new Party(f);
-        f.run(
-            c -> {
-              c.put(t, "a", "4");
-              return null;
-            });
+        change(f, c -> c.put(t, "a", "4"));
         late.step(() -> assertEquals("2", late.client.get(t, "a")));
-        late.step(() -> late.client.put(t, "a", "5"));
+        late.put(t, "a", "5");
         late.commit();
         assertEquals(AbortCause.ORDER, late.refused);
         atRest(f);
@@ -591,19 +593,14 @@ class ProtocolsTest {
         BTree t = f.tree();
         for (int i = 0; i < 600; i += 2) {
           String k = String.format("%05d", i);
-          f.run(
-              c -> {
-                c.insert(t, k, "before");
-                return null;
-              });
+          change(f, c -> c.insert(t, k, "before"));
         }
         Party old = new Party(f);
         List<String> before = f.run(c -> c.scan(t, null, true, null, true, descending));
         for (int i = 0; i < 600; i++) {
           String k = String.format("%05d", i);
           int n = i;
-          f.run(
-              c -> {
+          change(f, c -> {
                 if (n % 2 == 1) {
                   c.insert(t, k, "new");
                 } else if (n % 3 == 0) {
@@ -611,7 +608,6 @@ class ProtocolsTest {
                 } else {
                   c.put(t, k, "after");
                 }
-                return null;
               });
         }
         old.step(
@@ -628,22 +624,14 @@ class ProtocolsTest {
     TxConfig little = Configs.contexts(8).with(ProtocolKind.MVTO, 1 << 10);
     try (TxFixture f = new TxFixture(little, 256, 1)) {
       BTree t = f.tree();
-      f.run(
-          c -> {
-            c.put(t, "a", "1");
-            return null;
-          });
+      change(f, c -> c.put(t, "a", "1"));
       for (int size : new int[] {10, 4000}) {
         Party old = new Party(f);
         Party scanner = new Party(f);
         for (int i = 0; i < 30; i++) {
-          f.run(
-              c -> {
-                c.put(t, "a", TxFixture.repeat('v', size));
-                return null;
-              });
+          change(f, c -> c.put(t, "a", TxFixture.repeat('v', size)));
         }
-        old.step(() -> old.client.get(t, "a"));
+        old.get(t, "a");
         assertEquals(AbortCause.HISTORY, old.refused);
         scanner.step(() -> scanner.client.all(t));
         assertEquals(AbortCause.HISTORY, scanner.refused);
@@ -659,14 +647,12 @@ class ProtocolsTest {
       try (TxFixture f = fixture(kind, "a=1", "b=1")) {
         BTree t = f.tree();
         Party reader = new Party(f);
-        reader.step(() -> reader.client.get(t, "a"));
-        f.run(
-            c -> {
+        reader.get(t, "a");
+        change(f, c -> {
               c.get(t, "a");
               c.put(t, "a", "2");
-              return null;
             });
-        reader.step(() -> reader.client.get(t, "b"));
+        reader.get(t, "b");
         assertEquals(kind == ProtocolKind.TICTOC, reader.commit());
         atRest(f);
       }
