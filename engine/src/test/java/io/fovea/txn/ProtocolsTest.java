@@ -82,7 +82,9 @@ class ProtocolsTest {
 
   private static TxFixture fixture(ProtocolKind kind, String... pairs) {
     TxFixture f = new TxFixture(Configs.contexts(32).with(kind), 512, 2);
-    change(f, c -> {
+    change(
+        f,
+        c -> {
           for (String p : pairs) {
             String[] kv = p.split("=");
             c.put(f.tree(), kv[0], kv[1]);
@@ -266,8 +268,7 @@ class ProtocolsTest {
       report.commit();
       withdraw.put(t, "x", "-11");
       withdraw.commit();
-      boolean paradox =
-          report.committed && "0".equals(x) && "20".equals(y) && withdraw.committed;
+      boolean paradox = report.committed && "0".equals(x) && "20".equals(y) && withdraw.committed;
       assertFalse(paradox && deposit.committed);
       atRest(f);
     }
@@ -286,10 +287,7 @@ class ProtocolsTest {
       two.commit();
       assertTrue(!one.committed || !two.committed);
       if (one.committed) {
-        assertThrows(
-            DuplicateKeyException.class,
-            () ->
-                change(f, c -> c.insert(t, "k", "3")));
+        assertThrows(DuplicateKeyException.class, () -> change(f, c -> c.insert(t, "k", "3")));
       }
       atRest(f);
     }
@@ -443,7 +441,9 @@ class ProtocolsTest {
       assertEquals(AbortCause.HISTORY, writes.refused);
 
       // One that is larger than the history, and one that begins after it.
-      change(f, c -> {
+      change(
+          f,
+          c -> {
             for (int i = 0; i < 50; i++) {
               c.put(t, "k" + i, "2");
             }
@@ -471,7 +471,9 @@ class ProtocolsTest {
     try (TxFixture f = fixture(kind)) {
       BTree t = f.tree();
       BTree log = f.trees.get(1);
-      change(f, c -> {
+      change(
+          f,
+          c -> {
             all.chars()
                 .forEach(k -> c.put(t, "" + (char) k, TxFixture.repeat('x', 900))); // 4 to a leaf
           });
@@ -527,7 +529,9 @@ class ProtocolsTest {
               open[0] = passing.client.open(t, null, true, null, true, descending);
               assertTrue(open[0].next());
             });
-        change(f, c -> {
+        change(
+            f,
+            c -> {
               c.put(t, "a", "2");
               c.insert(t, "b", "2");
               c.delete(t, "c");
@@ -536,7 +540,9 @@ class ProtocolsTest {
               c.delete(t, "i");
               c.put(t, "g", big);
             });
-        change(f, c -> {
+        change(
+            f,
+            c -> {
               c.delete(t, "b");
               c.insert(t, "d", "3");
               c.put(t, "g", "3");
@@ -600,7 +606,9 @@ class ProtocolsTest {
         for (int i = 0; i < 600; i++) {
           String k = String.format("%05d", i);
           int n = i;
-          change(f, c -> {
+          change(
+              f,
+              c -> {
                 if (n % 2 == 1) {
                   c.insert(t, k, "new");
                 } else if (n % 3 == 0) {
@@ -648,7 +656,9 @@ class ProtocolsTest {
         BTree t = f.tree();
         Party reader = new Party(f);
         reader.get(t, "a");
-        change(f, c -> {
+        change(
+            f,
+            c -> {
               c.get(t, "a");
               c.put(t, "a", "2");
             });
