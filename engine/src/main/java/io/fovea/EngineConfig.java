@@ -30,6 +30,7 @@ final class EngineConfig {
         .with(frameHints(options.hints(), switches))
         .with(io.fovea.buffer.Translation.valueOf(options.translation().name()))
         .with(ReplacementKind.valueOf(options.replacement().name()))
+        .withReadsMax(options.readsMax())
         .with(io.fovea.buffer.Pretouch.valueOf(options.pretouch().name()));
   }
 

@@ -1,5 +1,6 @@
 package io.fovea;
 
+import io.fovea.buffer.PageReads;
 import java.time.Duration;
 import java.util.Objects;
 
@@ -27,6 +28,7 @@ public final class Options {
     Pretouch pretouch = Pretouch.NONE;
     Translation translation = Translation.PREDICTIVE;
     Replacement replacement = Replacement.SECOND_CHANCE;
+    int readsMax = PageReads.CAPACITY;
     Hints hints = Hints.ALL;
     Protocol protocol = Protocol.TICTOC;
     Durability durability = Durability.SYNC;
@@ -367,6 +369,29 @@ public final class Options {
    */
   public Replacement replacement() {
     return v.replacement;
+  }
+
+  /**
+   * Sets how many pages one thread has read at a time at most, in {@link Table#getAll} and its
+   * like. Several threads that read in batches share what the device does at once: with the number
+   * that it does best divided by that of the threads none waits for another's reads.
+   *
+   * @param reads 1 to 64; the default is 64
+   * @return new options
+   * @throws IllegalArgumentException if it is outside of that
+   */
+  public Options readsMax(int reads) {
+    check(reads >= 1 && reads <= PageReads.CAPACITY, "1 to 64 reads", reads);
+    return with(v -> v.readsMax = reads);
+  }
+
+  /**
+   * How many pages one thread has read at a time at most.
+   *
+   * @return the number of reads
+   */
+  public int readsMax() {
+    return v.readsMax;
   }
 
   /**
@@ -785,6 +810,8 @@ public final class Options {
         + v.translation
         + ", replacement="
         + v.replacement
+        + ", readsMax="
+        + v.readsMax
         + ", hints="
         + v.hints
         + ", protocol="

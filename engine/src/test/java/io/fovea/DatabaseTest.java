@@ -981,6 +981,10 @@ class DatabaseTest {
     assertThrows(NullPointerException.class, () -> o.replacement(null));
     assertEquals(Replacement.SECOND_CHANCE, o.replacement());
     assertEquals(Replacement.SAMPLING, o.replacement(Replacement.SAMPLING).replacement());
+    assertEquals(64, o.readsMax());
+    assertEquals(7, o.readsMax(7).readsMax());
+    assertThrows(IllegalArgumentException.class, () -> o.readsMax(0));
+    assertThrows(IllegalArgumentException.class, () -> o.readsMax(65));
     assertTrue(
         o.replacement(Replacement.SAMPLING).toString().contains("replacement=SAMPLING"),
         o.toString());

@@ -88,6 +88,7 @@ class ArgumentsTest {
             "--translation=predictive-hashed",
             "--hints=frame",
             "--replacement=sampling",
+            "--reads=7",
             "--protocol=two-phase-locking",
             "--timestamps=focus-counter",
             "--sketch-bytes=64k",
@@ -126,6 +127,8 @@ class ArgumentsTest {
     assertEquals(32 << 10, settle().engine().sketchBytesMax());
     assertEquals(Replacement.SAMPLING, s.engine().replacement());
     assertEquals(Replacement.SAMPLING, s.engineOptions().replacement());
+    assertEquals(7, s.engineOptions().readsMax());
+    assertEquals(64, settle().engineOptions().readsMax());
     assertEquals(Replacement.SECOND_CHANCE, settle().engine().replacement());
     assertEquals(Mix.HALF, s.mix());
     assertFalse(s.affinity());

@@ -67,6 +67,12 @@ public class EngineOptions {
   private Replacement replacement = Options.defaults().replacement();
 
   @Option(
+      names = "--reads",
+      paramLabel = "N",
+      description = "how many pages a thread has read at a time, 1 to 64 (default: 64)")
+  private int reads = Options.defaults().readsMax();
+
+  @Option(
       names = "--protocol",
       paramLabel = "KIND",
       completionCandidates = ProtocolConverter.class,
@@ -134,6 +140,9 @@ public class EngineOptions {
 
   /** What is wrong, or null. */
   public String mistake() {
+    if (reads < 1 || reads > Options.defaults().readsMax()) {
+      return "--reads is 1 to " + Options.defaults().readsMax() + ", not " + reads;
+    }
     return inMemory() && durability != null && durability != Durability.NONE
         ? "--io memory has no log: --durability none is all there is"
         : null;
@@ -151,6 +160,7 @@ public class EngineOptions {
         translation,
         hints,
         replacement,
+        reads,
         protocol,
         timestamps,
         sketchBytes,

@@ -29,6 +29,7 @@ public record EngineSettings(
     Translation translation,
     HintKind hints,
     Replacement replacement,
+    int reads,
     Protocol protocol,
     TimestampStore timestamps,
     long sketchBytes,
@@ -46,6 +47,7 @@ public record EngineSettings(
         translation,
         hints,
         replacement,
+        reads,
         protocol,
         timestamps,
         sketchBytes,
@@ -73,6 +75,7 @@ public record EngineSettings(
         .translation(translation)
         .hints(hints.hints())
         .replacement(replacement)
+        .readsMax(reads)
         .protocol(protocol)
         .timestamps(timestamps)
         .sketchBytes(sketchBytes, sketchBytesMax)
@@ -90,6 +93,7 @@ public record EngineSettings(
     report.addProperty("translation", JsonReport.lower(translation));
     report.addProperty("hints", JsonReport.lower(hints));
     report.addProperty("replacement", JsonReport.lower(replacement));
+    report.addProperty("readsMax", reads);
     report.addProperty("protocol", JsonReport.lower(protocol));
     report.addProperty("timestamps", JsonReport.lower(timestamps));
     report.addProperty("sketchBytes", sketchBytes);
