@@ -25,10 +25,9 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Floor.</b> A put at or below the floor stores nothing, for every get is at the floor or
  * above it: the upper bound holds whatever value the floor has, as long as it only grows ({@link
  * #settle}). It is for the time before all transactions that run ({@link Timestamps}). Cells are
- * left to what is more recent, so that those of old items are not written, which cost two lines
- * that other cores had for each entry that was released. What the floor adds to a bound a cell
- * would nearly always have added: some other one of its items was put in that time. The variant
- * with one bound for all, Focus-Counter, differs in that its bound is that of the present.
+ * left to what is more recent, and a release of an old item writes to none. What the floor adds to
+ * a bound a cell adds too as soon as another one of its items is put in that time. The variant with
+ * one bound for all, Focus-Counter, differs in that its bound is that of the present.
  *
  * <p><b>Order.</b> Puts of different items race on a cell; the CAS loop makes each a maximum. A get
  * of x sees all puts of x, for both run under the lock of x's column in the exact table. It may see
