@@ -39,8 +39,8 @@ import java.lang.invoke.VarHandle;
  *       the kernel, which looks for itself.
  * </ul>
  *
- * <p>One thread at a time: the owner, which a confined arena checks, or, of a ring that is lent, who
- * has its lock.
+ * <p>One thread at a time: the owner, which a confined arena checks, or, of a ring that is lent,
+ * who has its lock.
  */
 final class CompletionQueue {
   private static final long CQE_BYTES = io_uring_cqe.layout().byteSize();

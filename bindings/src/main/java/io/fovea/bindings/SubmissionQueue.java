@@ -37,8 +37,8 @@ import java.util.Objects;
  * io_commit_sqring}), which forbids that an entry is filled before the kernel's read of the one it
  * replaces, and costs nothing on x86.
  *
- * <p>One thread at a time: the owner, which a confined arena checks, or, of a ring that is lent, who
- * has its lock.
+ * <p>One thread at a time: the owner, which a confined arena checks, or, of a ring that is lent,
+ * who has its lock.
  */
 final class SubmissionQueue {
   private static final long SQ = io_uring.sq$offset();
