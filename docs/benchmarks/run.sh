@@ -403,16 +403,6 @@ do_secondary() {
   done
 }
 
-# sweep NAME ARGUMENT...: a command of the driver with all combinations of what is varied, in turn.
-sweep() {
-  name=$1
-  shift
-  say "$name: tpcc.sh sweep $*"
-  JAVA_HOME=$home "$root/tpcc/tpcc.sh" sweep --rounds "$rounds" --out "$out/$name" "$@" \
-    --duration "${seconds}s" --warmup "${seconds}s" >"$out/$name.txt" 2>&1 ||
-    say "$name ended with $?: see $out/$name.txt"
-}
-
 # The figures of the dissertation on FPSketch. Each protocol and store has a JVM of its own, in which
 # workloads and numbers of threads follow each other on one database: CELL seconds for each (1), half of
 # it to warm up. In memory, and on a file with a pool of a tenth.
@@ -428,7 +418,8 @@ names=tictoc=TicToc,sto=STO,mvto=MVTO,two-phase-locking=2PL,occ=OCC,silo=Silo
 cell=${quick:+0.3}
 cell=${cell:-${CELL:-1}}
 
-# cells NAME ARGUMENT...: a sweep whose runs are short.
+# cells NAME ARGUMENT...: a command of the driver with all combinations of what is varied, in turn; its
+# runs are short.
 cells() {
   name=$1
   shift
