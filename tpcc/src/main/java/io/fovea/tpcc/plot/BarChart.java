@@ -1,37 +1,19 @@
 package io.fovea.tpcc.plot;
 
-import java.awt.BasicStroke;
-import java.awt.Color;
 import java.awt.Graphics2D;
 import java.awt.geom.Rectangle2D;
-import java.text.DecimalFormat;
-import java.text.DecimalFormatSymbols;
 import java.util.Arrays;
-import java.util.Locale;
-import org.jfree.chart.JFreeChart;
-import org.jfree.chart.axis.AxisSpace;
 import org.jfree.chart.axis.CategoryAxis;
 import org.jfree.chart.axis.NumberAxis;
-import org.jfree.chart.block.BlockBorder;
 import org.jfree.chart.plot.CategoryPlot;
 import org.jfree.chart.renderer.category.BarRenderer;
 import org.jfree.chart.renderer.category.StandardBarPainter;
-import org.jfree.chart.title.LegendTitle;
-import org.jfree.chart.title.TextTitle;
-import org.jfree.chart.ui.HorizontalAlignment;
-import org.jfree.chart.ui.RectangleEdge;
 import org.jfree.chart.ui.RectangleInsets;
 import org.jfree.data.category.DefaultCategoryDataset;
 
 /** A panel of bars as a chart of JFreeChart's. One thread. */
 final class BarChart {
-  private static final double LEFT_SPACE = 84;
-  private static final double RIGHT_SPACE = 20;
-  private static final double HEADROOM = 1.06;
   private static final int LABEL_LINES = 2;
-  private static final Color GRID = new Color(0xDDDDDD);
-  private static final Color OUTLINE = new Color(0x444444);
-  private static final BasicStroke HAIR = new BasicStroke(0.8f);
 
   private BarChart() {}
 
@@ -57,42 +39,14 @@ final class BarChart {
     x.setTickLabelFont(Fonts.plain(11));
     x.setLowerMargin(0.01);
     x.setUpperMargin(0.01);
-    NumberAxis y = new NumberAxis(panel.label);
-    y.setStandardTickUnits(NumberAxis.createStandardTickUnits(Locale.ROOT));
-    y.setNumberFormatOverride(
-        new DecimalFormat("#,##0.######", DecimalFormatSymbols.getInstance(Locale.ROOT)));
-    y.setRange(0, max > 0 ? max * HEADROOM : 1);
-    y.setLabelFont(Fonts.plain(12));
-    y.setTickLabelFont(Fonts.plain(11));
+    NumberAxis y = ChartFrame.linear(panel.label, max, ChartFrame.HEADROOM);
+    ChartFrame.fonts(y);
     CategoryPlot plot = new CategoryPlot(data, x, y, renderer);
-    plot.setBackgroundPaint(Color.WHITE);
-    plot.setOutlinePaint(OUTLINE);
-    plot.setOutlineStroke(HAIR);
-    plot.setInsets(RectangleInsets.ZERO_INSETS);
+    ChartFrame.look(plot);
     plot.setAxisOffset(RectangleInsets.ZERO_INSETS);
-    plot.setRangeGridlinePaint(GRID);
-    plot.setRangeGridlineStroke(HAIR);
-    AxisSpace space = new AxisSpace();
-    space.setLeft(LEFT_SPACE);
-    space.setRight(RIGHT_SPACE);
-    plot.setFixedRangeAxisSpace(space);
-
-    JFreeChart chart = new JFreeChart(null, null, plot, false);
-    chart.setBackgroundPaint(null);
-    chart.setPadding(RectangleInsets.ZERO_INSETS);
-    TextTitle title = new TextTitle(panel.title, Fonts.bold(13));
-    title.setHorizontalAlignment(HorizontalAlignment.LEFT);
-    title.setMargin(0, LEFT_SPACE, 0, 0);
-    title.setPadding(RectangleInsets.ZERO_INSETS);
-    chart.addSubtitle(title);
-    LegendTitle legend = new LegendTitle(plot);
-    legend.setPosition(RectangleEdge.TOP);
-    legend.setHorizontalAlignment(HorizontalAlignment.LEFT);
-    legend.setMargin(0, LEFT_SPACE - 6, 0, 0);
-    legend.setFrame(BlockBorder.NONE);
-    legend.setBackgroundPaint(null);
-    legend.setItemFont(Fonts.plain(12));
-    chart.addSubtitle(legend);
-    chart.draw(g, area);
+    plot.setRangeGridlinePaint(ChartFrame.GRID);
+    plot.setRangeGridlineStroke(ChartFrame.HAIR);
+    plot.setFixedRangeAxisSpace(ChartFrame.space(ChartFrame.RIGHT_MARGIN));
+    ChartFrame.draw(plot, panel.title, g, area);
   }
 }

@@ -10,53 +10,30 @@ import java.awt.Font;
 import java.awt.Graphics2D;
 import java.awt.geom.Line2D;
 import java.awt.geom.Rectangle2D;
-import java.text.DecimalFormat;
-import java.text.DecimalFormatSymbols;
 import java.text.NumberFormat;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
-import java.util.Locale;
 import java.util.stream.DoubleStream;
-import org.jfree.chart.JFreeChart;
-import org.jfree.chart.axis.AxisSpace;
 import org.jfree.chart.axis.NumberAxis;
 import org.jfree.chart.axis.ValueAxis;
-import org.jfree.chart.block.BlockBorder;
 import org.jfree.chart.plot.IntervalMarker;
 import org.jfree.chart.plot.Marker;
 import org.jfree.chart.plot.PlotOrientation;
 import org.jfree.chart.plot.ValueMarker;
 import org.jfree.chart.plot.XYPlot;
 import org.jfree.chart.renderer.xy.XYLineAndShapeRenderer;
-import org.jfree.chart.text.TextUtils;
-import org.jfree.chart.title.LegendTitle;
-import org.jfree.chart.title.TextTitle;
-import org.jfree.chart.ui.HorizontalAlignment;
 import org.jfree.chart.ui.Layer;
 import org.jfree.chart.ui.LengthAdjustmentType;
 import org.jfree.chart.ui.RectangleAnchor;
-import org.jfree.chart.ui.RectangleEdge;
 import org.jfree.chart.ui.RectangleInsets;
 import org.jfree.chart.ui.TextAnchor;
 import org.jfree.data.xy.DefaultXYDataset;
 
 /** One panel as a chart of JFreeChart's. One thread. */
 final class PanelChart {
-  static {
-    // Text up the y axis stays text: the workaround draws the outlines of its letters.
-    TextUtils.setUseDrawRotatedStringWorkaround(false);
-  }
-
-  /** The y axes of all panels are at the same place. */
-  private static final double LEFT_SPACE = 84;
-
   private static final double RIGHT_SPACE = 84;
-  private static final double RIGHT_MARGIN = 20;
-
-  /** Above the highest value. */
-  private static final double HEADROOM = 1.06;
 
   /** About how high the area of the lines is. */
   private static final double PLOT_HEIGHT = 210;
@@ -65,12 +42,9 @@ final class PanelChart {
   private static final int MARK_TEXT_SIZE = 11;
   private static final int MARK_ROWS = 4;
   private static final int MARK_ROW_HEIGHT = 14;
-  private static final Color GRID = new Color(0xDDDDDD);
   private static final Color MINOR_GRID = new Color(0xF1F1F1);
   private static final Color SHADE = new Color(0xEFEFEF);
   private static final Color MARK_LINE = new Color(0x888888);
-  private static final Color MARK = new Color(0x444444);
-  private static final BasicStroke HAIR = new BasicStroke(0.8f);
   private static final BasicStroke MARK_STROKE =
       new BasicStroke(1, BasicStroke.CAP_BUTT, BasicStroke.JOIN_MITER, 10, new float[] {3, 3}, 0);
 
@@ -89,7 +63,7 @@ final class PanelChart {
   PanelChart(Panel panel, Rectangle2D area, boolean rightSpaced) {
     this.panel = panel;
     this.area = area;
-    this.rightSpace = rightSpaced ? RIGHT_SPACE : RIGHT_MARGIN;
+    this.rightSpace = rightSpaced ? RIGHT_SPACE : ChartFrame.RIGHT_MARGIN;
   }
 
   void draw(Graphics2D g) {
@@ -103,43 +77,20 @@ final class PanelChart {
       add(plot, 1, panel.right, panel.rightLines);
     }
     plot.setOrientation(PlotOrientation.VERTICAL);
-    plot.setBackgroundPaint(Color.WHITE);
-    plot.setOutlinePaint(MARK);
-    plot.setOutlineStroke(HAIR);
-    plot.setInsets(RectangleInsets.ZERO_INSETS);
+    ChartFrame.look(plot);
     plot.setAxisOffset(RectangleInsets.ZERO_INSETS);
-    plot.setDomainGridlinePaint(GRID);
-    plot.setDomainGridlineStroke(HAIR);
-    plot.setRangeGridlinePaint(GRID);
-    plot.setRangeGridlineStroke(HAIR);
+    plot.setDomainGridlinePaint(ChartFrame.GRID);
+    plot.setDomainGridlineStroke(ChartFrame.HAIR);
+    plot.setRangeGridlinePaint(ChartFrame.GRID);
+    plot.setRangeGridlineStroke(ChartFrame.HAIR);
     plot.setDomainMinorGridlinesVisible(panel.x.scale() == Scale.LOG);
     plot.setDomainMinorGridlinePaint(MINOR_GRID);
-    plot.setDomainMinorGridlineStroke(HAIR);
+    plot.setDomainMinorGridlineStroke(ChartFrame.HAIR);
     plot.setRangeMinorGridlinesVisible(panel.left.scale() == Scale.LOG);
     plot.setRangeMinorGridlinePaint(MINOR_GRID);
-    plot.setRangeMinorGridlineStroke(HAIR);
-    AxisSpace space = new AxisSpace();
-    space.setLeft(LEFT_SPACE);
-    space.setRight(rightSpace);
-    plot.setFixedRangeAxisSpace(space);
-
-    JFreeChart chart = new JFreeChart(null, null, plot, false);
-    chart.setBackgroundPaint(null);
-    chart.setPadding(RectangleInsets.ZERO_INSETS);
-    TextTitle title = new TextTitle(panel.title, Fonts.bold(13));
-    title.setHorizontalAlignment(HorizontalAlignment.LEFT);
-    title.setMargin(0, LEFT_SPACE, 0, 0);
-    title.setPadding(RectangleInsets.ZERO_INSETS);
-    chart.addSubtitle(title);
-    LegendTitle legend = new LegendTitle(plot);
-    legend.setPosition(RectangleEdge.TOP);
-    legend.setHorizontalAlignment(HorizontalAlignment.LEFT);
-    legend.setMargin(0, LEFT_SPACE - 6, 0, 0);
-    legend.setFrame(BlockBorder.NONE);
-    legend.setBackgroundPaint(null);
-    legend.setItemFont(Fonts.plain(12));
-    chart.addSubtitle(legend);
-    chart.draw(g, area);
+    plot.setRangeMinorGridlineStroke(ChartFrame.HAIR);
+    plot.setFixedRangeAxisSpace(ChartFrame.space(rightSpace));
+    ChartFrame.draw(plot, panel.title, g, area);
   }
 
   private void add(XYPlot plot, int index, Axis axis, List<Line> lines) {
@@ -200,7 +151,7 @@ final class PanelChart {
   private NumberAxis yAxis(Axis axis, List<Line> lines) {
     double[] ys = finite(lines.stream().flatMapToDouble(l -> Arrays.stream(l.ys())));
     double texts = textRows * MARK_ROW_HEIGHT / PLOT_HEIGHT;
-    return axis(axis, ys, HEADROOM / (1 - texts));
+    return axis(axis, ys, ChartFrame.HEADROOM / (1 - texts));
   }
 
   private static double[] finite(DoubleStream values) {
@@ -209,17 +160,10 @@ final class PanelChart {
 
   private static NumberAxis axis(Axis axis, double[] values, double headroom) {
     double max = Arrays.stream(values).max().orElse(0);
-    NumberFormat format =
-        new DecimalFormat("#,##0.######", DecimalFormatSymbols.getInstance(Locale.ROOT));
+    NumberFormat format = ChartFrame.numbers();
     NumberAxis a =
         switch (axis.scale()) {
-          case LINEAR -> {
-            NumberAxis linear = new NumberAxis(axis.label());
-            linear.setStandardTickUnits(NumberAxis.createStandardTickUnits(Locale.ROOT));
-            linear.setNumberFormatOverride(format);
-            linear.setRange(0, max > 0 ? max * headroom : 1);
-            yield linear;
-          }
+          case LINEAR -> ChartFrame.linear(axis.label(), max, headroom);
           case LOG -> {
             double min = Arrays.stream(values).filter(v -> v > 0).min().orElse(1);
             double lower = DecadeAxis.below(min);
@@ -252,13 +196,12 @@ final class PanelChart {
   }
 
   private static void look(ValueAxis axis) {
-    axis.setLabelFont(Fonts.plain(12));
-    axis.setTickLabelFont(Fonts.plain(11));
+    ChartFrame.fonts(axis);
     axis.setLabelPaint(Color.BLACK);
     axis.setTickLabelPaint(Color.BLACK);
     axis.setAxisLineVisible(false);
-    axis.setTickMarkPaint(MARK);
-    axis.setTickMarkStroke(HAIR);
+    axis.setTickMarkPaint(ChartFrame.OUTLINE);
+    axis.setTickMarkStroke(ChartFrame.HAIR);
     axis.setMinorTickMarksVisible(false);
   }
 
@@ -275,7 +218,8 @@ final class PanelChart {
   /** Texts that would run into each other go on rows, and those for which there is none away. */
   private void marks(XYPlot plot, Graphics2D g, ValueAxis x) {
     Font font = Fonts.plain(MARK_TEXT_SIZE);
-    double pixels = (area.getWidth() - LEFT_SPACE - rightSpace) / x.getRange().getLength();
+    double pixels =
+        (area.getWidth() - ChartFrame.LEFT_SPACE - rightSpace) / x.getRange().getLength();
     double[] free = new double[MARK_ROWS];
     for (Shade s : panel.shades) {
       free[0] = Math.max(free[0], s.text().isEmpty() ? 0 : s.to() * pixels);
@@ -311,7 +255,7 @@ final class PanelChart {
     textRows = Math.max(textRows, row + 1);
     marker.setLabel(text);
     marker.setLabelFont(Fonts.plain(MARK_TEXT_SIZE));
-    marker.setLabelPaint(MARK);
+    marker.setLabelPaint(ChartFrame.OUTLINE);
     marker.setLabelBackgroundColor(new Color(0, 0, 0, 0));
     marker.setLabelAnchor(anchor);
     marker.setLabelTextAnchor(textAnchor);
