@@ -22,7 +22,6 @@ public final class Summary {
   private static final Pattern ROUND = Pattern.compile("(.*)-(\\d+)\\.tpcc\\.json");
 
   private static final Pattern LOOKUPS = Pattern.compile("(.*)-(\\d+)\\.lookups\\.json");
-  private static final Pattern FIO = Pattern.compile("(.*)-(\\d+)\\.fio\\.json");
 
   private Summary() {}
 
@@ -32,13 +31,11 @@ public final class Summary {
     Map<String, String> jmh = new TreeMap<>();
     Map<String, String> recoveries = new TreeMap<>();
     Map<String, Map<String, String>> lookups = new TreeMap<>();
-    Map<String, Map<String, String>> fio = new TreeMap<>();
     try (Stream<Path> files = Files.list(folder)) {
       for (Path file : files.sorted().toList()) {
         String name = file.getFileName().toString();
         Matcher m = ROUND.matcher(name);
         round(LOOKUPS, file, lookups);
-        round(FIO, file, fio);
         if (m.matches()) {
           driver.computeIfAbsent(m.group(1), k -> new ArrayList<>()).add(Files.readString(file));
         } else if (name.endsWith(".jmh.json")) {
@@ -58,11 +55,8 @@ public final class Summary {
     if (!recoveries.isEmpty()) {
       recoveries(recoveries);
     }
-    if (!fio.isEmpty()) {
-      fio(fio);
-    }
     if (!lookups.isEmpty()) {
-      lookups(lookups, fio);
+      lookups(lookups);
     }
     jmh.forEach(Summary::jmh);
     Path inlining = folder.resolve("inlining.txt");
@@ -142,45 +136,7 @@ public final class Summary {
     }
   }
 
-  /** What the device gives without a database. */
-  private static void fio(Map<String, Map<String, String>> runs) {
-    System.out.println("## The device by fio\n");
-    System.out.println("| run | reads/s | least | most | mean latency, us | CPU us per read | rounds |");
-    System.out.println("|---|---|---|---|---|---|---|");
-    runs.forEach(
-        (name, rounds) -> {
-          double[] perSecond = values(rounds, Summary::fioReads);
-          System.out.printf(
-              Locale.ROOT,
-              "| %s | %,.0f | %,.0f | %,.0f | %s | %s | %d |%n",
-              name,
-              median(perSecond),
-              least(perSecond),
-              most(perSecond),
-              figure(median(values(rounds, r -> number(after(fioRead(r), "\"lat_ns\""), "mean") / 1e3))),
-              figure(median(values(rounds, Summary::fioCpuMicros))),
-              rounds.size());
-        });
-    System.out.println();
-  }
-
-  private static String fioRead(String report) {
-    return after(after(report, "\"jobs\""), "\"read\"");
-  }
-
-  private static double fioReads(String report) {
-    return number(fioRead(report), "iops");
-  }
-
-  private static double fioCpuMicros(String report) {
-    String job = after(report, "\"jobs\"");
-    double percent = number(job, "usr_cpu") + number(job, "sys_cpu");
-    // Of one processor, for so many reads a second.
-    return percent / 100 * 1e6 / fioReads(report);
-  }
-
-  private static void lookups(
-      Map<String, Map<String, String>> all, Map<String, Map<String, String>> fio) {
+  private static void lookups(Map<String, Map<String, String>> all) {
     Map<String, Map<String, String>> runs = new TreeMap<>(all);
     Map<String, Map<String, String>> sizes = new TreeMap<>();
     for (String name : all.keySet()) {
@@ -189,24 +145,19 @@ public final class Summary {
       }
     }
     if (!runs.isEmpty()) {
-      System.out.println("## Random point reads\n");
-      System.out.println(
-          "Medians; the column before the last compares device reads a second with fio at the same depth in"
-              + " the same round.\n");
+      System.out.println("## Random point reads, medians\n");
       System.out.println(
           "| run | lookups/s | least | most | device reads/s | misses per lookup | CPU us per lookup |"
-              + " per device read | p50, us | p99 | max | predicted | at home | of fio | rounds |");
-      System.out.println("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|");
-      runs.forEach((name, rounds) -> lookup(name, rounds, fio));
+              + " per device read | p50, us | p99 | max | predicted | at home | rounds |");
+      System.out.println("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|");
+      runs.forEach(Summary::lookup);
       System.out.println();
     }
     sizes.forEach(Summary::sizes);
-    runs.keySet().removeIf(name -> name.startsWith("reads"));
     seconds(runs, "lookups");
   }
 
-  private static void lookup(
-      String name, Map<String, String> rounds, Map<String, Map<String, String>> fio) {
+  private static void lookup(String name, Map<String, String> rounds) {
     double[] perSecond = values(rounds, r -> number(r, "lookupsPerSecond"));
     StringBuilder line = new StringBuilder("| " + name);
     for (double d : new double[] {median(perSecond), least(perSecond), most(perSecond)}) {
@@ -224,28 +175,6 @@ public final class Summary {
     }
     line.append(" | ").append(percent(median(values(rounds, r -> number(r, "predictedShare")))));
     line.append(" | ").append(percent(median(values(rounds, r -> number(r, "atHomeShare")))));
-    Matcher depth = Pattern.compile("reads-.*-(d\\d+)-.*").matcher(name);
-    Map<String, String> beside =
-        depth.matches() ? fio.getOrDefault("reads-fio-" + depth.group(1), Map.of()) : Map.of();
-    List<Double> ratios = new ArrayList<>();
-    StringBuilder each = new StringBuilder();
-    rounds.forEach(
-        (round, report) -> {
-          if (beside.containsKey(round)) {
-            double ratio = number(report, "deviceReadsPerSecond") / fioReads(beside.get(round));
-            ratios.add(ratio);
-            each.append(String.format(Locale.ROOT, " %.2f", ratio));
-          }
-        });
-    line.append(" | ")
-        .append(
-            ratios.isEmpty()
-                ? ""
-                : String.format(
-                    Locale.ROOT,
-                    "**%.2f** (%s)",
-                    median(ratios.stream().mapToDouble(d -> d).toArray()),
-                    each.toString().strip()));
     System.out.println(line + " | " + rounds.size() + " |");
   }
 

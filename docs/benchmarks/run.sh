@@ -278,44 +278,33 @@ load_table() {
   tenth=$((bytes / 10))
 }
 
-# do_fio DEPTH ROUND: what the device gives for reads all over the same file.
-do_fio() {
+# fio and two databases, with pools of a fifth and a tenth of the data, in turn, by slices. For a depth of
+# D there are four threads that share it, or one.
+do_reads() {
   if ! command -v fio >/dev/null 2>&1; then
-    [ -n "${fio_missed:-}" ] || say "no fio here: the device's own figures are left out"
-    fio_missed=1
+    say "no fio here: reads are left out"
     return
   fi
-  name=reads-fio-d$1-$2
-  say "$name: fio"
-  fio --name=r --filename="$table" --rw=randread --bs=4k --direct=1 --ioengine=io_uring \
-    --iodepth="$1" --numjobs=1 --time_based --runtime="$seconds" --readonly --norandommap \
-    --output-format=json --output="$out/$name.fio.json" >"$out/$name.txt" 2>&1 ||
-    say "$name failed: see $out/$name.txt"
-}
-
-# How many reads can be under way: threads, threads x keys of a getAll, or clients on two threads. A
-# getAll of many keys keeps some 64 reads under way, whatever their number.
-do_reads_once() {
+  load_table
+  cp "$table" "$out/second.fovea" || die "no room for a second table"
   for depth in 1 16 64; do
-    do_fio $depth "$1"
-    for pool in fifth tenth; do
-      buffer=$fifth
-      [ $pool = tenth ] && buffer=$tenth
-      same="--buffer $buffer --durability none --duration ${seconds}s --warmup $((seconds / 2))s"
-      # shellcheck disable=SC2086 # options are words
-      lookups "reads-$pool-d$depth-1x$depth-$1" $same --threads 1 --depth $depth
-      [ $depth = 1 ] && continue
-      # shellcheck disable=SC2086 # options are words
-      lookups "reads-$pool-d$depth-${depth}threads-$1" $same --threads $depth
-      # shellcheck disable=SC2086 # options are words
-      lookups "reads-$pool-d$depth-${depth}virtual-$1" $same --threads 2 --clients $depth --virtual
-      [ $depth = 16 ] && continue
-      # shellcheck disable=SC2086 # options are words
-      lookups "reads-$pool-d$depth-1x1024-$1" $same --threads 1 --depth 1024
-      # shellcheck disable=SC2086 # options are words
-      lookups "reads-$pool-d$depth-2x1024-$1" $same --threads 2 --depth 1024
+    for round in $(seq "$rounds"); do
+      threads=4
+      keys=4096
+      [ $depth = 1 ] && threads=1 && keys=1
+      same="--records $records --durability none --threads $threads --reads $((depth / threads)) \
+        --depth $keys --warmup 0s --duration 600s"
+      say "reads, depth $depth: fio, a fifth, a tenth"
+      (cd "$out" && JAVA_HOME=$home "$java" -XX:TieredStopAtLevel=1 "$here/Turns.java" \
+        0.5 "${quick:-20}" "${quick:-10}" \
+        "fio --thread --name=r --filename=$table --rw=randread --bs=4k --direct=1 --ioengine=io_uring \
+          --iodepth=$depth --numjobs=1 --time_based --runtime=600 --readonly --norandommap" \
+        "$root/tpcc/tpcc.sh lookups --path $table --buffer $fifth $same" \
+        "$root/tpcc/tpcc.sh lookups --path $out/second.fovea --buffer $tenth $same") |
+        tee "$out/reads-d$depth-$round.md" || say "ended with $?"
     done
   done
+  rm -f "$out"/second.fovea*
 }
 
 # plot NAME TITLE: draws what a run has left.
@@ -609,7 +598,7 @@ do_profile() {
 mkdir -p "$out" || die "cannot make $out"
 out=$(CDPATH='' cd -- "$out" && pwd)
 table=$out/records.fovea
-trap 'rm -f "$table" "$table.log" "$table.dwb"' EXIT
+trap 'rm -f "$table"* "$out"/second.fovea*' EXIT
 build
 machine
 if [ "${1:-}" = profile ]; then
@@ -633,7 +622,7 @@ for page; do
     disk) in_turn do_disk_once ;;
     durability) in_turn do_durability_once ;;
     recovery) in_turn do_recovery_once ;;
-    reads) load_table && in_turn do_reads_once ;;
+    reads) do_reads ;;
     larger) do_larger ;;
     transition) do_transition ;;
     drift) do_drift ;;

@@ -1,7 +1,9 @@
 package io.fovea.io;
 
 import io.fovea.bindings.NativeException;
+import io.fovea.memory.NativeRegion;
 import java.lang.System.Logger.Level;
+import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
@@ -19,13 +21,16 @@ import org.jspecify.annotations.Nullable;
 final class LentRings {
   private static final System.Logger LOG = System.getLogger("io.fovea.io");
 
-  /** Some 20 KiB each, in the kernel and here. Who comes when all are lent goes to the pollers. */
+  /** 256 KiB each to land in, and some 20 more. Who comes when all are lent goes to the pollers. */
   private static final int RINGS_MAX = 16;
 
   private final UringDevice device;
   private final DeviceFile file;
   private final AtomicReferenceArray<@Nullable ReadRing> rings =
       new AtomicReferenceArray<>(RINGS_MAX);
+
+  /** What their reads land in, from the first ring on. Under the lock of this. */
+  private @Nullable NativeRegion landing;
 
   /** The kernel has refused one: there is no use in asking it again and again. */
   private volatile boolean refused;
@@ -68,7 +73,7 @@ final class LentRings {
       return ring;
     }
     try {
-      ring = new ReadRing(device, file);
+      ring = new ReadRing(device, file, landing(i));
     } catch (NativeException e) {
       refused = true;
       LOG.log(Level.DEBUG, "No more rings for " + device.name() + ": " + e.getMessage());
@@ -79,6 +84,14 @@ final class LentRings {
     }
     ring.close();
     return rings.get(i);
+  }
+
+  private synchronized MemorySegment landing(int i) {
+    if (landing == null) {
+      long bytes = (long) RINGS_MAX * ReadRing.LANDING_BYTES;
+      landing = NativeRegion.reserve(bytes, false, "landing reads");
+    }
+    return landing.segment().asSlice((long) i * ReadRing.LANDING_BYTES, ReadRing.LANDING_BYTES);
   }
 
   /** See {@link BlockDevice#endLent}. */
@@ -99,12 +112,15 @@ final class LentRings {
   }
 
   /** Nobody has a ring any more. */
-  void close() {
+  synchronized void close() {
     for (int i = 0; i < RINGS_MAX; i++) {
       ReadRing ring = rings.getAndSet(i, null);
       if (ring != null) {
         ring.close();
       }
+    }
+    if (landing != null) {
+      landing.release();
     }
   }
 }

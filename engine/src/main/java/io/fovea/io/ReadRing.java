@@ -36,6 +36,14 @@ import org.jspecify.annotations.Nullable;
  * <p>Others never submit: a request belongs, to the kernel, to the thread that hands it over, and
  * would be cancelled with it. What the borrower has added is handed over before he unlocks.
  *
+ * <p><b>Reads land in memory of the ring</b>, a block for each slot, which the kernel has pinned
+ * once and for all, and are copied from there by whoever ends them. That is a copy more and it is
+ * faster: the same few blocks stay in the caches of whoever fills them, where frames of a pool are
+ * memory that nobody has touched for long, and the page is in this processor's cache when it is
+ * looked at. (Figures: decision 034.) Where the ring fails, what the kernel may still
+ * write goes nowhere else. Reads of more than a block go straight to where they belong, as do all
+ * where the kernel refuses to pin more.
+ *
  * <p><b>Memory order.</b> The ring, {@code underWay} and {@code strays} are guarded by the lock, a
  * compare-and-set and a release store. What describes a slot is written by the borrower before he
  * locks to submit it, and not again before {@code completion} has said that it has ended, which it
@@ -51,6 +59,11 @@ import org.jspecify.annotations.Nullable;
 public final class ReadRing {
   /** How many reads may be under way: slots are numbered from 0. */
   public static final int DEPTH = 64;
+
+  /** What the reads of a ring land in. */
+  static final int LANDING_BYTES = DEPTH * DeviceFile.BLOCK;
+
+  private static final int LANDING = 0;
 
   private static final int SPINS = 64;
   private static final System.Logger LOG = System.getLogger("io.fovea.io");
@@ -80,6 +93,10 @@ public final class ReadRing {
 
   private final Ring ring;
   private final int registeredFd;
+
+  /** Registered as buffer {@link #LANDING}; nothing where it could not be. */
+  private final @Nullable MemorySegment landing;
+
   private final long[] userData = new long[DEPTH];
   private final int[] results = new int[DEPTH];
   private final boolean[] active = new boolean[DEPTH];
@@ -102,14 +119,21 @@ public final class ReadRing {
   /**
    * Opens a ring.
    *
+   * @param landing {@link #LANDING_BYTES}, or fewer for none
    * @throws NativeException where the kernel refuses
    */
-  ReadRing(UringDevice device, DeviceFile file) {
+  ReadRing(UringDevice device, DeviceFile file, MemorySegment landing) {
     this.device = device;
     this.file = file;
     int fd = file.raw().fd();
     this.ring = Ring.openLent(DEPTH);
     this.registeredFd = ring.registerFiles(fd) == 0 ? fd : -1;
+    this.landing = register(landing) ? landing : null;
+  }
+
+  private boolean register(MemorySegment memory) {
+    return memory.byteSize() >= LANDING_BYTES
+        && ring.registerBuffers(new long[] {memory.address()}, new long[] {LANDING_BYTES}) == 0;
   }
 
   // -------------------------------------------------------------------------------- borrowing
@@ -230,10 +254,27 @@ public final class ReadRing {
     for (int i = 0; i < n; i++) {
       int slot = added[i];
       // As many entries as slots, all of which the kernel takes before the lock is given up.
-      if (!ring.read(target, addresses[slot], lengths[slot], offsets[slot], slot)) {
+      if (!request(target, slot)) {
         end(slot, again(slot));
       }
     }
+  }
+
+  private boolean request(int target, int slot) {
+    MemorySegment first = landing(slot);
+    return first == null
+        ? ring.read(target, addresses[slot], lengths[slot], offsets[slot], slot)
+        : ring.readFixed(
+            target, first.address() + landed(slot), lengths[slot], offsets[slot], LANDING, slot);
+  }
+
+  /** Where the read of a slot lands, at {@link #landed}; null if that is where it belongs. */
+  private @Nullable MemorySegment landing(int slot) {
+    return lengths[slot] <= DeviceFile.BLOCK ? landing : null;
+  }
+
+  private static long landed(int slot) {
+    return (long) slot * DeviceFile.BLOCK;
   }
 
   private int takeAdded() {
@@ -269,9 +310,18 @@ public final class ReadRing {
     }
     for (int i = 0; i < n; i++) {
       int slot = (int) userData[i];
-      end(slot, results[i] == lengths[slot] ? 0 : again(slot));
+      end(slot, results[i] == lengths[slot] ? bring(slot) : again(slot));
     }
     return n;
+  }
+
+  /** Takes a block from where it has landed to where it belongs. */
+  private int bring(int slot) {
+    MemorySegment from = landing(slot);
+    if (from != null) {
+      MemorySegment.copy(from, landed(slot), IoBatch.EVERYTHING, addresses[slot], lengths[slot]);
+    }
+    return 0;
   }
 
   private int again(int slot) {

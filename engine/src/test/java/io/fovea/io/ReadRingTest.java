@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.fovea.bindings.Availability;
@@ -36,6 +37,7 @@ class ReadRingTest {
   private final MemorySegment memory = arena.allocate((long) READS * BLOCK, BLOCK);
   private final int[] ends = new int[READS];
   private RingPollerTest.Breaks raw;
+  private DeviceFile file;
   private UringDevice device;
 
   @BeforeEach
@@ -44,7 +46,7 @@ class ReadRingTest {
     raw = new RingPollerTest.Breaks(folder.resolve("file"));
     IoStats stats = new IoStats();
     DeviceOptions options = DeviceOptions.defaults().kind(IoKind.URING);
-    DeviceFile file = new DeviceFile(folder.resolve("file"), raw, stats);
+    file = new DeviceFile(folder.resolve("file"), raw, stats);
     device = UringDevice.open(options, file, stats, Uring::probe).device();
     for (int i = 0; i < READS; i++) {
       Mem.putLong(memory, (long) i * BLOCK, i + 1);
@@ -80,14 +82,67 @@ class ReadRingTest {
   void readsAll() {
     ReadRing ring = lend();
     read(ring);
-    while (Arrays.stream(ends).anyMatch(e -> e == NOT_ENDED)) {
+    awaitEnds(ring, 0, 1, 2, 3);
+    assertRead();
+  }
+
+  /** Without an error; and gives the ring back. */
+  private void awaitEnds(ReadRing ring, int... slots) {
+    while (Arrays.stream(slots).anyMatch(slot -> ends[slot] == NOT_ENDED)) {
       ring.drive(true);
     }
     ring.giveBack();
-    assertArrayEquals(new int[READS], ends);
+    for (int slot : slots) {
+      assertEquals(0, ends[slot]);
+    }
+  }
+
+  private void assertRead() {
     for (int i = 0; i < READS; i++) {
       assertEquals(i + 1, Mem.getLong(memory, (long) i * BLOCK));
     }
+  }
+
+  @Test
+  void readsMoreThanABlockStraight() {
+    ReadRing ring = lend();
+    Mem.putLong(memory, 0, -1);
+    ring.read(2, BLOCK, memory, 0, BLOCK);
+    ring.read(1, 2L * BLOCK, memory, BLOCK, 2 * BLOCK);
+    awaitEnds(ring, 1, 2);
+    for (int i = 0; i < READS - 1; i++) {
+      assertEquals(i + 2, Mem.getLong(memory, (long) i * BLOCK));
+    }
+  }
+
+  @Test
+  void aRingWithNothingToLandInReadsStraight() {
+    Arrays.fill(ends, NOT_ENDED);
+    assertTrue(device.tryEnter()); // as LentRings does
+    ReadRing ring = new ReadRing(device, file, MemorySegment.NULL);
+    assertTrue(ring.borrow((slot, errno) -> ends[slot] = errno));
+    read(ring);
+    awaitEnds(ring, 0, 1, 2, 3);
+    ring.close();
+    assertRead();
+  }
+
+  /** What lands late, when its slot is used again, is not taken for what was asked for then. */
+  @Test
+  void aSlotIsUsedAgain() {
+    ReadRing ring = lend();
+    for (int round = 0; round < 3 * ReadRing.DEPTH; round++) {
+      int block = round % READS;
+      Mem.putLong(memory, 0, 0);
+      ends[1] = NOT_ENDED;
+      ring.read(1, (long) block * BLOCK, memory, 0, BLOCK);
+      while (ends[1] == NOT_ENDED) {
+        ring.drive(true);
+      }
+      assertEquals(0, ends[1]);
+      assertEquals(block + 1, Mem.getLong(memory, 0));
+    }
+    ring.giveBack();
   }
 
   @Test
