@@ -25,11 +25,14 @@ import java.util.SplittableRandom;
  *   repair   6: ns a lookup beside changes of hints: with repair, without, without hints;
  *            -Dmix=50/10/40 for page/frame/slot of the changes (10/10/80), -Dthreads=10 (1)
  *   table    table 1: pages and MiB of the index by type of hint
+ *   engines  the latched table without hints and with all of them, and the guess likewise: what the
+ *            paper calls conventional, and what it becomes; with one lookup and with {@value #GROUP}
+ *            in a transaction
  *   poison   full hints, none, and hints that are all wrong, at random; with one lookup and with
  *            {@value #GROUP} in a transaction
  *
  *   -DpageSize=16384 (the paper's; 4096)   -Dsize=100 bytes of a record, but for sizes
- *   -Dgroup=64 lookups of a transaction, but for poison
+ *   -Dgroup=64 lookups of a transaction, but for engines and poison
  * </pre>
  *
  * <p>One million records, one entry each, all in memory unless said otherwise; keys of 8 bytes, the
@@ -72,17 +75,19 @@ public final class SecondaryLookups {
       case "robust" -> b.robust();
       case "repair" -> b.repair();
       case "table" -> b.table();
+      case "engines" -> b.engines();
       case "poison" -> b.poison();
       default -> {
         System.err.println(
-            "SecondaryLookups sizes|stale|robust|repair|table|poison [RECORDS [ROUNDS]]");
+            "SecondaryLookups sizes|stale|robust|repair|table|engines|poison [RECORDS [ROUNDS]]");
         System.exit(1);
       }
     }
   }
 
   private SecondaryStore store(int bytes, int spread, double share, EntryHints... kinds) {
-    return new SecondaryStore(records, pageSize, bytes, spread, share, kinds);
+    return new SecondaryStore(
+        records, pageSize, bytes, spread, share, Translation.PREDICTIVE, Hints.ALL, kinds);
   }
 
   // --------------------------------------------------------------------------------- in turn
@@ -195,6 +200,38 @@ public final class SecondaryLookups {
         s.db.poisonHints(HintPoison.NONE);
       }
     };
+  }
+
+  private record Engine(String name, Translation translation, Hints hints) {
+    SecondaryStore store(int records, int pageSize, int size) {
+      EntryHints kind = hints.pages() ? EntryHints.PAGE_FRAME_SLOT : EntryHints.NONE;
+      return new SecondaryStore(records, pageSize, size, 1, 1, translation, hints, kind);
+    }
+  }
+
+  private void engines() {
+    head("engine", "ns, 1 lookup a transaction", "ns, " + GROUP + " lookups");
+    List<Engine> engines =
+        List.of(
+            new Engine("latched table, no hints", Translation.LATCHED, Hints.NONE),
+            new Engine("latched table, all hints", Translation.LATCHED, Hints.ALL),
+            new Engine("the guess, no hints", Translation.PREDICTIVE, Hints.NONE),
+            new Engine("the guess, all hints", Translation.PREDICTIVE, Hints.ALL));
+    List<SecondaryStore> stores = new ArrayList<>();
+    try {
+      engines.forEach(e -> stores.add(e.store(records, pageSize, size)));
+      List<Medians> all = new ArrayList<>();
+      for (int lookups : new int[] {1, GROUP}) {
+        List<Piece> pieces = new ArrayList<>();
+        stores.forEach(s -> pieces.add(s.walk(s.indexes.get(0), lookups)::run));
+        all.add(inTurn(pieces));
+      }
+      for (int i = 0; i < engines.size(); i++) {
+        line(engines.get(i).name, all.get(0).cell(i), all.get(1).cell(i));
+      }
+    } finally {
+      stores.forEach(SecondaryStore::close);
+    }
   }
 
   private void poison() {

@@ -40,10 +40,19 @@ final class SecondaryStore implements AutoCloseable {
    *
    * @param size bytes of a record, about
    * @param share how many times the data the pool holds, about
+   * @param translation how pages are found in the pool
+   * @param hints where hints are used at all
    * @param kinds one index for each; the same kind may come twice
    */
   SecondaryStore(
-      int records, int pageSize, int size, int spread, double share, EntryHints... kinds) {
+      int records,
+      int pageSize,
+      int size,
+      int spread,
+      double share,
+      Translation translation,
+      Hints hints,
+      EntryHints... kinds) {
     this.records = records;
     this.spread = spread;
     Layout.Builder l = Layout.builder();
@@ -60,6 +69,8 @@ final class SecondaryStore implements AutoCloseable {
             Options.defaults()
                 .pageSize(pageSize)
                 .bufferBytes(buffer)
+                .translation(translation)
+                .hints(hints)
                 .leakDetection(Options.LeakDetection.OFF));
     TableSpec spec = TableSpec.of("t", KEY, layout);
     Table plain = db.table(spec);
