@@ -34,6 +34,12 @@ import java.lang.foreign.MemorySegment;
  * <p>Any thread, with a transaction of its own.
  */
 final class IndexHints {
+  /** Of an entry that this transaction has written: there is no place to put a hint right. */
+  static final int WRITTEN = -1;
+
+  /** Of an entry that was not read but looked at: its place is {@link Slot#peeked}. */
+  static final int PEEKED = -2;
+
   final EntryHints kind;
   final HintCodec codec;
   private final HintUse use;
@@ -96,7 +102,8 @@ final class IndexHints {
    * Reads the record that an entry names.
    *
    * @param hint where the entry's hint is; native memory
-   * @param entry the handle of the entry's read, or negative where the transaction wrote it
+   * @param entry the handle of the entry's read, {@link #PEEKED}, or another negative number where
+   *     the transaction wrote it
    * @return as {@link Tx#get}
    */
   int get(
@@ -130,7 +137,7 @@ final class IndexHints {
       int record = t.lastRead();
       long item = t.item(record);
       if (wrong != 0 || RepairPolicy.probes(item)) {
-        compare(slot, t, index, record, item, p, n >= 0 ? entry : -1);
+        compare(slot, t, index, record, item, p, n >= 0 ? entry : WRITTEN);
       }
     }
     return n;
@@ -152,7 +159,7 @@ final class IndexHints {
         frames.used(context, frame);
       }
     }
-    if (entry >= 0 && !(page && place && frame) && use.repairs) {
+    if ((entry >= 0 || entry == PEEKED) && !(page && place && frame) && use.repairs) {
       Repair repair = !page ? Repair.PAGE : !place ? Repair.SLOT : Repair.FRAME;
       RepairPolicy policy = !page ? pages : !place ? slots : frames;
       repair(slot, t, index, there, entry, repair, policy.repairs(item));
@@ -169,7 +176,9 @@ final class IndexHints {
     MemorySegment stage = slot.hint;
     put(stage, 0, there);
     boolean keep = repair != Repair.FRAME && use.mayDirty();
-    if (t.storeHint(index.tree, entry, stage, 0, codec.bytes(), keep)) {
+    if (entry == PEEKED
+        ? t.storeHint(index.tree, slot.peeked, stage, 0, codec.bytes(), keep)
+        : t.storeHint(index.tree, entry, stage, 0, codec.bytes(), keep)) {
       counters.repairs[repair.ordinal()]++;
     } else {
       counters.missed++;

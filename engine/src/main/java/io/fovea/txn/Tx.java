@@ -373,6 +373,32 @@ public final class Tx {
   }
 
   /**
+   * Looks for a key in the tree, without what this transaction has written, and does not remember
+   * that it did: what it finds is a guess. For who proves by what else he reads that it was right.
+   *
+   * @param place out: where the key was, for {@link #storeHint(BTree, Position, MemorySegment,
+   *     long, int, boolean)}
+   * @return the length of the value; negative where the key is not found at once, and has to be
+   *     asked for by {@link #get}
+   */
+  public int peek(
+      BTree tree,
+      MemorySegment key,
+      long keyOffset,
+      int keyLength,
+      MemorySegment out,
+      long outOffset,
+      int cap,
+      Position place) {
+    operation();
+    Position p = position;
+    tree.find(key, keyOffset, keyLength, p);
+    int length = p.found ? tree.copyValue(p, out, outOffset, cap) : ABSENT;
+    place.copyFrom(p);
+    return tree.valid(p) ? length : ABSENT;
+  }
+
+  /**
    * What the hint of the last {@link #getHinted} was worth.
    *
    * @return what {@link HintedLeaf#locate} says; negative where it was not asked, because the
@@ -427,7 +453,13 @@ public final class Tx {
   public boolean storeHint(
       BTree tree, int handle, MemorySegment hint, long offset, int bytes, boolean keep) {
     reads.locate(handle, position);
-    return HintedLeaf.store(tree, position, hint, offset, bytes, keep);
+    return storeHint(tree, position, hint, offset, bytes, keep);
+  }
+
+  /** The same, of a value that was only looked at: {@link #peek}. */
+  public boolean storeHint(
+      BTree tree, Position place, MemorySegment hint, long offset, int bytes, boolean keep) {
+    return HintedLeaf.store(tree, place, hint, offset, bytes, keep);
   }
 
   private int get(
