@@ -408,13 +408,13 @@ cell=${quick:+0.3}
 cell=${cell:-${CELL:-1}}
 
 # cells NAME ARGUMENT...: a command of the driver with all combinations of what is varied, in turn; its
-# runs are short.
+# runs are short, or as long as measured and warmup say.
 cells() {
   name=$1
   shift
   say "$name: tpcc.sh sweep $*"
   JAVA_HOME=$home "$root/tpcc/tpcc.sh" sweep --rounds "$rounds" --out "$out/$name" "$@" \
-    --duration "${cell}s" --warmup "${CELL_WARMUP:-0.5}s" >"$out/$name.txt" 2>&1 ||
+    --duration "${measured:-$cell}s" --warmup "${warmup:-${CELL_WARMUP:-0.5}}s" >"$out/$name.txt" 2>&1 ||
     say "$name ended with $?: see $out/$name.txt"
 }
 
@@ -432,12 +432,12 @@ drawn() {
 media() {
   for medium in ${MEDIA:-memory tenth}; do
     records_memory=${quick:+10000}
-    records_tenth=${quick:+100000}
+    records_tenth=${quick:+20000}
     if [ $medium = memory ]; then
       where="--io memory --records ${records_memory:-100000}"
       "$1" "$2-memory" "$3, in memory"
     else
-      where="--path $out/y.fovea --durability none --records ${records_tenth:-400000} --pool 10%"
+      where="--path $out/y.fovea --durability none --records ${records_tenth:-100000} --pool 10%"
       "$1" "$2-tenth" "$3, pool of a tenth"
       rm -f "$out"/y.fovea*
     fi
@@ -479,6 +479,11 @@ do_fig36() {
 }
 
 do_fig37() {
+  # Each cell has a JVM of its own here, which has to get warm.
+  measured=${quick:+$cell}
+  measured=${measured:-$(awk "BEGIN { print 4 * $cell }")}
+  warmup=${quick:+0.5}
+  warmup=${warmup:-$(awk "BEGIN { print 6 * $cell }")}
   for medium in ${MEDIA:-memory tenth}; do
     where="--io memory"
     title="in memory"
@@ -492,6 +497,8 @@ do_fig37() {
       --over protocol,warehouses --series timestamps
     rm -f "$out"/w.fovea*
   done
+  measured=
+  warmup=
 }
 
 do_fig38() {

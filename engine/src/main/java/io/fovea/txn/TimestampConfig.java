@@ -81,6 +81,11 @@ public record TimestampConfig(
     return kind == StoreKind.DISK ? Timestamps.Release.IMMEDIATE : release;
   }
 
+  /** How wide columns of the table are in level 0: see {@link TimestampTable}. */
+  int wideBits() {
+    return kind == StoreKind.MEMORY ? 6 : 0;
+  }
+
   /** Level 0 of the table. */
   long firstBytes() {
     return kind == StoreKind.MEMORY ? Math.max(exactBytes, budgetBytes / 2) : exactBytes;

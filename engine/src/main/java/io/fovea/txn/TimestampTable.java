@@ -20,8 +20,8 @@ import java.lang.foreign.MemorySegment;
  *   header  in slot 0 of a column's first bucket: its counters. Written under the column's lock
  *   lock    in slot 1 of it: the column's lock and how often it was held
  *
- *  column = the buckets that share the top bits of the item's mixed hash. One of them is in level 0,
- *  the others are used when that is full of entries in use:
+ *  column = the buckets that share the top bits of the item's mixed hash. One of them is in level 0
+ *  (64 where all entries stay), the others are used when that is full of entries in use:
  *
  *    level          0   1   2    3     4      5
  *    buckets        1   1   8   64   512   4096     for each column, while the budget allows
@@ -57,7 +57,7 @@ final class TimestampTable {
   private static final int HEADER = 24;
   private static final int LOCK_WORD = HEADER + (1 << SLOT_SHIFT);
 
-  /** log2 of the most buckets that a column may have in each level. */
+  /** log2 of the most buckets that a column may have in each level above the first. */
   private static final int[] FACTOR_BITS = {0, 0, 3, 6, 9, 12};
 
   /** Where the header counts a level's entries. A level holds up to 4 << FACTOR_BITS of them. */
@@ -76,6 +76,11 @@ final class TimestampTable {
   private final MemorySegment memory;
   private final int columnBits;
   private final int columnShift;
+  private final int homeShift;
+
+  /** log2 of the distance of two columns in level 0, in bytes. */
+  private final int strideShift;
+
   private final int levels;
   private final int slots;
   private final int[] factorBits = new int[LEVELS_MAX];
@@ -85,8 +90,11 @@ final class TimestampTable {
   /**
    * @param exactBytes what level 0 should take; rounded down to a power of two
    * @param budgetBytes what all levels together may take
+   * @param wideBits log2 of the buckets that a column has in level 0. Where entries come and go it
+   *     is 0. Where they stay, level 0 has most of them; then it is the columns that have to be
+   *     wide, or the first one to be full ends it while others are half empty
    */
-  TimestampTable(long exactBytes, long budgetBytes) {
+  TimestampTable(long exactBytes, long budgetBytes, int wideBits) {
     if (exactBytes < 2 * BUCKET_BYTES || budgetBytes < exactBytes) {
       throw new IllegalArgumentException(
           "exact entries: "
@@ -99,15 +107,20 @@ final class TimestampTable {
     }
     // Not fewer columns than the largest level allows for in the budget, not more than ints count.
     long first = Math.max(exactBytes, budgetBytes >>> FACTOR_BITS[LEVELS_MAX - 1] + 1);
-    columnBits = Math.min(63 - Long.numberOfLeadingZeros(first / BUCKET_BYTES), 24);
+    int firstBits = Math.min(63 - Long.numberOfLeadingZeros(first / BUCKET_BYTES), 24);
+    int wide = Math.min(wideBits, firstBits - 1);
+    columnBits = firstBits - wide;
     columnShift = 64 - columnBits;
+    homeShift = 64 - firstBits;
+    strideShift = wide + Integer.numberOfTrailingZeros(BUCKET_BYTES);
     long most = Math.min(budgetBytes / BUCKET_BYTES, Integer.MAX_VALUE / SLOTS_PER_BUCKET);
     long buckets = 0;
     int level = 0;
     while (level < LEVELS_MAX && (level == 0 || buckets + columns() <= most)) {
       // The last level takes what the budget leaves, as a power of two.
-      long each = level == 0 ? 1 : most - buckets >>> columnBits;
-      factorBits[level] = Math.min(FACTOR_BITS[level], 63 - Long.numberOfLeadingZeros(each));
+      long each = most - buckets >>> columnBits;
+      factorBits[level] =
+          level == 0 ? wide : Math.min(FACTOR_BITS[level], 63 - Long.numberOfLeadingZeros(each));
       levelBase[level] = (int) (buckets * SLOTS_PER_BUCKET);
       levelShift[level] = columnShift - factorBits[level];
       buckets += 1L << columnBits + factorBits[level];
@@ -149,7 +162,7 @@ final class TimestampTable {
    */
   int home(long item) {
     long mixed = item * SPREAD;
-    return (int) (mixed >>> columnShift) * SLOTS_PER_BUCKET | preferred(mixed);
+    return (int) (mixed >>> homeShift) * SLOTS_PER_BUCKET | preferred(mixed);
   }
 
   /** The slot that an item takes if it can in a level. */
@@ -233,8 +246,8 @@ final class TimestampTable {
 
   // ---------------------------------------------------------------- columns
 
-  private static long headerOffset(int column) {
-    return (long) column * BUCKET_BYTES + HEADER;
+  private long headerOffset(int column) {
+    return ((long) column << strideShift) + HEADER;
   }
 
   /** The counters of a column; outside of its lock a guess. */
@@ -242,8 +255,8 @@ final class TimestampTable {
     return Mem.peekLongOpaque(memory, headerOffset(column));
   }
 
-  private static long lockOffset(int column) {
-    return (long) column * BUCKET_BYTES + LOCK_WORD;
+  private long lockOffset(int column) {
+    return ((long) column << strideShift) + LOCK_WORD;
   }
 
   /**

@@ -174,7 +174,7 @@ public final class Timestamps {
     byReference = release != Release.EPOCH && !forEver;
     immediate = release == Release.IMMEDIATE && !forEver;
     turns = byEpoch || kind.isCache();
-    table = new TimestampTable(config.firstBytes(), config.budgetBytes());
+    table = new TimestampTable(config.firstBytes(), config.budgetBytes(), config.wideBits());
     madePerEpoch =
         Math.max(1, table.columns() * TimestampTable.SLOTS_PER_BUCKET / EPOCHS_PER_TABLE);
     periphery = new Periphery(config, pages);

@@ -8,11 +8,13 @@ import io.fovea.error.AbortCause;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.txn.Timestamps.Release;
 import java.lang.management.ManagementFactory;
+import java.util.SplittableRandom;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What the kinds of store differ in. */
 class TimestampStoresTest {
@@ -109,17 +111,19 @@ class TimestampStoresTest {
     assertEquals(0, t.stats().live());
   }
 
-  @Test
-  void inMemoryAllStayUntilTheBudgetIsUsedUp() {
-    Timestamps t = stores.make(4, StoreKind.MEMORY, Release.EPOCH, 256, 64 << 10, 1, 1);
+  @ParameterizedTest
+  @ValueSource(ints = {64 << 10, 16 << 20})
+  void inMemoryAllStayUntilTheBudgetIsUsedUp(int budget) {
+    Timestamps t = stores.make(4, StoreKind.MEMORY, Release.EPOCH, 256, budget, 1, 1);
     long capacity = t.stats().capacity();
+    SplittableRandom random = new SplittableRandom(budget);
     TransactionAbortedException refused = null;
     long item = 0;
     while (refused == null) {
       item++;
       t.enter(0);
       try {
-        t.pin(0, item * 0x9E3779B97F4A7C15L);
+        t.pin(0, random.nextLong());
       } catch (TransactionAbortedException e) {
         refused = e;
       } finally {
@@ -128,7 +132,7 @@ class TimestampStoresTest {
     }
     assertEquals(AbortCause.TOO_LARGE, refused.abortCause());
     assertTrue(refused.getMessage().contains("stay in memory"), refused.getMessage());
-    assertTrue(item > capacity / 2, item + " of " + capacity);
+    assertTrue(item > capacity * 2 / 3, item + " of " + capacity);
     assertEquals(0, t.stats().released());
     assertTrue(t.holds(0));
   }
