@@ -43,12 +43,13 @@ final class EngineConfig {
 
   static TxConfig transactions(Options options) {
     TxConfig d = TxConfig.DEFAULT;
+    StoreKind kind = StoreKind.valueOf(options.timestamps().name());
     return d.withLimits(options.maxTransactions(), options.maxTransactionBytes(), d.itemsMax())
         .with(
             TimestampConfig.of(
-                StoreKind.valueOf(options.timestamps().name()),
+                kind,
                 d.timestamps().release(),
-                Math.min(d.timestamps().exactBytes(), options.timestampBytes()),
+                Math.min(TimestampConfig.exactBytes(kind), options.timestampBytes()),
                 options.timestampBytes(),
                 options.sketchBytesMin(),
                 options.sketchBytesMax()))

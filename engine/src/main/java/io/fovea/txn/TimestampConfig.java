@@ -25,6 +25,16 @@ public record TimestampConfig(
     int sketchRows,
     int sketchColumns,
     int sketchColumnsMax) {
+  /** Twice the keys of 128 transactions of 64 keys each. */
+  private static final long EXACT_BYTES = 512L << 10;
+
+  /** The same for transactions of 16 keys: what a cache has beside what it was asked to have. */
+  private static final long EXACT_BESIDE_CACHE_BYTES = 128L << 10;
+
+  /** How large the exact entries of a store are by default. */
+  public static long exactBytes(StoreKind kind) {
+    return kind.isCache() ? EXACT_BESIDE_CACHE_BYTES : EXACT_BYTES;
+  }
 
   /** Focus-Sketch of a fixed size. */
   public static TimestampConfig sketch(

@@ -48,7 +48,12 @@ public record TxConfig(
           128,
           64L << 20,
           4 << 20,
-          TimestampConfig.sketch(128L << 10, 256L << 20, 2, 2048, Timestamps.Release.EPOCH),
+          TimestampConfig.sketch(
+              TimestampConfig.exactBytes(StoreKind.FOCUS_SKETCH),
+              256L << 20,
+              2,
+              2048,
+              Timestamps.Release.EPOCH),
           false,
           true,
           Durability.SYNC,
