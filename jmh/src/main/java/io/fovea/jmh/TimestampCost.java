@@ -1,5 +1,7 @@
 package io.fovea.jmh;
 
+import io.fovea.txn.StoreKind;
+import io.fovea.txn.TimestampConfig;
 import io.fovea.txn.Timestamps;
 import io.fovea.txn.Timestamps.Release;
 import io.fovea.txn.Word;
@@ -65,7 +67,8 @@ public class TimestampCost {
     /** Makes them. */
     @Setup(Level.Trial)
     public void make() {
-      timestamps = new Timestamps(64, 256L << 10, 256L << 20, 2, 2048, kind);
+      long exact = TimestampConfig.exactBytes(StoreKind.FOCUS_SKETCH);
+      timestamps = new Timestamps(64, exact, 256L << 20, 2, 2048, kind);
       items = new SplittableRandom(1).longs(keys).map(x -> x | 1).toArray();
     }
 

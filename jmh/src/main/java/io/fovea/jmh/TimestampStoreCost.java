@@ -102,11 +102,11 @@ public class TimestampStoreCost {
                 AllocatorState.EMPTY);
         pages = new TimestampPages(pool, CONTEXTS);
       }
-      int columns = TimestampConfig.columns(sketchBytes, 2);
+      long exact = TimestampConfig.exactBytes(kind);
       timestamps =
           new Timestamps(
               CONTEXTS,
-              new TimestampConfig(kind, release, 128L << 10, 256L << 20, 2, columns, columns),
+              TimestampConfig.of(kind, release, exact, 256L << 20, sketchBytes, sketchBytes),
               pages);
       items = new SplittableRandom(1).longs(keys).map(x -> x | 1).toArray();
     }
