@@ -541,7 +541,7 @@ do_hints() {
         where="--io memory --buffer 768m"
         [ $medium = beyond ] && where="--path $folder/$engine.fovea --durability none --buffer 48m"
         set -- "$@" "$root/tpcc/tpcc.sh run $where --warehouses ${WAREHOUSES:-1} --threads $threads \
-          --translation ${engine%,*} --hints ${engine#*,} --warmup ${quick:-12}s --duration ${quick:-24}s \
+          --translation ${engine%,*} --hints ${engine#*,} --warmup ${quick:-36}s --duration ${quick:-24}s \
           --json $folder/$engine.json"
       done
       say "hints, $medium, $threads threads: six engines in slices"
