@@ -15,6 +15,8 @@ import java.util.List;
 
 /** What {@code ycsb} does, from opening the database to the exit code. */
 final class YcsbDriver {
+  private static final int CHECKERS = 16;
+
   private final PrintWriter out;
   private final Progress progress;
   private final Settings settings;
@@ -158,12 +160,16 @@ final class YcsbDriver {
     return check.holds();
   }
 
+  /** Threads that check: where the data is larger than the pool they wait for the device. */
+  private int checkers() {
+    return Math.max(CHECKERS, settings.threads());
+  }
+
   /** Holds the records against what the clients were told, and says what came out. */
   private Check.Result check(Records records, Meta meta, Result result, Shutdown shutdown) {
     long start = System.nanoTime();
     Check.Found found =
-        new Check(records, meta.runs(), result.stamps())
-            .read(settings.threads(), progress, shutdown);
+        new Check(records, meta.runs(), result.stamps()).read(checkers(), progress, shutdown);
     Check.Result check =
         new Check.Result(
             found,
@@ -184,8 +190,7 @@ final class YcsbDriver {
   private Meta takenStock(Records records, Meta meta, Shutdown shutdown) {
     progress.say("the last run did not come to its end: counting what is there");
     Check.Found found =
-        new Check(records, meta.runs() + 1, new Stamps[0])
-            .read(settings.threads(), progress, shutdown);
+        new Check(records, meta.runs() + 1, new Stamps[0]).read(checkers(), progress, shutdown);
     long count = Math.max(meta.count(), found.numberMax + 1);
     if (found.records < count) {
       Loading.fillGaps(records, meta.loaded(), count);
