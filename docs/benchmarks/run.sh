@@ -487,11 +487,15 @@ do_fig37() {
   for medium in ${MEDIA:-memory tenth}; do
     where="--io memory"
     title="in memory"
-    # A warehouse is 112 MB.
-    [ $medium = tenth ] && where="--path $out/w.fovea --fresh --durability none --buffer 24m" &&
-      title="pool of 24 MiB"
+    warehouses=${WAREHOUSES:-1,2,4}
+    if [ $medium = tenth ]; then
+      # One file for all, of one warehouse: 112 MB.
+      where="--path $out/w.fovea --durability none --buffer 12m"
+      title="pool of a tenth"
+      warehouses=1
+    fi
     # shellcheck disable=SC2086 # options are words
-    cells "fig-3.7-$medium" --vary "warehouses=${WAREHOUSES:-1,2,4}" --vary "protocol+timestamps=$pairs" \
+    cells "fig-3.7-$medium" --vary "warehouses=$warehouses" --vary "protocol+timestamps=$pairs" \
       run $where --mix half --threads 16
     drawn "fig-3.7-$medium" "TPC-C, New-Order and Payment, 16 threads (figure 3.7), $title" \
       --over protocol,warehouses --series timestamps
@@ -511,11 +515,23 @@ do_fig38() {
   done
   few=${quick:+1000}
   many=${quick:+4000}
-  cells fig-3.8 --vary "records=${few:-30000},${many:-300000}" \
-    --vary "protocol+timestamps+sketch-bytes=${pairs38%,}" \
-    --then workload=read-intensive-high,write-intensive-high --then threads=2,16,64 ycsb run --io memory
-  drawn fig-3.8 "Goodput by the size of the sketch, beside Memory (figure 3.8)" --over sketch-bytes \
-    --series protocol,records --each workload,threads
+  several=${quick:+20000}
+  title="Goodput by the size of the sketch, beside Memory (figure 3.8)"
+  for medium in ${MEDIA:-memory tenth}; do
+    if [ $medium = memory ]; then
+      cells fig-3.8 --vary "records=${few:-30000},${many:-300000}" \
+        --vary "protocol+timestamps+sketch-bytes=${pairs38%,}" \
+        --then workload=read-intensive-high,write-intensive-high --then threads=2,16,64 ycsb run --io memory
+      drawn fig-3.8 "$title" --over sketch-bytes --series protocol,records --each workload,threads
+    else
+      cells fig-3.8-tenth --vary "protocol+timestamps+sketch-bytes=${pairs38%,}" \
+        --then workload=read-intensive-high,write-intensive-high --then threads=2,16,64 \
+        ycsb run --path "$out/y.fovea" --durability none --records "${several:-100000}" --pool 10%
+      drawn fig-3.8-tenth "$title, pool of a tenth" --over sketch-bytes --series protocol \
+        --each workload,threads
+      rm -f "$out"/y.fovea*
+    fi
+  done
 }
 
 do_protocols() {
