@@ -116,7 +116,8 @@ public final class Index {
                 indexKey.length(),
                 pk,
                 0,
-                stageBytes);
+                stageBytes,
+                slot.entry);
         if (n < 0) {
           return false;
         }
@@ -156,17 +157,18 @@ public final class Index {
    * tracked, locked or validated. A record that is gone, or has another key by now, proves nothing:
    * then the entry is read.
    *
-   * @return false if that did not help
+   * @return false if that did not help; then the entry, or its gap, may be at {@link Slot#entry}
    */
   private boolean getVouched(
       Transaction tx, Tx t, Slot slot, Key indexKey, MemorySegment pk, int stageBytes, Row out) {
     if (core.isExtracted()) {
+      slot.entry.clear();
       return false; // its author's code would have to run
     }
     MemorySegment wanted = indexKey.segment();
     long wantedOff = indexKey.base();
     int wantedLen = indexKey.length();
-    int n = t.peek(core.tree, wanted, wantedOff, wantedLen, pk, 0, stageBytes, slot.peeked);
+    int n = t.peek(core.tree, wanted, wantedOff, wantedLen, pk, 0, stageBytes, slot.entry);
     int pkLen = core.hints.keyLength(n);
     if (n < 0 || pkLen < 0 || pkLen > tableCore.keyBytesMax) {
       return false;

@@ -1,5 +1,6 @@
 package io.fovea;
 
+import io.fovea.btree.HintedLeaf;
 import io.fovea.btree.Position;
 import io.fovea.index.HintCodec;
 import io.fovea.index.HintCounters;
@@ -37,7 +38,7 @@ final class IndexHints {
   /** Of an entry that this transaction has written: there is no place to put a hint right. */
   static final int WRITTEN = -1;
 
-  /** Of an entry that was not read but looked at: its place is {@link Slot#peeked}. */
+  /** Of an entry that was not read but looked at: its place is {@link Slot#entry}. */
   static final int PEEKED = -2;
 
   final EntryHints kind;
@@ -176,9 +177,10 @@ final class IndexHints {
     MemorySegment stage = slot.hint;
     put(stage, 0, there);
     boolean keep = repair != Repair.FRAME && use.mayDirty();
-    if (entry == PEEKED
-        ? t.storeHint(index.tree, slot.peeked, stage, 0, codec.bytes(), keep)
-        : t.storeHint(index.tree, entry, stage, 0, codec.bytes(), keep)) {
+    if (entry != PEEKED) {
+      t.placeOfRead(entry, slot.entry);
+    }
+    if (HintedLeaf.store(index.tree, slot.entry, stage, 0, codec.bytes(), keep)) {
       counters.repairs[repair.ordinal()]++;
     } else {
       counters.missed++;

@@ -63,8 +63,8 @@ final class Slot {
   private MemorySegment record = Arena.ofAuto().allocate(STAGE_BYTES, 8);
   private MemorySegment entries = Arena.ofAuto().allocate(STAGE_BYTES, 8);
 
-  /** Where an entry is that was looked at and not read ({@link Tx#peek}). */
-  final Position peeked = new Position();
+  /** Where the entry of a lookup was found. */
+  final Position entry = new Position();
 
   /** The hint of an entry as it was found, and where its record is. */
   final Position hinted = new Position();

@@ -1,5 +1,6 @@
 package io.fovea;
 
+import io.fovea.btree.HintedLeaf;
 import io.fovea.btree.Position;
 import io.fovea.btree.TreeVerifier;
 import io.fovea.txn.Tx;
@@ -618,7 +619,9 @@ public final class SecondaryLookups {
           hint.slot = Math.max(0, hint.slot - 1);
         }
         core.hints.codec.write(value, at, hint, true);
-        t.storeHint(core.tree, t.lastRead(), value, at, core.hints.bytes(), false);
+        Position entry = tx.slot().entry;
+        t.placeOfRead(t.lastRead(), entry);
+        HintedLeaf.store(core.tree, entry, value, at, core.hints.bytes(), false);
       } finally {
         tx.exit();
       }

@@ -376,8 +376,7 @@ public final class Tx {
    * Looks for a key in the tree, without what this transaction has written, and does not remember
    * that it did: what it finds is a guess. For who proves by what else he reads that it was right.
    *
-   * @param place out: where the key was, for {@link #storeHint(BTree, Position, MemorySegment,
-   *     long, int, boolean)}
+   * @param place out: where the key was, or would be
    * @return the length of the value; negative where the key is not found at once, and has to be
    *     asked for by {@link #get}
    */
@@ -444,25 +443,11 @@ public final class Tx {
   }
 
   /**
-   * Overwrites the end of a value that was read with a hint, if that can be done at once: see
-   * {@link HintedLeaf#store}. It is no write of the transaction.
+   * {@link #get} of a key that was looked for a moment ago.
    *
-   * @param handle of the read
-   * @return whether it was stored
+   * @param near where it may be, checked as any hint; it stays as it is. Null for a descent
    */
-  public boolean storeHint(
-      BTree tree, int handle, MemorySegment hint, long offset, int bytes, boolean keep) {
-    reads.locate(handle, position);
-    return storeHint(tree, position, hint, offset, bytes, keep);
-  }
-
-  /** The same, of a value that was only looked at: {@link #peek}. */
-  public boolean storeHint(
-      BTree tree, Position place, MemorySegment hint, long offset, int bytes, boolean keep) {
-    return HintedLeaf.store(tree, place, hint, offset, bytes, keep);
-  }
-
-  private int get(
+  public int get(
       BTree tree,
       MemorySegment key,
       long keyOffset,
@@ -470,13 +455,13 @@ public final class Tx {
       MemorySegment out,
       long outOffset,
       int cap,
-      @Nullable Position hint) {
+      @Nullable Position near) {
     operation();
     long item = item(tree, key, keyOffset, keyLength);
     int w = writes.find(tree, item, key, keyOffset, keyLength);
     return w >= 0
         ? getOwn(w, item, key, keyOffset, out, outOffset, cap)
-        : read(tree, item, key, keyOffset, keyLength, out, outOffset, cap, hint);
+        : read(tree, item, key, keyOffset, keyLength, out, outOffset, cap, near);
   }
 
   /** Whether the transaction itself has written or deleted a key. */
