@@ -76,7 +76,7 @@ public final class Database implements AutoCloseable {
 
   /** Marks the threads that are in a body, so that one in another is noticed. */
   private static final class Nest {
-    @Nullable Transaction current;
+    boolean inBody;
   }
 
   private final Options options;
@@ -484,7 +484,7 @@ public final class Database implements AutoCloseable {
       throws X {
     Objects.requireNonNull(txOptions, "options");
     Nest nest = db.nest.get();
-    if (nest.current != null) {
+    if (nest.inBody) {
       throw new InvalidUseException(
           "A transaction can't run inside another of the same database and thread. Pass the"
               + " transaction on instead");
@@ -498,7 +498,7 @@ public final class Database implements AutoCloseable {
               previous,
               true,
               attempt > db.options.abortsBeforeAlone() && db.explicit.get() == 0);
-      nest.current = tx;
+      nest.inBody = true;
       try {
         R result = null;
         if (work != null) {
@@ -525,7 +525,7 @@ public final class Database implements AutoCloseable {
         }
         previous = AbortCause.VALIDATION;
       } finally {
-        nest.current = null;
+        nest.inBody = false;
       }
       db.retries.increment();
       TxEngine.backOff(attempt);
@@ -566,7 +566,7 @@ public final class Database implements AutoCloseable {
    */
   public Transaction begin(TxOptions txOptions) {
     Objects.requireNonNull(txOptions, "options");
-    if (nest.get().current != null) {
+    if (nest.get().inBody) {
       throw new InvalidUseException(
           "A transaction can't begin inside the body of another of the same database and thread");
     }
@@ -897,7 +897,7 @@ public final class Database implements AutoCloseable {
    */
   @Override
   public void close() {
-    if (nest.get().current != null) {
+    if (nest.get().inBody) {
       throw new InvalidUseException("A database can't be closed inside the body of a transaction");
     }
     closing.lock();

@@ -23,6 +23,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -864,6 +865,7 @@ class DatabaseTest {
       assertThrows(InvalidUseException.class, () -> row.setInt(QUANTITY, 1));
       db.run(
           tx -> {
+            assertThrows(InvalidUseException.class, () -> row.getInt(QUANTITY));
             assertThrows(InvalidUseException.class, () -> t.put(tx, key, row));
             assertThrows(InvalidUseException.class, () -> t.update(tx, row));
             assertFalse(t.get(tx, key.set(8, 8), row));
@@ -874,6 +876,37 @@ class DatabaseTest {
       assertEquals(8, row.getInt(QUANTITY), "a fresh row belongs to its maker");
       assertEquals("Row[quantity=8, ytd=0, name=\"\", data=0 bytes]", row.toString());
     }
+  }
+
+  @Test
+  void rowsBelongToTheThreadOfTheirTransaction() throws InterruptedException {
+    Database db = Database.inMemory(SMALL);
+    Table t = db.table(STOCK);
+    fill(db, t, 0, 5);
+    Row row = t.row();
+    Transaction tx = db.begin();
+    assertTrue(t.get(tx, t.key().set(1, 1), row));
+    List<Throwable> thrown = new CopyOnWriteArrayList<>();
+    Thread other =
+        Thread.ofPlatform()
+            .start(
+                () -> {
+                  thrown.add(assertThrows(InvalidUseException.class, () -> row.getInt(QUANTITY)));
+                  db.run(
+                      mine ->
+                          thrown.add(
+                              assertThrows(InvalidUseException.class, () -> t.update(mine, row))));
+                });
+    other.join();
+    assertEquals(2, thrown.size());
+    assertTrue(thrown.get(0).getMessage().contains("belongs to thread"), thrown::toString);
+    row.setInt(QUANTITY, 3);
+    t.update(tx, row);
+    tx.commit();
+    InvalidUseException ended = assertThrows(InvalidUseException.class, () -> row.getInt(QUANTITY));
+    assertTrue(ended.getMessage().contains("has committed"), ended::getMessage);
+    db.close();
+    assertThrows(DatabaseClosedException.class, () -> row.getInt(QUANTITY));
   }
 
   @Test
