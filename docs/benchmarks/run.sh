@@ -555,9 +555,9 @@ do_hints() {
       set --
       for engine in $engines; do
         where="--io memory --buffer 768m"
-        [ $medium = beyond ] && where="--path $folder/$engine.fovea --durability none --buffer 48m"
-        set -- "$@" "$root/tpcc/tpcc.sh run $where --warehouses ${WAREHOUSES:-1} --threads $threads \
-          --translation ${engine%,*} --hints ${engine#*,} --warmup ${quick:-36}s --duration ${quick:-24}s \
+        [ $medium = beyond ] && where="--path $folder/$engine.fovea --durability none --buffer 96m"
+        set -- "$@" "$root/tpcc/tpcc.sh run $where --warehouses ${WAREHOUSES:-2} --threads $threads \
+          --translation ${engine%,*} --hints ${engine#*,} --warmup ${quick:-60}s --duration ${quick:-36}s \
           --json $folder/$engine.json"
       done
       say "hints, $medium, $threads threads: six engines in slices"
