@@ -104,6 +104,28 @@ class UniqueLookupTest {
     }
   }
 
+  /** What the look did not find is read where the look ended, and not from the root again. */
+  @ParameterizedTest
+  @EnumSource(EntryHints.class)
+  void anAbsentKeyIsLookedForOnce(EntryHints hints) {
+    int lookups = 100;
+    try (Database db = open(Protocol.TICTOC)) {
+      Table t = db.table(spec(hints));
+      fill(db, t);
+      Index byTag = t.index("by_tag");
+      long places = db.stats().descents().places();
+      long stale = db.stats().descents().placesStale();
+      db.run(
+          tx -> {
+            for (int i = 0; i < lookups; i++) {
+              assertFalse(byTag.get(tx, byTag.key().set((long) RECORDS + i), t.row()));
+            }
+          });
+      assertEquals(places + lookups, db.stats().descents().places());
+      assertEquals(stale, db.stats().descents().placesStale());
+    }
+  }
+
   private static Thread start(AtomicReference<Throwable> failure, Runnable work) {
     return Thread.ofPlatform()
         .start(
