@@ -187,6 +187,7 @@ final class Checker {
           case Op.Delete d -> promote(d.before(), work);
           case Op.Scan s -> s.found().values().forEach(state -> promote(state, work));
           case Op.GroupScan s -> s.found().values().forEach(state -> promote(state, work));
+          case Op.Lookup l -> promote(l.state(), work);
         }
       }
     }

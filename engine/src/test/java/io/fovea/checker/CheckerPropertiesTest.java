@@ -94,14 +94,21 @@ class CheckerPropertiesTest {
       t.ops.add(new Op.GroupScan(generation, group, found));
     }
 
+    void lookup(Txn t, long key, int group) {
+      State now = get(key);
+      boolean there = now.present() && Keys.group(now.last()) == group;
+      t.ops.add(new Op.Lookup(key, group, there ? now : State.ABSENT));
+    }
+
     /** One step of any kind. */
     void step(Txn t, int slots) {
       long key = Keys.list(0, random.nextInt(slots));
-      switch (random.nextInt(8)) {
+      switch (random.nextInt(9)) {
         case 0, 1, 2 -> append(t, key, random.nextBoolean());
         case 3 -> delete(t, key);
         case 4, 5 -> read(t, key);
         case 6 -> scan(t, key, Keys.list(0, random.nextInt(slots)));
+        case 7 -> lookup(t, key, random.nextInt(Keys.GROUPS));
         default -> group(t, 0, random.nextInt(Keys.GROUPS));
       }
     }

@@ -212,6 +212,39 @@ class CheckerTest {
   }
 
   @Test
+  void g2ByTheUniqueIndex() {
+    ok(1, lookup(Y, 2), append(X, 1));
+    ok(2, lookup(X, 1), append(Y, 2));
+    finds(Kind.G2);
+  }
+
+  @Test
+  void nothingWhereItIsElsewhere() {
+    int elsewhere = (Keys.group(e(1)) + 1) % Keys.GROUPS;
+    ok(1, append(X, 1));
+    ok(2, read(X, 1), new Op.Lookup(X, elsewhere, State.ABSENT));
+    clean();
+  }
+
+  @Test
+  void aLookupThatMissesTheOwnList() {
+    ok(1, append(X, 1), lookup(X, 1));
+    finds(Kind.INTERNAL);
+  }
+
+  @Test
+  void aLookupWhereItDoesNotBelong() {
+    ok(1, append(X, 1));
+    ok(2, new Op.Lookup(X, (Keys.group(e(1)) + 1) % Keys.GROUPS, list(1)));
+    finds(Kind.IMPOSSIBLE_READ, "where it does not belong");
+  }
+
+  /** Looked in vain for a list where the first element of a transaction would put it. */
+  private static Op lookup(long key, long txn) {
+    return new Op.Lookup(key, Keys.group(e(txn)), State.ABSENT);
+  }
+
+  @Test
   void impossibleReads() {
     ok(1, append(X, 1));
     ok(2, read(X, 1, 99));

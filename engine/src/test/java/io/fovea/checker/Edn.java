@@ -76,6 +76,12 @@ final class Edn {
         }
         case Op.Scan s -> s.found().forEach((k, state) -> read(k, state, graves, read, all));
         case Op.GroupScan s -> s.found().forEach((k, state) -> read(k, state, graves, read, all));
+        case Op.Lookup l -> {
+          // What is nowhere to be seen may be elsewhere.
+          if (l.state().present()) {
+            read(l.key(), l.state(), graves, read, all);
+          }
+        }
       }
     }
     return String.join(" ", all);

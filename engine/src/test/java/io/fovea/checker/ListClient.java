@@ -46,12 +46,14 @@ final class ListClient {
   private static final Layout.Builder B = Layout.builder();
   private static final Field GENERATION = B.int32("generation");
   private static final Field GROUP = B.int32("grp");
+  private static final Field NUMBER = B.int32("number");
   private static final Field LIFE = B.int32("life");
   private static final Field ELEMENTS = B.bytes("elements", 8 * LENGTH_MAX);
   private static final Field PAD = B.bytes("pad", 500);
   private static final TableSpec LISTS =
       TableSpec.of("lists", KeySpec.of(FieldType.INT32), B.build())
-          .with(IndexSpec.on("by_group", GENERATION, GROUP));
+          .with(IndexSpec.on("by_group", GENERATION, GROUP))
+          .with(IndexSpec.unique("by_place", GROUP, NUMBER));
 
   private static final Layout.Builder G = Layout.builder();
   private static final Field DELETES = G.bytes("deletes", 8 * LENGTH_MAX);
@@ -66,6 +68,7 @@ final class ListClient {
   private final Table lists;
   private final Table graves;
   private final Index byGroup;
+  private final Index byPlace;
   private final Key listKey;
   private final Key graveKey;
   private final Row listRow;
@@ -92,6 +95,7 @@ final class ListClient {
     lists = db.table(LISTS);
     graves = db.table(GRAVES);
     byGroup = lists.index("by_group");
+    byPlace = lists.index("by_place");
     listKey = lists.key();
     graveKey = graves.key();
     listRow = lists.row();
@@ -253,6 +257,7 @@ final class ListClient {
       listRow
           .setInt(GENERATION, Keys.generation(key))
           .setInt(GROUP, Keys.group(element))
+          .setInt(NUMBER, Keys.number(key))
           .setInt(LIFE, after.life())
           .setBytes(ELEMENTS, bytes(after))
           .setBytes(PAD, pad);
@@ -306,6 +311,16 @@ final class ListClient {
     }
     txn().ops.add(new Op.Scan(low, high, found));
     return found;
+  }
+
+  /** Looks for a list in a group, by the unique index: most appends move it to another one. */
+  State lookup(long key, int group) {
+    State s =
+        byPlace.get(tx(), byPlace.key().set(group, Keys.number(key)), listRow)
+            ? list(listRow)
+            : State.ABSENT;
+    txn().ops.add(new Op.Lookup(key, group, s));
+    return s;
   }
 
   /** Looks at all lists of a group, by the index. */

@@ -18,4 +18,7 @@ sealed interface Op {
 
   /** Saw, by the index, all lists of a group of a generation. */
   record GroupScan(int generation, int group, Map<Long, State> found) implements Op {}
+
+  /** Looked, by a unique index, for one list in a group; absent: it was not there, or elsewhere. */
+  record Lookup(long key, int group, State state) implements Op {}
 }

@@ -52,6 +52,7 @@ final class Replay {
         }
         case Op.Scan s -> scan(s, v);
         case Op.GroupScan s -> group(s, v);
+        case Op.Lookup l -> lookup(l, v);
       }
     }
   }
@@ -98,21 +99,30 @@ final class Replay {
     found(s.found(), v);
     for (int slot = 0; slot < Keys.SLOTS; slot++) {
       long key = Keys.list(s.generation(), slot);
-      State seen = s.found().get(key);
-      if (seen != null) {
-        if (Keys.group(seen.last()) != s.group()) {
-          v.misplaced(key, seen, s.group());
-        }
-        continue;
+      inGroup(key, s.found().getOrDefault(key, State.ABSENT), s.group(), v);
+    }
+  }
+
+  private void lookup(Op.Lookup l, Visitor v) {
+    if (l.state().present()) {
+      found(Map.of(l.key(), l.state()), v);
+    }
+    inGroup(l.key(), l.state(), l.group(), v);
+  }
+
+  /** What it means that a list was seen in a group, or was not; that it was seen is told. */
+  private void inGroup(long key, State seen, int group, Visitor v) {
+    State mine = own.get(key);
+    if (seen.present()) {
+      if (Keys.group(seen.last()) != group) {
+        v.misplaced(key, seen, group);
       }
-      State mine = own.get(key);
-      if (mine == null) {
-        if (known.containsKey(key)) {
-          v.missed(key, s.group());
-        }
-      } else if (mine.present() && Keys.group(mine.last()) == s.group()) {
-        v.wrong(key, "nothing in group " + s.group(), mine);
+    } else if (mine == null) {
+      if (known.containsKey(key)) {
+        v.missed(key, group);
       }
+    } else if (mine.present() && Keys.group(mine.last()) == group) {
+      v.wrong(key, "nothing in group " + group, mine);
     }
   }
 

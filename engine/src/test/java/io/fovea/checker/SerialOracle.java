@@ -82,6 +82,11 @@ final class SerialOracle {
             });
         return there.equals(s.found());
       }
+      case Op.Lookup l -> {
+        State now = state.get(l.key());
+        boolean there = now != null && Keys.group(now.last()) == l.group();
+        return l.state().equals(there ? now : State.ABSENT);
+      }
       case Op.GroupScan s -> {
         Map<Long, State> there = new TreeMap<>();
         state.forEach(

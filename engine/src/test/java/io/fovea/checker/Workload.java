@@ -176,7 +176,7 @@ final class Workload {
 
   private static void look(ListClient c, SplittableRandom random, int generation) {
     Order order = random.nextBoolean() ? Order.ASCENDING : Order.DESCENDING;
-    switch (random.nextInt(6)) {
+    switch (random.nextInt(8)) {
       case 0, 1 -> c.read(key(random, generation));
       case 2, 3 -> {
         int from = random.nextInt(Keys.SLOTS);
@@ -189,6 +189,13 @@ final class Workload {
         }
       }
       case 4 -> c.group(generation, random.nextInt(Keys.GROUPS), order);
+      case 5, 6 -> {
+        long key = key(random, generation);
+        int group = random.nextInt(Keys.GROUPS);
+        for (int n = 0; n < Keys.GROUPS && !c.lookup(key, group).present(); n++) {
+          group = (group + 1) % Keys.GROUPS;
+        }
+      }
       default -> {
         long key = key(random, generation);
         if (!c.read(key).present() && !Keys.isImmortal(key)) {
