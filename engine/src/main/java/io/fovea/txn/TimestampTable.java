@@ -272,14 +272,18 @@ final class TimestampTable {
     return version >= 0 && Mem.casLong(memory, lockOffset(column), version, version | LOCK);
   }
 
-  /** Locks a column. It is held for some hundred instructions at most, none of which waits. */
+  /**
+   * Locks a column. It is held for some hundred instructions, none of which waits, but where
+   * timestamps are on disk: then the holder may wait for one of their pages, and those who wait for
+   * him must let him come back.
+   */
   void lock(int column) {
     for (int spins = 0; !tryLock(column, version(column)); spins++) {
       // The holder may have lost its core: then spinning is what keeps it from running.
       if (spins < 64) {
         Thread.onSpinWait();
       } else {
-        Thread.yield();
+        Tx.giveWay();
       }
     }
   }

@@ -1025,14 +1025,25 @@ public final class Tx {
 
   /**
    * A virtual thread parks: one that yields is taken up again before those that were woken, so that
-   * some that wait could keep the one they wait for from running.
+   * some that wait could keep the one they wait for from running. An interrupted one would not park
+   * at all, nor once for the permit that comes with an interrupt; so it sleeps, with its flag put
+   * aside.
    */
   static void giveWay() {
-    if (Thread.currentThread().isVirtual()) {
-      LockSupport.parkNanos(1_000);
-    } else {
+    if (!Thread.currentThread().isVirtual()) {
       Thread.yield();
+      return;
     }
+    if (!Thread.interrupted()) {
+      LockSupport.parkNanos(1_000);
+      return;
+    }
+    try {
+      Thread.sleep(0, 1_000);
+    } catch (InterruptedException e) {
+      // Once more; the flag is set below.
+    }
+    Thread.currentThread().interrupt();
   }
 
   /** Dooms the transaction; the caller throws what this returns. */
