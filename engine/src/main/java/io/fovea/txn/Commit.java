@@ -182,7 +182,7 @@ final class Commit {
     if (now - deadline > 0) {
       throw lacking;
     }
-    Tx.giveWay();
+    Spin.giveWay();
     return deadline;
   }
 
@@ -379,7 +379,7 @@ final class Commit {
           if (!unread.operation().equals(READ) || ++reads == READS_MAX) {
             throw unread;
           }
-          Tx.giveWay();
+          Spin.giveWay();
         }
       }
     }

@@ -279,12 +279,7 @@ final class TimestampTable {
    */
   void lock(int column) {
     for (int spins = 0; !tryLock(column, version(column)); spins++) {
-      // The holder may have lost its core: then spinning is what keeps it from running.
-      if (spins < 64) {
-        Thread.onSpinWait();
-      } else {
-        Tx.giveWay();
-      }
+      Spin.once(spins);
     }
   }
 

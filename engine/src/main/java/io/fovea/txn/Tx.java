@@ -16,7 +16,6 @@ import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
-import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -1016,34 +1015,11 @@ public final class Tx {
     if (attempt < 32) {
       Thread.onSpinWait();
     } else {
-      giveWay();
+      Spin.giveWay();
       if ((attempt & 63) == 63) {
         checkDeadline();
       }
     }
-  }
-
-  /**
-   * A virtual thread parks: one that yields is taken up again before those that were woken, so that
-   * some that wait could keep the one they wait for from running. An interrupted one would not park
-   * at all, nor once for the permit that comes with an interrupt; so it sleeps, with its flag put
-   * aside.
-   */
-  static void giveWay() {
-    if (!Thread.currentThread().isVirtual()) {
-      Thread.yield();
-      return;
-    }
-    if (!Thread.interrupted()) {
-      LockSupport.parkNanos(1_000);
-      return;
-    }
-    try {
-      Thread.sleep(0, 1_000);
-    } catch (InterruptedException e) {
-      // Once more; the flag is set below.
-    }
-    Thread.currentThread().interrupt();
   }
 
   /** Dooms the transaction; the caller throws what this returns. */

@@ -105,12 +105,7 @@ final class Versions {
 
   void lock() {
     for (int attempt = 0; lock != 0 || !LOCK.compareAndSet(this, 0, 1); attempt++) {
-      // Held for some copies of records, none of which waits; but its holder may lose its core.
-      if (attempt < 64) {
-        Thread.onSpinWait();
-      } else {
-        Tx.giveWay();
-      }
+      Spin.once(attempt); // held for some copies of records, none of which waits
     }
   }
 
