@@ -9,6 +9,7 @@ import io.fovea.io.IoOp;
 import io.fovea.io.KillPoint;
 import io.fovea.memory.LongList;
 import io.fovea.memory.Mem;
+import io.fovea.memory.Waits;
 import io.fovea.recovery.SchemaRecord;
 import io.fovea.txn.CommitRecord;
 import io.fovea.txn.TxEngine;
@@ -18,7 +19,6 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -188,12 +188,12 @@ final class CatalogChange {
         if (System.nanoTime() > deadline) {
           throw e;
         }
-        LockSupport.parkNanos(PAUSE_NANOS);
+        Waits.sleep(PAUSE_NANOS);
       } catch (StorageException unread) {
         if (!unread.operation().equals(IoOp.READ.word()) || ++reads == READS_MAX) {
           throw unread;
         }
-        LockSupport.parkNanos(PAUSE_NANOS);
+        Waits.sleep(PAUSE_NANOS);
       }
     }
   }

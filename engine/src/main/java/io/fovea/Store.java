@@ -14,6 +14,7 @@ import io.fovea.io.FileLock;
 import io.fovea.io.FileStorage;
 import io.fovea.io.IoKind;
 import io.fovea.io.Storage;
+import io.fovea.memory.Waits;
 import io.fovea.recovery.Backup;
 import io.fovea.recovery.Checkpointer;
 import io.fovea.recovery.RecoveryReport;
@@ -33,7 +34,6 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -55,6 +55,9 @@ import org.jspecify.annotations.Nullable;
 final class Store {
   private static final System.Logger LOG = System.getLogger("io.fovea");
   private static final AtomicBoolean FLAG_SHOWN = new AtomicBoolean();
+
+  /** From one look at the transactions that still run to the next. */
+  private static final long QUIESCE_NANOS = 200_000;
 
   /** How long a store may take to become visible, generously; see {@link Slot}. */
   private static final long SETTLE_NANOS = 2_000_000;
@@ -706,7 +709,7 @@ final class Store {
         i = 0;
       }
       if (k >= n) {
-        Thread.yield(); // a context was given back before its slot: soon
+        Waits.giveWay(); // a context was given back before its slot: soon
       }
     }
   }
@@ -731,10 +734,7 @@ final class Store {
     int own = mine(); // they can't go on while their thread is here
     long deadline = System.nanoTime() + grace.toNanos();
     while (engine.active() > own && System.nanoTime() < deadline) {
-      LockSupport.parkNanos(200_000);
-      if (Thread.currentThread().isInterrupted()) {
-        Thread.yield();
-      }
+      Waits.sleep(QUIESCE_NANOS);
     }
     for (Slot s : slots) {
       s.refuse();
@@ -756,7 +756,7 @@ final class Store {
         if (System.nanoTime() > deadline) {
           return false;
         }
-        Thread.yield();
+        Waits.giveWay();
       }
     }
     return true;

@@ -6,20 +6,25 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.ReplacementKind;
 import io.fovea.error.DuplicateKeyException;
+import io.fovea.support.Comeback;
 import io.fovea.support.RoughStorage;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
 import io.fovea.support.Surroundings;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Random;
 import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.IntPredicate;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -572,5 +577,22 @@ class ConcurrencyTest {
           assertEquals(increments, count);
           return null;
         });
+  }
+
+  /** One transaction at a time, whose thread sleeps in it. */
+  @Test
+  @Timeout(value = 2, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+  void whoWaitsToBeginLetsTheOthersComeBack() throws InterruptedException {
+    Options options =
+        Options.defaults()
+            .bufferBytes(1 << 20)
+            .maxTransactions(1)
+            .transactionTimeout(Duration.ZERO);
+    try (Database db = Database.inMemory(options)) {
+      AtomicReference<Transaction> active = new AtomicReference<>();
+      Comeback.check(
+          () -> active.set(db.begin()),
+          () -> Objects.requireNonNull(active.getAndSet(null)).rollback());
+    }
   }
 }

@@ -1,6 +1,6 @@
 package io.fovea.btree;
 
-import java.util.concurrent.locks.LockSupport;
+import io.fovea.memory.Waits;
 
 /** What to do between two attempts: spin, then yield, then sleep a little. Nothing is latched. */
 final class Pause {
@@ -23,7 +23,7 @@ final class Pause {
     } else if (attempt < YIELDS) {
       Thread.yield();
     } else {
-      LockSupport.parkNanos(SLEEP_NANOS);
+      Waits.sleep(SLEEP_NANOS);
     }
   }
 }

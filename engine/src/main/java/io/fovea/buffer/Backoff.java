@@ -1,20 +1,20 @@
 package io.fovea.buffer;
 
-import java.util.concurrent.locks.LockSupport;
+import io.fovea.memory.Waits;
 
 /**
  * How the pool waits: it spins a little, gives way a few times, then sleeps longer and longer.
  *
  * <pre>
  *   round    0 .. 63      64 .. 95     96 ...
- *   does     onSpinWait   yield        parkNanos 1 us, 2 us, 4 us ... 128 us
+ *   does     onSpinWait   yield        sleep 1 us, 2 us, 4 us ... 128 us
  *   good for a latch that the owner   a page that is being read from a device
  *            is about to release
  * </pre>
  *
- * <p>A sleep is never a lost wake-up, for nobody is woken: the condition is looked at again. An
- * interrupt makes the sleep return at once; the flag is left alone, so an interrupted thread waits
- * by yielding.
+ * <p>A sleep is never a lost wake-up, for nobody is woken: the condition is looked at again.
+ * Virtual threads and interrupts: {@link Waits}. Who never gets beyond the yields waits for a latch
+ * whose holder waits for nothing, and so has a carrier as long as it holds it.
  */
 final class Backoff {
   static final int YIELD_FROM = 64;
@@ -32,10 +32,10 @@ final class Backoff {
   static int pause(int round) {
     if (round < YIELD_FROM) {
       Thread.onSpinWait();
-    } else if (round < PARK_FROM || Thread.currentThread().isInterrupted()) {
+    } else if (round < PARK_FROM) {
       Thread.yield();
     } else {
-      LockSupport.parkNanos(1000L << Math.min(round - PARK_FROM, PARK_SHIFT_MAX));
+      Waits.sleep(1000L << Math.min(round - PARK_FROM, PARK_SHIFT_MAX));
     }
     return round < Integer.MAX_VALUE ? round + 1 : PARK_FROM;
   }

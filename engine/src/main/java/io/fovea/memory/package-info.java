@@ -1,5 +1,6 @@
 /**
- * Native memory: access by offset, comparison and copying, hashing, checksums, reserved regions.
+ * Native memory: access by offset, comparison and copying, hashing, checksums, reserved regions;
+ * and how threads wait for what others write there.
  *
  * <p>Purpose: the one place where bytes outside the Java heap are read and written. Everything
  * above passes a {@link java.lang.foreign.MemorySegment} and an offset; nothing above holds an

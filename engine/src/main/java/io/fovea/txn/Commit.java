@@ -11,6 +11,7 @@ import io.fovea.error.StorageFullException;
 import io.fovea.io.IoOp;
 import io.fovea.io.KillPoint;
 import io.fovea.memory.Mem;
+import io.fovea.memory.Waits;
 import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
@@ -176,13 +177,13 @@ final class Commit {
   private static <X extends RuntimeException> long retry(long deadline, X lacking) {
     long now = System.nanoTime();
     if (deadline == 0) {
-      Thread.yield();
+      Waits.giveWay();
       return now + RETRY_INSTALL_NANOS;
     }
     if (now - deadline > 0) {
       throw lacking;
     }
-    Spin.giveWay();
+    Waits.giveWay();
     return deadline;
   }
 
@@ -379,7 +380,7 @@ final class Commit {
           if (!unread.operation().equals(READ) || ++reads == READS_MAX) {
             throw unread;
           }
-          Spin.giveWay();
+          Waits.giveWay();
         }
       }
     }

@@ -2,6 +2,7 @@ package io.fovea.txn;
 
 import io.fovea.memory.Mem;
 import io.fovea.memory.NativeRegion;
+import io.fovea.memory.Waits;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -279,7 +280,7 @@ final class TimestampTable {
    */
   void lock(int column) {
     for (int spins = 0; !tryLock(column, version(column)); spins++) {
-      Spin.once(spins);
+      Waits.spin(spins);
     }
   }
 

@@ -2,6 +2,7 @@ package io.fovea.txn;
 
 import io.fovea.error.AbortCause;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.memory.Waits;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
@@ -550,7 +551,7 @@ public final class Timestamps {
     if (attempt % ATTEMPTS_PER_EPOCH == 0) {
       epochs.advance(epochs.now());
     } else {
-      Thread.yield();
+      Waits.giveWay();
       epochs.scan();
     }
     if (attempt >= ATTEMPTS_MAX / 2 && epochs.expelOldest(LAG)) {

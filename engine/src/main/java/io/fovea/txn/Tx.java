@@ -12,6 +12,7 @@ import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.HintCounters;
 import io.fovea.memory.Hash;
 import io.fovea.memory.Mem;
+import io.fovea.memory.Waits;
 import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
@@ -1015,7 +1016,7 @@ public final class Tx {
     if (attempt < 32) {
       Thread.onSpinWait();
     } else {
-      Spin.giveWay();
+      Waits.giveWay();
       if ((attempt & 63) == 63) {
         checkDeadline();
       }

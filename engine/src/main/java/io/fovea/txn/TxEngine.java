@@ -5,6 +5,7 @@ import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.HintCounters;
+import io.fovea.memory.Waits;
 import io.fovea.txn.TxConfig.Durability;
 import io.fovea.wal.Log;
 import io.fovea.wal.LogSession;
@@ -12,7 +13,6 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.LongAdder;
-import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -272,9 +272,9 @@ public final class TxEngine {
               + " are active at most (option maxTransactions)");
     }
     if (attempt < 100) {
-      Thread.yield();
+      Waits.giveWay();
     } else {
-      LockSupport.parkNanos(50_000L);
+      Waits.sleep(50_000L);
     }
   }
 
@@ -297,7 +297,7 @@ public final class TxEngine {
       return;
     }
     long limit = 1_000L << Math.min(attempt, 10);
-    LockSupport.parkNanos(ThreadLocalRandom.current().nextLong(limit / 2, limit));
+    Waits.sleep(ThreadLocalRandom.current().nextLong(limit / 2, limit));
   }
 
   // ---------------------------------------------------------------- end and failure

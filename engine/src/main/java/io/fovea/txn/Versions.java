@@ -2,6 +2,7 @@ package io.fovea.txn;
 
 import io.fovea.memory.Mem;
 import io.fovea.memory.NativeRegion;
+import io.fovea.memory.Waits;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
@@ -105,7 +106,7 @@ final class Versions {
 
   void lock() {
     for (int attempt = 0; lock != 0 || !LOCK.compareAndSet(this, 0, 1); attempt++) {
-      Spin.once(attempt); // held for some copies of records, none of which waits
+      Waits.spin(attempt); // held for some copies of records, none of which waits
     }
   }
 
