@@ -28,7 +28,8 @@ import java.util.SplittableRandom;
  *   table    table 1: pages and MiB of the index by type of hint
  *   engines  the latched table without hints and with all of them, and the guess likewise: what the
  *            paper calls conventional, and what it becomes; with one lookup and with {@value #GROUP}
- *            in a transaction
+ *            in a transaction. Each in a JVM of its own; so often with new ones, and at last the
+ *            medians of all: -Dsets=5
  *   poison   full hints, none, and hints that are all wrong, at random; with one lookup and with
  *            {@value #GROUP} in a transaction
  *
@@ -37,12 +38,13 @@ import java.util.SplittableRandom;
  * </pre>
  *
  * <p>One million records, one entry each, all in memory unless said otherwise; keys of 8 bytes, the
- * index is unique. Whatever is compared is a unique index of one table, so that all share its tree,
- * and is open at the same time. A round is a piece of {@value #PIECE_MILLIS} ms of each in turn, so
- * that each gets the same of a machine whose speed changes. The first quarter of the ROUNDS is
- * warm-up and does not count. Printed, as Markdown, are the median of the nanoseconds for a lookup
- * and, in brackets, the median over the rounds of their ratio to the first column's, or line's, of
- * the same round. A lookup is {@link Index#get}, of all entries in random order.
+ * index is unique. Whatever is compared is open at the same time: unique indexes of one table,
+ * which share its tree, or engines ({@link SecondaryEngine}). A round is a piece of {@value
+ * #PIECE_MILLIS} ms of each in turn, so that each gets the same of a machine whose speed changes.
+ * The first quarter of the ROUNDS is warm-up and does not count. Printed, as Markdown, are the
+ * median of the nanoseconds for a lookup and, in brackets, the median over the rounds of their
+ * ratio to the first column's, or line's, of the same round. A lookup is {@link Index#get}, of all
+ * entries in random order.
  */
 public final class SecondaryLookups {
   private static final int GROUP = 64;
@@ -51,6 +53,7 @@ public final class SecondaryLookups {
   private static final int PIECE_MILLIS = 50;
   private static final long PIECE_NANOS = PIECE_MILLIS * 1_000_000L;
   private static final int ROUNDS = 100;
+  private static final int SETS = 5;
 
   private final int pageSize = Integer.getInteger("pageSize", 4096);
   private final int size = Integer.getInteger("size", 100);
@@ -108,6 +111,18 @@ public final class SecondaryLookups {
 
   /** Medians: of the nanoseconds, and of the ratio to the first. */
   private record Medians(double[] nanos, double[] ratios) {
+    /** Of each, the median over several. */
+    static Medians of(List<Medians> all) {
+      double[] nanos = new double[all.get(0).nanos.length];
+      double[] ratios = new double[nanos.length];
+      for (int i = 0; i < nanos.length; i++) {
+        int at = i;
+        nanos[i] = median(all.stream().mapToDouble(m -> m.nanos[at]).toArray());
+        ratios[i] = median(all.stream().mapToDouble(m -> m.ratios[at]).toArray());
+      }
+      return new Medians(nanos, ratios);
+    }
+
     String cell(int i) {
       return String.format(Locale.ROOT, "%.0f (%.2f)", nanos[i], ratios[i]);
     }
@@ -203,35 +218,32 @@ public final class SecondaryLookups {
     };
   }
 
-  private record Engine(String name, Translation translation, Hints hints) {
-    SecondaryStore store(int records, int pageSize, int size) {
-      EntryHints kind = hints.pages() ? EntryHints.PAGE_FRAME_SLOT : EntryHints.NONE;
-      return new SecondaryStore(records, pageSize, size, 1, 1, translation, hints, kind);
-    }
-  }
-
   private void engines() {
+    int sets = Integer.getInteger("sets", SETS);
+    List<SecondaryEngine.Kind> kinds = List.of(SecondaryEngine.Kind.values());
+    // By set, first one lookup in a transaction, then a group.
+    List<Medians> one = new ArrayList<>();
+    List<Medians> many = new ArrayList<>();
     head("engine", "ns, 1 lookup a transaction", "ns, " + GROUP + " lookups");
-    List<Engine> engines =
-        List.of(
-            new Engine("latched table, no hints", Translation.LATCHED, Hints.NONE),
-            new Engine("latched table, all hints", Translation.LATCHED, Hints.ALL),
-            new Engine("the guess, no hints", Translation.PREDICTIVE, Hints.NONE),
-            new Engine("the guess, all hints", Translation.PREDICTIVE, Hints.ALL));
-    List<SecondaryStore> stores = new ArrayList<>();
-    try {
-      engines.forEach(e -> stores.add(e.store(records, pageSize, size)));
-      List<Medians> all = new ArrayList<>();
-      for (int lookups : new int[] {1, GROUP}) {
-        List<Piece> pieces = new ArrayList<>();
-        stores.forEach(s -> pieces.add(s.walk(s.indexes.get(0), lookups)::run));
-        all.add(inTurn(pieces));
+    for (int set = 0; set < sets; set++) {
+      List<SecondaryEngine> engines = new ArrayList<>();
+      try {
+        kinds.forEach(k -> engines.add(new SecondaryEngine(k, records, pageSize, size)));
+        engines.forEach(SecondaryEngine::await);
+        one.add(inTurn(engines.stream().<Piece>map(e -> nanos -> e.run(1, nanos)).toList()));
+        many.add(inTurn(engines.stream().<Piece>map(e -> nanos -> e.run(GROUP, nanos)).toList()));
+      } finally {
+        engines.forEach(SecondaryEngine::close);
       }
-      for (int i = 0; i < engines.size(); i++) {
-        line(engines.get(i).name, all.get(0).cell(i), all.get(1).cell(i));
+      for (SecondaryEngine.Kind k : kinds) {
+        int i = k.ordinal();
+        line((set + 1) + ": " + k.title, one.get(set).cell(i), many.get(set).cell(i));
       }
-    } finally {
-      stores.forEach(SecondaryStore::close);
+    }
+    Medians middleOne = Medians.of(one);
+    Medians middleMany = Medians.of(many);
+    for (SecondaryEngine.Kind k : kinds) {
+      line("medians: " + k.title, middleOne.cell(k.ordinal()), middleMany.cell(k.ordinal()));
     }
   }
 

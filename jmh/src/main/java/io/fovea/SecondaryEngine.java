@@ -1,0 +1,127 @@
+package io.fovea;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.UncheckedIOException;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * A {@link SecondaryStore} in a process of its own, which looks records up when it is told to.
+ *
+ * <p>An application has one engine. Several in one JVM share what is compiled: each runs code that
+ * has the branches of all of them, and is some hundred nanoseconds a lookup slower for it, with
+ * hints or without, so that the ratio between them is smaller than any application sees.
+ *
+ * <p>One thread. The process ends with its standard input, so with this one at the latest.
+ */
+final class SecondaryEngine implements AutoCloseable {
+  /** What is compared. */
+  enum Kind {
+    /** What the paper calls conventional. */
+    LATCHED("latched table, no hints", Translation.LATCHED, Hints.NONE),
+    LATCHED_HINTS("latched table, all hints", Translation.LATCHED, Hints.ALL),
+    /** What the engine is by default, but for hints. */
+    GUESS("the guess, no hints", Translation.PREDICTIVE, Hints.NONE),
+    GUESS_HINTS("the guess, all hints", Translation.PREDICTIVE, Hints.ALL);
+
+    final String title;
+    private final Translation translation;
+    private final Hints hints;
+
+    Kind(String title, Translation translation, Hints hints) {
+      this.title = title;
+      this.translation = translation;
+      this.hints = hints;
+    }
+
+    private SecondaryStore store(int records, int pageSize, int size) {
+      EntryHints entries = hints.pages() ? EntryHints.PAGE_FRAME_SLOT : EntryHints.NONE;
+      return new SecondaryStore(records, pageSize, size, 1, 1, translation, hints, entries);
+    }
+  }
+
+  private final Process process;
+  private final BufferedReader answers;
+
+  /** Begins to fill it; nothing is waited for. The JVM's options are those of this one. */
+  SecondaryEngine(Kind kind, int records, int pageSize, int size) {
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
+    command.add("-cp");
+    command.add(System.getProperty("java.class.path"));
+    command.add(SecondaryEngine.class.getName());
+    for (Object argument : List.of(kind, records, pageSize, size)) {
+      command.add(argument.toString());
+    }
+    try {
+      process = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.DISCARD).start();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    answers = process.inputReader();
+  }
+
+  /** Waits until it is filled. */
+  void await() {
+    answer();
+  }
+
+  /**
+   * Goes on for some time.
+   *
+   * @param lookups of a transaction
+   * @return nanoseconds for each lookup
+   */
+  double run(int lookups, long nanos) {
+    try {
+      process.outputWriter().write(lookups + " " + nanos + "\n");
+      process.outputWriter().flush();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    return Double.parseDouble(answer());
+  }
+
+  private String answer() {
+    try {
+      String line = answers.readLine();
+      if (line == null) {
+        throw new IllegalStateException("an engine's process has ended: " + process.info());
+      }
+      return line;
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  @Override
+  public void close() {
+    process.destroy();
+  }
+
+  /** The process: KIND RECORDS PAGE_SIZE SIZE. */
+  public static void main(String[] args) throws IOException {
+    try (SecondaryStore s =
+        Kind.valueOf(args[0])
+            .store(
+                Integer.parseInt(args[1]), Integer.parseInt(args[2]), Integer.parseInt(args[3]))) {
+      System.out.println("filled");
+      Map<Integer, SecondaryStore.Walk> walks = new HashMap<>();
+      BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
+      for (String line = in.readLine(); line != null; line = in.readLine()) {
+        String[] parts = line.split(" ");
+        SecondaryStore.Walk walk =
+            walks.computeIfAbsent(
+                Integer.parseInt(parts[0]), group -> s.walk(s.indexes.get(0), group));
+        System.out.println(walk.run(Long.parseLong(parts[1])));
+      }
+    }
+  }
+}
