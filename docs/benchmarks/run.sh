@@ -386,7 +386,7 @@ do_doors() {
 do_secondary() {
   for figure in engines sizes stale robust repair table poison; do
     say "secondary $figure"
-    "$java" -Xmx1g --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.SecondaryLookups \
+    "$java" -Xmx1g --enable-native-access=ALL-UNNAMED ${quick:+-Dsets=1} -cp "$jar" io.fovea.SecondaryLookups \
       $figure ${quick:+20000} >"$out/secondary-$figure.txt" 2>&1 ||
       say "secondary $figure failed: see $out/secondary-$figure.txt"
   done
