@@ -710,6 +710,7 @@ public final class Database implements AutoCloseable {
         c.repairs[HintCounters.Repair.PAGE.ordinal()],
         c.repairs[HintCounters.Repair.FRAME.ordinal()],
         c.repairs[HintCounters.Repair.SLOT.ordinal()],
+        c.repairs[HintCounters.Repair.LINE.ordinal()],
         c.missed,
         c.suppressed,
         schema.repairsOff());

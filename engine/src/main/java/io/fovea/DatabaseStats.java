@@ -353,6 +353,7 @@ public record DatabaseStats(
    * @param pageRepairs hints that were put right as a whole
    * @param frameRepairs hints whose frame was put right
    * @param slotRepairs hints whose slot was put right, and whose frame with it
+   * @param lineRepairs hints of which only was put right where in the page the record begins
    * @param repairsMissed repairs that were left out, as the leaf of the entry was busy
    * @param repairsSuppressed repairs that were left out, as they were switched off
    * @param repairsOff how many kinds of hints, summed over the indexes, are not repaired now, as
@@ -372,6 +373,7 @@ public record DatabaseStats(
       long pageRepairs,
       long frameRepairs,
       long slotRepairs,
+      long lineRepairs,
       long repairsMissed,
       long repairsSuppressed,
       long repairsOff) {}

@@ -32,6 +32,9 @@ record HintPoison(int page, int frame, int slot, boolean wild) {
       p.slot = wild ? wild(p.slot, random) & 0xFFFF : Math.max(0, p.slot - 1);
       p.found = true;
     }
+    if (wild) {
+      p.line = random.nextInt(256);
+    }
   }
 
   private static boolean hit(int percent, ThreadLocalRandom random) {
@@ -43,7 +46,7 @@ record HintPoison(int page, int frame, int slot, boolean wild) {
     return switch (random.nextInt(4)) {
       case 0 -> Math.max(0, pid + random.nextInt(-2, 3));
       case 1 -> random.nextLong(2 * pid + 2);
-      case 2 -> random.nextLong(1L << 48);
+      case 2 -> random.nextLong(1L << 40);
       default -> 0;
     };
   }

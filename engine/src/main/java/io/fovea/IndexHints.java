@@ -22,7 +22,7 @@ import java.lang.foreign.MemorySegment;
  *                         ▲                                          │
  *                         └──── stored where the entry was read ◄────┘  if the policy of the part
  *                               without waiting; page, slot: dirty       that was wrong says so
- *                               frame: not
+ *                               frame, line: not
  * </pre>
  *
  * <p><b>Why at the statement, not at the install.</b> The statement knows the place for nothing: it
@@ -70,13 +70,14 @@ final class IndexHints {
   }
 
   /** Writes the hint of a new entry. */
-  void write(MemorySegment s, long at, Position place) {
+  void write(TableCore table, MemorySegment s, long at, Position place) {
     if (codec.bytes() == 0) {
       return;
     }
     if (!active) {
       place.clear();
     }
+    place.line = HintedLeaf.line(table.tree, place);
     put(s, at, place);
   }
 
@@ -88,7 +89,7 @@ final class IndexHints {
     if (active) {
       t.placeOf(table.tree, key.segment(), key.base(), key.length(), place);
     }
-    write(s, at, place);
+    write(table, s, at, place);
   }
 
   private void put(MemorySegment s, long at, Position place) {
@@ -138,7 +139,7 @@ final class IndexHints {
       int record = t.lastRead();
       long item = t.item(record);
       if (wrong != 0 || RepairPolicy.probes(item)) {
-        compare(slot, t, index, record, item, p, n >= 0 ? entry : WRITTEN);
+        compare(slot, t, table, index, record, item, p, n >= 0 ? entry : WRITTEN);
       }
     }
     return n;
@@ -146,9 +147,17 @@ final class IndexHints {
 
   /** Finds out what is wrong about a hint, tells the policies, puts it right if they like. */
   private void compare(
-      Slot slot, Tx t, IndexCore index, int record, long item, Position p, int entry) {
+      Slot slot,
+      Tx t,
+      TableCore table,
+      IndexCore index,
+      int record,
+      long item,
+      Position p,
+      int entry) {
     Position there = slot.there;
     t.placeOfRead(record, there);
+    there.line = HintedLeaf.line(table.tree, there);
     boolean page = there.pid == p.pid;
     boolean place = !codec.slots() || there.slot == p.slot;
     boolean frame = !use.frames || !codec.frames() || there.frame == p.frame;
@@ -160,9 +169,12 @@ final class IndexHints {
         frames.used(context, frame);
       }
     }
-    if ((entry >= 0 || entry == PEEKED) && !(page && place && frame) && use.repairs) {
-      Repair repair = !page ? Repair.PAGE : !place ? Repair.SLOT : Repair.FRAME;
-      RepairPolicy policy = !page ? pages : !place ? slots : frames;
+    boolean line = there.line == p.line;
+    if ((entry >= 0 || entry == PEEKED) && !(page && place && frame && line) && use.repairs) {
+      Repair repair =
+          !page ? Repair.PAGE : !place ? Repair.SLOT : !frame ? Repair.FRAME : Repair.LINE;
+      // Lines go wrong where slots do: with inserts and deletes beside.
+      RepairPolicy policy = !page ? pages : !place || frame ? slots : frames;
       repair(slot, t, index, there, entry, repair, policy.repairs(item));
     }
   }
@@ -176,7 +188,7 @@ final class IndexHints {
     }
     MemorySegment stage = slot.hint;
     put(stage, 0, there);
-    boolean keep = repair != Repair.FRAME && use.mayDirty();
+    boolean keep = (repair == Repair.PAGE || repair == Repair.SLOT) && use.mayDirty();
     if (entry != PEEKED) {
       t.placeOfRead(entry, slot.entry);
     }

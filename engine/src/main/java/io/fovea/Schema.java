@@ -466,7 +466,7 @@ final class Schema {
             throw new KeyTooLargeException(len, index.tree.maxKeySize());
           }
           MemorySegment value = index.hints.staged(slot, k, kOff, kLen);
-          index.hints.write(value, kLen, place);
+          index.hints.write(core, value, kLen, place);
           fill.add(entry, 0, len, value, 0, kLen + index.hints.bytes());
         });
     fill.flush();

@@ -124,6 +124,9 @@ final class BTreeNode {
    */
   static final int LAYOUT = 0;
 
+  /** A page has so many bits of lines, see {@link #line}. */
+  static final int LINE_BITS = 8;
+
   private BTreeNode() {}
 
   // ------------------------------------------------------------------------------ header fields
@@ -236,6 +239,11 @@ final class BTreeNode {
 
   static long leafSlot(MemorySegment s, long base, int slot) {
     return Mem.peekLong(s, base + LEAF_SLOTS + ((long) slot << LEAF_SHIFT));
+  }
+
+  /** In which 256th of its page the record of a slot begins. */
+  static int line(long slot, int pageSize) {
+    return offset(slot) >>> Integer.numberOfTrailingZeros(pageSize) - LINE_BITS;
   }
 
   static long innerSlot(MemorySegment s, long base, int slot) {

@@ -15,6 +15,7 @@ import java.lang.foreign.MemorySegment;
  *   page      in some frame (never read); a leaf;          descent from the root
  *             of this tree; key within the fences
  *   slot      there is one; its key is the key             search in the leaf
+ *   line      nothing                                      nothing, but it is reported
  * </pre>
  *
  * <p><b>Any hint may be anything.</b> The frame is compared with the number of frames before it is
@@ -26,6 +27,12 @@ import java.lang.foreign.MemorySegment;
  * version</i>, then the key is there or nowhere, however the page came by these contents: freed and
  * used again, by this tree or by one whose id is another, for no two trees of a file ever have the
  * same.
+ *
+ * <p><b>Lines.</b> In a page that is in no cache the frame's header says nothing of the page, the
+ * page's header where its prefix is, the slot where the record is: two loads that wait for memory,
+ * one after the other, where all could be under way at once. So a hint says also in which 256th of
+ * the page the record begins, and the lines from there on, and the page's last one, which has the
+ * prefix, are loaded before anything is looked at. A wrong line loads what nobody needs.
  *
  * <p>Source: Otaki et al., PVLDB 18 (11), 2025, section 4.2; a tombstone is not needed, for a page
  * that is free says so by its type.
@@ -55,11 +62,21 @@ public final class HintedLeaf {
   /** The page was changed while it was looked at. */
   public static final int DISTURBED = 1 << 7;
 
+  /**
+   * The record begins elsewhere in the page than was hinted: not a part that anything is found by.
+   */
+  public static final int LINE = 1 << 8;
+
   /** The page did not help: the key has to be looked for from the root. */
   public static final int NO_PAGE = UNSET | NOT_RESIDENT | FREED | OTHER_TREE | FENCES | DISTURBED;
 
   /** How many bits there are. */
   public static final int BITS = 8;
+
+  private static final int LINE_BYTES = 64;
+
+  /** Of longer records the first line is enough: while they are copied the processor runs ahead. */
+  private static final int LOADED_MAX = 4 * LINE_BYTES;
 
   private HintedLeaf() {}
 
@@ -70,12 +87,14 @@ public final class HintedLeaf {
    * @param key where the key is; native memory
    * @param off where it begins
    * @param len how long it is
-   * @param p in: page id (0: unset), frame (-1: none), slot (where {@code found} is set), all
-   *     unchecked; out: as {@link BTree#find}, where the page was right
+   * @param p in: page id (0: unset), frame (-1: none), slot (where {@code found} is set), line (0:
+   *     unknown), all unchecked; out: as {@link BTree#find}, where the page was right, and the line
+   * @param bytes how long the record is, about
    * @return 0 where all that was hinted was right; else bits of what was not. With one of {@link
    *     #NO_PAGE} the position means nothing
    */
-  public static int locate(BTree tree, MemorySegment key, long off, int len, Position p) {
+  public static int locate(
+      BTree tree, MemorySegment key, long off, int len, Position p, int bytes) {
     long pid = p.pid;
     if (pid == 0) {
       return UNSET;
@@ -85,11 +104,15 @@ public final class HintedLeaf {
     int stale = 0;
     long version = BufferPool.RESTART;
     if (frame >= 0 && frame < pool.frames()) {
+      load(pool, frame, bytes, p);
       version = pool.optimistic(frame, pid);
     }
     if (version == BufferPool.RESTART) {
       stale = frame == -1 ? 0 : FRAME;
       frame = pool.guess(pid);
+      if (stale == 0 && frame >= 0) {
+        load(pool, frame, bytes, p);
+      }
       version = pool.optimistic(frame, pid);
       if (version == BufferPool.RESTART) {
         frame = pool.resident(pid);
@@ -100,6 +123,40 @@ public final class HintedLeaf {
       }
     }
     return stale | search(tree, pool, key, off, len, p, frame, version, pid);
+  }
+
+  /** Begins to load what will be looked at if the hint is right, wherever that is. */
+  private static void load(BufferPool pool, int frame, int bytes, Position p) {
+    if (p.line == 0) {
+      return;
+    }
+    MemorySegment s = pool.pages();
+    int pageSize = pool.pageSize();
+    long base = pool.base(frame);
+    long from = base + (long) p.line * (pageSize >>> BTreeNode.LINE_BITS) & -LINE_BYTES;
+    // What lies beyond the page is another one, or the guard behind the last.
+    long to = from + LINE_BYTES + (bytes <= LOADED_MAX ? bytes : 0);
+    long seen = Mem.peekLong(s, base + pageSize - Long.BYTES);
+    for (long at = from; at < to; at += LINE_BYTES) {
+      seen += Mem.peekLong(s, at);
+    }
+    p.loaded = seen;
+  }
+
+  /**
+   * In which 256th of its page a record begins.
+   *
+   * @param tree the record's tree
+   * @param p where it was found, some time: the answer is a guess like that
+   * @return 0 where nothing is known
+   */
+  public static int line(BTree tree, Position p) {
+    BufferPool pool = tree.pool();
+    int pageSize = pool.pageSize();
+    if (!p.found || p.frame < 0 || p.frame >= pool.frames() || p.slot >= pageSize >>> 3) {
+      return 0;
+    }
+    return BTreeNode.line(BTreeNode.leafSlot(pool.pages(), pool.base(p.frame), p.slot), pageSize);
   }
 
   private static int search(
@@ -115,6 +172,7 @@ public final class HintedLeaf {
     MemorySegment s = pool.pages();
     long base = pool.base(frame);
     int hint = p.found ? p.slot : -1;
+    int line = p.line;
     p.pageAccesses++;
     try {
       int found =
@@ -130,10 +188,13 @@ public final class HintedLeaf {
             : owner != tree.treeId() || type != PageHeader.LEAF ? OTHER_TREE : FENCES;
       }
       p.set(frame, version, pid, found >>> 1, (found & 1) != 0);
+      if (p.found) {
+        p.line = BTreeNode.line(BTreeNode.leafSlot(s, base, found >>> 1), pool.pageSize());
+      }
       if (!pool.validate(frame, version)) {
         return DISTURBED;
       }
-      return hint < 0 || hint == found >>> 1 ? 0 : SLOT;
+      return (hint < 0 || hint == found >>> 1 ? 0 : SLOT) | (p.line == line ? 0 : LINE);
     } catch (IndexOutOfBoundsException e) {
       tree.checkTorn(frame, version, pid, key, off, len, e);
       return DISTURBED;

@@ -38,6 +38,16 @@ public final class Position {
   /** Whether the key is at the slot; if not, the slot is where it would be. */
   public boolean found;
 
+  /**
+   * In which 256th of its page the record at the slot begins, 0 where that is not known. What loads
+   * the record in advance takes it from here and nothing else does; only {@link HintedLeaf} sets
+   * it.
+   */
+  public int line;
+
+  /** What was loaded in advance, so that the loads have a use. */
+  long loaded;
+
   /** How many pages were looked at through this position: a plain counter, never reset here. */
   public long pageAccesses;
 
@@ -60,6 +70,7 @@ public final class Position {
     pid = 0;
     slot = 0;
     found = false;
+    line = 0;
   }
 
   /**
@@ -73,6 +84,7 @@ public final class Position {
     pid = other.pid;
     slot = other.slot;
     found = other.found;
+    line = other.line;
   }
 
   void set(int newFrame, long newVersion, long newPid, int newSlot, boolean newFound) {

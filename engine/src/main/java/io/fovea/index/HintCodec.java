@@ -1,5 +1,6 @@
 package io.fovea.index;
 
+import io.fovea.btree.HintedLeaf;
 import io.fovea.btree.Position;
 import io.fovea.buffer.LeafHints;
 import io.fovea.memory.Mem;
@@ -9,15 +10,16 @@ import java.lang.foreign.MemorySegment;
  * How an entry of a secondary index remembers where its record is.
  *
  * <pre>
- *   value of an entry     | primary key | page id 48 | slot + 1  16 | frame + 1  32 |
- *                                         pages        slots          frames
+ *   value of an entry     | primary key | page id 40 | line 8 | slot + 1  16 | frame + 1  32 |
+ *                                         pages                 slots          frames
  * </pre>
  *
  * <p>What an index does without is missing; 0 says that nothing is known. Numbers are little-endian
- * and unaligned. A page id has six bytes: 2^48 pages of 4 KiB are an exbibyte, and the record of a
- * page beyond would just have no hint; eight would make every entry two bytes longer for files that
- * nobody has, four would end at 16 TiB. The frame is the last, so that what is written can be rid
- * of it without knowing the rest ({@link LeafHints}).
+ * and unaligned. A page id has five bytes: 2^40 pages of 4 KiB are four pebibytes, and the record
+ * of a page beyond would just have no hint; four would end at 16 TiB. The line is the 256th of the
+ * page in which the record begins: all that comes of it is that its bytes are loaded a little
+ * earlier ({@link HintedLeaf}). The frame is the last, so that what is written can be rid of it
+ * without knowing the rest ({@link LeafHints}).
  *
  * <p>Immutable; any thread.
  */
@@ -25,9 +27,12 @@ public final class HintCodec {
   /** No hints. */
   public static final HintCodec NONE = new HintCodec(false, false, false);
 
+  /** With the line. */
   private static final int PAGE_BYTES = 6;
+
+  private static final int LINE_SHIFT = 40;
   private static final int SLOT_BYTES = 2;
-  private static final long PAGE_MAX = (1L << 8 * PAGE_BYTES) - 1;
+  private static final long PAGE_MAX = (1L << LINE_SHIFT) - 1;
   private static final int SLOT_MAX = (1 << 8 * SLOT_BYTES) - 2;
 
   private final boolean slots;
@@ -71,7 +76,9 @@ public final class HintCodec {
    */
   public void read(MemorySegment s, long at, Position p) {
     p.clear();
-    p.pid = Mem.getInt(s, at) & 0xFFFF_FFFFL | (long) Mem.getUnsignedShort(s, at + 4) << 32;
+    long page = Mem.getInt(s, at) & 0xFFFF_FFFFL | (long) Mem.getUnsignedShort(s, at + 4) << 32;
+    p.pid = page & PAGE_MAX;
+    p.line = (int) (page >>> LINE_SHIFT);
     if (slots) {
       p.slot = Mem.getUnsignedShort(s, at + PAGE_BYTES) - 1;
       p.found = p.slot >= 0;
@@ -91,8 +98,9 @@ public final class HintCodec {
    */
   public void write(MemorySegment s, long at, Position p, boolean withFrame) {
     long pid = p.frame < 0 || p.pid > PAGE_MAX ? 0 : p.pid;
-    Mem.putInt(s, at, (int) pid);
-    Mem.putShort(s, at + 4, (short) (pid >>> 32));
+    long page = pid == 0 ? 0 : pid | (long) p.line << LINE_SHIFT;
+    Mem.putInt(s, at, (int) page);
+    Mem.putShort(s, at + 4, (short) (page >>> 32));
     if (slots) {
       int slot = pid == 0 || p.slot > SLOT_MAX ? 0 : p.slot + 1;
       Mem.putShort(s, at + PAGE_BYTES, (short) slot);

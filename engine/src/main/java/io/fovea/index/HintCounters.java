@@ -15,7 +15,9 @@ public final class HintCounters {
     /** The frame alone. */
     FRAME,
     /** The slot, and the frame with it. */
-    SLOT
+    SLOT,
+    /** The line alone. */
+    LINE
   }
 
   /** Records that were looked up by an entry with a hint. */
@@ -42,15 +44,16 @@ public final class HintCounters {
   /**
    * Counts a lookup.
    *
-   * @param wrong what {@link HintedLeaf#locate} returned
+   * @param wrong what {@link HintedLeaf#locate} returned; a line does not count
    */
   public void lookup(int wrong) {
     lookups++;
-    if (wrong == 0) {
+    int parts = wrong & ~HintedLeaf.LINE;
+    if (parts == 0) {
       hits++;
       return;
     }
-    for (int bits = wrong; bits != 0; bits &= bits - 1) {
+    for (int bits = parts; bits != 0; bits &= bits - 1) {
       stale[Integer.numberOfTrailingZeros(bits)]++;
     }
   }

@@ -460,6 +460,7 @@ public final class FoveaMetrics implements MeterBinder {
       hints("repairs", repairs, "part", "page", h -> h.pageRepairs());
       hints("repairs", repairs, "part", "frame", h -> h.frameRepairs());
       hints("repairs", repairs, "part", "slot", h -> h.slotRepairs());
+      hints("repairs", repairs, "part", "line", h -> h.lineRepairs());
       hints("repairs", repairs, "part", "missed", h -> h.repairsMissed());
       hints("repairs", repairs, "part", "suppressed", h -> h.repairsSuppressed());
       gauge(

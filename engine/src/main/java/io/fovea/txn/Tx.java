@@ -363,7 +363,7 @@ public final class Tx {
     }
     Position p = position;
     p.copyFrom(hint);
-    hinted = HintedLeaf.locate(tree, key, keyOffset, keyLength, p);
+    hinted = HintedLeaf.locate(tree, key, keyOffset, keyLength, p, cap);
     if ((hinted & HintedLeaf.NO_PAGE) != 0) {
       tree.find(key, keyOffset, keyLength, p);
     }

@@ -70,6 +70,7 @@ class HintedLeafTest {
     hint.frame = p.frame;
     hint.slot = p.slot;
     hint.found = true;
+    hint.line = HintedLeaf.line(tree, hint);
     return hint;
   }
 
@@ -77,7 +78,7 @@ class HintedLeafTest {
     key(i);
     Position before = new Position();
     before.copyFrom(hint);
-    int wrong = HintedLeaf.locate(tree, key, 0, 8, hint);
+    int wrong = HintedLeaf.locate(tree, key, 0, 8, hint, 14);
     if ((wrong & HintedLeaf.NO_PAGE) == 0) {
       assertTrue(tree.valid(hint));
       tree.find(key, 0, 8, p);
@@ -131,6 +132,48 @@ class HintedLeafTest {
       hint.slot = slot;
       assertEquals(HintedLeaf.SLOT, locate(100, hint), "slot " + slot);
     }
+  }
+
+  @Test
+  void wrongLines() {
+    int right = hint(100).line;
+    for (int line = 0; line < 256; line++) {
+      Position hint = hint(100);
+      hint.line = line;
+      assertEquals(line == right ? 0 : HintedLeaf.LINE, locate(100, hint), "line " + line);
+      assertEquals(right, hint.line, "the right one comes out");
+    }
+  }
+
+  /**
+   * Whatever is loaded in advance, it is loaded from the pool's memory or from the guard behind.
+   */
+  @Test
+  void linesOfAnyFrame() {
+    for (int frame = 0; frame < pool.frames(); frame++) {
+      for (int line : new int[] {1, 128, 255}) {
+        Position hint = hint(100);
+        int wrong = frame == hint.frame ? 0 : HintedLeaf.FRAME;
+        wrong |= line == hint.line ? 0 : HintedLeaf.LINE;
+        hint.frame = frame;
+        hint.line = line;
+        assertEquals(wrong, locate(100, hint));
+      }
+    }
+  }
+
+  @Test
+  void theLineOfNoPlace() {
+    Position nowhere = new Position();
+    assertEquals(0, HintedLeaf.line(tree, nowhere));
+    Position hint = hint(100);
+    for (int frame : new int[] {-1, pool.frames(), Integer.MAX_VALUE, Integer.MIN_VALUE}) {
+      hint.frame = frame;
+      assertEquals(0, HintedLeaf.line(tree, hint));
+    }
+    hint = hint(100);
+    hint.slot = 0xFFFF;
+    assertEquals(0, HintedLeaf.line(tree, hint));
   }
 
   @Test

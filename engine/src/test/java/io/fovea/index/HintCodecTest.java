@@ -18,15 +18,17 @@ class HintCodecTest {
       @ForAll boolean frames,
       @ForAll boolean slots,
       @ForAll boolean withFrame,
-      @ForAll @LongRange(min = 1, max = (1L << 48) - 1) long pid,
+      @ForAll @LongRange(min = 1, max = (1L << 40) - 1) long pid,
       @ForAll @IntRange(max = Integer.MAX_VALUE - 1) int frame,
       @ForAll @IntRange(max = 0xFFFE) int slot,
+      @ForAll @IntRange(max = 0xFF) int line,
       @ForAll @IntRange(max = 20) int at) {
     HintCodec codec = new HintCodec(true, frames, slots);
     Position p = new Position();
     p.pid = pid;
     p.frame = frame;
     p.slot = slot;
+    p.line = line;
     memory.fill((byte) 0x55);
     codec.write(memory, at, p, withFrame);
     assertEquals(
@@ -34,6 +36,7 @@ class HintCodecTest {
     Position q = new Position();
     codec.read(memory, at, q);
     assertEquals(pid, q.pid);
+    assertEquals(line, q.line);
     assertEquals(frames && withFrame ? frame : -1, q.frame);
     assertEquals(slots && slot < 0xFFFF, q.found);
     if (slots) {
@@ -46,7 +49,7 @@ class HintCodecTest {
     HintCodec codec = new HintCodec(true, frames, slots);
     Position p = new Position();
     p.frame = 7;
-    p.pid = 1L << 48;
+    p.pid = 1L << 40;
     codec.write(memory, 0, p, true);
     Position q = new Position();
     codec.read(memory, 0, q);
