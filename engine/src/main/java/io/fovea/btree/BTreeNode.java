@@ -241,9 +241,10 @@ final class BTreeNode {
     return Mem.peekLong(s, base + LEAF_SLOTS + ((long) slot << LEAF_SHIFT));
   }
 
-  /** In which 256th of its page the record of a slot begins. */
+  /** In which 256th of its page the record of a slot begins; of a torn slot, anything below 256. */
   static int line(long slot, int pageSize) {
-    return offset(slot) >>> Integer.numberOfTrailingZeros(pageSize) - LINE_BITS;
+    return offset(slot) >>> Integer.numberOfTrailingZeros(pageSize) - LINE_BITS
+        & (1 << LINE_BITS) - 1;
   }
 
   static long innerSlot(MemorySegment s, long base, int slot) {

@@ -28,8 +28,8 @@ import java.lang.foreign.MemorySegment;
  * used again, by this tree or by one whose id is another, for no two trees of a file ever have the
  * same.
  *
- * <p><b>Lines.</b> In a page that is in no cache the frame's header says nothing of the page, the
- * page's header where its prefix is, the slot where the record is: two loads that wait for memory,
+ * <p><b>Lines.</b> In a page that is in no cache its header has to come before it is known where
+ * the prefix is, and the slot before it is known where the record is: loads that wait for memory
  * one after the other, where all could be under way at once. So a hint says also in which 256th of
  * the page the record begins, and the lines from there on, and the page's last one, which has the
  * prefix, are loaded before anything is looked at. A wrong line loads what nobody needs.
@@ -70,7 +70,7 @@ public final class HintedLeaf {
   /** The page did not help: the key has to be looked for from the root. */
   public static final int NO_PAGE = UNSET | NOT_RESIDENT | FREED | OTHER_TREE | FENCES | DISTURBED;
 
-  /** How many bits there are. */
+  /** How many bits there are beside {@link #LINE}. */
   public static final int BITS = 8;
 
   private static final int LINE_BYTES = 64;
