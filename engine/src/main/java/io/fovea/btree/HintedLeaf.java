@@ -104,15 +104,11 @@ public final class HintedLeaf {
     int stale = 0;
     long version = BufferPool.RESTART;
     if (frame >= 0 && frame < pool.frames()) {
-      load(pool, frame, bytes, p);
       version = pool.optimistic(frame, pid);
     }
     if (version == BufferPool.RESTART) {
       stale = frame == -1 ? 0 : FRAME;
       frame = pool.guess(pid);
-      if (stale == 0 && frame >= 0) {
-        load(pool, frame, bytes, p);
-      }
       version = pool.optimistic(frame, pid);
       if (version == BufferPool.RESTART) {
         frame = pool.resident(pid);
@@ -122,6 +118,8 @@ public final class HintedLeaf {
         }
       }
     }
+    // The processor does not wait for what optimistic asks: nearly always the page is there.
+    load(pool, frame, bytes, p);
     return stale | search(tree, pool, key, off, len, p, frame, version, pid);
   }
 
