@@ -21,6 +21,12 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** The tools on what a killed process leaves: they tell, and change nothing. */
 class ToolRecoveryTest {
+  /** Bits that are flipped, as many as it takes until some of them were found to be wrong. */
+  private static final int FLIPS = 25;
+
+  private static final int FLIPS_MAX = 500;
+  private static final int FOUND = 4;
+
   private static final Options SMALL =
       Options.defaults()
           .bufferBytes(4 << 20)
@@ -202,7 +208,8 @@ class ToolRecoveryTest {
     String expected = run(Expected.OK, "verify", file).out();
     Random r = new Random(3);
     int found = 0;
-    for (int i = 0; i < 25; i++) {
+    // How much of the log lies behind the redo point is up to the load and the checkpoints in it.
+    for (int i = 0; i < FLIPS || found < FOUND && i < FLIPS_MAX; i++) {
       byte[][] bad = contents();
       byte[] log = bad[1];
       int at = r.nextInt(log.length);
@@ -220,7 +227,7 @@ class ToolRecoveryTest {
       assertSame(bad, contents());
       write(good);
     }
-    assertTrue(found > 3, "found " + found);
+    assertTrue(found >= FOUND, "found " + found);
   }
 
   private static long logRecords(String text) {
