@@ -51,6 +51,7 @@ final class IndexHints {
 
   private final RepairPolicy frames = new RepairPolicy();
   private final RepairPolicy slots = new RepairPolicy();
+  private final RepairPolicy lines = new RepairPolicy();
 
   IndexHints(EntryHints kind, HintUse use) {
     this.kind = kind;
@@ -66,7 +67,10 @@ final class IndexHints {
 
   /** How many policies have switched repairs off. */
   int switchedOff() {
-    return (pages.isOn() ? 0 : 1) + (frames.isOn() ? 0 : 1) + (slots.isOn() ? 0 : 1);
+    return (pages.isOn() ? 0 : 1)
+        + (frames.isOn() ? 0 : 1)
+        + (slots.isOn() ? 0 : 1)
+        + (lines.isOn() ? 0 : 1);
   }
 
   /** Writes the hint of a new entry. */
@@ -161,20 +165,20 @@ final class IndexHints {
     boolean page = there.pid == p.pid;
     boolean place = !codec.slots() || there.slot == p.slot;
     boolean frame = !use.frames || !codec.frames() || there.frame == p.frame;
+    boolean line = there.line == p.line;
     if (RepairPolicy.probes(item)) {
       int context = t.context();
       pages.used(context, page);
       if (page) {
         slots.used(context, place);
         frames.used(context, frame);
+        lines.used(context, line);
       }
     }
-    boolean line = there.line == p.line;
     if ((entry >= 0 || entry == PEEKED) && !(page && place && frame && line) && use.repairs) {
       Repair repair =
           !page ? Repair.PAGE : !place ? Repair.SLOT : !frame ? Repair.FRAME : Repair.LINE;
-      // Lines go wrong where slots do: with inserts and deletes beside.
-      RepairPolicy policy = !page ? pages : !place || frame ? slots : frames;
+      RepairPolicy policy = !page ? pages : !place ? slots : !frame ? frames : lines;
       repair(slot, t, index, there, entry, repair, policy.repairs(item));
     }
   }

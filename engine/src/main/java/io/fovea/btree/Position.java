@@ -39,9 +39,8 @@ public final class Position {
   public boolean found;
 
   /**
-   * In which 256th of its page the record at the slot begins, 0 where that is not known. What loads
-   * the record in advance takes it from here and nothing else does; only {@link HintedLeaf} sets
-   * it.
+   * In which 256th of its page the record at the slot begins, 0 where that is not known: for {@link
+   * HintedLeaf}, which loads it in advance. Nothing is found by it, and searches leave it as it is.
    */
   public int line;
 
