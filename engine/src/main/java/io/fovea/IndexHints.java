@@ -9,6 +9,7 @@ import io.fovea.index.RepairPolicy;
 import io.fovea.memory.Mem;
 import io.fovea.txn.Tx;
 import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
 
 /**
  * The hints in the entries of one index: where they come from, how a record is read by one, and
@@ -46,18 +47,19 @@ final class IndexHints {
   private final HintUse use;
   private final boolean active;
 
-  /** One for each part, as what makes one wrong leaves the others right. */
-  private final RepairPolicy pages = new RepairPolicy();
-
-  private final RepairPolicy frames = new RepairPolicy();
-  private final RepairPolicy slots = new RepairPolicy();
-  private final RepairPolicy lines = new RepairPolicy();
+  /** By {@link Repair}, one for each part, as what makes one wrong leaves the others right. */
+  private final RepairPolicy[] policies = new RepairPolicy[Repair.values().length];
 
   IndexHints(EntryHints kind, HintUse use) {
     this.kind = kind;
     this.use = use;
     this.codec = new HintCodec(kind.pages(), kind.frames(), kind.slots());
     this.active = kind.pages() && use.pages;
+    Arrays.setAll(policies, i -> new RepairPolicy());
+  }
+
+  private RepairPolicy policy(Repair part) {
+    return policies[part.ordinal()];
   }
 
   /** How many bytes of an entry's value are the hint. */
@@ -67,10 +69,11 @@ final class IndexHints {
 
   /** How many policies have switched repairs off. */
   int switchedOff() {
-    return (pages.isOn() ? 0 : 1)
-        + (frames.isOn() ? 0 : 1)
-        + (slots.isOn() ? 0 : 1)
-        + (lines.isOn() ? 0 : 1);
+    int off = 0;
+    for (RepairPolicy policy : policies) {
+      off += policy.isOn() ? 0 : 1;
+    }
+    return off;
   }
 
   /** Writes the hint of a new entry. */
@@ -168,18 +171,17 @@ final class IndexHints {
     boolean line = there.line == p.line;
     if (RepairPolicy.probes(item)) {
       int context = t.context();
-      pages.used(context, page);
+      policy(Repair.PAGE).used(context, page);
       if (page) {
-        slots.used(context, place);
-        frames.used(context, frame);
-        lines.used(context, line);
+        policy(Repair.SLOT).used(context, place);
+        policy(Repair.FRAME).used(context, frame);
+        policy(Repair.LINE).used(context, line);
       }
     }
     if ((entry >= 0 || entry == PEEKED) && !(page && place && frame && line) && use.repairs) {
       Repair repair =
           !page ? Repair.PAGE : !place ? Repair.SLOT : !frame ? Repair.FRAME : Repair.LINE;
-      RepairPolicy policy = !page ? pages : !place ? slots : !frame ? frames : lines;
-      repair(slot, t, index, there, entry, repair, policy.repairs(item));
+      repair(slot, t, index, there, entry, repair, policy(repair).repairs(item));
     }
   }
 

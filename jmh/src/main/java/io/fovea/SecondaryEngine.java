@@ -14,9 +14,8 @@ import java.util.Map;
 /**
  * A {@link SecondaryStore} in a process of its own, which looks records up when it is told to.
  *
- * <p>An application has one engine. Several in one JVM share what is compiled: each runs code that
- * has the branches of all of them, and is some hundred nanoseconds a lookup slower for it, with
- * hints or without, so that the ratio between them is smaller than any application sees.
+ * <p>An application has one engine. Several in one JVM share what is compiled, which has the
+ * branches of all of them: what they cost of each is in docs/benchmarks/hints.md.
  *
  * <p>One thread. The process ends with its standard input, so with this one at the latest.
  */
