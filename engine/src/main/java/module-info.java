@@ -3,12 +3,10 @@ module io.fovea.engine {
   requires io.fovea.bindings;
   requires static info.picocli;
   requires static java.logging;
-  requires static transitive micrometer.core;
-  requires static transitive org.jspecify;
+  requires static org.jspecify;
 
   exports io.fovea;
   exports io.fovea.error;
-  exports io.fovea.metrics;
 
   opens io.fovea.tool to
       info.picocli;

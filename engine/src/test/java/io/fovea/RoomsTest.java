@@ -2,13 +2,24 @@ package io.fovea;
 
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAPackage;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAnyPackage;
+import static com.tngtech.archunit.core.domain.JavaModifier.PROTECTED;
+import static com.tngtech.archunit.core.domain.JavaModifier.PUBLIC;
+import static com.tngtech.archunit.core.domain.properties.HasModifiers.Predicates.modifier;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.members;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
 
+import com.tngtech.archunit.base.DescribedPredicate;
+import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaClasses;
+import com.tngtech.archunit.core.domain.JavaMember;
+import com.tngtech.archunit.core.domain.properties.HasName;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
+import com.tngtech.archunit.lang.ArchCondition;
+import com.tngtech.archunit.lang.ConditionEvents;
+import com.tngtech.archunit.lang.SimpleConditionEvent;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -27,7 +38,6 @@ class RoomsTest {
           "io.fovea.txn",
           "io.fovea.recovery",
           "io.fovea",
-          "io.fovea.metrics",
           "io.fovea.tool");
 
   private static final JavaClasses CLASSES =
@@ -80,13 +90,8 @@ class RoomsTest {
   }
 
   @Test
-  void onlyMetricsKnowsMicrometer() {
-    noClasses()
-        .that()
-        .resideOutsideOfPackage("io.fovea.metrics")
-        .should()
-        .dependOnClassesThat(resideInAPackage("io.micrometer.."))
-        .check(CLASSES);
+  void nothingKnowsMicrometer() {
+    noClasses().should().dependOnClassesThat(resideInAPackage("io.micrometer..")).check(CLASSES);
   }
 
   @Test
@@ -96,6 +101,34 @@ class RoomsTest {
         .resideOutsideOfPackage("io.fovea.tool")
         .should()
         .dependOnClassesThat(resideInAPackage("picocli.."))
+        .check(CLASSES);
+  }
+
+  @Test
+  void whatIsExportedNamesNothingElse() {
+    DescribedPredicate<JavaClass> readable =
+        resideInAnyPackage("java..", "io.fovea", "io.fovea.error")
+            .or(HasName.Predicates.nameMatching("[a-z]+"))
+            .as("a type that every user can read");
+    members()
+        .that()
+        .areDeclaredInClassesThat()
+        .resideInAnyPackage("io.fovea", "io.fovea.error")
+        .and()
+        .areDeclaredInClassesThat()
+        .arePublic()
+        .and(modifier(PUBLIC).or(modifier(PROTECTED)))
+        .should(
+            new ArchCondition<>("name types of the API and the JDK only") {
+              @Override
+              public void check(JavaMember member, ConditionEvents events) {
+                for (JavaClass type : member.getAllInvolvedRawTypes()) {
+                  if (!readable.test(type.getBaseComponentType())) {
+                    events.add(SimpleConditionEvent.violated(member, member.getFullName()));
+                  }
+                }
+              }
+            })
         .check(CLASSES);
   }
 }

@@ -1,4 +1,4 @@
-package io.fovea.metrics;
+package io.fovea.micrometer;
 
 import io.fovea.Database;
 import io.fovea.DatabaseStats;

@@ -1,4 +1,4 @@
-package io.fovea.metrics;
+package io.fovea.micrometer;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;

@@ -1,0 +1,5 @@
+module bank {
+  requires transitive io.fovea.micrometer;
+
+  exports bank;
+}

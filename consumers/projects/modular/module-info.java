@@ -1,0 +1,5 @@
+module bank {
+  requires transitive io.fovea.engine;
+
+  exports bank;
+}
