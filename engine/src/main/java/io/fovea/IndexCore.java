@@ -40,6 +40,9 @@ final class IndexCore {
   /** What its entries remember of the places of records. */
   final IndexHints hints;
 
+  /** Of an extracted index. */
+  private final SlotLocal<Extraction> extractions = new SlotLocal<>();
+
   private final KeySpec tableKey;
   private final Layout tableLayout;
   private final @Nullable EntryPlan plan;
@@ -187,11 +190,11 @@ final class IndexCore {
       return plan.build(pk, (int) pkOff, pkLen, record, recordOff, out, (int) outOff);
     }
     Objects.requireNonNull(extractor, "extractor");
-    Extraction e =
-        (Extraction)
-            slot.kept()
-                .computeIfAbsent(
-                    this, k -> new Extraction(this.tableKey, this.tableLayout, this.key));
+    Extraction e = extractions.get(slot);
+    if (e == null) {
+      e = new Extraction(tableKey, tableLayout, key);
+      extractions.set(slot, e);
+    }
     e.primaryKey.load(pk, pkOff, pkLen);
     Mem.copy(record, recordOff, e.row.segment(), e.row.base(), e.row.size());
     e.row.filled();

@@ -23,8 +23,8 @@ final class IndexFill {
 
   /** An entry was there already. */
   interface Duplicate {
-    /** What to throw. */
-    RuntimeException exception();
+    /** What to throw; the key is where it is said. */
+    RuntimeException exception(MemorySegment key, long off, int len);
   }
 
   private final BTree tree;
@@ -99,7 +99,8 @@ final class IndexFill {
                 place,
                 session);
         if (!absent) {
-          throw duplicate.exception();
+          throw duplicate.exception(
+              operations, cursor.keyOffset(), cursor.keyLength());
         }
       }
     } finally {

@@ -237,13 +237,20 @@ final class Maintenance {
   private static void requireAbsent(
       Tx t, TableCore core, IndexCore index, MemorySegment entries, int at, int len) {
     if (index.unique && len != NONE && t.get(index.tree, entries, at, len, entries, at, 0) >= 0) {
-      throw duplicate(core, index);
+      throw duplicate(core, index, entries, at, len, false);
     }
   }
 
-  static DuplicateKeyException duplicate(TableCore core, IndexCore index) {
-    return new DuplicateKeyException(
-        "unique index \"" + index.name + "\" of table \"" + core.name + '"');
+  /**
+   * Two records would have the same entry.
+   *
+   * @param built whether the index is being built
+   */
+  static DuplicateKeyException duplicate(
+      TableCore core, IndexCore index, MemorySegment entry, long at, int len, boolean built) {
+    Key key = new Key(index.key, index);
+    key.load(entry, at, len);
+    return DuplicateKeyException.ofIndex(index.name, core.name, key.toString(), built);
   }
 
   private static void add(

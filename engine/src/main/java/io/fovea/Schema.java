@@ -451,7 +451,7 @@ final class Schema {
             index.tree,
             store.session(),
             store.logRecordMax(),
-            () -> Maintenance.duplicate(core, index));
+            (k, off, len) -> Maintenance.duplicate(core, index, k, off, len, true));
     Position place = new Position();
     Trees.forEach(
         core.tree,

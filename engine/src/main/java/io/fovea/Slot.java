@@ -77,7 +77,30 @@ final class Slot {
   private final int[][] lengths = {new int[4], new int[4]};
   private final MemorySegment[] spare = new MemorySegment[8];
   private int spares;
-  private final Map<Object, Object> kept = new IdentityHashMap<>();
+
+  /** Which of the database's slots it is, and how many there are; of a private one, -1 and 0. */
+  final int number;
+
+  final int count;
+
+  /** Of a private one what {@link SlotLocal} keeps for it: it goes with the slot. */
+  final Map<Object, Object> kept = new IdentityHashMap<>();
+
+  /** A private one, of no database: it does not outlive the work that it was made for. */
+  Slot() {
+    this(-1, 0);
+  }
+
+  /**
+   * One of a database's.
+   *
+   * @param number which
+   * @param count how many there are
+   */
+  Slot(int number, int count) {
+    this.number = number;
+    this.count = count;
+  }
 
   // ------------------------------------------------------------------------------------- lending
 
@@ -205,17 +228,12 @@ final class Slot {
 
   /** A key of a table for the engine's own use. */
   Key key(TableCore core) {
-    Object found = kept.get(core);
+    Key found = core.keys.get(this);
     if (found == null) {
       found = new Key(core.key, core);
-      kept.put(core, found);
+      core.keys.set(this, found);
     }
-    return (Key) found;
-  }
-
-  /** Objects that belong to something else and are made once per context. */
-  Map<Object, Object> kept() {
-    return kept;
+    return found;
   }
 
   /** The transaction has ended: what it used too much of goes. */

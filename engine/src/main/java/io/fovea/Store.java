@@ -123,7 +123,7 @@ final class Store {
     this.treeIds = treeIds;
     this.slots = new Slot[2 * options.maxTransactions()];
     for (int i = 0; i < slots.length; i++) {
-      slots[i] = new Slot();
+      slots[i] = new Slot(i, slots.length);
     }
   }
 

@@ -18,6 +18,9 @@ final class TableCore {
   final BTree tree;
   final int keyBytesMax;
 
+  /** For the engine's own use, a key each slot. */
+  final SlotLocal<Key> keys = new SlotLocal<>();
+
   /** In the order of their creation. */
   private volatile IndexCore[] indexes;
 

@@ -27,6 +27,35 @@ public final class DuplicateKeyException extends FoveaException {
     this.where = where;
   }
 
+  private DuplicateKeyException(String where, String message) {
+    super(message);
+    this.where = where;
+  }
+
+  /**
+   * Makes one for a unique index.
+   *
+   * @param index the index's name
+   * @param table the table's name
+   * @param key the key that two records would have in it, in words
+   * @param built whether the index is being built, so that its table was opened without it so far
+   * @return the exception; its {@link #where} begins with {@code unique index}
+   */
+  public static DuplicateKeyException ofIndex(
+      String index, String table, String key, boolean built) {
+    String where = "unique index \"" + index + "\" of table \"" + table + '"';
+    return new DuplicateKeyException(
+        where,
+        "Two records would have the key "
+            + key
+            + " in "
+            + where
+            + (built
+                ? ", which is being built. Change or delete one of them; an index is built again"
+                    + " when the table is opened with it."
+                : ". Give one of them another value, or find the other one by the index first."));
+  }
+
   /**
    * Where the key was found.
    *
