@@ -35,7 +35,8 @@ public final class BackupOptions {
    */
   public BackupOptions bytesPerSecond(long bytes) {
     if (bytes < 0) {
-      throw new IllegalArgumentException("bytesPerSecond: " + bytes);
+      throw new IllegalArgumentException(
+          "BackupOptions.bytesPerSecond is 0 or more, not " + bytes + ".");
     }
     return new BackupOptions(bytes);
   }

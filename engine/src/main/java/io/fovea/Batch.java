@@ -20,7 +20,7 @@ public final class Batch {
 
   Batch(Table table, int capacity) {
     if (capacity < 1) {
-      throw new IllegalArgumentException("A batch takes at least one key: " + capacity);
+      throw new IllegalArgumentException("A batch takes at least one key, not " + capacity + ".");
     }
     this.table = table;
     this.keys = new Key[capacity];
@@ -34,7 +34,7 @@ public final class Batch {
 
   void requireOf(TableCore core) {
     if (table.core() != core) {
-      throw new InvalidUseException("The batch belongs to table " + table.name());
+      throw new InvalidUseException("The batch belongs to table " + table.name() + ".");
     }
   }
 
@@ -89,7 +89,7 @@ public final class Batch {
    */
   public Key add() {
     if (size == keys.length) {
-      throw new InvalidUseException("The batch is full: it takes " + size + " keys");
+      throw new InvalidUseException("The batch is full: it takes " + size + " keys.");
     }
     found[size] = false;
     require(rows[size]).invalidate();

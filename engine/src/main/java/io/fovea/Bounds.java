@@ -90,7 +90,7 @@ final class Bounds {
   private static int load(Key key, Object owner, MemorySegment stage, int at, int stride) {
     if (key.owner() != owner) {
       throw new InvalidUseException(
-          "A key of the range belongs to another table or index: it is one of " + key.spec());
+          "A key of the range belongs to another table or index: it is one of " + key.spec() + ".");
     }
     if (key.length() > stride) {
       throw new io.fovea.error.KeyTooLargeException(key.length(), stride);

@@ -30,7 +30,7 @@ public final class ByteCursor implements AutoCloseable {
   private void enter() {
     if (closed) {
       if (tx.isActive()) {
-        throw new InvalidUseException("The cursor is closed");
+        throw new InvalidUseException("The cursor is closed.");
       }
       tx.requireMine("The cursor has ended with its transaction");
     }
@@ -41,7 +41,7 @@ public final class ByteCursor implements AutoCloseable {
     TxScan s = scan;
     if (!on || s == null) {
       throw new InvalidUseException(
-          "The cursor stands on no record: next() must return true first");
+          "The cursor stands on no record: next() must return true first.");
     }
     return s;
   }

@@ -358,7 +358,7 @@ public final class ByteTable {
   private void checkKey(long bytes) {
     core.requireThere();
     if (bytes == 0) {
-      throw new InvalidUseException("A key has at least one byte");
+      throw new InvalidUseException("A key has at least one byte.");
     }
     if (bytes > core.keyBytesMax) {
       throw new KeyTooLargeException(bytes, core.keyBytesMax);

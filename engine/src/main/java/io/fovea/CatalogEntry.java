@@ -126,7 +126,7 @@ record CatalogEntry(
         }
       }
     } catch (IOException e) {
-      throw new IllegalStateException("writing to memory", e);
+      throw new IllegalStateException("Writing to memory failed.", e);
     }
     return bytes.toByteArray();
   }

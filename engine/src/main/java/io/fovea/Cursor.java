@@ -129,7 +129,7 @@ public final class Cursor implements AutoCloseable {
     TxScan s = scan;
     if (!on || s == null) {
       throw new InvalidUseException(
-          "The cursor stands on no record: next() must return true first");
+          "The cursor stands on no record: next() must return true first.");
     }
     return s;
   }
@@ -137,7 +137,7 @@ public final class Cursor implements AutoCloseable {
   private Tx enter() {
     if (closed) {
       if (tx.isActive()) {
-        throw new InvalidUseException("The cursor is closed");
+        throw new InvalidUseException("The cursor is closed.");
       }
       tx.requireMine("The cursor has ended with its transaction");
     }
@@ -264,7 +264,7 @@ public final class Cursor implements AutoCloseable {
   public Key indexKey() {
     IndexCore i = index;
     if (i == null) {
-      throw new InvalidUseException("A scan of a table has no index key");
+      throw new InvalidUseException("A scan of a table has no index key.");
     }
     enter();
     try {

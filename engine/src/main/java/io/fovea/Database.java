@@ -344,7 +344,7 @@ public final class Database implements AutoCloseable {
   void alone(String what, Runnable work) {
     if (store.mine() > 0) {
       throw new InvalidUseException(
-          "Can't " + what + " in a transaction: end the transaction of this thread first");
+          "Can't " + what + " in a transaction: end the transaction of this thread first.");
     }
     Tx tx = store.engine().begin(false, ALONE_WAIT.toNanos(), true);
     try {
@@ -487,7 +487,7 @@ public final class Database implements AutoCloseable {
     if (nest.inBody) {
       throw new InvalidUseException(
           "A transaction can't run inside another of the same database and thread. Pass the"
-              + " transaction on instead");
+              + " transaction on instead.");
     }
     AbortCause previous = null;
     for (int attempt = 1; ; attempt++) {
@@ -568,7 +568,7 @@ public final class Database implements AutoCloseable {
     Objects.requireNonNull(txOptions, "options");
     if (nest.get().inBody) {
       throw new InvalidUseException(
-          "A transaction can't begin inside the body of another of the same database and thread");
+          "A transaction can't begin inside the body of another of the same database and thread.");
     }
     Transaction tx = begin(txOptions, 1, null, false, false);
     Slot slot = tx.slot();
@@ -899,7 +899,7 @@ public final class Database implements AutoCloseable {
   @Override
   public void close() {
     if (nest.get().inBody) {
-      throw new InvalidUseException("A database can't be closed inside the body of a transaction");
+      throw new InvalidUseException("A database can't be closed inside the body of a transaction.");
     }
     closing.lock();
     try {

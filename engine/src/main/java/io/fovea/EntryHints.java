@@ -88,7 +88,7 @@ public enum EntryHints {
   static EntryHints ofCode(int code) {
     EntryHints[] all = values();
     if (code < 0 || code >= all.length) {
-      throw new IllegalArgumentException("hints of an index " + code);
+      throw new IllegalArgumentException("No hints of an index have the code " + code + ".");
     }
     return all[code];
   }

@@ -32,11 +32,20 @@ public record Field(String name, FieldType type, int width, int offset, int ordi
     Objects.requireNonNull(name, "name");
     Objects.requireNonNull(type, "type");
     if (name.isEmpty() || name.length() > 255) {
-      throw new IllegalArgumentException("A field's name has 1 to 255 characters: \"" + name + '"');
+      throw new IllegalArgumentException(
+          "A field's name has 1 to 255 characters: \"" + name + "\".");
     }
     if (width < 1 || width > WIDTH_MAX || ordinal < 0 || offset < -1) {
       throw new IllegalArgumentException(
-          "Field " + name + ": width " + width + ", ordinal " + ordinal + ", offset " + offset);
+          "Field "
+              + name
+              + " can't have width "
+              + width
+              + ", ordinal "
+              + ordinal
+              + " and offset "
+              + offset
+              + ".");
     }
   }
 

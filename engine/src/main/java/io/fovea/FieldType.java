@@ -37,6 +37,6 @@ public enum FieldType {
         return t;
       }
     }
-    throw new IllegalArgumentException("field type " + code);
+    throw new IllegalArgumentException("No type of a field has the code " + code + ".");
   }
 }

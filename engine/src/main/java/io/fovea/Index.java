@@ -96,7 +96,8 @@ public final class Index {
     try {
       require(indexKey);
       if (out.owner() != tableCore) {
-        throw new InvalidUseException("The row belongs to another table than " + tableCore.name);
+        throw new InvalidUseException(
+            "The row belongs to another table than " + tableCore.name + ".");
       }
       out.invalidate();
       Slot slot = tx.slot();
@@ -221,7 +222,7 @@ public final class Index {
       t.requireReadsValid();
       if (n < 0 && t.wrote(table.tree, pk, pkOff, pkLen)) {
         throw new InvalidUseException(
-            "The transaction has deleted the record that the cursor stands on");
+            "The transaction has deleted the record that the cursor stands on.");
       }
       throw new CorruptionException(
           "record that an entry of index " + index.name + " names, its size",
@@ -260,7 +261,7 @@ public final class Index {
     requireThere();
     if (key.owner() != core) {
       throw new InvalidUseException(
-          "The key belongs to another index or to a table: it is one of " + key.spec());
+          "The key belongs to another index or to a table: it is one of " + key.spec() + ".");
     }
     if (key.length() > core.tree.maxKeySize()) {
       throw new KeyTooLargeException(key.length(), core.tree.maxKeySize());
@@ -273,7 +274,7 @@ public final class Index {
       throw new InvalidUseException(
           "Index "
               + core.name
-              + " was dropped, or its table was opened again: ask it for the index");
+              + " was dropped, or its table was opened again: ask it for the index.");
     }
   }
 

@@ -132,10 +132,10 @@ public final class IndexSpec {
   private static List<Field> checked(Field[] fields) {
     List<Field> list = List.of(fields);
     if (list.isEmpty()) {
-      throw new IllegalArgumentException("An index has at least one field");
+      throw new IllegalArgumentException("An index has at least one field.");
     }
     if (list.stream().distinct().count() != list.size()) {
-      throw new IllegalArgumentException("A field appears twice in an index");
+      throw new IllegalArgumentException("A field appears twice in an index.");
     }
     return list;
   }

@@ -266,7 +266,8 @@ public final class Key {
    */
   public Key set(Key other) {
     if (!spec.equals(other.spec)) {
-      throw new InvalidUseException("A key of " + other.spec + " where one of " + spec + " is due");
+      throw new InvalidUseException(
+          "A key of " + other.spec + " where one of " + spec + " is due.");
     }
     load(other.segment, other.base, other.length);
     open = other.open;
@@ -418,7 +419,8 @@ public final class Key {
             : n == parts.length
                 ? "all its parts are set"
                 : "the next part is " + parts[n].name() + " " + parts[n].type();
-    return new InvalidUseException("Can't append " + given + " to a key of " + spec + ": " + due);
+    return new InvalidUseException(
+        "Can't append " + given + " to a key of " + spec + ": " + due + ".");
   }
 
   // -------------------------------------------------------------------------------------- reading
@@ -517,7 +519,7 @@ public final class Key {
         return k;
       }
     }
-    throw new InvalidUseException("Field " + part.name() + " is not a part of " + spec);
+    throw new InvalidUseException("Field " + part.name() + " is not a part of " + spec + ".");
   }
 
   private int at(int part, FieldType type) {
@@ -534,7 +536,8 @@ public final class Key {
             : part >= count()
                 ? "part " + parts[part].name() + " is not set"
                 : "part " + parts[part].name() + " is " + parts[part].type();
-    return new InvalidUseException("Can't read " + type + " from a key of " + spec + ": " + why);
+    return new InvalidUseException(
+        "Can't read " + type + " from a key of " + spec + ": " + why + ".");
   }
 
   private byte[] decode(int part) {

@@ -44,7 +44,7 @@ public final class KeySpec {
     Builder b = builder();
     for (FieldType t : types) {
       if (!t.fixed()) {
-        throw new IllegalArgumentException(t + " needs a width: use KeySpec.builder()");
+        throw new IllegalArgumentException(t + " needs a width: use KeySpec.builder().");
       }
       b.add("k" + b.parts.size(), t, t == FieldType.INT32 ? 4 : 8);
     }
@@ -88,7 +88,7 @@ public final class KeySpec {
         return f;
       }
     }
-    throw new IllegalArgumentException("There is no part \"" + name + "\" in " + this);
+    throw new IllegalArgumentException("There is no part \"" + name + "\" in " + this + ".");
   }
 
   Field[] array() {
@@ -186,7 +186,7 @@ public final class KeySpec {
     Field add(String name, FieldType type, int width) {
       Field f = new Field(name, type, width, offset, parts.size(), true);
       if (!names.add(name)) {
-        throw new IllegalArgumentException("There is a part \"" + name + "\" already");
+        throw new IllegalArgumentException("There is a part \"" + name + "\" already.");
       }
       offset = offset >= 0 && type.fixed() ? offset + width : -1;
       parts.add(f);
@@ -201,7 +201,7 @@ public final class KeySpec {
      */
     public KeySpec build() {
       if (parts.isEmpty()) {
-        throw new IllegalArgumentException("A key has at least one part");
+        throw new IllegalArgumentException("A key has at least one part.");
       }
       return new KeySpec(parts, false);
     }

@@ -60,7 +60,7 @@ public final class Layout {
         return f;
       }
     }
-    throw new IllegalArgumentException("There is no field \"" + name + "\" in " + this);
+    throw new IllegalArgumentException("There is no field \"" + name + "\" in " + this + ".");
   }
 
   /**
@@ -168,7 +168,7 @@ public final class Layout {
     Field add(String name, FieldType type, int width) {
       Field f = new Field(name, type, width, size, fields.size(), false);
       if (!names.add(name)) {
-        throw new IllegalArgumentException("There is a field \"" + name + "\" already");
+        throw new IllegalArgumentException("There is a field \"" + name + "\" already.");
       }
       size = Math.addExact(size, f.size());
       fields.add(f);

@@ -93,7 +93,8 @@ final class Maintenance {
     int n = t.get(core.tree, key.segment(), key.base(), key.length(), records, 0, size);
     if (n < 0) {
       t.requireReadsValid();
-      throw new InvalidUseException("There is no record any more with the key of the row: " + key);
+      throw new InvalidUseException(
+          "There is no record any more with the key of the row: " + key + ".");
     }
     Table.requireSize(core, n);
     Mem.copy(records, 0, records, size, size);
@@ -205,7 +206,7 @@ final class Maintenance {
 
   private static void requireWritable(Tx t) {
     if (t.readOnly()) {
-      throw new InvalidUseException("A read-only transaction can't write");
+      throw new InvalidUseException("A read-only transaction can't write.");
     }
   }
 

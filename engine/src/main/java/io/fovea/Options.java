@@ -101,7 +101,7 @@ public final class Options {
 
   private static void check(boolean good, String what, Object value) {
     if (!good) {
-      throw new IllegalArgumentException(what + ": " + value);
+      throw new IllegalArgumentException(what + ", not " + value + ".");
     }
   }
 
@@ -135,7 +135,7 @@ public final class Options {
   public Options pageSize(int bytes) {
     check(
         bytes >= 4096 && bytes <= 65536 && Integer.bitCount(bytes) == 1,
-        "A page has 4096, 8192, 16384, 32768 or 65536 bytes",
+        "Options.pageSize is 4096, 8192, 16384, 32768 or 65536",
         bytes);
     return with(v -> v.pageSize = bytes);
   }
@@ -159,7 +159,7 @@ public final class Options {
    *     the database is opened
    */
   public Options bufferBytes(long bytes) {
-    check(bytes > 0, "The buffer has a positive size", bytes);
+    check(bytes > 0, "Options.bufferBytes is positive", bytes);
     return with(v -> v.bufferBytes = bytes);
   }
 
@@ -182,7 +182,7 @@ public final class Options {
    * @throws IllegalArgumentException if it is less than 64 KiB
    */
   public Options timestampBytes(long bytes) {
-    check(bytes >= 64 << 10, "Timestamps need at least 64 KiB", bytes);
+    check(bytes >= 64 << 10, "Options.timestampBytes is at least 65536", bytes);
     return with(v -> v.timestampBytes = bytes);
   }
 
@@ -243,9 +243,12 @@ public final class Options {
    *     {@code max} is more than 1 GiB
    */
   public Options sketchBytes(long min, long max) {
-    check(min >= Long.BYTES, "A sketch has at least 8 bytes", min);
-    check(max >= min, "The sketch's upper limit is not below its lower one of " + min, max);
-    check(max <= 1 << 30, "A sketch has at most 1 GiB", max);
+    check(min >= Long.BYTES, "Options.sketchBytes is at least 8", min);
+    check(
+        max >= min,
+        "The upper limit of Options.sketchBytes is at least its lower one, " + min,
+        max);
+    check(max <= 1 << 30, "Options.sketchBytes is at most 1 GiB", max);
     return with(
         v -> {
           v.sketchBytesMin = min;
@@ -381,7 +384,7 @@ public final class Options {
    * @throws IllegalArgumentException if it is outside of that
    */
   public Options readsMax(int reads) {
-    check(reads >= 1 && reads <= PageReads.CAPACITY, "1 to 64 reads", reads);
+    check(reads >= 1 && reads <= PageReads.CAPACITY, "Options.readsMax is 1 to 64", reads);
     return with(v -> v.readsMax = reads);
   }
 
@@ -471,9 +474,9 @@ public final class Options {
   public Options asyncWindow(Duration time, int bytes) {
     check(
         time.isPositive() && time.compareTo(Duration.ofHours(1)) <= 0,
-        "The window of commits that do not wait is positive and at most an hour",
+        "The time of Options.asyncWindow is positive and at most an hour",
         time);
-    check(bytes >= 4096, "The window of commits that do not wait has at least 4 KiB", bytes);
+    check(bytes >= 4096, "The bytes of Options.asyncWindow are at least 4096", bytes);
     return with(
         v -> {
           v.asyncWindow = time;
@@ -533,7 +536,7 @@ public final class Options {
    * @throws IllegalArgumentException if it is less than 256 KiB
    */
   public Options logBytesMax(long bytes) {
-    check(bytes >= 256 << 10, "The log needs at least 256 KiB", bytes);
+    check(bytes >= 256 << 10, "Options.logBytesMax is at least 256 KiB", bytes);
     return with(v -> v.logBytesMax = bytes);
   }
 
@@ -556,7 +559,7 @@ public final class Options {
   public Options logBufferBytes(int bytes) {
     check(
         bytes >= 64 << 10 && bytes <= 1 << 30 && Integer.bitCount(bytes) == 1,
-        "The log's buffer is a power of two of 64 KiB to 1 GiB",
+        "Options.logBufferBytes is a power of two from 64 KiB to 1 GiB",
         bytes);
     return with(v -> v.logBufferBytes = bytes);
   }
@@ -582,7 +585,7 @@ public final class Options {
   public Options logSegmentBytes(long bytes) {
     check(
         bytes >= 64 << 10 && bytes <= 1 << 30 && bytes % 4096 == 0,
-        "A segment of the log is a multiple of 4 KiB from 64 KiB to 1 GiB",
+        "Options.logSegmentBytes is a multiple of 4 KiB from 64 KiB to 1 GiB",
         bytes);
     return with(v -> v.logSegmentBytes = bytes);
   }
@@ -604,7 +607,7 @@ public final class Options {
    * @throws IllegalArgumentException if it is negative
    */
   public Options checkpointInterval(Duration interval) {
-    check(!interval.isNegative(), "The time between checkpoints is not negative", interval);
+    check(!interval.isNegative(), "Options.checkpointInterval is zero or longer", interval);
     return with(v -> v.checkpointInterval = interval);
   }
 
@@ -625,7 +628,7 @@ public final class Options {
    * @throws IllegalArgumentException for another number
    */
   public Options maxTransactions(int n) {
-    check(n >= 1 && n <= 4096, "1 to 4096 transactions at a time", n);
+    check(n >= 1 && n <= 4096, "Options.maxTransactions is 1 to 4096", n);
     return with(v -> v.maxTransactions = n);
   }
 
@@ -647,7 +650,7 @@ public final class Options {
    * @throws IllegalArgumentException if it is negative
    */
   public Options transactionTimeout(Duration timeout) {
-    check(!timeout.isNegative(), "A timeout is not negative", timeout);
+    check(!timeout.isNegative(), "Options.transactionTimeout is zero or longer", timeout);
     return with(v -> v.transactionTimeout = timeout);
   }
 
@@ -668,7 +671,7 @@ public final class Options {
    * @throws IllegalArgumentException if it is not positive
    */
   public Options maxTransactionBytes(long bytes) {
-    check(bytes > 0, "A transaction's limit on size is positive", bytes);
+    check(bytes > 0, "Options.maxTransactionBytes is positive", bytes);
     return with(v -> v.maxTransactionBytes = bytes);
   }
 
@@ -692,7 +695,7 @@ public final class Options {
    * @throws IllegalArgumentException if it is less than 1
    */
   public Options abortsBeforeAlone(int n) {
-    check(n >= 1, "At least one abort", n);
+    check(n >= 1, "Options.abortsBeforeAlone is at least 1", n);
     return with(v -> v.abortsBeforeAlone = n);
   }
 
@@ -734,7 +737,7 @@ public final class Options {
    * @throws IllegalArgumentException if it is negative
    */
   public Options closeGrace(Duration grace) {
-    check(!grace.isNegative(), "A grace period is not negative", grace);
+    check(!grace.isNegative(), "Options.closeGrace is zero or longer", grace);
     return with(v -> v.closeGrace = grace);
   }
 

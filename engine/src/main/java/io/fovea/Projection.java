@@ -34,12 +34,12 @@ public final class Projection {
     int end = 0;
     for (Field f : fields) {
       if (!layout.owns(f)) {
-        throw new IllegalArgumentException("Field " + f.name() + " is not one of " + layout);
+        throw new IllegalArgumentException("Field " + f.name() + " is not one of " + layout + ".");
       }
       end = Math.max(end, f.offset() + f.size());
     }
     if (end == 0) {
-      throw new IllegalArgumentException("A projection has at least one field");
+      throw new IllegalArgumentException("A projection has at least one field.");
     }
     return new Projection(layout, end);
   }

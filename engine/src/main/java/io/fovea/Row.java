@@ -440,7 +440,7 @@ public final class Row {
     Objects.requireNonNull(other, "other");
     if (other.size != size || !other.layout.equals(layout)) {
       throw new InvalidUseException(
-          "A row of " + other.layout + " where one of " + layout + " is due");
+          "A row of " + other.layout + " where one of " + layout + " is due.");
     }
     other.requireWhole();
     requireWhole();
@@ -502,8 +502,8 @@ public final class Row {
       throw reader == null
           ? new InvalidUseException(
               limit < 0
-                  ? "The row holds nothing: no record was read into it"
-                  : "The row was not read in a transaction: use put or insert with its key")
+                  ? "The row holds nothing: no record was read into it."
+                  : "The row was not read in a transaction: use put or insert with its key.")
           : refusal(null, null);
     }
   }
@@ -517,11 +517,12 @@ public final class Row {
                 + field.name()
                 + (field.key() ? " is a part of the key, not a field of the row; " : " ")
                 + "is not one of "
-                + layout);
+                + layout
+                + ".");
       }
       if (field.type() != type) {
         return new InvalidUseException(
-            "Field " + field.name() + " is " + field.type() + ", not " + type);
+            "Field " + field.name() + " is " + field.type() + ", not " + type + ".");
       }
     }
     Transaction tx = reader;
@@ -531,16 +532,16 @@ public final class Row {
     if (limit < 0) {
       return new InvalidUseException(
           "The row holds nothing: no record was read into it, or its cursor has moved on or was"
-              + " closed. Use clear() to fill it anew");
+              + " closed. Use clear() to fill it anew.");
     }
     if (field != null && field.offset() + field.size() > limit) {
       return new InvalidUseException(
-          "Field " + field.name() + " was not read: it lies outside of the projection");
+          "Field " + field.name() + " was not read: it lies outside of the projection.");
     }
     return new InvalidUseException(
         limit < size
-            ? "The row was read with a projection, not as a whole"
-            : "The row was read in another transaction");
+            ? "The row was read with a projection, not as a whole."
+            : "The row was read in another transaction.");
   }
 
   /** The fields in words, for messages and debuggers. */

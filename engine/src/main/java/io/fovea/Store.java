@@ -536,7 +536,7 @@ final class Store {
     Journal j = journal;
     SuperblockFile s = superblocks;
     if (j == null || s == null) {
-      throw new IllegalStateException(name + " has no log");
+      throw new IllegalStateException(name + " has no log.");
     }
     willWrite();
     return backup.hot(
@@ -831,8 +831,8 @@ final class Store {
 
   private String outlook() {
     return journal == null
-        ? ": its file can't be opened again"
-        : ": it is recovered from its log when it is opened again";
+        ? ": its file can't be opened again."
+        : ": it is recovered from its log when it is opened again.";
   }
 
   /** Gives everything back without writing. */

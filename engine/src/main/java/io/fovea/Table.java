@@ -104,7 +104,7 @@ public final class Table {
   private void requireRows() {
     if (spec.isBytes()) {
       throw new InvalidUseException(
-          "Table " + core.name + " holds byte strings: use bytes() instead of rows");
+          "Table " + core.name + " holds byte strings: use bytes() instead of rows.");
     }
   }
 
@@ -140,7 +140,7 @@ public final class Table {
   private int bytes(Projection fields) {
     if (fields.layout() != spec.layout() && !fields.layout().equals(spec.layout())) {
       throw new InvalidUseException(
-          "The projection is one of " + fields.layout() + ", not of table " + core.name);
+          "The projection is one of " + fields.layout() + ", not of table " + core.name + ".");
     }
     return fields.bytes();
   }
@@ -416,7 +416,7 @@ public final class Table {
       }
       if (plain) {
         if (t.readOnly()) {
-          throw new InvalidUseException("A read-only transaction can't write");
+          throw new InvalidUseException("A read-only transaction can't write.");
         }
         try {
           patch(t, core, row);
@@ -522,7 +522,7 @@ public final class Table {
     core.database.requireOpen();
     IndexCore found = core.index(name);
     if (found == null) {
-      throw new IllegalArgumentException("Table " + core.name + " has no index \"" + name + '"');
+      throw new IllegalArgumentException("Table " + core.name + " has no index \"" + name + "\".");
     }
     for (IndexSpec i : spec.indexes()) {
       if (i.name().equals(name)) {
@@ -530,7 +530,7 @@ public final class Table {
       }
     }
     throw new IllegalArgumentException(
-        "Table " + core.name + " was opened without its index \"" + name + '"');
+        "Table " + core.name + " was opened without its index \"" + name + "\".");
   }
 
   /**
@@ -558,7 +558,7 @@ public final class Table {
    */
   public ByteTable bytes() {
     if (!spec.isBytes()) {
-      throw new InvalidUseException("Table " + core.name + " holds rows, not byte strings");
+      throw new InvalidUseException("Table " + core.name + " holds rows, not byte strings.");
     }
     return new ByteTable(this);
   }
@@ -581,7 +581,7 @@ public final class Table {
   private void require(Row row) {
     if (row.owner() != core) {
       throw new InvalidUseException(
-          "The row belongs to another table: it is one of " + row.layout());
+          "The row belongs to another table: it is one of " + row.layout() + ".");
     }
     if (core.isDropped()) {
       core.requireThere();

@@ -69,7 +69,7 @@ final class TableCore {
 
   void requireThere() {
     if (dropped) {
-      throw new InvalidUseException("Table " + name + " was dropped");
+      throw new InvalidUseException("Table " + name + " was dropped.");
     }
   }
 

@@ -62,17 +62,17 @@ public final class TableSpec {
   public TableSpec with(IndexSpec index) {
     Objects.requireNonNull(index, "index");
     if (layout == null) {
-      throw new IllegalArgumentException("A table of byte strings has no secondary indexes");
+      throw new IllegalArgumentException("A table of byte strings has no secondary indexes.");
     }
     for (Field f : index.fields()) {
       if (!(f.key() ? key.owns(f) : layout.owns(f))) {
         throw new IllegalArgumentException(
-            "Field " + f.name() + " of " + index + " is not one of table " + name);
+            "Field " + f.name() + " of " + index + " is not one of table " + name + ".");
       }
     }
     for (IndexSpec i : indexes) {
       if (i.name().equals(index.name())) {
-        throw new IllegalArgumentException("There is an index \"" + i.name() + "\" already");
+        throw new IllegalArgumentException("There is an index \"" + i.name() + "\" already.");
       }
     }
     List<IndexSpec> more = new ArrayList<>(indexes);
@@ -106,7 +106,7 @@ public final class TableSpec {
    */
   public Layout layout() {
     if (layout == null) {
-      throw new IllegalStateException("Table " + name + " holds byte strings, it has no layout");
+      throw new IllegalStateException("Table " + name + " holds byte strings, it has no layout.");
     }
     return layout;
   }
@@ -144,7 +144,7 @@ public final class TableSpec {
     }
     if (!good) {
       throw new IllegalArgumentException(
-          "A name has 1 to 64 letters, digits, '_', '-' and '.': \"" + name + '"');
+          "A name has 1 to 64 letters, digits, '_', '-' and '.': \"" + name + "\".");
     }
   }
 

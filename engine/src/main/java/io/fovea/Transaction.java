@@ -97,7 +97,7 @@ public final class Transaction implements AutoCloseable {
   Tx enter(Database db) {
     if (state != State.ACTIVE || owner != Thread.currentThread() || db != database) {
       requireMine("The transaction can't be used");
-      throw new InvalidUseException("The transaction belongs to another database");
+      throw new InvalidUseException("The transaction belongs to another database.");
     }
     if (!slot.enter()) {
       throw refused();
@@ -148,7 +148,8 @@ public final class Transaction implements AutoCloseable {
               + ": the transaction belongs to thread "
               + owner
               + ", this is "
-              + Thread.currentThread());
+              + Thread.currentThread()
+              + ".");
     }
     if (state != State.ACTIVE) {
       if (!database.isOpen()) {
@@ -163,7 +164,8 @@ public final class Transaction implements AutoCloseable {
                 case ABORTED -> "was aborted";
                 case UNKNOWN -> "may have committed, but its durability was lost";
                 case ACTIVE -> "is active";
-              });
+              }
+              + ".");
     }
   }
 
@@ -270,7 +272,7 @@ public final class Transaction implements AutoCloseable {
     if (managed) {
       requireMine("The transaction can't be committed");
       throw new InvalidUseException(
-          "A body can't commit ahead of the log: run it by Database.runAhead");
+          "A body can't commit ahead of the log: run it by Database.runAhead.");
     }
     return commitForReceipt();
   }
@@ -295,7 +297,7 @@ public final class Transaction implements AutoCloseable {
         state = State.ABORTED;
         t.rollback();
         throw broken instanceof TransactionAbortedException e
-            ? new TransactionAbortedException(e.abortCause(), "An operation had been aborted")
+            ? new TransactionAbortedException(e.abortCause(), "An operation had been aborted.")
             : new TransactionAbortedException(
                 AbortCause.USER, "A statement had failed halfway: " + broken);
       }

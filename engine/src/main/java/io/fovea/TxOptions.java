@@ -70,7 +70,8 @@ public final class TxOptions {
   public TxOptions timeout(Duration timeout) {
     Objects.requireNonNull(timeout, "timeout");
     if (timeout.isNegative()) {
-      throw new IllegalArgumentException("A timeout is not negative: " + timeout);
+      throw new IllegalArgumentException(
+          "TxOptions.timeout is zero or longer, not " + timeout + ".");
     }
     return new TxOptions(readOnly, timeout);
   }

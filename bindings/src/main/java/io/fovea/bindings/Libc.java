@@ -256,7 +256,7 @@ public final class Libc {
    */
   public static int open(String path, int flags, int mode) {
     if (path.indexOf('\0') >= 0) {
-      throw new IllegalArgumentException("a file's name cannot contain NUL: " + path);
+      throw new IllegalArgumentException("A file's name cannot contain NUL: " + path + ".");
     }
     CallState state = CallState.acquire();
     try (Arena arena = Arena.ofConfined()) {
@@ -327,7 +327,7 @@ public final class Libc {
    */
   public static long pread(int fd, MemorySegment segment, long start, long count, long offset) {
     if (segment.isReadOnly()) {
-      throw new IllegalArgumentException("a read needs a segment that can be written");
+      throw new IllegalArgumentException("A read needs a segment that can be written.");
     }
     long address = address(segment, start, count);
     try {
@@ -565,7 +565,7 @@ public final class Libc {
    */
   public static int memfdCreate(String name, int flags) {
     if (name.indexOf('\0') >= 0) {
-      throw new IllegalArgumentException("a file's name cannot contain NUL: " + name);
+      throw new IllegalArgumentException("A file's name cannot contain NUL: " + name + ".");
     }
     CallState state = CallState.acquire();
     try (Arena arena = Arena.ofConfined()) {
@@ -805,11 +805,12 @@ public final class Libc {
   /** The address of a part of a native segment, checked. */
   static long address(MemorySegment segment, long start, long count) {
     if (!segment.isNative()) {
-      throw new IllegalArgumentException("the kernel needs native memory, this is " + segment);
+      throw new IllegalArgumentException(
+          "The kernel needs native memory, this is " + segment + ".");
     }
     Objects.checkFromIndexSize(start, count, segment.byteSize());
     if (!segment.scope().isAlive()) {
-      throw new IllegalStateException("the memory of this segment was released");
+      throw new IllegalStateException("The memory of this segment was released.");
     }
     return segment.address() + start;
   }

@@ -191,11 +191,11 @@ public final class Ring implements AutoCloseable {
 
   private static Ring open(int entries, int completionEntries, int setupFlags, boolean lent) {
     if (Thread.currentThread().isVirtual()) {
-      throw new IllegalStateException("a ring needs a platform thread as its owner");
+      throw new IllegalStateException("A ring needs a platform thread as its owner.");
     }
     if (entries < 1 || entries > ENTRIES_MAX) {
       throw new IllegalArgumentException(
-          "a ring has 1 to " + ENTRIES_MAX + " entries, not " + entries);
+          "A ring has 1 to " + ENTRIES_MAX + " entries, not " + entries + ".");
     }
     Arena arena = lent ? Arena.ofShared() : Arena.ofConfined();
     try {
@@ -532,7 +532,7 @@ public final class Ring implements AutoCloseable {
     checkOpen();
     if (addresses.length != lengths.length) {
       throw new IllegalArgumentException(
-          addresses.length + " addresses and " + lengths.length + " lengths");
+          addresses.length + " addresses and " + lengths.length + " lengths.");
     }
     try (Arena temporary = Arena.ofConfined()) {
       MemorySegment array = iovec.allocateArray(addresses.length, temporary);

@@ -15,6 +15,6 @@ public final class RingClosedException extends IllegalStateException {
    * @since 0.1.0
    */
   public RingClosedException() {
-    super("the ring is closed");
+    super("The ring is closed.");
   }
 }

@@ -158,7 +158,7 @@ final class SubmissionQueue {
   /** Links the entry filled last to the one that is filled next. */
   void link() {
     if (pending() == 0) {
-      throw new IllegalStateException("there is no request to link from");
+      throw new IllegalStateException("There is no request to link from.");
     }
     long at = ((tail - 1) & mask) * SQE_BYTES + FLAGS;
     sqes.set(ValueLayout.JAVA_BYTE, at, (byte) (sqes.get(ValueLayout.JAVA_BYTE, at) | LINK));

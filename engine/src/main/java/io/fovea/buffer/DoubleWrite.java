@@ -86,7 +86,8 @@ public final class DoubleWrite {
    */
   public DoubleWrite(BlockDevice device, int pageSize, long firstBatch) {
     if (firstBatch < 1 || firstBatch >= BATCH_LIMIT) {
-      throw new InvalidUseException("A batch of the double-write area has number " + firstBatch);
+      throw new InvalidUseException(
+          "A batch of the double-write area has number " + firstBatch + ".");
     }
     this.device = device;
     this.pageSize = pageSize;

@@ -50,7 +50,7 @@ final class PageTrace {
       Runtime.getRuntime().addShutdownHook(new Thread(PageTrace::close, "fovea-trace"));
       return out;
     } catch (IOException e) {
-      throw new UncheckedIOException("fovea.trace=" + file, e);
+      throw new UncheckedIOException("The file of fovea.trace can't be written: " + file + ".", e);
     }
   }
 
@@ -62,7 +62,7 @@ final class PageTrace {
         accesses++;
       }
     } catch (IOException e) {
-      throw new UncheckedIOException("fovea.trace", e);
+      throw new UncheckedIOException("The file of fovea.trace can't be written.", e);
     }
   }
 

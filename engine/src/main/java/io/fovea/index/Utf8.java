@@ -92,7 +92,7 @@ public final class Utf8 {
     }
     if (Character.isSurrogate(c)) {
       throw new InvalidUseException(
-          "The text holds half a surrogate pair at index " + i + ", which has no UTF-8");
+          "The text holds half a surrogate pair at index " + i + ", which has no UTF-8.");
     }
     return c;
   }

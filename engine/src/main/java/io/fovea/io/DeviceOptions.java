@@ -33,7 +33,8 @@ public record DeviceOptions(
               + ", "
               + pollers
               + ", "
-              + depth);
+              + depth
+              + ".");
     }
   }
 

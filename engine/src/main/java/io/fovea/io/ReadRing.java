@@ -149,7 +149,7 @@ public final class ReadRing {
   /** Ends the loan. The borrower; nothing is under way. */
   public void giveBack() {
     if (addedSize != 0) {
-      throw new IllegalStateException("Reads were added and not handed over: " + addedSize);
+      throw new IllegalStateException("Reads were added and not handed over: " + addedSize + ".");
     }
     // Another thread may be ending the last read, and still be at it.
     lock();
@@ -157,7 +157,7 @@ public final class ReadRing {
     strays = 0;
     unlock();
     if (left != 0) {
-      throw new IllegalStateException("Reads are under way: " + left);
+      throw new IllegalStateException("Reads are under way: " + left + ".");
     }
     completion = null;
     LENT.setRelease(this, false);

@@ -81,7 +81,8 @@ public final class NativeRegion {
    */
   public static NativeRegion reserve(long bytes, boolean hugePages, String name) {
     if (bytes <= 0 || bytes > 1L << 46) {
-      throw new IllegalArgumentException(name + ": " + bytes + " bytes");
+      throw new IllegalArgumentException(
+          "A region for the " + name + " can't have " + bytes + " bytes.");
     }
     if (!MAPPED) {
       MemorySegment guarded = Arena.global().allocate(bytes + 2 * GUARD_BYTES, PAGE_BYTES);
@@ -113,7 +114,13 @@ public final class NativeRegion {
       }
       if (raw < 0) {
         throw new OutOfMemoryError(
-            name + ": " + length + " bytes of native memory: " + Errno.describe((int) -raw));
+            "There are no "
+                + length
+                + " bytes of address space for the "
+                + name
+                + ": "
+                + Errno.describe((int) -raw)
+                + ".");
       }
       limit = raw + chunk;
       start = roundUp(raw + GUARD_BYTES, HUGE_PAGE_BYTES);

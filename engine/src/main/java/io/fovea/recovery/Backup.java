@@ -173,7 +173,8 @@ public final class Backup implements AutoCloseable {
       long begun = log.tail();
       Superblock s = checkpoint.get();
       if (s.redoLsn() < pin.lsn()) {
-        throw new IllegalStateException("redo at " + s.redoLsn() + ", log pinned at " + pin.lsn());
+        throw new IllegalStateException(
+            "The redo point is " + s.redoLsn() + ", and the log is pinned at " + pin.lsn() + ".");
       }
       long pages = pool.allocatorState().highWater();
       data(device, pool, s, pages);

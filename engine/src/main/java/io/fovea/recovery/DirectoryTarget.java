@@ -50,7 +50,7 @@ final class DirectoryTarget implements BackupTarget {
     this.directory = directory;
     this.name = name;
     if (Files.exists(directory) && !Files.isDirectory(directory)) {
-      throw new InvalidUseException(directory + " is no directory: a backup needs one");
+      throw new InvalidUseException(directory + " is no directory: a backup needs one.");
     }
     Files.createDirectories(directory);
     for (String suffix : List.of(Storage.DATA, Storage.LOG, Storage.DOUBLE_WRITE)) {
@@ -63,7 +63,9 @@ final class DirectoryTarget implements BackupTarget {
   private static void requireFree(Path path) {
     if (Files.exists(path)) {
       throw new InvalidUseException(
-          "There is a file " + path + ", and a backup overwrites nothing. Take an empty directory");
+          "There is a file "
+              + path
+              + ", and a backup overwrites nothing. Take an empty directory.");
     }
   }
 
@@ -80,7 +82,7 @@ final class DirectoryTarget implements BackupTarget {
   public void write(byte[] from, int off, int len) throws IOException {
     FileOutputStream to = out;
     if (to == null) {
-      throw new IllegalStateException("no file was begun");
+      throw new IllegalStateException("No file was begun.");
     }
     to.write(from, off, len);
   }

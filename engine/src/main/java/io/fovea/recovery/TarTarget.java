@@ -49,7 +49,7 @@ final class TarTarget implements BackupTarget {
     byte[] n = name.getBytes(StandardCharsets.UTF_8);
     if (n.length > NAME_MAX) {
       throw new InvalidUseException(
-          "The name " + name + " is longer than the " + NAME_MAX + " bytes that tar has for it");
+          "The name " + name + " is longer than the " + NAME_MAX + " bytes that tar has for it.");
     }
     byte[] h = new byte[BLOCK];
     System.arraycopy(n, 0, h, 0, n.length);
@@ -96,7 +96,7 @@ final class TarTarget implements BackupTarget {
   @Override
   public void end() throws IOException {
     if (left != 0) {
-      throw new IllegalStateException(left + " bytes of a file are missing");
+      throw new IllegalStateException(left + " bytes of a file are missing.");
     }
     out.write(new byte[padding]);
   }

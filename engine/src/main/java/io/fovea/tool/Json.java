@@ -45,7 +45,7 @@ final class Json {
       try {
         map.put(c.getName(), c.getAccessor().invoke(r));
       } catch (ReflectiveOperationException e) {
-        throw new IllegalStateException(r.getClass() + "." + c.getName(), e);
+        throw new IllegalStateException("Can't read " + r.getClass() + "." + c.getName() + ".", e);
       }
     }
     return map;

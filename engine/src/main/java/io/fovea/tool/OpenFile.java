@@ -75,7 +75,7 @@ final class OpenFile implements AutoCloseable {
     long pages = (data.size() + pageSize - 1) / pageSize;
     if (pid < 0 || pid >= pages) {
       throw new InvalidUseException(
-          "There is no page " + pid + ": the file has " + pages + ", from 0 on");
+          "There is no page " + pid + ": the file has " + pages + ", from 0 on.");
     }
     try (Arena arena = Arena.ofShared()) {
       MemorySegment page = arena.allocate(pageSize, 4096);
@@ -113,7 +113,7 @@ final class OpenFile implements AutoCloseable {
    */
   int dumpLog(long from, long to, PrintWriter out, PrintWriter err, boolean json, boolean hex) {
     if (!storage.exists(Storage.LOG)) {
-      throw new InvalidUseException("There is no log beside the file");
+      throw new InvalidUseException("There is no log beside the file.");
     }
     LogDump dump = new LogDump(superblock.pageSize(), hex);
     String separator = "[";

@@ -141,7 +141,7 @@ public final class Tool implements Callable<Integer> {
   public Integer call() {
     CommandSpec s = spec;
     if (s == null) {
-      throw new IllegalStateException("not run by picocli");
+      throw new IllegalStateException("Not run by picocli.");
     }
     throw new ParameterException(
         s.commandLine(), "a command is missing: verify, stat, dump or backup");

@@ -420,7 +420,7 @@ final class Commit {
               p,
               session);
       if (!done) {
-        throw new IllegalStateException("a record that was validated can't be patched");
+        throw new IllegalStateException("A record that was validated can't be patched.");
       }
     }
   }

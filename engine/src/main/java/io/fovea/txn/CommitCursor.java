@@ -56,7 +56,7 @@ public final class CommitCursor {
   public void open(int type, MemorySegment s, long body, long bodyLength) {
     boolean part = type == RecordType.COMMIT_PART;
     if (!part && type != RecordType.COMMIT) {
-      throw new InvalidUseException("a record of type " + type + " is no commit");
+      throw new InvalidUseException("A record of type " + type + " is no commit.");
     }
     int header = part ? CommitRecord.PART_HEADER : CommitRecord.HEADER;
     if (bodyLength < header) {

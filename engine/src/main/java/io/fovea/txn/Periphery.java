@@ -25,7 +25,8 @@ final class Periphery {
   Periphery(TimestampConfig config, @Nullable TimestampPages pages) {
     StoreKind k = config.kind();
     if (k.onDisk() != (pages != null)) {
-      throw new IllegalArgumentException(k + (pages == null ? " needs pages" : " has no pages"));
+      throw new IllegalArgumentException(
+          k + (pages == null ? " needs pages" : " has no pages") + ".");
     }
     this.pages = pages;
     this.kind = k == StoreKind.MEMORY ? NOTHING : k.onDisk() ? PAGES : CELLS;
@@ -59,7 +60,7 @@ final class Periphery {
     } else if (p != null) {
       p.put(ctx, item, word);
     } else {
-      throw new IllegalStateException("an entry went that stays for ever");
+      throw new IllegalStateException("An entry went that stays for ever.");
     }
   }
 

@@ -133,7 +133,8 @@ public final class Sketch {
    */
   public Sketch(int rows, int columns) {
     if (rows < 1 || rows > ROWS_MAX) {
-      throw new IllegalArgumentException("rows: " + rows + ", expected 1 to " + ROWS_MAX);
+      throw new IllegalArgumentException(
+          "A sketch has 1 to " + ROWS_MAX + " rows, not " + rows + ".");
     }
     check(columns);
     this.rows = rows;
@@ -142,7 +143,8 @@ public final class Sketch {
 
   private static void check(int columns) {
     if (columns < 1 || Integer.bitCount(columns) != 1) {
-      throw new IllegalArgumentException("columns: " + columns + ", expected a power of two");
+      throw new IllegalArgumentException(
+          "A sketch has a power of two of columns, not " + columns + ".");
     }
   }
 

@@ -61,7 +61,7 @@ final class SketchSizer {
    */
   SketchSizer(int min, int max) {
     if (min < 1 || max < min || Integer.bitCount(min) != 1 || Integer.bitCount(max) != 1) {
-      throw new IllegalArgumentException(min + " to " + max + " columns");
+      throw new IllegalArgumentException(min + " to " + max + " columns.");
     }
     this.min = min;
     this.max = max;

@@ -98,13 +98,13 @@ final class TimestampTable {
   TimestampTable(long exactBytes, long budgetBytes, int wideBits) {
     if (exactBytes < 2 * BUCKET_BYTES || budgetBytes < exactBytes) {
       throw new IllegalArgumentException(
-          "exact entries: "
+          "Exact entries: "
               + exactBytes
               + " of "
               + budgetBytes
               + " bytes, expected at least "
               + 2 * BUCKET_BYTES
-              + " and no more than the budget");
+              + " and no more than the budget.");
     }
     // Not fewer columns than the largest level allows for in the budget, not more than ints count.
     long first = Math.max(exactBytes, budgetBytes >>> FACTOR_BITS[LEVELS_MAX - 1] + 1);

@@ -166,7 +166,8 @@ public final class Timestamps {
    */
   public Timestamps(int maxContexts, TimestampConfig config, @Nullable TimestampPages pages) {
     if (maxContexts < 1) {
-      throw new IllegalArgumentException("contexts: " + maxContexts);
+      throw new IllegalArgumentException(
+          "Timestamps need at least one context, not " + maxContexts + ".");
     }
     kind = config.kind();
     Release release = config.effectiveRelease();

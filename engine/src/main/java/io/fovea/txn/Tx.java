@@ -603,7 +603,7 @@ public final class Tx {
       if (tree.valid(p) && (found >= 0 || !p.found)) {
         if (found != length) {
           throw new IllegalStateException(
-              "a value of " + length + " bytes changed under its lock: " + found);
+              "A value of " + length + " bytes changed under its lock: " + found + ".");
         }
         return;
       }
@@ -877,10 +877,10 @@ public final class Tx {
     }
     requireReadsValid();
     if (recordLength < 0) {
-      throw new InvalidUseException("there is no record with this key to be changed");
+      throw new InvalidUseException("There is no record with this key to be changed.");
     }
     throw new InvalidUseException(
-        "bytes " + at + " to " + (at + length) + " of a record of " + recordLength + " bytes");
+        "Bytes " + at + " to " + (at + length) + " of a record of " + recordLength + " bytes.");
   }
 
   /**
@@ -980,14 +980,14 @@ public final class Tx {
   private void writing(BTree tree, int keyLength, int valueLength) {
     operation();
     if (readOnly) {
-      throw new InvalidUseException("a read-only transaction can't write");
+      throw new InvalidUseException("A read-only transaction can't write.");
     }
     tree.checkSizes(keyLength, valueLength);
   }
 
   private RuntimeException refusal() {
     if (!active) {
-      return new InvalidUseException("the transaction has ended");
+      return new InvalidUseException("The transaction has ended.");
     }
     return aborted(doomed, "the transaction was doomed by an earlier abort");
   }

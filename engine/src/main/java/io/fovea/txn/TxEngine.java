@@ -265,11 +265,11 @@ public final class TxEngine {
     if (timeoutNanos > 0 && System.nanoTime() - began > timeoutNanos) {
       throw new TransactionAbortedException(
           AbortCause.TIMEOUT,
-          "no transaction could begin within "
+          "No transaction could begin within "
               + timeoutNanos / 1_000_000
               + " ms: "
               + contexts.length
-              + " are active at most (option maxTransactions)");
+              + " are active at most (option maxTransactions).");
     }
     if (attempt < 100) {
       Waits.giveWay();
@@ -380,13 +380,13 @@ public final class TxEngine {
             p);
       }
       throw new DatabaseClosedException(
-          "a commit failed while it changed pages, so the database stopped: " + p, p);
+          "A commit failed while it changed pages, so the database stopped: " + p, p);
     }
   }
 
   void checkBegin() {
     if (closed) {
-      throw new DatabaseClosedException("the database is closed");
+      throw new DatabaseClosedException("The database is closed.");
     }
     checkUsable();
     requireLog();

@@ -172,7 +172,7 @@ public final class TxScan {
   private int bound(MemorySegment key, long offset, int length, int at) {
     if (length > keyBytesMax) {
       throw new InvalidUseException(
-          "a bound of " + length + " bytes; keys have at most " + tree.maxKeySize());
+          "A bound of " + length + " bytes; keys have at most " + tree.maxKeySize() + ".");
     }
     if (length > 0) {
       Mem.copy(key, offset, bounds, at, length);
@@ -191,7 +191,7 @@ public final class TxScan {
    */
   public boolean next() {
     if (!open) {
-      throw new InvalidUseException("the scan is closed, or its transaction has ended");
+      throw new InvalidUseException("The scan is closed, or its transaction has ended.");
     }
     tx.scanning();
     WriteSet writes = tx.writes;

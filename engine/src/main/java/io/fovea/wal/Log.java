@@ -104,7 +104,7 @@ public final class Log implements AutoCloseable {
     }
     if (Group.BLOCK % device.blockSize() != 0) {
       throw new IllegalArgumentException(
-          "The log is written in blocks of 4096 bytes; the device has " + device.blockSize());
+          "The log is written in blocks of 4096 bytes; the device has " + device.blockSize() + ".");
     }
     SegmentScan scan = SegmentScan.of(device, start.database());
     long segmentBytes = SegmentFile.segmentBytes(scan, config, start);
@@ -118,7 +118,8 @@ public final class Log implements AutoCloseable {
         || Group.fileBytes(SegmentFile.payloadMax(buffer)) > segmentBytes - Group.BLOCK) {
       throw new IllegalArgumentException(
           "A log needs a buffer of 64 KiB at least and larger segments than a quarter of it: "
-              + config);
+              + config
+              + ".");
     }
     SegmentFile file = SegmentFile.open(device, scan, segmentBytes, buffer, start);
     Log log = new Log(config, new Ring(buffer, start.startLsn()), file);
@@ -192,7 +193,7 @@ public final class Log implements AutoCloseable {
     }
     if (lsn > ring.tail()) {
       throw new IllegalArgumentException(
-          "Position " + lsn + " is beyond the end of the log, " + ring.tail());
+          "Position " + lsn + " is beyond the end of the log, " + ring.tail() + ".");
     }
     waited.increment();
     waits.request(lsn);

@@ -1,0 +1,166 @@
+package io.fovea;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+
+/**
+ * What exceptions say is a sentence: the literals of every {@code new XException("...")} in the
+ * sources begin with an upper-case letter, where a literal begins the message, and end with a full
+ * stop.
+ */
+class MessagesTest {
+  /**
+   * What these are given is a part of a sentence that they make themselves; or they stay inside of
+   * the engine, which catches them.
+   */
+  private static final Set<String> PARTS =
+      Set.of(
+          "AssertionError",
+          "CorruptionException",
+          "DuplicateKeyException",
+          "IOException",
+          "IndexOutOfBoundsException",
+          "NativeException",
+          "ParameterException",
+          "StorageException",
+          "StorageFullException");
+
+  /** A message may end with another one, which has its own full stop, or with a throwable. */
+  private static final Pattern OTHER_MESSAGE =
+      Pattern.compile("\\b(outlook\\(\\)|what|getMessage\\(\\)|broken|failure|p)$");
+
+  private static final Pattern NEW =
+      Pattern.compile("new\\s+([A-Z]\\w*(?:Exception|Error))\\s*\\(");
+
+  @Test
+  void exceptionsSaySentences() throws IOException {
+    List<String> wrong = new ArrayList<>();
+    int seen = 0;
+    for (Path file : sources()) {
+      String source = Files.readString(file);
+      Matcher m = NEW.matcher(source);
+      while (m.find()) {
+        String message = PARTS.contains(m.group(1)) ? null : message(source, m.end());
+        if (message != null) {
+          seen++;
+          for (String fault : faults(message)) {
+            long line = source.substring(0, m.start()).lines().count();
+            wrong.add(file + ":" + line + ": " + fault + ": " + message);
+          }
+        }
+      }
+    }
+    assertTrue(seen > 100, "the sources were not found: " + seen);
+    assertEquals("", String.join("\n", wrong));
+  }
+
+  @Test
+  void faultsAreFound() {
+    assertEquals(List.of(), faults("\"A key of \" + n + \" bytes.\""));
+    assertEquals(List.of(), faults("name + \" is closed.\""));
+    assertEquals(List.of("lower case"), faults("\"the ring is closed.\""));
+    assertEquals(List.of("no full stop"), faults("\"The ring is closed\""));
+    assertEquals(List.of("no full stop"), faults("\"The size: \" + size"));
+    assertEquals(List.of("no full stop"), faults("a ? \"One\" : \"Two.\""));
+    assertEquals(List.of("lower case"), faults("a ? \"one.\" : \"Two.\""));
+    assertEquals("\"a (b, \" + c(d, e)", message("new X(\"a (b, \" + c(d, e), f)", 6));
+  }
+
+  private static List<Path> sources() throws IOException {
+    Path module = Path.of(System.getProperty("basedir", ".")).toAbsolutePath().normalize();
+    List<Path> files = new ArrayList<>();
+    for (String name : List.of("bindings", "engine", "integrations/micrometer")) {
+      try (Stream<Path> all = Files.walk(module.resolveSibling(name).resolve("src/main/java"))) {
+        all.filter(f -> f.toString().endsWith(".java") && !f.toString().contains("generated"))
+            .forEach(files::add);
+      }
+    }
+    return files;
+  }
+
+  /** The first argument that has a literal, from behind the parenthesis on; null for none. */
+  private static String message(String source, int from) {
+    int depth = 1;
+    int start = from;
+    boolean literal = false;
+    for (int i = from; ; i++) {
+      char c = source.charAt(i);
+      if (c == '"' || c == '\'') {
+        literal |= c == '"';
+        i = end(source, i);
+      } else if (c == '(' || c == '{') {
+        depth++;
+      } else if (c == ')' || c == '}') {
+        depth--;
+      }
+      if (depth == 0 || depth == 1 && c == ',') {
+        if (literal) {
+          return source.substring(start, i).strip().replaceAll("\\s+", " ");
+        }
+        start = i + 1;
+      }
+      if (depth == 0) {
+        return null;
+      }
+    }
+  }
+
+  /** Where a literal ends that begins here. */
+  private static int end(String source, int from) {
+    char quote = source.charAt(from);
+    int i = from + 1;
+    while (source.charAt(i) != quote) {
+      i += source.charAt(i) == '\\' ? 2 : 1;
+    }
+    return i;
+  }
+
+  private static List<String> faults(String message) {
+    List<String> faults = new ArrayList<>();
+    List<String> branches = branches(message);
+    for (String b : branches) {
+      if (b.startsWith("\"") && Character.isLowerCase(b.charAt(1))) {
+        faults.add("lower case");
+      }
+      boolean ends = b.endsWith(".\"") || b.endsWith(".\")") || b.endsWith("'.'");
+      if (!ends && !OTHER_MESSAGE.matcher(b).find()) {
+        faults.add("no full stop");
+      }
+    }
+    return faults;
+  }
+
+  /** The two messages of {@code a ? b : c}, or the one that there is. */
+  private static List<String> branches(String message) {
+    int depth = 0;
+    int question = -1;
+    for (int i = 0; i < message.length(); i++) {
+      char c = message.charAt(i);
+      if (c == '"' || c == '\'') {
+        i = end(message, i);
+      } else if (c == '(') {
+        depth++;
+      } else if (c == ')') {
+        depth--;
+      } else if (depth == 0 && c == '?') {
+        question = i;
+      } else if (depth == 0 && c == ':' && question >= 0) {
+        List<String> both = new ArrayList<>(branches(message.substring(question + 1, i).strip()));
+        both.addAll(branches(message.substring(i + 1).strip()));
+        return both;
+      }
+    }
+    return List.of(message);
+  }
+}
