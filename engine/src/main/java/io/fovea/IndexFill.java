@@ -99,8 +99,7 @@ final class IndexFill {
                 place,
                 session);
         if (!absent) {
-          throw duplicate.exception(
-              operations, cursor.keyOffset(), cursor.keyLength());
+          throw duplicate.exception(operations, cursor.keyOffset(), cursor.keyLength());
         }
       }
     } finally {

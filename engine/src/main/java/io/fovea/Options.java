@@ -664,7 +664,8 @@ public final class Options {
   }
 
   /**
-   * Sets how much a transaction may write before it is aborted.
+   * Sets how much a transaction may write before it is aborted. The number of records that it reads
+   * and writes has a limit of its own: see {@link TxOptions}.
    *
    * @param bytes the limit on its changes, keys and values together
    * @return new options

@@ -1,7 +1,7 @@
 package io.fovea;
 
 import io.fovea.btree.Position;
-import java.lang.foreign.Arena;
+import io.fovea.memory.Blocks;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
@@ -39,6 +39,7 @@ final class Slot {
   private static final VarHandle REFUSED;
   private static final int STAGE_BYTES = 4096;
   private static final int KEEP_BYTES = 1 << 20;
+  private static final int SPARE_BYTES = 64 << 10;
 
   static {
     try {
@@ -58,10 +59,11 @@ final class Slot {
   private boolean refused;
   private @Nullable Thread owner;
 
-  private MemorySegment keyStage = Arena.ofAuto().allocate(256, 8);
-  private MemorySegment valueStage = Arena.ofAuto().allocate(STAGE_BYTES, 8);
-  private MemorySegment record = Arena.ofAuto().allocate(STAGE_BYTES, 8);
-  private MemorySegment entries = Arena.ofAuto().allocate(STAGE_BYTES, 8);
+  private final Blocks memory;
+  private MemorySegment keyStage = Blocks.NONE;
+  private MemorySegment valueStage = Blocks.NONE;
+  private MemorySegment record = Blocks.NONE;
+  private MemorySegment entries = Blocks.NONE;
 
   /** Where the entry of a lookup was found. */
   final Position entry = new Position();
@@ -72,7 +74,7 @@ final class Slot {
   final Position there = new Position();
 
   /** Room for a hint as it is stored. */
-  final MemorySegment hint = Arena.ofAuto().allocate(16, 8);
+  final MemorySegment hint;
 
   private final int[][] lengths = {new int[4], new int[4]};
   private final MemorySegment[] spare = new MemorySegment[8];
@@ -88,7 +90,7 @@ final class Slot {
 
   /** A private one, of no database: it does not outlive the work that it was made for. */
   Slot() {
-    this(-1, 0);
+    this(-1, 0, Blocks.COLLECTED);
   }
 
   /**
@@ -96,10 +98,13 @@ final class Slot {
    *
    * @param number which
    * @param count how many there are
+   * @param memory where its memory comes from
    */
-  Slot(int number, int count) {
+  Slot(int number, int count, Blocks memory) {
     this.number = number;
     this.count = count;
+    this.memory = memory;
+    hint = memory.take(16);
   }
 
   // ------------------------------------------------------------------------------------- lending
@@ -155,29 +160,18 @@ final class Slot {
 
   // -------------------------------------------------------------------------------------- scratch
 
-  /** The native memory that it has, as any thread may see it: a moment's truth, for the meters. */
-  long memoryBytes() {
-    long bytes =
-        keyStage.byteSize() + valueStage.byteSize() + record.byteSize() + entries.byteSize();
-    for (int i = Math.min(spares, spare.length) - 1; i >= 0; i--) {
-      MemorySegment memory = spare[i];
-      bytes += memory == null ? 0 : memory.byteSize();
-    }
-    return bytes;
-  }
-
   /** Room for a key. */
   MemorySegment keyStage(long bytes) {
     if (keyStage.byteSize() < bytes) {
-      keyStage = Arena.ofAuto().allocate(bytes, 8);
+      keyStage = memory.exchange(keyStage, Math.max(bytes, 256));
     }
     return keyStage;
   }
 
   /** Room for a value, given back at the end of the transaction if it is large. */
   MemorySegment valueStage(long bytes) {
-    if (valueStage.byteSize() < bytes) {
-      valueStage = Arena.ofAuto().allocate(Math.max(bytes, 2 * valueStage.byteSize()), 8);
+    if (valueStage.byteSize() < Math.max(bytes, STAGE_BYTES)) {
+      valueStage = memory.exchange(valueStage, Math.max(bytes, STAGE_BYTES));
     }
     return valueStage;
   }
@@ -185,7 +179,7 @@ final class Slot {
   /** Room for the records before and after a change. */
   MemorySegment record(long bytes) {
     if (record.byteSize() < bytes) {
-      record = Arena.ofAuto().allocate(bytes, 8);
+      record = memory.exchange(record, Math.max(bytes, STAGE_BYTES));
     }
     return record;
   }
@@ -193,7 +187,7 @@ final class Slot {
   /** Room for the keys of index entries. */
   MemorySegment entries(long bytes) {
     if (entries.byteSize() < bytes) {
-      entries = Arena.ofAuto().allocate(bytes, 8);
+      entries = memory.exchange(entries, Math.max(bytes, STAGE_BYTES));
     }
     return entries;
   }
@@ -207,12 +201,15 @@ final class Slot {
         return found;
       }
     }
-    return Arena.ofAuto().allocate(Math.max(512, Long.highestOneBit(bytes - 1) << 1), 8);
+    return memory.take(Math.max(512, bytes));
   }
 
-  void give(MemorySegment memory) {
-    if (spares < spare.length && memory.byteSize() <= KEEP_BYTES) {
-      spare[spares++] = memory;
+  /** Takes back what {@link #take} returned; what are too many, or too large, is not kept. */
+  void give(MemorySegment block) {
+    if (spares < spare.length && block.byteSize() <= SPARE_BYTES) {
+      spare[spares++] = block;
+    } else {
+      memory.give(block);
     }
   }
 
@@ -239,7 +236,9 @@ final class Slot {
   /** The transaction has ended: what it used too much of goes. */
   private void ended() {
     if (valueStage.byteSize() > KEEP_BYTES) {
-      valueStage = Arena.ofAuto().allocate(STAGE_BYTES, 8);
+      MemorySegment large = valueStage;
+      valueStage = Blocks.NONE;
+      memory.give(large);
     }
   }
 }

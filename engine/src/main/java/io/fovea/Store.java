@@ -123,7 +123,7 @@ final class Store {
     this.treeIds = treeIds;
     this.slots = new Slot[2 * options.maxTransactions()];
     for (int i = 0; i < slots.length; i++) {
-      slots[i] = new Slot(i, slots.length);
+      slots[i] = new Slot(i, slots.length, engine.memory());
     }
   }
 
@@ -686,11 +686,7 @@ final class Store {
 
   /** The native memory of transactions, cursors and operations. */
   long transactionBytes() {
-    long bytes = engine.memoryBytes();
-    for (Slot s : slots) {
-      bytes += s.memoryBytes();
-    }
-    return bytes;
+    return engine.memoryBytes();
   }
 
   long logFileBytes() {

@@ -7,6 +7,11 @@ import org.jspecify.annotations.Nullable;
 /**
  * What is special about one transaction.
  *
+ * <p>Whatever the options say, one transaction reads and writes 4,194,304 records at most, those
+ * that its scans pass included; beyond that it is aborted with the cause {@link
+ * io.fovea.error.AbortCause#TOO_LARGE}. Larger work is several transactions, each of which goes on
+ * at the key where the last one ended.
+ *
  * <p>A value: every method with an argument gives a new one. Any thread.
  *
  * @since 0.1.0

@@ -161,8 +161,7 @@ class TablesComeAndGoTest {
             }
           });
       DuplicateKeyException built =
-          Assertions.assertThrows(
-              DuplicateKeyException.class, () -> db.table(plain.with(unique)));
+          Assertions.assertThrows(DuplicateKeyException.class, () -> db.table(plain.with(unique)));
       says(built, "by_w", "people", "4711", "being built");
       db.run(tx -> t.delete(tx, t.key().set(1L)));
       db.run(tx -> t.delete(tx, t.key().set(2L)));

@@ -117,7 +117,7 @@ public final class BTree {
     this.rootPid = rootPid;
     this.rootFrame = pool.guess(rootPid);
     this.hinted = pool.hinted();
-    this.scratches = new TreeScratch.Stock(pageSize);
+    this.scratches = new TreeScratch.Stock(pageSize, pool.memory());
     this.shaper = new TreeShaper(this);
     this.writer = new LeafWriter(this, shaper);
   }
@@ -1015,6 +1015,7 @@ public final class BTree {
    * @param log a session that has begun before the tree was declared dropped
    */
   public void drop(LogSession log) {
+    scratches.free();
     new TreeDrop(pool, treeId, false, log).drop(rootPid);
     StructureRecord.appendDropped(log, treeId);
   }

@@ -1,7 +1,7 @@
 package io.fovea.btree;
 
+import io.fovea.memory.Blocks;
 import io.fovea.memory.Mem;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -9,12 +9,12 @@ import java.lang.foreign.MemorySegment;
  * returns.
  *
  * <p>The capacity never changes and is at least the longest key of the tree it is used with. Owned
- * by one thread at a time; the memory goes when the object does.
+ * by one thread at a time.
  *
  * @since 0.1.0
  */
 public final class KeyBuffer {
-  private final MemorySegment segment;
+  private MemorySegment segment;
   private final int stage;
   private int length;
   private int stagedLength;
@@ -25,9 +25,30 @@ public final class KeyBuffer {
    * @param capacity the longest key it can hold, in bytes; {@link BTree#maxKeySize} is enough
    */
   public KeyBuffer(int capacity) {
+    this(capacity, Blocks.COLLECTED);
+  }
+
+  /**
+   * Makes an empty one.
+   *
+   * @param capacity the longest key it can hold, in bytes
+   * @param memory where its memory is taken from
+   */
+  public KeyBuffer(int capacity, Blocks memory) {
     // Twice: a key that is not validated yet waits in the second half.
     stage = capacity + 7 & -8;
-    segment = Arena.ofAuto().allocate(2L * stage + 8, 8);
+    segment = memory.take(2L * stage + 8);
+  }
+
+  /**
+   * Gives the memory back. The buffer is of no use any more.
+   *
+   * @param memory where it was taken from
+   */
+  public void free(Blocks memory) {
+    MemorySegment was = segment;
+    segment = Blocks.NONE;
+    memory.give(was);
   }
 
   /**

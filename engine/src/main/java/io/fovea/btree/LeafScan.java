@@ -3,8 +3,8 @@ package io.fovea.btree;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PageHeader;
 import io.fovea.error.InvalidUseException;
+import io.fovea.memory.Blocks;
 import io.fovea.memory.Mem;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
@@ -43,12 +43,15 @@ public final class LeafScan {
   /** Failed copies before the leaf is latched for the copy. */
   private static final int COPIES = 8;
 
+  private static final KeyBuffer NOTHING = new KeyBuffer(0);
+
   private final Position leaf = new Position();
   private final ReadAhead ahead = new ReadAhead();
   private @Nullable BTree tree;
-  private MemorySegment page = MemorySegment.NULL;
-  private KeyBuffer start = new KeyBuffer(0);
-  private KeyBuffer boundary = new KeyBuffer(0);
+  private final Blocks memory;
+  private MemorySegment page = Blocks.NONE;
+  private KeyBuffer start = NOTHING;
+  private KeyBuffer boundary = NOTHING;
   private int pageSize;
   private boolean descending;
   private boolean inclusive;
@@ -62,8 +65,19 @@ public final class LeafScan {
   private int passed;
   private long pageLsn;
 
-  /** Makes a scan that stands nowhere. */
-  public LeafScan() {}
+  /** Makes a scan that stands nowhere; the garbage collector gives its memory back. */
+  public LeafScan() {
+    this(Blocks.COLLECTED);
+  }
+
+  /**
+   * Makes a scan that stands nowhere.
+   *
+   * @param memory where its memory is taken from, until {@link #free}
+   */
+  public LeafScan(Blocks memory) {
+    this.memory = memory;
+  }
 
   /**
    * Says where to begin; reads nothing.
@@ -100,21 +114,35 @@ public final class LeafScan {
     ahead.clear();
   }
 
-  /**
-   * The native memory that it has. Any thread: a moment's truth, for meters.
-   *
-   * @return bytes
-   */
-  public long memoryBytes() {
-    return page.byteSize() + start.segment().byteSize() + boundary.segment().byteSize();
+  /** Gives the memory back; a {@link #seek} takes some again. */
+  public void free() {
+    pageSize = 0;
+    tree = null;
+    MemorySegment copy = page;
+    page = Blocks.NONE;
+    memory.give(copy);
+    KeyBuffer a = start;
+    start = NOTHING;
+    free(a);
+    KeyBuffer b = boundary;
+    boundary = NOTHING;
+    free(b);
+  }
+
+  private void free(KeyBuffer buffer) {
+    if (buffer != NOTHING) {
+      buffer.free(memory);
+    }
   }
 
   private void prepare(BTree t) {
-    if (pageSize != t.pool().pageSize()) {
-      pageSize = t.pool().pageSize();
-      page = Arena.ofAuto().allocate(pageSize + BTreeNode.SLACK, 8);
-      start = new KeyBuffer(t.maxKeySize());
-      boundary = new KeyBuffer(t.maxKeySize());
+    int size = t.pool().pageSize();
+    if (pageSize != size) {
+      free();
+      page = memory.take(size + BTreeNode.SLACK);
+      start = new KeyBuffer(t.maxKeySize(), memory);
+      boundary = new KeyBuffer(t.maxKeySize(), memory);
+      pageSize = size; // last: what is missing when this fails is taken the next time
     }
     tree = t;
   }

@@ -7,7 +7,6 @@ import io.fovea.error.FoveaException;
 import io.fovea.memory.Mem;
 import io.fovea.wal.LogSession;
 import io.fovea.wal.RecordType;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -400,13 +399,15 @@ final class LeafWriter {
         if (at < 0 || at > length - bLen) {
           return false;
         }
-        try (Arena arena = Arena.ofConfined()) {
-          MemorySegment value = arena.allocate(length, 8);
+        MemorySegment value = pool.memory().take(length);
+        try {
           if (tree.copyValue(p, value, 0, length) == length && tree.valid(p)) {
             Mem.copy(bytes, bOff, value, at, bLen);
             upsert(key, off, len, value, 0, length, p, LogSession.NONE);
             return true;
           }
+        } finally {
+          pool.memory().give(value);
         }
       }
       Pause.after(i);

@@ -1,6 +1,6 @@
 package io.fovea.btree;
 
-import java.lang.foreign.Arena;
+import io.fovea.memory.Blocks;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
@@ -33,14 +33,22 @@ final class TreeScratch {
 
   long[] passedVersions = new long[8];
 
-  private TreeScratch(int pageSize) {
-    page = Arena.ofAuto().allocate(pageSize + BTreeNode.SLACK, 8);
+  private TreeScratch(int pageSize, Blocks memory) {
+    page = memory.take(pageSize + BTreeNode.SLACK);
     int keyMax = BTreeNode.keyMax(pageSize);
-    key = new KeyBuffer(keyMax);
-    left = new KeyBuffer(keyMax);
-    right = new KeyBuffer(keyMax);
+    key = new KeyBuffer(keyMax, memory);
+    left = new KeyBuffer(keyMax, memory);
+    right = new KeyBuffer(keyMax, memory);
     // One more: a separator may be tried that is a byte longer than the key it is made from.
-    separator = new KeyBuffer(keyMax + 1);
+    separator = new KeyBuffer(keyMax + 1, memory);
+  }
+
+  private void free(Blocks memory) {
+    memory.give(page);
+    key.free(memory);
+    left.free(memory);
+    right.free(memory);
+    separator.free(memory);
   }
 
   private long bytes() {
@@ -53,7 +61,7 @@ final class TreeScratch {
 
   /**
    * The scratches of one tree: as many as were ever in use at once, up to a few; more are made when
-   * needed and forgotten after use. Taking and giving back are one atomic exchange each.
+   * needed and given back after use. Taking and giving back are one atomic exchange each.
    */
   static final class Stock {
     private static final int KEPT = 4;
@@ -61,12 +69,21 @@ final class TreeScratch {
     private final AtomicReferenceArray<@Nullable TreeScratch> kept =
         new AtomicReferenceArray<>(KEPT);
     private final int pageSize;
+    private final Blocks memory;
 
-    Stock(int pageSize) {
+    Stock(int pageSize, Blocks memory) {
       this.pageSize = pageSize;
+      this.memory = memory;
     }
 
+    /** One of the kept ones, or a new one. Nothing is latched: a new one needs memory. */
     TreeScratch take() {
+      TreeScratch scratch = tryTake();
+      return scratch != null ? scratch : new TreeScratch(pageSize, memory);
+    }
+
+    /** One of the kept ones, or null. */
+    @Nullable TreeScratch tryTake() {
       for (int i = 0; i < KEPT; i++) {
         if (kept.getPlain(i) != null) {
           TreeScratch scratch = kept.getAndSet(i, null);
@@ -75,7 +92,7 @@ final class TreeScratch {
           }
         }
       }
-      return new TreeScratch(pageSize);
+      return null;
     }
 
     /** The native memory of those that nobody uses now. */
@@ -92,6 +109,17 @@ final class TreeScratch {
       for (int i = 0; i < KEPT; i++) {
         if (kept.getPlain(i) == null && kept.compareAndSet(i, null, scratch)) {
           return;
+        }
+      }
+      scratch.free(memory);
+    }
+
+    /** Gives the memory of the kept ones back: the tree is not used any more. */
+    void free() {
+      for (int i = 0; i < KEPT; i++) {
+        TreeScratch scratch = kept.getAndSet(i, null);
+        if (scratch != null) {
+          scratch.free(memory);
         }
       }
     }

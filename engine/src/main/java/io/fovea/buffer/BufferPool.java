@@ -3,6 +3,7 @@ package io.fovea.buffer;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.io.BlockDevice;
+import io.fovea.memory.Blocks;
 import io.fovea.wal.Log;
 import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
@@ -80,6 +81,7 @@ public final class BufferPool implements AutoCloseable {
   private final BackgroundWriter writer;
   private final PageAllocator allocator;
   private final Flusher flusher;
+  private final Blocks memory = new Blocks("working memory of trees");
   private final AtomicBoolean closed = new AtomicBoolean();
   private volatile boolean stopPretouch;
   private final @Nullable Thread pretouch;
@@ -173,6 +175,11 @@ public final class BufferPool implements AutoCloseable {
   /** How many frames there are. */
   public int frames() {
     return translator.frames;
+  }
+
+  /** Working memory for changes of what is in the pages: given back when the pool is closed. */
+  public Blocks memory() {
+    return memory;
   }
 
   // --------------------------------------------------------------------------- optimistic reads
@@ -670,5 +677,6 @@ public final class BufferPool implements AutoCloseable {
       Thread.yield();
     }
     frames.release();
+    memory.close();
   }
 }

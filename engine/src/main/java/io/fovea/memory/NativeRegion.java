@@ -197,6 +197,18 @@ public final class NativeRegion {
     }
   }
 
+  /**
+   * Gives the pages of a part of a region back to the operating system; the part may be used again,
+   * and its bytes mean nothing then.
+   *
+   * @param part begins and ends at a page, and lies in a region
+   */
+  static void forget(MemorySegment part) {
+    if (MAPPED) {
+      Libc.madvise(part.address(), part.byteSize(), Libc.MADV_DONTNEED);
+    }
+  }
+
   @Override
   public String toString() {
     return name + ", " + segment.byteSize() + " bytes";

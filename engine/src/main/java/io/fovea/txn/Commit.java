@@ -87,7 +87,7 @@ final class Commit {
     this.session = tx.session;
     this.appender = new CommitAppender(tx);
     this.switches = tx.engine.switches;
-    this.successor = new KeyBuffer(tx.engine.pageSize());
+    this.successor = new KeyBuffer(tx.engine.pageSize(), tx.engine.memory());
   }
 
   /**
@@ -149,11 +149,6 @@ final class Commit {
     }
   }
 
-  /** The native memory that it has. */
-  long memoryBytes() {
-    return successor.segment().byteSize();
-  }
-
   /** Deletes of what is not there have been discarded. */
   private boolean writesAnything() {
     for (int e = 0, size = writes.size(); e < size; e++) {
@@ -206,7 +201,10 @@ final class Commit {
     return n;
   }
 
-  private static final long INDEX_MASK = (1L << 24) - 1;
+  /** Above the number of every entry. */
+  static final int ENTRIES_MAX = 1 << 24;
+
+  private static final long INDEX_MASK = ENTRIES_MAX - 1;
 
   private int entry(int i) {
     return (int) (order[i] & INDEX_MASK);

@@ -6,7 +6,6 @@ import io.fovea.error.AbortCause;
 import io.fovea.memory.LongList;
 import io.fovea.wal.LogSession;
 import io.fovea.wal.RecordType;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
@@ -147,11 +146,13 @@ final class CommitAppender {
     if (makes) {
       write(e, tree, s, writes.valueOffset(e), writes.valueLength(e));
     } else if (kind == WriteSet.PATCH && length >= 0) {
-      try (Arena arena = Arena.ofConfined()) {
-        MemorySegment value = arena.allocate(Math.max(8, length), 8);
+      MemorySegment value = tx.engine.memory().take(Math.max(8, length));
+      try {
         tx.readUnderLock(e, value, length);
         writes.applyPatches(e, value, 0, length);
         write(e, tree, value, 0, length);
+      } finally {
+        tx.engine.memory().give(value);
       }
     }
     // They are all in one record, which is at most a quarter of the log's buffer.

@@ -204,13 +204,15 @@ final class Control {
     if (locked.size() > 0 && locked.contains(slot)) {
       return false; // two keys of one hash are one item
     }
+    SlotSet mine = locked;
+    mine.stage(slot);
     for (int attempt = 0; !timestamps.tryLock(slot); attempt++) {
       if (attempt >= spins) {
         throw tx.abort(cause, LOCKED);
       }
       Thread.onSpinWait();
     }
-    locked.add(slot);
+    mine.size++; // nothing can fail between the lock and this
     return true;
   }
 
@@ -294,10 +296,13 @@ final class Control {
   /** Lets go of what is locked; nothing was written. */
   void release() {
     if (stamped) {
-      for (int i = 0, n = locked.size(); i < n; i++) {
-        timestamps.unlock(locked.get(i));
+      // One by one, so that an error in between leaves the others to the next call.
+      SlotSet mine = locked;
+      while (mine.size > 0) {
+        timestamps.unlock(mine.get(mine.size - 1));
+        mine.size--;
       }
-      locked.clear();
+      mine.clear();
       if (versioned) {
         mvto.clear();
       }
@@ -320,7 +325,7 @@ final class Control {
 
   void end() {
     release();
-    if (stamped) {
+    if (stamped && timestamps.entered(tx.id)) {
       timestamps.exit(tx.id);
     }
   }

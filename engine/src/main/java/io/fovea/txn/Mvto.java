@@ -3,8 +3,8 @@ package io.fovea.txn;
 import io.fovea.btree.BTree;
 import io.fovea.btree.Position;
 import io.fovea.error.AbortCause;
+import io.fovea.memory.Blocks;
 import io.fovea.memory.Mem;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -62,13 +62,15 @@ final class Mvto {
   private long start;
 
   // What this commit is about to overwrite.
-  private MemorySegment staging = Arena.ofAuto().allocate(4 << 10, 8);
+  private final Blocks memory;
+  private MemorySegment staging = Blocks.NONE;
   private long staged;
 
   Mvto(Control control, Versions versions) {
     this.tx = control.tx;
     this.control = control;
     this.versions = versions;
+    this.memory = control.tx.engine.memory();
   }
 
   /** Before the transaction's number is drawn. */
@@ -224,10 +226,11 @@ final class Mvto {
 
   private void room(int size) {
     if (staged + size > staging.byteSize()) {
-      MemorySegment larger =
-          Arena.ofAuto().allocate(Math.max(staged + size, 2 * staging.byteSize()), 8);
-      Mem.copy(staging, 0, larger, 0, staged);
+      MemorySegment old = staging;
+      MemorySegment larger = memory.take(Math.max(staged + size, 4 << 10));
+      Mem.copy(old, 0, larger, 0, staged);
       staging = larger;
+      memory.give(old);
     }
   }
 
@@ -247,11 +250,9 @@ final class Mvto {
   void clear() {
     staged = 0;
     if (staging.byteSize() > Scratch.KEEP_BYTES) {
-      staging = Arena.ofAuto().allocate(4 << 10, 8);
+      MemorySegment large = staging;
+      staging = Blocks.NONE;
+      memory.give(large);
     }
-  }
-
-  long memoryBytes() {
-    return staging.byteSize();
   }
 }

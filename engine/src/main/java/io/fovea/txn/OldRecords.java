@@ -1,7 +1,7 @@
 package io.fovea.txn;
 
+import io.fovea.memory.Blocks;
 import io.fovea.memory.Mem;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
@@ -14,7 +14,10 @@ import java.util.Arrays;
  * known.
  */
 final class OldRecords {
-  private MemorySegment data = Arena.ofAuto().allocate(4 << 10, 8);
+  private static final int INITIAL_BYTES = 4 << 10;
+
+  private final Blocks memory;
+  private MemorySegment data = Blocks.NONE;
   private int used;
   private int[] keyAt = new int[16];
   private int[] keyLength = new int[16];
@@ -23,9 +26,21 @@ final class OldRecords {
   private long[] end = new long[16];
   private int size;
 
+  OldRecords(Blocks memory) {
+    this.memory = memory;
+  }
+
   void clear() {
     size = 0;
     used = 0;
+  }
+
+  /** Empties it, and gives its memory back. */
+  void free() {
+    clear();
+    MemorySegment was = data;
+    data = Blocks.NONE;
+    memory.give(was);
   }
 
   int size() {
@@ -68,10 +83,11 @@ final class OldRecords {
    */
   int stage(MemorySegment from, long offset, int bytes) {
     if (used + (long) bytes > data.byteSize()) {
-      MemorySegment larger =
-          Arena.ofAuto().allocate(Math.max(used + (long) bytes, 2 * data.byteSize()), 8);
-      Mem.copy(data, 0, larger, 0, used);
+      MemorySegment old = data;
+      MemorySegment larger = memory.take(Math.max(used + (long) bytes, INITIAL_BYTES));
+      Mem.copy(old, 0, larger, 0, used);
       data = larger;
+      memory.give(old);
     }
     Mem.copy(from, offset, data, used, bytes);
     return used;

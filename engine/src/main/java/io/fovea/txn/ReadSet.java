@@ -126,9 +126,7 @@ final class ReadSet {
 
   void clear() {
     if (data.length > KEEP * STRIDE) {
-      data = new long[INITIAL * STRIDE];
-      table = new int[INITIAL * 4];
-      mask = table.length - 1;
+      shrink();
     } else if (size > table.length >>> 3) {
       Arrays.fill(table, 0);
     } else {
@@ -144,9 +142,21 @@ final class ReadSet {
     size = 0;
   }
 
+  /** A failure leaves what there was: larger than needed, and empty. */
+  private void shrink() {
+    size = 0;
+    Arrays.fill(table, 0);
+    long[] few = new long[INITIAL * STRIDE];
+    table = new int[INITIAL * 4];
+    data = few;
+    mask = table.length - 1;
+  }
+
   private void grow() {
-    data = Arrays.copyOf(data, data.length * 2);
+    // Both or none: a body may catch the error and go on.
+    long[] longer = Arrays.copyOf(data, data.length * 2);
     table = new int[table.length * 2];
+    data = longer;
     mask = table.length - 1;
     for (int e = 0; e < size; e++) {
       int i = (int) data[e * STRIDE] & mask;

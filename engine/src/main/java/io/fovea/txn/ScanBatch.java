@@ -1,7 +1,7 @@
 package io.fovea.txn;
 
+import io.fovea.memory.Blocks;
 import io.fovea.memory.Mem;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
@@ -10,12 +10,26 @@ import java.util.Arrays;
  * its arrays and leaves its own, so that the two change places for ever.
  */
 final class ScanBatch {
-  MemorySegment keys = Arena.ofAuto().allocate(8 << 10, 8);
+  private static final int INITIAL_BYTES = 8 << 10;
+
+  private final Blocks memory;
+  MemorySegment keys = Blocks.NONE;
   int[] keyOffsets = new int[65];
   int[] slots = new int[65];
   long[] items = new long[65];
   int[] handles = new int[65];
   int size;
+
+  ScanBatch(Blocks memory) {
+    this.memory = memory;
+  }
+
+  /** Gives its memory back. */
+  void free() {
+    MemorySegment was = keys;
+    keys = Blocks.NONE;
+    memory.give(was);
+  }
 
   /** Empties it, and makes room. */
   void clear(int most, long keyBytes) {
@@ -28,7 +42,7 @@ final class ScanBatch {
       handles = Arrays.copyOf(handles, length);
     }
     if (keys.byteSize() < keyBytes) {
-      keys = Arena.ofAuto().allocate(keyBytes, 8);
+      keys = memory.exchange(keys, Math.max(keyBytes, INITIAL_BYTES));
     }
     keyOffsets[0] = 0;
   }

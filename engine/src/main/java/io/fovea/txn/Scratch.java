@@ -1,8 +1,8 @@
 package io.fovea.txn;
 
 import io.fovea.error.AbortCause;
+import io.fovea.memory.Blocks;
 import io.fovea.memory.Mem;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -18,11 +18,13 @@ final class Scratch {
 
   private final long limitBytes;
   private final Tx owner;
-  private MemorySegment segment = Arena.ofAuto().allocate(INITIAL_BYTES, 8);
+  private final Blocks memory;
+  private MemorySegment segment = Blocks.NONE;
   private int used;
 
-  Scratch(long limitBytes, Tx owner) {
+  Scratch(long limitBytes, Tx owner, Blocks memory) {
     this.owner = owner;
+    this.memory = memory;
     this.limitBytes = Math.min(limitBytes, Integer.MAX_VALUE - 8);
   }
 
@@ -62,16 +64,19 @@ final class Scratch {
               + limitBytes
               + ": split it or raise the option maxTransactionBytes");
     }
-    long capacity = Math.min(limitBytes, Math.max(needed, segment.byteSize() * 2));
-    MemorySegment larger = Arena.ofAuto().allocate(capacity, 8);
-    Mem.copy(segment, 0, larger, 0, used);
+    MemorySegment old = segment;
+    MemorySegment larger = memory.take(Math.max(INITIAL_BYTES, needed));
+    Mem.copy(old, 0, larger, 0, used);
     segment = larger;
+    memory.give(old);
   }
 
   void clear() {
     used = 0;
     if (segment.byteSize() > KEEP_BYTES) {
-      segment = Arena.ofAuto().allocate(INITIAL_BYTES, 8);
+      MemorySegment large = segment;
+      segment = Blocks.NONE;
+      memory.give(large);
     }
   }
 }

@@ -4,11 +4,25 @@ import java.util.Arrays;
 
 /**
  * The timestamp slots that a commit has locked: a list, and a table that says whether one is in.
+ *
+ * <p><b>In three steps.</b> Whatever can fail comes before the lock, so that no lock is held that
+ * nobody knows of:
+ *
+ * <pre>
+ *   stage(slot)      room is made, the slot is written down: may fail
+ *   the lock         may fail, or not be had
+ *   size++           it counts: one store, which can't fail
+ * </pre>
  */
 final class SlotSet {
   private int[] list = new int[64];
   private int[] table = new int[256];
-  private int size;
+
+  /** How many slots are in; raised by who has locked what was staged. */
+  int size;
+
+  /** Whether the table may have an entry, one that was staged only included. */
+  private boolean dirty;
 
   int size() {
     return size;
@@ -26,30 +40,42 @@ final class SlotSet {
         return false;
       }
       if (list[e - 1] == slot) {
-        return true;
+        return e <= size;
       }
     }
   }
 
-  void add(int slot) {
+  /**
+   * Writes a slot down that is not in: it counts when {@link #size} is raised. If that does not
+   * happen, the next one takes its place.
+   */
+  void stage(int slot) {
     if (size == list.length) {
-      list = Arrays.copyOf(list, size * 2);
-      table = new int[table.length * 2];
-      for (int e = 0; e < size; e++) {
-        enter(list[e], e + 1);
-      }
+      grow();
     }
-    list[size++] = slot;
-    enter(slot, size);
-  }
-
-  private void enter(int slot, int value) {
     int mask = table.length - 1;
     int i = spread(slot) & mask;
-    while (table[i] != 0) {
+    while (table[i] != 0 && table[i] <= size) {
       i = (i + 1) & mask;
     }
-    table[i] = value;
+    dirty = true;
+    list[size] = slot;
+    table[i] = size + 1;
+  }
+
+  private void grow() {
+    int[] longer = Arrays.copyOf(list, size * 2);
+    int[] larger = new int[table.length * 2];
+    list = longer;
+    table = larger;
+    int mask = larger.length - 1;
+    for (int e = 0; e < size; e++) {
+      int i = spread(longer[e]) & mask;
+      while (larger[i] != 0) {
+        i = (i + 1) & mask;
+      }
+      larger[i] = e + 1;
+    }
   }
 
   private static int spread(int slot) {
@@ -57,12 +83,20 @@ final class SlotSet {
   }
 
   void clear() {
+    size = 0;
     if (list.length > 4096) {
-      list = new int[64];
-      table = new int[256];
-    } else if (size > 0) {
+      shrink();
+    } else if (dirty) {
       Arrays.fill(table, 0);
     }
-    size = 0;
+    dirty = false;
+  }
+
+  /** A failure leaves what there was: larger than needed, and empty. */
+  private void shrink() {
+    Arrays.fill(table, 0);
+    int[] few = new int[64];
+    table = new int[256];
+    list = few;
   }
 }

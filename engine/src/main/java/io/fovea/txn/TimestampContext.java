@@ -83,7 +83,7 @@ final class TimestampContext extends TimestampContextPadding {
   void forget() {
     pinned = 0;
     if (pins.length > KEEP) {
-      pins = new int[INITIAL];
+      pins = new int[INITIAL]; // last: a failure leaves a list that is longer than needed
     }
   }
 }

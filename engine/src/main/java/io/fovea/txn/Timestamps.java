@@ -209,13 +209,13 @@ public final class Timestamps {
   public void exit(int ctx) {
     TimestampContext c = contexts[ctx];
     assert c.entered : "context " + ctx + " left without having entered";
-    c.entered = false;
     if (c.counts) {
-      dropReferences(c, c.pinned);
+      dropPins(c);
     }
     if (byEpoch) {
       epochs.exit(ctx);
     }
+    c.entered = false;
     c.forget();
     long exits = ++c.exits;
     if (exits % EXITS_PER_EPOCH == 0) {
@@ -520,6 +520,25 @@ public final class Timestamps {
         entries.settle(c, slot, item);
       }
     }
+  }
+
+  /** From the last to the first, each once: after an error it may be called again for the rest. */
+  private void dropPins(TimestampContext c) {
+    while (c.pinned > 0) {
+      int last = c.pinned - 1;
+      int slot = c.pins[last];
+      long item = table.item(slot);
+      long before = table.addStamp(slot, -REFERENCE);
+      c.pinned = last;
+      if (immediate && (before & REFERENCES_MASK) == REFERENCE) {
+        entries.settle(c, slot, item);
+      }
+    }
+  }
+
+  /** Whether {@link #enter} was called and {@link #exit} has not done its work. */
+  boolean entered(int ctx) {
+    return contexts[ctx].entered;
   }
 
   private static boolean full(long stamp) {

@@ -46,10 +46,12 @@ final class TwoPhaseLocking {
   int share(long item) {
     int place = table.place(item);
     if (!shared.contains(place) && !exclusive.contains(place)) {
+      SlotSet mine = shared;
+      mine.stage(place);
       if (!table.tryShare(place)) {
         throw refused(AbortCause.LOCK);
       }
-      shared.add(place);
+      mine.size++; // nothing can fail between the lock and this
     }
     return place;
   }
@@ -64,10 +66,13 @@ final class TwoPhaseLocking {
     if (exclusive.contains(place)) {
       return false;
     }
-    if (!(shared.contains(place) ? table.tryUpgrade(place) : table.tryExclude(place))) {
+    boolean upgrade = shared.contains(place);
+    SlotSet mine = exclusive;
+    mine.stage(place);
+    if (!(upgrade ? table.tryUpgrade(place) : table.tryExclude(place))) {
       throw refused(cause);
     }
-    exclusive.add(place);
+    mine.size++; // nothing can fail between the lock and this
     return true;
   }
 
@@ -77,14 +82,18 @@ final class TwoPhaseLocking {
 
   /** Lets all locks go. */
   void release() {
-    for (int i = 0, n = exclusive.size(); i < n; i++) {
-      table.release(exclusive.get(i));
-    }
-    for (int i = 0, n = shared.size(); i < n; i++) {
-      int place = shared.get(i);
+    // One by one, so that an error in between leaves the others to the next call. The shared ones
+    // first, as long as it is known which were upgraded.
+    while (shared.size > 0) {
+      int place = shared.get(shared.size - 1);
       if (!exclusive.contains(place)) {
         table.unshare(place);
       }
+      shared.size--;
+    }
+    while (exclusive.size > 0) {
+      table.release(exclusive.get(exclusive.size - 1));
+      exclusive.size--;
     }
     forget();
   }

@@ -49,6 +49,9 @@ public final class Tx {
 
   private static final int NOT_ASKED = -1;
 
+  /** How many scans a context keeps with their memory. */
+  private static final int SCANS_KEPT = 4;
+
   private static final VarHandle BUSY;
 
   static {
@@ -92,7 +95,7 @@ public final class Tx {
   /** Whether places that were seen are begun from. */
   private final boolean placed;
 
-  private TxScan[] scans = new TxScan[4];
+  private TxScan[] scans = new TxScan[SCANS_KEPT];
   private int scansOpen;
 
   @SuppressWarnings("unused") // through BUSY
@@ -118,7 +121,8 @@ public final class Tx {
     this.placed = engine.config().placesRemembered();
     this.session = engine.session();
     this.waits = engine.waits();
-    this.writes = new WriteSet(new Scratch(engine.config().scratchBytesMax(), this));
+    this.writes =
+        new WriteSet(new Scratch(engine.config().scratchBytesMax(), this, engine.memory()));
     this.control = new Control(this, engine.config().protocol(), engine.protocolMemory());
     this.commit = new Commit(this);
   }
@@ -136,15 +140,6 @@ public final class Tx {
   /** A volatile look, for the gate and the meters. */
   boolean claimed() {
     return busy != 0;
-  }
-
-  /** The native memory of the context: a moment's truth, for the meters. */
-  long memoryBytes() {
-    long bytes = writes.scratch.segment().byteSize() + commit.memoryBytes();
-    for (TxScan scan : scans) {
-      bytes += scan == null ? 0 : scan.memoryBytes();
-    }
-    return bytes;
   }
 
   void start(boolean readOnly, long timeoutNanos, boolean alone) {
@@ -270,20 +265,63 @@ public final class Tx {
     active = false;
     readLsn = 0;
     epoch++;
-    for (int i = 0; i < scansOpen; i++) {
-      scans[i].abandon();
+    // Whatever fails on the way: locks and pins go, and the context is given back.
+    try {
+      endLocks();
+      endScans();
+      counters.take(position);
+      Lookahead a = ahead;
+      if (a != null) {
+        counters.pageAccesses += a.takePageAccesses();
+      }
+      clear();
+    } catch (Throwable t) {
+      clear();
+      throw t;
+    } finally {
+      engine.ended(this, alone);
     }
+  }
+
+  private void endLocks() {
+    boolean done = false;
+    try {
+      control.end();
+      done = true;
+    } finally {
+      if (!done) {
+        control.end(); // what is left of it
+      }
+    }
+  }
+
+  private void endScans() {
+    while (scansOpen > 0) {
+      scans[--scansOpen].abandon();
+    }
+    if (scans.length > SCANS_KEPT) {
+      forgetScans();
+    }
+  }
+
+  private void clear() {
     scansOpen = 0;
-    control.end();
-    counters.take(position);
-    Lookahead a = ahead;
-    if (a != null) {
-      counters.pageAccesses += a.takePageAccesses();
-    }
     reads.clear();
     writes.clear();
     writes.scratch.clear();
-    engine.ended(this, alone);
+  }
+
+  /** What many scans at a time took goes; a few stay for the next transaction. */
+  private void forgetScans() {
+    TxScan[] few = scans.length > 1 << 10 ? new TxScan[SCANS_KEPT] : scans;
+    for (int i = SCANS_KEPT; i < scans.length; i++) {
+      TxScan scan = scans[i];
+      if (scan == null) {
+        break;
+      }
+      scan.free();
+    }
+    scans = few;
   }
 
   // ---------------------------------------------------------------- reads
@@ -942,7 +980,10 @@ public final class Tx {
     if (reads.size() + writes.size() >= itemsMax) {
       throw abort(
           AbortCause.TOO_LARGE,
-          "the transaction has reached the limit of " + itemsMax + " items: split it");
+          "The transaction reads or writes more than "
+              + itemsMax
+              + " records, which is the limit: do it in several transactions, each of which goes on"
+              + " where the last one ended.");
     }
     try {
       return control.touch(item);

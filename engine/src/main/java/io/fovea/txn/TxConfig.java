@@ -39,6 +39,9 @@ public record TxConfig(
     NONE
   }
 
+  /** The most records that one transaction reads and writes, where nobody says otherwise. */
+  public static final int ITEMS_MAX = 4 << 20;
+
   /**
    * Focus-Sketch with two rows of 2,048 columns, 32 KiB, as in the dissertation; {@link
    * Durability#SYNC} and parts for a log's buffer of 16 MiB.
@@ -47,7 +50,7 @@ public record TxConfig(
       new TxConfig(
           128,
           64L << 20,
-          4 << 20,
+          ITEMS_MAX,
           TimestampConfig.sketch(
               TimestampConfig.exactBytes(StoreKind.FOCUS_SKETCH),
               256L << 20,
@@ -60,6 +63,13 @@ public record TxConfig(
           2 << 20,
           ProtocolKind.TICTOC,
           8L << 20);
+
+  /** Refuses what a commit can't number. */
+  public TxConfig {
+    if (itemsMax < 1 || itemsMax >= Commit.ENTRIES_MAX) {
+      throw new IllegalArgumentException("items of a transaction: " + itemsMax);
+    }
+  }
 
   /** The same with other bounds. */
   public TxConfig withLimits(int contexts, long scratchBytesMax, int itemsMax) {

@@ -5,6 +5,7 @@ import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.HintCounters;
+import io.fovea.memory.Blocks;
 import io.fovea.memory.Waits;
 import io.fovea.txn.TxConfig.Durability;
 import io.fovea.wal.Log;
@@ -58,6 +59,7 @@ public final class TxEngine {
   private final Runnable admission;
   private final boolean waits;
   private final @Nullable Tx[] contexts;
+  private final Blocks memory = new Blocks("working memory of transactions");
   private final LongAdder durableWaits = new LongAdder();
   private final LongAdder durableWaitNanos = new LongAdder();
 
@@ -131,6 +133,14 @@ public final class TxEngine {
     for (int i = 0; i < contexts.length; i++) {
       contexts[i] = new Tx(this, i);
     }
+  }
+
+  /**
+   * The working memory of transactions: what they write, copies of what they scan. Given back when
+   * the engine is closed.
+   */
+  public Blocks memory() {
+    return memory;
   }
 
   TxConfig config() {
@@ -315,6 +325,7 @@ public final class TxEngine {
     closed = true;
     timestamps.close();
     protocolMemory.close();
+    memory.close();
   }
 
   /** How many transactions are active now. */
@@ -329,17 +340,13 @@ public final class TxEngine {
   }
 
   /**
-   * The native memory of all contexts: what transactions write, and copies of what they scan; and
-   * what they share under the protocol, {@link #timestamps} aside.
+   * The working memory of transactions, that which waits for the next ones included; and what they
+   * share under the protocol, {@link #timestamps} aside.
    *
    * @return bytes, a moment's truth
    */
   public long memoryBytes() {
-    long bytes = protocolMemory.bytes();
-    for (Tx tx : contexts) {
-      bytes += tx.memoryBytes();
-    }
-    return bytes;
+    return protocolMemory.bytes() + memory.bytes();
   }
 
   /** The age of the oldest active transaction in nanoseconds, 0 where there is none. */

@@ -4,8 +4,8 @@ import io.fovea.btree.BTree;
 import io.fovea.btree.LeafScan;
 import io.fovea.btree.Position;
 import io.fovea.error.InvalidUseException;
+import io.fovea.memory.Blocks;
 import io.fovea.memory.Mem;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
@@ -41,10 +41,13 @@ import org.jspecify.annotations.Nullable;
  */
 public final class TxScan {
   private static final int BATCH_MAX = 64;
+  private static final int KEEP_BYTES = 64 << 10;
 
   private final Tx tx;
-  private final LeafScan leaf = new LeafScan();
-  private final LeafScan above = new LeafScan();
+  private final Blocks memory;
+  private final LeafScan leaf;
+  private final LeafScan above;
+  private final int keysBytes;
   private final int keyBytesMax;
 
   /** Where this scan stands in its transaction's list of open ones. */
@@ -55,7 +58,7 @@ public final class TxScan {
   private boolean descending;
 
   // bounds: low at 0, high at keyBytesMax, the key to go on from at 2 * keyBytesMax
-  private final MemorySegment bounds;
+  private MemorySegment bounds = Blocks.NONE;
   private int lowLength;
   private boolean lowInclusive;
   private int highLength;
@@ -75,7 +78,7 @@ public final class TxScan {
 
   // the batch: full keys in a row, their leaf slots, items and handles
   // (a negative slot: the record is in the old ones, at -1 - slot)
-  private MemorySegment keys;
+  private MemorySegment keys = Blocks.NONE;
   private int[] keyOffsets = new int[BATCH_MAX + 1];
   private int[] slots = new int[BATCH_MAX];
   private long[] items = new long[BATCH_MAX + 1];
@@ -110,25 +113,64 @@ public final class TxScan {
   private long valueOffset;
   private int valueLength;
   private int handle;
-  private MemorySegment overlay;
+  private MemorySegment overlay = Blocks.NONE;
   private long pageAccessesTaken;
 
   @SuppressWarnings("NullAway.Init")
   TxScan(Tx tx, int pageSize) {
     this.tx = tx;
     this.keyBytesMax = pageSize / 4;
-    this.bounds = Arena.ofAuto().allocate(3L * keyBytesMax, 8);
-    this.keys = Arena.ofAuto().allocate(Math.max(pageSize, 8 << 10), 8);
-    this.overlay = Arena.ofAuto().allocate(pageSize, 8);
-    this.old = tx.control.versioned ? new OldRecords() : null;
-    this.merged = tx.control.versioned ? new ScanBatch() : null;
-    this.keySegment = keys;
-    this.valueSegment = overlay;
+    this.keysBytes = Math.max(pageSize, 8 << 10);
+    this.memory = tx.engine.memory();
+    this.leaf = new LeafScan(memory);
+    this.above = new LeafScan(memory);
+    this.old = tx.control.versioned ? new OldRecords(memory) : null;
+    this.merged = tx.control.versioned ? new ScanBatch(memory) : null;
+    this.keySegment = Blocks.NONE;
+    this.valueSegment = Blocks.NONE;
   }
 
-  /** The native memory that it has: a moment's truth, for the meters. */
-  long memoryBytes() {
-    return bounds.byteSize() + keys.byteSize() + overlay.byteSize() + leaf.memoryBytes();
+  /** Gives all memory back; {@link #open} takes some again. */
+  void free() {
+    leaf.free();
+    above.free();
+    MemorySegment was = bounds;
+    bounds = Blocks.NONE;
+    memory.give(was);
+    was = keys;
+    keys = Blocks.NONE;
+    memory.give(was);
+    freeValue();
+    if (old != null) {
+      old.free();
+    }
+    if (merged != null) {
+      merged.free();
+    }
+  }
+
+  private void freeValue() {
+    MemorySegment was = overlay;
+    overlay = Blocks.NONE;
+    memory.give(was);
+  }
+
+  /** The scan has ended: what it took too much of goes. */
+  private void shrink() {
+    keySegment = Blocks.NONE;
+    valueSegment = Blocks.NONE;
+    if (overlay.byteSize() > KEEP_BYTES) {
+      freeValue();
+    }
+    OldRecords o = old;
+    ScanBatch b = merged;
+    if (o != null && b != null && o.memoryBytes() > KEEP_BYTES) {
+      o.free();
+      b.free(); // the batch had room for all of the old ones
+      MemorySegment was = keys;
+      keys = Blocks.NONE;
+      memory.give(was);
+    }
   }
 
   void open(
@@ -142,6 +184,12 @@ public final class TxScan {
       int highLength,
       boolean highInclusive,
       boolean descending) {
+    if (bounds.byteSize() == 0) {
+      bounds = memory.take(3L * keyBytesMax);
+    }
+    if (keys.byteSize() == 0) {
+      keys = memory.take(keysBytes);
+    }
     this.tree = tree;
     this.descending = descending;
     this.lowLength = bound(low, lowOffset, lowLength, 0);
@@ -278,6 +326,9 @@ public final class TxScan {
 
   /** The value lies outside of the leaf: a point read, which must see the same wts. */
   private void fetchOverflow() {
+    if (overlay.byteSize() == 0) {
+      overlay = memory.take(keysBytes);
+    }
     for (; ; ) {
       int cap = (int) overlay.byteSize();
       int length = tx.readScanned(tree, keySegment, keyOffset, keyLength, overlay, cap);
@@ -285,7 +336,7 @@ public final class TxScan {
         valueLength = length;
         break;
       }
-      overlay = Arena.ofAuto().allocate(length, 8);
+      overlay = memory.exchange(overlay, length);
     }
     valueSegment = overlay;
     valueOffset = 0;
@@ -294,7 +345,7 @@ public final class TxScan {
   private void patch(WriteSet writes, int w) {
     if (valueSegment != overlay) {
       if (overlay.byteSize() < valueLength) {
-        overlay = Arena.ofAuto().allocate(valueLength, 8);
+        overlay = memory.exchange(overlay, valueLength);
       }
       Mem.copy(valueSegment, valueOffset, overlay, 0, valueLength);
       valueSegment = overlay;
@@ -708,12 +759,14 @@ public final class TxScan {
   public void close() {
     if (open) {
       open = false;
+      shrink();
       tx.closed(this);
     }
   }
 
   void abandon() {
     open = false;
+    shrink();
     tx.counters.pageAccesses += takePageAccesses();
   }
 

@@ -278,14 +278,12 @@ final class WriteSet {
     if (size == 0) {
       return;
     }
-    if (items.length > KEEP) {
-      size = 0;
-      allocate(INITIAL);
-      return;
-    }
     Arrays.fill(table, 0);
     Arrays.fill(trees, 0, size, null);
     size = 0;
+    if (items.length > KEEP) {
+      shrink();
+    }
   }
 
   private void enter(long item, int value) {
@@ -297,19 +295,26 @@ final class WriteSet {
     table[i] = value;
   }
 
+  /** Smaller arrays must not stand beside a larger items: so that is the first to get smaller. */
+  private void shrink() {
+    items = new long[0];
+    allocate(INITIAL);
+  }
+
   private void grow() {
-    allocate(items.length * 2);
+    allocate(Math.max(INITIAL, items.length * 2));
     for (int e = 0; e < size; e++) {
       enter(items[e], e + 1);
     }
   }
 
   private void allocate(int capacity) {
+    // Whoever gets larger comes first, items last: its length is what is asked for. After a failure
+    // those that are larger already do no harm, and the table is that of before.
     trees = Arrays.copyOf(trees, capacity);
     if (size == 0) {
       Arrays.fill(trees, null);
     }
-    items = Arrays.copyOf(items, capacity);
     keyOffsets = Arrays.copyOf(keyOffsets, capacity);
     keyLengths = Arrays.copyOf(keyLengths, capacity);
     valueOffsets = Arrays.copyOf(valueOffsets, capacity);
@@ -319,6 +324,8 @@ final class WriteSet {
     kinds = Arrays.copyOf(kinds, capacity);
     existed = Arrays.copyOf(existed, capacity);
     places = Arrays.copyOf(places, capacity * PLACE);
+    long[] longer = Arrays.copyOf(items, capacity);
     table = new int[capacity * 4];
+    items = longer;
   }
 }

@@ -1,0 +1,197 @@
+package io.fovea;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.error.AbortCause;
+import io.fovea.error.TransactionAbortedException;
+import java.lang.management.BufferPoolMXBean;
+import java.lang.management.ManagementFactory;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/**
+ * Where the memory of transactions comes from, and that it goes back: docs/TUNING.md, "What a
+ * database takes".
+ */
+@Timeout(value = 10, unit = TimeUnit.MINUTES)
+class MemoryTest {
+  private static final int THREADS = 8;
+  private static final int MIB = 1 << 20;
+
+  private static Options options(Protocol protocol) {
+    return Options.defaults()
+        .bufferBytes(64 * MIB)
+        .timestampBytes(4 * MIB)
+        .protocol(protocol)
+        .maxTransactions(2 * THREADS);
+  }
+
+  /** What the JVM counts against MaxDirectMemorySize. */
+  private static long direct() {
+    return ManagementFactory.getPlatformMXBeans(BufferPoolMXBean.class).stream()
+        .filter(b -> b.getName().equals("direct"))
+        .mapToLong(BufferPoolMXBean::getTotalCapacity)
+        .sum();
+  }
+
+  private static byte[] key(int i) {
+    return new byte[] {(byte) (i >> 16), (byte) (i >> 8), (byte) i};
+  }
+
+  private interface Body {
+    void run(int thread) throws Exception;
+  }
+
+  private static void together(Body body) throws Exception {
+    List<Throwable> thrown = new ArrayList<>();
+    List<Thread> threads = new ArrayList<>();
+    for (int i = 0; i < THREADS; i++) {
+      int thread = i;
+      threads.add(
+          Thread.ofPlatform()
+              .start(
+                  () -> {
+                    try {
+                      body.run(thread);
+                    } catch (Throwable t) {
+                      synchronized (thrown) {
+                        thrown.add(t);
+                      }
+                    }
+                  }));
+    }
+    for (Thread t : threads) {
+      t.join();
+    }
+    for (Throwable t : thrown) {
+      throw new AssertionError(t);
+    }
+  }
+
+  /**
+   * An application may have used up the JVM's direct memory; and a small heap makes that small.
+   * Whatever transactions do, they take none: large ones, values of all sizes, splits, merges,
+   * cursors.
+   */
+  @ParameterizedTest
+  @EnumSource
+  void transactionsTakeNoDirectMemory(Protocol protocol) throws Exception {
+    try (Database db = Database.inMemory(options(protocol))) {
+      ByteTable t = db.table(TableSpec.bytes("t", 16)).bytes();
+      db.run(tx -> t.put(tx, key(0), new byte[1]));
+      long before = direct();
+      CyclicBarrier all = new CyclicBarrier(THREADS);
+      together(
+          thread -> {
+            Random random = new Random(thread);
+            db.run(tx -> all.await()); // each has a context of its own
+            for (int round = 0; round < 4; round++) {
+              int from = (thread * 4 + round) * 1000;
+              db.run(
+                  tx -> {
+                    for (int i = 0; i < 300; i++) {
+                      t.put(tx, key(from + i), new byte[random.nextInt(4000)]);
+                    }
+                    t.put(tx, key(from + 300), new byte[MIB]);
+                  });
+              db.run(
+                  tx -> {
+                    List<ByteCursor> open = new ArrayList<>();
+                    for (int i = 0; i < 20; i++) {
+                      ByteCursor c = t.scan(tx, key(from), key(from + 301), order(i));
+                      c.next();
+                      open.add(c);
+                    }
+                    ByteCursor last = open.getFirst();
+                    while (last.next()) {
+                      last.value();
+                    }
+                  });
+              db.run(
+                  tx -> {
+                    for (int i = 0; i < 300; i++) {
+                      t.delete(tx, key(from + i));
+                    }
+                  });
+            }
+          });
+      long taken = direct() - before;
+      assertTrue(taken < 64 << 10, "direct memory taken: " + taken);
+    }
+  }
+
+  private static Order order(int i) {
+    return i % 2 == 0 ? Order.ASCENDING : Order.DESCENDING;
+  }
+
+  /** Long values that were read, and cursors that were open, leave next to nothing behind. */
+  @ParameterizedTest
+  @EnumSource
+  void whatTransactionsTookComesBack(Protocol protocol) throws Exception {
+    try (Database db = Database.inMemory(options(protocol))) {
+      ByteTable t = db.table(TableSpec.bytes("t", 16)).bytes();
+      db.run(tx -> t.put(tx, key(0), new byte[5 * MIB]));
+      for (int i = 1; i < 100; i++) {
+        int k = i;
+        db.run(tx -> t.put(tx, key(k), new byte[100]));
+      }
+      CyclicBarrier all = new CyclicBarrier(THREADS);
+      long[] most = {0};
+      together(
+          thread ->
+              db.read(
+                  tx -> {
+                    List<ByteCursor> open = new ArrayList<>();
+                    for (int i = 0; i < 100; i++) {
+                      ByteCursor c = t.scan(tx, null, null, order(i));
+                      c.next();
+                      open.add(c);
+                    }
+                    ByteCursor first = open.getFirst();
+                    assertEquals(5 * MIB, first.value().length);
+                    t.get(tx, key(0));
+                    if (all.await() == 0) {
+                      most[0] = db.stats().memory().transactionBytes();
+                    }
+                    all.await();
+                    if (thread % 2 == 0) {
+                      open.forEach(ByteCursor::close);
+                    }
+                    return null;
+                  }));
+      long left = db.stats().memory().transactionBytes();
+      long protocols = most[0] > 0 && protocol == Protocol.MVTO ? 10 * MIB : 9 * MIB;
+      assertTrue(most[0] > 100 * MIB, "it was not counted: " + most[0]);
+      // Blocks that wait for the next ones, at most 8 MiB, and what each context keeps.
+      assertTrue(
+          left <= protocols + 8L * MIB + THREADS * (3L * MIB / 2),
+          "left: " + left + " of " + most[0]);
+    }
+  }
+
+  /** A transaction that writes too much is told so, whatever the size of the heap. */
+  @Test
+  void tooMuchIsAnAbort() {
+    try (Database db = Database.inMemory(options(Protocol.TICTOC).maxTransactionBytes(4 * MIB))) {
+      ByteTable t = db.table(TableSpec.bytes("t", 16)).bytes();
+      for (int bytes : new int[] {5 * MIB, 60 * MIB}) {
+        TransactionAbortedException e =
+            assertThrows(
+                TransactionAbortedException.class,
+                () -> db.run(tx -> t.put(tx, key(1), new byte[bytes])));
+        assertEquals(AbortCause.TOO_LARGE, e.abortCause());
+        assertTrue(e.getMessage().contains("maxTransactionBytes"), e.getMessage());
+      }
+      db.run(tx -> t.put(tx, key(1), new byte[3 * MIB]));
+    }
+  }
+}
