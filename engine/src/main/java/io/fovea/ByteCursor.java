@@ -78,6 +78,9 @@ public final class ByteCursor implements AutoCloseable {
     enter();
     try {
       TxScan s = standing();
+      if (s.keyLength() > table.keyBytesMax) {
+        throw Table.longKey(table, s.page(), table.keyBytesMax, s.keyLength());
+      }
       return copy(s.keySegment(), s.keyOffset(), s.keyLength());
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);

@@ -122,7 +122,21 @@ public final class Cursor implements AutoCloseable {
 
   private int keyLength(TxScan s) {
     IndexCore i = index;
-    return i == null ? s.keyLength() : Index.keyLength(table, i, s.valueLength());
+    if (i == null) {
+      return s.keyLength();
+    }
+    int length = i.hints.keyLength(s.valueLength());
+    if (length < 0 || length > table.keyBytesMax) {
+      throw Index.wrongKey(table, i, s.page(), length);
+    }
+    return length;
+  }
+
+  /** The cursor has room for the longest key that there can be. */
+  private void requireKey(TxScan s, int bytesMax) {
+    if (s.keyLength() > bytesMax) {
+      throw Table.longKey(table, s.page(), bytesMax, s.keyLength());
+    }
   }
 
   private TxScan standing() {
@@ -185,7 +199,10 @@ public final class Cursor implements AutoCloseable {
       if (!rowRead) {
         r.invalidate();
         if (index == null) {
-          Table.requireSize(table, s.valueLength());
+          if (s.valueLength() != r.size()) {
+            throw Table.wrongSize(table, s.page(), s.valueLength());
+          }
+          requireKey(s, table.keyBytesMax);
           Mem.copy(s.valueSegment(), s.valueOffset(), memory, 0, r.size());
           r.read(tx, s.keySegment(), s.keyOffset(), s.keyLength(), s.handle(), r.size());
         } else {
@@ -245,6 +262,7 @@ public final class Cursor implements AutoCloseable {
     if (!keyRead) {
       TxScan s = standing();
       if (index == null) {
+        requireKey(s, table.keyBytesMax);
         k.load(s.keySegment(), s.keyOffset(), s.keyLength());
       } else {
         k.load(s.valueSegment(), s.valueOffset(), keyLength(s));
@@ -280,6 +298,7 @@ public final class Cursor implements AutoCloseable {
                     + align(table.key.encodedSizeMax()));
         indexKey = k;
       }
+      requireKey(s, i.entryBytesMax());
       k.load(s.keySegment(), s.keyOffset(), s.keyLength());
       return k;
     } catch (TransactionAbortedException e) {

@@ -122,7 +122,10 @@ public final class Index {
         if (n < 0) {
           return false;
         }
-        pkLen = keyLength(tableCore, core, n);
+        pkLen = core.hints.keyLength(n);
+        if (pkLen < 0 || pkLen > tableCore.keyBytesMax) {
+          throw wrongKey(tableCore, core, t.page(), pkLen);
+        }
         entry = t.lastRead();
       } else {
         Cursor c =
@@ -188,14 +191,14 @@ public final class Index {
     return true;
   }
 
-  /** The length of the primary key in an entry's value. */
-  static int keyLength(TableCore table, IndexCore index, int valueLength) {
-    int len = index.hints.keyLength(valueLength);
-    if (len < 0 || len > table.keyBytesMax) {
-      throw new CorruptionException(
-          "length of a primary key of table " + table.name, -1, -1, table.keyBytesMax, len);
-    }
-    return len;
+  /** An entry's value is no primary key with a hint behind it. */
+  static CorruptionException wrongKey(TableCore table, IndexCore index, long page, int length) {
+    return Table.damaged(
+        table,
+        "length of a primary key in index " + index.name + " of table " + table.name,
+        page,
+        table.keyBytesMax,
+        length);
   }
 
   /**
@@ -224,10 +227,10 @@ public final class Index {
         throw new InvalidUseException(
             "The transaction has deleted the record that the cursor stands on.");
       }
-      throw new CorruptionException(
+      throw Table.damaged(
+          table,
           "record that an entry of index " + index.name + " names, its size",
-          -1,
-          -1,
+          t.page(),
           out.size(),
           n);
     }

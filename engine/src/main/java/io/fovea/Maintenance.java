@@ -78,7 +78,7 @@ final class Maintenance {
       insert(tx, t, core, indexes, key, row);
       return;
     }
-    Table.requireSize(core, n);
+    Table.requireSize(core, t, n);
     replace(tx, t, core, indexes, key, old, row.segment(), row.base(), null);
   }
 
@@ -96,7 +96,7 @@ final class Maintenance {
       throw new InvalidUseException(
           "There is no record any more with the key of the row: " + key + ".");
     }
-    Table.requireSize(core, n);
+    Table.requireSize(core, t, n);
     Mem.copy(records, 0, records, size, size);
     for (int f = row.nextChanged(0); f >= 0; f = row.nextChanged(f + 1)) {
       int from = row.field(f).offset();
@@ -178,7 +178,7 @@ final class Maintenance {
     if (n < 0) {
       return false;
     }
-    Table.requireSize(core, n);
+    Table.requireSize(core, t, n);
     MemorySegment entries = room(slot, indexes);
     int[] before = slot.lengths(0, indexes.length);
     int at = 0;

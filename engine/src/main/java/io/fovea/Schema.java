@@ -457,7 +457,9 @@ final class Schema {
         core.tree,
         place,
         (k, kOff, kLen, v, vOff, vLen) -> {
-          Table.requireSize(core, vLen);
+          if (vLen != core.recordBytes()) {
+            throw Table.wrongSize(core, place.pid, vLen);
+          }
           int len = index.build(slot, k, kOff, kLen, v, vOff, entry, 0);
           if (len < 0) {
             return;

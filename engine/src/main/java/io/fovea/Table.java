@@ -171,7 +171,7 @@ public final class Table {
       if (n < 0) {
         return false;
       }
-      requireSize(core, n);
+      requireSize(core, t, n);
       out.read(tx, key.segment(), key.base(), key.length(), t.lastRead(), bytes);
       return true;
     } catch (TransactionAbortedException e) {
@@ -309,7 +309,7 @@ public final class Table {
     if (length < 0) {
       return 0;
     }
-    requireSize(core, length);
+    requireSize(core, t, length);
     out.read(tx, key.segment(), key.base(), key.length(), t.lastRead(), bytes);
     return 1;
   }
@@ -593,11 +593,26 @@ public final class Table {
     row.requireWhole();
   }
 
-  static void requireSize(TableCore core, int bytes) {
+  /** Of the record that was read last. */
+  static void requireSize(TableCore core, Tx t, int bytes) {
     if (bytes != core.recordBytes()) {
-      throw new CorruptionException(
-          "size of a record of table " + core.name, -1, -1, core.recordBytes(), bytes);
+      throw wrongSize(core, t.page(), bytes);
     }
+  }
+
+  static CorruptionException wrongSize(TableCore core, long page, int bytes) {
+    return damaged(core, "size of a record of table " + core.name, page, core.recordBytes(), bytes);
+  }
+
+  static CorruptionException longKey(TableCore core, long page, int bytesMax, int bytes) {
+    return damaged(core, "length of a key of table " + core.name, page, bytesMax, bytes);
+  }
+
+  /** What is found in a page that can't be so: of the table, or of an index of it. */
+  static CorruptionException damaged(
+      TableCore core, String what, long page, long expected, long found) {
+    long offset = page < 0 ? -1 : page * core.tree.pool().pageSize();
+    return new CorruptionException(what, page, offset, expected, found);
   }
 
   @Override

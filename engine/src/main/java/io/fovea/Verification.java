@@ -70,6 +70,11 @@ final class Verification {
     Trees.forEach(
         table.tree,
         (k, kOff, kLen, v, vOff, vLen) -> {
+          if (kLen > table.keyBytesMax) {
+            census.problem(
+                what + ": a key of " + kLen + " bytes; here it may have " + table.keyBytesMax);
+            return;
+          }
           if (vLen != table.recordBytes()) {
             census.problem(
                 what + ": a record of " + vLen + " bytes instead of " + table.recordBytes());

@@ -394,7 +394,9 @@ public final class BTree {
       if (field == BTreeNode.OVERFLOW) {
         return copyLong(p, BTreeNode.valueAt(base, pageSize, slot), dst, dstOff, cap);
       }
-      Mem.copy(s, BTreeNode.valueAt(base, pageSize, slot), dst, dstOff, Math.min(field, cap));
+      long at = BTreeNode.valueAt(base, pageSize, slot);
+      requireInside(base, at, field);
+      Mem.copy(s, at, dst, dstOff, Math.min(field, cap));
       return field;
     } catch (IndexOutOfBoundsException e) {
       checkTorn(p.frame, p.version, p.pid, dst, dstOff, cap, e);
@@ -402,10 +404,21 @@ public final class BTree {
     }
   }
 
+  /** What lies behind the end of a page is another one's. */
+  private void requireInside(long base, long at, int bytes) {
+    if (at + bytes > base + pageSize) {
+      throw new NodeCheck.Damage("end of a value in a leaf", pageSize, at + bytes - base);
+    }
+  }
+
   private int copyLong(Position p, long stubAt, MemorySegment dst, long dstOff, int cap) {
     long pid = stubPid(pages, stubAt);
+    long said = Mem.getLong(pages, stubAt + 8);
     int length = stubLength(pages, stubAt);
-    return OverflowChain.read(this, p, pid, dst, dstOff, Math.min(length, cap)) ? length : -1;
+    if (said != length || length <= inlineMax()) {
+      throw new NodeCheck.Damage("length of a long value in a leaf", VALUE_BYTES_MAX, said);
+    }
+    return OverflowChain.read(this, p, pid, length, dst, dstOff, cap) ? length : -1;
   }
 
   // ------------------------------------------------------------------------------------- descent
@@ -434,17 +447,20 @@ public final class BTree {
       }
     }
     try {
-      for (int depth = 1; ; depth++) {
+      // The level that the node must have: of the root what it says, then one less each time.
+      int expected = BTreeNode.kindLevel(BTreeNode.kind(s, (long) frame << pageShift));
+      for (int depth = 1; ; depth++, expected--) {
         long base = (long) frame << pageShift;
         int kind = BTreeNode.kind(s, base);
-        if (!BTreeNode.kindInner(kind) || BTreeNode.kindLevel(kind) <= level) {
+        int found = BTreeNode.kindLevel(kind);
+        if (!BTreeNode.kindInner(kind) || found <= level || found != expected) {
           p.pageAccesses += depth;
           p.childSteps += depth - 1;
-          return BTreeNode.kindLeaf(kind) && level == 0
+          return BTreeNode.kindLeaf(kind) && (level | found | expected) == 0
               ? arrive(key, off, len, p, frame, version, pid)
-              : arriveInner(key, off, len, after, level, p, frame, version, pid);
+              : arriveInner(key, off, len, after, level, expected, p, frame, version, pid);
         }
-        int found = BTreeNode.searchInner(s, base, pageSize, key, off, len);
+        found = BTreeNode.searchInner(s, base, pageSize, key, off, len);
         long at = BTreeNode.childAt(base, (found >>> 1) + (after ? found & 1 : 0));
         long ref = Mem.peekLong(s, at);
         long child = PageRef.pid(ref);
@@ -454,6 +470,7 @@ public final class BTree {
           if (!pool.validate(frame, version)) {
             return false;
           }
+          requirePage(pid, child);
           childFrame = pool.findChild(frame, version, at, ref, childFrame);
           childVersion = pool.optimistic(childFrame, child);
         }
@@ -467,6 +484,13 @@ public final class BTree {
     } catch (IndexOutOfBoundsException e) {
       checkTorn(frame, version, pid, key, off, len, e);
       return false;
+    }
+  }
+
+  /** Says of a reference that leads nowhere where it stands: it was validated. */
+  void requirePage(long pid, long child) {
+    if (child <= 1 || child >= pool.pidLimit()) {
+      throw OverflowChain.damaged(pool, pid, "a reference to a child", pool.pidLimit(), child);
     }
   }
 
@@ -486,7 +510,11 @@ public final class BTree {
   /** Ends a descent in a leaf. */
   private boolean arrive(
       MemorySegment key, long off, int len, Position p, int frame, long version, long pid) {
-    int found = BTreeNode.searchLeaf(pages, (long) frame << pageShift, pageSize, key, off, len);
+    long base = (long) frame << pageShift;
+    if (PageHeader.treeId(pages, base) != treeId) {
+      return arriveElsewhere(0, 0, p, frame, version, pid);
+    }
+    int found = BTreeNode.searchLeaf(pages, base, pageSize, key, off, len);
     p.set(frame, version, pid, found >>> 1, (found & 1) != 0);
     return pool.validate(frame, version);
   }
@@ -500,31 +528,44 @@ public final class BTree {
       int len,
       boolean after,
       int level,
+      int expected,
       Position p,
       int frame,
       long version,
       long pid) {
     long base = (long) frame << pageShift;
     int kind = BTreeNode.kind(pages, base);
-    if (!BTreeNode.kindInner(kind) || BTreeNode.kindLevel(kind) != level) {
-      return arriveElsewhere(level, p, frame, version, pid);
+    if (!BTreeNode.kindInner(kind) || BTreeNode.kindLevel(kind) != level || expected != level) {
+      return arriveElsewhere(level, expected, p, frame, version, pid);
     }
     int found = BTreeNode.searchInner(pages, base, pageSize, key, off, len);
     p.set(frame, version, pid, (found >>> 1) + (after ? found & 1 : 0), (found & 1) != 0);
     return pool.validate(frame, version);
   }
 
-  /** Either the root is below the level, or the page is no node, or it was torn. */
-  private boolean arriveElsewhere(int level, Position p, int frame, long version, long pid) {
+  /**
+   * Either the root is below the level, or the page is not the node that its parent implies, or it
+   * was torn. The parent was validated after the version of this page was read: what the page was
+   * then, it was as this parent's child, so that no change of structure explains it.
+   */
+  private boolean arriveElsewhere(
+      int level, int expected, Position p, int frame, long version, long pid) {
     long base = (long) frame << pageShift;
     int type = PageHeader.type(pages, base);
     int found = PageHeader.level(pages, base);
+    int owner = PageHeader.treeId(pages, base);
     if (!pool.validate(frame, version)) {
       return false;
     }
-    boolean node = type == (found == 0 ? PageHeader.LEAF : PageHeader.INNER);
-    if (!node || pid != rootPid) {
-      throw OverflowChain.damaged(pool, pid, "type and level of a node", level, type);
+    if (owner != treeId) {
+      throw OverflowChain.damaged(pool, pid, "tree id of a node", treeId, owner);
+    }
+    if (found != expected) {
+      throw OverflowChain.damaged(pool, pid, "level of a node", expected, found);
+    }
+    int right = found == 0 ? PageHeader.LEAF : PageHeader.INNER;
+    if (type != right || pid != rootPid || found >= level) {
+      throw OverflowChain.damaged(pool, pid, "type of a node", right, type);
     }
     p.clear();
     return true;
@@ -572,7 +613,8 @@ public final class BTree {
   /**
    * Goes down with one shared latch at a time. Between two of them the tree may change, so each
    * node is checked to be the right one: a node of this tree and level whose fences bracket the
-   * key.
+   * key. One that is not, under a parent that has not changed since, is damaged; and so is a root
+   * that is not, which never stops being the root.
    *
    * @param keep whether the last latch is kept
    * @return false if the structure changed meanwhile
@@ -582,18 +624,23 @@ public final class BTree {
     MemorySegment s = pages;
     long pid = rootPid;
     int expected = -1;
+    int parent = -1;
+    long parentVersion = 0;
     for (; ; ) {
       int frame = pool.fixShared(pid);
       p.pageAccesses++;
       long base = pool.base(frame);
       int at = PageHeader.level(s, base);
       boolean right =
-          PageHeader.type(s, base) == (at == 0 ? PageHeader.LEAF : PageHeader.INNER)
-              && PageHeader.treeId(s, base) == treeId
-              && (expected < 0 || at == expected)
+          NodeCheck.isNode(s, base, expected < 0 ? at : expected, treeId)
               && BTreeNode.covers(s, base, pageSize, key, off, len, after);
       if (!right) {
+        // Asked under the latch of the child: all that while the parent named it.
+        boolean damaged = parent < 0 || pool.validate(parent, parentVersion);
         pool.releaseShared(frame);
+        if (damaged) {
+          throw OverflowChain.damaged(pool, pid, "level or fences of a node", expected, at);
+        }
         return false;
       }
       if (at < level) {
@@ -601,10 +648,16 @@ public final class BTree {
         p.clear();
         return true;
       }
-      int found =
-          at == 0
-              ? BTreeNode.searchLeaf(s, base, pageSize, key, off, len)
-              : BTreeNode.searchInner(s, base, pageSize, key, off, len);
+      int found;
+      try {
+        found =
+            at == 0
+                ? BTreeNode.searchLeaf(s, base, pageSize, key, off, len)
+                : BTreeNode.searchInner(s, base, pageSize, key, off, len);
+      } catch (IndexOutOfBoundsException e) {
+        pool.releaseShared(frame);
+        throw damagedOffsets(pool, pid, e);
+      }
       if (at > 0 && after) {
         found += (found & 1) << 1;
       }
@@ -618,7 +671,10 @@ public final class BTree {
         return version != RESTART;
       }
       long child = BTreeNode.child(s, base, found >>> 1);
+      parent = frame;
+      parentVersion = pool.optimistic(frame, pid);
       pool.releaseShared(frame);
+      requirePage(pid, child);
       pid = child;
       expected = at - 1;
     }
@@ -674,7 +730,9 @@ public final class BTree {
   static CorruptionException damagedOffsets(
       BufferPool pool, long pid, IndexOutOfBoundsException e) {
     CorruptionException damage =
-        new CorruptionException("offsets in a node", pid, pid * pool.pageSize(), 0, -1);
+        e instanceof NodeCheck.Damage d
+            ? OverflowChain.damaged(pool, pid, d.getMessage(), d.expected, d.found)
+            : OverflowChain.damaged(pool, pid, "offsets in a node", 0, -1);
     damage.initCause(e);
     return damage;
   }

@@ -784,8 +784,8 @@ final class BTreeNode {
     int fences = pageSize - lowAt(s, base, pageSize);
     int heap = heap(s, base);
     if (slotsEnd(leaf, count(s, base)) + heap > pageSize || fences + dead(s, base) > heap) {
-      throw new IndexOutOfBoundsException(
-          count(s, base) + " entries and " + heap + " bytes of heap in a page of " + pageSize);
+      throw new NodeCheck.Damage(
+          "heap of a node of " + count(s, base) + " entries", pageSize, heap);
     }
   }
 

@@ -243,11 +243,11 @@ public final class HintedLeaf {
       long base = pool.base(frame);
       long slot = BTreeNode.leafSlot(s, base, p.slot);
       int length = BTreeNode.field(s, base, pool.pageSize(), slot);
-      if (length == BTreeNode.OVERFLOW || length < bytes) {
+      long end = BTreeNode.valueAt(base, pool.pageSize(), slot) + length;
+      if (length == BTreeNode.OVERFLOW || length < bytes || end > base + pool.pageSize()) {
         return false;
       }
-      Mem.copy(
-          hint, off, s, BTreeNode.valueAt(base, pool.pageSize(), slot) + length - bytes, bytes);
+      Mem.copy(hint, off, s, end - bytes, bytes);
       if (keep) {
         pool.markDirty(frame);
       }

@@ -268,10 +268,37 @@ public final class LeafScan {
       return false;
     }
     try {
+      checkCopy(t);
       findRange();
       return true;
     } catch (IndexOutOfBoundsException e) {
       throw damaged(true, e);
+    }
+  }
+
+  /**
+   * Asks whether the leaf can be the one that was looked for, and its keys in their order. The copy
+   * is of one moment, at which the leaf hung where the way to it led: no restart explains what is
+   * wrong now. A look at two fences and at the heads a leaf, not a key.
+   */
+  private void checkCopy(BTree t) {
+    KeyBuffer key = fresh ? start : boundary;
+    boolean after = !fresh && !descending;
+    BTreeNode.checkSane(page, 0, pageSize, true);
+    if (PageHeader.treeId(page, 0) != t.treeId()
+        || !BTreeNode.covers(page, 0, pageSize, key.segment(), 0, key.length(), after)) {
+      throw new NodeCheck.Damage("tree or fences of a leaf", t.treeId(), PageHeader.treeId(page, 0));
+    }
+    int count = BTreeNode.count(page, 0);
+    long before = 0;
+    long order = 0;
+    for (int i = 0; i < count; i++) {
+      long head = BTreeNode.leafSlot(page, 0, i) >>> 32;
+      order |= head - before;
+      before = head;
+    }
+    if (order < 0) {
+      throw new NodeCheck.Damage("order of the keys of a leaf, by their heads", 0, -1);
     }
   }
 
@@ -385,6 +412,15 @@ public final class LeafScan {
    */
   public void position(Position p, int slot) {
     p.set(leaf.frame, leaf.version, leaf.pid, slot, true);
+  }
+
+  /**
+   * The page that was copied.
+   *
+   * @return its id
+   */
+  public long page() {
+    return leaf.pid;
   }
 
   /**
@@ -511,9 +547,18 @@ public final class LeafScan {
   public int valueLength(int slot) {
     int field = field(slot);
     if (valueOffset(slot) + BTreeNode.inlineBytes(field) > pageSize) {
-      throw damaged(true, new IndexOutOfBoundsException("a value of " + field + " bytes"));
+      throw damaged(true, new NodeCheck.Damage("end of a value in a leaf", pageSize, field));
     }
-    return field == BTreeNode.OVERFLOW ? BTree.stubLength(page, valueOffset(slot)) : field;
+    return field == BTreeNode.OVERFLOW ? longLength(slot) : field;
+  }
+
+  private int longLength(int slot) {
+    long said = Mem.getLong(page, valueOffset(slot) + 8);
+    if (said <= tree().inlineMax() || said > BTree.VALUE_BYTES_MAX) {
+      throw damaged(
+          true, new NodeCheck.Damage("length of a long value in a leaf", tree().inlineMax(), said));
+    }
+    return (int) said;
   }
 
   /**
@@ -545,7 +590,7 @@ public final class LeafScan {
       Mem.copy(page, at, dst, dstOff, bytes);
       return length;
     }
-    return OverflowChain.read(tree(), leaf, BTree.stubPid(page, at), dst, dstOff, bytes)
+    return OverflowChain.read(tree(), leaf, BTree.stubPid(page, at), length, dst, dstOff, bytes)
         ? length
         : -1;
   }

@@ -35,6 +35,12 @@ final class LeafWriter {
   /** Failed upgrades before the latch is waited for. */
   private static final int UPGRADES = 3;
 
+  /**
+   * Splits for one record. One is enough, unless others fill the room that it makes; each time
+   * again is their progress, and so often is nobody's.
+   */
+  private static final int SPLITS_MAX = 4096;
+
   private final BTree tree;
   private final BufferPool pool;
   private final MemorySegment pages;
@@ -150,7 +156,7 @@ final class LeafWriter {
       boolean keep,
       Position p,
       LogSession log) {
-    for (; ; ) {
+    for (int i = 0; ; i++) {
       int frame = latch(key, off, len, p);
       long base = pool.base(frame);
       boolean absent = !p.found;
@@ -174,7 +180,7 @@ final class LeafWriter {
         return absent;
       }
       pool.releaseExclusiveUnchanged(frame);
-      shaper.splitLeaf(p.pid, key, off, len, vLen, log);
+      split(i, p, key, off, len, vLen, log);
     }
   }
 
@@ -182,8 +188,25 @@ final class LeafWriter {
   private long inPlace(long base, int slot, int length) {
     long entry = BTreeNode.leafSlot(pages, base, slot);
     return BTreeNode.field(pages, base, pageSize, entry) == length
-        ? BTreeNode.valueAt(base, pageSize, entry)
+        ? inside(base, BTreeNode.valueAt(base, pageSize, entry), length)
         : -1;
+  }
+
+  /** A value must end in its page: what is behind it is another one's. */
+  private long inside(long base, long at, int length) {
+    if (at + length > base + pageSize) {
+      throw new NodeCheck.Damage("end of a value in a leaf", pageSize, at + length - base);
+    }
+    return at;
+  }
+
+  /** Splits the leaf that a position names, unless that has been tried too often. */
+  private void split(
+      int tried, Position p, MemorySegment key, long off, int len, int inlineBytes, LogSession log) {
+    if (tried == SPLITS_MAX) {
+      throw OverflowChain.damaged(pool, p.pid, "splits that made no room in a leaf", 1, tried);
+    }
+    shaper.splitLeaf(p.pid, key, off, len, inlineBytes, log);
   }
 
   private boolean upsertLong(
@@ -217,7 +240,7 @@ final class LeafWriter {
    */
   long putStub(
       MemorySegment key, long off, int len, long first, int length, Position p, LogSession log) {
-    for (; ; ) {
+    for (int i = 0; ; i++) {
       int frame = latch(key, off, len, p);
       long base = pool.base(frame);
       long old;
@@ -237,7 +260,7 @@ final class LeafWriter {
         return old;
       }
       pool.releaseExclusiveUnchanged(frame);
-      shaper.splitLeaf(p.pid, key, off, len, BTreeNode.STUB_BYTES, log);
+      split(i, p, key, off, len, BTreeNode.STUB_BYTES, log);
     }
   }
 
@@ -268,6 +291,9 @@ final class LeafWriter {
     MemorySegment s = pages;
     BTreeNode.checkSane(s, base, pageSize, true);
     int inline = BTreeNode.inlineBytes(field);
+    if (BTreeNode.prefix(s, base) > len) {
+      throw new NodeCheck.Damage("prefix of a leaf, longer than a key", len, BTreeNode.prefix(s, base));
+    }
     int bytes = NodeEditor.leafEntryBytes(BTreeNode.prefix(s, base), len, inline);
     if (p.found) {
       long slot = BTreeNode.leafSlot(s, base, p.slot);
@@ -290,6 +316,7 @@ final class LeafWriter {
   }
 
   private void compact(long base) {
+    NodeCheck.entries(pages, base, pageSize, true);
     TreeScratch scratch = tree.scratches().take();
     NodeEditor.compact(pages, base, pageSize, true, scratch.page);
     tree.scratches().give(scratch);
@@ -366,7 +393,8 @@ final class LeafWriter {
         long slot = BTreeNode.leafSlot(pages, base, p.slot);
         field = BTreeNode.field(pages, base, pageSize, slot);
         if (field != BTreeNode.OVERFLOW && at >= 0 && at <= field - bLen) {
-          Mem.copy(bytes, bOff, pages, BTreeNode.valueAt(base, pageSize, slot) + at, bLen);
+          long value = inside(base, BTreeNode.valueAt(base, pageSize, slot), field);
+          Mem.copy(bytes, bOff, pages, value + at, bLen);
           release(frame, p, log);
           return true;
         }

@@ -53,6 +53,9 @@ final class OverflowChain {
 
   private static final int TRIES = 64;
 
+  /** Instead of a page id. */
+  private static final long CHANGED = Long.MIN_VALUE;
+
   private OverflowChain() {}
 
   static int capacity(int pageSize) {
@@ -271,32 +274,51 @@ final class OverflowChain {
    *
    * @param leaf where the stub was read
    * @param first the first page, as the stub says
-   * @param len how many bytes to copy
+   * @param length how long the value is, as the stub says
+   * @param cap how many bytes there is room for
    * @return false if the leaf has changed: start again
    */
   static boolean read(
-      BTree tree, Position leaf, long first, MemorySegment dst, long dstOff, int len) {
-    int capacity = capacity(tree.pool().pageSize());
+      BTree tree, Position leaf, long first, int length, MemorySegment dst, long dstOff, int cap) {
+    BufferPool pool = tree.pool();
+    int capacity = capacity(pool.pageSize());
+    int len = Math.min(length, cap);
+    long from = leaf.pid;
     long pid = first;
     for (int index = 0; (long) index * capacity < len; index++) {
       // Asked like this the leaf counts as used, so that the chain does not drive it out of the
       // pool.
-      if (tree.pool().optimistic(leaf.frame, leaf.pid) != leaf.version) {
+      if (pool.optimistic(leaf.frame, leaf.pid) != leaf.version) {
         return false;
       }
+      if (pid <= 1 || pid >= pool.pidLimit()) {
+        if (!tree.valid(leaf)) {
+          return false;
+        }
+        throw damaged(pool, from, "link to part " + index + " of a long value", 0, pid);
+      }
       long done = (long) index * capacity;
+      int has = (int) Math.min(capacity, length - done);
       int bytes = (int) Math.min(capacity, len - done);
-      pid = readPage(tree, leaf, pid, index, dst, dstOff + done, bytes);
-      if (pid < 0) {
+      from = pid;
+      pid = readPage(tree, leaf, pid, index, has, dst, dstOff + done, bytes);
+      if (pid == CHANGED) {
         return false;
       }
     }
     return tree.valid(leaf);
   }
 
-  /** Copies one page; returns the next page's id, or -1 if the leaf has changed. */
+  /** Copies one page; returns the next page's id, or {@link #CHANGED} if the leaf has. */
   private static long readPage(
-      BTree tree, Position leaf, long pid, int index, MemorySegment dst, long dstOff, int bytes) {
+      BTree tree,
+      Position leaf,
+      long pid,
+      int index,
+      int expected,
+      MemorySegment dst,
+      long dstOff,
+      int bytes) {
     BufferPool pool = tree.pool();
     MemorySegment pages = pool.pages();
     int frame = pool.guess(pid);
@@ -314,7 +336,10 @@ final class OverflowChain {
       int has = Mem.getInt(pages, base + BYTES);
       long next = Mem.getLong(pages, base + NEXT);
       boolean right =
-          type == PageHeader.OVERFLOW && owner == tree.treeId() && found == index && has >= bytes;
+          type == PageHeader.OVERFLOW
+              && owner == tree.treeId()
+              && found == index
+              && has == expected;
       if (right) {
         Mem.copy(pages, base + DATA, dst, dstOff, bytes);
       }
@@ -323,14 +348,16 @@ final class OverflowChain {
       }
       // The page is as it was read. Whether it was still ours then, only the leaf knows.
       if (!tree.valid(leaf)) {
-        return -1;
+        return CHANGED;
       }
       if (!right) {
-        throw damaged(pool, pid, "page of a long value", index, found);
+        throw has != expected && found == index
+            ? damaged(pool, pid, "bytes in part " + index + " of a long value", expected, has)
+            : damaged(pool, pid, "page of a long value", index, found);
       }
-      return next;
+      return next == CHANGED ? 0 : next;
     }
-    return -1;
+    return CHANGED;
   }
 
   static CorruptionException damaged(

@@ -107,6 +107,7 @@ final class ReadAhead {
       if (!children(tree, forward, leaves, g)) {
         continue;
       }
+      tree.requirePage(parent.pid, wanted);
       // The parent may change while the device reads; then the leaf is there at the second try.
       if (!asked) {
         asked = true;

@@ -33,7 +33,7 @@ final class Separators {
     if (common == bLen
         || common < aLen && Mem.getUnsignedByte(a, common) > Mem.getUnsignedByte(b, common)) {
       // Caught where latches are given back, as is every other sign of a damaged page.
-      throw new IndexOutOfBoundsException("keys are not in order");
+      throw new NodeCheck.Damage("order of the keys of a node", common, common);
     }
     if (common == aLen) {
       separator.set(a, 0, aLen);
@@ -136,7 +136,7 @@ final class Separators {
       }
     }
     // Impossible, by the argument above, in a page that is not damaged.
-    throw new IndexOutOfBoundsException("a leaf of " + count + " entries cannot be split");
+    throw new NodeCheck.Damage("entries of a leaf, which can't be split", 2, count);
   }
 
   private static boolean ascending(MemorySegment s, long base, int slot) {

@@ -183,14 +183,22 @@ final class TreeShaper {
     long parentBase = pool.base(parent.frame);
     if (BTreeNode.child(s, parentBase, parent.slot) != pid || !tryLatch(frame, pid)) {
       boolean gone = BTreeNode.child(s, parentBase, parent.slot) != pid;
+      boolean stray = gone && claims(frame, pid, level, key, off, len);
       pool.releaseExclusiveUnchanged(parent.frame);
+      if (stray) {
+        throw OverflowChain.damaged(
+            pool, pid, "a node that is not its parent's child", parent.pid, pid);
+      }
       return gone ? NEEDLESS : AGAIN;
     }
     long base = pool.base(frame);
     int result;
+    long looked = parent.pid;
     try {
-      BTreeNode.checkSane(s, base, pageSize, level == 0);
-      BTreeNode.checkSane(s, parentBase, pageSize, false);
+      NodeCheck.node(s, parentBase, pageSize, level + 1, tree.treeId());
+      looked = pid;
+      NodeCheck.node(s, base, pageSize, level, tree.treeId());
+      NodeCheck.child(s, parentBase, parent.slot, base, pageSize, scratch.key);
       result =
           hasRoom(base, level, len, entry, inlineBytes)
               ? NEEDLESS
@@ -198,7 +206,7 @@ final class TreeShaper {
     } catch (IndexOutOfBoundsException e) {
       pool.releaseExclusive(frame);
       pool.releaseExclusive(parent.frame);
-      throw BTree.damagedOffsets(pool, pid, e);
+      throw BTree.damagedOffsets(pool, looked, e);
     }
     if (result != DONE) {
       pool.releaseExclusiveUnchanged(frame);
@@ -224,6 +232,19 @@ final class TreeShaper {
     }
     repairPrev(next, pid, freshPid);
     return DONE;
+  }
+
+  /**
+   * Whether a page says that a key is its own. Where the latched parent of that key has another
+   * child, nobody may: a node that is cut loose stays latched until it is free.
+   */
+  private boolean claims(
+      int frame, long pid, int level, MemorySegment key, long off, int len) {
+    long version = pool.optimistic(frame, pid);
+    return version != BufferPool.RESTART
+        && NodeCheck.isNode(pages, pool.base(frame), level, tree.treeId())
+        && BTreeNode.covers(pages, pool.base(frame), pageSize, key, off, len, false)
+        && pool.validate(frame, version);
   }
 
   private int splitLatched(
@@ -393,7 +414,7 @@ final class TreeShaper {
     boolean split = false;
     try {
       if (PageHeader.level(s, base) == level) {
-        BTreeNode.checkSane(s, base, pageSize, level == 0);
+        NodeCheck.node(s, base, pageSize, level, tree.treeId());
         split = !hasRoom(base, level, len, entry, inlineBytes);
       }
       if (split) {
@@ -478,7 +499,7 @@ final class TreeShaper {
         }
         if (result == DONE) {
           if (parentPid == tree.rootPid()) {
-            shrinkRoot(log);
+            shrinkRoot(scratch.key, log);
           } else if (scratch.parent.found) {
             merge(level + 1, parentPid, key, off, len, log);
           }
@@ -486,7 +507,7 @@ final class TreeShaper {
         }
         if (result == ALONE) {
           if (parentPid == tree.rootPid()) {
-            return shrinkRoot(log);
+            return shrinkRoot(scratch.key, log);
           }
           if (!merge(level + 1, parentPid, key, off, len, log)) {
             return false;
@@ -566,10 +587,15 @@ final class TreeShaper {
     long leftBase = pool.base(left);
     long rightBase = pool.base(right);
     long next = level == 0 ? BTreeNode.next(s, rightBase) : 0;
+    long looked = parent.pid;
     try {
-      BTreeNode.checkSane(s, parentBase, pageSize, false);
-      BTreeNode.checkSane(s, leftBase, pageSize, level == 0);
-      BTreeNode.checkSane(s, rightBase, pageSize, level == 0);
+      NodeCheck.node(s, parentBase, pageSize, level + 1, tree.treeId());
+      looked = rightPid;
+      NodeCheck.node(s, rightBase, pageSize, level, tree.treeId());
+      looked = leftPid;
+      NodeCheck.node(s, leftBase, pageSize, level, tree.treeId());
+      NodeCheck.child(s, parentBase, slot, leftBase, pageSize, scratch.key);
+      NodeCheck.child(s, parentBase, slot + 1, rightBase, pageSize, scratch.key);
       load(s, parentBase, slot, scratch.separator);
       if (!fitTogether(leftBase, rightBase, level, scratch)) {
         pool.releaseExclusiveUnchanged(right);
@@ -587,7 +613,7 @@ final class TreeShaper {
       pool.releaseExclusive(right);
       pool.releaseExclusive(left);
       pool.releaseExclusive(parent.frame);
-      throw BTree.damagedOffsets(pool, leftPid, e);
+      throw BTree.damagedOffsets(pool, looked, e);
     }
     logThenFree(log, rightPid, left, parent.frame, right);
     repairPrev(next, rightPid, leftPid);
@@ -716,8 +742,12 @@ final class TreeShaper {
     NodeEditor.makeHeads(s, left);
   }
 
-  /** Takes the contents of an only child into the root, as often as there is one. */
-  private boolean shrinkRoot(LogSession log) {
+  /**
+   * Takes the contents of an only child into the root, as often as there is one.
+   *
+   * @param key for a fence
+   */
+  private boolean shrinkRoot(KeyBuffer key, LogSession log) {
     MemorySegment s = pages;
     boolean shrunk = false;
     for (int i = 0; i < TRIES; i++) {
@@ -731,7 +761,7 @@ final class TreeShaper {
           if (!only) {
             return shrunk;
           }
-          shrunk |= pullUp(root, version, child, log);
+          shrunk |= pullUp(root, version, child, key, log);
         }
       }
       Pause.after(i);
@@ -739,7 +769,7 @@ final class TreeShaper {
     return shrunk;
   }
 
-  private boolean pullUp(int root, long version, long child, LogSession log) {
+  private boolean pullUp(int root, long version, long child, KeyBuffer key, LogSession log) {
     MemorySegment s = pages;
     int frame = resolve(child);
     log.grant(changeSpace);
@@ -752,6 +782,15 @@ final class TreeShaper {
     }
     long base = pool.base(root);
     long childBase = pool.base(frame);
+    try {
+      int level = PageHeader.level(s, base) - 1;
+      NodeCheck.node(s, childBase, pageSize, level, tree.treeId());
+      NodeCheck.child(s, base, 0, childBase, pageSize, key);
+    } catch (IndexOutOfBoundsException e) {
+      pool.releaseExclusiveUnchanged(frame);
+      pool.releaseExclusiveUnchanged(root);
+      throw BTree.damagedOffsets(pool, child, e);
+    }
     NodeEditor.copyBody(s, childBase, s, base, pageSize);
     PageHeader.setType(s, base, PageHeader.type(s, childBase));
     PageHeader.setLayout(s, base, PageHeader.layout(s, childBase));

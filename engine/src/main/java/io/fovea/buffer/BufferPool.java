@@ -494,6 +494,16 @@ public final class BufferPool implements AutoCloseable {
     allocator.walkFree(visitor);
   }
 
+  /**
+   * Above every page id that was ever given out: no reference may lead there. A moment's truth; who
+   * has a reference that he validated may compare it.
+   *
+   * @return the high-water mark
+   */
+  public long pidLimit() {
+    return allocator.highWater();
+  }
+
   /** Which pages are in use, to be kept in the superblock. */
   public AllocatorState allocatorState() {
     return allocator.state();

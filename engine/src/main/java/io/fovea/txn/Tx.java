@@ -6,6 +6,7 @@ import io.fovea.btree.Lookahead;
 import io.fovea.btree.Position;
 import io.fovea.buffer.PageHeader;
 import io.fovea.error.AbortCause;
+import io.fovea.error.CorruptionException;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.TransactionAbortedException;
@@ -685,6 +686,11 @@ public final class Tx {
     return handle;
   }
 
+  /** Where the last read ended, for who finds that wrong which it found: a page id, or -1. */
+  public long page() {
+    return position.frame < 0 ? -1 : position.pid;
+  }
+
   /** A point read past the write set, for a scan whose record has its value outside of the leaf. */
   int readScanned(
       BTree tree, MemorySegment key, long keyOffset, int keyLength, MemorySegment out, int cap) {
@@ -700,7 +706,15 @@ public final class Tx {
             cap,
             null);
     if (length < 0) {
-      throw abort(AbortCause.VALIDATION, "a record that was scanned is gone");
+      // Both reads have the same wts, or the second had aborted: if they still hold, nobody has
+      // taken the record away, and doing it all again would show the same.
+      requireReadsValid();
+      throw new CorruptionException(
+          "a record that a scan meets and a search does not",
+          position.pid,
+          position.pid * tree.pool().pageSize(),
+          1,
+          0);
     }
     return length;
   }

@@ -750,6 +750,11 @@ public final class TxScan {
     return handle;
   }
 
+  /** The leaf of the current record, for who finds the record wrong: a page id. */
+  public long page() {
+    return leaf.page();
+  }
+
   /** Whether {@link #next} may be called. */
   public boolean isOpen() {
     return open;

@@ -106,7 +106,7 @@ class OverflowTest {
       long first = BTree.stubPid(t.pool.pages(), stub);
       t.put(key, value(30_000));
       for (int i = 0; i < 5; i++) {
-        assertFalse(OverflowChain.read(t.tree, reader, first, t.staging.out, 0, 20_000));
+        assertFalse(OverflowChain.read(t.tree, reader, first, 20_000, t.staging.out, 0, 20_000));
         t.put(TestTree.bytes(i), value(9_000));
       }
       t.checkAll();
