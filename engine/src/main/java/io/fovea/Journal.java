@@ -6,6 +6,7 @@ import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.DoubleWrite;
 import io.fovea.buffer.PoolConfig;
 import io.fovea.error.CorruptionException;
+import io.fovea.error.DurabilityLostException;
 import io.fovea.error.StorageException;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.KillPoint;
@@ -20,6 +21,7 @@ import io.fovea.wal.Log;
 import io.fovea.wal.LogConfig;
 import io.fovea.wal.LogSession;
 import io.fovea.wal.LogStart;
+import java.lang.System.Logger.Level;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
@@ -43,6 +45,8 @@ import org.jspecify.annotations.Nullable;
  * <p>Opening and closing: one thread. The rest: any.
  */
 final class Journal {
+  private static final System.Logger LOG = System.getLogger("io.fovea");
+
   private static final int REPLAY_WORKERS_MAX = 16;
   private static final int REPLAY_WORKERS_PER_CPU = 2;
 
@@ -213,7 +217,7 @@ final class Journal {
     }
     mark(s.allocator(), s.nextTreeId());
     LogSession own = session();
-    own.begin(0);
+    own.begin(BTree.rootSpace(pool));
     try {
       return BTree.createAt(pool, Superblock.CATALOG_TREE_ID, s.catalogRootPid(), own);
     } finally {
@@ -333,6 +337,16 @@ final class Journal {
     pool.flushAll();
     KillPoint.here("close.before-clean");
     superblocks.write(superblocks.current().closed(pool.allocatorState(), nextTreeId, l.tail()));
+  }
+
+  /** Makes what is in the log durable, if that is possible: for a database that has stopped. */
+  void persist() {
+    Log l = log();
+    try {
+      l.awaitDurable(l.tail());
+    } catch (DurabilityLostException e) {
+      LOG.log(Level.DEBUG, name + ": the end of the log is lost", e);
+    }
   }
 
   /** Ends all threads; what is not written is not written. */

@@ -732,6 +732,7 @@ final class Store {
     while (engine.active() > own && System.nanoTime() < deadline) {
       Waits.sleep(QUIESCE_NANOS);
     }
+    engine.waitNoMore();
     for (Slot s : slots) {
       s.refuse();
     }
@@ -804,6 +805,9 @@ final class Store {
     }
     Throwable poison = engine.poison();
     if (poison != null) {
+      if (journal != null && engine.leftPagesWhole()) {
+        journal.persist();
+      }
       throw new DurabilityLostException(
           name + " is not marked clean, for a commit had failed halfway" + outlook(), poison);
     }
@@ -835,6 +839,7 @@ final class Store {
   void discard() {
     open = false;
     engine.beginNoMore();
+    engine.waitNoMore();
     close(false, true);
   }
 

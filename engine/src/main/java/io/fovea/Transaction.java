@@ -3,6 +3,7 @@ package io.fovea;
 import io.fovea.error.AbortCause;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
+import io.fovea.error.FoveaException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.StorageFullException;
 import io.fovea.error.TransactionAbortedException;
@@ -368,17 +369,22 @@ public final class Transaction implements AutoCloseable {
     }
     boolean valid = true;
     long lsn = 0;
+    FoveaException refused = null;
     if (!(thrown instanceof VirtualMachineError) && slot.enter()) {
       try {
         valid = tx.readsValid();
         lsn = valid ? tx.readLsn() : 0;
-      } catch (RuntimeException e) {
-        thrown.addSuppressed(e);
+      } catch (FoveaException e) {
+        refused = e;
       } finally {
         slot.exit();
       }
     }
     abandon();
+    if (refused != null) {
+      refused.addSuppressed(thrown);
+      throw refused;
+    }
     try {
       tx.engine().await(lsn, false);
     } catch (DurabilityLostException e) {

@@ -170,7 +170,14 @@ public final class BTree {
     return initRoot(pool, treeId, frame, log);
   }
 
-  private static long rootSpace(BufferPool pool) {
+  /**
+   * What {@link #create} and {@link #createAt} take of a grant at most: who begins a session with
+   * it is refused at once where the log is full.
+   *
+   * @param pool where the pages will be
+   * @return bytes
+   */
+  public static long rootSpace(BufferPool pool) {
     return StructureRecord.space(pool.pageSize(), 1) + AllocatorRecord.ALLOCATE_SPACE;
   }
 

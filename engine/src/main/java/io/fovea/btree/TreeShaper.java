@@ -21,6 +21,7 @@ import java.lang.foreign.MemorySegment;
  *
  * <ol>
  *   <li>New pages are allocated before anything is latched, and given back if they were not needed.
+ *       A commit has them promised (see the pool), so that a full disk does not stop it here.
  *   <li>The parent is found by a descent and its version upgraded: it is what it was when it was
  *       searched. Then the children are tried, left to right. Whoever holds a parent waits for
  *       nothing, so a child that is latched will be free soon; if it is not, everything is given
@@ -147,7 +148,7 @@ final class TreeShaper {
         }
       } finally {
         if (!scratch.changed) {
-          pool.free(fresh, log);
+          pool.giveBack(fresh, log);
         }
       }
       if (result == PARENT_FULL) {
@@ -398,7 +399,7 @@ final class TreeShaper {
     try {
       right = pool.allocate(tree.treeId(), type, log);
     } catch (RuntimeException e) {
-      pool.free(left, log);
+      pool.giveBack(left, log);
       throw e;
     }
     // Nobody can wait for the two new pages, so waiting for the root is safe.
@@ -406,8 +407,8 @@ final class TreeShaper {
     try {
       root = pool.fixExclusive(tree.rootPid());
     } catch (RuntimeException e) {
-      pool.free(left, log);
-      pool.free(right, log);
+      pool.giveBack(left, log);
+      pool.giveBack(right, log);
       throw e;
     }
     long base = pool.base(root);
@@ -423,14 +424,14 @@ final class TreeShaper {
       }
     } catch (IndexOutOfBoundsException e) {
       pool.releaseExclusive(root);
-      pool.free(left, log);
-      pool.free(right, log);
+      pool.giveBack(left, log);
+      pool.giveBack(right, log);
       throw BTree.damagedOffsets(pool, tree.rootPid(), e);
     }
     if (!split) {
       pool.releaseExclusiveUnchanged(root);
-      pool.free(left, log);
-      pool.free(right, log);
+      pool.giveBack(left, log);
+      pool.giveBack(right, log);
       return;
     }
     long leftPid = pool.pid(left);

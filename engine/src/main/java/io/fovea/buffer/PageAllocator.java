@@ -1,7 +1,6 @@
 package io.fovea.buffer;
 
 import io.fovea.error.CorruptionException;
-import io.fovea.error.StorageFullException;
 import io.fovea.io.BlockDevice;
 import io.fovea.memory.Mem;
 import io.fovea.wal.Log;
@@ -11,7 +10,6 @@ import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.Objects;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
@@ -47,16 +45,27 @@ import org.jspecify.annotations.Nullable;
  * a page that is used again keeps the LSN of the free page, and one above the high-water mark was
  * never written.
  *
- * <p><b>The file</b> grows ahead of the high-water mark, by an eighth of its size; no page id is
- * given out before the file has room for it. When there is no space the attempt is repeated with
- * less; when there is none for a single page nothing has changed.
+ * <p><b>The file</b> grows ahead of the high-water mark ({@link FileExtent}); no page id is given
+ * out before the file has room for it.
+ *
+ * <p><b>Promises.</b> Who can't go back any more must not find the disk full. So a commit has pages
+ * promised to its session before its record is in the log, and takes from them afterwards:
+ *
+ * <pre>
+ *   free pages + room of the file above the high-water mark  >=  promised         always
+ *   promise     promised += n, where that holds then; else the file grows, or refuses
+ *   allocate    with a promise: promised -= 1; without one: only what was promised to nobody
+ *   giveBack    promised += 1: a page that was taken and not needed
+ *   release     promised -= what is left
+ * </pre>
+ *
+ * Each of these is one step under the spin latch, so no page is promised twice. A session keeps a
+ * few promised pages from one commit to the next, so that most commits need no step at all; where
+ * the disk is full it keeps none.
  */
 final class PageAllocator {
   /** Where a free page has the next one. */
   static final int NEXT_FREE = PageHeader.BYTES;
-
-  private static final long GROW_MIN = 1L << 20;
-  private static final long GROW_MAX = 64L << 20;
 
   private static final VarHandle LATCH;
 
@@ -72,8 +81,7 @@ final class PageAllocator {
   private final MemorySegment pages;
   private final Replacement replacement;
   private final Loader loader;
-  private final BlockDevice device;
-  private final ReentrantLock growing = new ReentrantLock();
+  private final FileExtent extent;
 
   /** Set once the parts are wired up. */
   private @Nullable Resolver resolver;
@@ -85,8 +93,8 @@ final class PageAllocator {
   private volatile long freeHead;
   private volatile long freePages;
 
-  /** How many pages the file has room for. */
-  private volatile long filePages;
+  /** How many pages sessions may take that they have not taken yet. */
+  private volatile long promised;
 
   PageAllocator(
       Frames frames,
@@ -98,11 +106,10 @@ final class PageAllocator {
     this.pages = frames.pages;
     this.replacement = replacement;
     this.loader = loader;
-    this.device = device;
+    this.extent = new FileExtent(device, frames.pageShift);
     this.highWater = state.highWater();
     this.freeHead = state.freeHead();
     this.freePages = state.freePages();
-    this.filePages = device.size() >>> frames.pageShift;
     check(state);
   }
 
@@ -112,9 +119,14 @@ final class PageAllocator {
   private void check(AllocatorState state) {
     checkState(state);
     boolean fresh = state.highWater() == AllocatorState.FIRST_PID;
-    if (!fresh && state.highWater() > filePages) {
+    long pages = extent.pages();
+    if (!fresh && state.highWater() > pages) {
       throw new CorruptionException(
-          "the file ends before its last page", -1, device.size(), state.highWater(), filePages);
+          "the file ends before its last page",
+          -1,
+          pages << frames.pageShift,
+          state.highWater(),
+          pages);
     }
   }
 
@@ -166,9 +178,70 @@ final class PageAllocator {
 
   // ------------------------------------------------------------------------------------ giving
 
+  // ---------------------------------------------------------------------------------- promises
+
+  /** See {@link BufferPool#promise}. */
+  void promise(LogSession log, int pages) {
+    int has = Math.max(0, log.pagesPromised());
+    int more = pages - has;
+    while (more > 0) {
+      lock();
+      boolean done = unpromised() >= more;
+      if (done) {
+        promised = promised + more;
+        has += more;
+        more = 0;
+      }
+      unlock();
+      if (!done) {
+        makeRoom(more);
+      }
+    }
+    log.pagesPromised(has);
+  }
+
+  /** See {@link BufferPool#release}. */
+  void release(LogSession log, int keep) {
+    int has = log.pagesPromised();
+    int stays = extent.isFull() ? 0 : keep;
+    if (has > stays) {
+      lock();
+      promised = promised - (has - stays);
+      unlock();
+      log.pagesPromised(stays);
+    }
+  }
+
+  /** How many pages could be given out that were promised to nobody. */
+  private long unpromised() {
+    return freePages + extent.pages() - highWater - promised;
+  }
+
+  /** Tries to have so many pages that are promised to nobody; others may be faster. */
+  private void makeRoom(int pages) {
+    extent.ensure(highWater + promised + pages - freePages);
+  }
+
+  /** Under the latch: whether there is a page for a session. */
+  private boolean mayTake(LogSession log) {
+    return log.pagesPromised() > 0 || unpromised() > 0;
+  }
+
+  /** Under the latch: a session has taken a page. */
+  private void taken(LogSession log) {
+    int has = log.pagesPromised();
+    if (has > 0) {
+      log.pagesPromised(has - 1);
+      promised = promised - 1;
+    }
+  }
+
   /** See {@link BufferPool#allocate}. */
   int allocate(int treeId, int type, LogSession log) {
     while (true) {
+      if (log.pagesPromised() <= 0 && unpromised() <= 0) {
+        makeRoom(1);
+      }
       long head = freeHead;
       int frame = head != 0 ? reuse(head, treeId, type, log) : extend(treeId, type, log);
       if (frame >= 0) {
@@ -179,13 +252,13 @@ final class PageAllocator {
 
   /** See {@link BufferPool#allocateAt}. */
   int allocateAt(long pid, int treeId, int type) {
-    ensureFile(Math.max(pid + 1, highWater));
+    extent.ensure(Math.max(pid + 1, highWater));
     int frame = loader.create(pid, replacement.acquire(frames.translator.preferred(pid)));
     init(frame, type, pid, treeId, 0, 0);
     return frame;
   }
 
-  /** Takes the head of the free list; -1 where another thread was faster. */
+  /** Takes the head of the free list; -1 where another thread was faster, or has all promised. */
   private int reuse(long head, int treeId, int type, LogSession log) {
     int frame = Objects.requireNonNull(resolver).fixExclusive(head);
     long base = frames.base(frame);
@@ -200,12 +273,14 @@ final class PageAllocator {
     try {
       mine = freeHead == head;
       sound = found == PageHeader.FREE && next >= 0 && next < highWater;
+      mine &= !sound || mayTake(log);
       if (mine && sound) {
         at = reserve(log, RecordType.ALLOCATE, AllocatorRecord.ALLOCATE_BYTES);
         left = freePages - 1;
         end = highWater;
         freeHead = next;
         freePages = left;
+        taken(log);
       }
     } catch (RuntimeException | Error e) {
       Latch.releaseExclusiveUnchanged(frames.headers, frame);
@@ -233,17 +308,17 @@ final class PageAllocator {
    */
   private int extend(int treeId, int type, LogSession log) {
     long pid = highWater;
-    ensureFile(pid + 1);
     int frame = replacement.acquire(frames.translator.preferred(pid));
     boolean room;
     long at = 0;
     lock();
     try {
-      room = freeHead == 0 && highWater < filePages;
+      room = freeHead == 0 && highWater < extent.pages() && mayTake(log);
       if (room) {
         at = reserve(log, RecordType.ALLOCATE, AllocatorRecord.ALLOCATE_BYTES);
         pid = highWater;
         highWater = pid + 1;
+        taken(log);
       }
     } catch (RuntimeException | Error e) {
       frames.giveBack(frame);
@@ -324,11 +399,16 @@ final class PageAllocator {
           PageHeader.LEAF,
           PageHeader.FREE);
     }
-    push(frame, pid, log);
+    push(frame, pid, log, false);
+  }
+
+  /** See {@link BufferPool#giveBack}. */
+  void giveBack(int frame, LogSession log) {
+    push(frame, frames.pid(frame), log, log.pagesPromised() >= 0);
   }
 
   /** Puts the page of an exclusively latched frame onto the list; the latch is consumed. */
-  private void push(int frame, long pid, LogSession log) {
+  private void push(int frame, long pid, LogSession log, boolean promise) {
     long at;
     long next;
     long length;
@@ -341,6 +421,10 @@ final class PageAllocator {
       end = highWater;
       freeHead = pid;
       freePages = length;
+      if (promise) {
+        promised = promised + 1;
+        log.pagesPromised(log.pagesPromised() + 1);
+      }
     } catch (RuntimeException | Error e) {
       Latch.releaseExclusiveUnchanged(frames.headers, frame);
       throw e;
@@ -394,7 +478,7 @@ final class PageAllocator {
    */
   void recover(AllocatorState state) {
     checkState(state);
-    ensureFile(state.highWater());
+    extent.ensure(state.highWater());
     lock();
     highWater = Math.max(highWater, state.highWater());
     freeHead = state.freeHead();
@@ -405,7 +489,7 @@ final class PageAllocator {
   /** Raises the high-water mark for an image of a page; the file has room for it. */
   void raise(long wanted) {
     if (wanted > highWater) {
-      ensureFile(wanted);
+      extent.ensure(wanted);
       lock();
       highWater = Math.max(highWater, wanted);
       unlock();
@@ -418,7 +502,7 @@ final class PageAllocator {
       throw new CorruptionException("a page that nobody uses", pid, -1, highWater, pid);
     }
     // What is there may be anything: the free page that it was before it was given out, even.
-    push(Objects.requireNonNull(resolver).fixForImage(pid), pid, log);
+    push(Objects.requireNonNull(resolver).fixForImage(pid), pid, log, false);
   }
 
   /** See {@link AllocatorRecord#replayPage}. */
@@ -429,41 +513,6 @@ final class PageAllocator {
       Latch.releaseExclusive(frames.headers, frame);
     } else {
       Latch.releaseExclusiveUnchanged(frames.headers, frame);
-    }
-  }
-
-  // ---------------------------------------------------------------------------------- the file
-
-  /** Makes the file long enough for so many pages. */
-  private void ensureFile(long wanted) {
-    if (wanted <= filePages) {
-      return;
-    }
-    growing.lock();
-    try {
-      if (wanted > filePages) {
-        grow(wanted);
-      }
-    } finally {
-      growing.unlock();
-    }
-  }
-
-  private void grow(long wanted) {
-    long least = (wanted << frames.pageShift) - (filePages << frames.pageShift);
-    long chunk = Math.max(GROW_MIN, Math.min(GROW_MAX, (filePages << frames.pageShift) >>> 3));
-    while (true) {
-      long pagesMore = Math.max(least, chunk) >>> frames.pageShift;
-      try {
-        device.resize((filePages + pagesMore) << frames.pageShift);
-        filePages += pagesMore;
-        return;
-      } catch (StorageFullException e) {
-        if (chunk <= least) {
-          throw e;
-        }
-        chunk >>>= 1;
-      }
     }
   }
 

@@ -208,7 +208,7 @@ public final class Recovery {
         && analysis.allocator.equals(AllocatorState.EMPTY)
         && neverWritten(root)) {
       LogSession session = open.session();
-      session.begin(0);
+      session.begin(BTree.rootSpace(pool));
       try {
         return BTree.createAt(pool, Superblock.CATALOG_TREE_ID, root, session);
       } finally {

@@ -4,6 +4,7 @@ import io.fovea.btree.BTree;
 import io.fovea.btree.KeyBuffer;
 import io.fovea.btree.Position;
 import io.fovea.error.AbortCause;
+import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.PoolExhaustedException;
 import io.fovea.error.StorageException;
@@ -21,7 +22,8 @@ import java.util.Arrays;
  * all protocols. What (a) to (d) and (f) do is {@link Control}'s; below it stands as TicToc has it.
  *
  * <pre>
- *      log space, and the redo point stays here         before any lock: this may wait
+ *      pages of the file, as many as splits may need    before any lock: this may wait, or refuse
+ *      log space, and the redo point stays here
  *  (a) lock the written items, in hash order            nobody else changes these keys or the gaps
  *  (b) for each key that appears or disappears:         below them from here on
  *        find the first installed key above, try-lock its item, look again
@@ -48,13 +50,19 @@ import java.util.Arrays;
  * keys of one transaction in one gap have the same successor, and all of them are locked
  * themselves.
  *
- * <p><b>After the append nothing may fail.</b> Where frames or space are lacking, or a page can't
- * be read (it was looked at before, and has left the pool since), it is tried again with the locks
- * held: a change of a tree happens as a whole or not at all. What lasts, and any other failure,
- * poisons the engine and leaves the locks as they are, so that nobody sees half a transaction, and
- * the session as it is, so that no checkpoint leaves the record behind: what is missing in the
- * pages comes from the log when the database is opened again. Before the append everything may
- * fail, and then nothing has happened.
+ * <p><b>After the append nothing may fail.</b> So the pages that splits may need are promised before
+ * it, and a full disk refuses the commit there ({@link CommitAppender}). What is lacking afterwards
+ * all the same (a frame, while pages can't be written; space, where a split took more than was
+ * foreseen) is waited for, asleep, with the locks held and without a limit: it comes back when the
+ * device does. A change of a tree happens as a whole or not at all, so an attempt leaves nothing. A
+ * page that can't be read is tried again some times: it was looked at before, and has left the pool
+ * since.
+ *
+ * <p>What can't pass poisons the engine: a page that stays unreadable, the end of the log, a close
+ * that does not wait any longer, any other failure. The locks stay as they are, so that nobody sees
+ * half a transaction, and so does the session, so that no checkpoint leaves the record behind: what
+ * is missing in the pages comes from the log when the database is opened again. Before the append
+ * everything may fail, and then nothing has happened.
  *
  * <p><b>Locks before durability.</b> The locks go before the record is durable, so others may build
  * on what may yet be lost. They can't tell anybody: what they write has a record behind this one,
@@ -62,7 +70,11 @@ import java.util.Arrays;
  */
 final class Commit {
   private static final String READ = IoOp.READ.word();
-  private static final long RETRY_INSTALL_NANOS = 30_000_000_000L;
+
+  /** Between two attempts to install an entry: the first pause, which doubles, and the longest. */
+  private static final long PAUSE_NANOS = 50_000;
+
+  private static final int PAUSE_DOUBLED_MAX = 8;
 
   /** How often a page of one entry is read in vain before the engine stops. */
   private static final int READS_MAX = 32;
@@ -119,6 +131,7 @@ final class Commit {
         return tx.readLsn();
       }
       appender.stageLong();
+      appender.ready();
       long end = appender.append();
       KillPoint.here("commit.appended");
       control.installing();
@@ -135,7 +148,7 @@ final class Commit {
         appender.undo();
         throw t;
       }
-      tx.engine.poison(t);
+      tx.engine.poison(t, leavesPagesWhole(t));
       control.forget();
       if (session.logging() && !(t instanceof Error)) {
         throw inDoubt(t);
@@ -144,9 +157,15 @@ final class Commit {
     } finally {
       if (!(failed && appender.happened())) {
         session.end();
+        appender.releasePages(false);
       }
       appender.clear();
     }
+  }
+
+  /** Nobody commits: gives back the pages that are kept for the next commit. */
+  void releasePages() {
+    appender.releasePages(true);
   }
 
   /** Deletes of what is not there have been discarded. */
@@ -168,18 +187,22 @@ final class Commit {
         true);
   }
 
-  /** Waits a little before another attempt; throws when there were enough. */
-  private static <X extends RuntimeException> long retry(long deadline, X lacking) {
-    long now = System.nanoTime();
-    if (deadline == 0) {
-      Waits.giveWay();
-      return now + RETRY_INSTALL_NANOS;
-    }
-    if (now - deadline > 0) {
-      throw lacking;
-    }
-    Waits.giveWay();
-    return deadline;
+  /**
+   * Whether a failure came where no page is latched, as these do: then every page is as a whole
+   * change has left it, and what the commit has not locked may still be read.
+   */
+  private static boolean leavesPagesWhole(Throwable t) {
+    return t instanceof PoolExhaustedException
+        || t instanceof StorageFullException
+        || t instanceof StorageException
+        || t instanceof DurabilityLostException
+        || t instanceof DatabaseClosedException;
+  }
+
+  /** Sleeps before another attempt; throws where nobody waits any more. */
+  private void pause(int attempt, RuntimeException lacking) {
+    tx.engine.requireWaits(lacking);
+    Waits.sleep(PAUSE_NANOS << Math.min(attempt, PAUSE_DOUBLED_MAX));
   }
 
   /** The entries that write anything, as (high bits of the item's hash, index), in order. */
@@ -365,20 +388,19 @@ final class Commit {
       if (writes.kind(e) == WriteSet.NONE) {
         continue;
       }
-      switches.probe().at(TxSwitches.Stage.INSTALLING, tx);
-      long deadline = 0;
       int reads = 0;
-      for (; ; ) {
+      for (int attempt = 0; ; attempt++) {
         try {
+          switches.probe().at(TxSwitches.Stage.INSTALLING, tx);
           install(e);
           break;
         } catch (PoolExhaustedException | StorageFullException lacking) {
-          deadline = retry(deadline, lacking);
+          pause(attempt, lacking);
         } catch (StorageException unread) {
           if (!unread.operation().equals(READ) || ++reads == READS_MAX) {
             throw unread;
           }
-          Waits.giveWay();
+          pause(attempt, unread);
         }
       }
     }

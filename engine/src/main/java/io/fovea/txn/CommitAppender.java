@@ -2,20 +2,24 @@ package io.fovea.txn;
 
 import io.fovea.btree.BTree;
 import io.fovea.btree.Position;
+import io.fovea.buffer.BufferPool;
 import io.fovea.error.AbortCause;
+import io.fovea.error.StorageFullException;
 import io.fovea.memory.LongList;
 import io.fovea.wal.LogSession;
 import io.fovea.wal.RecordType;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What a commit does with the log, and with long values, which must be in pages before the log says
  * that they count.
  *
  * <pre>
- *   begin()       log space for the record, before any lock        may wait, may refuse
+ *   begin()       pages for splits, log space for the record       before any lock; may wait, refuse
  *   stageLong()   new long values into chains of new pages         locks are held, nothing latched
+ *   ready()       the pages for splits that chains have taken      may refuse
  *   append()      the record, in parts where it is large; the last one is what counts
  *   release()     the pages of the old long values
  *   undo()        instead of append: the pages of the new ones
@@ -32,6 +36,11 @@ import java.util.Arrays;
  * the same session: whoever dies in between leaves a record that names what is to be freed.
  */
 final class CommitAppender {
+  /** How many promised pages a context keeps for its next commit: many, or so many bytes of them. */
+  private static final int KEEP_PAGES = 16;
+
+  private static final int KEEP_BYTES = 256 << 10;
+
   private final Tx tx;
   private final WriteSet writes;
   private final LogSession session;
@@ -46,6 +55,11 @@ final class CommitAppender {
   private int[] lengths = new int[0];
   private boolean chains;
   private boolean happened;
+
+  /** Where the pages are, while promises are made; they stay between commits. */
+  private @Nullable BufferPool pool;
+
+  private int pages;
 
   // How far the record in the making goes: up to this entry, and this patch of it.
   private int entry;
@@ -69,7 +83,82 @@ final class CommitAppender {
       bound += entryBytes(e);
     }
     tx.engine.admit();
+    promisePages();
     session.begin(LogSession.space(Math.min(bound, partBytes)));
+  }
+
+  // ---------------------------------------------------------------- pages
+
+  /** A new record, or a longer one, may split leaves and what is above them. */
+  private void promisePages() {
+    pages = worst(false);
+    if (pages > 0) {
+      BufferPool p = writes.tree(0).pool();
+      pool = p;
+      promise(p);
+      p.requireFrames();
+    }
+  }
+
+  /**
+   * How many pages the changes may take in the worst case.
+   *
+   * @param looked whether records that do not get longer are told apart, for which it takes a look
+   */
+  private int worst(boolean looked) {
+    int inserts = 0;
+    long bytes = 0;
+    for (int e = 0, n = writes.size(); e < n; e++) {
+      byte kind = writes.kind(e);
+      if (kind == WriteSet.INSERT || kind == WriteSet.PUT && !(looked && staysInPlace(e))) {
+        inserts++;
+        bytes += entryBytes(e);
+      }
+    }
+    return inserts == 0 ? 0 : writes.tree(0).pool().pagesFor(inserts, bytes);
+  }
+
+  /** Whether an entry's record takes no more than the one that it replaces. */
+  private boolean staysInPlace(int e) {
+    BTree tree = writes.tree(e);
+    Position p = tx.position;
+    tx.place(e, p);
+    tree.locate(writes.scratch.segment(), writes.keyOffset(e), writes.keyLength(e), p);
+    int old = p.found ? tree.valueLength(p) : -1;
+    int now = writes.valueLength(e);
+    boolean stub = isLong(e, old);
+    return tree.valid(p) && old >= 0 && (isLong(e, now) ? stub : !stub && now <= old);
+  }
+
+  private void promise(BufferPool p) {
+    if (session.pagesPromised() >= pages) {
+      return;
+    }
+    try {
+      p.promise(session, pages);
+    } catch (StorageFullException full) {
+      // Contexts that nobody uses now may keep some. Those that are used give theirs back. And a
+      // closer look is worth its time: what needs no space is not refused.
+      tx.engine.releasePages();
+      p.promise(session, worst(true));
+    }
+  }
+
+  /** Before the append, under the items' locks: nothing that comes after it must lack pages. */
+  void ready() {
+    BufferPool p = pool;
+    if (p != null) {
+      promise(p);
+    }
+  }
+
+  /** Ends promises: of all pages, or of more than a few. */
+  void releasePages(boolean all) {
+    BufferPool p = pool;
+    if (p != null) {
+      pages = 0;
+      p.release(session, all ? 0 : Math.max(KEEP_PAGES, KEEP_BYTES / p.pageSize()));
+    }
   }
 
   /** Of the operations of an entry, as they would be now. */

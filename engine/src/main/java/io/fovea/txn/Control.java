@@ -143,6 +143,7 @@ final class Control {
     int most = patience();
     for (int attempt = 0; Word.isLocked(timestamps.word(slot)); attempt++) {
       if (attempt >= most) {
+        tx.engine.requireHolder();
         throw tx.abort(AbortCause.LOCK, LOCKED);
       }
       Thread.onSpinWait();

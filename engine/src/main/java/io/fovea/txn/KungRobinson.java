@@ -64,6 +64,7 @@ final class KungRobinson {
     requireUnchanged(start, to);
     for (int attempt = 0; !history.tryLock(); attempt++) {
       if (attempt >= WAIT) {
+        tx.engine.requireHolder();
         throw tx.abort(AbortCause.LOCK, "others' commits took too long");
       }
       tx.pause(attempt);
@@ -75,9 +76,14 @@ final class KungRobinson {
 
   /** Whether what was read is as it was at the start. */
   boolean unchanged() {
-    return history.remembers(start)
-        && unchanged(start, history.listed())
-        && history.remembers(start);
+    boolean same =
+        history.remembers(start)
+            && unchanged(start, history.listed())
+            && history.remembers(start);
+    if (!same) {
+      tx.engine.requireHolder();
+    }
+    return same;
   }
 
   /** For a transaction that writes nothing; the others have done it in {@link #lock}. */
@@ -95,6 +101,7 @@ final class KungRobinson {
           AbortCause.HISTORY, "more was committed since it began than the history remembers");
     }
     if (!same) {
+      tx.engine.requireHolder();
       throw tx.abort(AbortCause.VALIDATION, "a key that was read has changed");
     }
   }

@@ -3,10 +3,14 @@ package io.fovea.txn;
 import io.fovea.btree.BTree;
 import io.fovea.btree.Position;
 import io.fovea.buffer.BufferPool;
+import io.fovea.error.PoolExhaustedException;
+import io.fovea.error.StorageFullException;
 import io.fovea.memory.Mem;
 import io.fovea.wal.LogSession;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 
 /**
  * Timestamps in pages: a tree from item to {@link Word}, in a pool and a file of their own.
@@ -29,6 +33,11 @@ import java.lang.foreign.MemorySegment;
  * or one after another in one process, and none of them survives it. The file is made anew when the
  * database is opened, so no page of it can leak, and neither recovery nor backups know it.
  *
+ * <p><b>A full disk</b> must not keep anybody from reading, and who reads an item may have to put
+ * another one away. A word that finds no page raises one bound that every {@link #get} is at or
+ * above: of all items, for good. That keeps {@link Periphery}'s promise, and costs aborts: of who
+ * began before and meets an item that seems younger than it is.
+ *
  * <p>Calls for one item exclude each other (the column's lock); others run side by side. May wait
  * for the device.
  */
@@ -38,9 +47,22 @@ public final class TimestampPages {
   private static final int WORD = 8;
   private static final int BYTES = 16;
 
+  private static final VarHandle BOUND;
+
+  static {
+    try {
+      BOUND = MethodHandles.lookup().findVarHandle(TimestampPages.class, "bound", long.class);
+    } catch (ReflectiveOperationException e) {
+      throw new ExceptionInInitializerError(e);
+    }
+  }
+
   private final BufferPool pool;
   private final BTree tree;
   private final Access[] contexts;
+
+  /** The larger of all words, field by field, that found no page; 0 where all did. */
+  private volatile long bound;
 
   /** A context's scratch. */
   private static final class Access {
@@ -74,7 +96,10 @@ public final class TimestampPages {
   long get(int ctx, long item) {
     Access a = contexts[ctx];
     Mem.putLongBE(a.memory, KEY, item);
-    return look(a);
+    long word = look(a);
+    // After the look, or before: a put of this item has ended before this get began.
+    long least = bound;
+    return least == 0 ? word : Word.max(word, least);
   }
 
   private long look(Access a) {
@@ -101,8 +126,18 @@ public final class TimestampPages {
       return;
     }
     Mem.putLong(a.memory, WORD, unlocked);
-    tree.upsertInline(
-        a.memory, KEY, Long.BYTES, a.memory, WORD, Long.BYTES, a.position, LogSession.NONE);
+    try {
+      tree.upsertInline(
+          a.memory, KEY, Long.BYTES, a.memory, WORD, Long.BYTES, a.position, LogSession.NONE);
+    } catch (StorageFullException | PoolExhaustedException lacking) {
+      raise(unlocked);
+    }
+  }
+
+  private void raise(long word) {
+    for (long old = bound; !BOUND.compareAndSet(this, old, Word.max(old, word)); old = bound) {
+      Thread.onSpinWait();
+    }
   }
 
   /** Pages that were read because they were not in the pool. */

@@ -77,6 +77,7 @@ final class TwoPhaseLocking {
   }
 
   private RuntimeException refused(AbortCause cause) {
+    tx.engine.requireHolder();
     return tx.abort(cause, "a key is locked by another transaction");
   }
 

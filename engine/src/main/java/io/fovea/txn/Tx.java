@@ -143,6 +143,11 @@ public final class Tx {
     return busy != 0;
   }
 
+  /** Gives back what the last commit has left for the next one. */
+  void releasePages() {
+    commit.releasePages();
+  }
+
   void start(boolean readOnly, long timeoutNanos, boolean alone) {
     this.readOnly = readOnly;
     this.timeoutNanos = timeoutNanos;
@@ -1058,7 +1063,7 @@ public final class Tx {
   }
 
   private void checkDeadline(long now) {
-    engine.checkUsable();
+    engine.checkUsable(readOnly);
     if (timeoutNanos > 0 && now - beganNanos > timeoutNanos) {
       throw abort(
           AbortCause.TIMEOUT,

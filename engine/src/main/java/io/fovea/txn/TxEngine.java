@@ -3,6 +3,7 @@ package io.fovea.txn;
 import io.fovea.error.AbortCause;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
+import io.fovea.error.FoveaException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.HintCounters;
 import io.fovea.memory.Blocks;
@@ -67,7 +68,11 @@ public final class TxEngine {
   private volatile int gate;
 
   private volatile boolean closed;
+  private volatile boolean stopping;
   private volatile @Nullable Throwable poison;
+
+  /** Whether what a broken engine has not locked may be read. */
+  private volatile boolean pagesWhole;
 
   /**
    * Makes the engine of a database without a log.
@@ -158,7 +163,7 @@ public final class TxEngine {
   /** A new session of the log, for a context. */
   LogSession session() {
     Log l = log;
-    return l == null ? LogSession.NONE : l.session();
+    return l == null ? LogSession.unlogged() : l.session();
   }
 
   /** How large a part of a commit is at most: two of them fit into the largest record. */
@@ -193,13 +198,13 @@ public final class TxEngine {
    * @throws TransactionAbortedException with cause TIMEOUT if it could not begin in time
    */
   public Tx begin(boolean readOnly, long timeoutNanos, boolean alone) {
-    checkBegin();
+    checkBegin(readOnly);
     if (alone) {
       return beginAlone(readOnly, timeoutNanos);
     }
     Tx tx = claim();
     if (tx == null || gate != OPEN) {
-      tx = claimSlowly(tx, timeoutNanos);
+      tx = claimSlowly(tx, readOnly, timeoutNanos);
     }
     tx.start(readOnly, timeoutNanos, false);
     return tx;
@@ -221,7 +226,7 @@ public final class TxEngine {
     return null;
   }
 
-  private Tx claimSlowly(@Nullable Tx tx, long timeoutNanos) {
+  private Tx claimSlowly(@Nullable Tx tx, boolean readOnly, long timeoutNanos) {
     long began = System.nanoTime();
     for (int attempt = 0; ; attempt++) {
       if (tx != null) {
@@ -231,7 +236,7 @@ public final class TxEngine {
         tx.unclaim();
         tx = null;
       }
-      waitToBegin(attempt, began, timeoutNanos);
+      waitToBegin(attempt, readOnly, began, timeoutNanos);
       if (gate == OPEN) {
         tx = claim();
       }
@@ -241,7 +246,7 @@ public final class TxEngine {
   private Tx beginAlone(boolean readOnly, long timeoutNanos) {
     long began = System.nanoTime();
     for (int attempt = 0; !GATE.compareAndSet(this, OPEN, CLOSED); attempt++) {
-      waitToBegin(attempt, began, timeoutNanos);
+      waitToBegin(attempt, readOnly, began, timeoutNanos);
     }
     Tx mine = null;
     boolean begun = false;
@@ -249,12 +254,12 @@ public final class TxEngine {
       for (int attempt = 0; mine == null; attempt++) {
         mine = claim();
         if (mine == null) {
-          waitToBegin(attempt, began, timeoutNanos);
+          waitToBegin(attempt, readOnly, began, timeoutNanos);
         }
       }
       for (Tx other : contexts) {
         for (int attempt = 0; other != mine && other.claimed(); attempt++) {
-          waitToBegin(attempt, began, timeoutNanos);
+          waitToBegin(attempt, readOnly, began, timeoutNanos);
         }
       }
       mine.start(readOnly, timeoutNanos, true);
@@ -270,8 +275,8 @@ public final class TxEngine {
     }
   }
 
-  private void waitToBegin(int attempt, long began, long timeoutNanos) {
-    checkBegin();
+  private void waitToBegin(int attempt, boolean readOnly, long began, long timeoutNanos) {
+    checkBegin(readOnly);
     if (timeoutNanos > 0 && System.nanoTime() - began > timeoutNanos) {
       throw new TransactionAbortedException(
           AbortCause.TIMEOUT,
@@ -285,6 +290,19 @@ public final class TxEngine {
       Waits.giveWay();
     } else {
       Waits.sleep(50_000L);
+    }
+  }
+
+  /** Gives back the pages of the file that idle contexts keep for their next commits. */
+  void releasePages() {
+    for (Tx tx : contexts) {
+      if (tx.claim()) {
+        try {
+          tx.releasePages();
+        } finally {
+          tx.unclaim();
+        }
+      }
     }
   }
 
@@ -315,6 +333,29 @@ public final class TxEngine {
   /** Begins nothing more. Transactions that are active may go on. */
   public void beginNoMore() {
     closed = true;
+  }
+
+  /**
+   * Lets no commit wait any longer for what the device does not give: those that are in the log
+   * already are found there when the database is opened again.
+   */
+  public void waitNoMore() {
+    stopping = true;
+  }
+
+  /**
+   * For a commit that is in the log already, before it waits for what it lacks.
+   *
+   * @param lacking what it was told
+   * @throws DatabaseClosedException where the database is being closed
+   * @throws DurabilityLostException if nothing can become durable any more
+   */
+  void requireWaits(RuntimeException lacking) {
+    if (stopping) {
+      throw new DatabaseClosedException(
+          "The database was closed while a commit waited for what it lacked: " + lacking, lacking);
+    }
+    requireLog();
   }
 
   /**
@@ -368,6 +409,19 @@ public final class TxEngine {
    * @param cause why
    */
   public void poison(Throwable cause) {
+    poison(cause, false);
+  }
+
+  /**
+   * A commit failed in the middle: what it locked stays locked, and nothing that writes begins any
+   * more.
+   *
+   * @param cause why
+   * @param whole whether every page is as a whole change has left it. Then transactions that only
+   *     read go on: what the commit has changed, and was going to change, is locked.
+   */
+  void poison(Throwable cause, boolean whole) {
+    pagesWhole = whole && (poison == null || pagesWhole);
     poison = cause;
   }
 
@@ -376,27 +430,50 @@ public final class TxEngine {
     return poison;
   }
 
-  void checkUsable() {
-    Throwable p = poison;
-    if (p != null) {
-      if (log != null) {
-        throw new DurabilityLostException(
-            "A change failed halfway, so the database stopped: "
-                + p
-                + ". What was acknowledged is found again when the database is opened anew.",
-            p);
-      }
-      throw new DatabaseClosedException(
-          "A commit failed while it changed pages, so the database stopped: " + p, p);
+  /** Whether what broke the engine left every page as a whole change has left it. */
+  public boolean leftPagesWhole() {
+    return pagesWhole;
+  }
+
+  void checkUsable(boolean readOnly) {
+    if (poison != null && !(readOnly && pagesWhole)) {
+      throw stopped();
     }
   }
 
-  void checkBegin() {
+  /** Says that the engine is broken. */
+  private FoveaException stopped() {
+    Throwable p = poison;
+    if (log != null) {
+      return new DurabilityLostException(
+          "A change failed halfway, so the database stopped: "
+              + p
+              + ". What was acknowledged is found again when the database is opened anew.",
+          p);
+    }
+    return new DatabaseClosedException(
+        "A commit failed while it changed pages, so the database stopped: " + p, p);
+  }
+
+  /** For who meets a lock that stays: the holder may be the commit that broke the engine. */
+  void requireHolder() {
+    if (poison != null) {
+      throw stopped();
+    }
+  }
+
+  /**
+   * A transaction that only reads needs no log, as long as it finds nothing that is not durable
+   * yet: {@link #await} sees to that, where anybody waits at all.
+   */
+  private void checkBegin(boolean readOnly) {
     if (closed) {
       throw new DatabaseClosedException("The database is closed.");
     }
-    checkUsable();
-    requireLog();
+    checkUsable(readOnly);
+    if (!(readOnly && waits)) {
+      requireLog();
+    }
   }
 
   /** Throws where nothing can become durable any more. */

@@ -20,13 +20,16 @@ public record TxSwitches(
     SUCCESSOR_FOUND,
     /** The commit timestamp is chosen and all reads have been validated; nothing is appended. */
     VALIDATED,
-    /** One more of the changes goes into its tree. */
+    /** One more of the changes goes into its tree, or is tried again. */
     INSTALLING,
     /** All changes are in the trees; the timestamps are as they were, and locked. */
     INSTALLED
   }
 
-  /** Looks at commits, in the thread that commits; it may wait, with the items locked. */
+  /**
+   * Looks at commits, in the thread that commits; it may wait, with the items locked, and it may
+   * throw what a tree would.
+   */
   @FunctionalInterface
   public interface Probe {
     /**

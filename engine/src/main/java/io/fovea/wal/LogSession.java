@@ -72,6 +72,7 @@ public final class LogSession {
   private long end;
   private long recLsn;
   private long pageLsn;
+  private int pagesPromised = -1;
 
   @SuppressWarnings("NullAway") // nobody reserves here
   private LogSession() {
@@ -86,6 +87,11 @@ public final class LogSession {
     this.ring = ring;
     this.sums = new Checksum.Reusable(ring.segment());
     this.incarnation = incarnation;
+  }
+
+  /** A session of a database that has no log, for one appender: {@link #NONE} has no promises. */
+  public static LogSession unlogged() {
+    return new LogSession();
   }
 
   /** Whether there is a log. */
@@ -140,7 +146,8 @@ public final class LogSession {
    * nothing is granted after an exception.
    *
    * @param bytes as for {@link #begin}
-   * @throws io.fovea.error.StorageFullException where the log could not grow for half a minute
+   * @throws io.fovea.error.StorageFullException where the log could not grow for half a minute; not
+   *     for an operation whose record is in the log, which waits
    * @throws io.fovea.error.DurabilityLostException where nothing can become durable any more
    */
   public void grant(long bytes) {
@@ -194,6 +201,21 @@ public final class LogSession {
   /** What holds back the redo point; {@link Long#MAX_VALUE} for nothing. */
   long slot() {
     return (long) SLOT.getVolatile(this);
+  }
+
+  /**
+   * How many pages the data file keeps for this appender. The pool's number, which is here because
+   * it goes where the session goes.
+   *
+   * @return negative where it was never promised any
+   */
+  public int pagesPromised() {
+    return pagesPromised;
+  }
+
+  /** The pool has promised pages, or has given some of them out. */
+  public void pagesPromised(int pages) {
+    pagesPromised = pages;
   }
 
   // ------------------------------------------------------------------------------------ records

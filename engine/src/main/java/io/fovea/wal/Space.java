@@ -92,7 +92,9 @@ final class Space {
       while (!((beginning ? line.peek() == self : must || file.hasReserve()) && ring.take(bytes))) {
         log.requireAlive();
         StorageFullException full = file.whyFull();
-        if (full != null && (beginning || System.nanoTime() - since > PATIENCE_NANOS)) {
+        // Who can't go back any more waits for as long as it takes.
+        boolean patient = must || !beginning && System.nanoTime() - since <= PATIENCE_NANOS;
+        if (full != null && !patient) {
           throw full;
         }
         log.wakeWriter();

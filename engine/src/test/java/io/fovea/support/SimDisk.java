@@ -11,8 +11,10 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.EnumSet;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import java.util.TreeMap;
@@ -48,7 +50,7 @@ import org.jspecify.annotations.Nullable;
  *       failed sync what was written before it stays in doubt, whatever later syncs say, as on
  *       Linux.
  *   <li>{@link #ignoreSyncs}: syncs of a file that do nothing.
- *   <li>{@link #capacity}: a full disk, which may be made larger later.
+ *   <li>{@link #capacity}: a full disk, or a quota of one file, which may be made larger later.
  *   <li>{@link #asynchronous}: batches are done by another thread, in random order, mixed with each
  *       other. {@link #hold}: operations of a kind wait until they are let go.
  *   <li>{@link #poke}, {@link #flip}: damage that nobody has asked for.
@@ -83,6 +85,7 @@ public final class SimDisk {
   private long faultsHit;
   private long refusals;
   private long capacity = Long.MAX_VALUE;
+  private final Map<String, Long> sizesMax = new HashMap<>();
   private long powerOffAt = Long.MAX_VALUE;
   private final Set<String> liars = new HashSet<>();
 
@@ -234,6 +237,16 @@ public final class SimDisk {
     lock.lock();
     try {
       capacity = bytes;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** How many bytes one file may have; {@link Long#MAX_VALUE} for as many as the disk has. */
+  public void capacity(String name, long bytes) {
+    lock.lock();
+    try {
+      sizesMax.put(name, bytes);
     } finally {
       lock.unlock();
     }
@@ -531,7 +544,7 @@ public final class SimDisk {
       return false;
     }
     long used = files.values().stream().mapToLong(SimFile::size).sum();
-    if (used + more <= capacity) {
+    if (used + more <= capacity && size <= sizesMax.getOrDefault(file.name, Long.MAX_VALUE)) {
       return false;
     }
     refusals++;

@@ -1,0 +1,279 @@
+package io.fovea.crash;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.ByteTable;
+import io.fovea.Database;
+import io.fovea.DatabaseStats;
+import io.fovea.Durability;
+import io.fovea.Options;
+import io.fovea.SimDatabase;
+import io.fovea.TableSpec;
+import io.fovea.TimestampStore;
+import io.fovea.error.StorageFullException;
+import io.fovea.support.SimDisk;
+import io.fovea.support.SimStorage;
+import java.util.Random;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/**
+ * A disk that is full, or a file that may not grow, at each size, under threads; then there is
+ * space again.
+ *
+ * <pre>
+ *   each transaction puts the same records into two tables, or deletes them from both
+ *   full:    it is done, or refused with StorageFullException and has changed nothing; reads work,
+ *            and so does what needs no space; nobody waits
+ *   after:   everything works, in the same open database; nothing acknowledged is lost
+ * </pre>
+ */
+@Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class FullDiskTest {
+  private static final int THREADS = 3;
+  private static final int STEPS = 60;
+  private static final int STEPS_AFTER = 25;
+  private static final int KEYS = 400;
+
+  /** Each refused transaction asks a few times, for less each time; and so do the engine's own. */
+  private static final long REFUSALS_MAX = 60L * THREADS * STEPS + 2_000;
+
+  private static Options options(Durability durability) {
+    return Session.small()
+        .durability(durability)
+        .bufferBytes(1 << 20)
+        .timestampBytes(2 << 20)
+        .maxTransactions(4)
+        .logBytesMax(512 << 10);
+  }
+
+  /** What the tables hold of one thread's keys. */
+  private static final class Client {
+    final int id;
+    final Random random;
+    final TreeMap<Integer, byte[]> model = new TreeMap<>();
+    final ByteTable a;
+    final ByteTable b;
+    final Database db;
+    int refused;
+
+    Client(int id, long seed, Database db, ByteTable a, ByteTable b) {
+      this.id = id;
+      this.random = new Random(seed * 31 + id);
+      this.db = db;
+      this.a = a;
+      this.b = b;
+    }
+
+    byte[] key(int n) {
+      // Spread over the whole of the tables, so that threads meet in leaves.
+      return String.format("%05d-%d", n * 7919 % KEYS, id).getBytes();
+    }
+
+    private byte[] value(int length) {
+      byte[] v = new byte[length];
+      random.nextBytes(v);
+      return v;
+    }
+
+    private int length() {
+      return switch (random.nextInt(20)) {
+        case 0 -> 9_000;
+        case 1, 2, 3 -> 1_200;
+        default -> 50 + random.nextInt(300);
+      };
+    }
+
+    /** Puts records, or new values of the same length, or deletes some. */
+    void step(@Nullable AtomicBoolean mayRefuse, boolean sameMayRefuse) {
+      TreeMap<Integer, byte[]> change = new TreeMap<>();
+      int what = random.nextInt(10);
+      for (int n = 1 + random.nextInt(4); n > 0; n--) {
+        int k = random.nextInt(KEYS);
+        byte[] old = model.get(k);
+        if (what < 6) {
+          change.put(k, value(length()));
+        } else if (old != null) {
+          change.put(k, what < 8 && old.length < 1_000 ? value(old.length) : new byte[0]);
+        }
+      }
+      boolean needsSpace = what < 6 || what >= 8 || sameMayRefuse;
+      try {
+        db.run(
+            tx ->
+                change.forEach(
+                    (k, v) -> {
+                      if (v.length == 0) {
+                        a.delete(tx, key(k));
+                        b.delete(tx, key(k));
+                      } else {
+                        a.put(tx, key(k), v);
+                        b.put(tx, key(k), v);
+                      }
+                    }));
+        change.forEach(
+            (k, v) -> {
+              if (v.length == 0) {
+                model.remove(k);
+              } else {
+                model.put(k, v);
+              }
+            });
+      } catch (StorageFullException e) {
+        if (mayRefuse == null || !needsSpace && change.values().stream().noneMatch(v -> v.length == 0)) {
+          throw new AssertionError("refused, and needs no space: " + change.keySet(), e);
+        }
+        mayRefuse.set(true);
+        refused++;
+      }
+      look(change.navigableKeySet());
+    }
+
+    void look(Iterable<Integer> keys) {
+      db.read(
+          tx -> {
+            for (int k : keys) {
+              assertArrayEquals(model.get(k), a.get(tx, key(k)), () -> "a, key " + k);
+              assertArrayEquals(model.get(k), b.get(tx, key(k)), () -> "b, key " + k);
+            }
+            return null;
+          });
+    }
+  }
+
+  private record Outcome(boolean hit, int refused) {}
+
+  private static void limit(SimDisk disk, String file, long bytes) {
+    if (file.equals("*")) {
+      disk.capacity(bytes);
+    } else {
+      disk.capacity(file, bytes);
+    }
+  }
+
+  private static Outcome run(long seed, String file, long bytes, Options options)
+      throws Exception {
+    SimDisk disk = new SimDisk(seed);
+    limit(disk, file, bytes);
+    Database db = null;
+    for (int refused = 0; db == null; refused++) {
+      try {
+        db = SimDatabase.open(new SimStorage(disk), options);
+        db.table(TableSpec.bytes("a", 16));
+        db.table(TableSpec.bytes("b", 16));
+      } catch (StorageFullException e) {
+        if (db != null) {
+          db.close();
+          db = null;
+        }
+        if (refused > 0) {
+          limit(disk, file, Long.MAX_VALUE);
+        }
+      }
+    }
+    return run(seed, file, disk, db, options);
+  }
+
+  private static Outcome run(
+      long seed, String file, SimDisk disk, Database db, Options options) throws Exception {
+    ByteTable a = db.table(TableSpec.bytes("a", 16)).bytes();
+    ByteTable b = db.table(TableSpec.bytes("b", 16)).bytes();
+    Client[] clients = new Client[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+      clients[i] = new Client(i, seed, db, a, b);
+    }
+    AtomicBoolean waited = new AtomicBoolean();
+    disk.onOperation(
+        n -> {
+          if (disk.refusals() > REFUSALS_MAX && waited.compareAndSet(false, true)) {
+            limit(disk, file, Long.MAX_VALUE); // else it would never end
+          }
+        });
+    AtomicBoolean refused = new AtomicBoolean();
+    boolean logFull = !file.equals(SimStorage.NAME);
+    Threads.run(
+        THREADS,
+        i -> {
+          for (int s = 0; s < STEPS; s++) {
+            clients[i].step(refused, logFull);
+          }
+        });
+    assertTrue(!waited.get(), "somebody asked for space again and again");
+    boolean hit = disk.refusals() > 0;
+    limit(disk, file, Long.MAX_VALUE);
+    assertEquals(DatabaseStats.Health.OK, db.stats().health());
+    // The log's own attempts come from time to time; what is refused meanwhile is tried again.
+    Threads.run(
+        THREADS,
+        i -> {
+          for (int s = 0; s < STEPS_AFTER; s++) {
+            clients[i].step(logFull ? refused : null, logFull);
+          }
+        });
+    int sum = 0;
+    for (Client c : clients) {
+      c.look(c.model.keySet());
+      sum += c.refused;
+    }
+    assertTrue(db.verify().ok(), () -> "verify: " + db.verify());
+    db.close();
+    reopened(disk, options, clients);
+    return new Outcome(hit, sum);
+  }
+
+  private static void reopened(SimDisk disk, Options options, Client[] clients) {
+    try (Database db = SimDatabase.open(new SimStorage(disk), options)) {
+      ByteTable a = db.table(TableSpec.bytes("a", 16)).bytes();
+      ByteTable b = db.table(TableSpec.bytes("b", 16)).bytes();
+      for (Client c : clients) {
+        Client again = new Client(c.id, 1, db, a, b);
+        again.model.putAll(c.model);
+        for (int k = 0; k < KEYS; k++) {
+          again.look(java.util.List.of(k));
+        }
+      }
+      assertTrue(db.verify().ok());
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "db,     SYNC,  28672",
+    "db,     NONE,  28672",
+    "db.log, SYNC,  65536",
+    "db.log, ASYNC, 65536",
+    "db.dwb, SYNC,  131072",
+    "db.ts,  SYNC,  16384",
+    "*,      SYNC,  77824"
+  })
+  void fullAtEachSize(String file, Durability durability, long step) throws Exception {
+    Options options = options(durability);
+    if (file.equals("db.ts")) {
+      options = options.timestamps(TimestampStore.DISK).timestampBytes(1 << 20);
+    }
+    int refused = 0;
+    int runs = 0;
+    boolean hit = true;
+    for (long size = step; hit && runs < 300; size += step, runs++) {
+      try {
+        Outcome outcome = run(CrashTest.SEED + runs, file, size, options);
+        hit = outcome.hit;
+        refused += outcome.refused;
+      } catch (Throwable e) {
+        throw new AssertionError(
+            file + " full at " + size + " bytes, seed " + (CrashTest.SEED + runs), e);
+      }
+    }
+    assertTrue(refused > 0 || !file.equals("db"), "it was never full");
+    CrashReport.line(
+        "FullDiskTest " + file + " " + durability,
+        runs + " sizes, " + refused + " transactions refused");
+  }
+}
