@@ -60,13 +60,19 @@ public final class NativeRegion {
 
   private static long limit;
 
+  /** Where a region begins, and where the range ends that is nobody else's. */
+  private record Place(long start, long end) {}
+
   private final MemorySegment segment;
-  private final boolean mapped;
+
+  /** Bytes that are replaced at the release; 0 where nothing is mapped. */
+  private final long span;
+
   private final String name;
 
-  private NativeRegion(MemorySegment segment, boolean mapped, String name) {
+  private NativeRegion(MemorySegment segment, long span, String name) {
     this.segment = segment;
-    this.mapped = mapped;
+    this.span = span;
     this.name = name;
   }
 
@@ -86,10 +92,11 @@ public final class NativeRegion {
     }
     if (!MAPPED) {
       MemorySegment guarded = Arena.global().allocate(bytes + 2 * GUARD_BYTES, PAGE_BYTES);
-      return new NativeRegion(guarded.asSlice(GUARD_BYTES, bytes), false, name);
+      return new NativeRegion(guarded.asSlice(GUARD_BYTES, bytes), 0, name);
     }
     long length = roundUp(bytes, PAGE_BYTES);
-    long start = take(length, name);
+    Place place = take(length, name);
+    long start = place.start;
     // Advice: a kernel that refuses does no harm.
     Libc.madvise(start, length, Libc.MADV_DONTFORK);
     Libc.madvise(start, length, Libc.MADV_DONTDUMP);
@@ -97,11 +104,11 @@ public final class NativeRegion {
       Libc.madvise(start, length, Libc.MADV_HUGEPAGE);
     }
     MemorySegment segment = MemorySegment.ofAddress(start).reinterpret(bytes);
-    return new NativeRegion(segment, true, name);
+    return new NativeRegion(segment, place.end - start, name);
   }
 
   /** Address space for a region and its guards. */
-  private static synchronized long take(long length, String name) {
+  private static synchronized Place take(long length, String name) {
     long start = roundUp(next + GUARD_BYTES, HUGE_PAGE_BYTES);
     long end = start + length + GUARD_BYTES;
     if (next == 0 || end > limit) {
@@ -127,7 +134,8 @@ public final class NativeRegion {
       end = start + length + GUARD_BYTES;
     }
     next = end;
-    return start;
+    // No other region begins before the next huge page, and what is before one means nothing.
+    return new Place(start, Math.min(roundUp(end, HUGE_PAGE_BYTES), limit));
   }
 
   private static long map(long address, long length, int flags) {
@@ -172,7 +180,7 @@ public final class NativeRegion {
    */
   public boolean populate(long off, long len) {
     Objects.checkFromIndexSize(off, len, segment.byteSize());
-    if (!mapped || len == 0) {
+    if (span == 0 || len == 0) {
       return false;
     }
     long from = off & -PAGE_BYTES;
@@ -185,12 +193,13 @@ public final class NativeRegion {
    * on, and may be written again.
    */
   public void release() {
-    if (mapped) {
-      long length = roundUp(segment.byteSize(), PAGE_BYTES);
+    if (span > 0) {
       // In the place of the old mapping, at once for all threads; what MADV_DONTNEED leaves would
-      // stay a mapping of its own for ever.
-      if (map(segment.address(), length, Libc.MAP_FIXED) < 0) {
-        Libc.madvise(segment.address(), length, Libc.MADV_DONTNEED);
+      // stay a mapping of its own for ever. Up to the next huge page, with the guard: the kernel
+      // frees a page of page tables only where all that it maps is replaced, and with one left by
+      // each region a process that opens databases again and again pays for them for ever.
+      if (map(segment.address(), span, Libc.MAP_FIXED) < 0) {
+        Libc.madvise(segment.address(), span, Libc.MADV_DONTNEED);
       }
     } else {
       segment.fill((byte) 0);

@@ -61,6 +61,37 @@ class NativeRegionTest {
     assertTrue(more < 500, () -> more + " mappings more than before");
   }
 
+  /** Nor what the kernel needs to find their pages. */
+  @Test
+  void releasedRegionsCostNoPageTables() throws IOException {
+    Path status = Path.of("/proc/self/status");
+    if (!Files.isReadable(status)) {
+      abort("No /proc/self/status");
+    }
+    long before = pageTablesKib(status);
+    int regions = 2000;
+    for (int i = 0; i < regions; i++) {
+      // Of one page, of some, of more than a huge page, up to a multiple of it.
+      long bytes = new long[] {4096, 100_000, 3 << 20, 4 << 20}[i % 4];
+      NativeRegion region = NativeRegion.reserve(bytes, false, "test");
+      Mem.putLong(region.segment(), 0, 1);
+      Mem.putLong(region.segment(), bytes - 8, 1);
+      region.release();
+    }
+    long more = pageTablesKib(status) - before;
+    // A page of 4 KiB for each of them would be 8,000.
+    assertTrue(more < 1000, () -> more + " KiB of page tables more than before");
+  }
+
+  private static long pageTablesKib(Path status) throws IOException {
+    for (String line : Files.readAllLines(status)) {
+      if (line.startsWith("VmPTE:")) {
+        return Long.parseLong(line.replaceAll("[^0-9]", ""));
+      }
+    }
+    throw new AssertionError("no VmPTE in " + status);
+  }
+
   private static int count(Path maps) throws IOException {
     try (Stream<String> lines = Files.lines(maps)) {
       return (int) lines.count();
