@@ -1,5 +1,6 @@
 package io.fovea;
 
+import io.fovea.memory.Mem;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -84,9 +85,6 @@ final class Machine {
     if (engine.isNativeAccessEnabled() && bindings.isNativeAccessEnabled()) {
       return "";
     }
-    if (!engine.isNamed()) {
-      return "--enable-native-access=ALL-UNNAMED";
-    }
-    return "--enable-native-access=" + bindings.getName() + "," + engine.getName();
+    return Mem.nativeAccessFlag();
   }
 }

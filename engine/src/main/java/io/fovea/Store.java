@@ -14,6 +14,7 @@ import io.fovea.io.FileLock;
 import io.fovea.io.FileStorage;
 import io.fovea.io.IoKind;
 import io.fovea.io.Storage;
+import io.fovea.memory.Mem;
 import io.fovea.memory.Waits;
 import io.fovea.recovery.Backup;
 import io.fovea.recovery.Checkpointer;
@@ -178,9 +179,14 @@ final class Store {
     if (!flag.isEmpty() && FLAG_SHOWN.compareAndSet(false, true)) {
       LOG.log(
           Level.WARNING,
-          "Native access is not enabled, which newer JDKs warn of and later ones refuse. Start java"
-              + " with "
-              + flag);
+          (Mem.isRaw()
+                  ? "Native access is not enabled, which newer JDKs warn of and later ones refuse."
+                  : "Native access is denied, which costs speed: databases are read and written"
+                      + " through the page cache, by threads of their own, without io_uring and"
+                      + " direct I/O; their memory has no huge pages, and each access is checked.")
+              + " Start java with "
+              + flag
+              + ".");
     }
   }
 

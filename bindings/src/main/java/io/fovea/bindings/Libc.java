@@ -178,6 +178,10 @@ public final class Libc {
   public static final int RLIMIT_MEMLOCK = 8;
 
   private static final int SEEK_END = 2;
+  private static final int F_OFD_SETLK = 37;
+  private static final short F_RDLCK = 0;
+  private static final short F_WRLCK = 1;
+  private static final int STRUCT_FLOCK_BYTES = 32;
 
   private static final List<String> FUNCTIONS =
       List.of(
@@ -193,6 +197,7 @@ public final class Libc {
           "ftruncate",
           "fallocate",
           "flock",
+          "fcntl",
           "mmap",
           "munmap",
           "madvise",
@@ -555,6 +560,34 @@ public final class Libc {
   }
 
   /**
+   * Locks all of a file, without waiting, against {@code fcntl} locks: those of programs that know
+   * no {@link #flock}, such as the locks of a {@code FileChannel}. The lock is the open file's
+   * (F_OFD_SETLK, Linux 3.15), as flock's is, and goes when the descriptor is closed.
+   *
+   * @param fd the descriptor, open for reading for a shared lock, else for writing
+   * @param shared whether others may share it
+   * @return 0 or a negated error number; {@link Errno#EAGAIN} where somebody else has it
+   * @since 0.1.0
+   */
+  public static int lockRecords(int fd, boolean shared) {
+    CallState state = CallState.acquire();
+    try (Arena arena = Arena.ofConfined()) {
+      // l_type, l_whence = SEEK_SET, l_start = 0, l_len = 0 for all of it, l_pid = 0
+      MemorySegment lock = arena.allocate(STRUCT_FLOCK_BYTES, 8);
+      lock.set(ValueLayout.JAVA_SHORT, 0, shared ? F_RDLCK : F_WRLCK);
+      int result;
+      do {
+        result = (int) Calls.FCNTL.invokeExact(state.captured, fd, F_OFD_SETLK, lock.address());
+      } while (result < 0 && state.errno() == Errno.EINTR);
+      return result < 0 ? -state.errno() : 0;
+    } catch (Throwable t) {
+      throw unexpected(t);
+    } finally {
+      state.release();
+    }
+  }
+
+  /**
    * A file that lives in memory only.
    *
    * @param name for {@code /proc/self/fd}; need not be unique, 249 bytes at most
@@ -850,6 +883,15 @@ public final class Libc {
     static final MethodHandle FALLOCATE =
         link(LibC.fallocate$address(), LibC.fallocate$descriptor());
     static final MethodHandle FLOCK = link(LibC.flock$address(), LibC.flock$descriptor());
+    static final MethodHandle FCNTL =
+        link(
+            Linker.nativeLinker().defaultLookup().find("fcntl").orElseThrow(),
+            FunctionDescriptor.of(
+                ValueLayout.JAVA_INT,
+                ValueLayout.JAVA_INT,
+                ValueLayout.JAVA_INT,
+                ValueLayout.ADDRESS),
+            Linker.Option.firstVariadicArg(2));
     static final MethodHandle MEMFD_CREATE =
         link(LibC.memfd_create$address(), LibC.memfd_create$descriptor());
     static final MethodHandle MMAP = link(LibC.mmap$address(), LibC.mmap$descriptor());

@@ -1,15 +1,30 @@
 package io.fovea.bindings;
 
+import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Whether the JVM was told to let a module call native code. Newer JDKs warn where it was not, and
- * a later one will refuse. Stateless; any thread.
+ * Whether the JVM lets a module call native code, and was told to. Newer JDKs warn where they were
+ * not told, or refuse. Stateless; any thread.
  *
  * @since 0.1.0
  */
 public final class NativeAccess {
   private NativeAccess() {}
+
+  /**
+   * Whether the JVM lets these bindings call native code: it was told to, or only warns.
+   *
+   * @return false where it throws {@link IllegalCallerException} instead
+   * @since 0.1.0
+   */
+  public static boolean granted() {
+    try {
+      return MemorySegment.NULL.reinterpret(1).byteSize() == 1;
+    } catch (IllegalCallerException e) {
+      return false;
+    }
+  }
 
   /**
    * The option that is missing on the command line for a module and for these bindings.

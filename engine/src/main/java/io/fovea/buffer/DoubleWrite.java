@@ -95,7 +95,7 @@ public final class DoubleWrite {
     if (device.size() < 2 * areaBytes(pageSize)) {
       device.resize(2 * areaBytes(pageSize));
     }
-    try (Arena arena = Arena.ofConfined()) {
+    try (Arena arena = Arena.ofShared()) {
       MemorySegment zeros = arena.allocate(HEADER_BYTES, HEADER_BYTES);
       device.write(0, zeros, 0, HEADER_BYTES);
       device.write(areaBytes(pageSize), zeros, 0, HEADER_BYTES);
@@ -190,7 +190,7 @@ public final class DoubleWrite {
    * @throws CorruptionException where the area is of a database with another page size
    */
   public static Restored restore(BlockDevice device, BlockDevice data, int pageSize) {
-    try (Arena arena = Arena.ofConfined()) {
+    try (Arena arena = Arena.ofShared()) {
       MemorySegment memory = arena.allocate(2 * HEADER_BYTES + 2L * pageSize, HEADER_BYTES);
       Restore restore = new Restore(device, data, pageSize, memory);
       long even = restore.readHeader(0);

@@ -212,8 +212,8 @@ public abstract class AbstractBlockDevice implements BlockDevice {
       // On a thread of the device, perhaps, where memory of a confined arena cannot be reached.
       long address = batch.address(i);
       return switch (batch.op(i)) {
-        case READ -> readNow(batch.offset(i), IoBatch.EVERYTHING, address, batch.length(i));
-        case WRITE -> writeNow(batch.offset(i), IoBatch.EVERYTHING, address, batch.length(i));
+        case READ -> readNow(batch.offset(i), batch.memory(i), address, batch.length(i));
+        case WRITE -> writeNow(batch.offset(i), batch.memory(i), address, batch.length(i));
         case SYNC -> {
           int verdict = batch.syncVerdict();
           yield verdict != 0 ? verdict : syncNow();

@@ -14,7 +14,8 @@ import java.util.Locale;
 import java.util.Set;
 
 /**
- * A file where there is no libc that the engine knows: on FileChannel.
+ * A file where there is no libc that the engine knows, or the JVM denies native access: on
+ * FileChannel.
  *
  * <p>A channel closes itself when a thread is interrupted inside it, so this one is used by the
  * threads of the device alone, which nobody can interrupt ({@link #interruptible}). Error numbers

@@ -247,8 +247,8 @@ final class DeviceFile {
     try {
       long address = batch.address(i);
       return switch (batch.op(i)) {
-        case READ -> read(batch.offset(i), IoBatch.EVERYTHING, address, batch.length(i));
-        case WRITE -> write(batch.offset(i), IoBatch.EVERYTHING, address, batch.length(i));
+        case READ -> read(batch.offset(i), batch.memory(i), address, batch.length(i));
+        case WRITE -> write(batch.offset(i), batch.memory(i), address, batch.length(i));
         case SYNC -> {
           int verdict = batch.syncVerdict();
           yield verdict != 0 ? verdict : sync();

@@ -4,6 +4,7 @@ import io.fovea.bindings.Availability;
 import io.fovea.bindings.Libc;
 import io.fovea.bindings.Uring;
 import io.fovea.error.InvalidUseException;
+import io.fovea.memory.Mem;
 import java.lang.System.Logger.Level;
 import java.nio.file.Path;
 import java.util.function.Supplier;
@@ -12,10 +13,10 @@ import java.util.function.Supplier;
  * Opens devices and picks their kind.
  *
  * <pre>
- *   AUTO, URING ──► libc? ──► liburing and the kernel? ──► UringDevice
- *                    │no          │no
- *                    │            ▼
- *   POSIX ───────────┼─────► PosixDevice on libc
+ *   AUTO, URING ──► native access, libc? ──► liburing and the kernel? ──► UringDevice
+ *                    │no                         │no
+ *                    │                           ▼
+ *   POSIX ───────────┼────────────────────► PosixDevice on libc
  *                    ▼
  *                   PosixDevice on FileChannel
  *   MEMORY ─────────────────► MemoryDevice
@@ -30,6 +31,9 @@ import java.util.function.Supplier;
  */
 public final class Devices {
   private static final System.Logger LOG = System.getLogger("io.fovea.io");
+
+  private static final Availability DENIED =
+      new Availability.Unavailable("native access is denied", 0);
 
   private Devices() {}
 
@@ -64,7 +68,7 @@ public final class Devices {
       return new MemoryDevice();
     }
     IoStats stats = new IoStats();
-    Availability libc = Libc.probe();
+    Availability libc = Mem.isRaw() ? Libc.probe() : DENIED;
     if (!(libc instanceof Availability.Available)) {
       DeviceFile file = new DeviceFile(path, ChannelFile.open(path, options.create()), stats);
       return log(new PosixDevice(options, file, stats), path, libc.describe(), options);

@@ -4,6 +4,7 @@ import io.fovea.bindings.Availability;
 import io.fovea.bindings.Errno;
 import io.fovea.bindings.Libc;
 import io.fovea.error.DatabaseLockedException;
+import io.fovea.memory.Mem;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.OverlappingFileLockException;
@@ -11,16 +12,22 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Keeps a file to one opener, and tells a second who that is.
+ * Keeps a file to one opener that writes, or to any number that only read, and tells who is kept
+ * out who that is.
  *
  * <pre>
- *   data file  ◄── flock(LOCK_EX)       the lock: of the inode, so that links make no difference;
- *                                       gone when the process is, however it ended
- *   data file + ".lock"                 a note for people: the holder's process id, in ASCII
+ *   data file  ◄── flock(LOCK_EX, LOCK_SH)   the lock: of the inode, so that links make no
+ *                                            difference; gone when the process is, however it ended
+ *   data file  ◄── fcntl(F_OFD_SETLK)        the same once more, for those that have no flock
+ *   data file + ".lock"                      a note for people: the process id of the one that
+ *                                            writes, in ASCII
  * </pre>
  *
  * <p>The note beside the file, named by the file's real path, is never asked whether the file is
@@ -28,11 +35,14 @@ import org.jspecify.annotations.Nullable;
  * gives the lock up; one that a killed process left behind is overwritten by the next holder. A
  * second opener that comes between a holder's lock and its note finds no note or an old one, so a
  * note that names no living process is read again for a moment before the answer is "not known".
+ * Those that only read write no note: nothing in the folder changes by them.
  *
  * <p>flock belongs to the open file description: a second open in the same JVM conflicts as one in
- * another process does, and nothing static has to remember who holds what. (POSIX record locks
- * would be lost as soon as anybody in the process closed any descriptor of the file.) Where there
- * is no libc that the engine knows, a FileChannel's lock is used instead.
+ * another process does, and nothing static has to remember who holds what. Where there is no libc
+ * that the engine knows, or the JVM denies native access, a FileChannel's lock is used instead.
+ * That is a lock of records, which flock does not see; for its sake every holder has one as well.
+ * It belongs to the process, which loses it when it closes any descriptor of the file: so what this
+ * JVM holds that way is remembered here, as long as it does, and such a file is not opened again.
  *
  * <p>Any thread.
  *
@@ -42,19 +52,47 @@ public final class FileLock implements AutoCloseable {
   private static final int NOTE_ATTEMPTS = 20;
   private static final long NOTE_WAIT_NANOS = 5_000_000;
 
-  private final Path note;
+  /** What channels of this JVM have locked, by the file's key; it is its own lock. */
+  private static final Map<Object, Held> HELD = new HashMap<>();
+
+  /** A lock of a channel. */
+  private static final class Held {
+    final Object key;
+    final FileChannel channel;
+    final boolean shared;
+    int holders = 1;
+
+    Held(Object key, FileChannel channel, boolean shared) {
+      this.key = key;
+      this.channel = channel;
+      this.shared = shared;
+    }
+
+    void release() throws IOException {
+      synchronized (HELD) {
+        if (--holders == 0) {
+          HELD.remove(key);
+          channel.close();
+        }
+      }
+    }
+  }
+
+  /** Null where the lock is shared. */
+  private final @Nullable Path note;
+
   private final int fd;
-  private final @Nullable FileChannel channel;
+  private final @Nullable Held held;
   private boolean closed;
 
-  private FileLock(Path note, int fd, @Nullable FileChannel channel) {
+  private FileLock(@Nullable Path note, int fd, @Nullable Held held) {
     this.note = note;
     this.fd = fd;
-    this.channel = channel;
+    this.held = held;
   }
 
   /**
-   * Locks a file, without waiting. The file is made where it does not exist.
+   * Locks a file for one that writes, without waiting. The file is made where it does not exist.
    *
    * @param file the file; may be a link to it
    * @return the lock, to be closed after the file
@@ -62,15 +100,38 @@ public final class FileLock implements AutoCloseable {
    * @throws io.fovea.error.StorageException where the file cannot be opened
    */
   public static FileLock acquire(Path file) {
-    return Libc.probe() instanceof Availability.Available ? flock(file) : channelLock(file);
+    return acquire(file, false);
   }
 
-  private static FileLock flock(Path file) {
-    int fd = Libc.open(file.toString(), Libc.O_RDWR | Libc.O_CREAT | Libc.O_CLOEXEC, 0666);
+  /**
+   * Locks a file for one that only reads, beside others that do, without waiting. Nothing in its
+   * folder is changed.
+   *
+   * @param file the file, which exists; may be a link to it
+   * @return the lock, to be closed after the file
+   * @throws DatabaseLockedException where one that writes has locked it
+   * @throws io.fovea.error.StorageException where the file cannot be opened
+   */
+  public static FileLock acquireShared(Path file) {
+    return acquire(file, true);
+  }
+
+  private static FileLock acquire(Path file, boolean shared) {
+    return Mem.isRaw() && Libc.probe() instanceof Availability.Available
+        ? flock(file, shared)
+        : channelLock(file, shared);
+  }
+
+  private static FileLock flock(Path file, boolean shared) {
+    int flags = shared ? Libc.O_RDONLY : Libc.O_RDWR | Libc.O_CREAT;
+    int fd = Libc.open(file.toString(), flags | Libc.O_CLOEXEC, 0666);
     if (fd < 0) {
       throw DeviceFile.openFailed(file, -fd);
     }
-    int result = Libc.flock(fd, Libc.LOCK_EX | Libc.LOCK_NB);
+    int result = Libc.flock(fd, (shared ? Libc.LOCK_SH : Libc.LOCK_EX) | Libc.LOCK_NB);
+    if (result == 0 && conflicts(Libc.lockRecords(fd, shared))) {
+      result = -Errno.EAGAIN;
+    }
     if (result < 0) {
       Libc.close(fd);
       if (result == -Errno.EAGAIN) {
@@ -78,37 +139,74 @@ public final class FileLock implements AutoCloseable {
       }
       throw DeviceFile.openFailed(file, -result);
     }
-    return noted(file, new FileLock(noteOf(file), fd, null));
+    return shared ? new FileLock(null, fd, null) : noted(file, fd, null);
   }
 
-  private static FileLock channelLock(Path file) {
+  /** Where there are no such locks, flock does alone. */
+  private static boolean conflicts(int result) {
+    return result == -Errno.EAGAIN || result == -Errno.EACCES;
+  }
+
+  private static FileLock channelLock(Path file, boolean shared) {
     try {
-      FileChannel channel =
-          FileChannel.open(
-              file, StandardOpenOption.READ, StandardOpenOption.WRITE, StandardOpenOption.CREATE);
-      try {
-        if (channel.tryLock() != null) {
-          return noted(file, new FileLock(noteOf(file), -1, channel));
-        }
-      } catch (OverlappingFileLockException e) {
-        // Held by this JVM.
-      }
-      channel.close();
-      throw locked(file);
+      Held held = hold(file, shared);
+      return shared ? new FileLock(null, -1, held) : noted(file, -1, held);
     } catch (IOException e) {
       throw DeviceFile.openFailed(file, ChannelFile.errno(e));
     }
   }
 
-  private static FileLock noted(Path file, FileLock lock) {
+  private static Held hold(Path file, boolean shared) throws IOException {
+    synchronized (HELD) {
+      Held held = Files.exists(file) ? HELD.get(key(file)) : null;
+      if (held != null) {
+        if (shared && held.shared) {
+          held.holders++;
+          return held;
+        }
+        throw locked(file);
+      }
+      FileChannel channel =
+          shared
+              ? FileChannel.open(file, StandardOpenOption.READ)
+              : FileChannel.open(
+                  file,
+                  StandardOpenOption.READ,
+                  StandardOpenOption.WRITE,
+                  StandardOpenOption.CREATE);
+      try {
+        if (channel.tryLock(0, Long.MAX_VALUE, shared) != null) {
+          held = new Held(key(file), channel, shared);
+          HELD.put(held.key, held);
+          return held;
+        }
+      } catch (OverlappingFileLockException e) {
+        // Somebody else's of this JVM.
+      } finally {
+        if (held == null) {
+          channel.close();
+        }
+      }
+      throw locked(file);
+    }
+  }
+
+  /** What is the same for all names of a file. */
+  private static Object key(Path file) throws IOException {
+    Object key = Files.readAttributes(file, BasicFileAttributes.class).fileKey();
+    return key == null ? file.toRealPath() : key;
+  }
+
+  private static FileLock noted(Path file, int fd, @Nullable Held held) {
+    Path note = noteOf(file);
     try {
-      Files.writeString(lock.note, ProcessHandle.current().pid() + "\n", StandardCharsets.US_ASCII);
+      Files.writeString(note, ProcessHandle.current().pid() + "\n", StandardCharsets.US_ASCII);
     } catch (IOException | RuntimeException e) {
       // The note is for people; the lock holds without it.
       System.getLogger("io.fovea.io")
           .log(System.Logger.Level.DEBUG, "No note of the holder beside " + file, e);
     }
-    return lock;
+    return new FileLock(note, fd, held);
   }
 
   private static Path noteOf(Path file) {
@@ -159,18 +257,20 @@ public final class FileLock implements AutoCloseable {
     }
     closed = true;
     try {
-      Files.deleteIfExists(note);
+      if (note != null) {
+        Files.deleteIfExists(note);
+      }
     } catch (IOException e) {
       // An old note does no harm; the next holder overwrites it.
     }
-    if (channel != null) {
-      try {
-        channel.close();
-      } catch (IOException e) {
-        throw DeviceFile.openFailed(note, ChannelFile.errno(e));
-      }
-    } else {
+    if (held == null) {
       Libc.close(fd);
+      return;
+    }
+    try {
+      held.release();
+    } catch (IOException e) {
+      System.getLogger("io.fovea.io").log(System.Logger.Level.DEBUG, "closing a lock", e);
     }
   }
 }

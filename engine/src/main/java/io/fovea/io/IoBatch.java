@@ -2,6 +2,7 @@ package io.fovea.io;
 
 import io.fovea.bindings.Errno;
 import io.fovea.error.FoveaException;
+import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
@@ -47,11 +48,13 @@ public final class IoBatch {
   private static final int SPINS = Runtime.getRuntime().availableProcessors() > 1 ? 64 : 0;
 
   /**
-   * All memory. Threads of a device reach the memory of an entry through it, by {@link #address}:
-   * its bounds, its scope and its owner were checked when the batch was submitted, and the segment
-   * stays in the batch, which keeps its memory from being collected.
+   * All memory, or null where the JVM denies it. Threads of a device reach the memory of an entry
+   * through it, by {@link #address}: its bounds, its scope and its owner were checked when the
+   * batch was submitted, and the segment stays in the batch, which keeps its memory from being
+   * collected.
    */
-  static final MemorySegment EVERYTHING = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
+  static final @Nullable MemorySegment EVERYTHING =
+      Mem.isRaw() ? MemorySegment.NULL.reinterpret(Long.MAX_VALUE) : null;
 
   /**
    * Told of the end of each entry, before the entry counts as done, by the thread of the device
@@ -229,9 +232,18 @@ public final class IoBatch {
     return segmentOffsets[i];
   }
 
-  /** Where in {@link #EVERYTHING} entry i begins. */
+  /**
+   * The memory of entry i, for threads of a device: where there is no {@link #EVERYTHING} it must
+   * be memory that every thread may use.
+   */
+  MemorySegment memory(int i) {
+    MemorySegment all = EVERYTHING;
+    return all == null ? segments[i] : all;
+  }
+
+  /** Where in {@link #memory} entry i begins. */
   long address(int i) {
-    return segments[i].address() + segmentOffsets[i];
+    return EVERYTHING == null ? segmentOffsets[i] : segments[i].address() + segmentOffsets[i];
   }
 
   /** How many bytes entry i transfers. */

@@ -114,7 +114,7 @@ final class PosixDevice extends AbstractBlockDevice {
     if (isDurableWrite(batch) && file.onlyDurably()) {
       long address = batch.address(0);
       long offset = batch.offset(0);
-      int errno = file.writeDurably(offset, IoBatch.EVERYTHING, address, batch.length(0));
+      int errno = file.writeDurably(offset, batch.memory(0), address, batch.length(0));
       finish(batch, 0, errno);
       // Where it failed, the verdict ends the sync; where another write came in between, it is due.
       finish(batch, 1, errno == 0 && file.onlyDurably() ? 0 : file.perform(batch, 1));

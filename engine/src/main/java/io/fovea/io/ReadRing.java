@@ -60,6 +60,9 @@ public final class ReadRing {
   /** How many reads may be under way: slots are numbered from 0. */
   public static final int DEPTH = 64;
 
+  /** There is a ring only where native access is granted. */
+  private static final MemorySegment EVERYTHING = Objects.requireNonNull(IoBatch.EVERYTHING);
+
   /** What the reads of a ring land in. */
   static final int LANDING_BYTES = DEPTH * DeviceFile.BLOCK;
 
@@ -319,14 +322,14 @@ public final class ReadRing {
   private int bring(int slot) {
     MemorySegment from = landing(slot);
     if (from != null) {
-      MemorySegment.copy(from, landed(slot), IoBatch.EVERYTHING, addresses[slot], lengths[slot]);
+      MemorySegment.copy(from, landed(slot), EVERYTHING, addresses[slot], lengths[slot]);
     }
     return 0;
   }
 
   private int again(int slot) {
     try {
-      return file.read(offsets[slot], IoBatch.EVERYTHING, addresses[slot], lengths[slot]);
+      return file.read(offsets[slot], EVERYTHING, addresses[slot], lengths[slot]);
     } catch (RuntimeException | Error e) {
       return IoErrors.unexpected(device.name(), e);
     }

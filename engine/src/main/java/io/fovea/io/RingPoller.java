@@ -331,7 +331,7 @@ final class RingPoller {
     long reached = batch.offset(i) + done;
     if (done < len) {
       if (batch.op(i) == IoOp.READ && (result == 0 || file.isEnd(reached))) {
-        Mem.zero(IoBatch.EVERYTHING, batch.address(i) + done, len - done);
+        Mem.zero(batch.memory(i), batch.address(i) + done, len - done);
         end(ring, slot, 0);
         return;
       }

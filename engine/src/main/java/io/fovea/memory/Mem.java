@@ -7,10 +7,12 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import static java.lang.foreign.ValueLayout.JAVA_LONG_UNALIGNED;
 import static java.lang.foreign.ValueLayout.JAVA_SHORT_UNALIGNED;
 
+import io.fovea.bindings.NativeAccess;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Reads and writes native memory.
@@ -64,9 +66,51 @@ public final class Mem {
    * From this many bytes on, {@link MemorySegment#mismatch}, {@code copy} and {@code fill} are
    * faster than the loops here.
    */
-  private static final int LONG_BYTES = 32;
+  private static final int LONG_BYTES;
+
+  /**
+   * All of memory: the segment's checks fold away, for it is a constant. Null where the JVM does
+   * not let the engine have it.
+   */
+  private static final @Nullable MemorySegment EVERYTHING = everything();
+
+  private static final boolean RAW = EVERYTHING != null;
+
+  static {
+    // Without that segment every string takes the long way, which is checked by the JDK.
+    LONG_BYTES = RAW ? 32 : 0;
+  }
 
   private Mem() {}
+
+  @SuppressWarnings("restricted")
+  private static @Nullable MemorySegment everything() {
+    try {
+      return NativeAccess.granted() ? MemorySegment.NULL.reinterpret(Long.MAX_VALUE) : null;
+    } catch (IllegalCallerException e) {
+      return null;
+    }
+  }
+
+  /**
+   * Whether the JVM lets the engine and its bindings use native memory and native code. Where not,
+   * all of this class works, a little slower.
+   */
+  public static boolean isRaw() {
+    return RAW;
+  }
+
+  /**
+   * The flag that grants native access to the engine and its bindings.
+   *
+   * @return the flag as it is to be written on the command line of java
+   */
+  public static String nativeAccessFlag() {
+    Module engine = Mem.class.getModule();
+    Module bindings = NativeAccess.class.getModule();
+    return "--enable-native-access="
+        + (engine.isNamed() ? bindings.getName() + "," + engine.getName() : "ALL-UNNAMED");
+  }
 
   // ------------------------------------------------------------------------------- plain access
 
@@ -271,48 +315,91 @@ public final class Mem {
   // end
   // of the mapping. Writes, and lengths to copy or compare, always take the checked methods.
 
-  /** All of memory: the segment's checks fold away, for it is a constant. */
-  @SuppressWarnings("restricted")
-  private static final MemorySegment EVERYTHING = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
+  // Where the JVM denies native access they are checked after all, and what lies outside of its
+  // segment reads as 0, which means as little as what is in a guard.
 
   /** {@link #getByte} without checks; see above. */
   public static byte peekByte(MemorySegment seg, long off) {
-    return (byte) BYTE.get(EVERYTHING, seg.address() + off);
+    return RAW ? (byte) BYTE.get(EVERYTHING, seg.address() + off) : nearByte(seg, off);
   }
 
   /** {@link #getUnsignedShort} without checks; see above. */
   public static int peekUnsignedShort(MemorySegment seg, long off) {
-    return (short) SHORT.get(EVERYTHING, seg.address() + off) & 0xFFFF;
+    return RAW
+        ? (short) SHORT.get(EVERYTHING, seg.address() + off) & 0xFFFF
+        : nearUnsignedShort(seg, off);
   }
 
   /** {@link #getInt} without checks; see above. */
   public static int peekInt(MemorySegment seg, long off) {
-    return (int) INT.get(EVERYTHING, seg.address() + off);
+    return RAW ? (int) INT.get(EVERYTHING, seg.address() + off) : nearInt(seg, off);
   }
 
   /** {@link #getIntBE} without checks; see above. */
   public static int peekIntBE(MemorySegment seg, long off) {
-    return (int) INT_BE.get(EVERYTHING, seg.address() + off);
+    return RAW ? (int) INT_BE.get(EVERYTHING, seg.address() + off) : nearIntBE(seg, off);
   }
 
   /** {@link #getLong} without checks; see above. */
   public static long peekLong(MemorySegment seg, long off) {
-    return (long) LONG.get(EVERYTHING, seg.address() + off);
+    return RAW ? (long) LONG.get(EVERYTHING, seg.address() + off) : nearLong(seg, off);
   }
 
   /** {@link #getLongOpaque} without checks; see above. */
   public static long peekLongOpaque(MemorySegment seg, long off) {
-    return (long) ATOMIC_LONG.getOpaque(EVERYTHING, seg.address() + off);
+    return RAW
+        ? (long) ATOMIC_LONG.getOpaque(EVERYTHING, seg.address() + off)
+        : nearLongOpaque(seg, off);
   }
 
   /** {@link #getLongAcquire} without checks; see above. */
   public static long peekLongAcquire(MemorySegment seg, long off) {
-    return (long) ATOMIC_LONG.getAcquire(EVERYTHING, seg.address() + off);
+    return RAW
+        ? (long) ATOMIC_LONG.getAcquire(EVERYTHING, seg.address() + off)
+        : nearLongAcquire(seg, off);
   }
 
   /** {@link #getLongVolatile} without checks; see above. */
   public static long peekLongVolatile(MemorySegment seg, long off) {
-    return (long) ATOMIC_LONG.getVolatile(EVERYTHING, seg.address() + off);
+    return RAW
+        ? (long) ATOMIC_LONG.getVolatile(EVERYTHING, seg.address() + off)
+        : nearLongVolatile(seg, off);
+  }
+
+  private static boolean inside(MemorySegment seg, long off, int len) {
+    return off >= 0 && off <= seg.byteSize() - len;
+  }
+
+  private static byte nearByte(MemorySegment seg, long off) {
+    return inside(seg, off, 1) ? getByte(seg, off) : 0;
+  }
+
+  private static int nearUnsignedShort(MemorySegment seg, long off) {
+    return inside(seg, off, 2) ? getUnsignedShort(seg, off) : 0;
+  }
+
+  private static int nearInt(MemorySegment seg, long off) {
+    return inside(seg, off, 4) ? getInt(seg, off) : 0;
+  }
+
+  private static int nearIntBE(MemorySegment seg, long off) {
+    return inside(seg, off, 4) ? getIntBE(seg, off) : 0;
+  }
+
+  private static long nearLong(MemorySegment seg, long off) {
+    return inside(seg, off, 8) ? getLong(seg, off) : 0;
+  }
+
+  private static long nearLongOpaque(MemorySegment seg, long off) {
+    return inside(seg, off, 8) ? getLongOpaque(seg, off) : 0;
+  }
+
+  private static long nearLongAcquire(MemorySegment seg, long off) {
+    return inside(seg, off, 8) ? getLongAcquire(seg, off) : 0;
+  }
+
+  private static long nearLongVolatile(MemorySegment seg, long off) {
+    return inside(seg, off, 8) ? getLongVolatile(seg, off) : 0;
   }
 
   // --------------------------------------------------------------------------------- byte strings
@@ -377,18 +464,21 @@ public final class Mem {
 
   private static int compareLong(
       MemorySegment a, long aOff, int aLen, MemorySegment b, long bOff, int bLen) {
-    // Most keys differ early, and then the call below is not worth its set-up.
-    long x = (long) LONG_BE.get(a, aOff);
-    long y = (long) LONG_BE.get(b, bOff);
-    if (x != y) {
-      return Long.compareUnsigned(x, y);
-    }
     int n = Math.min(aLen, bLen);
-    long at = MemorySegment.mismatch(a, aOff + 8, aOff + n, b, bOff + 8, bOff + n);
+    int head = n < 8 ? 0 : 8;
+    if (head > 0) {
+      // Most keys differ early, and then the call below is not worth its set-up.
+      long x = (long) LONG_BE.get(a, aOff);
+      long y = (long) LONG_BE.get(b, bOff);
+      if (x != y) {
+        return Long.compareUnsigned(x, y);
+      }
+    }
+    long at = MemorySegment.mismatch(a, aOff + head, aOff + n, b, bOff + head, bOff + n);
     if (at < 0) {
       return aLen - bLen;
     }
-    return getUnsignedByte(a, aOff + 8 + at) - getUnsignedByte(b, bOff + 8 + at);
+    return getUnsignedByte(a, aOff + head + at) - getUnsignedByte(b, bOff + head + at);
   }
 
   /**
@@ -410,8 +500,7 @@ public final class Mem {
       return false;
     }
     if (aLen > LONG_BYTES) {
-      return (long) LONG.get(a, aOff) == (long) LONG.get(b, bOff)
-          && MemorySegment.mismatch(a, aOff + 8, aOff + aLen, b, bOff + 8, bOff + aLen) < 0;
+      return equalLong(a, aOff, b, bOff, aLen);
     }
     if (aLen <= 0) {
       return true;
@@ -427,6 +516,13 @@ public final class Mem {
       }
     }
     return rawLong(x + aLen - 8) == rawLong(y + aLen - 8);
+  }
+
+  private static boolean equalLong(
+      MemorySegment a, long aOff, MemorySegment b, long bOff, int len) {
+    int head = len < 8 ? 0 : 8;
+    return (head == 0 || (long) LONG.get(a, aOff) == (long) LONG.get(b, bOff))
+        && MemorySegment.mismatch(a, aOff + head, aOff + len, b, bOff + head, bOff + len) < 0;
   }
 
   /**

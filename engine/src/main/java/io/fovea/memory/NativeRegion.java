@@ -35,7 +35,9 @@ import java.util.Objects;
  * <p>The segment is of global scope, which saves the check of liveness at every access.
  *
  * <p>Where there is no libc that the engine knows, it is an ordinary allocation: neither lazy nor
- * huge, and kept after the release.
+ * huge, and kept after the release. Where the JVM denies native access, it is a private mapping of
+ * an empty file ({@link FileMemory}), which comes page by page too, and goes when nobody has the
+ * segment any more.
  *
  * <p>Any thread.
  *
@@ -53,7 +55,8 @@ public final class NativeRegion {
 
   private static final long PAGE_BYTES = 4096;
   private static final long CHUNK_BYTES = 16L << 30;
-  private static final boolean MAPPED = Libc.probe() instanceof Availability.Available;
+  private static final boolean MAPPED =
+      Mem.isRaw() && Libc.probe() instanceof Availability.Available;
 
   /** The chunk that regions are cut from, from here on; under the lock of the class. */
   private static long next;
@@ -89,6 +92,9 @@ public final class NativeRegion {
     if (bytes <= 0 || bytes > 1L << 46) {
       throw new IllegalArgumentException(
           "A region for the " + name + " can't have " + bytes + " bytes.");
+    }
+    if (!Mem.isRaw()) {
+      return new NativeRegion(FileMemory.map(bytes, name), 0, name);
     }
     if (!MAPPED) {
       MemorySegment guarded = Arena.global().allocate(bytes + 2 * GUARD_BYTES, PAGE_BYTES);
@@ -202,7 +208,18 @@ public final class NativeRegion {
         Libc.madvise(segment.address(), span, Libc.MADV_DONTNEED);
       }
     } else {
-      segment.fill((byte) 0);
+      clear();
+    }
+  }
+
+  /** Writes only to pages that are not zero: one that was never used stays so. */
+  private void clear() {
+    long bytes = segment.byteSize();
+    for (long off = 0; off < bytes; off += PAGE_BYTES) {
+      long len = Math.min(PAGE_BYTES, bytes - off);
+      if (!Mem.isZero(segment, off, len)) {
+        Mem.zero(segment, off, len);
+      }
     }
   }
 

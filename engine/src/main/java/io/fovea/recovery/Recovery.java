@@ -223,7 +223,7 @@ public final class Recovery {
     if (pid * size + size > data.size()) {
       return true;
     }
-    try (Arena arena = Arena.ofConfined()) {
+    try (Arena arena = Arena.ofShared()) {
       MemorySegment page = arena.allocate(size, 4096);
       data.read(pid * size, page, 0, size);
       return Mem.isZero(page, 0, size);
