@@ -23,7 +23,7 @@ import io.fovea.io.Storage;
 import io.fovea.recovery.Backup;
 import io.fovea.txn.TimestampStats;
 import io.fovea.txn.Tx;
-import io.fovea.txn.TxEngine;
+import io.fovea.txn.Attempts;
 import io.fovea.txn.TxStats;
 import java.io.OutputStream;
 import java.lang.System.Logger.Level;
@@ -34,7 +34,6 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -87,9 +86,7 @@ public final class Database implements AutoCloseable {
   private final ThreadLocal<Nest> nest = ThreadLocal.withInitial(Nest::new);
   private final LongAdder retries = new LongAdder();
 
-  /** Transactions that were begun explicitly and have not ended. */
-  private final AtomicInteger explicit = new AtomicInteger();
-
+  private final RetryWarning again = new RetryWarning();
   private final ReentrantLock closing = new ReentrantLock();
   private final List<Runnable> listeners = new ArrayList<>();
   private boolean closed;
@@ -231,11 +228,6 @@ public final class Database implements AutoCloseable {
 
   Store store() {
     return store;
-  }
-
-  /** An explicit transaction has ended. */
-  void explicitEnded() {
-    explicit.decrementAndGet();
   }
 
   void requireOpen() {
@@ -489,46 +481,60 @@ public final class Database implements AutoCloseable {
           "A transaction can't run inside another of the same database and thread. Pass the"
               + " transaction on instead.");
     }
+    int patience = txOptions.abortsBeforeLocking();
+    if (patience < 0) {
+      patience = db.options.abortsBeforeLocking();
+    }
     AbortCause previous = null;
-    for (int attempt = 1; ; attempt++) {
-      Transaction tx =
-          db.begin(
-              txOptions,
-              attempt,
-              previous,
-              true,
-              attempt > db.options.abortsBeforeAlone() && db.explicit.get() == 0);
-      nest.inBody = true;
-      try {
-        R result = null;
-        if (work != null) {
-          result = work.call(tx);
-        } else if (task != null) {
-          task.run(tx);
+    Attempts attempts = patience == 0 ? new Attempts(db.store.engine(), 0) : null;
+    try {
+      for (int attempt = 1; ; attempt++) {
+        Transaction tx = db.begin(txOptions, attempt, previous, true, attempts);
+        nest.inBody = true;
+        try {
+          R result = null;
+          if (work != null) {
+            result = work.call(tx);
+          } else if (task != null) {
+            task.run(tx);
+          }
+          if (ahead) {
+            return receipt(db, tx);
+          }
+          if (tx.isActive()) {
+            tx.commit();
+          }
+          return cast(result);
+        } catch (TransactionAbortedException e) {
+          tx.abandon();
+          if (!e.retryable() || attempt == txOptions.attemptsMax()) {
+            throw e;
+          }
+          previous = e.abortCause();
+        } catch (Throwable t) {
+          if (tx.failed(t)) {
+            throw t;
+          }
+          previous = AbortCause.VALIDATION;
+          if (attempt == txOptions.attemptsMax()) {
+            TransactionAbortedException last = new TransactionAbortedException(previous);
+            last.addSuppressed(t);
+            throw last;
+          }
+        } finally {
+          nest.inBody = false;
         }
-        if (ahead) {
-          return receipt(db, tx);
+        db.retries.increment();
+        db.again.aborted(work != null ? work : task, attempt, previous);
+        if (attempts == null) {
+          attempts = new Attempts(db.store.engine(), patience);
         }
-        if (tx.isActive()) {
-          tx.commit();
-        }
-        return cast(result);
-      } catch (TransactionAbortedException e) {
-        tx.abandon();
-        if (!e.retryable()) {
-          throw e;
-        }
-        previous = e.abortCause();
-      } catch (Throwable t) {
-        if (tx.failed(t)) {
-          throw t;
-        }
-        previous = AbortCause.VALIDATION;
-      } finally {
-        nest.inBody = false;
+        attempts.backOff();
       }
-      db.retries.increment();
-      TxEngine.backOff(attempt);
+    } finally {
+      if (attempts != null) {
+        attempts.close();
+      }
     }
   }
 
@@ -570,11 +576,9 @@ public final class Database implements AutoCloseable {
       throw new InvalidUseException(
           "A transaction can't begin inside the body of another of the same database and thread.");
     }
-    Transaction tx = begin(txOptions, 1, null, false, false);
+    Transaction tx = beginExplicitly(txOptions);
     Slot slot = tx.slot();
     Tx context = tx.context();
-    AtomicInteger count = explicit;
-    count.incrementAndGet();
     tx.onEnd =
         leaks.watch(
             tx,
@@ -584,10 +588,39 @@ public final class Database implements AutoCloseable {
               if (slot.enter()) {
                 context.rollback();
                 slot.release();
-                count.decrementAndGet();
               }
             });
     return tx;
+  }
+
+  private long timeoutNanos(TxOptions txOptions) {
+    Duration timeout = txOptions.timeout();
+    return (timeout == null ? options.transactionTimeout() : timeout).toNanos();
+  }
+
+  /** A transaction of its user's; a pessimistic one keeps its turn until it ends. */
+  private Transaction beginExplicitly(TxOptions txOptions) {
+    if (txOptions.abortsBeforeLocking() != 0) {
+      return begin(txOptions, 1, null, false, null);
+    }
+    requireOpen();
+    Attempts attempts = new Attempts(store.engine(), 0);
+    boolean begun = false;
+    try {
+      long nanos = timeoutNanos(txOptions);
+      if (!attempts.awaitTurn(nanos == 0 ? Long.MAX_VALUE : nanos)) {
+        throw new TransactionAbortedException(
+            AbortCause.ADMISSION, "Other pessimistic transactions took all of its time");
+      }
+      Transaction tx = begin(txOptions, 1, null, false, attempts);
+      tx.attempts = attempts;
+      begun = true;
+      return tx;
+    } finally {
+      if (!begun) {
+        attempts.close();
+      }
+    }
   }
 
   private Transaction begin(
@@ -595,14 +628,12 @@ public final class Database implements AutoCloseable {
       int attempt,
       @Nullable AbortCause previous,
       boolean managed,
-      boolean alone) {
+      @Nullable Attempts attempts) {
     requireOpen();
     if (!txOptions.readOnly()) {
       store.willWrite();
     }
-    Duration timeout = txOptions.timeout();
-    long timeoutNanos = (timeout == null ? options.transactionTimeout() : timeout).toNanos();
-    Tx tx = store.engine().begin(txOptions.readOnly(), timeoutNanos, alone);
+    Tx tx = store.engine().begin(txOptions.readOnly(), timeoutNanos(txOptions), attempts);
     boolean done = false;
     try {
       Slot slot = store.claimSlot();

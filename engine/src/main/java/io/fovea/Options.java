@@ -42,7 +42,7 @@ public final class Options {
     int maxTransactions = 64;
     Duration transactionTimeout = Duration.ofMinutes(5);
     long maxTransactionBytes = 64L << 20;
-    int abortsBeforeAlone = 16;
+    int abortsBeforeLocking = 16;
     boolean revalidateReads = false;
     Duration closeGrace = Duration.ofSeconds(5);
     LeakDetection leakDetection = LeakDetection.SAMPLED;
@@ -621,7 +621,9 @@ public final class Options {
   }
 
   /**
-   * Sets how many transactions may run at a time; more of them wait.
+   * Sets how many transactions may run at a time. More of them wait, in the order in which they
+   * came; one that has waited for its limit on time is aborted with the cause {@link
+   * io.fovea.error.AbortCause#ADMISSION}.
    *
    * @param n 1 to 4096
    * @return new options
@@ -686,27 +688,26 @@ public final class Options {
   }
 
   /**
-   * Sets after how many aborts in a row a body that is retried runs alone: no transaction begins
-   * before it has ended. A body that waits for a transaction of another thread would then wait in
-   * vain. It does not run alone while transactions are active that were begun explicitly, since
-   * nobody knows when they end.
+   * Sets after how many aborts in a row work that is done again runs <i>pessimistically</i>: it
+   * reserves what it reads and writes as it goes, and others that write the same wait for it. {@link
+   * TxOptions#abortsBeforeLocking(int)} has the details, and sets it for one piece of work.
    *
-   * @param n at least 1
+   * @param n 0 for from the first attempt on; {@link Integer#MAX_VALUE} for never
    * @return new options
-   * @throws IllegalArgumentException if it is less than 1
+   * @throws IllegalArgumentException if it is negative
    */
-  public Options abortsBeforeAlone(int n) {
-    check(n >= 1, "Options.abortsBeforeAlone is at least 1", n);
-    return with(v -> v.abortsBeforeAlone = n);
+  public Options abortsBeforeLocking(int n) {
+    check(n >= 0, "Options.abortsBeforeLocking is not negative", n);
+    return with(v -> v.abortsBeforeLocking = n);
   }
 
   /**
-   * After how many aborts in a row a retried transaction runs alone.
+   * After how many aborts in a row work that is done again runs pessimistically.
    *
    * @return the number of aborts
    */
-  public int abortsBeforeAlone() {
-    return v.abortsBeforeAlone;
+  public int abortsBeforeLocking() {
+    return v.abortsBeforeLocking;
   }
 
   /**
@@ -842,8 +843,8 @@ public final class Options {
         + v.transactionTimeout
         + ", maxTransactionBytes="
         + v.maxTransactionBytes
-        + ", abortsBeforeAlone="
-        + v.abortsBeforeAlone
+        + ", abortsBeforeLocking="
+        + v.abortsBeforeLocking
         + ", revalidateReads="
         + v.revalidateReads
         + ", closeGrace="

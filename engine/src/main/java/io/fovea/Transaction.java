@@ -7,6 +7,7 @@ import io.fovea.error.FoveaException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.StorageFullException;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.txn.Attempts;
 import io.fovea.txn.Tx;
 import org.jspecify.annotations.Nullable;
 
@@ -54,6 +55,9 @@ public final class Transaction implements AutoCloseable {
 
   /** Tells the leak detector that all is well; null where it does not watch. */
   @Nullable Runnable onEnd;
+
+  /** Has the turn of a pessimistic transaction that its user ends; null for all others. */
+  @Nullable Attempts attempts;
 
   Transaction(
       Database database,
@@ -206,6 +210,16 @@ public final class Transaction implements AutoCloseable {
    */
   public @Nullable AbortCause previousAbort() {
     return previousAbort;
+  }
+
+  /**
+   * Whether it is pessimistic: others that write what it reads or writes wait for it ({@link
+   * TxOptions#abortsBeforeLocking(int)}).
+   *
+   * @return true while it is active and so
+   */
+  public boolean isPessimistic() {
+    return state == State.ACTIVE && tx.pessimistic();
   }
 
   /**
@@ -416,8 +430,9 @@ public final class Transaction implements AutoCloseable {
     }
     cursors = null;
     slot.release();
-    if (!managed) {
-      database.explicitEnded();
+    Attempts a = attempts;
+    if (a != null) {
+      a.close();
     }
     Runnable r = onEnd;
     if (r != null) {

@@ -17,15 +17,22 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1.0
  */
 public final class TxOptions {
-  private static final TxOptions DEFAULTS = new TxOptions(false, null);
-  private static final TxOptions READ_ONLY = new TxOptions(true, null);
+  private static final int DATABASE = -1;
+  private static final TxOptions DEFAULTS =
+      new TxOptions(false, null, DATABASE, Integer.MAX_VALUE);
+  private static final TxOptions READ_ONLY = new TxOptions(true, null, DATABASE, Integer.MAX_VALUE);
 
   private final boolean readOnly;
   private final @Nullable Duration timeout;
+  private final int abortsBeforeLocking;
+  private final int attemptsMax;
 
-  private TxOptions(boolean readOnly, @Nullable Duration timeout) {
+  private TxOptions(
+      boolean readOnly, @Nullable Duration timeout, int abortsBeforeLocking, int attemptsMax) {
     this.readOnly = readOnly;
     this.timeout = timeout;
+    this.abortsBeforeLocking = abortsBeforeLocking;
+    this.attemptsMax = attemptsMax;
   }
 
   /**
@@ -53,7 +60,7 @@ public final class TxOptions {
    * @return new options
    */
   public TxOptions readOnly(boolean readOnly) {
-    return new TxOptions(readOnly, timeout);
+    return new TxOptions(readOnly, timeout, abortsBeforeLocking, attemptsMax);
   }
 
   /**
@@ -66,7 +73,14 @@ public final class TxOptions {
   }
 
   /**
-   * Sets how long the transaction may take before it is aborted, one attempt of it.
+   * Sets how long the transaction may take before it is aborted, one attempt of it. Waiting for a
+   * place among those that run ({@link Options#maxTransactions}) has the same limit, and its own
+   * cause, {@link io.fovea.error.AbortCause#ADMISSION}.
+   *
+   * <p>The limit is noticed by the next operation, or by the commit: code of the application that
+   * sleeps or computes is not interrupted. What the transaction keeps from others meanwhile they
+   * may take after the limit: the memory of its timestamps, and what it has reserved ({@link
+   * #abortsBeforeLocking}).
    *
    * @param timeout the limit; zero for none
    * @return new options
@@ -78,7 +92,7 @@ public final class TxOptions {
       throw new IllegalArgumentException(
           "TxOptions.timeout is zero or longer, not " + timeout + ".");
     }
-    return new TxOptions(readOnly, timeout);
+    return new TxOptions(readOnly, timeout, abortsBeforeLocking, attemptsMax);
   }
 
   /**
@@ -90,8 +104,72 @@ public final class TxOptions {
     return timeout;
   }
 
+  /**
+   * Sets after how many aborts in a row the work of {@link Database#run}, {@link Database#call} or
+   * {@link Database#read} is done <i>pessimistically</i>. Such an attempt reserves what it reads and
+   * writes as it goes: others that write the same are aborted and wait for it, and it is not
+   * aborted for their sake. All else goes on. One transaction of a database at a time is
+   * pessimistic; others that want to be wait for their turn in order, and make ordinary attempts
+   * meanwhile.
+   *
+   * <p>For a transaction of {@link Database#begin(TxOptions)} 0 makes it pessimistic, after waiting
+   * for its turn; any other number has no meaning.
+   *
+   * @param aborts 0 for from the first attempt on; {@link Integer#MAX_VALUE} for never
+   * @return new options
+   * @throws IllegalArgumentException if it is negative
+   */
+  public TxOptions abortsBeforeLocking(int aborts) {
+    if (aborts < 0) {
+      throw new IllegalArgumentException("A number of aborts is not negative: " + aborts);
+    }
+    return new TxOptions(readOnly, timeout, aborts, attemptsMax);
+  }
+
+  /**
+   * After how many aborts in a row the work is done pessimistically.
+   *
+   * @return the number; negative for the database's, {@link Options#abortsBeforeLocking()}
+   */
+  public int abortsBeforeLocking() {
+    return abortsBeforeLocking;
+  }
+
+  /**
+   * Sets how many attempts are made to do the work of {@link Database#run}, {@link Database#call} or
+   * {@link Database#read}. After the last one its {@link
+   * io.fovea.error.TransactionAbortedException} is thrown.
+   *
+   * @param attempts 1 for no second one; the default is {@link Integer#MAX_VALUE}
+   * @return new options
+   * @throws IllegalArgumentException if it is less than 1
+   */
+  public TxOptions attemptsMax(int attempts) {
+    if (attempts < 1) {
+      throw new IllegalArgumentException("At least one attempt is made: " + attempts);
+    }
+    return new TxOptions(readOnly, timeout, abortsBeforeLocking, attempts);
+  }
+
+  /**
+   * How many attempts are made at most.
+   *
+   * @return at least 1
+   */
+  public int attemptsMax() {
+    return attemptsMax;
+  }
+
   @Override
   public String toString() {
-    return "TxOptions[readOnly=" + readOnly + ", timeout=" + timeout + "]";
+    return "TxOptions[readOnly="
+        + readOnly
+        + ", timeout="
+        + timeout
+        + ", abortsBeforeLocking="
+        + (abortsBeforeLocking < 0 ? "the database's" : abortsBeforeLocking)
+        + ", attemptsMax="
+        + attemptsMax
+        + "]";
   }
 }

@@ -27,6 +27,11 @@ public enum AbortCause {
    * what was committed.
    */
   HISTORY(true, "so much was committed since it began that it can't be checked any more"),
+  /**
+   * The transaction did not begin within its limit on time, because as many ran as may. It waited
+   * its turn; doing it again would begin at the end of the queue.
+   */
+  ADMISSION(false, "it could not begin in time, because as many transactions ran as may"),
   /** The transaction took longer than its limit on time. Doing it again would take as long. */
   TIMEOUT(false, "it took longer than its time limit"),
   /** The transaction reads or writes more than its limit on size. */

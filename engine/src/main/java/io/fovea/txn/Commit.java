@@ -116,9 +116,15 @@ final class Commit {
     }
     boolean failed = true;
     try {
-      appender.begin();
+      boolean first = control.pessimistic.waitsForBodies();
+      if (!first) {
+        appender.begin();
+      }
       lockWrites(n);
       lockSuccessors();
+      if (first) {
+        appender.begin();
+      }
       long commitTs = control.decide();
       switches.probe().at(TxSwitches.Stage.VALIDATED, tx);
       if (control.versioned) {
@@ -244,6 +250,7 @@ final class Commit {
       // A read that is stale already can't be saved; find that out before others wait for us.
       int handle = writes.handle(e);
       if (control.plain
+          && !control.pessimistic.on()
           && handle >= 0
           && !switches.noValidation()
           && Word.wts(tx.timestamps.word(slot)) != Word.wts(reads.word(handle))) {

@@ -1,11 +1,12 @@
 package io.fovea.txn;
 
 import io.fovea.error.AbortCause;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What the protocol of an engine decides for one transaction. All else is the same under all of
  * them: the workspace, which items a read or a change touches ({@link TxScan}, {@link Commit}), the
- * log, the install, durability, retries, the gate.
+ * log, the install, durability, retries.
  *
  * <pre>
  *           TICTOC, SILO      STO               MVTO              2PL              OCC
@@ -26,6 +27,9 @@ import io.fovea.error.AbortCause;
  * write's request; <i>lock</i> to <i>publish</i> are the commit, <i>release</i> ends it and all
  * else without a trace.
  *
+ * <p>The <i>pessimistic</i> transaction ({@link Reservations}) reserves each item that it touches,
+ * and what it does otherwise is {@link PessimisticLocking}'s, under every protocol.
+ *
  * <p>A switch on a final kind, not an interface: decision 010. The ways of TicToc are asked for
  * first and by one compare each, so that they are what they were without the others.
  */
@@ -33,6 +37,8 @@ final class Control {
   private static final String EXPELLED =
       "it was idle for long while others needed all memory for timestamps";
   private static final String LOCKED = "a key stayed locked by another transaction";
+  private static final String RESERVED =
+      "a key is reserved by another transaction, which was aborted too often";
   private static final String CHANGED = "a key that was read has changed";
 
   /**
@@ -67,6 +73,13 @@ final class Control {
   /** Slots of {@link Timestamps} that this transaction has locked. */
   final SlotSet locked = new SlotSet();
 
+  private final Reservations reservations;
+
+  /** What this transaction does if it is the pessimistic one. */
+  final PessimisticLocking pessimistic;
+
+  private @Nullable Attempts attempts;
+
   private final TwoPhaseLocking locks;
   private final KungRobinson occ;
   private final ProtocolMemory memory;
@@ -83,6 +96,7 @@ final class Control {
     this.kind = kind;
     this.memory = memory;
     this.timestamps = tx.timestamps;
+    this.reservations = tx.engine.reservations();
     this.plain = kind == ProtocolKind.TICTOC || kind == ProtocolKind.SILO;
     this.versioned = kind == ProtocolKind.MVTO;
     this.stamped = plain || versioned || kind == ProtocolKind.STO;
@@ -91,11 +105,18 @@ final class Control {
         kind == ProtocolKind.TWO_PHASE_LOCKING ? new TwoPhaseLocking(tx, memory.locks) : null;
     this.occ = kind == ProtocolKind.OCC ? new KungRobinson(tx, memory.history) : null;
     this.mvto = versioned ? new Mvto(this, memory.versions) : null;
+    this.pessimistic = new PessimisticLocking(this, locks, occ, memory);
   }
 
   // ---------------------------------------------------------------- the body
 
-  void begin() {
+  /**
+   * Begins.
+   *
+   * @param attempts whose attempt it is; null for a first one
+   */
+  void begin(@Nullable Attempts attempts, long timeoutNanos) {
+    this.attempts = attempts;
     if (stamped) {
       timestamps.enter(tx.id);
     }
@@ -108,6 +129,9 @@ final class Control {
       case OCC -> occ.begin();
       case TICTOC, SILO, TWO_PHASE_LOCKING -> {}
     }
+    if (attempts != null) {
+      pessimistic.begin(attempts, timeoutNanos);
+    }
   }
 
   /**
@@ -116,6 +140,9 @@ final class Control {
    * @return what {@link #look} takes
    */
   int touch(long item) {
+    if (pessimistic.on()) {
+      return pessimistic.touch(item);
+    }
     if (stamped) {
       return timestamps.pin(tx.id, item);
     }
@@ -131,6 +158,9 @@ final class Control {
     if (plain) {
       return timestamps.word(slot);
     }
+    if (pessimistic.on()) {
+      return pessimistic.look(slot);
+    }
     return switch (kind) {
       case STO -> Sto.look(this, slot);
       case MVTO -> Mvto.look(this, slot);
@@ -140,6 +170,10 @@ final class Control {
 
   /** Waits, outside of any latch, until another has let go of an item. */
   void await(int slot) {
+    if (pessimistic.on()) {
+      pessimistic.await(slot);
+      return;
+    }
     int most = patience();
     for (int attempt = 0; Word.isLocked(timestamps.word(slot)); attempt++) {
       if (attempt >= most) {
@@ -152,8 +186,10 @@ final class Control {
 
   /** An item is going to be written; where {@link #eager}. */
   void intend(long item) {
-    if (kind == ProtocolKind.STO) {
-      Sto.lock(this, tx.pin(item), AbortCause.LOCK);
+    if (pessimistic.on()) {
+      pessimistic.intend(item);
+    } else if (kind == ProtocolKind.STO) {
+      Sto.lock(this, item, tx.pin(item), AbortCause.LOCK);
     } else {
       locks.exclude(item, AbortCause.LOCK);
     }
@@ -170,13 +206,21 @@ final class Control {
 
   /** One written item, in the order of their hashes. */
   void lockWrite(long item, int slot) {
-    if (plain) {
-      lock(slot, SPINS, AbortCause.LOCK);
+    if (pessimistic.on()) {
+      pessimistic.lockWrite(item, slot);
+    } else if (plain) {
+      lock(item, slot, SPINS, AbortCause.LOCK);
     } else if (versioned) {
-      Sto.lock(this, slot, AbortCause.LOCK);
+      Sto.lock(this, item, slot, AbortCause.LOCK);
     } else if (kind == ProtocolKind.OCC) {
-      occ.wrote(item);
+      wrote(item, AbortCause.LOCK);
     }
+  }
+
+  /** Adds an item to the write set of the section. */
+  private void wrote(long item, AbortCause cause) {
+    occ.wrote(item);
+    requireUnreserved(item, cause);
   }
 
   /**
@@ -185,12 +229,15 @@ final class Control {
    * @return whether that has to be looked for again, because it was not held before
    */
   boolean lockGap(long item) {
+    if (pessimistic.on()) {
+      return pessimistic.lockGap(item);
+    }
     return switch (kind) {
-      case TICTOC, SILO -> lock(tx.pin(item), SPINS_OUT_OF_ORDER, AbortCause.PHANTOM);
-      case STO, MVTO -> Sto.lock(this, tx.pin(item), AbortCause.PHANTOM);
+      case TICTOC, SILO -> lock(item, tx.pin(item), SPINS_OUT_OF_ORDER, AbortCause.PHANTOM);
+      case STO, MVTO -> Sto.lock(this, item, tx.pin(item), AbortCause.PHANTOM);
       case TWO_PHASE_LOCKING -> locks.exclude(item, AbortCause.PHANTOM);
       case OCC -> {
-        occ.wrote(item);
+        wrote(item, AbortCause.PHANTOM);
         yield false; // nobody else installs
       }
     };
@@ -201,10 +248,12 @@ final class Control {
    *
    * @return false where this transaction had it before
    */
-  boolean lock(int slot, int spins, AbortCause cause) {
+  boolean lock(long item, int slot, int spins, AbortCause cause) {
     if (locked.size() > 0 && locked.contains(slot)) {
       return false; // two keys of one hash are one item
     }
+    // Before, so that the pessimistic transaction waits for none that comes later.
+    requireUnreserved(item, cause);
     SlotSet mine = locked;
     mine.stage(slot);
     for (int attempt = 0; !timestamps.tryLock(slot); attempt++) {
@@ -214,7 +263,25 @@ final class Control {
       Thread.onSpinWait();
     }
     mine.size++; // nothing can fail between the lock and this
+    // After, against a reservation that was made meanwhile: W2 of Reservations.
+    requireUnreserved(item, cause);
     return true;
+  }
+
+  /** Aborts where the pessimistic transaction has reserved an item that is to be written. */
+  private void requireUnreserved(long item, AbortCause cause) {
+    Reservation r = reservations.current();
+    if (r != null && r.refusesWriting(item) && !reservations.expelIfExpired(r)) {
+      throw refused(r, cause);
+    }
+  }
+
+  /** Aborts because of a reservation, whose end is to be waited for before the next attempt. */
+  RuntimeException refused(Reservation r, AbortCause cause) {
+    if (attempts != null) {
+      attempts.met(r);
+    }
+    return tx.abort(cause, RESERVED);
   }
 
   /** How often a locked item is looked at where the own ones were not locked in order. */
@@ -228,6 +295,9 @@ final class Control {
    * @return what {@link #publish} takes
    */
   long decide() {
+    if (pessimistic.on()) {
+      return pessimistic.decide();
+    }
     long ts =
         switch (kind) {
           case TICTOC -> TicToc.commitTimestamp(tx.reads, locked, timestamps);
@@ -259,6 +329,9 @@ final class Control {
 
   /** Whether what was read until now belongs to one state. */
   boolean readsValid() {
+    if (pessimistic.on()) {
+      return pessimistic.holds();
+    }
     return switch (kind) {
       case TICTOC ->
           validate(TicToc.commitTimestamp(tx.reads, locked, timestamps)) && timestamps.holds(tx.id);
@@ -328,6 +401,9 @@ final class Control {
     release();
     if (stamped && timestamps.entered(tx.id)) {
       timestamps.exit(tx.id);
+    }
+    if (pessimistic.on()) {
+      pessimistic.end();
     }
   }
 }

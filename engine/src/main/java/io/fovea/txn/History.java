@@ -36,11 +36,11 @@ import java.lang.invoke.VarHandle;
  * </ul>
  */
 final class History {
-  private static final VarHandle LOCK;
+  private static final VarHandle SECTIONS;
 
   static {
     try {
-      LOCK = MethodHandles.lookup().findVarHandle(History.class, "lock", int.class);
+      SECTIONS = MethodHandles.lookup().findVarHandle(History.class, "sections", int.class);
     } catch (ReflectiveOperationException e) {
       throw new ExceptionInInitializerError(e);
     }
@@ -54,8 +54,8 @@ final class History {
   private volatile long listed;
   private volatile long claimed;
 
-  @SuppressWarnings("unused") // through LOCK
-  private volatile int lock;
+  /** The lock: it moves when somebody takes it and when he lets it go. */
+  private volatile int sections;
 
   /**
    * @param bytes 8 for each item, rounded down to a power of two
@@ -67,16 +67,22 @@ final class History {
   }
 
   boolean tryLock() {
-    return lock == 0 && LOCK.compareAndSet(this, 0, 1);
+    int free = sections;
+    return (free & 1) == 0 && SECTIONS.compareAndSet(this, free, free + 1);
   }
 
   void unlock() {
-    LOCK.setRelease(this, 0);
+    SECTIONS.setRelease(this, sections + 1);
+  }
+
+  /** Begins and ends of sections until now; odd while somebody validates or installs. */
+  int sections() {
+    return sections;
   }
 
   /** Whether somebody validates or installs: a moment's truth, for tests. */
   boolean locked() {
-    return lock != 0;
+    return (sections & 1) != 0;
   }
 
   /** Up to here all is installed. */

@@ -60,8 +60,11 @@ final class KungRobinson {
    * redo point back, on which the one that installs may depend for its own log space.
    */
   void lock() {
+    boolean reserved = tx.control.pessimistic.on(); // then nothing that was read has changed
     long to = history.listed();
-    requireUnchanged(start, to);
+    if (!reserved) {
+      requireUnchanged(start, to);
+    }
     for (int attempt = 0; !history.tryLock(); attempt++) {
       if (attempt >= WAIT) {
         tx.engine.requireHolder();
@@ -71,7 +74,20 @@ final class KungRobinson {
     }
     holding = true;
     // All reads were done before the first look, so what it covered needs no second one.
-    requireUnchanged(to, history.listed());
+    if (!reserved) {
+      requireUnchanged(to, history.listed());
+    }
+  }
+
+  /**
+   * Waits until a section has ended that may have begun before the caller reserved an item: its
+   * owner may not have seen that, and is perhaps installing.
+   */
+  void awaitSection() {
+    int now = history.sections();
+    for (int attempt = 0; !holding && (now & 1) != 0 && history.sections() == now; attempt++) {
+      tx.pause(attempt);
+    }
   }
 
   /** Whether what was read is as it was at the start. */

@@ -217,7 +217,6 @@ final class Mvto {
     Mem.putInt(staging, staged + Versions.TREE, tree.treeId());
     Mem.putLong(staging, staged + Versions.ITEM, item);
     Mem.putLong(staging, staged + Versions.BEGIN, Word.wts(control.timestamps.word(slot)));
-    Mem.putLong(staging, staged + Versions.END, control.timestamp + 1);
     Mem.putInt(staging, staged + Versions.KEY_LENGTH, length);
     Mem.putInt(staging, staged + Versions.VALUE_LENGTH, value);
     Mem.copy(key, offset, staging, staged + Versions.HEADER, length);
@@ -239,6 +238,8 @@ final class Mvto {
     versions.lock();
     try {
       for (long at = 0; at < staged; at += Mem.getInt(staging, at + Versions.SIZE)) {
+        // Only now: the pessimistic transaction draws its number when all is locked.
+        Mem.putLong(staging, at + Versions.END, control.timestamp + 1);
         versions.save(staging, at);
       }
     } finally {

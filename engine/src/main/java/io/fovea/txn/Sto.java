@@ -94,8 +94,8 @@ final class Sto {
    *
    * @return false where this transaction had it before
    */
-  static boolean lock(Control c, int slot, AbortCause cause) {
-    if (!c.lock(slot, c.patience(), cause)) {
+  static boolean lock(Control c, long item, int slot, AbortCause cause) {
+    if (!c.lock(item, slot, c.patience(), cause)) {
       return false;
     }
     if (Word.rts(c.timestamps.word(slot)) > c.timestamp) {

@@ -203,6 +203,17 @@ public final class Timestamps {
   }
 
   /**
+   * Has a transaction count references from its begin on: it holds nobody back, and is never
+   * expelled. After {@link #enter}, before the first pin.
+   */
+  public void enterForLong(int ctx) {
+    TimestampContext c = contexts[ctx];
+    if (byEpoch && !c.counts) {
+      convert(c);
+    }
+  }
+
+  /**
    * Ends a transaction's use: its slots may go to other items. To be called after it has unlocked
    * what it had locked, and before it waits for its commit to be durable.
    */

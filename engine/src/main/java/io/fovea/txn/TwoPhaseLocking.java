@@ -29,17 +29,21 @@ import io.fovea.error.AbortCause;
  *
  * <p><b>No deadlocks</b>, since nobody waits: who does not get a lock aborts at once (the
  * dissertation's choice, section 3.4.1, after trying wound-wait and wait-die). Two readers who both
- * want to write abort each other; back-off and the gate keep that from going on.
+ * want to write abort each other; back-off and {@link Reservations} keep that from going on. The
+ * pessimistic transaction waits, and it is one: its locks are refused to those who come later as
+ * soon as they are reserved, so that it waits for those who have them already and no others.
  */
 final class TwoPhaseLocking {
   private final Tx tx;
   private final LockTable table;
+  private final Reservations reservations;
   private final SlotSet shared = new SlotSet(); // upgraded ones stay in
   private final SlotSet exclusive = new SlotSet();
 
   TwoPhaseLocking(Tx tx, LockTable table) {
     this.tx = tx;
     this.table = table;
+    this.reservations = tx.engine.reservations();
   }
 
   /** Locks an item for reading, unless it is locked by this transaction; returns its place. */
@@ -52,8 +56,17 @@ final class TwoPhaseLocking {
         throw refused(AbortCause.LOCK);
       }
       mine.size++; // nothing can fail between the lock and this
+      Reservation r = reservations.current();
+      if (r != null && r.refusesReading(reserved(place)) && !reservations.expelIfExpired(r)) {
+        throw tx.control.refused(r, AbortCause.LOCK);
+      }
     }
     return place;
+  }
+
+  /** What stands for a place in a {@link Reservation}: items that share it are one item here. */
+  private static long reserved(int place) {
+    return place + 1L << 1;
   }
 
   /**
@@ -66,6 +79,7 @@ final class TwoPhaseLocking {
     if (exclusive.contains(place)) {
       return false;
     }
+    requireUnreserved(place, cause);
     boolean upgrade = shared.contains(place);
     SlotSet mine = exclusive;
     mine.stage(place);
@@ -73,6 +87,48 @@ final class TwoPhaseLocking {
       throw refused(cause);
     }
     mine.size++; // nothing can fail between the lock and this
+    requireUnreserved(place, cause);
+    return true;
+  }
+
+  private void requireUnreserved(int place, AbortCause cause) {
+    Reservation r = reservations.current();
+    if (r != null && r.refusesWriting(reserved(place)) && !reservations.expelIfExpired(r)) {
+      throw tx.control.refused(r, cause);
+    }
+  }
+
+  /** {@link #share} for the pessimistic transaction: waits. */
+  int share(long item, Reservation mine) {
+    int place = table.place(item);
+    mine.add(reserved(place), false);
+    if (!shared.contains(place) && !exclusive.contains(place)) {
+      SlotSet held = shared;
+      held.stage(place);
+      for (int attempt = 0; !table.tryShare(place); attempt++) {
+        tx.pause(attempt);
+      }
+      held.size++; // nothing can fail between the lock and this
+    }
+    return place;
+  }
+
+  /** {@link #exclude} for the pessimistic transaction: waits, for those who read as well. */
+  boolean exclude(long item, Reservation mine) {
+    int place = table.place(item);
+    if (exclusive.contains(place)) {
+      return false;
+    }
+    mine.add(reserved(place), true);
+    boolean upgrade = shared.contains(place);
+    SlotSet held = exclusive;
+    held.stage(place);
+    for (int attempt = 0;
+        !(upgrade ? table.tryUpgrade(place) : table.tryExclude(place));
+        attempt++) {
+      tx.pause(attempt);
+    }
+    held.size++; // nothing can fail between the lock and this
     return true;
   }
 

@@ -134,11 +134,12 @@ public final class Tx {
     return busy == 0 && BUSY.compareAndSet(this, 0, 1);
   }
 
+  /** A volatile store: whoever does it looks next whether somebody waits ({@link Admission}). */
   void unclaim() {
-    BUSY.setRelease(this, 0);
+    busy = 0;
   }
 
-  /** A volatile look, for the gate and the meters. */
+  /** A volatile look, for who wants to be alone and the meters. */
   boolean claimed() {
     return busy != 0;
   }
@@ -148,7 +149,7 @@ public final class Tx {
     commit.releasePages();
   }
 
-  void start(boolean readOnly, long timeoutNanos, boolean alone) {
+  void start(boolean readOnly, long timeoutNanos, boolean alone, @Nullable Attempts attempts) {
     this.readOnly = readOnly;
     this.timeoutNanos = timeoutNanos;
     this.alone = alone;
@@ -158,7 +159,7 @@ public final class Tx {
     lastRead = -1;
     insertTree = null;
     epoch++;
-    control.begin();
+    control.begin(attempts, timeoutNanos);
     active = true;
   }
 
@@ -170,6 +171,11 @@ public final class Tx {
   /** Whether operations are still accepted. */
   public boolean active() {
     return active;
+  }
+
+  /** Whether it reserves what it uses: {@link Reservations}. */
+  public boolean pessimistic() {
+    return control.pessimistic.on();
   }
 
   /** Whether {@link #put} and its like are refused. */
@@ -684,8 +690,9 @@ public final class Tx {
     if (handle < 0) {
       return reads.add(item, slot, word);
     }
-    // One entry per item: another wts means that the first read is already stale.
-    if (Word.wts(reads.word(handle)) != Word.wts(word)) {
+    // One entry per item: another wts means that the first read is already stale. Not so where the
+    // item is reserved: its wts may be raised, but what was read is as it was.
+    if (Word.wts(reads.word(handle)) != Word.wts(word) && !control.pessimistic.on()) {
       throw abort(AbortCause.VALIDATION, "a key that was read twice has changed in between");
     }
     return handle;

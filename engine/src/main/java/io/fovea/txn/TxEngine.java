@@ -11,41 +11,18 @@ import io.fovea.memory.Waits;
 import io.fovea.txn.TxConfig.Durability;
 import io.fovea.wal.Log;
 import io.fovea.wal.LogSession;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.VarHandle;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 
 /**
- * All transactions of one database: a bounded pool of contexts, the timestamps, the gate.
+ * All transactions of one database: their contexts, the timestamps, and what they share.
  *
- * <p><b>Contexts.</b> A transaction is one of a fixed number of {@link Tx} objects, claimed by
- * compare-and-set. A thread starts looking at a place that depends on its id, so that it gets the
- * same context again and again, warm in its cache, without a ThreadLocal that would outlive the
- * database or multiply with virtual threads. When all are taken, {@link #begin} waits: the pool is
- * admission control too.
- *
- * <p><b>The gate.</b> A transaction that was aborted too often runs alone. It closes the gate and
- * waits until every other context is free. Whoever begins claims a context first and looks at the
- * gate second; whoever closes the gate writes it first and looks at the contexts second. Both are
- * volatile (the claim is a compare-and-set), so in their total order one of the two sees the other,
- * and nobody slips through.
+ * <p>A transaction is one of a fixed number of {@link Tx} objects. {@link Admission} says who gets
+ * one and who waits. One that is aborted again and again becomes the pessimistic one, beside all
+ * others ({@link Attempts}, {@link Reservations}).
  */
 public final class TxEngine {
-  private static final VarHandle GATE;
-
-  static {
-    try {
-      GATE = MethodHandles.lookup().findVarHandle(TxEngine.class, "gate", int.class);
-    } catch (ReflectiveOperationException e) {
-      throw new ExceptionInInitializerError(e);
-    }
-  }
-
-  private static final int OPEN = 0;
-  private static final int CLOSED = 1;
-
   /** Aborts of a transaction after which it gives way, and does not sleep yet: decision 035. */
   private static final int YIELDS = 4;
 
@@ -59,13 +36,12 @@ public final class TxEngine {
   private final @Nullable Log log;
   private final Runnable admission;
   private final boolean waits;
-  private final @Nullable Tx[] contexts;
+  private final Tx[] contexts;
+  private final Admission admitted;
+  private final Reservations reservations = new Reservations();
   private final Blocks memory = new Blocks("working memory of transactions");
   private final LongAdder durableWaits = new LongAdder();
   private final LongAdder durableWaitNanos = new LongAdder();
-
-  @SuppressWarnings("unused") // through GATE
-  private volatile int gate;
 
   private volatile boolean closed;
   private volatile boolean stopping;
@@ -138,6 +114,7 @@ public final class TxEngine {
     for (int i = 0; i < contexts.length; i++) {
       contexts[i] = new Tx(this, i);
     }
+    this.admitted = new Admission(this, contexts);
   }
 
   /**
@@ -158,6 +135,10 @@ public final class TxEngine {
 
   ProtocolMemory protocolMemory() {
     return protocolMemory;
+  }
+
+  Reservations reservations() {
+    return reservations;
   }
 
   /** A new session of the log, for a context. */
@@ -189,70 +170,56 @@ public final class TxEngine {
   }
 
   /**
-   * Begins a transaction for the calling thread, waiting for a context where all are taken.
+   * Begins a transaction for the calling thread, waiting for a context where all are taken. Those
+   * who wait are served in the order in which they came.
    *
    * @param readOnly refuse to write
-   * @param timeoutNanos the greatest age it may reach, waiting to begin included; 0 for none
-   * @param alone wait until no other transaction is active, and let none begin until it has ended
+   * @param timeoutNanos the greatest age it may reach, and how long it may wait to begin; 0 for
+   *     none
+   * @param attempts whose attempt it is, which says whether it is pessimistic; null for a first one
    * @throws DatabaseClosedException after {@link #close}
-   * @throws TransactionAbortedException with cause TIMEOUT if it could not begin in time
+   * @throws TransactionAbortedException with cause ADMISSION if it could not begin in time
+   */
+  public Tx begin(boolean readOnly, long timeoutNanos, @Nullable Attempts attempts) {
+    checkBegin(readOnly);
+    Tx tx = admitted.enter(readOnly, timeoutNanos);
+    return start(tx, readOnly, timeoutNanos, false, attempts);
+  }
+
+  /**
+   * The same for a first attempt, or for one that runs while no other does.
+   *
+   * @param alone wait until no other transaction is active, and let none begin until it has ended
    */
   public Tx begin(boolean readOnly, long timeoutNanos, boolean alone) {
-    checkBegin(readOnly);
-    if (alone) {
-      return beginAlone(readOnly, timeoutNanos);
-    }
-    Tx tx = claim();
-    if (tx == null || gate != OPEN) {
-      tx = claimSlowly(tx, readOnly, timeoutNanos);
-    }
-    tx.start(readOnly, timeoutNanos, false);
-    return tx;
+    return alone ? beginAlone(readOnly, timeoutNanos) : begin(readOnly, timeoutNanos, null);
   }
 
-  private @Nullable Tx claim() {
-    Tx[] all = contexts;
-    int n = all.length;
-    int i = (int) ((Thread.currentThread().threadId() * 0x9E3779B9L & 0x7FFF_FFFFL) % n);
-    for (int k = 0; k < n; k++) {
-      Tx tx = all[i];
-      if (tx.claim()) {
-        return tx;
-      }
-      if (++i == n) {
-        i = 0;
-      }
-    }
-    return null;
-  }
-
-  private Tx claimSlowly(@Nullable Tx tx, boolean readOnly, long timeoutNanos) {
-    long began = System.nanoTime();
-    for (int attempt = 0; ; attempt++) {
-      if (tx != null) {
-        if (gate == OPEN) {
-          return tx;
-        }
-        tx.unclaim();
-        tx = null;
-      }
-      waitToBegin(attempt, readOnly, began, timeoutNanos);
-      if (gate == OPEN) {
-        tx = claim();
+  private Tx start(
+      Tx tx, boolean readOnly, long timeoutNanos, boolean alone, @Nullable Attempts attempts) {
+    boolean begun = false;
+    try {
+      tx.start(readOnly, timeoutNanos, alone, attempts);
+      begun = true;
+      return tx;
+    } finally {
+      if (!begun) {
+        admitted.leave(tx);
       }
     }
   }
 
   private Tx beginAlone(boolean readOnly, long timeoutNanos) {
+    checkBegin(readOnly);
     long began = System.nanoTime();
-    for (int attempt = 0; !GATE.compareAndSet(this, OPEN, CLOSED); attempt++) {
+    for (int attempt = 0; !admitted.close(); attempt++) {
       waitToBegin(attempt, readOnly, began, timeoutNanos);
     }
     Tx mine = null;
     boolean begun = false;
     try {
       for (int attempt = 0; mine == null; attempt++) {
-        mine = claim();
+        mine = admitted.tryEnter();
         if (mine == null) {
           waitToBegin(attempt, readOnly, began, timeoutNanos);
         }
@@ -262,7 +229,7 @@ public final class TxEngine {
           waitToBegin(attempt, readOnly, began, timeoutNanos);
         }
       }
-      mine.start(readOnly, timeoutNanos, true);
+      mine.start(readOnly, timeoutNanos, true, null);
       begun = true;
       return mine;
     } finally {
@@ -270,22 +237,13 @@ public final class TxEngine {
         if (mine != null) {
           mine.unclaim();
         }
-        gate = OPEN;
+        admitted.open();
       }
     }
   }
 
   private void waitToBegin(int attempt, boolean readOnly, long began, long timeoutNanos) {
-    checkBegin(readOnly);
-    if (timeoutNanos > 0 && System.nanoTime() - began > timeoutNanos) {
-      throw new TransactionAbortedException(
-          AbortCause.TIMEOUT,
-          "No transaction could begin within "
-              + timeoutNanos / 1_000_000
-              + " ms: "
-              + contexts.length
-              + " are active at most (option maxTransactions).");
-    }
+    toWait(System.nanoTime() - began, readOnly, timeoutNanos);
     if (attempt < 100) {
       Waits.giveWay();
     } else {
@@ -300,17 +258,39 @@ public final class TxEngine {
         try {
           tx.releasePages();
         } finally {
-          tx.unclaim();
+          admitted.leave(tx);
         }
       }
     }
   }
 
-  void ended(Tx tx, boolean alone) {
-    tx.unclaim();
-    if (alone) {
-      gate = OPEN;
+  /** How long a begin that has waited may wait still. */
+  long toWait(long waitedNanos, boolean readOnly, long timeoutNanos) {
+    checkBegin(readOnly);
+    if (timeoutNanos > 0 && waitedNanos > timeoutNanos) {
+      throw new TransactionAbortedException(
+          AbortCause.ADMISSION,
+          "It could not begin within "
+              + timeoutNanos / 1_000_000
+              + " ms: "
+              + contexts.length
+              + " transactions run at a time at most (option maxTransactions), and "
+              + admitted.waiting()
+              + " wait.");
     }
+    return timeoutNanos > 0 ? timeoutNanos - waitedNanos + 1 : Long.MAX_VALUE;
+  }
+
+  void ended(Tx tx, boolean alone) {
+    admitted.leave(tx);
+    if (alone) {
+      admitted.open();
+    }
+  }
+
+  /** How many threads wait for a context now. */
+  public int waiting() {
+    return admitted.waiting();
   }
 
   /**
@@ -333,6 +313,7 @@ public final class TxEngine {
   /** Begins nothing more. Transactions that are active may go on. */
   public void beginNoMore() {
     closed = true;
+    admitted.wake();
   }
 
   /**
@@ -363,7 +344,7 @@ public final class TxEngine {
    * all the same read zeros there: they can't commit what anybody keeps, and do no harm.
    */
   public void close() {
-    closed = true;
+    beginNoMore();
     timestamps.close();
     protocolMemory.close();
     memory.close();
@@ -423,6 +404,7 @@ public final class TxEngine {
   void poison(Throwable cause, boolean whole) {
     pagesWhole = whole && (poison == null || pagesWhole);
     poison = cause;
+    admitted.wake();
   }
 
   /** What broke the engine, or null while it works. */

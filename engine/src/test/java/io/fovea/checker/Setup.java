@@ -67,6 +67,13 @@ record Setup(
       }
     }
     for (Protocol protocol : Protocol.values()) {
+      all.add(
+          usual(protocol + ", pessimistic from the second attempt on")
+              .options(o -> o.protocol(protocol).abortsBeforeLocking(1)));
+      all.add(
+          usual(protocol + ", pessimistic at once, one cell")
+              .options(o -> o.protocol(protocol).abortsBeforeLocking(0))
+              .settings(c -> Settings.sketch(c, 1, 1)));
       if (protocol != Options.defaults().protocol()) {
         Setup usual = usual(protocol.toString()).options(o -> o.protocol(protocol));
         all.add(usual);

@@ -102,7 +102,7 @@ class ProtocolsTest {
   }
 
   /** Whoever is not locked out of anything can use all of it. */
-  private static void atRest(TxFixture f, String... more) {
+  static void atRest(TxFixture f, String... more) {
     assertEquals(0, f.engine.active());
     ProtocolMemory memory = f.engine.protocolMemory();
     switch (f.engine.config().protocol()) {

@@ -38,10 +38,30 @@ final class TxFixture implements AutoCloseable {
       PoolConfig poolConfig,
       int treeCount,
       @Nullable Log log) {
+    this(config, device, poolConfig, treeCount, log, TxSwitches.NONE);
+  }
+
+  TxFixture(TxConfig config, int frames, int treeCount, TxSwitches switches) {
+    this(
+        config,
+        new MemoryDevice(),
+        PoolConfig.ofFrames(4096, frames, Translation.PREDICTIVE),
+        treeCount,
+        null,
+        switches);
+  }
+
+  private TxFixture(
+      TxConfig config,
+      BlockDevice device,
+      PoolConfig poolConfig,
+      int treeCount,
+      @Nullable Log log,
+      TxSwitches switches) {
     pool =
         new BufferPool(
             device, log == null ? poolConfig : poolConfig.withLog(log), AllocatorState.EMPTY);
-    engine = new TxEngine(config, pool.pageSize(), log);
+    engine = new TxEngine(config, pool.pageSize(), log, () -> {}, null, switches);
     LogSession session = log == null ? LogSession.NONE : log.session();
     session.begin(0);
     for (int i = 0; i < treeCount; i++) {
@@ -69,26 +89,27 @@ final class TxFixture implements AutoCloseable {
 
   /** Runs the body until it commits. */
   <R> R run(Body<R> body) {
-    for (int attempt = 1; ; attempt++) {
-      Tx tx = engine.begin(false, 0, attempt > 50);
-      try {
-        R r = body.run(new Client(tx));
-        boolean wrote = tx.hasWrites();
-        engine.await(tx.commit(), wrote);
-        return r;
-      } catch (io.fovea.error.TransactionAbortedException e) {
-        tx.rollback();
-        if (!e.retryable()) {
-          throw e;
+    try (Attempts attempts = new Attempts(engine, 16)) {
+      while (true) {
+        Tx tx = engine.begin(false, 0, attempts);
+        try {
+          R r = body.run(new Client(tx));
+          boolean wrote = tx.hasWrites();
+          engine.await(tx.commit(), wrote);
+          return r;
+        } catch (io.fovea.error.TransactionAbortedException e) {
+          if (!e.retryable()) {
+            throw e;
+          }
+        } catch (RuntimeException | AssertionError e) {
+          // A doomed read may show an impossible state, which is no failure of anything.
+          if (!tx.active() || tx.readsValid()) {
+            throw e;
+          }
+        } finally {
+          tx.rollback();
         }
-        TxEngine.backOff(attempt);
-      } catch (RuntimeException | AssertionError e) {
-        // A doomed read may show an impossible state, which is no failure of anything.
-        if (!tx.active() || tx.readsValid()) {
-          throw e;
-        }
-      } finally {
-        tx.rollback();
+        attempts.backOff();
       }
     }
   }

@@ -351,7 +351,7 @@ class TxTest {
       var none =
           assertThrows(
               TransactionAbortedException.class, () -> small.engine.begin(false, 1_000_000, false));
-      assertEquals(AbortCause.TIMEOUT, none.abortCause());
+      assertEquals(AbortCause.ADMISSION, none.abortCause());
       a.rollback();
       small.begin().rollback();
       b.rollback();

@@ -1,0 +1,222 @@
+package io.fovea.txn;
+
+import io.fovea.memory.Waits;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Who may run: a bounded number of contexts, and a fair queue of those who wait for one.
+ *
+ * <pre>
+ *   begin:  nobody waits, and a context is free ──► claim it             the usual way: two looks
+ *           else  queue up ──► look once more ──► park ──► woken with a context in hand
+ *   end:    somebody waits? ──► hand the context to the first of them    it is never free in between
+ *           else  free it ──► look once more whether somebody waits
+ * </pre>
+ *
+ * <b>Claiming.</b> A thread starts looking at a place that depends on its id, so that it gets the
+ * same context again and again, warm in its cache, without a ThreadLocal that would outlive the
+ * database or multiply with virtual threads.
+ *
+ * <p><b>Nobody sleeps beside a free context.</b> Who waits raises {@code waiting} and then looks at
+ * the contexts; who ends frees his context and then looks at {@code waiting}. All four are volatile,
+ * so one of the two sees the other.
+ *
+ * <p><b>Fair.</b> While somebody waits, contexts are handed on in the order of arrival, and whoever
+ * begins joins at the end. A thread that ended and begins again at once has no advantage.
+ *
+ * <p><b>Closed.</b> For a moment in which nobody may run ({@link #close}) contexts are not handed
+ * on. Whoever begins claims a context first and looks whether the admission is closed second;
+ * whoever closes it writes that first and looks at the contexts second. So one of the two sees the
+ * other, and nobody slips through.
+ */
+final class Admission {
+  private static final VarHandle GIVEN;
+
+  static {
+    try {
+      GIVEN = MethodHandles.lookup().findVarHandle(Waiter.class, "given", Object.class);
+    } catch (ReflectiveOperationException e) {
+      throw new ExceptionInInitializerError(e);
+    }
+  }
+
+  /** How long a waiter parks before it looks whether the database was closed. */
+  private static final long LOOK_NANOS = 1_000_000_000L;
+
+  private static final Object GONE = new Object();
+
+  /** One who waits. */
+  private static final class Waiter {
+    final Thread thread = Thread.currentThread();
+
+    /** Null; then a context, by who hands it over, or {@link #GONE}, by the waiter. */
+    @SuppressWarnings("unused") // through GIVEN
+    volatile @Nullable Object given;
+
+    boolean give(Object what) {
+      return GIVEN.compareAndSet(this, null, what);
+    }
+  }
+
+  private final TxEngine engine;
+  private final Tx[] contexts;
+  private final ConcurrentLinkedQueue<Waiter> queue = new ConcurrentLinkedQueue<>();
+  private final AtomicInteger waiting = new AtomicInteger();
+  private volatile boolean closed;
+
+  /**
+   * @param engine says when a wait ends without a context
+   * @param contexts all that there are; none is claimed
+   */
+  Admission(TxEngine engine, Tx[] contexts) {
+    this.engine = engine;
+    this.contexts = contexts;
+  }
+
+  /** How many wait: a moment's truth. */
+  int waiting() {
+    return waiting.get();
+  }
+
+  /**
+   * A claimed context; waits for one.
+   *
+   * @param readOnly whether it is for a transaction that only reads
+   * @param timeoutNanos for how long at most; 0 for ever
+   */
+  Tx enter(boolean readOnly, long timeoutNanos) {
+    if (waiting.get() == 0) {
+      Tx tx = claim();
+      if (tx != null) {
+        if (!closed) {
+          return tx;
+        }
+        leave(tx);
+      }
+    }
+    return await(readOnly, timeoutNanos);
+  }
+
+  /** Gives a context back. */
+  void leave(Tx tx) {
+    if (waiting.get() != 0) {
+      handOver(tx);
+    } else {
+      tx.unclaim();
+      if (waiting.get() != 0) {
+        handOut();
+      }
+    }
+  }
+
+  private @Nullable Tx claim() {
+    Tx[] all = contexts;
+    int n = all.length;
+    int i = (int) ((Thread.currentThread().threadId() * 0x9E3779B9L & 0x7FFF_FFFFL) % n);
+    for (int k = 0; k < n; k++) {
+      Tx tx = all[i];
+      if (tx.claim()) {
+        return tx;
+      }
+      if (++i == n) {
+        i = 0;
+      }
+    }
+    return null;
+  }
+
+  private Tx await(boolean readOnly, long timeoutNanos) {
+    long began = System.nanoTime();
+    Waiter w = new Waiter();
+    queue.add(w);
+    waiting.incrementAndGet();
+    Tx mine = null;
+    try {
+      handOut();
+      while (!(w.given instanceof Tx)) {
+        long left = engine.toWait(System.nanoTime() - began, readOnly, timeoutNanos);
+        if (Thread.currentThread().isInterrupted()) {
+          Waits.sleep(Math.min(left, 1_000_000L)); // it does not park; see Waits
+        } else {
+          LockSupport.parkNanos(this, Math.min(left, LOOK_NANOS));
+        }
+      }
+      mine = (Tx) w.given;
+      return mine;
+    } finally {
+      waiting.decrementAndGet();
+      if (mine == null) {
+        queue.remove(w);
+        if (!w.give(GONE)) {
+          leave((Tx) w.given); // it came when the wait had failed
+        }
+      }
+    }
+  }
+
+  /** Hands all free contexts to those who wait. */
+  private void handOut() {
+    while (!closed && !queue.isEmpty()) {
+      Tx tx = claim();
+      if (tx == null) {
+        return;
+      }
+      handOver(tx);
+    }
+  }
+
+  /** Hands a context to the first who waits, or frees it. */
+  private void handOver(Tx tx) {
+    while (true) {
+      if (!closed) {
+        for (Waiter w = queue.poll(); w != null; w = queue.poll()) {
+          if (w.give(tx)) {
+            LockSupport.unpark(w.thread);
+            return;
+          }
+        }
+      }
+      tx.unclaim();
+      // Who came in between has looked at the contexts before this one was free.
+      if (closed || queue.isEmpty() || !tx.claim()) {
+        return;
+      }
+    }
+  }
+
+  /** Has all who wait look whether they may still: nothing begins any more. */
+  void wake() {
+    for (Waiter w : queue) {
+      LockSupport.unpark(w.thread);
+    }
+  }
+
+  // ---------------------------------------------------------------- nobody runs
+
+  /** Closes the admission, if it is open. */
+  boolean close() {
+    synchronized (queue) {
+      if (closed) {
+        return false;
+      }
+      closed = true;
+      return true;
+    }
+  }
+
+  /** A context for who has closed the admission; null where all are taken. */
+  @Nullable Tx tryEnter() {
+    return claim();
+  }
+
+  /** Opens it again. */
+  void open() {
+    closed = false;
+    handOut();
+  }
+}

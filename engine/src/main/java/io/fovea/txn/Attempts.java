@@ -1,0 +1,101 @@
+package io.fovea.txn;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The attempts to do one piece of work until it commits: how long to wait before the next one, and
+ * whether that one is pessimistic. Of one thread.
+ *
+ * <ol>
+ *   <li>After an abort the thread backs off: {@link TxEngine#backOff}. Where the abort was caused by
+ *       a reservation, it waits for the end of that, since another attempt would meet it again.
+ *   <li>After {@code abortsBeforeLocking} aborts it queues up for being pessimistic. Until its turn
+ *       comes it makes attempts still, and waits longer and longer between them.
+ *   <li>When its turn has come every attempt is pessimistic, until the work is done.
+ * </ol>
+ */
+public final class Attempts implements AutoCloseable {
+  /** How long the end of another's reservation is waited for. */
+  private static final long RESERVATION_NANOS = 1_000_000_000L;
+
+  private static final long TURN_NANOS = 1_000_000L;
+  private static final int TURN_DOUBLINGS = 10;
+
+  private final Reservations reservations;
+  private final int abortsBeforeLocking;
+  private int aborts;
+  private int inQueue;
+  private @Nullable Turn turn;
+  private @Nullable Reservation met;
+
+  /**
+   * @param engine whose transactions the attempts are
+   * @param abortsBeforeLocking after how many aborts they are to be pessimistic; 0: at once, if it
+   *     is nobody else's turn
+   */
+  public Attempts(TxEngine engine, int abortsBeforeLocking) {
+    this.reservations = engine.reservations();
+    this.abortsBeforeLocking = abortsBeforeLocking;
+    queueUp();
+  }
+
+  private void queueUp() {
+    if (turn == null && aborts >= abortsBeforeLocking) {
+      turn = reservations.enqueue();
+    }
+  }
+
+  /**
+   * Waits until it is this thread's turn to be pessimistic, for who makes one attempt only.
+   *
+   * @param nanos for how long at most
+   * @return whether it is
+   */
+  public boolean awaitTurn(long nanos) {
+    Turn t = turn;
+    if (t == null) {
+      return false;
+    }
+    reservations.awaitTurn(t, nanos);
+    return t.isGranted();
+  }
+
+  /** An attempt was aborted: waits before the next. */
+  public void backOff() {
+    aborts++;
+    Reservation r = met;
+    met = null;
+    queueUp();
+    Turn t = turn;
+    if (t == null) {
+      if (r != null) {
+        reservations.awaitEnd(r, RESERVATION_NANOS);
+      } else {
+        TxEngine.backOff(aborts);
+      }
+    } else if (!t.isGranted()) {
+      reservations.awaitTurn(t, TURN_NANOS << Math.min(inQueue++, TURN_DOUBLINGS));
+    } else if (aborts > abortsBeforeLocking + 1) {
+      TxEngine.backOff(aborts); // a pessimistic attempt that failed
+    }
+  }
+
+  /** The place in the queue; null where there is none yet. */
+  @Nullable Turn turn() {
+    return turn;
+  }
+
+  /** An attempt is being aborted because of a reservation. */
+  void met(Reservation r) {
+    met = r;
+  }
+
+  /** The work is done, or given up: the next one's turn. */
+  @Override
+  public void close() {
+    Turn t = turn;
+    if (t != null) {
+      t.leave();
+    }
+  }
+}

@@ -1,0 +1,219 @@
+package io.fovea.txn;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.error.AbortCause;
+import io.fovea.error.DatabaseClosedException;
+import io.fovea.error.TransactionAbortedException;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+
+/** Who gets a context when there are fewer of them than transactions. */
+class AdmissionTest {
+  private static void untilWaiting(TxFixture f, int n) {
+    while (f.engine.waiting() != n) {
+      Thread.yield();
+    }
+  }
+
+  @Test
+  void whoComesFirstIsServedFirst() throws Exception {
+    int threads = 40;
+    try (TxFixture f = new TxFixture(Configs.contexts(2), 128, 1)) {
+      Tx a = f.begin();
+      Tx b = f.begin();
+      List<Integer> served = Collections.synchronizedList(new ArrayList<>());
+      List<Tx> begun = Collections.synchronizedList(new ArrayList<>());
+      List<Thread> all = new ArrayList<>();
+      for (int i = 0; i < threads; i++) {
+        int me = i;
+        Thread.Builder builder = i % 2 == 0 ? Thread.ofVirtual() : Thread.ofPlatform();
+        all.add(
+            builder.start(
+                () -> {
+                  Tx tx = f.begin();
+                  served.add(me);
+                  begun.add(tx);
+                }));
+        untilWaiting(f, i + 1);
+      }
+      Tx next = a;
+      for (int i = 0; i < threads; i++) {
+        next.rollback();
+        all.get(i).join();
+        assertEquals(i + 1, served.size());
+        next = begun.get(i);
+      }
+      next.rollback();
+      b.rollback();
+      assertEquals(IntStream.range(0, threads).boxed().toList(), served);
+      assertEquals(0, f.engine.active());
+      assertEquals(0, f.engine.waiting());
+    }
+  }
+
+  @Test
+  void aNewcomerDoesNotPassThoseWhoWait() throws Exception {
+    try (TxFixture f = new TxFixture(Configs.contexts(1), 128, 1)) {
+      Tx held = f.begin();
+      AtomicInteger turns = new AtomicInteger();
+      Thread waiter =
+          Thread.ofPlatform()
+              .start(
+                  () -> {
+                    Tx tx = f.begin();
+                    turns.compareAndSet(0, 1);
+                    tx.rollback();
+                  });
+      untilWaiting(f, 1);
+      held.rollback();
+      // Begins at once, with a context that is warm for it: behind the other all the same.
+      Tx again = f.begin();
+      assertEquals(1, turns.get());
+      again.rollback();
+      waiter.join();
+    }
+  }
+
+  @Test
+  void whoGivesUpIsPassedOver() throws Exception {
+    try (TxFixture f = new TxFixture(Configs.contexts(1), 128, 1)) {
+      Tx held = f.begin();
+      List<Throwable> thrown = Collections.synchronizedList(new ArrayList<>());
+      Thread impatient =
+          Thread.ofPlatform()
+              .start(
+                  () -> {
+                    try {
+                      f.engine.begin(false, 1_000_000, null);
+                    } catch (RuntimeException e) {
+                      thrown.add(e);
+                    }
+                  });
+      impatient.join();
+      assertEquals(
+          AbortCause.ADMISSION,
+          assertInstanceOf(TransactionAbortedException.class, thrown.get(0)).abortCause());
+      Thread patient = Thread.ofVirtual().start(() -> f.begin().rollback());
+      untilWaiting(f, 1);
+      held.rollback();
+      patient.join();
+      assertEquals(0, f.engine.active());
+    }
+  }
+
+  @Test
+  void anInterruptDoesNotEndTheWait() throws Exception {
+    try (TxFixture f = new TxFixture(Configs.contexts(1), 128, 1)) {
+      Tx held = f.begin();
+      AtomicInteger interrupted = new AtomicInteger();
+      Thread waiter =
+          Thread.ofPlatform()
+              .start(
+                  () -> {
+                    f.begin().rollback();
+                    interrupted.set(Thread.currentThread().isInterrupted() ? 1 : -1);
+                  });
+      untilWaiting(f, 1);
+      waiter.interrupt();
+      held.rollback();
+      waiter.join();
+      assertEquals(1, interrupted.get());
+    }
+  }
+
+  @Test
+  void whoWaitsHearsOfTheEnd() throws Exception {
+    TxFixture f = new TxFixture(Configs.contexts(1), 128, 1);
+    Tx held = f.begin();
+    List<Throwable> thrown = Collections.synchronizedList(new ArrayList<>());
+    List<Thread> all = new ArrayList<>();
+    for (int i = 0; i < 10; i++) {
+      all.add(
+          Thread.ofVirtual()
+              .start(
+                  () -> {
+                    try {
+                      f.begin();
+                    } catch (RuntimeException e) {
+                      thrown.add(e);
+                    }
+                  }));
+    }
+    untilWaiting(f, 10);
+    f.engine.beginNoMore();
+    for (Thread t : all) {
+      t.join();
+    }
+    assertEquals(10, thrown.size());
+    thrown.forEach(t -> assertInstanceOf(DatabaseClosedException.class, t));
+    held.rollback();
+    f.close();
+  }
+
+  @Test
+  void nobodyRunsBesideWhoIsAlone() throws Exception {
+    try (TxFixture f = new TxFixture(Configs.contexts(3), 128, 1)) {
+      for (int round = 0; round < 50; round++) {
+        Tx alone = f.engine.begin(false, 0, true);
+        Thread waiter = Thread.ofVirtual().start(() -> f.begin().rollback());
+        untilWaiting(f, 1);
+        assertEquals(1, f.engine.active());
+        var refused =
+            assertThrows(
+                TransactionAbortedException.class, () -> f.engine.begin(false, 100_000, true));
+        assertEquals(AbortCause.ADMISSION, refused.abortCause());
+        alone.rollback();
+        waiter.join();
+      }
+      assertEquals(0, f.engine.active());
+    }
+  }
+
+  /** No context is lost, and nobody sleeps beside a free one. */
+  @Test
+  void aCrowd() throws Exception {
+    int threads = 300;
+    int times = 100;
+    try (TxFixture f = new TxFixture(Configs.contexts(3), 128, 1)) {
+      AtomicInteger running = new AtomicInteger();
+      AtomicInteger done = new AtomicInteger();
+      AtomicInteger most = new AtomicInteger();
+      List<Thread> all = new ArrayList<>();
+      for (int i = 0; i < threads; i++) {
+        int me = i;
+        Thread.Builder builder = i % 10 == 0 ? Thread.ofPlatform() : Thread.ofVirtual();
+        all.add(
+            builder.start(
+                () -> {
+                  for (int k = 0; k < times; k++) {
+                    boolean alone = me == 1 && k % 10 == 0;
+                    Tx tx = f.engine.begin(false, 0, alone);
+                    int now = running.incrementAndGet();
+                    most.accumulateAndGet(alone && now > 1 ? 1000 : now, Math::max);
+                    if (k % 7 == 0) {
+                      Thread.yield();
+                    }
+                    running.decrementAndGet();
+                    tx.rollback();
+                    done.incrementAndGet();
+                  }
+                }));
+      }
+      for (Thread t : all) {
+        t.join();
+      }
+      assertEquals(threads * times, done.get());
+      assertTrue(most.get() <= 3, "at a time: " + most);
+      assertEquals(0, f.engine.active());
+      assertEquals(0, f.engine.waiting());
+    }
+  }
+}

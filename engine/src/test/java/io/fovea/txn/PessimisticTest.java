@@ -1,0 +1,347 @@
+package io.fovea.txn;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.btree.BTree;
+import io.fovea.error.AbortCause;
+import io.fovea.error.TransactionAbortedException;
+import io.fovea.txn.TxFixture.Client;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** The pessimistic transaction under every protocol: what it keeps from others, and what not. */
+class PessimisticTest {
+  private static final long NO_LIMIT = 0;
+
+  private static TxFixture fixture(ProtocolKind kind, String... pairs) {
+    return fixture(Configs.contexts(16).with(kind), TxSwitches.NONE, pairs);
+  }
+
+  private static TxFixture fixture(TxConfig config, TxSwitches switches, String... pairs) {
+    TxFixture f = new TxFixture(config, 512, 2, switches);
+    f.run(
+        c -> {
+          for (String p : pairs) {
+            String[] kv = p.split("=");
+            c.put(f.tree(), kv[0], kv[1]);
+          }
+          return null;
+        });
+    return f;
+  }
+
+  private static Client begin(TxFixture f, Attempts attempts) {
+    Client c = new Client(f.engine.begin(false, NO_LIMIT, attempts));
+    assertTrue(c.tx.pessimistic());
+    return c;
+  }
+
+  /** One attempt of another; what it was aborted for, or null. */
+  private static AbortCause attempt(TxFixture f, Consumer<Client> body) {
+    Client c = new Client(f.begin());
+    try {
+      body.accept(c);
+      c.tx.commit();
+      return null;
+    } catch (TransactionAbortedException e) {
+      return e.abortCause();
+    } finally {
+      c.tx.rollback();
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource(ProtocolKind.class)
+  void whatItHasReadStaysAsItIs(ProtocolKind kind) {
+    try (TxFixture f = fixture(kind, "b=1", "e=1", "g=1", "k=1", "m=1", "p=1", "t=1")) {
+      BTree t = f.tree();
+      try (Attempts attempts = new Attempts(f.engine, 0)) {
+        Client p = begin(f, attempts);
+        assertEquals("1", p.get(t, "b"));
+        assertNull(p.get(t, "c"));
+        assertEquals(List.of("g=1", "k=1"), p.scan(t, "f", true, "l", true, false));
+        assertEquals(List.of("p=1"), p.scan(t, "o", true, "q", true, true));
+
+        assertEquals(AbortCause.LOCK, attempt(f, c -> c.put(t, "b", "2")), "a record");
+        assertEquals(AbortCause.LOCK, attempt(f, c -> c.delete(t, "b")), "a record");
+        assertEquals(AbortCause.LOCK, attempt(f, c -> c.insert(t, "c", "2")), "an absent key");
+        assertEquals(AbortCause.LOCK, attempt(f, c -> c.patch(t, "k", 0, "2")), "a scanned one");
+        for (String gap : List.of("f", "h", "l", "o", "pp")) {
+          AbortCause refused = attempt(f, c -> c.insert(t, gap, "2"));
+          assertTrue(
+              refused == AbortCause.PHANTOM || refused == AbortCause.LOCK, gap + ": " + refused);
+        }
+        assertNull(attempt(f, c -> c.put(t, "z", "2")), "what has nothing to do with it");
+        assertNull(attempt(f, c -> c.all(f.trees.get(1))), "another tree");
+        assertNull(attempt(f, c -> c.scan(t, "a", true, "l", true, false)), "a reader");
+        assertNull(attempt(f, c -> assertEquals("1", c.get(t, "b"))), "a reader");
+
+        p.put(t, "b", "3");
+        p.insert(t, "c", "3");
+        p.delete(t, "k");
+        assertNull(p.get(t, "k"));
+        p.tx.commit();
+      }
+      assertEquals(
+          List.of("b=3", "c=3", "e=1", "g=1", "m=1", "p=1", "t=1", "z=2"),
+          f.run(c -> c.all(t)));
+      assertNull(attempt(f, c -> c.put(t, "b", "4")));
+      assertNull(attempt(f, c -> c.insert(t, "k", "4")));
+      ProtocolsTest.atRest(f);
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource(ProtocolKind.class)
+  void itCommitsAfterOthersHaveRaisedEverything(ProtocolKind kind) {
+    try (TxFixture f = fixture(kind, "a=1", "b=1", "c=1")) {
+      BTree t = f.tree();
+      try (Attempts attempts = new Attempts(f.engine, 0)) {
+        Client p = begin(f, attempts);
+        assertEquals("1", p.get(t, "a"));
+        // Readers of a that commit later and later in the order of all: its timestamps overflow.
+        for (int i = 0; i < 40_000; i++) {
+          int n = i;
+          assertNull(
+              attempt(
+                  f,
+                  c -> {
+                    c.get(t, "a");
+                    c.put(t, "c", "" + n);
+                  }));
+        }
+        assertEquals("1", p.get(t, "a"));
+        p.put(t, "b", "2");
+        p.tx.commit();
+      }
+      assertEquals("2", f.run(c -> c.get(t, "b")));
+      ProtocolsTest.atRest(f);
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource(ProtocolKind.class)
+  void itWaitsForWhoWasFaster(ProtocolKind kind) throws Exception {
+    CountDownLatch stopped = new CountDownLatch(1);
+    CountDownLatch goOn = new CountDownLatch(1);
+    AtomicInteger armed = new AtomicInteger();
+    TxSwitches.Probe probe =
+        (stage, tx) -> {
+          if (stage == TxSwitches.Stage.VALIDATED && armed.compareAndSet(1, 2)) {
+            stopped.countDown();
+            await(goOn);
+          }
+        };
+    TxConfig config = Configs.contexts(16).with(kind);
+    try (TxFixture f = fixture(config, TxSwitches.NONE.with(probe), "a=1", "c=1")) {
+      BTree t = f.tree();
+      armed.set(1);
+      CompletableFuture<AbortCause> faster =
+          CompletableFuture.supplyAsync(
+              () ->
+                  attempt(
+                      f,
+                      c -> {
+                        c.put(t, "a", "" + (Integer.parseInt(c.get(t, "a")) + 1));
+                        c.insert(t, "b", "1");
+                      }),
+              PessimisticTest::start);
+      await(stopped);
+      CountDownLatch asks = new CountDownLatch(1);
+      CompletableFuture<String> slower =
+          CompletableFuture.supplyAsync(
+              () -> {
+                try (Attempts attempts = new Attempts(f.engine, 0)) {
+                  Client p = begin(f, attempts);
+                  asks.countDown();
+                  String gap = p.get(t, "b");
+                  p.put(t, "a", "" + (Integer.parseInt(p.get(t, "a")) + 1));
+                  p.tx.commit();
+                  return gap;
+                }
+              },
+              PessimisticTest::start);
+      await(asks);
+      for (int i = 0; i < 2_000 && !slower.isDone(); i++) {
+        Thread.yield(); // it gets a chance to go past the one who was faster
+      }
+      goOn.countDown();
+      assertNull(faster.get(60, TimeUnit.SECONDS));
+      assertEquals("1", slower.get(60, TimeUnit.SECONDS));
+      assertEquals("3", f.run(c -> c.get(t, "a")));
+      ProtocolsTest.atRest(f);
+    }
+  }
+
+  private static void start(Runnable work) {
+    Thread.ofPlatform().start(work);
+  }
+
+  private static void await(CountDownLatch latch) {
+    try {
+      assertTrue(latch.await(60, TimeUnit.SECONDS));
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource(ProtocolKind.class)
+  void whoTakesTooLongIsNotWaitedFor(ProtocolKind kind) {
+    try (TxFixture f = fixture(kind, "a=1", "b=1")) {
+      BTree t = f.tree();
+      try (Attempts attempts = new Attempts(f.engine, 0);
+          Attempts next = new Attempts(f.engine, 0)) {
+        long limit = 20_000_000;
+        long began = System.nanoTime();
+        Client p = new Client(f.engine.begin(false, limit, attempts));
+        assertEquals("1", p.get(t, "a"));
+        while (System.nanoTime() - began <= 2 * limit) {
+          Thread.onSpinWait();
+        }
+        AbortCause refused = attempt(f, c -> c.put(t, "a", "2"));
+        if (kind == ProtocolKind.TWO_PHASE_LOCKING) {
+          assertEquals(AbortCause.LOCK, refused, "a lock is a lock");
+        } else {
+          assertNull(refused);
+          assertFalse(p.tx.readsValid());
+          assertTrue(next.awaitTurn(1));
+        }
+        var late = assertThrows(TransactionAbortedException.class, p.tx::commit);
+        assertEquals(AbortCause.TIMEOUT, late.abortCause());
+      }
+      assertNull(attempt(f, c -> c.put(t, "a", "3")));
+      ProtocolsTest.atRest(f);
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource(ProtocolKind.class)
+  void oneAtATime(ProtocolKind kind) {
+    try (TxFixture f = fixture(kind, "a=1")) {
+      Attempts first = new Attempts(f.engine, 0);
+      Attempts second = new Attempts(f.engine, 0);
+      Attempts third = new Attempts(f.engine, 0);
+      Client p = begin(f, first);
+      Client q = new Client(f.engine.begin(false, NO_LIMIT, second));
+      assertFalse(q.tx.pessimistic(), "goes on optimistically");
+      q.tx.rollback();
+      p.tx.rollback();
+      second.close(); // gives up before its turn
+      first.close();
+      begin(f, third).tx.rollback();
+      third.close();
+      Attempts fourth = new Attempts(f.engine, 1);
+      Client r = new Client(f.engine.begin(false, NO_LIMIT, fourth));
+      assertFalse(r.tx.pessimistic());
+      r.tx.rollback();
+      fourth.backOff();
+      begin(f, fourth).tx.rollback();
+      fourth.close();
+      ProtocolsTest.atRest(f);
+    }
+  }
+
+  /** Forty threads that all increment the same few counters, one way or the other. */
+  @ParameterizedTest
+  @EnumSource(ProtocolKind.class)
+  void nothingIsLostBesideOptimisticOnes(ProtocolKind kind) throws Exception {
+    int threads = 12;
+    int times = 60;
+    try (TxFixture f = fixture(kind, "a=0", "b=0", "c=0")) {
+      BTree t = f.tree();
+      AtomicInteger most = new AtomicInteger();
+      AtomicInteger pessimistic = new AtomicInteger();
+      Thread[] all = new Thread[threads];
+      AtomicInteger failed = new AtomicInteger();
+      for (int i = 0; i < threads; i++) {
+        int me = i;
+        all[i] =
+            (i % 2 == 0 ? Thread.ofVirtual() : Thread.ofPlatform())
+                .start(
+                    () -> {
+                      for (int k = 0; k < times; k++) {
+                        if (!increment(f, t, me, k, most, pessimistic)) {
+                          failed.incrementAndGet();
+                        }
+                      }
+                    });
+      }
+      for (Thread thread : all) {
+        thread.join();
+      }
+      assertEquals(0, failed.get());
+      assertTrue(pessimistic.get() > 0);
+      int sum = 0;
+      for (String record : f.run(c -> c.all(t))) {
+        String[] kv = record.split("=");
+        sum += kv[0].length() == 1 ? Integer.parseInt(kv[1]) : 0;
+      }
+      assertEquals(threads * times, sum);
+      ProtocolsTest.atRest(f);
+    }
+  }
+
+  private static boolean increment(
+      TxFixture f, BTree t, int me, int k, AtomicInteger most, AtomicInteger pessimistic) {
+    String key = "" + (char) ('a' + (me + k) % 3);
+    try (Attempts attempts = new Attempts(f.engine, k % 3)) {
+      for (int attempt = 1; ; attempt++) {
+        Tx tx = f.engine.begin(false, NO_LIMIT, attempts);
+        try {
+          if (tx.pessimistic()) {
+            pessimistic.incrementAndGet();
+          }
+          Client c = new Client(tx);
+          int n = Integer.parseInt(c.get(t, key));
+          Thread.yield();
+          c.put(t, key, "" + (n + 1));
+          c.put(t, key + me, "");
+          if (k % 2 == 0) {
+            c.delete(t, key + me);
+          }
+          tx.commit();
+          most.accumulateAndGet(attempt, Math::max);
+          return true;
+        } catch (TransactionAbortedException e) {
+          tx.rollback();
+          if (!e.retryable()) {
+            return false;
+          }
+        }
+        attempts.backOff();
+      }
+    }
+  }
+
+  @Test
+  void reservationsFindWhatWasAdded() {
+    Reservation r = new Reservation(new Turn(new Reservations()), 0);
+    for (long i = 1; i <= 10_000; i++) {
+      assertFalse(r.refusesWriting(i << 8));
+      assertTrue(r.add(i << 8, i % 2 == 0));
+      assertFalse(r.add(i << 8, false));
+    }
+    for (long i = 1; i <= 10_000; i++) {
+      assertTrue(r.refusesWriting(i << 8));
+      assertEquals(i % 2 == 0, r.refusesReading(i << 8));
+      assertTrue(r.add(i << 8, true) == (i % 2 != 0));
+      assertTrue(r.refusesReading(i << 8));
+    }
+    assertTrue(r.add(0, false));
+    assertTrue(r.refusesWriting(0));
+    r.end();
+    assertFalse(r.refusesWriting(0));
+  }
+}
