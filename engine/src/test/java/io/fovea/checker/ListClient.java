@@ -87,6 +87,8 @@ final class ListClient {
    * @param first its transactions are numbered from here on
    * @param pad bytes that every list carries, so that there are more pages
    */
+  private int pessimistic;
+
   ListClient(Database db, int process, long first, int pad) {
     this.db = db;
     this.process = process;
@@ -106,6 +108,11 @@ final class ListClient {
   static void create(Database db) {
     db.table(LISTS);
     db.table(GRAVES);
+  }
+
+  /** One in so many of its transactions is pessimistic from now on; 0: none is. */
+  void pessimistic(int oneIn) {
+    pessimistic = oneIn;
   }
 
   /** What it has done. */
@@ -140,7 +147,11 @@ final class ListClient {
     Txn t = new Txn(next++ * PROCESSES + process, process);
     t.readOnly = readOnly;
     t.invoked = System.nanoTime();
-    tx = readOnly ? db.begin(TxOptions.forReading()) : db.begin();
+    TxOptions how = readOnly ? TxOptions.forReading() : TxOptions.defaults();
+    if (pessimistic > 0 && next % pessimistic == 0) {
+      how = how.abortsBeforeLocking(0);
+    }
+    tx = db.begin(how);
     txn = t;
     appended = 0;
     return t;

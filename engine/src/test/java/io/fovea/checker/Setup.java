@@ -27,6 +27,7 @@ import java.util.function.UnaryOperator;
  * @param threads that run transactions
  * @param generation how many transactions of a thread it stays with the same keys
  * @param pad bytes in each record besides its list
+ * @param pessimistic one in so many transactions is pessimistic; 0: none is
  */
 record Setup(
     String name,
@@ -35,7 +36,8 @@ record Setup(
     TxSwitches switches,
     int threads,
     int generation,
-    int pad) {
+    int pad,
+    int pessimistic) {
   private static final int THREADS = 8;
 
   /** TicToc with all that is usual, on few keys. */
@@ -55,7 +57,8 @@ record Setup(
         TxSwitches.NONE,
         THREADS,
         100,
-        20);
+        20,
+        0);
   }
 
   /** All that have to be serializable. */
@@ -68,12 +71,14 @@ record Setup(
     }
     for (Protocol protocol : Protocol.values()) {
       all.add(
-          usual(protocol + ", pessimistic from the second attempt on")
-              .options(o -> o.protocol(protocol).abortsBeforeLocking(1)));
+          usual(protocol + ", one in sixteen pessimistic")
+              .options(o -> o.protocol(protocol))
+              .pessimistic(16));
       all.add(
-          usual(protocol + ", pessimistic at once, one cell")
-              .options(o -> o.protocol(protocol).abortsBeforeLocking(0))
-              .settings(c -> Settings.sketch(c, 1, 1)));
+          usual(protocol + ", one in two pessimistic, one cell")
+              .options(o -> o.protocol(protocol))
+              .settings(c -> Settings.sketch(c, 1, 1))
+              .pessimistic(2));
       if (protocol != Options.defaults().protocol()) {
         Setup usual = usual(protocol.toString()).options(o -> o.protocol(protocol));
         all.add(usual);
@@ -108,23 +113,27 @@ record Setup(
   }
 
   Setup named(String other) {
-    return new Setup(other, options, settings, switches, threads, generation, pad);
+    return new Setup(other, options, settings, switches, threads, generation, pad, pessimistic);
   }
 
   Setup options(UnaryOperator<Options> change) {
-    return new Setup(name, change.apply(options), settings, switches, threads, generation, pad);
+    return new Setup(name, change.apply(options), settings, switches, threads, generation, pad, pessimistic);
   }
 
   Setup settings(UnaryOperator<TxConfig> change) {
-    return new Setup(name, options, change, switches, threads, generation, pad);
+    return new Setup(name, options, change, switches, threads, generation, pad, pessimistic);
   }
 
   Setup switches(TxSwitches broken) {
-    return new Setup(name, options, settings, broken, threads, generation, pad);
+    return new Setup(name, options, settings, broken, threads, generation, pad, pessimistic);
   }
 
   Setup load(int threads, int generation, int pad) {
-    return new Setup(name, options, settings, switches, threads, generation, pad);
+    return new Setup(name, options, settings, switches, threads, generation, pad, pessimistic);
+  }
+
+  Setup pessimistic(int oneIn) {
+    return new Setup(name, options, settings, switches, threads, generation, pad, oneIn);
   }
 
   Database open(SimDisk disk) {

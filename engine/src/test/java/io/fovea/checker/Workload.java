@@ -61,6 +61,7 @@ final class Workload {
     List<Thread> threads = new ArrayList<>();
     for (int i = 0; i < setup.threads(); i++) {
       ListClient client = new ListClient(db, i, next[i], setup.pad());
+      client.pessimistic(setup.pessimistic());
       clients.add(client);
       SplittableRandom random = new SplittableRandom(seed * 1_000_003 + i * 31 + next[i]);
       Runnable body =
