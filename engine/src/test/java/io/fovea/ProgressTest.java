@@ -37,7 +37,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 @Timeout(value = 5, unit = TimeUnit.MINUTES)
 class ProgressTest {
   /** As many attempts as make the engine treat a transaction as unlucky. */
-  private static final int SPOILED = Options.defaults().abortsBeforeAlone();
+  private static final int SPOILED = Options.defaults().abortsBeforeLocking();
 
   /** No transaction needs more attempts than this, whatever happens around it. */
   private static final int ATTEMPTS_MAX = 200;
@@ -489,7 +489,7 @@ class ProgressTest {
                       hot,
                       0,
                       tx -> {
-                        LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(1_500));
+                        Thread.sleep(1_500);
                         get(hot, tx, 0);
                       }));
       assertTrue(!e.retryable(), e::toString);

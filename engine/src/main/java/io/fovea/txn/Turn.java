@@ -20,7 +20,9 @@ final class Turn {
   /** By the queue, under its lock. */
   void grant() {
     granted = true;
-    LockSupport.unpark(owner);
+    if (owner != Thread.currentThread()) {
+      LockSupport.unpark(owner);
+    }
   }
 
   /** By the queue, under its lock. */
