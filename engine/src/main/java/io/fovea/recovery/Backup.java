@@ -48,6 +48,11 @@ import java.util.function.Supplier;
  * that never does is asked for in the pool, which has it or says that it is damaged. Damage is
  * never copied: the log is read, too, before it is copied.
  *
+ * <p><b>A page of zeros</b> is one that was never written, or one that the device has lost. From
+ * the high-water mark of S on it may be either: such a page was given out after R, the log has all
+ * of it, and recovery does not read it. Below the mark the file must have it, unless it is in the
+ * pool and was not written yet: then that is what is copied. If neither has it, it is damaged.
+ *
  * <p>Memory: two buffers of a MiB, whatever the size of the database. One thread.
  */
 public final class Backup implements AutoCloseable {
@@ -141,7 +146,7 @@ public final class Backup implements AutoCloseable {
   public Result cold(BlockDevice device, BufferPool pool, Superblock superblock) {
     try {
       long pages = superblock.allocator().highWater();
-      data(device, pool, superblock, pages);
+      data(device, pool, superblock, pages, pages);
       target.finish();
       return new Result(pages, pagesTorn, 0, 0);
     } catch (IOException e) {
@@ -177,7 +182,7 @@ public final class Backup implements AutoCloseable {
             "The redo point is " + s.redoLsn() + ", and the log is pinned at " + pin.lsn() + ".");
       }
       long pages = pool.allocatorState().highWater();
-      data(device, pool, s, pages);
+      data(device, pool, s, pages, s.allocator().highWater());
       log.awaitDurable(
           Math.max(Math.max(begun, maxPageLsn), Math.max(s.redoLsn(), s.snapshotLsn())));
       long end = log.durableLsn();
@@ -213,7 +218,14 @@ public final class Backup implements AutoCloseable {
 
   // ---------------------------------------------------------------------------------- pages
 
-  private void data(BlockDevice device, BufferPool pool, Superblock superblock, long pages)
+  /**
+   * Copies all pages.
+   *
+   * @param pages how many
+   * @param newFrom from which page on zeros are right
+   */
+  private void data(
+      BlockDevice device, BufferPool pool, Superblock superblock, long pages, long newFrom)
       throws IOException {
     int pageSize = superblock.pageSize();
     target.begin(Storage.DATA, pages * pageSize);
@@ -224,7 +236,8 @@ public final class Backup implements AutoCloseable {
       device.read(pid * pageSize, chunk, 0, n * pageSize);
       for (int i = 0; i < n; i++) {
         long at = (long) i * pageSize;
-        if (!whole(at, pid + i, pageSize)) {
+        boolean unread = pid + i >= newFrom && Mem.isZero(chunk, at, pageSize);
+        if (!unread && !whole(at, pid + i, pageSize)) {
           again(device, pool, pid + i, at, pageSize);
         }
         maxPageLsn = Math.max(maxPageLsn, PageHeader.pageLsn(chunk, at));
@@ -255,13 +268,16 @@ public final class Backup implements AutoCloseable {
 
   private boolean whole(long at, long pid, int pageSize) {
     return PageHeader.checksum(chunk, at) == PageHeader.sum(chunk, at, pageSize)
-            && PageHeader.pid(chunk, at) == pid
-            && PageHeader.type(chunk, at) != PageHeader.NEVER_WRITTEN
-        || Mem.isZero(chunk, at, pageSize);
+        && PageHeader.pid(chunk, at) == pid
+        && PageHeader.type(chunk, at) != PageHeader.NEVER_WRITTEN;
   }
 
-  /** A page that was being written while it was read, most likely. */
+  /** A page that was being written while it was read, most likely, or was never written yet. */
   private void again(BlockDevice device, BufferPool pool, long pid, long at, int pageSize) {
+    if (Mem.isZero(chunk, at, pageSize) && pool.resident(pid) >= 0) {
+      fromPool(pool, pid, at, pageSize);
+      return;
+    }
     pagesTorn++;
     for (int i = 0; i < READS; i++) {
       LockSupport.parkNanos(READ_PAUSE_NANOS);
@@ -270,7 +286,11 @@ public final class Backup implements AutoCloseable {
         return;
       }
     }
-    // Memory may have what the device has lost; if it has not, this says what is damaged.
+    fromPool(pool, pid, at, pageSize);
+  }
+
+  /** Memory may have what the device has lost; if it has not, this says what is damaged. */
+  private void fromPool(BufferPool pool, long pid, long at, int pageSize) {
     int frame = pool.fixShared(pid);
     Mem.copy(pool.pages(), pool.base(frame), chunk, at, pageSize);
     pool.releaseShared(frame);

@@ -1,0 +1,104 @@
+package io.fovea.crash;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.Durability;
+import io.fovea.Options;
+import io.fovea.SimDatabase;
+import io.fovea.error.CorruptionException;
+import io.fovea.support.SimDisk;
+import io.fovea.support.SimStorage;
+import java.io.OutputStream;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/**
+ * Pages that the device has lost, so that they read as zeros: each page of a database, one by one.
+ * Neither a backup nor verify may take one for a page that was never written.
+ */
+@Timeout(value = 10, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class LostPagesTest {
+  private static final int PAGE = PageForger.PAGE;
+  private static DeepBase.Base base;
+  private static long pages;
+
+  @BeforeAll
+  static void make() {
+    base = DeepBase.make(true, CrashTest.SEED);
+    Session s = new Session(base.disk().copy(), Session.small(), false, base.state());
+    s.open();
+    pages = s.db().verify().pages();
+    s.abandon();
+    assertTrue(pages > 200, "a small database");
+  }
+
+  private static SimDisk without(long pid) {
+    SimDisk disk = base.disk().copy();
+    disk.poke("db", pid * PAGE, new byte[PAGE]);
+    return disk;
+  }
+
+  private interface Look {
+    /** Looks at a database; throws the exception that is expected, or says whether it noticed. */
+    boolean noticed(Session s) throws Exception;
+  }
+
+  /** With a log, and without one: then the backup is made while nobody changes anything. */
+  private static void eachPage(Durability durability, Look look) throws Exception {
+    Options options = Session.small().durability(durability);
+    for (long pid = 2; pid < pages; pid++) {
+      Session s = new Session(without(pid), options, false, base.state());
+      try {
+        s.open();
+        assertTrue(look.noticed(s), "page " + pid);
+      } catch (CorruptionException e) {
+        assertEquals(pid, e.pid(), e::toString);
+        assertEquals(pid * PAGE, e.fileOffset(), e::toString);
+      } finally {
+        s.abandon();
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource(names = {"SYNC", "NONE"})
+  void aBackupEnds(Durability durability) throws Exception {
+    eachPage(
+        durability,
+        s -> {
+          s.db().backup(OutputStream.nullOutputStream());
+          return false;
+        });
+  }
+
+  @Test
+  void verifyNotices() throws Exception {
+    eachPage(Durability.SYNC, s -> !s.db().verify().ok());
+  }
+
+  /** What was given out and not written yet reads as zeros, too, and is no damage. */
+  @Test
+  void pagesThatWereNotWrittenYet() throws Exception {
+    for (Durability durability : new Durability[] {Durability.SYNC, Durability.NONE}) {
+      // A pool that nothing has to leave.
+      Options options = Session.small().durability(durability).bufferBytes(8 << 20);
+      SimDisk disk = new SimDisk(CrashTest.SEED);
+      Session s = new Session(disk, options, false, new State());
+      s.open();
+      s.first();
+      for (int i = 0; i < 8; i++) {
+        s.steps(new Generator(CrashTest.SEED + i, 64, true, false), 20);
+        assertFalse(s.db().backup(OutputStream.nullOutputStream()).pages() < 3);
+      }
+      s.check();
+      s.close();
+      SimDatabase.open(new SimStorage(disk), options).close();
+    }
+  }
+}
