@@ -577,6 +577,8 @@ final class Store {
 
   /** Another one, to hold back the redo point meanwhile. */
   LogSession hold() {
+    // What failed halfway holds the redo point back for ever.
+    engine().checkUsable(false);
     return journal == null ? LogSession.NONE : journal.hold();
   }
 

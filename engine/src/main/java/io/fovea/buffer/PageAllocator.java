@@ -272,7 +272,9 @@ final class PageAllocator {
     lock();
     try {
       mine = freeHead == head;
-      sound = found == PageHeader.FREE && next >= 0 && next < highWater;
+      sound = found == PageHeader.FREE && next >= 0 && next < highWater && next != head;
+      // The list ends where its length says; one that runs in a circle does not.
+      sound &= (next == 0) == (freePages == 1);
       mine &= !sound || mayTake(log);
       if (mine && sound) {
         at = reserve(log, RecordType.ALLOCATE, AllocatorRecord.ALLOCATE_BYTES);

@@ -18,6 +18,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 
 /**
@@ -146,7 +147,8 @@ public final class Backup implements AutoCloseable {
   public Result cold(BlockDevice device, BufferPool pool, Superblock superblock) {
     try {
       long pages = superblock.allocator().highWater();
-      data(device, pool, superblock, pages, pages);
+      long end = superblock.endLsn();
+      data(device, pool, superblock, pages, pages, () -> end > 0 ? end : Long.MAX_VALUE);
       target.finish();
       return new Result(pages, pagesTorn, 0, 0);
     } catch (IOException e) {
@@ -182,7 +184,12 @@ public final class Backup implements AutoCloseable {
             "The redo point is " + s.redoLsn() + ", and the log is pinned at " + pin.lsn() + ".");
       }
       long pages = pool.allocatorState().highWater();
-      data(device, pool, s, pages, s.allocator().highWater());
+      data(device, pool, s, pages, s.allocator().highWater(), log::tail);
+      if (maxPageLsn > log.tail()) {
+        // Of a page in the pool, whose change the log did not take.
+        log.requireAlive();
+        throw new CorruptionException("LSN of a page", -1, -1, log.tail(), maxPageLsn);
+      }
       log.awaitDurable(
           Math.max(Math.max(begun, maxPageLsn), Math.max(s.redoLsn(), s.snapshotLsn())));
       long end = log.durableLsn();
@@ -223,9 +230,15 @@ public final class Backup implements AutoCloseable {
    *
    * @param pages how many
    * @param newFrom from which page on zeros are right
+   * @param lsnLimit the largest LSN that a page may have which was read before this is asked
    */
   private void data(
-      BlockDevice device, BufferPool pool, Superblock superblock, long pages, long newFrom)
+      BlockDevice device,
+      BufferPool pool,
+      Superblock superblock,
+      long pages,
+      long newFrom,
+      LongSupplier lsnLimit)
       throws IOException {
     int pageSize = superblock.pageSize();
     target.begin(Storage.DATA, pages * pageSize);
@@ -234,11 +247,13 @@ public final class Backup implements AutoCloseable {
     for (long pid = Superblock.CATALOG_ROOT_PID; pid < pages; pid += perChunk) {
       int n = (int) Math.min(perChunk, pages - pid);
       device.read(pid * pageSize, chunk, 0, n * pageSize);
+      long limit = lsnLimit.getAsLong();
       for (int i = 0; i < n; i++) {
         long at = (long) i * pageSize;
         boolean unread = pid + i >= newFrom && Mem.isZero(chunk, at, pageSize);
-        if (!unread && !whole(at, pid + i, pageSize)) {
-          again(device, pool, pid + i, at, pageSize);
+        boolean known = PageHeader.pageLsn(chunk, at) <= limit;
+        if (!unread && !(known && whole(at, pid + i, pageSize))) {
+          again(device, pool, pid + i, at, pageSize, lsnLimit);
         }
         maxPageLsn = Math.max(maxPageLsn, PageHeader.pageLsn(chunk, at));
       }
@@ -273,7 +288,8 @@ public final class Backup implements AutoCloseable {
   }
 
   /** A page that was being written while it was read, most likely, or was never written yet. */
-  private void again(BlockDevice device, BufferPool pool, long pid, long at, int pageSize) {
+  private void again(
+      BlockDevice device, BufferPool pool, long pid, long at, int pageSize, LongSupplier lsnLimit) {
     if (Mem.isZero(chunk, at, pageSize) && pool.resident(pid) >= 0) {
       fromPool(pool, pid, at, pageSize);
       return;
@@ -282,7 +298,7 @@ public final class Backup implements AutoCloseable {
     for (int i = 0; i < READS; i++) {
       LockSupport.parkNanos(READ_PAUSE_NANOS);
       device.read(pid * pageSize, chunk, at, pageSize);
-      if (whole(at, pid, pageSize)) {
+      if (PageHeader.pageLsn(chunk, at) <= lsnLimit.getAsLong() && whole(at, pid, pageSize)) {
         return;
       }
     }

@@ -137,8 +137,24 @@ public final class SuperblockFile {
     if (newer.sequence() == 0 && newer.state() == Superblock.LOGGED) {
       return null;
     }
+    int pid = newer == a ? 0 : 1;
+    check(pid * (long) newer.pageSize(), pid, newer);
     current = newer;
     return newer;
+  }
+
+  /** A superblock may be whole and make no sense all the same. */
+  private static void check(long offset, int pid, Superblock s) {
+    for (long lsn : new long[] {s.redoLsn(), s.snapshotLsn(), s.endLsn()}) {
+      if (lsn < 0 || (lsn & 7) != 0) {
+        throw new CorruptionException(
+            "position in the log, in the superblock", pid, offset, lsn & ~7L, lsn);
+      }
+    }
+    if (s.nextTreeId() <= Superblock.CATALOG_TREE_ID || s.incarnation() < 0) {
+      throw new CorruptionException(
+          "next tree id in the superblock", pid, offset, 2, s.nextTreeId());
+    }
   }
 
   private boolean firstBlockIsZero() {

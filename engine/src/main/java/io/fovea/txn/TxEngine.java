@@ -417,7 +417,12 @@ public final class TxEngine {
     return pagesWhole;
   }
 
-  void checkUsable(boolean readOnly) {
+  /**
+   * Throws where a change that failed halfway has stopped the database.
+   *
+   * @param readOnly whether nothing will be changed, which whole pages are enough for
+   */
+  public void checkUsable(boolean readOnly) {
     if (poison != null && !(readOnly && pagesWhole)) {
       throw stopped();
     }

@@ -22,6 +22,7 @@ import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
 import java.util.UUID;
+import java.util.concurrent.locks.LockSupport;
 import org.opentest4j.AssertionFailedError;
 
 /**
@@ -29,10 +30,13 @@ import org.opentest4j.AssertionFailedError;
  * right checksums. {@link HostileTest} starts it in a JVM with little memory.
  *
  * <p>Whatever the files say, nothing but a {@link FoveaException} may come of it: no other
- * exception, no endless loop, no memory without bounds. What the answers are is not looked at.
+ * exception, no endless loop, no memory without bounds. What the answers are is looked at by {@link
+ * DamagedUse} only.
  *
- * <p>Usage: {@code Hostile SEED FROM TO}: rounds FROM to TO. Prints the number of each round before
- * it is begun, {@code BAD} and a stack trace where something came of it, and at last {@code END}.
+ * <p>Usage: {@code Hostile KIND SEED FROM TO}: rounds FROM to TO. Of the kinds, {@code files}
+ * forges all files of a database, somewhere; {@code pages} pages of the data file, by their layout.
+ * Prints the number of each round before it is begun, {@code BAD} and a stack trace where something
+ * came of it, {@code HANG} and all stacks where a round does not end, and at last {@code END}.
  */
 final class Hostile {
   private static final int PAGE = 4096;
@@ -262,8 +266,22 @@ final class Hostile {
     }
   }
 
+  /** How often what came of it. */
+  static final class Outcomes {
+    private final Map<String, Integer> counts = new TreeMap<>();
+
+    void add(String outcome) {
+      counts.merge(outcome, 1, Integer::sum);
+    }
+
+    @Override
+    public String toString() {
+      return counts.toString();
+    }
+  }
+
   /** What a model finds wrong is no wonder. */
-  private static void attempt(Runnable step) {
+  static void attempt(Runnable step) {
     try {
       step.run();
     } catch (FoveaException | AssertionFailedError e) {
@@ -275,30 +293,94 @@ final class Hostile {
     }
   }
 
+  /** When the round that is under way has begun, and its number. */
+  private static volatile long began;
+
+  private static volatile int round;
+
+  /** Ends the process where a round does not end, however much else the machine has to do. */
+  private static void watch(long seconds) {
+    began = System.nanoTime();
+    Thread t =
+        new Thread(
+            () -> {
+              while (System.nanoTime() - began < seconds * 1_000_000_000L) {
+                LockSupport.parkNanos(1_000_000_000L);
+              }
+              System.out.println("\nHANG " + round);
+              Thread.getAllStackTraces()
+                  .forEach(
+                      (thread, stack) -> {
+                        System.out.println(thread);
+                        for (StackTraceElement e : stack) {
+                          System.out.println("    " + e);
+                        }
+                      });
+              System.out.flush();
+              Runtime.getRuntime().halt(3);
+            },
+            "watchdog");
+    t.setDaemon(true);
+    t.start();
+  }
+
+  /** Forges pages, and looks at what can be told. */
+  private static void pages(DeepBase.Base base, Hostile h, int i, long seed, Outcomes outcomes) {
+    SimDisk disk = base.disk().copy();
+    PageForger forger = new PageForger(disk, h.what);
+    for (int times = 1 + h.r.nextInt(2); times > 0; times--) {
+      forger.forge(h.r);
+    }
+    begin(i, h);
+    DamagedUse use = new DamagedUse(disk, base.state(), seed + i, outcomes);
+    String wrong = use.run();
+    if (wrong != null && !forger.changedContents()) {
+      throw new AssertionFailedError(wrong);
+    }
+  }
+
+  private static void begin(int i, Hostile h) {
+    System.out.println(i + ":" + h.what);
+    System.out.flush();
+    round = i;
+    began = System.nanoTime();
+  }
+
   public static void main(String[] args) throws Exception {
-    long seed = Long.parseLong(args[0]);
-    int from = Integer.parseInt(args[1]);
-    int to = Integer.parseInt(args[2]);
-    List<Base> bases = List.of(base(true, seed), base(false, seed), base(false, seed + 1));
-    Map<String, Integer> outcomes = new TreeMap<>();
+    boolean pages = args[0].equals("pages");
+    long seed = Long.parseLong(args[1]);
+    int from = Integer.parseInt(args[2]);
+    int to = Integer.parseInt(args[3]);
+    watch(Long.getLong("crash.hang", 120));
+    List<Base> bases =
+        pages ? List.of() : List.of(base(true, seed), base(false, seed), base(false, seed + 1));
+    List<DeepBase.Base> deep =
+        pages ? List.of(DeepBase.make(true, seed), DeepBase.make(false, seed)) : List.of();
+    Outcomes outcomes = new Outcomes();
     for (int i = from; i < to; i++) {
       Hostile h = new Hostile(seed * 1_000_003 + i);
-      Base base = bases.get(h.r.nextInt(bases.size()));
-      SimDisk disk = base.disk.copy();
-      h.forge(disk);
-      System.out.println(i + ":" + h.what);
-      System.out.flush();
       String outcome = "used";
       try {
-        use(disk, base.state, seed + i);
-      } catch (FoveaException | AssertionFailedError e) {
+        if (pages) {
+          // Twice as often the one that needs no recovery, which would mend some of it.
+          pages(deep.get(Math.max(0, h.r.nextInt(3) - 1)), h, i, seed, outcomes);
+        } else {
+          Base base = bases.get(h.r.nextInt(bases.size()));
+          SimDisk disk = base.disk.copy();
+          h.forge(disk);
+          begin(i, h);
+          use(disk, base.state, seed + i);
+        }
+      } catch (AssertionFailedError e) {
+        outcome = pages ? bad(e) : e.getClass().getSimpleName();
+      } catch (FoveaException e) {
         outcome = e.getClass().getSimpleName();
       } catch (IllegalArgumentException e) {
         outcome = bad(e);
       } catch (Throwable e) {
         outcome = bad(e);
       }
-      outcomes.merge(outcome, 1, Integer::sum);
+      outcomes.add(outcome);
     }
     for (String line : Files.readAllLines(Path.of("/proc/self/status"))) {
       if (line.startsWith("VmHWM")) {

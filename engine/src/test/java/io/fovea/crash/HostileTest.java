@@ -15,18 +15,21 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Forged files, in a JVM of their own (RELIABILITY.md, 9): typed errors, no crash, no endless loop,
- * bounded memory.
+ * Forged files, and pages that are wrong though their checksum is right, in a JVM of their own
+ * (RELIABILITY.md, 9): typed errors, no crash, no endless loop, bounded memory; of pages also: no
+ * wrong answer that verify does not explain.
  *
- * <p>{@code -Dcrash.forged=N} files; {@code -Dcrash.forged.from=N} where to begin, for a replay.
+ * <p>{@code -Dcrash.forged=N} files, {@code -Dcrash.pages=N} databases with damaged pages; {@code
+ * -Dcrash.forged.from=N} where to begin, for a replay.
  */
 @Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class HostileTest {
   private static final int FILES = Integer.getInteger("crash.forged", 400);
+  private static final int PAGES = Integer.getInteger("crash.pages", 250);
   private static final int FROM = Integer.getInteger("crash.forged.from", 0);
 
-  /** For a file, generously: an endless loop takes longer. */
-  private static final long SECONDS = 60 + FILES;
+  /** Generously: the child itself notices a round that does not end. */
+  private static final long SECONDS = 600 + 2L * Math.max(FILES, PAGES);
 
   /** The heap, the JVM itself, the pools of one database after the other. */
   private static final long KIB_MAX = 700 << 10;
@@ -35,6 +38,15 @@ class HostileTest {
 
   @Test
   void forgedFilesAreRefused() throws IOException, InterruptedException {
+    run("files", FILES, "forgedFilesAreRefused");
+  }
+
+  @Test
+  void damagedPagesAreNoticed() throws IOException, InterruptedException {
+    run("pages", PAGES, "damagedPagesAreNoticed");
+  }
+
+  private void run(String kind, int rounds, String test) throws IOException, InterruptedException {
     Path output = dir.resolve("output");
     Process child =
         new ProcessBuilder(
@@ -48,9 +60,10 @@ class HostileTest {
                     "-cp",
                     System.getProperty("java.class.path"),
                     Hostile.class.getName(),
+                    kind,
                     Long.toString(CrashTest.SEED),
                     Integer.toString(FROM),
-                    Integer.toString(FROM + FILES)))
+                    Integer.toString(FROM + rounds)))
             .directory(dir.toFile())
             .redirectErrorStream(true)
             .redirectOutput(output.toFile())
@@ -69,7 +82,9 @@ class HostileTest {
     }
     String text = Files.readString(output);
     String about =
-        "Replay: -Dtest=HostileTest -Dcrash.seed="
+        "Replay: -Dtest=HostileTest#"
+            + test
+            + " -Dcrash.seed="
             + CrashTest.SEED
             + " -Dcrash.forged.from=<the number before BAD, or the last>\n"
             + interesting(text);
@@ -90,13 +105,14 @@ class HostileTest {
             .orElse(0);
     assertTrue(kib < KIB_MAX, () -> "it took " + kib + " KiB");
     CrashReport.line(
-        "HostileTest",
-        "seed " + CrashTest.SEED + ": " + FILES + " forged files: " + end + ", " + kib + " KiB");
+        "HostileTest." + test,
+        "seed " + CrashTest.SEED + ": " + rounds + " rounds: " + end + ", " + kib + " KiB");
   }
 
   /** What went wrong, with the line before; or the end. */
   private static String interesting(String text) {
     int bad = text.indexOf("\nBAD");
+    bad = bad < 0 ? text.indexOf("\nHANG") : bad;
     if (bad >= 0) {
       int from = Math.max(0, text.lastIndexOf('\n', bad - 1));
       return text.substring(from, Math.min(text.length(), from + 6000));

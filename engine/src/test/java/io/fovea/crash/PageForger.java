@@ -256,10 +256,18 @@ final class PageForger {
   private void header(Random r, long pid) {
     switch (r.nextInt(6)) {
       case 0 -> set("type", PageHeader.TYPE, 1, r.nextInt(7));
-      case 1 -> set("layout", PageHeader.LAYOUT, 1, r.nextInt(3));
+      case 1 -> {
+        // What it says is where values end with a frame's number, which is no part of the file.
+        contents = true;
+        set("layout", PageHeader.LAYOUT, 1, r.nextInt(3));
+      }
       case 2 -> set("level", PageHeader.LEVEL, 2, near(level(), r));
       case 3 -> set("pid", PageHeader.PID, 8, pid(r, pid));
-      case 4 -> set("lsn", PageHeader.PAGE_LSN, 8, number(r));
+      case 4 -> {
+        // Recovery takes the page for a newer one.
+        contents = true;
+        set("lsn", PageHeader.PAGE_LSN, 8, number(r));
+      }
       default -> set("tree", PageHeader.TREE_ID, 4, r.nextInt(4) == 0 ? number(r) : r.nextInt(12));
     }
   }
@@ -297,6 +305,9 @@ final class PageForger {
       case 5 -> {
         // The end of the page: fences.
         int at = PAGE - 1 - r.nextInt(40);
+        int low = u16(LOW) == NONE ? 0 : u16(LOW);
+        int high = u16(HIGH) == NONE ? u16(PREFIX) : u16(HIGH);
+        contents |= at < PAGE - low - high;
         set("end @" + at, at, 1, r.nextInt(256));
       }
       case 6 -> {
@@ -356,6 +367,7 @@ final class PageForger {
 
   /** The newer one of both counts: so the same in both. */
   private void superblocks(Random r) {
+    contents = true; // where the log begins, for example
     int[] fields = {40, 44, 64, 72, 76, 80, 88, 96, 104, 112, 120, 128, 136, 144, 152};
     int at = fields[r.nextInt(fields.length)];
     int bytes = at == 40 || at == 44 || at == 72 || at == 76 ? 4 : 8;
