@@ -32,7 +32,8 @@ final class BackupRun {
         schema.lock.lock();
         try {
           database.requireOpen();
-          database.alone("back up", () -> result[0] = cold(store, backup));
+          database.alone(
+              "back up", () -> schema.whileNothingIsFreed(() -> result[0] = cold(store, backup)));
         } finally {
           schema.lock.unlock();
         }

@@ -22,12 +22,12 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One change of a record of the catalog, as a SCHEMA record of the log and in the tree.
+ * A change of records of the catalog, as one SCHEMA record of the log and in the tree.
  *
  * <pre>
- *   value to a chain, if it is long ─► SCHEMA record ─► the catalog's tree ─► old chain freed
- *                                      │
- *                before: nothing has happened    after: it has, whatever fails
+ *   long values to chains ─► SCHEMA record ─► the catalog's tree ─► old chains freed
+ *                            │
+ *      before: nothing has happened    after: it has, whatever fails
  * </pre>
  *
  * <p>With the record the trees that it publishes exist, and those that it drops do not. After it
@@ -48,6 +48,7 @@ final class CatalogChange {
   private final LogSession session;
   private final List<BTree> published = new ArrayList<>();
   private final List<BTree> dropped = new ArrayList<>();
+  private final List<Operation> operations = new ArrayList<>();
   private final LongList adopted = new LongList();
   private final LongList released = new LongList();
   private final Position place = new Position();
@@ -71,34 +72,35 @@ final class CatalogChange {
     return this;
   }
 
-  /** Whether it is in the log: then it counts, even if {@link #put} or {@link #delete} threw. */
+  /** Whether it is in the log: then it counts, even if {@link #run} threw. */
   boolean happened() {
     return happened;
   }
 
+  /** Sets a record. */
+  CatalogChange put(byte[] key, byte[] value) {
+    operations.add(new Operation(key, value));
+    return this;
+  }
+
+  /** Removes a record, where there is one. */
+  CatalogChange delete(byte[] key) {
+    operations.add(new Operation(key, null));
+    return this;
+  }
+
   /**
-   * Sets a record.
+   * Makes the change, as a whole or not at all.
    *
    * @return up to where the log must be durable; 0 without one
    */
-  long put(byte[] key, byte[] value) {
-    return run(key, value);
-  }
-
-  /** Removes a record, likewise. */
-  long delete(byte[] key) {
-    return run(key, null);
-  }
-
-  private long run(byte[] key, byte @Nullable [] value) {
+  long run() {
     try (Arena arena = Arena.ofConfined()) {
-      MemorySegment k = copy(arena, key);
-      MemorySegment v = value == null ? k : copy(arena, value);
-      int length = value == null ? -1 : value.length;
+      operations.forEach(o -> o.copy(arena));
       session.begin(0);
       boolean done = false;
       try {
-        change(k, key.length, v, length);
+        change();
         done = true;
       } catch (Throwable t) {
         if (happened) {
@@ -118,37 +120,32 @@ final class CatalogChange {
     return session.logging() ? session.recordEnd() : 0;
   }
 
-  private static MemorySegment copy(Arena arena, byte[] bytes) {
-    MemorySegment s = arena.allocate(Math.max(8, bytes.length), 8);
-    Mem.putBytes(s, 0, bytes, 0, bytes.length);
-    return s;
-  }
-
-  private void change(MemorySegment key, int keyLen, MemorySegment value, int len) {
-    catalog.checkSizes(keyLen, Math.max(0, len));
-    if (catalog.mayHoldLong()) {
-      catalog.chain(key, 0, keyLen, place, released);
+  private void change() {
+    for (Operation o : operations) {
+      catalog.checkSizes(o.keyLen, Math.max(0, o.len));
     }
-    long first = 0;
-    if (len > catalog.inlineMax()) {
-      first = catalog.writeChain(value, 0, len, adopted, session);
+    for (Operation o : operations) {
+      if (catalog.mayHoldLong()) {
+        catalog.chain(o.key, 0, o.keyLen, place, released);
+      }
+      if (o.len > catalog.inlineMax()) {
+        o.first = catalog.writeChain(o.value, 0, o.len, adopted, session);
+      }
     }
     if (session.logging()) {
-      append(key, keyLen, value, len, first);
+      append();
     }
     happened = true;
     KillPoint.here("schema.appended");
-    install(key, keyLen, value, len, first);
+    operations.forEach(this::install);
     catalog.freeChain(released, session);
   }
 
-  private void append(MemorySegment key, int keyLen, MemorySegment value, int len, long first) {
-    int op =
-        len < 0
-            ? CommitRecord.deleteBytes(keyLen)
-            : first != 0 ? CommitRecord.chainBytes(keyLen) : CommitRecord.putBytes(keyLen, len);
+  private void append() {
+    int opBytes = operations.stream().mapToInt(Operation::bytes).sum();
     int bytes =
-        SchemaRecord.bytes(published.size(), dropped.size(), op, adopted.size(), released.size());
+        SchemaRecord.bytes(
+            published.size(), dropped.size(), opBytes, adopted.size(), released.size());
     int[] ids = published.stream().mapToInt(BTree::treeId).toArray();
     int[] droppedIds = dropped.stream().mapToInt(BTree::treeId).toArray();
     long[] droppedRoots = dropped.stream().mapToLong(BTree::rootPid).toArray();
@@ -156,14 +153,17 @@ final class CatalogChange {
     long at = session.reserve(RecordType.SCHEMA, bytes);
     MemorySegment to = session.buffer();
     at =
-        SchemaRecord.put(to, at, ids, droppedIds, droppedRoots, 1, adopted.size(), released.size());
-    int tree = catalog.treeId();
-    if (len < 0) {
-      at = CommitRecord.delete(to, at, tree, key, 0, keyLen);
-    } else if (first != 0) {
-      at = CommitRecord.chain(to, at, tree, key, 0, keyLen, first, len);
-    } else {
-      at = CommitRecord.put(to, at, tree, key, 0, keyLen, value, 0, len);
+        SchemaRecord.put(
+            to,
+            at,
+            ids,
+            droppedIds,
+            droppedRoots,
+            operations.size(),
+            adopted.size(),
+            released.size());
+    for (Operation o : operations) {
+      at = o.put(to, at, catalog.treeId());
     }
     at = SchemaRecord.putPids(to, at, adopted);
     SchemaRecord.putPids(to, at, released);
@@ -171,17 +171,17 @@ final class CatalogChange {
     session.position(session.recordStart(), session.recordEnd());
   }
 
-  private void install(MemorySegment key, int keyLen, MemorySegment value, int len, long first) {
+  private void install(Operation o) {
     long deadline = System.nanoTime() + RETRY_NANOS;
     int reads = 0;
     while (true) {
       try {
-        if (len < 0) {
-          catalog.remove(key, 0, keyLen, true, place, session);
-        } else if (first != 0) {
-          catalog.upsertChain(key, 0, keyLen, first, len, place, session);
+        if (o.len < 0) {
+          catalog.remove(o.key, 0, o.keyLen, true, place, session);
+        } else if (o.first != 0) {
+          catalog.upsertChain(o.key, 0, o.keyLen, o.first, o.len, place, session);
         } else {
-          catalog.upsertInline(key, 0, keyLen, value, 0, len, place, session);
+          catalog.upsertInline(o.key, 0, o.keyLen, o.value, 0, o.len, place, session);
         }
         return;
       } catch (PoolExhaustedException | StorageFullException e) {
@@ -195,6 +195,54 @@ final class CatalogChange {
         }
         Waits.sleep(PAUSE_NANOS);
       }
+    }
+  }
+
+  /** One record of the catalog, set or removed. */
+  private static final class Operation {
+    private final byte[] keyBytes;
+    private final byte @Nullable [] valueBytes;
+    final int keyLen;
+
+    /** Below 0: removed. */
+    final int len;
+
+    MemorySegment key = MemorySegment.NULL;
+    MemorySegment value = MemorySegment.NULL;
+
+    /** The first page of a long value, or 0. */
+    long first;
+
+    Operation(byte[] key, byte @Nullable [] value) {
+      this.keyBytes = key;
+      this.valueBytes = value;
+      this.keyLen = key.length;
+      this.len = value == null ? -1 : value.length;
+    }
+
+    void copy(Arena arena) {
+      key = copy(arena, keyBytes);
+      value = valueBytes == null ? key : copy(arena, valueBytes);
+    }
+
+    private static MemorySegment copy(Arena arena, byte[] bytes) {
+      MemorySegment s = arena.allocate(Math.max(8, bytes.length), 8);
+      Mem.putBytes(s, 0, bytes, 0, bytes.length);
+      return s;
+    }
+
+    int bytes() {
+      return len < 0
+          ? CommitRecord.deleteBytes(keyLen)
+          : first != 0 ? CommitRecord.chainBytes(keyLen) : CommitRecord.putBytes(keyLen, len);
+    }
+
+    long put(MemorySegment to, long at, int tree) {
+      return len < 0
+          ? CommitRecord.delete(to, at, tree, key, 0, keyLen)
+          : first != 0
+              ? CommitRecord.chain(to, at, tree, key, 0, keyLen, first, len)
+              : CommitRecord.put(to, at, tree, key, 0, keyLen, value, 0, len);
     }
   }
 }

@@ -96,6 +96,7 @@ public final class Database implements AutoCloseable {
     this.store = store;
     this.leaks = new Leaks(options.leakDetection());
     this.schema = new Schema(this, store, store.catalog(), options.hints());
+    schema.begin();
     Runnable unwatch = leaks.watch(this, "Database " + store.name(), () -> {});
     this.onClose = unwatch == null ? () -> {} : unwatch;
   }
@@ -164,6 +165,7 @@ public final class Database implements AutoCloseable {
       if (!closed) {
         closed = true;
         onClose.run();
+        schema.cancel();
         store.discard();
       }
     } finally {
@@ -303,12 +305,18 @@ public final class Database implements AutoCloseable {
   }
 
   /**
-   * Drops a table with its indexes; their pages become free. Waits until no transaction is active.
+   * Drops a table with its indexes. It is gone when this returns, durably: a transaction that is
+   * active and uses it next gets an {@link InvalidUseException}, and what it has done to the table
+   * so far commits as if before the drop. Nobody waits for anybody.
+   *
+   * <p>The pages become free when the transactions that are active now have ended: at once where
+   * there are none and the table is small, else in the background, some at a time, with pauses in
+   * between. A close or a crash interrupts that; it goes on when the database is open again, with
+   * the first change.
    *
    * @param name its name
    * @return whether there was one
    * @throws InvalidUseException in a transaction of this thread
-   * @throws TransactionAbortedException if transactions don't end within a minute
    * @throws DatabaseClosedException if the database was closed
    */
   public boolean dropTable(String name) {
@@ -332,12 +340,17 @@ public final class Database implements AutoCloseable {
     return schema.dropIndex(table, name);
   }
 
-  /** Runs something while no transaction is active and none begins. */
-  void alone(String what, Runnable work) {
+  /** Throws where the thread has a transaction: what is done here waits for transactions to end. */
+  void requireNoTransaction(String what) {
     if (store.mine() > 0) {
       throw new InvalidUseException(
           "Can't " + what + " in a transaction: end the transaction of this thread first.");
     }
+  }
+
+  /** Runs something while no transaction is active and none begins. */
+  void alone(String what, Runnable work) {
+    requireNoTransaction(what);
     Tx tx = store.engine().begin(false, ALONE_WAIT.toNanos(), true);
     try {
       work.run();
@@ -941,6 +954,7 @@ public final class Database implements AutoCloseable {
       tellListeners();
       onClose.run();
       boolean quiet = store.quiesce(options.closeGrace());
+      schema.end();
       schema.lock.lock();
       try {
         store.close(quiet);

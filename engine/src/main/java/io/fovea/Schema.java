@@ -9,7 +9,6 @@ import io.fovea.error.ValueTooLargeException;
 import io.fovea.memory.Mem;
 import io.fovea.recovery.Recovery;
 import io.fovea.wal.LogSession;
-import java.lang.System.Logger.Level;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
@@ -18,22 +17,23 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
-import java.util.function.ToLongFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The tables of a database, and the catalog that keeps them.
  *
  * <p>Changes of the schema are no transactions: they are done when they return. They exclude one
- * another by {@link #lock}; those that touch records of existing tables (building an index,
- * dropping a table) also run alone, without any transaction beside them.
+ * another by {@link #lock}; building and dropping an index also run alone, without any transaction
+ * beside them. A table is dropped beside all of them: who uses it next is told, and its pages stay
+ * until nobody can be at them ({@link DeferredDrops}).
  *
  * <p><b>With a log</b> a change is a record of its own ({@link CatalogChange}). New trees exist
  * from that record on, dropped ones until then. A session holds back the redo point from before the
- * first page of a new tree until that record, and from that record until the last page of a dropped
- * tree is free, so that recovery always knows what was begun.
+ * first page of a new tree until that record, so that recovery always knows what was begun; a
+ * dropped tree stays in the catalog, as one that is to be freed, until it has no page any more.
  *
  * <p><b>Why a built index needs no timestamps.</b> Its items begin at 0, below those of the records
  * that the entries were made from. That can't mislead anybody: every transaction that came before
@@ -41,7 +41,6 @@ import org.jspecify.annotations.Nullable;
  * conflicts between the two lead from before to after.
  */
 final class Schema {
-  private static final System.Logger LOG = System.getLogger("io.fovea");
   private static final char TABLE = 't';
 
   private final Database database;
@@ -50,7 +49,7 @@ final class Schema {
   private final HintUse hintUse;
   private final EntryHints entryHints;
   private final Map<String, TableCore> tables = new ConcurrentSkipListMap<>();
-  private final Leftovers leftovers;
+  private final DeferredDrops drops;
 
   /** Held while the schema changes, and while the database closes. */
   final ReentrantLock lock = new ReentrantLock();
@@ -59,7 +58,8 @@ final class Schema {
     this.database = database;
     this.store = store;
     this.catalog = catalog;
-    this.leftovers = new Leftovers(store);
+    Leftovers leftovers = new Leftovers(store);
+    this.drops = new DeferredDrops(store, leftovers, this::forget);
     this.hintUse = new HintUse(store, hints);
     this.entryHints = EntryHints.of(hints);
     Trees.forEach(
@@ -70,10 +70,35 @@ final class Schema {
             tables.put(name, open(CatalogEntry.decode(name, Trees.bytes(v, vOff, vLen))));
           }
         });
+    DeferredDrops.forEach(catalog, drops::addRest);
     store.leftovers(() -> leftovers.free(trees()));
+    store.background(drops::run, drops::join);
   }
 
-  /** All trees, the catalog included. Any thread. */
+  /** Goes on with drops that a close or a crash has cut short. */
+  void begin() {
+    if (store.isMarked()) {
+      drops.run(); // else with the first change: a file that is only read stays as it is
+    }
+  }
+
+  /** Ends what goes on in the background, and does not wait for it. */
+  void cancel() {
+    drops.cancel();
+  }
+
+  /** Ends what goes on in the background. */
+  void end() {
+    drops.cancel();
+    drops.join();
+  }
+
+  /** Does something while no pages of dropped trees are freed. */
+  void whileNothingIsFreed(Runnable what) {
+    drops.paused(what);
+  }
+
+  /** All trees, the catalog and those that are being dropped included. Any thread. */
   private List<BTree> trees() {
     List<BTree> all = new ArrayList<>();
     all.add(catalog);
@@ -83,6 +108,7 @@ final class Schema {
         all.add(index.tree);
       }
     }
+    all.addAll(drops.trees());
     return all;
   }
 
@@ -126,6 +152,7 @@ final class Schema {
             }
           }
         });
+    DeferredDrops.forEach(catalog, visitor::deferred);
   }
 
   private TableCore open(CatalogEntry e) {
@@ -183,7 +210,12 @@ final class Schema {
     return locked(
         () -> {
           VerifyReport[] report = new VerifyReport[1];
-          database.alone("verify", () -> report[0] = Verification.run(store, tables.values()));
+          database.alone(
+              "verify",
+              () ->
+                  drops.paused(
+                      () ->
+                          report[0] = Verification.run(store, tables.values(), drops)));
           return report[0];
         });
   }
@@ -284,13 +316,8 @@ final class Schema {
     try {
       session.begin(0);
       tree.drop(session);
-      leftovers.dropped(tree);
     } catch (FoveaException e) {
-      leftovers.undropped(tree);
-      LOG.log(
-          Level.WARNING,
-          "Not all pages of a dropped tree of " + store.name() + " could be freed yet",
-          e);
+      drops.add(tree, null);
     } finally {
       session.end();
     }
@@ -326,7 +353,7 @@ final class Schema {
     for (IndexCore i : core.indexes()) {
       indexes.add(i.asEntry());
     }
-    return change.put(catalogKey(core.name), entry(core, indexes).encode());
+    return change.put(catalogKey(core.name), entry(core, indexes).encode()).run();
   }
 
   private static CatalogEntry entry(TableCore core, List<CatalogEntry.IndexEntry> indexes) {
@@ -477,79 +504,83 @@ final class Schema {
   // -------------------------------------------------------------------------------------- dropping
 
   boolean dropTable(String name) {
-    return locked(
-        () -> {
-          TableCore core = tables.get(name);
-          if (core == null) {
-            return false;
-          }
-          database.alone(
-              "drop table " + name,
-              () -> {
-                List<BTree> trees = new ArrayList<>();
-                for (IndexCore i : core.indexes()) {
-                  trees.add(i.tree);
-                }
-                trees.add(core.tree);
-                dropping(
-                    trees,
-                    change -> change.delete(catalogKey(name)),
-                    () -> {
-                      tables.remove(name);
-                      core.drop();
-                    });
-              });
-          return true;
-        });
+    boolean there =
+        locked(
+            () -> {
+              TableCore core = tables.get(name);
+              if (core == null) {
+                return false;
+              }
+              database.requireNoTransaction("drop table " + name);
+              List<BTree> trees = new ArrayList<>();
+              for (IndexCore i : core.indexes()) {
+                trees.add(i.tree);
+              }
+              trees.add(core.tree);
+              dropping(
+                  trees,
+                  change -> change.delete(catalogKey(name)),
+                  () -> {
+                    core.drop();
+                    trees.forEach(t -> drops.add(t, null));
+                    tables.remove(name);
+                  });
+              return true;
+            });
+    drops.run();
+    return there;
   }
 
   boolean dropIndex(String table, String name) {
-    return locked(
+    boolean there =
+        locked(
+            () -> {
+              TableCore core = tables.get(table);
+              IndexCore index = core == null ? null : core.index(name);
+              if (core == null || index == null) {
+                return false;
+              }
+              database.alone("drop index " + name, () -> drop(core, index));
+              return true;
+            });
+    drops.run();
+    return there;
+  }
+
+  private void drop(TableCore core, IndexCore index) {
+    List<IndexCore> rest = new ArrayList<>(List.of(core.indexes()));
+    rest.remove(index);
+    List<CatalogEntry.IndexEntry> entries = new ArrayList<>();
+    rest.forEach(i -> entries.add(i.asEntry()));
+    dropping(
+        List.of(index.tree),
+        change -> change.put(catalogKey(core.name), entry(core, entries).encode()),
         () -> {
-          TableCore core = tables.get(table);
-          IndexCore index = core == null ? null : core.index(name);
-          if (core == null || index == null) {
-            return false;
-          }
-          database.alone(
-              "drop index " + name,
-              () -> {
-                List<IndexCore> rest = new ArrayList<>(List.of(core.indexes()));
-                rest.remove(index);
-                List<CatalogEntry.IndexEntry> entries = new ArrayList<>();
-                rest.forEach(i -> entries.add(i.asEntry()));
-                dropping(
-                    List.of(index.tree),
-                    change -> change.put(catalogKey(core.name), entry(core, entries).encode()),
-                    () -> core.indexes(rest.toArray(IndexCore[]::new)));
-              });
-          return true;
+          drops.add(index.tree, null);
+          core.indexes(rest.toArray(IndexCore[]::new));
         });
   }
 
   /**
-   * Takes trees out of the catalog and frees their pages. The redo point stays before the change
-   * until all are free, so that a recovery knows what is left to be freed.
+   * Takes trees out of the catalog, which knows them from then on as those whose pages are to be
+   * freed.
    *
    * @param then what follows in memory once the catalog has changed
    */
-  private void dropping(List<BTree> trees, ToLongFunction<CatalogChange> work, Runnable then) {
+  private void dropping(List<BTree> trees, Consumer<CatalogChange> work, Runnable then) {
     store.willWrite();
-    LogSession hold = store.hold();
-    hold.begin(0);
     CatalogChange change = new CatalogChange(store);
-    trees.forEach(change::drops);
-    long end;
-    try {
-      end = work.applyAsLong(change);
-      trees.forEach(leftovers::leaves);
-      then.run();
-      trees.forEach(this::drop);
-    } finally {
-      if (store.engine().poison() == null) {
-        hold.end();
-      }
+    work.accept(change);
+    for (BTree tree : trees) {
+      change.drops(tree).put(DeferredDrops.key(tree.treeId()), DeferredDrops.value(tree));
     }
+    long end = change.run();
+    then.run();
     store.awaitDurable(end);
+  }
+
+  /** The pages of a tree are free: the catalog need not know of it any more. */
+  private void forget(byte[] key) {
+    locked(() -> new CatalogChange(store).delete(key).run());
   }
 }

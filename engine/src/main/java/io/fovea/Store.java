@@ -97,6 +97,9 @@ final class Store {
   /** Frees pages that could not be freed when they were let go. */
   private volatile Runnable leftovers = () -> {};
 
+  private volatile Runnable onMarked = () -> {};
+  private volatile Runnable join = () -> {};
+
   private Store(
       String name,
       Options options,
@@ -525,6 +528,17 @@ final class Store {
     }
   }
 
+  /**
+   * Who frees pages in the background.
+   *
+   * @param marked follows when the file says that it is in use
+   * @param join waits for the thread, which was told to end
+   */
+  void background(Runnable marked, Runnable join) {
+    this.onMarked = marked;
+    this.join = join;
+  }
+
   /** The path of the data file; what it is called where there is none. */
   String fileName() {
     return superblocks == null ? name : superblocks.path();
@@ -582,6 +596,11 @@ final class Store {
     return journal == null ? LogSession.NONE : journal.hold();
   }
 
+  /** A new session of the log, where there is one. */
+  LogSession newSession() {
+    return journal == null ? LogSession.NONE : journal.log().session();
+  }
+
   /** The largest record that the log takes, in bytes. */
   int logRecordMax() {
     return journal == null ? Integer.MAX_VALUE : journal.log().recordMax();
@@ -606,14 +625,14 @@ final class Store {
 
   /** Before the first change of a page: takes the clean flag off the disk. */
   void willWrite() {
-    if (!marked) {
-      mark();
+    if (!marked && mark()) {
+      onMarked.run();
     }
   }
 
-  private synchronized void mark() {
+  private synchronized boolean mark() {
     if (marked || !open || superblocks == null) {
-      return;
+      return false;
     }
     if (journal != null) {
       journal.mark(pool.allocatorState(), treeIds.get());
@@ -622,6 +641,7 @@ final class Store {
       superblocks.write(superblocks.current().with(false, treeIds.get(), pool.allocatorState()));
     }
     marked = true;
+    return true;
   }
 
   /** Makes a checkpoint, where there is a log and something was written. */
@@ -790,6 +810,7 @@ final class Store {
     if (journal != null) {
       journal.stop();
     }
+    join.run();
     pool.abandon();
     engine.close();
     try {

@@ -23,13 +23,18 @@ final class Verification {
     this.census = new PageCensus(store.pool());
   }
 
-  /** Checks everything, while no transaction is active. */
-  static VerifyReport run(Store store, Collection<TableCore> tables) {
+  /**
+   * Checks everything, while no transaction is active and no page is freed.
+   *
+   * @param drops the trees that still have pages though they are nobody's
+   */
+  static VerifyReport run(Store store, Collection<TableCore> tables, DeferredDrops drops) {
     Verification v = new Verification(store);
     v.census.tree("catalog", store.catalog());
     for (TableCore t : tables) {
       v.table(t);
     }
+    drops.forEach((id, root) -> v.census.deferred("a dropped tree", id, root));
     v.census.rest();
     return new VerifyReport(
         store.pool().allocatorState().highWater(),

@@ -1080,9 +1080,7 @@ public final class BTree {
    * @param log a session that has begun before the tree was declared dropped
    */
   public void drop(LogSession log) {
-    scratches.free();
-    new TreeDrop(pool, treeId, false, log).drop(rootPid);
-    StructureRecord.appendDropped(log, treeId);
+    TreeDrop.of(this, log).run();
   }
 
   /**
@@ -1136,10 +1134,9 @@ public final class BTree {
    */
   public static void dropRest(
       BufferPool pool, int treeId, long rootPid, LongList allocated, LogSession log) {
-    TreeDrop drop = new TreeDrop(pool, treeId, true, log);
-    drop.drop(rootPid);
+    TreeDrop.rest(pool, treeId, rootPid, log).run();
     for (int i = 0; i < allocated.size(); i++) {
-      drop.dropPage(allocated.get(i));
+      TreeDrop.freePage(pool, treeId, allocated.get(i), log);
     }
     StructureRecord.appendDropped(log, treeId);
   }

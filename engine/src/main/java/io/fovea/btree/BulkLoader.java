@@ -439,20 +439,24 @@ public final class BulkLoader implements AutoCloseable {
       return;
     }
     finished = true;
-    TreeDrop drop = new TreeDrop(pool, tree.treeId(), false, log);
     PendingNode leaf = levels.get(0).pending;
     for (int i = 0; i < leaf.count(); i++) {
       if (leaf.field(i) == BTreeNode.OVERFLOW) {
         int stub = leaf.valueAt(i);
-        drop.dropChain(BTree.stubPid(leaf.bytes(), stub), BTree.stubLength(leaf.bytes(), stub));
+        TreeDrop.freeChain(
+            pool,
+            tree.treeId(),
+            BTree.stubPid(leaf.bytes(), stub),
+            BTree.stubLength(leaf.bytes(), stub),
+            log);
       }
     }
     for (long pid : detached) {
-      drop.drop(pid);
+      TreeDrop.freeBelow(pool, tree.treeId(), pid, log);
     }
     for (Level level : levels) {
       for (int i = 0; level.level > 0 && i < level.pending.count(); i++) {
-        drop.drop(level.pending.child(i));
+        TreeDrop.freeBelow(pool, tree.treeId(), level.pending.child(i), log);
       }
     }
   }

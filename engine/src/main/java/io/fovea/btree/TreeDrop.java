@@ -7,11 +7,14 @@ import io.fovea.error.CorruptionException;
 import io.fovea.memory.LongList;
 import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayDeque;
 import java.util.Arrays;
-import org.jspecify.annotations.Nullable;
+import java.util.Deque;
+import java.util.Set;
+import java.util.function.LongConsumer;
 
 /**
- * Frees the pages of a tree that nobody uses any more.
+ * Frees the pages of a tree that nobody uses any more, some at a time.
  *
  * <pre>
  *   root  ─►  child  ─►  leaf  ─►  chain          freed from right to left: at every moment all
@@ -30,59 +33,193 @@ import org.jspecify.annotations.Nullable;
  *       index in each page says whether the page is the part that is looked for; if it is, it and
  *       what comes behind it are the other chain's end, which is freed, last page first, and the
  *       rest is found through that chain's own stub.
- *   <li>One page is latched at a time.
+ *   <li>Of a tree that was sound when the drop began, and that has had no long values, the leaves
+ *       are not read: their parents name them.
+ *   <li>One page is latched at a time. The place where a drop stands is here, in memory, and a step
+ *       that fails has not moved it: it can be done again.
  * </ol>
+ *
+ * <p>One thread at a time.
+ *
+ * @since 0.1.0
  */
-final class TreeDrop {
+public final class TreeDrop {
   private static final int ANY_LEVEL = -1;
+
+  /** A node whose children are being freed: those before {@code next} are left. */
+  private static final class Node {
+    final long pid;
+    final int level;
+
+    /** Children, or first pages and lengths of chains: pairs. */
+    final long[] parts;
+
+    int next;
+
+    Node(long pid, int level, long[] parts) {
+      this.pid = pid;
+      this.level = level;
+      this.parts = parts;
+      this.next = parts.length;
+    }
+  }
 
   private final BufferPool pool;
   private final MemorySegment pages;
   private final int pageSize;
   private final int treeId;
+  private final long rootPid;
   private final LogSession log;
 
   /** Whether pages may be free already, or another tree's. */
   private final boolean rest;
 
+  /** Whether leaves have to be read before they are freed. */
+  private final boolean readLeaves;
+
+  private final Deque<Node> path = new ArrayDeque<>();
   private final LongList chain = new LongList();
 
-  TreeDrop(BufferPool pool, int treeId, boolean rest, LogSession log) {
+  /** How many pages of {@link #chain} are to be freed, from its beginning. */
+  private int chainLeft;
+
+  private boolean begun;
+  private boolean told;
+
+  private TreeDrop(
+      BufferPool pool,
+      int treeId,
+      long rootPid,
+      boolean rest,
+      boolean readLeaves,
+      LogSession log) {
     this.pool = pool;
     this.pages = pool.pages();
     this.pageSize = pool.pageSize();
     this.treeId = treeId;
+    this.rootPid = rootPid;
     this.rest = rest;
+    this.readLeaves = readLeaves;
     this.log = log;
   }
 
-  /** Frees a page and all below it, chains included. */
-  void drop(long pid) {
-    drop(pid, ANY_LEVEL);
+  /**
+   * The drop of a tree that is whole.
+   *
+   * @param tree the tree, which nobody uses, now or later
+   * @param log what begins before each {@link #step}, and ends after it
+   * @return the drop
+   */
+  public static TreeDrop of(BTree tree, LogSession log) {
+    tree.scratches().free();
+    return new TreeDrop(
+        tree.pool(), tree.treeId(), tree.rootPid(), false, tree.mayHoldLong(), log);
   }
 
-  private void drop(long pid, int level) {
+  /**
+   * The rest of a drop that a crash or a close has ended: pages that are free already, or another
+   * tree's, are passed by.
+   *
+   * @param pool where the pages are
+   * @param treeId the tree's id
+   * @param rootPid its root
+   * @param log what begins before each {@link #step}, and ends after it
+   * @return the drop
+   */
+  public static TreeDrop rest(BufferPool pool, int treeId, long rootPid, LogSession log) {
+    return new TreeDrop(pool, treeId, rootPid, true, true, log);
+  }
+
+  // --------------------------------------------------------------------------------------- freeing
+
+  /**
+   * Goes on.
+   *
+   * @param pagesMax how many pages to look at or to free at most
+   * @return whether all are free, which is then in the log
+   * @throws CorruptionException if a page is damaged: {@link #skip} goes on behind it
+   */
+  public boolean step(int pagesMax) {
+    for (int i = 0; i < pagesMax; i++) {
+      if (chainLeft > 0) {
+        free(chain.get(chainLeft - 1));
+        chainLeft--;
+        continue;
+      }
+      Node top = path.peek();
+      if (top == null) {
+        if (begun) {
+          break;
+        }
+        enter(rootPid, ANY_LEVEL);
+        begun = true;
+      } else if (top.next == 0) {
+        free(top.pid);
+        path.pop();
+      } else {
+        part(top, top.parts[top.next - 2], top.parts[top.next - 1]);
+        top.next -= 2;
+      }
+    }
+    boolean done = begun && path.isEmpty() && chainLeft == 0;
+    if (done && !told) {
+      StructureRecord.appendDropped(log, treeId);
+      told = true;
+    }
+    return done;
+  }
+
+  /** All of it. */
+  void run() {
+    while (!step(Integer.MAX_VALUE)) {
+      // again
+    }
+  }
+
+  /** Leaves out what {@link #step} has found damaged: it is lost, with all below it. */
+  public void skip() {
+    Node top = path.peek();
+    if (chainLeft > 0) {
+      chainLeft = 0;
+    } else if (top == null) {
+      begun = true;
+    } else if (top.next > 0) {
+      top.next -= 2;
+    } else {
+      path.pop();
+    }
+  }
+
+  private void part(Node top, long pid, long length) {
+    if (top.level == 0) {
+      chain.clear();
+      if (!OverflowChain.collect(pool, treeId, pid, length, chain) && !rest) {
+        throw new CorruptionException("a long value of a tree", pid, -1, length, chain.size());
+      }
+      chainLeft = chain.size();
+    } else if (top.level == 1 && !readLeaves) {
+      log.grant(AllocatorRecord.FREE_SPACE);
+      pool.freeUnread(pid, treeId, log);
+    } else {
+      enter(pid, top.level - 1);
+    }
+  }
+
+  /** Goes down to a node, if it is one. */
+  private void enter(long pid, int level) {
     int frame = pool.fixShared(pid);
-    long @Nullable [] parts;
-    int found;
+    Node node = null;
     try {
       long base = pool.base(frame);
-      found = PageHeader.level(pages, base);
-      parts = isNode(pid, base, level) ? parts(base, pid) : null;
+      if (isNode(pid, base, level)) {
+        node = new Node(pid, PageHeader.level(pages, base), parts(base, pid));
+      }
     } finally {
       pool.releaseShared(frame);
     }
-    if (parts == null) {
-      return;
+    if (node != null) {
+      path.push(node);
     }
-    for (int i = 0; i < parts.length; i += 2) {
-      if (found > 0) {
-        drop(parts[i], found - 1);
-      } else {
-        dropChain(parts[i], parts[i + 1]);
-      }
-    }
-    free(pid);
   }
 
   private boolean isNode(long pid, long base, int level) {
@@ -128,30 +265,93 @@ final class TreeDrop {
     }
   }
 
-  /** Frees a chain, the last page first. */
-  void dropChain(long first, long length) {
-    chain.clear();
-    if (!OverflowChain.collect(pool, treeId, first, length, chain) && !rest) {
-      throw new CorruptionException("a long value of a tree", first, -1, length, chain.size());
-    }
-    for (int i = chain.size() - 1; i >= 0; i--) {
-      free(chain.get(i));
-    }
+  private void free(long pid) {
+    log.grant(AllocatorRecord.FREE_SPACE);
+    pool.free(pool.fixExclusive(pid), log);
+  }
+
+  // ----------------------------------------------------------------------------- parts of a tree
+
+  /** Frees a node and all below it, chains included; of a tree that is not to be dropped as such. */
+  static void freeBelow(BufferPool pool, int treeId, long pid, LogSession log) {
+    TreeDrop drop = new TreeDrop(pool, treeId, pid, false, true, log);
+    drop.told = true;
+    drop.run();
+  }
+
+  /** Frees the chain of a value that no leaf has. */
+  static void freeChain(BufferPool pool, int treeId, long first, long length, LogSession log) {
+    TreeDrop drop = new TreeDrop(pool, treeId, first, false, true, log);
+    drop.begun = true;
+    drop.told = true;
+    drop.part(new Node(first, 0, new long[0]), first, length);
+    drop.run();
   }
 
   /** Frees a page, whatever hangs on it, if it is still the tree's. */
-  void dropPage(long pid) {
+  static void freePage(BufferPool pool, int treeId, long pid, LogSession log) {
     log.grant(AllocatorRecord.FREE_SPACE);
     int frame = pool.fixExclusive(pid);
-    if (PageHeader.treeId(pages, pool.base(frame)) == treeId) {
+    if (PageHeader.treeId(pool.pages(), pool.base(frame)) == treeId) {
       pool.free(frame, log);
     } else {
       pool.releaseExclusiveUnchanged(frame);
     }
   }
 
-  private void free(long pid) {
+  /**
+   * Visits the pages that a tree still has whose drop has begun, or may have. Nobody changes them
+   * meanwhile.
+   *
+   * @param pool where the pages are
+   * @param treeId the tree's id
+   * @param rootPid its root
+   * @param visitor gets each page; some perhaps more than once
+   */
+  public static void visit(BufferPool pool, int treeId, long rootPid, LongConsumer visitor) {
+    TreeDrop drop = new TreeDrop(pool, treeId, rootPid, true, true, LogSession.NONE);
+    drop.enter(rootPid, ANY_LEVEL);
+    Node top = drop.path.peek();
+    while (top != null) {
+      if (top.next == 0) {
+        visitor.accept(top.pid);
+        drop.path.pop();
+      } else {
+        top.next -= 2;
+        long pid = top.parts[top.next];
+        if (top.level > 0) {
+          drop.enter(pid, top.level - 1);
+        } else {
+          drop.part(top, pid, top.parts[top.next + 1]);
+          for (int i = 0; i < drop.chain.size(); i++) {
+            visitor.accept(drop.chain.get(i));
+          }
+        }
+      }
+      top = drop.path.peek();
+    }
+  }
+
+  /**
+   * Recovery: frees a page of a long value, if it is one of a tree that is to be dropped. A leaf of
+   * the tree may know it or not.
+   *
+   * @param pool where the pages are
+   * @param pid the page
+   * @param trees the trees that are to be dropped
+   * @param log a session that has begun
+   */
+  public static void freeLoose(
+      BufferPool pool, long pid, Set<Integer> trees, LogSession log) {
     log.grant(AllocatorRecord.FREE_SPACE);
-    pool.free(pool.fixExclusive(pid), log);
+    int frame = pool.fixExclusive(pid);
+    MemorySegment pages = pool.pages();
+    long base = pool.base(frame);
+    if (PageHeader.type(pages, base) == PageHeader.OVERFLOW
+        && trees.contains(PageHeader.treeId(pages, base))) {
+      pool.free(frame, log);
+    } else {
+      pool.releaseExclusiveUnchanged(frame);
+    }
   }
 }

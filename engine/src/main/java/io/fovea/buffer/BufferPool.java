@@ -646,6 +646,19 @@ public final class BufferPool implements AutoCloseable {
     allocator.reclaim(pid, log);
   }
 
+  /**
+   * Frees a page of a tree without reading it where it is in no frame.
+   *
+   * @param pid the page, as its parent names it
+   * @param treeId the tree
+   * @param log has {@link AllocatorRecord#FREE_SPACE} granted and begun
+   * @throws io.fovea.error.CorruptionException if it can't be a page of the tree
+   */
+  public void freeUnread(long pid, int treeId, LogSession log) {
+    checkOpen();
+    allocator.freeUnread(pid, treeId, log);
+  }
+
   /** See {@link AllocatorRecord#replayPage}. */
   void replayFree(long pid, long next, long recLsn, long pageLsn) {
     checkOpen();

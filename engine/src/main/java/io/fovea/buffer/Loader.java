@@ -50,7 +50,7 @@ final class Loader {
    * @throws CorruptionException where the page is not what was written, or is newer than the log
    */
   int load(long pid) {
-    return load(pid, false);
+    return load(pid, false, false);
   }
 
   /**
@@ -58,7 +58,12 @@ final class Loader {
    * that was given out since the checkpoint is not even read: the log has all of it.
    */
   int loadForImage(long pid) {
-    return load(pid, true);
+    return load(pid, true, pid >= unreadFrom);
+  }
+
+  /** The same for a page whose content is of no interest: zeros, without a look at the file. */
+  int loadUnread(long pid) {
+    return load(pid, false, true);
   }
 
   /** Recovery: from this page on the log has everything about them. */
@@ -66,7 +71,7 @@ final class Loader {
     unreadFrom = pid;
   }
 
-  private int load(long pid, boolean forImage) {
+  private int load(long pid, boolean forImage, boolean unread) {
     Translator translator = frames.translator;
     int resident = translator.locate(pid);
     if (resident >= 0) {
@@ -80,7 +85,7 @@ final class Loader {
       return ~resident;
     }
     try {
-      if (forImage && pid >= unreadFrom) {
+      if (unread) {
         frames.zero(frame);
       } else {
         read(pid, frame, forImage);

@@ -409,6 +409,30 @@ final class PageAllocator {
     push(frame, frames.pid(frame), log, log.pagesPromised() >= 0);
   }
 
+  /**
+   * See {@link BufferPool#freeUnread}. The LSN of the page, which is not known, is below that of
+   * the FREE record, like that of every change of it so far.
+   */
+  void freeUnread(long pid, int treeId, LogSession log) {
+    if (pid < AllocatorState.FIRST_PID || pid >= highWater) {
+      throw new CorruptionException("a page of tree " + treeId, pid, -1, highWater, pid);
+    }
+    int frame = Objects.requireNonNull(resolver).fixUnread(pid);
+    long base = frames.base(frame);
+    boolean unread = PageHeader.type(pages, base) == PageHeader.NEVER_WRITTEN;
+    int owner = PageHeader.treeId(pages, base);
+    if (!unread && owner != treeId) {
+      Latch.releaseExclusiveUnchanged(frames.headers, frame);
+      throw new CorruptionException("owner of a node", pid, -1, treeId, owner);
+    }
+    if (unread) {
+      // A latch that is let go without a change would leave zeros in the place of the page.
+      PageHeader.init(pages, base, PageHeader.LEAF, pid, treeId);
+      frames.markDirty(frame, 0);
+    }
+    push(frame, pid, log, false);
+  }
+
   /** Puts the page of an exclusively latched frame onto the list; the latch is consumed. */
   private void push(int frame, long pid, LogSession log, boolean promise) {
     long at;

@@ -134,6 +134,28 @@ final class Resolver {
     }
   }
 
+  /**
+   * Latches a page exclusively whose content is of no interest: where it is in no frame it is not
+   * read, but zeros.
+   */
+  int fixUnread(long pid) {
+    check(pid);
+    for (int round = 0; ; round = frames.pause(round)) {
+      int frame = resident(pid);
+      if (frame < 0) {
+        frame = loader.loadUnread(pid);
+        if (frame >= 0) {
+          return frame;
+        }
+        frame = ~frame;
+      }
+      if (latchExclusive(frame, pid)) {
+        return frame;
+      }
+      check(pid);
+    }
+  }
+
   /** See {@link BufferPool#fixShared}. */
   int fixShared(long pid) {
     check(pid);

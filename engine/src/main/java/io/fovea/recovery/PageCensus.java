@@ -2,6 +2,7 @@ package io.fovea.recovery;
 
 import io.fovea.btree.BTree;
 import io.fovea.btree.PageSet;
+import io.fovea.btree.TreeDrop;
 import io.fovea.btree.TreeVerifier;
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
@@ -18,6 +19,7 @@ import java.util.List;
  * <pre>
  *   0, 1          superblocks
  *   trees         each verified by {@link TreeVerifier}; a page belongs to one of them
+ *   deferred      what trees still have whose drop is under way
  *   free list     from the head, as long as the superblock says, pages of type FREE
  *   the rest up to the high-water mark: lost
  * </pre>
@@ -34,6 +36,7 @@ public final class PageCensus {
   private long problemCount;
   private int trees;
   private long freePages;
+  private long deferredPages;
 
   /**
    * Begins a census.
@@ -60,6 +63,27 @@ public final class PageCensus {
       problem(what + ": " + p);
     }
     return report.keys();
+  }
+
+  /**
+   * Counts the pages that a tree still has whose drop is under way.
+   *
+   * @param what its name, for messages
+   * @param treeId its id
+   * @param rootPid its root
+   */
+  public void deferred(String what, int treeId, long rootPid) {
+    try {
+      TreeDrop.visit(
+          pool,
+          treeId,
+          rootPid,
+          pid -> {
+            deferredPages += reached.add(pid) ? 1 : 0;
+          });
+    } catch (CorruptionException | StorageException e) {
+      problem(what + ": " + e.getMessage());
+    }
   }
 
   /** Walks the free list and looks for pages that are nowhere; to be called after all trees. */
@@ -99,6 +123,11 @@ public final class PageCensus {
         problem("page " + p + " is lost: neither in a tree nor free");
       }
     }
+  }
+
+  /** How many pages the trees have whose drop is under way. */
+  public long deferredPages() {
+    return deferredPages;
   }
 
   /** Notes something that is wrong. */

@@ -1,6 +1,7 @@
 package io.fovea.recovery;
 
 import io.fovea.btree.BTree;
+import io.fovea.btree.TreeDrop;
 import io.fovea.buffer.AllocatorRecord;
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
@@ -15,7 +16,9 @@ import io.fovea.wal.LogSession;
 import java.lang.System.Logger.Level;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.HashSet;
 import java.util.Map;
+import java.util.Set;
 import java.util.UUID;
 
 /**
@@ -40,9 +43,11 @@ import java.util.UUID;
  * log may be in the system's cache only, where a killed process left it. So the log's file is
  * synced before it is read.
  *
- * <p><b>Dropped trees.</b> Records of trees that the catalog does not know at the end are not
- * replayed: their pages may be free or others' by now. A drop that was cut short is gone on with;
- * pages of long values that only such records name are looked for one by one.
+ * <p><b>Dropped trees.</b> Records of trees that are no table's or index's at the end are not
+ * replayed: their pages may be free or others' by now. Of those that the catalog knows as deferred
+ * the pages are freed when the database is open; but pages of long values that only records name
+ * which were not replayed are looked for one by one here, as the log that tells of them may be gone
+ * later. A tree that no catalog knows at all is dropped here as a whole.
  *
  * <p>One thread, except for the workers of the replay.
  */
@@ -69,6 +74,14 @@ public final class Recovery {
      * @param rootPid its root
      */
     void tree(int treeId, long rootPid);
+
+    /**
+     * One whose pages are to be freed, later.
+     *
+     * @param treeId its id
+     * @param rootPid its root
+     */
+    default void deferred(int treeId, long rootPid) {}
   }
 
   private final String name;
@@ -79,6 +92,9 @@ public final class Recovery {
   private final long began = System.nanoTime();
   private final Analysis analysis;
   private final LogReader first;
+
+  /** Trees whose pages are freed later. */
+  private final Set<Integer> deferred = new HashSet<>();
 
   private long end;
   private long incarnation;
@@ -186,10 +202,22 @@ public final class Recovery {
         replay.catalog(reader, analysis.schemaTo);
       }
     }
+    TreeTable all = new TreeTable();
+    catalog.trees(
+        root,
+        new TreeVisitor() {
+          @Override
+          public void tree(int id, long pid) {
+            all.add(BTree.open(pool, id, pid));
+          }
+
+          @Override
+          public void deferred(int id, long pid) {
+            deferred.add(id);
+          }
+        });
     long from = superblock.redoLsn();
     if (from < end) {
-      TreeTable all = new TreeTable();
-      catalog.trees(root, (id, pid) -> all.add(BTree.open(pool, id, pid)));
       try (LogReader reader = LogReader.open(log, superblock.id(), from)) {
         Replay replay = new Replay(all, analysis.complete, open, workers, pidLimit);
         replay.commits(reader, end, new Progress(name, "records", from, end));
@@ -250,9 +278,29 @@ public final class Recovery {
             session.end();
           }
         });
+    loose(session);
+    analysis.dropped.keySet().removeAll(deferred);
     drop(session, analysis.unpublished);
     drop(session, analysis.dropped);
     KillPoint.here("recovery.finished");
+  }
+
+  /** Frees the long values that leaves of deferred trees may not know. */
+  private void loose(LogSession session) {
+    if (deferred.isEmpty()) {
+      return;
+    }
+    analysis.allocated.forEach(
+        (pid, tree) -> {
+          if (tree == Analysis.UNKNOWN || deferred.contains(tree)) {
+            session.begin(AllocatorRecord.FREE_SPACE);
+            try {
+              TreeDrop.freeLoose(pool, pid, deferred, session);
+            } finally {
+              session.end();
+            }
+          }
+        });
   }
 
   private void drop(LogSession session, Map<Integer, Long> trees) {

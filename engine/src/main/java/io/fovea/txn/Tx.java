@@ -54,10 +54,12 @@ public final class Tx {
   private static final int SCANS_KEPT = 4;
 
   private static final VarHandle BUSY;
+  private static final VarHandle EPOCH;
 
   static {
     try {
       BUSY = MethodHandles.lookup().findVarHandle(Tx.class, "busy", int.class);
+      EPOCH = MethodHandles.lookup().findVarHandle(Tx.class, "epoch", long.class);
     } catch (ReflectiveOperationException e) {
       throw new ExceptionInInitializerError(e);
     }
@@ -186,6 +188,11 @@ public final class Tx {
   /** A number that no other transaction of this context had or will have; it moves at the end. */
   public long epoch() {
     return epoch;
+  }
+
+  /** {@link #epoch} as another thread sees it, a little behind. */
+  long epochSeen() {
+    return (long) EPOCH.getOpaque(this);
   }
 
   /** When it began, on the clock of {@link System#nanoTime}. */

@@ -242,6 +242,11 @@ public final class TxEngine {
     }
   }
 
+  /** Begins to watch the transactions that are active now. */
+  public Grace grace() {
+    return new Grace(contexts);
+  }
+
   private void waitToBegin(int attempt, boolean readOnly, long began, long timeoutNanos) {
     toWait(System.nanoTime() - began, readOnly, timeoutNanos);
     if (attempt < 100) {
