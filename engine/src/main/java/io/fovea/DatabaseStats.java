@@ -15,7 +15,10 @@ import java.util.Map;
  * @param rollbacks transactions that their own code rolled back, by a call or by an exception
  * @param abortsByCause attempts that were aborted, by cause; every cause is a key
  * @param retries attempts after the first
+ * @param pessimisticAttempts attempts that reserved what they used ({@link
+ *     TxOptions#abortsBeforeLocking(int)})
  * @param activeTransactions transactions that run now
+ * @param waitingTransactions threads that wait to begin one, because as many run as may
  * @param oldestTransactionNanos the age of the oldest transaction that runs, 0 if none does
  * @param transactionNanos how long the transactions that committed took, together
  * @param protocol what makes transactions serializable
@@ -37,7 +40,9 @@ public record DatabaseStats(
     long rollbacks,
     Map<AbortCause, Long> abortsByCause,
     long retries,
+    long pessimisticAttempts,
     long activeTransactions,
+    long waitingTransactions,
     long oldestTransactionNanos,
     long transactionNanos,
     Protocol protocol,

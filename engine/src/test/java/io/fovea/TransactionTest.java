@@ -2,6 +2,7 @@ package io.fovea;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
@@ -16,9 +17,15 @@ import io.fovea.error.TransactionAbortedException;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -442,6 +449,113 @@ class TransactionTest {
       }
       assertTrue(attempts <= 4, "attempt " + attempts);
     }
+  }
+
+  @Test
+  void attemptsAreAsManyAsTheOptionsSay() {
+    try (Database d = Database.inMemory(SMALL)) {
+      Table u = d.table(SPEC);
+      Key key = u.key().set(1);
+      d.run(tx -> u.put(tx, key, u.row()));
+      int[] attempts = {0};
+      Task<RuntimeException> unlucky =
+          tx -> {
+            attempts[0]++;
+            u.get(tx, key, u.row());
+            CompletableFuture.runAsync(
+                    () ->
+                        d.run(
+                            other -> {
+                              u.put(other, u.key().set(1), u.row());
+                              u.put(other, u.key().set(2), u.row());
+                            }),
+                    work -> Thread.ofPlatform().start(work))
+                .join();
+            u.get(tx, u.key().set(2), u.row()); // not of the state that the first read is of
+            u.put(tx, key, u.row());
+          };
+      TxOptions three = TxOptions.defaults().attemptsMax(3);
+      var last = assertThrows(TransactionAbortedException.class, () -> d.run(three, unlucky));
+      assertSame(AbortCause.VALIDATION, last.abortCause());
+      assertEquals(3, attempts[0]);
+      // What a doomed body throws is not what the caller is told.
+      TxOptions one = three.attemptsMax(1);
+      last =
+          assertThrows(
+              TransactionAbortedException.class,
+              () ->
+                  d.run(
+                      one,
+                      tx -> {
+                        unlucky.run(tx);
+                        throw new IllegalStateException("out of a state that never was");
+                      }));
+      assertInstanceOf(IllegalStateException.class, last.getSuppressed()[0]);
+      assertThrows(IllegalArgumentException.class, () -> three.attemptsMax(0));
+      assertThrows(IllegalArgumentException.class, () -> three.abortsBeforeLocking(-1));
+    }
+  }
+
+  @Test
+  void anExplicitTransactionMayBePessimistic() {
+    try (Database d = Database.inMemory(SMALL)) {
+      Table u = d.table(SPEC);
+      Key key = u.key().set(1);
+      TxOptions pessimistic = TxOptions.defaults().abortsBeforeLocking(0);
+      for (int i = 0; i < 3; i++) {
+        try (Transaction tx = d.begin(pessimistic)) {
+          assertTrue(tx.isPessimistic());
+          u.get(tx, key, u.row());
+          CompletableFuture<Void> other =
+              CompletableFuture.runAsync(
+                  () ->
+                      d.run(
+                          TxOptions.defaults().attemptsMax(1),
+                          t -> u.put(t, u.key().set(1), u.row())),
+                  work -> Thread.ofPlatform().start(work));
+          assertThrows(CompletionException.class, other::join);
+          u.put(tx, key, u.row());
+          if (i > 0) {
+            tx.commit();
+            assertFalse(tx.isPessimistic());
+          }
+        }
+      }
+      assertEquals(3, d.stats().pessimisticAttempts());
+      assertEquals(0, d.stats().waitingTransactions());
+    }
+  }
+
+  @Test
+  void workThatIsDoneAgainAndAgainIsNamed() {
+    List<String> lines = Collections.synchronizedList(new ArrayList<>());
+    Logger logger = Logger.getLogger("io.fovea");
+    Handler handler =
+        new Handler() {
+          @Override
+          public void publish(LogRecord line) {
+            lines.add(line.getMessage());
+          }
+
+          @Override
+          public void flush() {}
+
+          @Override
+          public void close() {}
+        };
+    logger.addHandler(handler);
+    try {
+      RetryWarning warning = new RetryWarning();
+      Task<RuntimeException> body = tx -> {};
+      for (int attempts = 1; attempts <= 64; attempts++) {
+        warning.aborted(body, attempts, AbortCause.LOCK);
+      }
+    } finally {
+      logger.removeHandler(handler);
+    }
+    assertEquals(1, lines.size(), lines.toString());
+    assertTrue(lines.get(0).contains(TransactionTest.class.getName()), lines.get(0));
+    assertTrue(lines.get(0).contains("16 times"), lines.get(0));
   }
 
   @Test

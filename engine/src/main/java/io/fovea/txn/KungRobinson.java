@@ -86,7 +86,7 @@ final class KungRobinson {
   void awaitSection() {
     int now = history.sections();
     for (int attempt = 0; !holding && (now & 1) != 0 && history.sections() == now; attempt++) {
-      tx.pause(attempt);
+      tx.pauseForHolder(attempt);
     }
   }
 

@@ -108,7 +108,7 @@ final class PessimisticLocking {
 
   void await(int slot) {
     for (int attempt = 0; Word.isLocked(timestamps.word(slot)); attempt++) {
-      tx.pause(attempt);
+      tx.pauseForHolder(attempt);
     }
   }
 
@@ -148,7 +148,7 @@ final class PessimisticLocking {
     SlotSet held = control.locked;
     held.stage(slot);
     for (int attempt = 0; !timestamps.tryLock(slot); attempt++) {
-      tx.pause(attempt);
+      tx.pauseForHolder(attempt);
     }
     held.size++; // nothing can fail between the lock and this
     return true;

@@ -106,7 +106,7 @@ final class TwoPhaseLocking {
       SlotSet held = shared;
       held.stage(place);
       for (int attempt = 0; !table.tryShare(place); attempt++) {
-        tx.pause(attempt);
+        tx.pauseForHolder(attempt);
       }
       held.size++; // nothing can fail between the lock and this
     }
@@ -126,7 +126,7 @@ final class TwoPhaseLocking {
     for (int attempt = 0;
         !(upgrade ? table.tryUpgrade(place) : table.tryExclude(place));
         attempt++) {
-      tx.pause(attempt);
+      tx.pauseForHolder(attempt);
     }
     held.size++; // nothing can fail between the lock and this
     return true;

@@ -1097,6 +1097,14 @@ public final class Tx {
     }
   }
 
+  /** The same where the wait is for a lock, which stays if its holder has broken the engine. */
+  void pauseForHolder(int attempt) {
+    if ((attempt & 63) == 63) {
+      engine.requireHolder();
+    }
+    pause(attempt);
+  }
+
   /** Dooms the transaction; the caller throws what this returns. */
   TransactionAbortedException abort(AbortCause cause, String message) {
     if (doomed == null) {

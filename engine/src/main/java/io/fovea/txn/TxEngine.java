@@ -293,6 +293,11 @@ public final class TxEngine {
     }
   }
 
+  /** How many transactions were pessimistic. */
+  public long pessimistic() {
+    return reservations.begun();
+  }
+
   /** How many threads wait for a context now. */
   public int waiting() {
     return admitted.waiting();

@@ -38,11 +38,14 @@ import org.jspecify.annotations.Nullable;
  *   fovea.descents.places        counter   result=right|stale: accesses that began at a record's
  *                                          last place
  *   fovea.transactions           counter   outcome=commit|rollback|abort,
- *                                          cause=none|validation|lock|phantom|timeout|too_large|user
+ *                                          cause=none|validation|lock|phantom|order|history|
+ *                                          admission|timeout|too_large|user
  *   fovea.transactions.active    gauge
+ *   fovea.transactions.waiting   gauge
  *   fovea.transactions.oldest.age  gauge   time
  *   fovea.transactions.duration  timer     outcome=commit
  *   fovea.transactions.retries   counter
+ *   fovea.transactions.pessimistic  counter
  *   fovea.io.operations          counter   op=read|write|sync, device
  *   fovea.io.transferred         counter   op=read|write; bytes
  *   fovea.timestamps.live, .capacity  gauge
@@ -284,6 +287,11 @@ public final class FoveaMetrics implements MeterBinder {
           "Transactions that run now",
           null,
           DatabaseStats::activeTransactions);
+      gauge(
+          "transactions.waiting",
+          "Threads that wait to begin a transaction",
+          null,
+          DatabaseStats::waitingTransactions);
       meters.add(
           TimeGauge.builder(
                   "fovea.transactions.oldest.age",
@@ -309,6 +317,11 @@ public final class FoveaMetrics implements MeterBinder {
           "Attempts at transactions after the first",
           null,
           DatabaseStats::retries);
+      counter(
+          "transactions.pessimistic",
+          "Attempts at transactions that reserved what they used",
+          null,
+          DatabaseStats::pessimisticAttempts);
     }
 
     void timestamps() {
