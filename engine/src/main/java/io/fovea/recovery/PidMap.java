@@ -5,7 +5,8 @@ import java.util.Arrays;
 
 /**
  * Page ids, or other positive numbers, each with a number: open addressing with linear probing, two
- * arrays and no objects, since a log may name millions of pages.
+ * arrays and no objects, since a log may name millions of pages. Half of the places are free, until
+ * the arrays are as long as they can be: then they fill up to 15 of 16.
  *
  * <p>One thread.
  */
@@ -19,8 +20,11 @@ final class PidMap {
     void visit(long pid, int value);
   }
 
-  private long[] pids = new long[64];
-  private int[] values = new int[64];
+  private static final int LENGTH_MIN = 64;
+  private static final int LENGTH_MAX = 1 << 30;
+
+  private long[] pids = new long[LENGTH_MIN];
+  private int[] values = new int[LENGTH_MIN];
   private int size;
 
   int size() {
@@ -42,8 +46,11 @@ final class PidMap {
   }
 
   void put(long pid, int value) {
-    if (2 * (size + 1) > pids.length) {
-      grow();
+    if (size >= pids.length >> 1) {
+      int length = length(pids.length, size);
+      if (length > pids.length) {
+        grow(length);
+      }
     }
     int i = slot(pid);
     if (pids[i] == 0) {
@@ -74,11 +81,34 @@ final class PidMap {
     return value;
   }
 
-  private void grow() {
+  /**
+   * How long the arrays have to be to take one more.
+   *
+   * @param length how long they are
+   * @param size how many entries there are
+   * @throws IllegalStateException where they can't be that long
+   */
+  static int length(int length, int size) {
+    if (size < length >> 1) {
+      return length;
+    }
+    if (length < LENGTH_MAX) {
+      return 2 * length;
+    }
+    if (size >= LENGTH_MAX / 16 * 15) {
+      throw new IllegalStateException(
+          "The log names more than "
+              + size
+              + " pages that were given out and not freed; recovery can't remember more.");
+    }
+    return length;
+  }
+
+  private void grow(int length) {
     final long[] oldPids = pids;
     final int[] oldValues = values;
-    pids = new long[2 * oldPids.length];
-    values = new int[2 * oldPids.length];
+    pids = new long[length];
+    values = new int[length];
     for (int i = 0; i < oldPids.length; i++) {
       if (oldPids[i] != 0) {
         int to = slot(oldPids[i]);

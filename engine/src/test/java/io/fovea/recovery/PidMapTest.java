@@ -1,11 +1,14 @@
 package io.fovea.recovery;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.TreeMap;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -39,5 +42,25 @@ class PidMapTest {
           assertEquals(model.get(pid), value);
         });
     assertEquals(List.copyOf(model.keySet()), pids);
+  }
+
+  /** What would take gigabytes is looked at as numbers: from each length on to the largest. */
+  @Test
+  void itGrowsAsFarAsArraysGoAndSaysSoThen() {
+    int length = 64;
+    for (long size = 0; size < (1 << 30) / 16 * 15; size += Math.max(1, size / 97)) {
+      int next = PidMap.length(length, (int) size);
+      assertTrue(next == length || next == 2 * length, next + " for " + size);
+      length = next;
+      assertTrue(size < length && length <= 1 << 30, length + " for " + size);
+    }
+    assertEquals(1 << 30, length);
+    assertEquals(1 << 30, PidMap.length(1 << 29, 1 << 28));
+    assertEquals(1 << 30, PidMap.length(1 << 30, 1 << 29), "where doubling would be negative");
+    assertEquals(1 << 30, PidMap.length(1 << 30, (1 << 30) / 16 * 15 - 1));
+    IllegalStateException e =
+        assertThrows(
+            IllegalStateException.class, () -> PidMap.length(1 << 30, (1 << 30) / 16 * 15));
+    assertTrue(e.getMessage().contains("pages"), e.getMessage());
   }
 }
