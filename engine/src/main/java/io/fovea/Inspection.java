@@ -172,7 +172,9 @@ final class Inspection implements AutoCloseable {
       return;
     }
     try (BlockDevice device = storage.open(Storage.LOG);
-        LogReader reader = LogReader.open(device, superblock.id(), superblock.redoLsn())) {
+        LogReader reader =
+            LogReader.open(
+                device, superblock.id(), superblock.redoLsn(), superblock.durable())) {
       while (reader.next()) {
         logRecords++;
         logCommits += reader.type() == RecordType.COMMIT ? 1 : 0;

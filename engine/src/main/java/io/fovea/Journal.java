@@ -7,6 +7,7 @@ import io.fovea.buffer.DoubleWrite;
 import io.fovea.buffer.PoolConfig;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.DurabilityLostException;
+import io.fovea.error.FoveaException;
 import io.fovea.error.StorageException;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.KillPoint;
@@ -34,9 +35,11 @@ import org.jspecify.annotations.Nullable;
  *   state of the file     what is done
  *   none                  superblock 0 ─► log ─► superblock 1: in use ─► catalog, logged
  *   clean                 log, at the end that the superblock names; in use at the first write
- *   in use with a log     torn pages ─► analysis ─► superblock: incarnation ─► log ─► replay
+ *   in use with a log     torn pages ─► analysis ─► superblock: incarnation ─► log
+ *                         ─► superblock: how far the log is durable ─► replay
  *
  *   close                 log durable ─► pages ─► superblock: clean, end of the log ─► log
+ *                         ─► log cut to a segment
  * </pre>
  *
  * <p>The log has a segment that can be found before the superblock says that it is needed. The
@@ -68,6 +71,10 @@ final class Journal {
   private @Nullable Checkpointer checkpointer;
   private RecoveryReport report = RecoveryReport.NONE;
   private long incarnation;
+
+  /** Whether the file says that it needs no log, durably. */
+  private boolean clean;
+
   private volatile Runnable leftovers = () -> {};
 
   private Journal(
@@ -180,7 +187,8 @@ final class Journal {
         options.logSegmentBytes(),
         options.logBufferBytes(),
         options.asyncWindow().toNanos(),
-        options.asyncWindowBytes());
+        options.asyncWindowBytes(),
+        options.logBytesMax());
   }
 
   private Log openLog(Superblock superblock, long start, long redo) {
@@ -243,6 +251,8 @@ final class Journal {
     incarnation = recovery.incarnation();
     superblocks.write(s.opened(incarnation, options.logSegmentBytes()));
     Log opened = openLog(s, recovery.end(), s.redoLsn());
+    // From here on the segment of this opening is known to be there, should it be lost as a whole.
+    superblocks.write(superblocks.current().durable(opened.watermark()));
     int cpus = Runtime.getRuntime().availableProcessors();
     int workers = Math.min(REPLAY_WORKERS_MAX, REPLAY_WORKERS_PER_CPU * cpus);
     BTree catalog = recovery.replay(opened, Schema::trees, workers);
@@ -261,7 +271,7 @@ final class Journal {
             superblocks
                 .current()
                 .opened(incarnation, options.logSegmentBytes())
-                .logged(start, pages, start, nextTreeId));
+                .logged(start, pages, start, nextTreeId, l.watermark()));
     try {
       superblocks.sync(staged);
     } catch (StorageException e) {
@@ -337,6 +347,12 @@ final class Journal {
     pool.flushAll();
     KillPoint.here("close.before-clean");
     superblocks.write(superblocks.current().closed(pool.allocatorState(), nextTreeId, l.tail()));
+    clean = true;
+  }
+
+  /** Nothing was written since the file was opened, and found clean. */
+  void leave() {
+    clean = superblocks.current().clean() && log().isAlive();
   }
 
   /** Makes what is in the log durable, if that is possible: for a database that has stopped. */
@@ -364,9 +380,25 @@ final class Journal {
     }
   }
 
+  /** The file is clean and the log is not needed: a segment of it stays, to be used again. */
+  private void trimLog() {
+    try {
+      long segment = log().segmentBytes();
+      if (logFile.size() > segment) {
+        logFile.resize(segment);
+        KillPoint.here("close.trimmed");
+      }
+    } catch (FoveaException e) {
+      LOG.log(Level.DEBUG, name + ": its log stays larger than it need be", e);
+    }
+  }
+
   /** Closes the files, after the pool. */
   void closeFiles() {
     try {
+      if (clean) {
+        trimLog();
+      }
       logFile.close();
     } finally {
       if (copies != null) {

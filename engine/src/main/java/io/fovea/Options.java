@@ -528,10 +528,11 @@ public final class Options {
    * Sets how much log may become necessary to open the database after a crash. Checkpoints see to
    * it; where they can't keep up, commits wait for them. More of it means fewer writes of pages,
    * and a longer time to open: a second for some 200 MiB. The file of the log becomes about as
-   * large, and larger by what a single transaction of that size or a backup holds back.
+   * large, and for a while larger by what a single transaction of that size or a backup holds back.
+   * After a close it has one segment.
    *
-   * @param bytes at least 256 KiB, four times the size of a segment and twice the log's buffer,
-   *     which is checked when the database is opened
+   * @param bytes at least 256 KiB, and four times the size of a segment and four times the log's
+   *     buffer, which is checked when the database is opened
    * @return new options
    * @throws IllegalArgumentException if it is less than 256 KiB
    */
@@ -552,7 +553,8 @@ public final class Options {
   /**
    * Sets the buffer between commits and the log's file.
    *
-   * @param bytes a power of two of 64 KiB to 1 GiB
+   * @param bytes a power of two of 64 KiB to 1 GiB, and at least 16 pages, which is checked when the
+   *     database is opened
    * @return new options
    * @throws IllegalArgumentException for another size
    */
@@ -578,7 +580,8 @@ public final class Options {
    * are not needed any more. A file of a log keeps the size that it was made with until the
    * database was closed and is opened with another one.
    *
-   * @param bytes a multiple of 4 KiB from 64 KiB to 1 GiB
+   * @param bytes a multiple of 4 KiB from 64 KiB to 1 GiB, and at least a quarter of the log's
+   *     buffer and 12 KiB, which is checked when the database is opened
    * @return new options
    * @throws IllegalArgumentException for another size
    */

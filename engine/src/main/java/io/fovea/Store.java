@@ -27,6 +27,7 @@ import io.fovea.txn.TxEngine;
 import io.fovea.wal.Log;
 import io.fovea.wal.LogSession;
 import io.fovea.wal.LogStats;
+import io.fovea.wal.Watermark;
 import java.lang.System.Logger.Level;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -193,35 +194,6 @@ final class Store {
     }
   }
 
-  /** What depends on more than one option. */
-  private static void checkLog(Options options) {
-    long records = 16L * options.pageSize();
-    if (options.logBufferBytes() < records) {
-      throw new InvalidUseException(
-          "Pages of "
-              + options.pageSize()
-              + " bytes need an Options.logBufferBytes of at least "
-              + records
-              + ": changes of structure are logged as images of pages.");
-    }
-    long segment = options.logBufferBytes() / 4 + 2 * 4096L;
-    if (options.logSegmentBytes() < segment) {
-      throw new InvalidUseException(
-          "A log's buffer of "
-              + options.logBufferBytes()
-              + " bytes needs an Options.logSegmentBytes of at least "
-              + segment
-              + '.');
-    }
-    long least = Math.max(4 * options.logSegmentBytes(), 4L * options.logBufferBytes());
-    if (options.logBytesMax() < least) {
-      throw new InvalidUseException(
-          "Options.logBytesMax must be at least "
-              + least
-              + ": four segments, and four times the log's buffer.");
-    }
-  }
-
   private static String mib(long bytes) {
     return (bytes + (1 << 20) - 1 >> 20) + " MiB";
   }
@@ -282,7 +254,7 @@ final class Store {
     boolean fresh = found == null;
     boolean logged = options.durability() != Durability.NONE;
     if (logged) {
-      checkLog(options);
+      LogOptions.check(options);
     }
     if (found == null) {
       found = Superblock.ofNew(options.pageSize());
@@ -416,7 +388,11 @@ final class Store {
     if (fresh) {
       superblocks.write(
           superblock.logged(
-              Log.FIRST_LSN, superblock.allocator(), Log.FIRST_LSN, superblock.nextTreeId()));
+              Log.FIRST_LSN,
+              superblock.allocator(),
+              Log.FIRST_LSN,
+              superblock.nextTreeId(),
+              Watermark.NONE));
     }
     AtomicInteger treeIds = new AtomicInteger(superblock.nextTreeId());
     boolean marked = fresh || superblock.state() == Superblock.LOGGED;
@@ -454,7 +430,7 @@ final class Store {
       BlockDevice device,
       SuperblockFile superblocks,
       Superblock superblock) {
-    checkLog(options);
+    LogOptions.check(options);
     Journal journal =
         Journal.prepare(name, storage, options, switches, superblocks, superblock, device);
     try {
@@ -830,6 +806,9 @@ final class Store {
 
   private void finish(boolean quiet) {
     if (superblocks == null || !marked) {
+      if (journal != null) {
+        journal.leave();
+      }
       return;
     }
     Throwable poison = engine.poison();

@@ -188,7 +188,7 @@ class CheckpointTest {
     assertThrows(IllegalArgumentException.class, () -> o.checkpointInterval(Duration.ofMillis(-1)));
     refused(SMALL.pageSize(65536).bufferBytes(16 << 20), "logBufferBytes");
     refused(SMALL.logBufferBytes(1 << 20).logBytesMax(8 << 20), "logSegmentBytes");
-    refused(SMALL.logSegmentBytes(1 << 20), "logBytesMax");
+    refused(SMALL.logSegmentBytes(1 << 20), "logBytesMax(4194304)");
     // Nothing is left that would be in the way.
     SimDisk disk = new SimDisk(5);
     assertThrows(

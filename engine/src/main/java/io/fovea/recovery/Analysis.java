@@ -111,10 +111,17 @@ final class Analysis implements StructureRecord.Visitor {
     return records;
   }
 
-  /** Reads to the end. */
-  void run(Progress progress) {
+  /**
+   * Reads to the end.
+   *
+   * @param progress is told
+   * @param ahead has pages read that come next
+   */
+  void run(Progress progress, ImageAhead ahead) {
     LogReader r = reader;
+    ahead.at(r.end());
     while (r.next()) {
+      ahead.at(r.end());
       records++;
       gate.proven(r.provenLsn());
       record(r);

@@ -29,7 +29,7 @@ import org.jspecify.annotations.Nullable;
  *   3  snapshot of the allocator, at A
  *   4  log durable up to the tail of 2 and A             the superblock must not be ahead of the log
  *   5  data file synced
- *   6  superblock {redo, snapshot, A, next tree} into the other slot, synced
+ *   6  superblock {redo, snapshot, A, next tree, log's watermark} into the other slot, synced
  *   7  segments below redo recycled
  * </pre>
  *
@@ -440,7 +440,14 @@ public final class Checkpointer implements AutoCloseable {
     KillPoint.here("checkpoint.before-superblock");
     Superblock staged =
         superblocks.stage(
-            superblocks.current().logged(redo, pages.state(), pages.lsn(), nextTreeId.getAsInt()));
+            superblocks
+                .current()
+                .logged(
+                    redo,
+                    pages.state(),
+                    pages.lsn(),
+                    nextTreeId.getAsInt(),
+                    log.watermark()));
     try {
       superblocks.sync(staged);
     } catch (StorageException e) {

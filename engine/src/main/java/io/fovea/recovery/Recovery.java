@@ -129,7 +129,7 @@ public final class Recovery {
     log.sync();
     pool.unreadFrom(superblock.allocator().highWater());
     UUID id = superblock.id();
-    this.first = LogReader.open(log, id, superblock.redoLsn());
+    this.first = LogReader.open(log, id, superblock.redoLsn(), superblock.durable());
     this.analysis = new Analysis(pool, superblock, first, gate);
   }
 
@@ -147,8 +147,14 @@ public final class Recovery {
         name,
         Long.toString(superblock.redoLsn()));
     long start = System.nanoTime();
-    try (LogReader reader = first) {
-      analysis.run(new Progress(name, "pages", superblock.redoLsn(), 0));
+    long redo = superblock.redoLsn();
+    try (LogReader reader = first;
+        ImageAhead ahead =
+            new ImageAhead(
+                pool,
+                LogReader.open(log, superblock.id(), redo),
+                superblock.allocator().highWater())) {
+      analysis.run(new Progress(name, "pages", redo, 0), ahead);
       end = reader.end();
       incarnation = Math.max(superblock.incarnation(), reader.incarnation()) + 1;
     }

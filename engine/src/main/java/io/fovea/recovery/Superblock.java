@@ -1,6 +1,7 @@
 package io.fovea.recovery;
 
 import io.fovea.buffer.AllocatorState;
+import io.fovea.wal.Watermark;
 import java.util.UUID;
 
 /**
@@ -20,6 +21,7 @@ import java.util.UUID;
  * @param logSegmentBytes the size of the log's segments
  * @param endLsn of a clean file: where the log goes on, above the LSN of every page; 0 where there
  *     never was a log
+ * @param durable how far the log was known to be durable when this was written
  */
 public record Superblock(
     int pageSize,
@@ -34,7 +36,8 @@ public record Superblock(
     long snapshotLsn,
     long incarnation,
     long logSegmentBytes,
-    long endLsn) {
+    long endLsn,
+    Watermark durable) {
   /** In use without a log, or left so: its pages may be of different ages. */
   public static final int IN_USE = 0;
 
@@ -50,8 +53,8 @@ public record Superblock(
   /** The page of the catalog tree's root. */
   public static final long CATALOG_ROOT_PID = 2;
 
-  /** The version of the file format that this engine writes: 2 has a log. */
-  public static final int FORMAT_VERSION = 2;
+  /** The version of the file format that this engine writes: 2 has a log, 3 knows how far it was durable. */
+  public static final int FORMAT_VERSION = 3;
 
   /** What a new file begins with. */
   public static Superblock ofNew(int pageSize) {
@@ -68,7 +71,8 @@ public record Superblock(
         0,
         0,
         0,
-        0);
+        0,
+        Watermark.NONE);
   }
 
   /** Whether the file was closed after the last change and is complete. */
@@ -91,7 +95,8 @@ public record Superblock(
         snapshotLsn,
         incarnation,
         logSegmentBytes,
-        endLsn);
+        endLsn,
+        durable);
   }
 
   /**
@@ -101,8 +106,10 @@ public record Superblock(
    * @param pages which are in use
    * @param snapshot as of when
    * @param treeId the first id that no tree ever had
+   * @param log how far its log is durable
    */
-  public Superblock logged(long redo, AllocatorState pages, long snapshot, int treeId) {
+  public Superblock logged(
+      long redo, AllocatorState pages, long snapshot, int treeId, Watermark log) {
     return new Superblock(
         pageSize,
         id,
@@ -116,7 +123,8 @@ public record Superblock(
         snapshot,
         incarnation,
         logSegmentBytes,
-        endLsn);
+        endLsn,
+        log);
   }
 
   /** The same, complete, with where its log ends. */
@@ -134,7 +142,8 @@ public record Superblock(
         end,
         incarnation,
         logSegmentBytes,
-        end);
+        end,
+        durable);
   }
 
   /** The same with a log that is opened once more, with segments of some size. */
@@ -152,7 +161,27 @@ public record Superblock(
         snapshotLsn,
         newIncarnation,
         segmentBytes,
-        endLsn);
+        endLsn,
+        durable);
+  }
+
+  /** The same with what is known of its log. */
+  public Superblock durable(Watermark log) {
+    return new Superblock(
+        pageSize,
+        id,
+        sequence,
+        state,
+        nextTreeId,
+        catalogRootPid,
+        allocator,
+        createdMillis,
+        redoLsn,
+        snapshotLsn,
+        incarnation,
+        logSegmentBytes,
+        endLsn,
+        log);
   }
 
   Superblock withSequence(long newer) {
@@ -169,6 +198,7 @@ public record Superblock(
         snapshotLsn,
         incarnation,
         logSegmentBytes,
-        endLsn);
+        endLsn,
+        durable);
   }
 }

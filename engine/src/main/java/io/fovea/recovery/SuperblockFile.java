@@ -7,6 +7,7 @@ import io.fovea.error.IncompatibleFormatException;
 import io.fovea.error.StorageException;
 import io.fovea.io.BlockDevice;
 import io.fovea.memory.Mem;
+import io.fovea.wal.Watermark;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.UUID;
@@ -33,7 +34,10 @@ import org.jspecify.annotations.Nullable;
  *  128  snapshot: the LSN that the allocator's numbers are of
  *  136  incarnation: how often the log was opened to append
  *  144  size of the log's segments
- *  152  end: the LSN where the log of a clean file ends                  160  zero to the end
+ *  152  end: the LSN where the log of a clean file ends
+ *       from version 3 on, 8 bytes each:
+ *  160  durable: the LSN up to which the log was durable when this was written
+ *  168  segment: the newest of the log that was durable then             176  zero to the end
  * </pre>
  *
  * <p><b>Rules.</b> Sequence n is written to A if n is even, to B if it is odd: a torn write leaves
@@ -67,6 +71,8 @@ public final class SuperblockFile {
   private static final int INCARNATION = 136;
   private static final int SEGMENT_BYTES = 144;
   private static final int END = 152;
+  private static final int DURABLE = 160;
+  private static final int DURABLE_SEGMENT = 168;
 
   /** "FoveaDB" and a zero, as the bytes lie in the file. */
   private static final long MAGIC_BE = 0x466F7665_61444200L;
@@ -223,7 +229,10 @@ public final class SuperblockFile {
         log ? Mem.getLong(block, SNAPSHOT) : 0,
         log ? Mem.getLong(block, INCARNATION) : 0,
         log ? Mem.getLong(block, SEGMENT_BYTES) : 0,
-        log ? Mem.getLong(block, END) : 0);
+        log ? Mem.getLong(block, END) : 0,
+        version > 2
+            ? new Watermark(Mem.getLong(block, DURABLE), Mem.getLong(block, DURABLE_SEGMENT))
+            : Watermark.NONE);
   }
 
   /**
@@ -284,6 +293,8 @@ public final class SuperblockFile {
     Mem.putLong(block, INCARNATION, s.incarnation());
     Mem.putLong(block, SEGMENT_BYTES, s.logSegmentBytes());
     Mem.putLong(block, END, s.endLsn());
+    Mem.putLong(block, DURABLE, s.durable().lsn());
+    Mem.putLong(block, DURABLE_SEGMENT, s.durable().segment());
     PageHeader.seal(block, 0, BYTES);
     device.write((long) pid * s.pageSize(), block, 0, (int) block.byteSize());
     return s;

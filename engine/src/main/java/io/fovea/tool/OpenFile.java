@@ -15,6 +15,7 @@ import io.fovea.memory.Mem;
 import io.fovea.recovery.Superblock;
 import io.fovea.recovery.SuperblockFile;
 import io.fovea.wal.LogReader;
+import io.fovea.wal.Watermark;
 import java.io.PrintWriter;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -122,7 +123,12 @@ final class OpenFile implements AutoCloseable {
     // A reader begins at the start of a record, which the redo point is. Before it: at one's risk.
     long open = from < 0 || from >= redo ? redo : from;
     try (BlockDevice log = storage.open(Storage.LOG);
-        LogReader reader = LogReader.open(log, superblock.id(), open)) {
+        LogReader reader =
+            LogReader.open(
+                log,
+                superblock.id(),
+                open,
+                superblock.clean() ? Watermark.NONE : superblock.durable())) {
       while (reader.next() && reader.start() < to) {
         if (reader.start() < from) {
           continue;

@@ -52,7 +52,7 @@ final class LastGroup implements AutoCloseable {
     }
     SegmentScan.Found segment = scan.segments().get(i);
     SegmentHeader header = segment.header();
-    long segmentEnd = segment.offset() + header.segmentBytes();
+    long segmentEnd = segment.offset() + header.segmentBytes() - Group.BLOCK;
     ReadWindow window = new ReadWindow(device);
     long at = segment.startLsn();
     long offset = segment.offset() + Group.BLOCK;

@@ -110,18 +110,19 @@ public final class Log implements AutoCloseable {
     long segmentBytes = SegmentFile.segmentBytes(scan, config, start);
     int buffer = config.bufferBytes();
     while (buffer > BUFFER_MIN
-        && Group.fileBytes(SegmentFile.payloadMax(buffer)) > segmentBytes - Group.BLOCK) {
+        && Group.fileBytes(SegmentFile.payloadMax(buffer)) > SegmentHeader.capacity(segmentBytes)) {
       buffer >>= 1;
     }
     if (buffer < BUFFER_MIN
         || segmentBytes % Group.BLOCK != 0
-        || Group.fileBytes(SegmentFile.payloadMax(buffer)) > segmentBytes - Group.BLOCK) {
+        || Group.fileBytes(SegmentFile.payloadMax(buffer)) > SegmentHeader.capacity(segmentBytes)) {
       throw new IllegalArgumentException(
           "A log needs a buffer of 64 KiB at least and larger segments than a quarter of it: "
               + config
               + ".");
     }
-    SegmentFile file = SegmentFile.open(device, scan, segmentBytes, buffer, start);
+    SegmentFile file =
+        SegmentFile.open(device, scan, segmentBytes, buffer, config.keepBytes(), start);
     Log log = new Log(config, new Ring(buffer, start.startLsn()), file);
     log.writer.start();
     log.maker.start();
@@ -176,6 +177,13 @@ public final class Log implements AutoCloseable {
   /** All records that end at or before this position are on stable storage. */
   public long durableLsn() {
     return waits.durable();
+  }
+
+  /** How far it is durable, for somebody who keeps that elsewhere. */
+  public Watermark watermark() {
+    // In this order: what is durable reaches the start of a segment before that counts as begun.
+    long segment = file.durableNumber();
+    return new Watermark(waits.durable(), segment);
   }
 
   /**
@@ -363,6 +371,11 @@ public final class Log implements AutoCloseable {
   /** How many bytes were written to the file since it was opened. */
   public long bytesWritten() {
     return writer.bytesWritten();
+  }
+
+  /** The size of a segment of the file. */
+  public long segmentBytes() {
+    return file.segmentBytes;
   }
 
   /** The native memory of the buffer and of what is written from it, in bytes. */

@@ -25,7 +25,8 @@ import java.util.UUID;
  *
  * <p><b>Why it is cut.</b> A group that is under way may be read half, and one that the writer
  * began after that, whole: then the half group would look like damage below a later watermark. So
- * from the first group on that starts at {@code to} or later, the copy has zeros.
+ * from the first group on that starts at {@code to} or later, the copy has zeros. So it has in the
+ * place of a {@link Watermark} of the source that is beyond its end.
  *
  * <p>One thread.
  */
@@ -101,7 +102,7 @@ public final class LogCopy {
       throws IOException {
     long covered = segment.startLsn();
     long at = segment.offset();
-    long end = at + segmentBytes;
+    long end = at + segmentBytes - Group.BLOCK;
     device.read(at, buffer, 0, Group.BLOCK);
     sink.write(buffer, 0, Group.BLOCK);
     at += Group.BLOCK;
@@ -129,6 +130,16 @@ public final class LogCopy {
       sink.write(buffer, 0, n);
       at += n;
     }
+    device.read(at, buffer, 0, Group.BLOCK);
+    Watermark said = Watermark.parse(buffer, 0, database);
+    if (said == null || said.lsn() > to || said.segment() > lastNumber()) {
+      Mem.zero(buffer, 0, Group.BLOCK);
+    }
+    sink.write(buffer, 0, Group.BLOCK);
+  }
+
+  private long lastNumber() {
+    return segments.getLast().header().number();
   }
 
   private long through(long from, long end, Sink sink, MemorySegment buffer) throws IOException {

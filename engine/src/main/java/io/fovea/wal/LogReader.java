@@ -22,8 +22,12 @@ import java.util.UUID;
  * <p><b>The end or damage?</b> The writer begins a group, and a segment, only when everything
  * before it is durable. So where something bad is found at X, it is damage if anything valid starts
  * behind X: a later segment, a later group of this segment, or a group in a slot whose header is
- * damaged. If there is none, X is the end: the last group was torn, and nobody was told that it is
- * durable.
+ * damaged. So it is if a {@link Watermark} says that the log was durable beyond X, or if the file
+ * was cut: then nobody knows what was behind. If there is nothing of it, X is the end: the last
+ * group was torn, and nobody was told that it is durable.
+ *
+ * <p>A file that was cut is read as far as it goes, and then refused: an exception at the end says
+ * what was found, what is known to be missing, and has been preceded by all that is there.
  *
  * <p>All lengths are checked against what is left of the group, the segment and the file before
  * they are used.
@@ -35,6 +39,8 @@ public final class LogReader implements AutoCloseable {
   private final UUID database;
   private final long fromLsn;
   private final SegmentScan scan;
+  private final Watermark watermark;
+  private final long fileBytes;
   private final List<SegmentScan.Found> segments;
   private final ReadWindow window;
 
@@ -51,14 +57,34 @@ public final class LogReader implements AutoCloseable {
   private int bodyLength;
   private int type;
 
-  private LogReader(BlockDevice device, UUID database, long fromLsn, SegmentScan scan, int index) {
+  private LogReader(
+      BlockDevice device,
+      UUID database,
+      long fromLsn,
+      Watermark known,
+      SegmentScan scan,
+      int index) {
     this.device = device;
     this.database = database;
     this.fromLsn = fromLsn;
     this.scan = scan;
+    this.watermark = known.max(scan.watermark());
+    this.fileBytes = device.size();
     this.segments = scan.segments();
     this.window = new ReadWindow(device);
     enter(index);
+  }
+
+  /**
+   * Opens a log for reading, of which nothing is known but what it says itself.
+   *
+   * @param device the file
+   * @param database whose log it must be
+   * @param fromLsn the first record
+   * @throws CorruptionException if the log does not reach back so far
+   */
+  public static LogReader open(BlockDevice device, UUID database, long fromLsn) {
+    return open(device, database, fromLsn, Watermark.NONE);
   }
 
   /**
@@ -67,9 +93,11 @@ public final class LogReader implements AutoCloseable {
    * @param device the file
    * @param database whose log it must be
    * @param fromLsn the first record
+   * @param known how far it was durable: an end before that is damage
    * @throws CorruptionException if the log does not reach back so far
    */
-  public static LogReader open(BlockDevice device, UUID database, long fromLsn) {
+  public static LogReader open(
+      BlockDevice device, UUID database, long fromLsn, Watermark known) {
     SegmentScan scan = SegmentScan.of(device, database);
     int first = scan.segments().size() - 1;
     while (first >= 0 && scan.segments().get(first).startLsn() > fromLsn) {
@@ -92,18 +120,23 @@ public final class LogReader implements AutoCloseable {
           fromLsn,
           none ? 0 : scan.segments().getFirst().startLsn());
     }
-    return new LogReader(device, database, fromLsn, scan, first);
+    return new LogReader(device, database, fromLsn, known, scan, first);
   }
 
   private void enter(int segment) {
     SegmentScan.Found found = segments.get(segment);
     index = segment;
     offset = found.offset() + Group.BLOCK;
-    segmentEnd = found.offset() + scan.segmentBytes();
+    segmentEnd = groupsEnd(found.slot());
     limit = segment + 1 < segments.size() ? segments.get(segment + 1).startLsn() : Long.MAX_VALUE;
     end = found.startLsn();
     groupEnd = end;
     payload = 0;
+  }
+
+  /** Where the groups of a slot end: before its last block, or where the file ends. */
+  private long groupsEnd(int slot) {
+    return Math.min((slot + 1) * scan.segmentBytes() - Group.BLOCK, scan.end(slot, fileBytes));
   }
 
   /**
@@ -215,7 +248,7 @@ public final class LogReader implements AutoCloseable {
     }
     for (int slot : scan.unreadable()) {
       long at = slot * scan.segmentBytes();
-      later = laterGroup(at + Group.BLOCK, at + scan.segmentBytes(), -1, bad, badOffset);
+      later = laterGroup(at + Group.BLOCK, groupsEnd(slot), -1, bad, badOffset);
       if (later >= 0) {
         throw new CorruptionException(
             "log: header of a segment with durable groups, the first at file offset " + later,
@@ -228,8 +261,71 @@ public final class LogReader implements AutoCloseable {
     if (bad < fromLsn) {
       throw damage(badOffset, "which ends before it is needed, from position", fromLsn);
     }
+    if (scan.cut() > 0) {
+      throw cut(bad, nextGroup);
+    }
+    if (bad < watermark.lsn()) {
+      throw missing(bad, badOffset);
+    }
+    if (scan.lastFound() < watermark.segment()) {
+      throw new CorruptionException(
+          "log: segment "
+              + watermark.segment()
+              + " was there, and is not; the log ends at position "
+              + bad
+              + ", acknowledged commits behind that are missing. Last segment",
+          -1,
+          -1,
+          watermark.segment(),
+          scan.lastFound());
+    }
     start = bad;
     ended = true;
+  }
+
+  private CorruptionException missing(long bad, long badOffset) {
+    return new CorruptionException(
+        "log: it ends at position "
+            + bad
+            + " and was durable up to position "
+            + watermark.lsn()
+            + ": the acknowledged commits between are missing. End",
+        -1,
+        badOffset,
+        watermark.lsn(),
+        bad);
+  }
+
+  private CorruptionException cut(long bad, long nextGroup) {
+    int slot = Math.toIntExact(fileBytes / scan.segmentBytes());
+    long whole = (slot + 1) * scan.segmentBytes();
+    boolean endsBefore =
+        segments.get(index).slot() != slot || Math.min(nextGroup, whole - Group.BLOCK) <= fileBytes;
+    String missing;
+    if (bad < watermark.lsn()) {
+      missing =
+          "it was durable up to position "
+              + watermark.lsn()
+              + ", and the acknowledged commits between are missing";
+    } else if (endsBefore) {
+      missing = "there it ends, before the cut, and nothing is known to be missing";
+    } else {
+      missing = "what followed is missing";
+    }
+    return new CorruptionException(
+        "log: its file was cut inside of a segment, of which it has "
+            + scan.cut()
+            + " of "
+            + scan.segmentBytes()
+            + " bytes. What is left is whole up to position "
+            + bad
+            + ": "
+            + missing
+            + ". Length",
+        -1,
+        fileBytes,
+        whole,
+        fileBytes);
   }
 
   private long nextNumber() {

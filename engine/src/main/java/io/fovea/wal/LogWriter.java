@@ -93,7 +93,8 @@ final class LogWriter implements Runnable {
   private final int payloadMax;
   private final NativeRegion region;
   private final MemorySegment buffer;
-  private final IoBatch batch = new IoBatch(3);
+  private final long mark;
+  private final IoBatch batch = new IoBatch(4);
   private final Thread thread;
 
   private volatile int state;
@@ -154,8 +155,8 @@ final class LogWriter implements Runnable {
     this.payloadMax = SegmentFile.payloadMax(ring.size());
     this.written = ring.tail();
     this.complete = written;
-    this.region =
-        NativeRegion.reserve(Group.BLOCK + Group.fileBytes(payloadMax), false, "log write buffer");
+    this.mark = Group.BLOCK + Group.fileBytes(payloadMax);
+    this.region = NativeRegion.reserve(mark + Group.BLOCK, false, "log write buffer");
     this.buffer = region.segment();
     this.thread = Thread.ofPlatform().daemon().name("fovea-log").unstarted(this);
   }
@@ -333,8 +334,13 @@ final class LogWriter implements Runnable {
     return true;
   }
 
+  /**
+   * Finds what is complete, up to the tail: in a ring that is full to the last byte the oldest
+   * record lies where the next one would, and is no next one.
+   */
   private void walk() {
-    for (long word; (word = ring.word(complete)) != 0; ) {
+    long tail = ring.tail();
+    for (long word; complete < tail && (word = ring.word(complete)) != 0; ) {
       complete += Record.aligned(Record.length(word));
       recordsComplete++;
     }
@@ -516,6 +522,10 @@ final class LogWriter implements Runnable {
       batch.write(file.position() - Group.BLOCK, buffer, 0, Group.BLOCK);
     }
     batch.write(file.position(), buffer, Group.BLOCK, bytes);
+    long marked = file.mark(written, buffer, mark);
+    if (marked >= 0) {
+      batch.write(marked, buffer, mark, Group.BLOCK);
+    }
     batch.sync();
     KillPoint.here("log.write");
     file.device.run(batch);
@@ -523,6 +533,6 @@ final class LogWriter implements Runnable {
     KillPoint.here("log.written");
     file.confirm();
     file.advance(bytes);
-    bytesWritten += bytes + (header == null ? 0 : Group.BLOCK);
+    bytesWritten += bytes + (header == null ? 0 : Group.BLOCK) + (marked < 0 ? 0 : Group.BLOCK);
   }
 }

@@ -3,13 +3,16 @@ package io.fovea.wal;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.FoveaException;
+import io.fovea.error.StorageException;
 import io.fovea.error.StorageFullException;
 import io.fovea.io.BlockDevice;
+import java.lang.System.Logger.Level;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
@@ -29,7 +32,15 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A slot is filled with zeros once, when it is made, so that a later write changes no metadata
  * and can't run out of space; then it goes round: free, live, free again when the redo point and
- * all pins are beyond its end. What it held before is told apart by the segment's number.
+ * all pins are beyond its end. What it held before is told apart by the segment's number. The
+ * lowest free slot is used first, so that a file that has become too large empties from its end.
+ *
+ * <p><b>Watermarks.</b> A group proves that what was before it is durable; of the last groups, and
+ * of a segment that is lost as a whole, nothing is left that does. So now and then a group is
+ * written together with a {@link Watermark}, in the trailer of another slot than its own: with the
+ * second group of each segment, and from then on for each MiB, or 256 groups. It costs a block of
+ * 4096 bytes then, and no sync. Slots 0 and 1 take turns to have it, and are never cut off. Where
+ * there is one slot only, that has it.
  *
  * <p>The file grows ahead of need, on a thread of its own ({@link SegmentMaker}): whenever less
  * than that and a quarter of a segment is left. {@code low} is what must be left for an operation
@@ -39,13 +50,24 @@ import org.jspecify.annotations.Nullable;
  * groups that make durable what is in the ring: a large operation does not use up what a checkpoint
  * needs to recycle segments.
  *
+ * <p><b>It shrinks.</b> What something held back for long (a backup, checkpoints that failed) has
+ * made it large, and no longer does. The maker cuts off free slots at its end, down to the number
+ * that the log needs as a rule; never those in between, so it goes on until the segments at the end
+ * were recycled.
+ *
  * <p>Threads: the writer is the only one that opens segments and moves the current position;
  * everything else is under the lock. Nothing is written to the device under the lock.
  */
 final class SegmentFile {
+  private static final System.Logger LOG = System.getLogger("io.fovea");
   private static final int ZEROS = 1 << 20;
   private static final int SYNC_EVERY = 8 << 20;
   private static final long ASK_NANOS = 20_000_000;
+
+  /** So much of the log, or so many groups, and another watermark is due. */
+  private static final long MARK_BYTES = 1 << 20;
+
+  private static final int MARK_GROUPS = 256;
 
   /** A segment that is needed. */
   private record Live(int slot, long startLsn) {}
@@ -57,21 +79,26 @@ final class SegmentFile {
   /** What must be left for an operation to begin, without the sessions' blocks; and with them. */
   private final long lowAlone;
 
+  /** How many slots the file has for good, once it had them. */
+  private final int slotsKept;
+
   private volatile long low;
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
 
   // Under the lock.
   private final ArrayDeque<Live> live = new ArrayDeque<>();
-  private final ArrayDeque<Integer> free = new ArrayDeque<>();
+  private final TreeSet<Integer> free = new TreeSet<>();
   private final List<Long> pins = new ArrayList<>();
-  private int slots;
   private long keepFrom;
   private long nextNumber = 1;
   private long asked;
   private long answered;
   private boolean ended;
   private @Nullable StorageFullException full;
+
+  /** How many there are. Written while the log is opened, and by the maker. */
+  private volatile int slots;
 
   private final ReentrantLock syncing = new ReentrantLock();
 
@@ -84,15 +111,28 @@ final class SegmentFile {
   private long number;
   private int current;
 
+  // When the next watermark is due.
+  private boolean fresh;
+  private boolean due;
+  private long markedAt;
+  private int unmarked;
+
+  /** The newest segment whose header is durable. */
+  private volatile long durableNumber;
+
   private volatile long rest;
   private volatile int freeSlots;
 
-  private SegmentFile(BlockDevice device, LogStart start, long segmentBytes, long low) {
+  private SegmentFile(
+      BlockDevice device, LogStart start, long segmentBytes, long low, long keepBytes) {
     this.device = device;
     this.start = start;
     this.segmentBytes = segmentBytes;
     this.lowAlone = low;
     this.low = low;
+    // What is needed, in segments whose first and last may be needed in part, and what is ready.
+    long keep = keepBytes / SegmentHeader.capacity(segmentBytes) + 2 + ready();
+    this.slotsKept = (int) Math.min(keep, Integer.MAX_VALUE);
     this.keepFrom = start.redoLsn();
   }
 
@@ -121,10 +161,15 @@ final class SegmentFile {
    * the first segment of this incarnation, durably, and what was found before it as well.
    */
   static SegmentFile open(
-      BlockDevice device, SegmentScan scan, long segmentBytes, long bufferBytes, LogStart start) {
+      BlockDevice device,
+      SegmentScan scan,
+      long segmentBytes,
+      long bufferBytes,
+      long keepBytes,
+      LogStart start) {
     if (isLeftOver(scan, start)) {
       device.resize(0);
-      scan = new SegmentScan(0, 0, List.of(), List.of(), List.of(), List.of(), false);
+      scan = SegmentScan.EMPTY;
     }
     if (scan.foreign()) {
       throw new CorruptionException(
@@ -136,7 +181,7 @@ final class SegmentFile {
     }
     long group = Group.fileBytes(payloadMax(bufferBytes));
     long low = bufferBytes + bufferBytes / 2 + 2 * group;
-    SegmentFile file = new SegmentFile(device, start, segmentBytes, low);
+    SegmentFile file = new SegmentFile(device, start, segmentBytes, low, keepBytes);
     file.adopt(scan);
     file.takeSlot();
     if (start.redoLsn() < start.startLsn()) {
@@ -166,7 +211,8 @@ final class SegmentFile {
       device.sync();
     }
     begin(last.start());
-    advance(bytes);
+    position += bytes;
+    rest = segmentEnd - position;
   }
 
   private void begin(long startLsn) {
@@ -176,15 +222,17 @@ final class SegmentFile {
       device.write(position - Group.BLOCK, block, 0, Group.BLOCK);
       device.sync();
     }
+    durableNumber = number;
+    markedAt = start.startLsn();
   }
 
   private void adopt(SegmentScan scan) {
     slots = scan.slots();
+    nextNumber = scan.lastNumber() + 1;
     free.addAll(scan.spares());
     List<SegmentScan.Found> segments = scan.segments();
     for (int i = 0; i < segments.size(); i++) {
       SegmentScan.Found found = segments.get(i);
-      nextNumber = Math.max(nextNumber, found.header().number() + 1);
       long end = i + 1 < segments.size() ? segments.get(i + 1).startLsn() : start.startLsn();
       if (found.startLsn() < start.startLsn() && end > start.redoLsn()) {
         live.add(new Live(found.slot(), found.startLsn()));
@@ -193,11 +241,12 @@ final class SegmentFile {
       }
     }
     for (SegmentScan.Found found : scan.superseded()) {
-      nextNumber = Math.max(nextNumber, found.header().number() + 1);
       free.add(found.slot());
     }
     // What is at the end of the file was not made to its end, and is made anew when it is needed.
+    free.removeIf(slot -> slot >= slots);
     List<Integer> unreadable = new ArrayList<>(scan.unreadable());
+    unreadable.removeIf(slot -> slot >= slots);
     while (!unreadable.isEmpty() && unreadable.getLast() == slots - 1) {
       slots--;
       unreadable.removeLast();
@@ -229,10 +278,39 @@ final class SegmentFile {
     return number;
   }
 
-  /** A group was put at {@link #position}. */
+  /** A group was put at {@link #position}, and is durable. */
   void advance(long bytes) {
     position += bytes;
     rest = segmentEnd - position;
+    durableNumber = number;
+    unmarked++;
+    due |= fresh;
+    fresh = false;
+  }
+
+  /** The number of the newest segment that is durable; any thread. */
+  long durableNumber() {
+    return durableNumber;
+  }
+
+  /**
+   * Puts a watermark, where one is due, into memory, to be written with the next group.
+   *
+   * @param durable up to where the log is durable
+   * @param seg gets a block
+   * @param off where
+   * @return where in the file it is to go; -1 where none is due
+   */
+  long mark(long durable, MemorySegment seg, long off) {
+    if (!due && unmarked < MARK_GROUPS && durable - markedAt < MARK_BYTES) {
+      return -1;
+    }
+    due = false;
+    unmarked = 0;
+    markedAt = durable;
+    new Watermark(durable, durableNumber).put(seg, off, start.database());
+    int slot = current == 0 && slots > 1 ? 1 : 0;
+    return (slot + 1) * segmentBytes - Group.BLOCK;
   }
 
   /**
@@ -267,13 +345,14 @@ final class SegmentFile {
 
   /** The first free slot becomes the current one. */
   private void takeSlot() {
-    int slot = free.remove();
+    int slot = free.removeFirst();
     freeSlots = free.size();
     number = nextNumber++;
     position = slot * segmentBytes + Group.BLOCK;
-    segmentEnd = (slot + 1) * segmentBytes;
+    segmentEnd = (slot + 1) * segmentBytes - Group.BLOCK;
     rest = segmentEnd - position;
     current = slot;
+    fresh = true;
   }
 
   private SegmentHeader header(long startLsn) {
@@ -285,7 +364,7 @@ final class SegmentFile {
 
   /** How many bytes can be written before another slot must be made. */
   long room() {
-    return rest + freeSlots * (segmentBytes - Group.BLOCK);
+    return rest + freeSlots * SegmentHeader.capacity(segmentBytes);
   }
 
   /** Whether there is room for those that have begun and can still give up. */
@@ -378,7 +457,7 @@ final class SegmentFile {
     lock.lock();
     try {
       while (!ended) {
-        if (answered < asked || (room() < low + segmentBytes / 4 && full == null)) {
+        if (isShort() || excess() > 0) {
           return true;
         }
         await(1000);
@@ -388,6 +467,63 @@ final class SegmentFile {
     } finally {
       lock.unlock();
     }
+  }
+
+  private boolean isShort() {
+    return answered < asked || (room() < low + segmentBytes / 4 && full == null);
+  }
+
+  /** The maker: whether another slot is needed, or somebody waits for an answer. */
+  boolean isShort(long questions) {
+    lock.lock();
+    try {
+      return answered < questions || isShort();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** How many free slots there should be: one more than the maker would make. */
+  private long ready() {
+    return (low + segmentBytes / 4) / SegmentHeader.capacity(segmentBytes) + 2;
+  }
+
+  /** How many slots at the end of the file are free, and beyond those that are kept. */
+  private int excess() {
+    long most = Math.min(slots - slotsKept, free.size() - ready());
+    int n = 0;
+    while (n < most && free.contains(slots - n - 1)) {
+      n++;
+    }
+    return n;
+  }
+
+  /**
+   * The maker: cuts off what is too much. Durable on return, so that no slot is made in its place
+   * of which the medium has half the old and half the new.
+   */
+  void trim() {
+    lock.lock();
+    try {
+      int n = excess();
+      if (n == 0) {
+        return;
+      }
+      for (int slot = slots - n; slot < slots; slot++) {
+        free.remove(slot);
+      }
+      slots -= n;
+      freeSlots = free.size();
+    } finally {
+      lock.unlock();
+    }
+    try {
+      device.resize(slots * segmentBytes);
+    } catch (StorageException e) {
+      LOG.log(Level.DEBUG, "the log's file stays larger than it need be", e);
+      return;
+    }
+    sync();
   }
 
   /** How many questions there are; what is made now answers them. */

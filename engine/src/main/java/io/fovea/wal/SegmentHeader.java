@@ -8,7 +8,8 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The header of a segment: the first 64 bytes of its slot. The rest of the first block is zero.
+ * The header of a segment: the first 64 bytes of its slot. The rest of the first block is zero. The
+ * last block of the slot is no part of the segment: it may have a {@link Watermark}.
  *
  * <pre>
  *   0       8         12         16           32       40            48          56
@@ -27,10 +28,15 @@ import org.jspecify.annotations.Nullable;
 record SegmentHeader(
     UUID database, long number, long incarnation, long startLsn, long segmentBytes) {
   static final int BYTES = 64;
-  static final int VERSION = 1;
+  static final int VERSION = 2;
 
   private static final long MAGIC = 0x474F_4C41_4556_4F46L; // "FOVEALOG"
   private static final int CHECKSUM = 12;
+
+  /** How much of a segment is for groups: all but the first block and the last. */
+  static long capacity(long segmentBytes) {
+    return segmentBytes - 2 * Group.BLOCK;
+  }
 
   /** Writes a block with the header. */
   void put(MemorySegment seg, long off) {
@@ -79,7 +85,7 @@ record SegmentHeader(
   }
 
   private boolean isSane() {
-    return segmentBytes >= 2 * Group.BLOCK
+    return segmentBytes >= 3 * Group.BLOCK
         && (segmentBytes & Group.BLOCK - 1) == 0
         && segmentBytes <= 1L << 40
         && number >= 0

@@ -3,7 +3,7 @@ package io.fovea.wal;
 import io.fovea.error.StorageFullException;
 
 /**
- * Makes slots ahead of need: the thread "fovea-log-spare".
+ * Makes slots ahead of need, and cuts off those that are too many: the thread "fovea-log-spare".
  *
  * <p>It is not the writer's business: to fill a segment takes as long as hundreds of groups. Lack
  * of space is an answer and is tried again; every other failure ends the log, for a sync that fails
@@ -22,7 +22,11 @@ final class SegmentMaker implements Runnable {
   public void run() {
     try {
       while (file.awaitNeed()) {
+        file.trim();
         long questions = file.asked();
+        if (!file.isShort(questions)) {
+          continue;
+        }
         try {
           file.answer(questions, file.make(log::isStopping), null);
         } catch (StorageFullException e) {

@@ -16,13 +16,20 @@ import org.jspecify.annotations.Nullable;
  * <p>The distance of slots is in every header. Slot 0 has one; if that is damaged, any other will
  * do that stands where its own distance says.
  *
+ * <p><b>A file of another length than whole slots</b> was cut if its last, partial slot has a
+ * header: a slot gets one after all of it is durable, its length included. A partial slot without a
+ * header may be one that was being made when the machine died.
+ *
  * @param segmentBytes the distance of slots; 0 where there is no header at all
  * @param slots how many whole slots the file has
- * @param segments the segments of the database, by number and position; no spares
+ * @param segments the segments of the database, by number and position; no spares; that of the
+ *     partial slot included
  * @param superseded segments that hold nothing, and begin behind a later one
- * @param spares slots that were filled with zeros and not used yet
- * @param unreadable slots without a valid header
+ * @param spares whole slots that were filled with zeros and not used yet
+ * @param unreadable slots without a valid header, the partial one included
  * @param foreign whether there are segments of another database
+ * @param cut how many bytes of its last slot a file has that was cut; 0 where it was not
+ * @param watermark how far the trailers say that the log was durable
  */
 record SegmentScan(
     long segmentBytes,
@@ -31,8 +38,15 @@ record SegmentScan(
     List<Found> superseded,
     List<Integer> spares,
     List<Integer> unreadable,
-    boolean foreign) {
+    boolean foreign,
+    long cut,
+    Watermark watermark) {
   private static final int CHUNK = 1 << 20;
+
+  /** A file without anything. */
+  static final SegmentScan EMPTY =
+      new SegmentScan(
+          0, 0, List.of(), List.of(), List.of(), List.of(), false, 0, Watermark.NONE);
 
   /** A segment and where it lies. */
   record Found(SegmentHeader header, int slot) {
@@ -49,33 +63,70 @@ record SegmentScan(
     try (Arena arena = Arena.ofShared()) {
       MemorySegment block = arena.allocate(CHUNK, Group.BLOCK);
       long distance = distance(device, block);
-      if (distance == 0) {
-        return new SegmentScan(0, 0, List.of(), List.of(), List.of(), List.of(), false);
-      }
-      int slots = Math.toIntExact(device.size() / distance);
-      List<Found> segments = new ArrayList<>();
-      List<Integer> spares = new ArrayList<>();
-      List<Integer> unreadable = new ArrayList<>();
-      boolean foreign = false;
-      for (int slot = 0; slot < slots; slot++) {
-        device.read(slot * distance, block, 0, Group.BLOCK);
-        SegmentHeader header = SegmentHeader.parse(block, 0);
-        if (header == null || header.segmentBytes() != distance) {
-          unreadable.add(slot);
-        } else if (!header.database().equals(database)) {
-          foreign = true;
-        } else if (header.number() == 0) {
+      return distance == 0 ? EMPTY : of(device, database, distance, block);
+    }
+  }
+
+  private static SegmentScan of(
+      BlockDevice device, UUID database, long distance, MemorySegment block) {
+    long size = device.size();
+    int slots = Math.toIntExact(size / distance);
+    long rest = size % distance;
+    List<Found> all = new ArrayList<>();
+    List<Integer> spares = new ArrayList<>();
+    List<Integer> unreadable = new ArrayList<>();
+    Watermark watermark = Watermark.NONE;
+    boolean foreign = false;
+    long cut = 0;
+    for (int slot = 0; slot < slots || slot == slots && rest > 0; slot++) {
+      boolean whole = slot < slots;
+      device.read(slot * distance, block, 0, Group.BLOCK);
+      SegmentHeader header = SegmentHeader.parse(block, 0);
+      if (header == null || header.segmentBytes() != distance) {
+        unreadable.add(slot);
+      } else if (!header.database().equals(database)) {
+        foreign = true;
+      } else {
+        cut = whole ? 0 : rest;
+        if (header.number() > 0) {
+          all.add(new Found(header, slot));
+        } else if (whole) {
           spares.add(slot);
-        } else {
-          segments.add(new Found(header, slot));
         }
       }
-      segments.sort(Comparator.comparingLong(f -> f.header.number()));
-      List<Found> valid = supersede(segments);
-      List<Found> superseded = new ArrayList<>(segments);
-      superseded.removeAll(valid);
-      return new SegmentScan(distance, slots, valid, superseded, spares, unreadable, foreign);
+      if (whole) {
+        device.read((slot + 1) * distance - Group.BLOCK, block, 0, Group.BLOCK);
+        Watermark said = Watermark.parse(block, 0, database);
+        watermark = said == null ? watermark : watermark.max(said);
+      }
     }
+    all.sort(Comparator.comparingLong(f -> f.header.number()));
+    List<Found> superseded = new ArrayList<>();
+    List<Found> segments = supersede(all, superseded);
+    return new SegmentScan(
+        distance, slots, segments, superseded, spares, unreadable, foreign, cut, watermark);
+  }
+
+  /** The highest number of a segment that is there, or is known to have been. */
+  long lastNumber() {
+    return Math.max(lastFound(), watermark.segment());
+  }
+
+  /** The highest number of a segment that is there. */
+  long lastFound() {
+    long last = 0;
+    for (Found found : segments) {
+      last = Math.max(last, found.header.number());
+    }
+    for (Found found : superseded) {
+      last = Math.max(last, found.header.number());
+    }
+    return last;
+  }
+
+  /** The end of a slot in the file. */
+  long end(int slot, long fileBytes) {
+    return Math.min((slot + 1) * segmentBytes, fileBytes + Group.BLOCK - 1 & -Group.BLOCK);
   }
 
   /**
@@ -83,7 +134,7 @@ record SegmentScan(
    * last group that it found ({@link LastGroup}). Segments that begin behind that had no group:
    * they are what is left of a write that failed.
    */
-  private static List<Found> supersede(List<Found> all) {
+  private static List<Found> supersede(List<Found> all, List<Found> superseded) {
     List<Found> segments = new ArrayList<>();
     for (Found next : all) {
       while (!segments.isEmpty() && segments.getLast().startLsn() > next.startLsn()) {
@@ -99,6 +150,7 @@ record SegmentScan(
               last.startLsn(),
               next.startLsn());
         }
+        superseded.add(last);
       }
       segments.add(next);
     }
@@ -106,7 +158,7 @@ record SegmentScan(
   }
 
   private static long distance(BlockDevice device, MemorySegment chunk) {
-    long size = device.size() & -Group.BLOCK;
+    long size = device.size();
     if (size == 0) {
       return 0;
     }
@@ -116,7 +168,7 @@ record SegmentScan(
       return first.segmentBytes();
     }
     for (long at = 0; at < size; at += CHUNK) {
-      int len = (int) Math.min(CHUNK, size - at);
+      int len = (int) Math.min(CHUNK, size - at + Group.BLOCK - 1 & -Group.BLOCK);
       device.read(at, chunk, 0, len);
       for (int off = 0; off < len; off += Group.BLOCK) {
         SegmentHeader header = SegmentHeader.parse(chunk, off);

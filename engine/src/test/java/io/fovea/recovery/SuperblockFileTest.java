@@ -16,6 +16,7 @@ import io.fovea.io.DeviceOptions;
 import io.fovea.io.Devices;
 import io.fovea.io.IoKind;
 import io.fovea.memory.Mem;
+import io.fovea.wal.Watermark;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
@@ -85,7 +86,8 @@ class SuperblockFileTest {
     SuperblockFile f = file();
     Superblock first = f.write(Superblock.ofNew(4096));
     Superblock open =
-        f.write(first.opened(7, 1 << 20).logged(5000, new AllocatorState(9, 8, 1), 6000, 33));
+        f.write(first.opened(7, 1 << 20).logged(
+                    5000, new AllocatorState(9, 8, 1), 6000, 33, new Watermark(7000, 3)));
     assertEquals(Superblock.LOGGED, read().state());
     assertEquals(open, read());
     assertEquals(7, read().incarnation());
@@ -105,7 +107,7 @@ class SuperblockFileTest {
   @Test
   void aFileWhoseMakingWasCutShortIsNone() {
     Superblock made = Superblock.ofNew(4096);
-    file().write(made.logged(4096, made.allocator(), 4096, 2));
+    file().write(made.logged(4096, made.allocator(), 4096, 2, Watermark.NONE));
     assertNull(file().read());
     device.resize(0);
     device.resize(4096);
@@ -151,7 +153,7 @@ class SuperblockFileTest {
   void aNewerFormatIsRefusedInWords() {
     file().write(Superblock.ofNew(4096));
     device.read(0, block, 0, 4096);
-    Mem.putInt(block, 40, 3);
+    Mem.putInt(block, 40, Superblock.FORMAT_VERSION + 1);
     PageHeader.seal(block, 0, 4096);
     device.write(0, block, 0, 4096);
     IncompatibleFormatException e =

@@ -72,12 +72,12 @@ public final class Forger {
         device.read(found.offset(), block, 0, (int) scan.segmentBytes());
         long at = Group.BLOCK;
         SegmentHeader h = found.header();
-        while (at + Group.BLOCK <= scan.segmentBytes()
+        while (at + 2 * Group.BLOCK <= scan.segmentBytes()
             && Group.isValid(block, at, database, h.incarnation(), h.number())) {
           parts.add(new GroupHeader(found.offset() + at, database));
           long record = at + Group.HEADER;
           long start = Group.start(block, at);
-          long end = Math.min(record + Group.payload(block, at), scan.segmentBytes());
+          long end = Math.min(record + Group.payload(block, at), scan.segmentBytes() - Group.BLOCK);
           while (record < end) {
             int length = Record.length(Mem.getLong(block, record));
             if (length < Record.WORD || length > end - record) {

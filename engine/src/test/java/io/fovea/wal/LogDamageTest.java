@@ -49,10 +49,10 @@ class LogDamageTest {
     Random random = new Random(5);
     for (int i = 0; i < 500; i++) {
       SimDisk copy = disk.copy();
-      // Group n begins at block n + 1 of slot 0: 30 groups are 15 segments' worth of nothing else.
+      // A slot of 16 blocks has a header, 14 groups of a block each, and a trailer.
       int group = random.nextInt(30);
-      int slotBlock = group % 15 + 1;
-      int slot = group / 15;
+      int slotBlock = group % 14 + 1;
+      int slot = group / 14;
       int used = 32 + 16 + 600;
       long offset = slot * (64L << 10) + slotBlock * (long) BLOCK + random.nextInt(used);
       copy.flip(LOG, offset, random.nextInt(8));
@@ -164,7 +164,7 @@ class LogDamageTest {
     // records of the same length to the same positions, so that only the incarnation differs.
     disk.poke(LOG, 4L * BLOCK, new byte[BLOCK]);
     SimDevice other = disk.device(LOG);
-    Log next = Log.open(other, Logs.TINY, Logs.start(2, end, end));
+    Log next = Log.open(other, Logs.TINY, Logs.start(2, end, Log.FIRST_LSN));
     appendGroups(next, 50, 51, 100);
     next.abandon();
     List<Logs.Read> all = Logs.readAll(other, Log.FIRST_LSN);

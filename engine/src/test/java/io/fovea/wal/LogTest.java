@@ -10,7 +10,9 @@ import io.fovea.io.BlockDevice;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /** What is appended is read back, across laps of the ring, segments and openings. */
 class LogTest {
@@ -99,5 +101,37 @@ class LogTest {
     List<Logs.Read> all = Logs.readAll(device, Log.FIRST_LSN);
     assertEquals(2, all.size());
     assertEquals(RecordType.SCHEMA, all.getFirst().type());
+  }
+
+  /** The writer stops at the tail, and not only where there is a zero. */
+  @Test
+  @Timeout(value = 2, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+  void aRingMayBeFullToTheLastByte() {
+    int quarter = Logs.TINY.bufferBytes() / 4;
+    int body = quarter - Record.HEADER;
+    long start = Logs.TINY.bufferBytes(); // a lap begins there
+    try (Log log = Log.open(device, Logs.TINY, Logs.start(1, start, start))) {
+      // Two laps: positions of records are those of the first lap again.
+      for (int lap = 0; lap < 2; lap++) {
+        LogSession first = log.session();
+        first.begin(quarter);
+        first.reserve(RecordType.COMMIT, body); // held: nothing behind it is written
+        LogSession rest = log.session();
+        rest.begin(3L * quarter);
+        for (int i = 0; i < 3; i++) {
+          Logs.put(rest, RecordType.COMMIT, Logs.body(lap * 3 + i, body));
+        }
+        assertEquals(log.durableLsn() + 4L * quarter, log.tail(), "not a byte is free");
+        first.complete();
+        log.awaitDurable(log.tail());
+        first.end();
+        rest.end();
+      }
+    }
+    List<Logs.Read> all = Logs.readAll(device, start);
+    assertEquals(9, all.size());
+    for (int i = 0; i < 8; i++) {
+      assertEquals(quarter, all.get(i).end() - all.get(i).start());
+    }
   }
 }

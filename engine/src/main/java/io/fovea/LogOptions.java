@@ -1,0 +1,101 @@
+package io.fovea;
+
+import io.fovea.error.InvalidUseException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What the sizes of a log must be to each other.
+ *
+ * <pre>
+ *   page size ──x 16──► buffer ──/ 4, and three blocks──► segment
+ *                          └──────────x 4──────────► maximum ◄──x 4──┘
+ * </pre>
+ *
+ * <p>The buffer holds what a change of structure logs, which is images of pages. A quarter of it is
+ * the largest group, which must fit into a segment beside the segment's first block and its last.
+ * The maximum leaves room for a checkpoint while there is more to come, in segments and in buffers.
+ *
+ * <p>All four are looked at together: who follows a message is not refused for the next one.
+ *
+ * @param bufferBytes {@link Options#logBufferBytes}
+ * @param segmentBytes {@link Options#logSegmentBytes}
+ * @param bytesMax {@link Options#logBytesMax}
+ */
+record LogOptions(long bufferBytes, long segmentBytes, long bytesMax) {
+  private static final int PAGES = 16;
+  private static final long BLOCK = 4096;
+  private static final int PARTS = 4;
+  private static final long BUFFER_MIN = 64 << 10;
+  private static final long SEGMENT_MIN = 64 << 10;
+
+  static LogOptions of(Options o) {
+    return new LogOptions(o.logBufferBytes(), o.logSegmentBytes(), o.logBytesMax());
+  }
+
+  /**
+   * Looks at all of them.
+   *
+   * @throws InvalidUseException where they do not fit, with sizes that do
+   */
+  static void check(Options options) {
+    LogOptions is = of(options);
+    LogOptions larger = is.raised(options.pageSize());
+    if (larger.equals(is)) {
+      return;
+    }
+    LogOptions smaller = is.lowered(options.pageSize());
+    throw new InvalidUseException(
+        "The sizes of the log do not fit together: pages of "
+            + options.pageSize()
+            + " bytes, Options"
+            + is
+            + ". The buffer must hold "
+            + PAGES
+            + " pages, a segment a quarter of the buffer and three blocks of "
+            + BLOCK
+            + " bytes, and the maximum four segments and four buffers. These do: Options"
+            + larger
+            + (smaller == null ? "" : ", or with less Options" + smaller)
+            + '.');
+  }
+
+  /** The same where they fit; else with those larger that are too small for the others. */
+  LogOptions raised(int pageSize) {
+    long buffer = Math.max(bufferBytes, bufferMin(pageSize));
+    long segment = Math.max(segmentBytes, segmentMin(buffer));
+    return new LogOptions(buffer, segment, Math.max(bytesMax, maxMin(buffer, segment)));
+  }
+
+  /** As large as fits under the maximum; null where nothing does, or it is not the maximum. */
+  private @Nullable LogOptions lowered(int pageSize) {
+    long most = bytesMax / PARTS;
+    long buffer = Math.min(bufferBytes, Long.highestOneBit(most));
+    long segment = Math.min(segmentBytes, most & -BLOCK);
+    LogOptions smaller = new LogOptions(buffer, segment, bytesMax);
+    return smaller.equals(this) || !smaller.raised(pageSize).equals(smaller) ? null : smaller;
+  }
+
+  private static long bufferMin(int pageSize) {
+    return Math.max(BUFFER_MIN, (long) PAGES * pageSize);
+  }
+
+  private static long segmentMin(long buffer) {
+    return Math.max(SEGMENT_MIN, buffer / PARTS + 3 * BLOCK);
+  }
+
+  private static long maxMin(long buffer, long segment) {
+    return PARTS * Math.max(buffer, segment);
+  }
+
+  /** The setters, as one would write them. */
+  @Override
+  public String toString() {
+    return ".logBufferBytes("
+        + bufferBytes
+        + ").logSegmentBytes("
+        + segmentBytes
+        + ").logBytesMax("
+        + bytesMax
+        + ")";
+  }
+}

@@ -1,0 +1,74 @@
+package io.fovea.wal;
+
+import io.fovea.memory.Checksum;
+import io.fovea.memory.Mem;
+import java.lang.foreign.MemorySegment;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How far a log is known to have been durable. It is kept apart from the place where the log ends,
+ * so that an end that comes before it is told from a group that a crash has torn.
+ *
+ * <pre>
+ *   superblock        the log was durable up to 90000, segment 6 had begun      each checkpoint
+ *   trailer of a slot the log was durable up to 93000, segment 7 had begun      {@link SegmentFile}
+ *   the log's end     91500, in segment 7                                       damage: 93000 was acknowledged
+ * </pre>
+ *
+ * <p>A watermark says something that was true once, and what was durable once stays so. Hence a
+ * watermark of long ago is as right as a new one and only says less, wherever it is found: the
+ * highest one counts. Positions of a log never go back below it, whatever a crash tears off.
+ *
+ * <p>In the last block of a slot:
+ *
+ * <pre>
+ *   0       8          12     16    24        32
+ *   | magic | checksum | zero | LSN | segment |      one sector: a crash leaves the old one or the new one
+ *             of 16 to 31, seeded with the database
+ * </pre>
+ *
+ * @param lsn everything before was durable; 0 where nothing is known
+ * @param segment this segment had a durable header; 0 where nothing is known
+ */
+public record Watermark(long lsn, long segment) {
+  /** Nothing is known. */
+  public static final Watermark NONE = new Watermark(0, 0);
+
+  private static final long MAGIC = 0x4B52_4D41_4556_4F46L; // "FOVEAMRK"
+  private static final int CHECKSUM = 8;
+  private static final int LSN = 16;
+  private static final int SEGMENT = 24;
+  private static final int END = 32;
+
+  /** What both say together. */
+  public Watermark max(Watermark other) {
+    return new Watermark(Math.max(lsn, other.lsn), Math.max(segment, other.segment));
+  }
+
+  /** Writes a block with it. */
+  void put(MemorySegment seg, long off, UUID database) {
+    Mem.zero(seg, off, Group.BLOCK);
+    Mem.putLong(seg, off, MAGIC);
+    Mem.putLong(seg, off + LSN, lsn);
+    Mem.putLong(seg, off + SEGMENT, segment);
+    Mem.putInt(seg, off + CHECKSUM, sum(seg, off, database));
+  }
+
+  /** What a block says; null where there is none of this database. */
+  static @Nullable Watermark parse(MemorySegment seg, long off, UUID database) {
+    return Mem.getLong(seg, off) == MAGIC
+            && Mem.getInt(seg, off + CHECKSUM) == sum(seg, off, database)
+        ? new Watermark(Mem.getLong(seg, off + LSN), Mem.getLong(seg, off + SEGMENT))
+        : null;
+  }
+
+  private static int sum(MemorySegment seg, long off, UUID database) {
+    return Checksum.crc32c(
+        database.getMostSignificantBits(),
+        database.getLeastSignificantBits(),
+        seg,
+        off + LSN,
+        END - LSN);
+  }
+}

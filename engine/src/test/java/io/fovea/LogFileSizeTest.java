@@ -1,0 +1,126 @@
+package io.fovea;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.support.SimDisk;
+import io.fovea.support.SimStorage;
+import java.io.OutputStream;
+import java.time.Duration;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import org.junit.jupiter.api.Test;
+
+/** What the log takes of the disk: what it needs, while it is open and afterwards. */
+class LogFileSizeTest {
+  private static final long SEGMENT = 128 << 10;
+  private static final Options OPTIONS =
+      Options.defaults()
+          .bufferBytes(8 << 20)
+          .timestampBytes(1 << 20)
+          .maxTransactions(4)
+          .logBufferBytes(128 << 10)
+          .logSegmentBytes(SEGMENT)
+          .logBytesMax(1 << 20)
+          .checkpointInterval(Duration.ZERO);
+
+  private final SimDisk disk = new SimDisk(3);
+
+  private Database open() {
+    return Database.open(new SimStorage(disk), OPTIONS, Switches.NONE);
+  }
+
+  private long logBytes() {
+    return disk.device("db.log").size();
+  }
+
+  private static void write(Database db, int rounds) {
+    ByteTable t = db.table(TableSpec.bytes("t", 16)).bytes();
+    for (int r = 0; r < rounds; r++) {
+      int n = r;
+      db.run(
+          tx -> {
+            for (int k = 0; k < 10; k++) {
+              t.put(tx, new byte[] {(byte) n, (byte) k}, new byte[900]);
+            }
+          });
+    }
+  }
+
+  @Test
+  void aCleanCloseLeavesOneSegment() {
+    open().close();
+    assertEquals(SEGMENT, logBytes(), "an empty database");
+    for (int round = 1; round < 5; round++) {
+      try (Database db = open()) {
+        write(db, 300 * round);
+        assertTrue(logBytes() > 4 * SEGMENT, "it was needed");
+      }
+      assertEquals(SEGMENT, logBytes());
+    }
+    try (Database db = open()) {
+      ByteTable t = db.table(TableSpec.bytes("t", 16)).bytes();
+      assertArrayEquals(
+          new byte[900], db.read(tx -> t.get(tx, new byte[] {(byte) 77, (byte) 3})));
+      assertTrue(db.verify().ok());
+      assertEquals(0, db.stats().recovery().nanos(), "nothing is recovered");
+    }
+    assertEquals(SEGMENT, logBytes());
+  }
+
+  /** A slow backup holds the log; afterwards it is as small as it was. */
+  @Test
+  void aBackupThatIsOverIsForgotten() throws InterruptedException {
+    try (Database db = open()) {
+      write(db, 300);
+      db.checkpoint();
+      CountDownLatch begun = new CountDownLatch(1);
+      CountDownLatch go = new CountDownLatch(1);
+      OutputStream slow =
+          new OutputStream() {
+            @Override
+            public void write(int b) {
+              hold();
+            }
+
+            @Override
+            public void write(byte[] b, int off, int len) {
+              hold();
+            }
+
+            private void hold() {
+              begun.countDown();
+              boolean interrupted = false;
+              while (go.getCount() > 0) {
+                try {
+                  go.await();
+                } catch (InterruptedException e) {
+                  interrupted = true;
+                }
+              }
+              if (interrupted) {
+                Thread.currentThread().interrupt();
+              }
+            }
+          };
+      Thread backup = new Thread(() -> db.backup(slow));
+      backup.start();
+      begun.await();
+      write(db, 1500);
+      long held = logBytes();
+      assertTrue(held > 10 << 20, "it is held: " + held);
+      go.countDown();
+      backup.join();
+      long small = OPTIONS.logBytesMax() + 8 * SEGMENT;
+      long deadline = System.nanoTime() + TimeUnit.MINUTES.toNanos(2);
+      while (logBytes() > small && System.nanoTime() < deadline) {
+        write(db, 20);
+        db.checkpoint();
+        LockSupport.parkNanos(1_000_000);
+      }
+      assertTrue(logBytes() <= small, () -> "still " + logBytes());
+    }
+  }
+}

@@ -1,0 +1,192 @@
+package io.fovea.wal;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.io.BlockDevice;
+import io.fovea.support.SimCrash;
+import io.fovea.support.SimDisk;
+import io.fovea.support.SimFault;
+import java.lang.foreign.MemorySegment;
+import java.lang.reflect.Proxy;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** The file of a log that was held back becomes as small as it was, and a crash is no matter. */
+class LogShrinkTest {
+  private static final String FILE = "log";
+  private static final int SLOT = 64 << 10;
+  private static final long KEEP = 2 * SLOT;
+
+  /** What is kept, two segments of which some is kept, and what is ready beside it. */
+  private static final long SMALL = KEEP + 2 * SLOT + 5 * SLOT;
+
+  private static final LogConfig CONFIG =
+      new LogConfig(SLOT, 64 << 10, 5_000_000, 16 << 10, KEEP);
+
+  private final SimDisk disk = new SimDisk(7);
+  private final BlockDevice device = disk.device(FILE);
+
+  private volatile long redo = Log.FIRST_LSN;
+  private volatile long acked = Log.FIRST_LSN;
+
+  private Log open(BlockDevice on, long incarnation, long start, long from) {
+    return Log.open(on, CONFIG, Logs.start(incarnation, start, from));
+  }
+
+  private void append(Log log, LogSession session, int groups) {
+    for (int i = 0; i < groups; i++) {
+      long end = Logs.append(session, Logs.body(i, 3000));
+      log.awaitDurable(end);
+      acked = end;
+    }
+  }
+
+  private void checkpoint(Log log) {
+    redo = acked;
+    log.recycleBelow(redo);
+  }
+
+  /** Goes on, as a database would, until the file is small; how soon is the maker's business. */
+  private void goOnUntilSmall(Log log, LogSession session) {
+    long deadline = System.nanoTime() + TimeUnit.MINUTES.toNanos(2);
+    while (device.size() > SMALL && System.nanoTime() < deadline) {
+      append(log, session, 3);
+      checkpoint(log);
+      LockSupport.parkNanos(1_000_000);
+    }
+    assertTrue(device.size() <= SMALL, () -> device.size() + " bytes");
+  }
+
+  @Test
+  void whatHeldItBackIsForgotten() {
+    try (Log log = open(device, 1, Log.FIRST_LSN, Log.FIRST_LSN)) {
+      LogSession session = log.session();
+      for (int round = 0; round < 3; round++) {
+        Log.Pin pin = log.pin();
+        append(log, session, 400);
+        checkpoint(log);
+        assertTrue(device.size() > 25 * SLOT, "it is held back");
+        assertEquals(401, Logs.readAll(device, pin.lsn()).size());
+        pin.close();
+        goOnUntilSmall(log, session);
+      }
+    }
+    assertEquals(acked, Logs.end(device, redo));
+  }
+
+  /** A file that is cut while segments are begun and made, and the power fails at any operation. */
+  @Test
+  void aCrashAtAnyOperation() {
+    record Moment(SimDisk disk, long redo, long acked) {}
+    List<Moment> moments = new ArrayList<>();
+    Log log = open(device, 1, Log.FIRST_LSN, Log.FIRST_LSN);
+    LogSession session = log.session();
+    append(log, session, 1);
+    SimCrash[] hows = {
+      SimCrash.RANDOM, SimCrash.LOSE_ALL, SimCrash.KEEP_ALL, new SimCrash(0.9, true, true)
+    };
+    disk.onOperation(
+        n -> {
+          // First what is needed and promised, then what is there.
+          long needed = redo;
+          long promised = acked;
+          if (n % 3 == 0) {
+            synchronized (moments) {
+              moments.add(
+                  new Moment(disk.crash(hows[(int) (n / 3 % hows.length)]), needed, promised));
+            }
+          }
+        });
+    for (int round = 0; round < 2; round++) {
+      Log.Pin pin = log.pin();
+      append(log, session, 150);
+      checkpoint(log);
+      pin.close();
+      goOnUntilSmall(log, session);
+      append(log, session, 60);
+      checkpoint(log);
+    }
+    disk.onOperation(n -> {});
+    log.abandon();
+    assertTrue(moments.size() > 200);
+    int i = 0;
+    for (Moment m : moments) {
+      BlockDevice after = m.disk.device(FILE);
+      // The redo point of a moment may be an older one, whose segments are used again already: what
+      // the superblock says by then is newer.
+      if (LogMap.of(after, Logs.DATABASE, m.redo).groups().stream()
+          .noneMatch(g -> g.start() <= m.redo)) {
+        continue;
+      }
+      long end = Logs.end(after, m.redo);
+      assertTrue(end >= m.acked, () -> "end " + end + ", acknowledged " + m.acked);
+      if (i++ % 7 == 0) {
+        Log next = open(after, 2, end, m.redo);
+        LogSession s = next.session();
+        long more = Logs.append(s, Logs.body(1, 1000));
+        next.awaitDurable(more);
+        next.abandon();
+        assertEquals(more, Logs.end(after, m.redo));
+      }
+    }
+    assertTrue(i > moments.size() / 2, i + " of " + moments.size());
+  }
+
+  /** A file that can't be cut stays as it is, and the log goes on. */
+  @Test
+  void aCutThatFailsIsNoHarm() {
+    try (Log log = open(device, 1, Log.FIRST_LSN, Log.FIRST_LSN)) {
+      LogSession session = log.session();
+      Log.Pin pin = log.pin();
+      append(log, session, 200);
+      disk.fail(SimFault.once(1).of(io.fovea.io.IoOp.RESIZE));
+      pin.close();
+      checkpoint(log);
+      for (int i = 0; i < 20; i++) {
+        append(log, session, 20);
+        checkpoint(log);
+      }
+      assertTrue(log.isAlive());
+    }
+    assertEquals(acked, Logs.end(device, redo));
+  }
+
+  /** A file of very many slots, whose headers alone are there. */
+  private static BlockDevice slots(int count) {
+    long slot = 3 * Group.BLOCK;
+    return (BlockDevice)
+        Proxy.newProxyInstance(
+            LogShrinkTest.class.getClassLoader(),
+            new Class<?>[] {BlockDevice.class},
+            (proxy, method, args) -> {
+              if (method.getName().equals("size")) {
+                return count * slot;
+              }
+              long at = (long) args[0];
+              MemorySegment seg = (MemorySegment) args[1];
+              if (at % slot == 0) {
+                long n = at / slot + 1;
+                new SegmentHeader(Logs.DATABASE, n, 1, 4096 + n * 64, slot)
+                    .put(seg, (long) args[2]);
+              } else {
+                io.fovea.memory.Mem.zero(seg, (long) args[2], (int) args[3]);
+              }
+              return null;
+            });
+  }
+
+  /** Four times the slots took sixteen times as long: hours for these. */
+  @Test
+  @Timeout(value = 3, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+  void slotsAreReadInLinearTime() {
+    int count = 500_000;
+    SegmentScan scan = SegmentScan.of(slots(count), Logs.DATABASE);
+    assertEquals(count, scan.segments().size());
+    assertEquals(count, scan.lastFound());
+  }
+}
