@@ -2,6 +2,7 @@ package io.fovea.wal;
 
 import io.fovea.memory.Mem;
 import io.fovea.memory.NativeRegion;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
@@ -50,7 +51,7 @@ final class Ring {
   private static final long TAIL = 0;
   private static final long PROMISED = 128;
   private static final long RELEASED = 256;
-  private static final long WORDS = 4096;
+  private static final long WORDS = 384;
 
   private final @Nullable NativeRegion region;
   private final MemorySegment ring;
@@ -59,11 +60,15 @@ final class Ring {
   private final long mask;
 
   Ring(int size, long start) {
-    this(NativeRegion.reserve(size + WORDS, false, "log buffer"), size, start);
+    this(NativeRegion.reserve(size, false, "log buffer"), start);
   }
 
-  private Ring(NativeRegion region, int size, long start) {
-    this(region, region.segment().asSlice(0, size), region.segment().asSlice(size, WORDS), start);
+  /**
+   * The words stay true after {@link #free}, for who comes late; in the region they would keep a
+   * page, and one of page tables, of each log that ever was open. So the collector frees them.
+   */
+  private Ring(NativeRegion region, long start) {
+    this(region, region.segment(), Arena.ofAuto().allocate(WORDS, 128), start);
   }
 
   /** Over somebody's memory, which is zero. */
@@ -187,10 +192,9 @@ final class Ring {
     if (region == null) {
       return;
     }
-    long tail = tail();
     region.release();
+    long tail = tail();
     Mem.putLongVolatile(words, RELEASED, tail);
     Mem.putLongVolatile(words, PROMISED, tail);
-    Mem.putLongVolatile(words, TAIL, tail);
   }
 }
