@@ -10,6 +10,7 @@ import io.fovea.SimDatabase;
 import io.fovea.checker.Anomaly.Kind;
 import io.fovea.checker.Script.Actor;
 import io.fovea.support.SimDisk;
+import io.fovea.support.SoakReport;
 import io.fovea.txn.Forgetful;
 import io.fovea.txn.TxSwitches;
 import io.fovea.txn.TxSwitches.Stage;
@@ -72,7 +73,7 @@ class BrokenStepsTest {
     play(TxSwitches.NONE, script).requireClean(test + ", nothing broken");
     Checker.Report report = play(switches, script);
     assertTrue(report.has(kind), () -> "expected " + kind + ", found " + report.anomalies());
-    CheckerReport.line("BrokenStepsTest." + test, report.anomalies().getFirst().toString());
+    SoakReport.line("BrokenStepsTest." + test, report.anomalies().getFirst().toString());
   }
 
   // ------------------------------------------------------------------------------- no validation
@@ -180,7 +181,7 @@ class BrokenStepsTest {
     assertFalse(whole.has(Kind.G2_ITEM));
     Checker.Report report = play(TxSwitches.NONE, s -> firstExample(s, true));
     assertTrue(report.has(Kind.G2_ITEM), () -> "found " + report.anomalies());
-    CheckerReport.line(
+    SoakReport.line(
         "BrokenStepsTest.readTimestampForgottenUnderALock",
         report.anomalies().getFirst().toString());
   }
@@ -222,7 +223,7 @@ class BrokenStepsTest {
     play(careless, s -> secondExample(s, false)).requireClean("lock not seen, nothing forgotten");
     Checker.Report report = play(careless, s -> secondExample(s, true));
     assertTrue(report.has(Kind.LOST_UPDATE), () -> "found " + report.anomalies());
-    CheckerReport.line(
+    SoakReport.line(
         "BrokenStepsTest.writeTimestampForgottenUnderALock",
         report.anomalies().getFirst().toString());
   }
@@ -279,7 +280,7 @@ class BrokenStepsTest {
       }
       Checker.Report report = Checker.check(history);
       if (!report.clean()) {
-        CheckerReport.line(
+        SoakReport.line(
             "BrokenStepsTest.isFoundAtRandom." + broken,
             "in round " + round + ": " + report.anomalies().getFirst());
         return;

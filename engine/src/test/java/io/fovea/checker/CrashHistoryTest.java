@@ -8,6 +8,7 @@ import io.fovea.SimDatabase;
 import io.fovea.checker.Anomaly.Kind;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
+import io.fovea.support.SoakReport;
 import java.time.Duration;
 import java.util.List;
 import java.util.SplittableRandom;
@@ -40,7 +41,7 @@ class CrashHistoryTest {
       totals.add(
           history(durability, seed++, durability == Durability.SYNC).requireClean(durability));
     } while (System.nanoTime() - end < 0);
-    CheckerReport.line("CrashHistoryTest." + durability, CRASHES + " crashes in each of " + totals);
+    SoakReport.line("CrashHistoryTest." + durability, CRASHES + " crashes in each of " + totals);
   }
 
   /** The last of what ASYNC has acknowledged is lost: held against SYNC's promise, that is seen. */
@@ -50,7 +51,7 @@ class CrashHistoryTest {
     for (long seed = 1; seed <= SEEDS_MAX; seed++) {
       Checker.Report report = history(Durability.ASYNC, seed, true);
       if (report.has(Kind.LOST_COMMIT) || report.has(Kind.LOST_UPDATE)) {
-        CheckerReport.line(
+        SoakReport.line(
             "CrashHistoryTest.whatIsLostIsNoticed",
             "seed " + seed + ": " + report.anomalies().getFirst());
         return;

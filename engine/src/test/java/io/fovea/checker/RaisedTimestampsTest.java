@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.Database;
 import io.fovea.SimDatabase;
 import io.fovea.support.SimDisk;
+import io.fovea.support.SoakReport;
 import io.fovea.txn.Forgetful;
 import io.fovea.txn.Settings;
 import io.fovea.txn.TxSwitches;
@@ -45,7 +46,7 @@ class RaisedTimestampsTest {
       totals.add(raising(seed++, raised));
     }
     assertTrue(raised.get() > RAISED_MIN, () -> "only " + raised + " were raised");
-    CheckerReport.line("RaisedTimestampsTest.unlockedItemsMayRise", raised + " raised; " + totals);
+    SoakReport.line("RaisedTimestampsTest.unlockedItemsMayRise", raised + " raised; " + totals);
   }
 
   private static Checker.Report raising(long seed, AtomicLong raised) {
@@ -106,7 +107,7 @@ class RaisedTimestampsTest {
       }
       Checker.Report report = Checker.check(history);
       if (!report.clean()) {
-        CheckerReport.line(
+        SoakReport.line(
             "RaisedTimestampsTest.lockedItemsMayNot",
             "in round " + round + ": " + report.anomalies().getFirst());
         return;

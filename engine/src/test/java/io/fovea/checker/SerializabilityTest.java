@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.Database;
 import io.fovea.checker.Txn.Outcome;
 import io.fovea.support.SimDisk;
+import io.fovea.support.SoakReport;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
@@ -42,7 +43,7 @@ class SerializabilityTest {
     do {
       totals.add(round(setup, seed++, MINUTES == 0 ? SHORT : LONG));
     } while (System.nanoTime() - end < 0);
-    CheckerReport.line("SerializabilityTest." + setup, totals.toString());
+    SoakReport.line("SerializabilityTest." + setup, totals.toString());
   }
 
   private static Checker.Report round(Setup setup, long seed, int transactions) {

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.fovea.Options;
 import io.fovea.crash.CrashExplorer.Violation;
+import io.fovea.support.SoakReport;
 import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Test;
@@ -29,7 +30,7 @@ class BrokenTest {
               }
             },
             () -> what + " was not noticed: " + explorer);
-    CrashReport.line(
+    SoakReport.line(
         "BrokenTest." + what,
         "noticed after " + (explorer.distinct() + 1) + " states: " + firstLine(v));
   }

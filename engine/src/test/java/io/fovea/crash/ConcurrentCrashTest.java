@@ -25,6 +25,7 @@ import io.fovea.VerifyReport;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
+import io.fovea.support.SoakReport;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
@@ -139,7 +140,7 @@ class ConcurrentCrashTest {
         }
       }
     }
-    CrashReport.line(
+    SoakReport.line(
         "ConcurrentCrashTest." + durability + "." + protocol,
         distinct.size()
             + " distinct crash states of "

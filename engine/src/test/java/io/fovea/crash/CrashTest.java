@@ -10,6 +10,7 @@ import io.fovea.SimDatabase;
 import io.fovea.VerifyReport;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
+import io.fovea.support.SoakReport;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -35,7 +36,7 @@ class CrashTest {
     for (int i = 0; i == 0 || explorer.distinct() < STATES * 6 / 10; i++) {
       explorer.workload(i % 4 == 3 ? 120 : 20);
     }
-    CrashReport.line("CrashTest.everyOperation", "seed " + SEED + ": " + explorer);
+    SoakReport.line("CrashTest.everyOperation", "seed " + SEED + ": " + explorer);
   }
 
   /** Recoveries are cut at every operation, and those recoveries, and those. */
@@ -49,7 +50,7 @@ class CrashTest {
     while (explorer.distinct() < STATES / 4) {
       explorer.workload(25);
     }
-    CrashReport.line("CrashTest.everyOperationOfARecovery", "seed " + (SEED + 1) + ": " + explorer);
+    SoakReport.line("CrashTest.everyOperationOfARecovery", "seed " + (SEED + 1) + ": " + explorer);
   }
 
   /** Commits that do not wait: a prefix of them survives. */
@@ -61,7 +62,7 @@ class CrashTest {
     for (int i = 0; i == 0 || explorer.distinct() < STATES / 8; i++) {
       explorer.workload(60);
     }
-    CrashReport.line("CrashTest.commitsThatDoNotWait", "seed " + (SEED + 2) + ": " + explorer);
+    SoakReport.line("CrashTest.commitsThatDoNotWait", "seed " + (SEED + 2) + ": " + explorer);
   }
 
   /** Other sizes, other translations, a pool that holds everything. */
@@ -77,7 +78,7 @@ class CrashTest {
     for (int i = 0; i == 0 || explorer.distinct() < STATES / 8; i++) {
       explorer.workload(25);
     }
-    CrashReport.line("CrashTest.otherOptions", "seed " + (SEED + 3) + ": " + explorer);
+    SoakReport.line("CrashTest.otherOptions", "seed " + (SEED + 3) + ": " + explorer);
   }
 
   /** A disk that writes pages as a whole needs no copies of them. */
@@ -91,7 +92,7 @@ class CrashTest {
     for (int i = 0; i == 0 || explorer.distinct() < STATES / 10; i++) {
       explorer.workload(40);
     }
-    CrashReport.line("CrashTest.withoutCopies", "seed " + (SEED + 4) + ": " + explorer);
+    SoakReport.line("CrashTest.withoutCopies", "seed " + (SEED + 4) + ": " + explorer);
   }
 
   /** The steps are right: without any crash, model and engine agree. */

@@ -8,6 +8,7 @@ import io.fovea.error.CorruptionException;
 import io.fovea.error.IncompatibleFormatException;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
+import io.fovea.support.SoakReport;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -155,7 +156,7 @@ class DamageTest {
         flip(base, "db", any * PAGE, PAGE, 1, r);
       }
     }
-    CrashReport.line(
+    SoakReport.line(
         "DamageTest." + base.name,
         "seed "
             + CrashTest.SEED
@@ -194,7 +195,7 @@ class DamageTest {
         look(base, disk, false, "pages " + a / PAGE + " and " + b / PAGE + " swapped");
       }
     }
-    CrashReport.line("DamageTest.swappedPages", outcomes.toString());
+    SoakReport.line("DamageTest.swappedPages", outcomes.toString());
   }
 
   /**
@@ -221,7 +222,7 @@ class DamageTest {
       mixed.poke("db", pid * PAGE, was);
       outcomes.merge(anything(mixed, s.state(), "page " + pid), 1, Integer::sum);
     }
-    CrashReport.line("DamageTest.anOldPageComesBack", outcomes.toString());
+    SoakReport.line("DamageTest.anOldPageComesBack", outcomes.toString());
   }
 
   private static String anything(SimDisk disk, State expected, String what) {

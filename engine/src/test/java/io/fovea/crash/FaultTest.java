@@ -14,6 +14,7 @@ import io.fovea.io.IoOp;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimFault;
+import io.fovea.support.SoakReport;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -138,7 +139,7 @@ class FaultTest {
               + ". Replay: mvn -pl engine -am test -Dtest=FaultTest -Dcrash.faults=1",
           e);
     }
-    CrashReport.line(
+    SoakReport.line(
         "FaultTest." + name, runs + " faults, operations 1 to " + (n - stride) + ": " + thrown);
   }
 
@@ -251,7 +252,7 @@ class FaultTest {
         }
       }
     }
-    CrashReport.line(
+    SoakReport.line(
         "FaultTest.aFullDisk " + durability, runs + " sizes up to " + most + ": " + thrown);
   }
 
@@ -336,7 +337,7 @@ class FaultTest {
       looks++;
     }
     assertTrue(full[0] > 0, "it was never full");
-    CrashReport.line(
+    SoakReport.line(
         "FaultTest.readsGoOn", full[0] + " commits refused, " + looks + " times all was read");
     disk.capacity(Long.MAX_VALUE);
     s.steps(g, STEPS);

@@ -15,6 +15,7 @@ import io.fovea.TimestampStore;
 import io.fovea.error.StorageFullException;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
+import io.fovea.support.SoakReport;
 import java.util.Random;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
@@ -272,7 +273,7 @@ class FullDiskTest {
       }
     }
     assertTrue(refused > 0 || !file.equals("db"), "it was never full");
-    CrashReport.line(
+    SoakReport.line(
         "FullDiskTest " + file + " " + durability,
         runs + " sizes, " + refused + " transactions refused");
   }

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.support.SoakReport;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -104,7 +105,7 @@ class HostileTest {
             .max()
             .orElse(0);
     assertTrue(kib < KIB_MAX, () -> "it took " + kib + " KiB");
-    CrashReport.line(
+    SoakReport.line(
         "HostileTest." + test,
         "seed " + CrashTest.SEED + ": " + rounds + " rounds: " + end + ", " + kib + " KiB");
   }

@@ -9,6 +9,7 @@ import io.fovea.Io;
 import io.fovea.VerifyReport;
 import io.fovea.crash.Victim.Part;
 import io.fovea.io.Storage;
+import io.fovea.support.SoakReport;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -155,7 +156,7 @@ class KillTest {
     }
     found(file, parts, new Said(parts.getLast().steps(), parts.getLast().steps(), 137, ""));
     verify(file);
-    CrashReport.line(
+    SoakReport.line(
         "KillTest.atRandom",
         "seed " + CrashTest.SEED + ": " + killed + " kills of a process, " + steps + " steps");
   }
@@ -210,7 +211,7 @@ class KillTest {
       }
       reached.add(point);
     }
-    CrashReport.line("KillTest.atEveryPoint", reached.size() + " points: " + reached);
+    SoakReport.line("KillTest.atEveryPoint", reached.size() + " points: " + reached);
   }
 
   private static void copy(Path from, Path to) throws IOException {

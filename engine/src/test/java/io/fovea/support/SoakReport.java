@@ -1,0 +1,47 @@
+package io.fovea.support;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
+
+/**
+ * What the tests that break things, and those that last, have tried: {@code
+ * target/soak-report.txt}, and the standard output. A line for each: seeds, how many states,
+ * crashes, faults, files, transactions or deeds there were, what came of them and what was left.
+ *
+ * <p>Tests of one JVM add their lines; the file is written again with each of them, sorted by test,
+ * with how long the JVM has been running by then.
+ */
+public final class SoakReport {
+  private static final Path FILE = Path.of("target", "soak-report.txt");
+  private static final Map<String, String> LINES = new TreeMap<>();
+
+  private SoakReport() {}
+
+  /**
+   * Says what a test has tried.
+   *
+   * @param test its class and method, and what else tells its lines apart
+   * @param text what it tried and what it found, with numbers
+   */
+  public static synchronized void line(String test, String text) {
+    LINES.put(test, text);
+    System.out.println(test + ": " + text);
+    double minutes = ManagementFactory.getRuntimeMXBean().getUptime() / 60_000.0;
+    StringBuilder all = new StringBuilder();
+    all.append(
+        String.format(Locale.ROOT, "%d lines after %.1f minutes%n%n", LINES.size(), minutes));
+    LINES.forEach((k, v) -> all.append(k).append(": ").append(v).append('\n'));
+    try {
+      Files.createDirectories(FILE.getParent());
+      Files.writeString(FILE, all);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+}
