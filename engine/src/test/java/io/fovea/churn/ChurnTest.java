@@ -1,0 +1,241 @@
+package io.fovea.churn;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.fovea.support.SoakReport;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * A process that does everything again and again (tables, indexes, cursors, long values, backups,
+ * virtual threads, checkpoints, drops, failed transactions, several databases opened and closed)
+ * ends with the heap, native memory, descriptors, mappings and files that it had after a first part
+ * of the time, and with what it has to hold.
+ *
+ * <p>{@code -Dchurn.seconds=N} in all, {@code -Dchurn.seed=N}, {@code -Dchurn.deeds=KIND,KIND} for
+ * some kinds only, {@code -Dchurn.dump=FILE} for a heap dump at the end.
+ */
+class ChurnTest {
+  private static final long SECONDS = Long.getLong("churn.seconds", 120);
+  private static final long FIRST_SECONDS = Math.min(60, SECONDS / 4);
+  private static final long SEED = Long.getLong("churn.seed", 1);
+  private static final int HEAP_MIB = 256;
+
+  /**
+   * How much more of something there may be at the end than after the first part, and how much at
+   * all. None of it depends on how long that takes: whatever is left by each deed, or by one in a
+   * thousand, comes out of it if the time is long enough.
+   *
+   * @param growth the most that may have come; in KiB for sizes
+   * @param max the most that may be there
+   * @param why what makes it differ from one moment to the next
+   */
+  private record Allowance(long growth, long max, String why) {}
+
+  private static final long ANY = Long.MAX_VALUE;
+  private static final Map<String, Allowance> ALLOWANCES = new LinkedHashMap<>();
+
+  static {
+    allow("heap", 2 << 10, 32 << 10, "caches of the JDK; code that is loaded once");
+    allow("direct", 4 << 10, 24 << 10, "scratch of contexts, up to what each may keep");
+    allow("malloc", 8 << 10, ANY, "what the JVM keeps of its classes and its code");
+    allow("resident", 24 << 10, ANY, "what malloc and the compiler keep");
+    allow("pageTables", 2 << 10, ANY, "where memory comes to lie");
+    allow("descriptors", 1, ANY, "the class path, opened when first needed");
+    allow("mappings", 64, ANY, "where memory comes to lie");
+    allow("threads", 4, ANY, "carriers of virtual threads; the JVM's own");
+    allow("statsBuffer", 0, ANY, "a pool has one size");
+    allow("statsTimestamps", 8 << 10, 12 << 10, "comes when touched, up to the budget");
+    allow("statsLog", 1 << 10, ANY, "buffers");
+    allow("statsTransactions", 10 << 10, 56 << 10, "what each context may keep, and blocks");
+    allow("statsTrees", 1 << 10, 8 << 10, "what each thread's descent may keep");
+    allow("activeTransactions", 0, 0, "none is active");
+    allow("pagesInUse", 256, ANY, "how full pages are");
+    allow("dataFile", 16 << 10, ANY, "how much was in use at once");
+    allow("logFile", 8 << 10, 16 << 10, "segments that wait for being used again");
+    allow("files", 0, 4, "the database, its log, its double writes, its lock");
+  }
+
+  private static void allow(String name, long growth, long max, String why) {
+    ALLOWANCES.put(name, new Allowance(growth, max, why));
+  }
+
+  @TempDir Path dir;
+
+  @Test
+  @Timeout(value = 15, unit = TimeUnit.MINUTES)
+  void nothingIsLeft() throws Exception {
+    assumeTrue(Vitals.available(), "there is no /proc");
+    Path errors = dir.resolve("stderr");
+    Map<String, String> said = new TreeMap<>();
+    List<String> grown = new ArrayList<>();
+    List<String> descriptors = new ArrayList<>();
+    Process child = start(errors);
+    try (BufferedReader in = child.inputReader()) {
+      for (String line = in.readLine(); line != null; line = in.readLine()) {
+        int at = line.indexOf(' ');
+        String what = at < 0 ? line : line.substring(0, at);
+        if (what.equals("grown")) {
+          grown.add(line.substring(at + 1));
+        } else if (what.endsWith("Descriptor")) {
+          descriptors.add(line);
+        } else {
+          said.put(what, line.substring(at + 1));
+        }
+      }
+    } finally {
+      child.destroyForcibly();
+    }
+    int status = child.waitFor();
+    String about = "seed " + SEED + ", " + SECONDS + " s: status " + status + ", " + said;
+    assertEquals(0, status, () -> about + "\n" + read(errors));
+    Map<String, Long> early = Vitals.parse(there(said.get("early"), about));
+    Map<String, Long> late = Vitals.parse(there(said.get("late"), about));
+    Map<String, Long> first = Vitals.parse(there(said.get("first"), about));
+    Map<String, Long> all = Vitals.parse(there(said.get("all"), about));
+    assertNotNull(said.get("verified"), about);
+    long deeds = 0;
+    for (Map.Entry<String, Long> e : all.entrySet()) {
+      long more = e.getValue() - first.getOrDefault(e.getKey(), 0L);
+      assertTrue(more > 0, () -> e.getKey() + " was never done after the first look: " + about);
+      deeds += more;
+    }
+    report(early, late, all, deeds);
+    List<String> wrong = wrong(early, late);
+    assertTrue(
+        wrong.isEmpty(),
+        () ->
+            String.join("\n", wrong)
+                + "\n"
+                + about
+                + "\ngrown on the heap: "
+                + grown
+                + "\n"
+                + String.join("\n", descriptors));
+  }
+
+  private static List<String> wrong(Map<String, Long> early, Map<String, Long> late) {
+    List<String> wrong = new ArrayList<>();
+    ALLOWANCES.forEach(
+        (name, allowed) -> {
+          long before = early.getOrDefault(name, 0L);
+          long after = late.getOrDefault(name, 0L);
+          if (after - before > allowed.growth || after > allowed.max) {
+            wrong.add(
+                name
+                    + ": "
+                    + before
+                    + " after the first part, "
+                    + after
+                    + " at the end, where "
+                    + allowed.growth
+                    + " more are allowed ("
+                    + allowed.why
+                    + ")"
+                    + (allowed.max == ANY ? "" : ", and " + allowed.max + " at all"));
+          }
+        });
+    return wrong;
+  }
+
+  /** What was done, and what was left: what there is more, and how much of it for each deed. */
+  private static void report(
+      Map<String, Long> early, Map<String, Long> late, Map<String, Long> all, long deeds) {
+    StringBuilder left = new StringBuilder();
+    for (String name : ALLOWANCES.keySet()) {
+      long more = late.getOrDefault(name, 0L) - early.getOrDefault(name, 0L);
+      if (more != 0) {
+        left.append(left.isEmpty() ? "" : ", ")
+            .append(name)
+            .append(more > 0 ? " +" : " ")
+            .append(more);
+      }
+    }
+    long heap = (late.getOrDefault("heap", 0L) - early.getOrDefault("heap", 0L)) * 1024 / deeds;
+    SoakReport.line(
+        "ChurnTest.nothingIsLeft",
+        "seed "
+            + SEED
+            + ": "
+            + SECONDS / 60
+            + " min "
+            + SECONDS % 60
+            + " s, done "
+            + all
+            + "; left by "
+            + deeds
+            + " deeds after the first part (sizes in KiB): "
+            + (left.isEmpty() ? "nothing" : left)
+            + "; heap "
+            + heap
+            + " bytes a deed; at the end "
+            + late);
+  }
+
+  private Process start(Path errors) throws IOException {
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.addAll(
+        List.of(
+            "-ea",
+            "-Xmx" + HEAP_MIB + "m",
+            "-Xms" + HEAP_MIB + "m",
+            "-XX:+AlwaysPreTouch", // so that the heap's part of the resident memory is the same
+            "-XX:+UseSerialGC",
+            "-XX:TieredStopAtLevel=1",
+            "-XX:ReservedCodeCacheSize=48m",
+            "-Djdk.virtualThreadScheduler.parallelism=4",
+            "-Djdk.virtualThreadScheduler.maxPoolSize=4",
+            "--enable-native-access=ALL-UNNAMED",
+            "-XX:ErrorFile=" + dir.resolve("hs_err_%p.log")));
+    String dump = System.getProperty("churn.dump");
+    if (dump != null) {
+      command.add("-Dchurn.dump=" + dump);
+    }
+    command.addAll(
+        List.of(
+            "-cp",
+            System.getProperty("java.class.path"),
+            Churn.class.getName(),
+            dir.resolve("churn").toString(),
+            Long.toString(SECONDS),
+            Long.toString(FIRST_SECONDS),
+            Long.toString(SEED)));
+    String some = System.getProperty("churn.deeds");
+    if (some != null) {
+      command.add(some);
+    }
+    ProcessBuilder b = new ProcessBuilder(command).redirectError(errors.toFile());
+    // One heap of malloc: one for each thread that ever ran would look like something left.
+    b.environment().put("MALLOC_ARENA_MAX", "1");
+    return b.start();
+  }
+
+  private static String there(@Nullable String t, String about) {
+    assertNotNull(t, about);
+    return t;
+  }
+
+  private static String read(Path file) {
+    try {
+      return Files.readString(file);
+    } catch (IOException e) {
+      return e.toString();
+    }
+  }
+}

@@ -1,0 +1,585 @@
+package io.fovea.churn;
+
+import io.fovea.Batch;
+import io.fovea.ByteCursor;
+import io.fovea.ByteTable;
+import io.fovea.Cursor;
+import io.fovea.Database;
+import io.fovea.Durability;
+import io.fovea.Field;
+import io.fovea.FieldType;
+import io.fovea.Index;
+import io.fovea.IndexSpec;
+import io.fovea.Io;
+import io.fovea.Key;
+import io.fovea.KeySpec;
+import io.fovea.Layout;
+import io.fovea.Options;
+import io.fovea.Order;
+import io.fovea.Protocol;
+import io.fovea.Range;
+import io.fovea.Row;
+import io.fovea.Table;
+import io.fovea.TableSpec;
+import io.fovea.TimestampStore;
+import io.fovea.Transaction;
+import io.fovea.Translation;
+import io.fovea.TxOptions;
+import io.fovea.error.DuplicateKeyException;
+import io.fovea.error.TransactionAbortedException;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Objects;
+import java.util.Random;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.locks.LockSupport;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What one worker does, with its own keys where two would get into each other's way. Each deed
+ * checks what it finds, and takes away what it has brought: after any number of deeds the database
+ * holds what it held before the first.
+ */
+final class Deeds {
+  static final int ACCOUNTS = 2_000;
+  static final long START = 1_000;
+  static final int INDEXED = 300;
+
+  private static final Layout.Builder B = Layout.builder();
+  private static final Field BALANCE = B.int64("balance");
+  private static final Field OWNER = B.int32("owner");
+  private static final Field NOTE = B.text("note", 40);
+  private static final Layout LAYOUT = B.build();
+  private static final KeySpec NUMBER = KeySpec.of(FieldType.INT32);
+
+  private static final TableSpec ACCOUNT =
+      TableSpec.of("accounts", NUMBER, LAYOUT)
+          .with(IndexSpec.on("by_owner", OWNER))
+          .with(IndexSpec.unique("by_note", NOTE));
+
+  private static final TableSpec BYTES = TableSpec.bytes("bytes", 16);
+
+  private static final int CURSORS = 100;
+  private static final int WIDE = 4_000;
+  private static final int LONG_MAX = 1 << 20;
+
+  /** A value that a context makes room for and is small enough for the room to be kept. */
+  private static final int KEPT = 900_000;
+
+  private final Database db;
+  private final Path dir;
+  private final int worker;
+  private final Random r;
+  private final Table accounts;
+  private final ByteTable bytes;
+
+  Deeds(Database db, Path dir, int worker, long seed) {
+    this.db = db;
+    this.dir = dir;
+    this.worker = worker;
+    this.r = new Random(seed * 31 + worker);
+    this.accounts = db.table(ACCOUNT);
+    this.bytes = db.table(BYTES).bytes();
+  }
+
+  static Options options() {
+    return Options.defaults()
+        .durability(Durability.ASYNC)
+        .bufferBytes(8 << 20)
+        .timestampBytes(8 << 20)
+        .sketchBytes(1 << 20)
+        .maxTransactions(12)
+        .maxTransactionBytes(4 << 20)
+        .logBytesMax(8 << 20)
+        .logBufferBytes(512 << 10)
+        .logSegmentBytes(512 << 10);
+  }
+
+  /** What every deed relies on. */
+  static void prepare(Database db, int workers) {
+    Table t = db.table(ACCOUNT);
+    db.run(
+        tx -> {
+          Row row = t.row();
+          for (int i = 0; i < ACCOUNTS; i++) {
+            t.insert(tx, t.key().set(i), account(row, i, START));
+          }
+        });
+    db.table(BYTES);
+    for (int w = 0; w < workers; w++) {
+      Table own = db.table(indexed(w));
+      db.run(tx -> fill(tx, own, INDEXED));
+    }
+  }
+
+  void run(Deed deed) throws Exception {
+    switch (deed) {
+      case TRANSFERS -> transfers(r, 50);
+      case SUMS -> sums();
+      case BATCHES -> batches();
+      case TABLES -> tables();
+      case INDEXES -> indexes();
+      case CURSORS -> cursors();
+      case LONG_VALUES -> longValues(3, LONG_MAX);
+      case WIDE_TRANSACTION -> wideTransaction();
+      case VIRTUAL_THREADS -> inThreads(Thread.ofVirtual().factory(), 64);
+      case PLATFORM_THREADS -> inThreads(Thread.ofPlatform().factory(), 16);
+      case FAILURES -> failures();
+      case CHECKPOINT -> db.checkpoint();
+      case BACKUP -> backup();
+      case DATABASE -> database();
+      case MEMORY_DATABASE -> memoryDatabase();
+    }
+  }
+
+  // ------------------------------------------------------------------------------------- accounts
+
+  private static Row account(Row row, int i, long balance) {
+    return row.clear()
+        .setLong(BALANCE, balance)
+        .setInt(OWNER, i % 37)
+        .setText(NOTE, "account " + i);
+  }
+
+  private void transfers(Random random, int n) {
+    Key key = accounts.key();
+    Row from = accounts.row();
+    Row to = accounts.row();
+    for (int i = 0; i < n; i++) {
+      int a = random.nextInt(ACCOUNTS);
+      int b = (a + 1 + random.nextInt(ACCOUNTS - 1)) % ACCOUNTS;
+      long amount = random.nextInt(400);
+      boolean all = random.nextInt(10) == 0;
+      db.run(
+          tx -> {
+            if (!accounts.get(tx, key.set(a), from)) {
+              return;
+            }
+            long moved = all ? from.getLong(BALANCE) : amount;
+            if (all) {
+              accounts.delete(tx, key.set(a));
+            } else {
+              accounts.update(tx, from.setLong(BALANCE, from.getLong(BALANCE) - moved));
+            }
+            if (accounts.get(tx, key.set(b), to)) {
+              accounts.update(tx, to.setLong(BALANCE, to.getLong(BALANCE) + moved));
+            } else {
+              accounts.insert(tx, key.set(b), account(to, b, moved));
+            }
+          });
+    }
+  }
+
+  /** Opens all accounts that were closed, so that there are as many as at the beginning. */
+  static void settle(Database db) {
+    Table t = db.table(ACCOUNT);
+    Row row = t.row();
+    db.run(
+        tx -> {
+          for (int i = 0; i < ACCOUNTS; i++) {
+            if (!t.get(tx, t.key().set(i), row)) {
+              t.insert(tx, t.key().set(i), account(row, i, 0));
+            }
+          }
+        });
+  }
+
+  private static long sum(Cursor cursor) {
+    long sum = 0;
+    try (cursor) {
+      while (cursor.next()) {
+        sum += cursor.row().getLong(BALANCE);
+      }
+    }
+    return sum;
+  }
+
+  private void sums() {
+    Order order = r.nextBoolean() ? Order.ASCENDING : Order.DESCENDING;
+    is(ACCOUNTS * START, db.read(tx -> sum(accounts.scan(tx, Range.all(), order))), "by table");
+    String name = r.nextBoolean() ? "by_owner" : "by_note";
+    Index index = accounts.index(name);
+    is(ACCOUNTS * START, db.read(tx -> sum(index.scan(tx, Range.all(), order))), name);
+  }
+
+  private void batches() {
+    Batch batch = accounts.batch(200);
+    int first = r.nextInt(ACCOUNTS);
+    db.read(
+        tx -> {
+          batch.clear();
+          for (int i = 0; i < batch.capacity(); i++) {
+            batch.add().set((first + i * 7) % ACCOUNTS);
+          }
+          accounts.getAll(tx, batch);
+          for (int i = 0; i < batch.size(); i++) {
+            if (batch.found(i)) {
+              String note = "account " + (first + i * 7) % ACCOUNTS;
+              is(true, batch.row(i).textEquals(NOTE, note), note);
+            }
+          }
+          return null;
+        });
+  }
+
+  private void inThreads(ThreadFactory factory, int n) throws Exception {
+    List<FutureTask<Void>> all = new ArrayList<>();
+    for (int i = 0; i < n; i++) {
+      Random own = new Random(r.nextLong());
+      FutureTask<Void> task = new FutureTask<>(() -> transfers(own, 5), null);
+      all.add(task);
+      factory.newThread(task).start();
+    }
+    for (FutureTask<Void> task : all) {
+      task.get();
+    }
+  }
+
+  // --------------------------------------------------------------------------------------- schema
+
+  private static TableSpec indexed(int worker) {
+    return TableSpec.of("indexed" + worker, NUMBER, LAYOUT);
+  }
+
+  private static void fill(Transaction tx, Table t, int n) {
+    Row row = t.row();
+    for (int i = 0; i < n; i++) {
+      t.insert(tx, t.key().set(i), account(row, i, i));
+    }
+  }
+
+  private static long sumTo(int n) {
+    return (long) n * (n - 1) / 2;
+  }
+
+  private void tables() {
+    int n = 200;
+    String name = "temporary" + worker;
+    TableSpec spec =
+        TableSpec.of(name, NUMBER, LAYOUT)
+            .with(IndexSpec.on("by_owner", OWNER))
+            .with(IndexSpec.unique("by_note", NOTE));
+    Table t = db.table(spec);
+    db.run(tx -> fill(tx, t, n));
+    db.run(
+        tx -> {
+          Row row = t.row();
+          Index byNote = t.index("by_note");
+          is(true, byNote.get(tx, byNote.key().set("account 7"), row), "by note");
+          is(7L, row.getLong(BALANCE), "balance");
+          is(true, t.getForUpdate(tx, t.key().set(8), row), "for update");
+          t.update(tx, row.setInt(OWNER, 99));
+          t.delete(tx, t.key().set(9));
+          t.insert(tx, t.key().set(9), account(row, 9, 9));
+        });
+    is(sumTo(n), db.read(tx -> sum(t.scan(tx, Range.all(), Order.DESCENDING))), name);
+    is(
+        sumTo(n),
+        db.read(tx -> sum(t.index("by_owner").scan(tx, Range.all(), Order.ASCENDING))),
+        name);
+    if (r.nextBoolean()) {
+      is(true, db.dropIndex(name, "by_owner"), "drop index");
+    }
+    is(true, db.dropTable(name), "drop");
+  }
+
+  private void indexes() {
+    TableSpec spec = indexed(worker).with(IndexSpec.on("by_owner", OWNER));
+    Table t = db.table(spec);
+    long sum = db.read(tx -> sum(t.index("by_owner").scan(tx, Range.all(), Order.ASCENDING)));
+    is(sumTo(INDEXED), sum, "a new index");
+    is(true, db.dropIndex("indexed" + worker, "by_owner"), "drop index");
+  }
+
+  // --------------------------------------------------------------------- cursors, values, sizes
+
+  private void cursors() {
+    db.read(
+        tx -> {
+          manyCursors(tx);
+          return null;
+        });
+  }
+
+  private void manyCursors(Transaction tx) {
+    List<Cursor> closed = new ArrayList<>();
+    for (int i = 0; i < CURSORS; i++) {
+      int from = r.nextInt(ACCOUNTS);
+      boolean byOwner = i % 3 == 0;
+      Cursor c =
+          byOwner
+              ? accounts.index("by_owner").scan(tx, Range.all(), Order.ASCENDING)
+              : accounts.scan(tx, Range.atLeast(accounts.key().set(from)), Order.ASCENDING);
+      for (int n = 0; n < 3 && c.next(); n++) {
+        is(true, byOwner || c.key().getInt(0) >= from, "order");
+        c.row();
+      }
+      if (i % 4 == 0) {
+        closed.add(c);
+      }
+    }
+    closed.forEach(Cursor::close);
+  }
+
+  private byte[] key(int n) {
+    return ByteBuffer.allocate(8).putInt(worker).putInt(n).array();
+  }
+
+  private static byte[] value(int length, long seed) {
+    byte[] value = new byte[length];
+    new Random(seed).nextBytes(value);
+    return value;
+  }
+
+  private void longValues(int n, int max) {
+    long seed = r.nextLong();
+    int[] length = new int[n];
+    for (int i = 0; i < n; i++) {
+      length[i] = i == 0 ? max : 1 + r.nextInt(max);
+      byte[] value = value(length[i], seed + i);
+      byte[] key = key(i);
+      db.run(tx -> bytes.put(tx, key, value));
+    }
+    byte[] prefix = ByteBuffer.allocate(4).putInt(worker).array();
+    db.read(
+        tx -> {
+          int i = 0;
+          try (ByteCursor c = bytes.scanPrefix(tx, prefix, Order.ASCENDING)) {
+            while (c.next()) {
+              byte[] expected = value(length[i], seed + i);
+              is(true, Arrays.equals(expected, c.value()), "long value");
+              i++;
+            }
+          }
+          is(n, i, "long values");
+          return null;
+        });
+    db.run(
+        tx -> {
+          for (int i = 0; i < n; i++) {
+            is(true, bytes.delete(tx, key(i)), "long value to delete");
+          }
+        });
+  }
+
+  private void wideTransaction() {
+    db.run(
+        tx -> {
+          for (int i = 0; i < WIDE; i++) {
+            bytes.insert(tx, key(i), key(i));
+          }
+        });
+    long n =
+        db.call(
+            tx -> {
+              long found = 0;
+              for (int i = 0; i < WIDE; i++) {
+                found += bytes.delete(tx, key(i)) ? 1 : 0;
+              }
+              return found;
+            });
+    is((long) WIDE, n, "records of a wide transaction");
+  }
+
+  /**
+   * Every context at the same time does the largest of each kind: what contexts keep from one
+   * transaction to the next is there then, whichever of them had what kind of luck before.
+   */
+  static void largest(Database db) throws Exception {
+    int n = db.options().maxTransactions();
+    CyclicBarrier all = new CyclicBarrier(n);
+    List<FutureTask<@Nullable Void>> tasks = new ArrayList<>();
+    for (int i = 0; i < n; i++) {
+      Deeds one = new Deeds(db, Path.of(""), 1_000 + i, i);
+      FutureTask<@Nullable Void> task =
+          new FutureTask<>(
+              () -> {
+                try (Transaction tx = db.begin()) {
+                  all.await(); // each has a context of its own
+                  for (int k = 0; k < WIDE; k++) {
+                    one.bytes.insert(tx, one.key(k), one.key(k));
+                  }
+                  for (int k = 0; k < WIDE; k++) {
+                    one.bytes.delete(tx, one.key(k));
+                  }
+                  one.bytes.put(tx, one.key(1), value(KEPT, 1));
+                  one.bytes.get(tx, one.key(1));
+                  one.manyCursors(tx);
+                  all.await();
+                }
+                return null;
+              });
+      tasks.add(task);
+      Thread.ofPlatform().start(task);
+    }
+    for (FutureTask<@Nullable Void> task : tasks) {
+      task.get();
+    }
+  }
+
+  // ------------------------------------------------------------------------------------- failures
+
+  private static final class OnPurpose extends Exception {
+    private static final long serialVersionUID = 1L;
+  }
+
+  private void failures() {
+    Key key = accounts.key();
+    Row row = accounts.row();
+    try {
+      db.run(
+          tx -> {
+            bytes.put(tx, key(1), value(10_000, 1));
+            throw new OnPurpose();
+          });
+      throw new AssertionError("nothing was thrown");
+    } catch (OnPurpose e) {
+      // as it should
+    }
+    db.run(
+        tx -> {
+          bytes.put(tx, key(1), value(10_000, 1));
+          tx.rollback();
+        });
+    try {
+      db.run(
+          tx -> {
+            bytes.insert(tx, key(1), key(1));
+            bytes.insert(tx, key(1), key(1));
+          });
+      throw new AssertionError("a duplicate was let in");
+    } catch (DuplicateKeyException e) {
+      // as it should
+    }
+    try {
+      db.run(
+          tx -> {
+            for (int i = 0; i < 6; i++) {
+              bytes.put(tx, key(i), value(LONG_MAX, i));
+            }
+          });
+      throw new AssertionError("a transaction that is too large was let in");
+    } catch (TransactionAbortedException e) {
+      is(false, e.retryable(), "retryable: " + e);
+    }
+    try {
+      db.run(
+          TxOptions.defaults().timeout(Duration.ofMillis(1)),
+          tx -> {
+            LockSupport.parkNanos(2_000_000);
+            for (int i = 0; i < ACCOUNTS; i++) {
+              accounts.get(tx, key.set(i), row);
+            }
+          });
+      throw new AssertionError("a transaction that takes too long was let be");
+    } catch (TransactionAbortedException e) {
+      is(false, e.retryable(), "retryable: " + e);
+    }
+    try (Transaction tx = db.begin()) {
+      bytes.put(tx, key(1), key(1));
+      accounts.scan(tx, Range.all(), Order.ASCENDING).next();
+    } catch (TransactionAbortedException e) {
+      is(true, e.retryable(), "retryable: " + e);
+    }
+    Thread.currentThread().interrupt();
+    transfers(r, 5);
+    is(true, Thread.interrupted(), "the flag is kept");
+    is(null, db.read(tx -> bytes.get(tx, key(1))), "what never was committed");
+  }
+
+  // -------------------------------------------------------------------------------------- backups
+
+  private void backup() throws IOException {
+    Path to = dir.resolve("backup" + worker);
+    db.backup(to);
+    Path file;
+    try (Stream<Path> all = Files.list(to)) {
+      file = all.filter(p -> p.toString().endsWith(".fovea")).findFirst().orElseThrow();
+    }
+    try (Database copy = Database.open(file, options().bufferBytes(4 << 20))) {
+      Table t = copy.table(ACCOUNT);
+      is(
+          ACCOUNTS * START,
+          copy.read(tx -> sum(t.scan(tx, Range.all(), Order.ASCENDING))),
+          "a backup");
+    }
+    delete(to);
+  }
+
+  // ------------------------------------------------------------------------------------ databases
+
+  private <E extends Enum<E>> E any(Class<E> kind) {
+    E[] all = kind.getEnumConstants();
+    return all[r.nextInt(all.length)];
+  }
+
+  private Options anyOptions() {
+    return options()
+        .bufferBytes((1 + r.nextInt(8)) << 20)
+        .protocol(any(Protocol.class))
+        .timestamps(any(TimestampStore.class))
+        .translation(any(Translation.class));
+  }
+
+  private static void use(Database other, int n) {
+    Table t = other.table(ACCOUNT);
+    other.run(tx -> fill(tx, t, n));
+    is(sumTo(n), other.read(tx -> sum(t.scan(tx, Range.all(), Order.ASCENDING))), "another");
+    Table two = other.table(indexed(1).with(IndexSpec.on("by_owner", OWNER)));
+    other.run(tx -> fill(tx, two, 10));
+    other.dropTable("indexed1");
+  }
+
+  private void database() throws IOException {
+    Path own = dir.resolve("database" + worker);
+    Files.createDirectories(own);
+    Path file = own.resolve("x.fovea");
+    int n = 1 + r.nextInt(2_000);
+    Durability durability = any(Durability.class);
+    try (Database other =
+        Database.open(file, anyOptions().io(any(Io.class)).durability(durability))) {
+      use(other, n);
+    }
+    try (Database other =
+        Database.open(file, anyOptions().io(any(Io.class)).durability(durability))) {
+      Table t = other.table(ACCOUNT);
+      is(
+          sumTo(n),
+          other.read(tx -> sum(t.index("by_note").scan(tx, Range.all(), Order.ASCENDING))),
+          "opened again");
+    }
+    delete(own);
+  }
+
+  private void memoryDatabase() {
+    try (Database other = Database.inMemory(anyOptions())) {
+      use(other, 1 + r.nextInt(2_000));
+    }
+  }
+
+  // -------------------------------------------------------------------------------------- support
+
+  private static void delete(Path tree) throws IOException {
+    try (Stream<Path> all = Files.walk(tree)) {
+      for (Path p : all.sorted(Comparator.reverseOrder()).toList()) {
+        Files.delete(p);
+      }
+    }
+  }
+
+  private static void is(@Nullable Object expected, @Nullable Object found, String what) {
+    if (!Objects.equals(expected, found)) {
+      throw new AssertionError(what + ": expected " + expected + ", found " + found);
+    }
+  }
+}
