@@ -254,6 +254,7 @@ final class Control {
     }
     // Before, so that the pessimistic transaction waits for none that comes later.
     requireUnreserved(item, cause);
+    tx.engine.switches.probe().at(TxSwitches.Stage.UNRESERVED, tx);
     SlotSet mine = locked;
     mine.stage(slot);
     for (int attempt = 0; !timestamps.tryLock(slot); attempt++) {

@@ -36,7 +36,8 @@ import org.jspecify.annotations.Nullable;
  * meets a reservation for writing, as it would meet the lock.
  *
  * <p><b>Fair.</b> Who wants to be pessimistic queues up. He does not stand still: as long as
- * another's turn it is, he does his work again optimistically now and then.
+ * another's turn it is, he does his work again optimistically now and then. A turn that comes while
+ * its owner is at that waits for the end of it.
  *
  * <p><b>Time.</b> A reservation whose transaction is older than its limit may be ended by any
  * writer that meets it ({@link Reservation#expel}), by a compare-and-set against the owner's

@@ -80,6 +80,7 @@ final class TwoPhaseLocking {
       return false;
     }
     requireUnreserved(place, cause);
+    tx.engine.switches.probe().at(TxSwitches.Stage.UNRESERVED, tx);
     boolean upgrade = shared.contains(place);
     SlotSet mine = exclusive;
     mine.stage(place);

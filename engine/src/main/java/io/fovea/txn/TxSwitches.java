@@ -16,6 +16,8 @@ public record TxSwitches(
 
   /** Where a commit is. */
   public enum Stage {
+    /** An item is not reserved, and about to be locked for writing. */
+    UNRESERVED,
     /** The successor of a key that appears or disappears is known, and not yet locked. */
     SUCCESSOR_FOUND,
     /** The commit timestamp is chosen and all reads have been validated; nothing is appended. */

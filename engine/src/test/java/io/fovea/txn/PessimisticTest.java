@@ -15,6 +15,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -179,6 +180,40 @@ class PessimisticTest {
       goOn.countDown();
       assertNull(faster.get(60, TimeUnit.SECONDS));
       assertEquals("1", slower.get(60, TimeUnit.SECONDS));
+      assertEquals("3", f.run(c -> c.get(t, "a")));
+      ProtocolsTest.atRest(f);
+    }
+  }
+
+  /** Between a writer's two looks at the reservations the item is reserved, and read. */
+  @ParameterizedTest
+  @EnumSource(value = ProtocolKind.class, mode = EnumSource.Mode.EXCLUDE, names = "OCC")
+  void aWriterLooksAgainWhenItHasTheLock(ProtocolKind kind) {
+    AtomicInteger armed = new AtomicInteger();
+    AtomicReference<Runnable> between = new AtomicReference<>();
+    TxSwitches.Probe probe =
+        (stage, tx) -> {
+          if (stage == TxSwitches.Stage.UNRESERVED && armed.compareAndSet(1, 2)) {
+            between.get().run();
+          }
+        };
+    TxConfig config = Configs.contexts(16).with(kind);
+    try (TxFixture f = fixture(config, TxSwitches.NONE.with(probe), "a=1")) {
+      BTree t = f.tree();
+      try (Attempts attempts = new Attempts(f.engine, 0)) {
+        Client[] p = new Client[1];
+        between.set(
+            () -> {
+              p[0] = begin(f, attempts);
+              assertEquals("1", p[0].get(t, "a"));
+            });
+        armed.set(1);
+        assertEquals(AbortCause.LOCK, attempt(f, c -> c.put(t, "a", "2")));
+        assertEquals(2, armed.get());
+        assertEquals("1", p[0].get(t, "a"));
+        p[0].put(t, "a", "3");
+        p[0].tx.commit();
+      }
       assertEquals("3", f.run(c -> c.get(t, "a")));
       ProtocolsTest.atRest(f);
     }
