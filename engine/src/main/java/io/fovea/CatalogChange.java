@@ -31,13 +31,12 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>With the record the trees that it publishes exist, and those that it drops do not. After it
- * nothing may fail: lack of frames or space is waited for, a read that fails is done again,
- * anything else stops the database, and the record is found when it is opened again.
+ * nothing may fail: pages for splits were promised before, lack of frames is waited for, a read that
+ * fails is done again, anything else stops the database, and the record is found when it is opened again.
  *
  * <p>Under the lock of the schema.
  */
 final class CatalogChange {
-  private static final long RETRY_NANOS = 30_000_000_000L;
   private static final long PAUSE_NANOS = 1_000_000;
 
   /** How often a page of the catalog is read in vain before the database stops. */
@@ -114,6 +113,7 @@ final class CatalogChange {
         // A change that is in the log and not in the tree holds back the redo point for good.
         if (done || !happened) {
           session.end();
+          catalog.pool().release(session, 0);
         }
       }
     }
@@ -133,12 +133,28 @@ final class CatalogChange {
       }
     }
     if (session.logging()) {
+      promisePages();
+    }
+    if (session.logging()) {
       append();
     }
     happened = true;
     KillPoint.here("schema.appended");
     operations.forEach(this::install);
     catalog.freeChain(released, session);
+  }
+
+  /** What the changes may split is promised before they are in the log. */
+  private void promisePages() {
+    int inserts = 0;
+    long bytes = 0;
+    for (Operation o : operations) {
+      if (o.len >= 0) {
+        inserts++;
+        bytes += o.keyLen + o.len;
+      }
+    }
+    catalog.pool().promise(session, catalog.pool().pagesFor(inserts, bytes));
   }
 
   private void append() {
@@ -172,7 +188,6 @@ final class CatalogChange {
   }
 
   private void install(Operation o) {
-    long deadline = System.nanoTime() + RETRY_NANOS;
     int reads = 0;
     while (true) {
       try {
@@ -185,9 +200,7 @@ final class CatalogChange {
         }
         return;
       } catch (PoolExhaustedException | StorageFullException e) {
-        if (System.nanoTime() > deadline) {
-          throw e;
-        }
+        engine.requireWaits(e);
         Waits.sleep(PAUSE_NANOS);
       } catch (StorageException unread) {
         if (!unread.operation().equals(IoOp.READ.word()) || ++reads == READS_MAX) {

@@ -114,8 +114,8 @@ public final class Database implements AutoCloseable {
    * @param options how
    * @return the database, to be closed
    * @throws DatabaseLockedException if it is open already, here or in another process
-   * @throws IncompatibleFormatException if the file is no database, has another page size or a
-   *     newer format, or does not exist and is not to be created
+   * @throws IncompatibleFormatException if the file is no database (one that is empty is none), has
+   *     another page size or a newer format, or does not exist and is not to be created
    * @throws UncleanShutdownException if it was open without a log last, and was not closed
    * @throws CorruptionException if it is damaged, or was not closed and its log is not there or
    *     belongs to another database

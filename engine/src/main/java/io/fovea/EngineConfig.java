@@ -3,6 +3,8 @@ package io.fovea;
 import io.fovea.buffer.FrameHints;
 import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.ReplacementKind;
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.PoolTooSmallException;
 import io.fovea.txn.ProtocolKind;
 import io.fovea.txn.StoreKind;
 import io.fovea.txn.TimestampConfig;
@@ -16,7 +18,41 @@ final class EngineConfig {
   static PoolConfig dataPool(Options options, Switches switches) {
     PoolConfig all = pool(options, switches, options.bufferBytes());
     long timestamps = TimestampFile.bufferBytes(options, all);
+    long least = PoolConfig.bytesMin(all.pageSize(), all.translation(), all.replacement());
+    if (options.bufferBytes() - timestamps < least) {
+      throw new PoolTooSmallException(options.bufferBytes(), timestamps == 0 ? least : 2 * least);
+    }
     return timestamps == 0 ? all : pool(options, switches, options.bufferBytes() - timestamps);
+  }
+
+  /**
+   * Refuses what the machine can't have. Timestamps count with what they may take at most, though
+   * they are address space until they are needed.
+   *
+   * @param memory of the machine or the container, in bytes
+   * @param heap the largest, in bytes
+   */
+  static void checkMemory(Options options, long memory, long heap) {
+    boolean onDisk = TimestampFile.wanted(options);
+    long timestamps = options.timestampBytes() + (onDisk ? 0 : options.sketchBytesMax());
+    long left = memory - Math.min(heap, memory) - Math.min(timestamps, memory);
+    if (options.bufferBytes() > left) {
+      throw new InvalidUseException(
+          "A buffer of "
+              + mib(options.bufferBytes())
+              + ", timestamps of "
+              + mib(timestamps)
+              + " and a heap of "
+              + mib(heap)
+              + " together exceed the "
+              + mib(memory)
+              + " that this machine or container has. Lower Options.bufferBytes,"
+              + " Options.timestampBytes, or the heap, with -Xmx.");
+    }
+  }
+
+  static String mib(long bytes) {
+    return (bytes + (1 << 20) - 1 >> 20) + " MiB";
   }
 
   /** Of the pool of the timestamps, where they have one. */

@@ -144,7 +144,8 @@ final class Store {
   /** Opens files that somebody else keeps to one opener, on devices of whatever kind. */
   static Store open(Storage storage, Options options, Switches switches) {
     checkOptions(options);
-    return guarded(opened -> openStorage(storage, null, options, switches, opened));
+    return guarded(
+        opened -> openStorage(storage, null, Making.of(storage), options, switches, opened));
   }
 
   private static Store guarded(Function<Deque<AutoCloseable>, Store> opening) {
@@ -165,19 +166,12 @@ final class Store {
     }
   }
 
+  /** Before any file is touched. */
   private static void checkOptions(Options options) {
-    long memory = Machine.memoryBytes();
-    long heap = Runtime.getRuntime().maxMemory();
-    if (options.bufferBytes() > memory - Math.min(heap, memory)) {
-      throw new InvalidUseException(
-          "A buffer of "
-              + mib(options.bufferBytes())
-              + " and a heap of "
-              + mib(heap)
-              + " together exceed the "
-              + mib(memory)
-              + " that this machine or container has. Lower Options.bufferBytes, or the heap, with"
-              + " -Xmx.");
+    EngineConfig.checkMemory(options, Machine.memoryBytes(), Runtime.getRuntime().maxMemory());
+    EngineConfig.dataPool(options, Switches.NONE);
+    if (options.durability() != Durability.NONE) {
+      LogOptions.check(options);
     }
     String flag = Machine.missingFlag();
     if (!flag.isEmpty() && FLAG_SHOWN.compareAndSet(false, true)) {
@@ -192,10 +186,6 @@ final class Store {
               + flag
               + ".");
     }
-  }
-
-  private static String mib(long bytes) {
-    return (bytes + (1 << 20) - 1 >> 20) + " MiB";
   }
 
   private static Store openMemory(Options options, Deque<AutoCloseable> opened) {
@@ -224,6 +214,8 @@ final class Store {
       throw new IncompatibleFormatException(
           "There is no file " + path + ", and the options say not to create one.");
     }
+    boolean there = Files.exists(path);
+    boolean cutShort = FileLock.isNoted(path);
     FileLock lock = FileLock.acquire(path);
     opened.push(lock);
     DeviceOptions devices =
@@ -235,27 +227,28 @@ final class Store {
                   case POSIX -> IoKind.POSIX;
                 })
             .direct(options.directIo());
-    return openStorage(new FileStorage(path, devices), lock, options, Switches.NONE, opened);
+    FileStorage storage = new FileStorage(path, devices);
+    Making making = new Making(storage, there, cutShort || storage.exists(Storage.LOG));
+    return openStorage(storage, lock, making, options, Switches.NONE, opened);
   }
 
   private static Store openStorage(
       Storage storage,
       @Nullable FileLock lock,
+      Making making,
       Options options,
       Switches switches,
       Deque<AutoCloseable> opened) {
     String path = storage.name();
+    opened.push(making);
     BlockDevice device = storage.open(Storage.DATA);
     opened.push(device);
     SuperblockFile superblocks = new SuperblockFile(device, path);
-    Superblock found = superblocks.read();
+    Superblock found = making.read(superblocks, device);
     String name =
         options.name().isEmpty() ? String.valueOf(Path.of(path).getFileName()) : options.name();
     boolean fresh = found == null;
     boolean logged = options.durability() != Durability.NONE;
-    if (logged) {
-      LogOptions.check(options);
-    }
     if (found == null) {
       found = Superblock.ofNew(options.pageSize());
     }
@@ -463,7 +456,7 @@ final class Store {
                 + ", pages of "
                 + options.pageSize()
                 + " bytes, buffer "
-                + mib(options.bufferBytes())
+                + EngineConfig.mib(options.bufferBytes())
                 + " ("
                 + pool.frames()
                 + " frames), translation "

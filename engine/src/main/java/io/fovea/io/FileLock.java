@@ -104,6 +104,16 @@ public final class FileLock implements AutoCloseable {
   }
 
   /**
+   * Whether there is the note of a holder: one who has the file now, or who died with it.
+   *
+   * @param file the file, which need not exist
+   * @return a moment's truth
+   */
+  public static boolean isNoted(Path file) {
+    return Files.exists(noteOf(file));
+  }
+
+  /**
    * Locks a file for one that only reads, beside others that do, without waiting. Nothing in its
    * folder is changed.
    *
@@ -138,6 +148,11 @@ public final class FileLock implements AutoCloseable {
         throw locked(file);
       }
       throw DeviceFile.openFailed(file, -result);
+    }
+    if (!shared && !Files.exists(file)) {
+      // Another opening made the file, failed, and removed it before this one had the lock.
+      Libc.close(fd);
+      return flock(file, false);
     }
     return shared ? new FileLock(null, fd, null) : noted(file, fd, null);
   }

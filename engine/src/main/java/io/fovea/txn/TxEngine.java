@@ -335,13 +335,13 @@ public final class TxEngine {
   }
 
   /**
-   * For a commit that is in the log already, before it waits for what it lacks.
+   * For a commit, or a change of the schema, that is in the log already, before it waits for what it lacks.
    *
    * @param lacking what it was told
    * @throws DatabaseClosedException where the database is being closed
    * @throws DurabilityLostException if nothing can become durable any more
    */
-  void requireWaits(RuntimeException lacking) {
+  public void requireWaits(RuntimeException lacking) {
     if (stopping) {
       throw new DatabaseClosedException(
           "The database was closed while a commit waited for what it lacked: " + lacking, lacking);

@@ -1,0 +1,191 @@
+package io.fovea;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.error.FoveaException;
+import io.fovea.error.IncompatibleFormatException;
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.PoolTooSmallException;
+import io.fovea.support.SimDisk;
+import io.fovea.support.SimFault;
+import io.fovea.support.SimStorage;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** What is refused is refused before anything is made, or what was made is removed again. */
+class OpeningTest {
+  private static final long MIB = 1 << 20;
+
+  @TempDir Path folder;
+
+  private static Options small() {
+    return Options.defaults().bufferBytes(4 * MIB).timestampBytes(MIB);
+  }
+
+  private List<Path> files() throws IOException {
+    try (Stream<Path> all = Files.list(folder)) {
+      return all.toList();
+    }
+  }
+
+  @Test
+  void whatIsRefusedForItsOptionsLeavesNothing() throws IOException {
+    Map<String, Options> wrong =
+        Map.of(
+            "log too small", small().logBytesMax(1 << 20).logSegmentBytes(1 << 20),
+            "segment too small", small().logSegmentBytes(64 << 10).logBufferBytes(4 << 20),
+            "log's buffer too small", small().pageSize(65536).logBufferBytes(64 << 10),
+            "buffer too small", small().bufferBytes(100_000),
+            "buffer too small for timestamps",
+                small().bufferBytes(420_000).timestamps(TimestampStore.DISK),
+            "buffer too large", small().bufferBytes(1L << 50),
+            "timestamps too large", small().timestampBytes(1L << 50));
+    for (Map.Entry<String, Options> e : wrong.entrySet()) {
+      assertThrows(
+          FoveaException.class,
+          () -> Database.open(folder.resolve("db"), e.getValue()),
+          e.getKey());
+      assertEquals(List.of(), files(), e.getKey());
+    }
+    Database.open(folder.resolve("db"), small()).close();
+  }
+
+  /** Operation n of the making of a database fails, for every n. */
+  @ParameterizedTest
+  @EnumSource
+  void whatFailsWhileADatabaseIsMadeLeavesNothing(Durability durability) {
+    Options options =
+        small().durability(durability).logSegmentBytes(1 << 20).logBufferBytes(1 << 20);
+    int failed = 0;
+    for (long n = 1; ; n++) {
+      SimDisk disk = new SimDisk(n);
+      disk.fail(SimFault.once(n));
+      Database db;
+      try {
+        db = SimDatabase.open(new SimStorage(disk), options);
+      } catch (FoveaException e) {
+        assertEquals(List.of(), disk.names(), "operation " + n + ": " + e);
+        failed++;
+        continue;
+      }
+      if (disk.faultsHit() == 0) {
+        disk.heal();
+        db.close();
+        break;
+      }
+      SimDatabase.abandon(db);
+    }
+    assertTrue(failed > 0);
+  }
+
+  /** A database that was there before is not touched by an opening that fails. */
+  @Test
+  void whatWasThereStays() throws IOException {
+    Path path = folder.resolve("db");
+    try (Database db = Database.open(path, small())) {
+      db.table(TableSpec.bytes("t", 16));
+    }
+    assertThrows(
+        IncompatibleFormatException.class, () -> Database.open(path, small().pageSize(16384)));
+    try (Database db = Database.open(path, small())) {
+      assertEquals(List.of("t"), db.tables());
+    }
+    Path text = folder.resolve("text");
+    byte[] content = "not a database".repeat(1000).getBytes();
+    Files.write(text, content);
+    assertThrows(IncompatibleFormatException.class, () -> Database.open(text, small()));
+    assertArrayEquals(content, Files.readAllBytes(text));
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void anEmptyFileIsNoDatabase(Durability durability) throws IOException {
+    Path path = folder.resolve("db");
+    Files.createFile(path);
+    Options options = small().durability(durability);
+    IncompatibleFormatException e =
+        assertThrows(IncompatibleFormatException.class, () -> Database.open(path, options));
+    assertTrue(e.getMessage().contains("delete it"), e.getMessage());
+    assertEquals(List.of(path), files());
+    assertEquals(0, Files.size(path));
+    Files.delete(path);
+    Database.open(path, options).close();
+  }
+
+  /** Who was killed while the file was made has left a note. */
+  @Test
+  void anEmptyFileOfAnOpeningThatWasCutShortIsMadeAnew() throws IOException {
+    Path path = folder.resolve("db");
+    Files.createFile(path);
+    Files.writeString(folder.resolve("db.lock"), "999999999\n");
+    Database.open(path, small()).close();
+    Path other = folder.resolve("other");
+    Files.createFile(other);
+    Files.createFile(folder.resolve("other.log"));
+    Database.open(other, small()).close();
+  }
+
+  /** The number that is asked for is enough, and one byte less is not. */
+  @ParameterizedTest
+  @EnumSource
+  void theLeastBufferIsNamed(TimestampStore timestamps) {
+    Options options = small().timestamps(timestamps).timestampBytes(4 * MIB);
+    long needed = 0;
+    for (long bytes : new long[] {4096, 100_000, 300_000, 420_000}) {
+      PoolTooSmallException e = null;
+      try {
+        Database.inMemory(options.bufferBytes(bytes)).close();
+      } catch (PoolTooSmallException refused) {
+        e = refused;
+      }
+      if (e != null) {
+        assertEquals(bytes, e.bytesGiven());
+        assertTrue(e.bytesNeeded() > bytes, e.getMessage());
+        assertTrue(needed == 0 || needed == e.bytesNeeded(), e.getMessage());
+        needed = e.bytesNeeded();
+      }
+    }
+    long least = needed;
+    Database.inMemory(options.bufferBytes(least)).close();
+    PoolTooSmallException e =
+        assertThrows(
+            PoolTooSmallException.class,
+            () -> Database.inMemory(options.bufferBytes(least - 1)));
+    assertEquals(least, e.bytesNeeded());
+    assertEquals(least - 1, e.bytesGiven());
+  }
+
+  /** Buffer, timestamps and heap: each of them may be what is too much. */
+  @Test
+  void timestampsCountAgainstTheMemoryOfTheMachine() {
+    Options o =
+        Options.defaults().bufferBytes(600 * MIB).timestampBytes(256 * MIB).sketchBytes(MIB);
+    long enough = (600 + 256 + 1 + 128) * MIB;
+    EngineConfig.checkMemory(o, enough, 128 * MIB);
+    for (Options more :
+        List.of(o.bufferBytes(601 * MIB), o.timestampBytes(257 * MIB), o.sketchBytes(2 * MIB))) {
+      InvalidUseException e =
+          assertThrows(
+              InvalidUseException.class, () -> EngineConfig.checkMemory(more, enough, 128 * MIB));
+      assertTrue(e.getMessage().contains("timestamps of"), e.getMessage());
+    }
+    assertThrows(
+        InvalidUseException.class, () -> EngineConfig.checkMemory(o, enough, 129 * MIB));
+    assertThrows(
+        InvalidUseException.class,
+        () -> EngineConfig.checkMemory(o.timestampBytes(1L << 60), enough, 128 * MIB));
+    assertThrows(
+        InvalidUseException.class, () -> EngineConfig.checkMemory(o, enough, Long.MAX_VALUE));
+  }
+}
