@@ -241,12 +241,10 @@ final class Frames {
     region.release();
   }
 
-  /** Touches all memory, so that the system has found it; a stripe of pages at a time. */
+  /** Touches all memory, so that the system has found it. */
   void pretouch(BooleanSupplier stopped) {
     MemorySegment all = region.segment();
-    for (long at = 0; at < plan.bytes() && !stopped.getAsBoolean(); at += 4096) {
-      // An atomic add of nothing: writes the page without changing what a user has put there.
-      Mem.getAndAddLong(all, at, 0);
-    }
+    // An atomic add of nothing: writes the page without changing what a user has put there.
+    Pretoucher.touch(plan.bytes(), stopped, at -> Mem.getAndAddLong(all, at, 0));
   }
 }

@@ -31,7 +31,8 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Latches.</b> The spin latch here guards three numbers and nothing that waits is done under
  * it. Taking a page off the list needs its link: latch the page exclusively first, then see under
  * the spin latch that it is still the head. Since the page is latched nobody else can take it off,
- * use it, and free it again in between.
+ * use it, and free it again in between. Whoever has it keeps it latched while it becomes a node of a
+ * tree, so others wait for the latch only as long as the page is the head.
  *
  * <p><b>The log.</b> A record is reserved under the spin latch, before the numbers change:
  * reserving never waits, and where it throws (the caller has granted too little) nothing has
@@ -155,6 +156,11 @@ final class PageAllocator {
     return highWater;
   }
 
+  /** Whether a page is the next to leave the free list: a moment's truth. */
+  boolean isFreeHead(long pid) {
+    return freeHead == pid;
+  }
+
   AllocatorState state() {
     lock();
     AllocatorState state = new AllocatorState(highWater, freeHead, freePages);
@@ -208,7 +214,9 @@ final class PageAllocator {
       lock();
       promised = promised - (has - stays);
       unlock();
-      log.pagesPromised(stays);
+    }
+    if (has >= 0) {
+      log.pagesPromised(stays == 0 ? -1 : Math.min(has, stays));
     }
   }
 
@@ -260,7 +268,10 @@ final class PageAllocator {
 
   /** Takes the head of the free list; -1 where another thread was faster, or has all promised. */
   private int reuse(long head, int treeId, int type, LogSession log) {
-    int frame = Objects.requireNonNull(resolver).fixExclusive(head);
+    int frame = Objects.requireNonNull(resolver).fixFreeHead(head);
+    if (frame < 0) {
+      return -1;
+    }
     long base = frames.base(frame);
     int found = PageHeader.type(pages, base);
     long next = Mem.getLong(pages, base + NEXT_FREE);

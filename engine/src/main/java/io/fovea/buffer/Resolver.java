@@ -108,6 +108,34 @@ final class Resolver {
     }
   }
 
+  /**
+   * Latches the head of the free list exclusively, as long as that is the head: whoever takes it off
+   * keeps the latch for as long as a split takes, and nobody else has to wait for that.
+   *
+   * @return the frame; -1 where another page is the head now
+   */
+  int fixFreeHead(long pid) {
+    for (int round = 0; allocator.isFreeHead(pid); round = frames.pause(round)) {
+      check(pid);
+      int frame = resident(pid);
+      if (frame < 0) {
+        frame = loader.load(pid);
+        if (frame >= 0) {
+          return frame;
+        }
+        frame = ~frame;
+      }
+      if (frames.pid(frame) == pid && Latch.tryExclusive(headers, frame)) {
+        if (frames.pid(frame) == pid) {
+          FrameHeader.use(headers, frame, pid);
+          return frame;
+        }
+        Latch.releaseExclusiveUnchanged(headers, frame);
+      }
+    }
+    return -1;
+  }
+
   /** See {@link BufferPool#fixForImage}. */
   int fixForImage(long pid) {
     // 0 and 1 are the superblocks, which do not pass through the pool.

@@ -1,0 +1,76 @@
+package io.fovea.buffer;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.BooleanSupplier;
+import java.util.function.LongConsumer;
+
+/**
+ * Touches memory before it is needed: several threads, in turns of a huge page.
+ *
+ * <pre>
+ *   0        2 MiB    4 MiB    6 MiB
+ *   | thread 0 | thread 1 | thread 2 | thread 0 | ...
+ * </pre>
+ *
+ * <p>The system finds memory on the node of the thread that touches it first, and clears it there.
+ * One thread would put the whole buffer on one node, and takes a second for some GiB; several are
+ * spread over the nodes by the system, and the buffer with them, in pieces.
+ */
+final class Pretoucher {
+  private static final long PAGE = 4096;
+  private static final long STRIPE = 2L << 20;
+
+  /** What a thread is worth being started for. */
+  private static final long BYTES_EACH = 256L << 20;
+
+  private static final int THREADS_MAX = 32;
+
+  private Pretoucher() {}
+
+  /** Touches each page of so many bytes once; returns when that is done, or stopped. */
+  static void touch(long bytes, BooleanSupplier stopped, LongConsumer touch) {
+    int cpus = Runtime.getRuntime().availableProcessors();
+    touch(bytes, threads(bytes, cpus), stopped, touch);
+  }
+
+  static int threads(long bytes, int cpus) {
+    return (int) Math.max(1, Math.min(Math.min(cpus, THREADS_MAX), bytes / BYTES_EACH));
+  }
+
+  static void touch(long bytes, int threads, BooleanSupplier stopped, LongConsumer touch) {
+    List<Thread> others = new ArrayList<>();
+    for (int i = 1; i < threads; i++) {
+      int number = i;
+      Thread t =
+          new Thread(() -> stripes(bytes, number, threads, stopped, touch), "fovea-pretouch");
+      t.setDaemon(true);
+      t.start();
+      others.add(t);
+    }
+    stripes(bytes, 0, threads, stopped, touch);
+    boolean interrupted = false;
+    for (Thread t : others) {
+      while (t.isAlive()) {
+        try {
+          t.join();
+        } catch (InterruptedException e) {
+          interrupted = true;
+        }
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private static void stripes(
+      long bytes, int first, int threads, BooleanSupplier stopped, LongConsumer touch) {
+    for (long from = first * STRIPE; from < bytes; from += threads * STRIPE) {
+      long end = Math.min(bytes, from + STRIPE);
+      for (long at = from; at < end && !stopped.getAsBoolean(); at += PAGE) {
+        touch.accept(at);
+      }
+    }
+  }
+}

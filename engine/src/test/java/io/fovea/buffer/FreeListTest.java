@@ -1,0 +1,92 @@
+package io.fovea.buffer;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.wal.LogSession;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Threads that take pages from the free list at the same time. */
+@Timeout(120)
+class FreeListTest {
+  private static final int OTHERS = 200;
+
+  private static long allocate(BufferPool pool) {
+    int frame = pool.allocate(1, PageHeader.LEAF, LogSession.NONE);
+    long pid = pool.pid(frame);
+    pool.releaseExclusive(frame);
+    return pid;
+  }
+
+  /**
+   * Whoever took the head has it latched for as long as a split takes. Two threads want it while it
+   * is read from the device; then one has it, and keeps it until the other has a page too.
+   */
+  @Test
+  void nobodyWaitsForThePageThatAnotherHasTaken() throws Exception {
+    TestDevice device = new TestDevice();
+    BufferPool pool = Pools.open(device);
+    long[] others = new long[OTHERS];
+    for (int i = 0; i < OTHERS; i++) {
+      others[i] = allocate(pool);
+    }
+    long second = allocate(pool);
+    long head = allocate(pool);
+    pool.free(pool.fixExclusive(second), LogSession.NONE);
+    pool.free(pool.fixExclusive(head), LogSession.NONE);
+    pool.flushAll();
+    Pools.evict(pool, head, others);
+    CountDownLatch reading = new CountDownLatch(1);
+    CountDownLatch go = new CountDownLatch(1);
+    device.beforeRead =
+        () -> {
+          reading.countDown();
+          try {
+            go.await();
+          } catch (InterruptedException e) {
+            throw new AssertionError(e);
+          }
+        };
+    CountDownLatch both = new CountDownLatch(2);
+    AtomicLong late = new AtomicLong();
+    AtomicLong[] got = {new AtomicLong(), new AtomicLong()};
+    Thread[] threads = new Thread[2];
+    for (int i = 0; i < 2; i++) {
+      int n = i;
+      threads[i] =
+          new Thread(
+              () -> {
+                int frame = pool.allocate(1, PageHeader.LEAF, LogSession.NONE);
+                got[n].set(pool.pid(frame));
+                both.countDown();
+                try {
+                  if (!both.await(20, TimeUnit.SECONDS)) {
+                    late.incrementAndGet();
+                  }
+                } catch (InterruptedException e) {
+                  throw new AssertionError(e);
+                }
+                pool.releaseExclusive(frame);
+              });
+    }
+    threads[0].start();
+    reading.await();
+    threads[1].start();
+    // It parks in its wait for the page that is being read, and nowhere else.
+    Pools.await("the second thread waits", () -> threads[1].getState() == Thread.State.TIMED_WAITING);
+    go.countDown();
+    for (Thread t : threads) {
+      t.join();
+    }
+    assertEquals(0, late.get(), "one thread waited for the page of the other");
+    assertNotEquals(got[0].get(), got[1].get());
+    assertTrue(got[0].get() == head || got[1].get() == head);
+    assertTrue(got[0].get() == second || got[1].get() == second);
+    pool.abandon();
+  }
+}
