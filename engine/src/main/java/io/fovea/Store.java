@@ -136,14 +136,14 @@ final class Store {
 
   /** Opens a file, or a new store in memory where the path is null. */
   static Store open(@Nullable Path path, Options options) {
-    checkOptions(options);
+    checkOptions(options, path != null);
     return guarded(
         opened -> path == null ? openMemory(options, opened) : openFile(path, options, opened));
   }
 
   /** Opens files that somebody else keeps to one opener, on devices of whatever kind. */
   static Store open(Storage storage, Options options, Switches switches) {
-    checkOptions(options);
+    checkOptions(options, true);
     return guarded(
         opened -> openStorage(storage, null, Making.of(storage), options, switches, opened));
   }
@@ -167,10 +167,10 @@ final class Store {
   }
 
   /** Before any file is touched. */
-  private static void checkOptions(Options options) {
+  private static void checkOptions(Options options, boolean files) {
     EngineConfig.checkMemory(options, Machine.memoryBytes(), Runtime.getRuntime().maxMemory());
     EngineConfig.dataPool(options, Switches.NONE);
-    if (options.durability() != Durability.NONE) {
+    if (files && options.durability() != Durability.NONE) {
       LogOptions.check(options);
     }
     String flag = Machine.missingFlag();
