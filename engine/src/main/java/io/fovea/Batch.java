@@ -42,6 +42,18 @@ public final class Batch {
     return require(rows[i]);
   }
 
+  /**
+   * A key of those that are being read: a batch that is cleared meanwhile is in use twice, by
+   * another thread or by a body that is done again and shares it.
+   */
+  Key keyAt(int i) {
+    if (i >= size) {
+      throw new InvalidUseException(
+          "The batch was cleared while it was read: a batch is used by one thread at a time.");
+    }
+    return require(keys[i]);
+  }
+
   void found(int i, boolean there) {
     found[i] = there;
   }
@@ -88,12 +100,14 @@ public final class Batch {
    * @throws InvalidUseException if it is full
    */
   public Key add() {
-    if (size == keys.length) {
-      throw new InvalidUseException("The batch is full: it takes " + size + " keys.");
+    int n = size;
+    if (n >= keys.length) {
+      throw new InvalidUseException("The batch is full: it takes " + keys.length + " keys.");
     }
-    found[size] = false;
-    require(rows[size]).invalidate();
-    return require(keys[size++]).clear();
+    found[n] = false;
+    require(rows[n]).invalidate();
+    size = n + 1;
+    return require(keys[n]).clear();
   }
 
   /**

@@ -265,7 +265,7 @@ public final class Table {
     Lookahead ahead = t.lookahead();
     ahead.clear();
     for (int i = 0; i < n; i++) {
-      Key key = batch.key(from + i);
+      Key key = batch.keyAt(from + i);
       require(key);
       ahead.add(key.segment(), key.base(), key.length(), from + i);
     }
@@ -292,7 +292,7 @@ public final class Table {
 
   /** Reads a key of a batch where the lookahead has seen it; 1 if there is a record. */
   private int getOne(Transaction tx, Tx t, Batch batch, int number, int expected, int bytes) {
-    Key key = batch.key(number);
+    Key key = batch.keyAt(number);
     Row out = batch.rowAt(number);
     out.invalidate();
     int length =

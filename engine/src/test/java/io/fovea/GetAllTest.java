@@ -10,6 +10,7 @@ import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.ReplacementKind;
 import io.fovea.buffer.Translation;
 import io.fovea.error.CorruptionException;
+import io.fovea.error.InvalidUseException;
 import io.fovea.error.StorageException;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.MemoryDevice;
@@ -366,5 +367,31 @@ class GetAllTest {
     if (failure[0] != null) {
       throw new AssertionError("in a thread", failure[0]);
     }
+  }
+
+  /** By another thread, or by a body that is done again and shares the batch. */
+  @Test
+  void aBatchThatIsClearedMeanwhile() {
+    fill(SMALLEST);
+    Batch batch = table.batch(100);
+    Random random = new Random(7);
+    for (int i = 0; i < 100; i++) {
+      batch.add().set(random.nextInt(2 * ROWS));
+    }
+    LongPredicate before = files.data.readFails;
+    files.data.readFails =
+        offset -> {
+          batch.clear();
+          return false;
+        };
+    InvalidUseException e =
+        assertThrows(
+            InvalidUseException.class, () -> db.read(tx -> table.getAll(tx, batch)));
+    assertTrue(e.getMessage().contains("cleared"), e::toString);
+    files.data.readFails = before;
+    for (int i = 0; i < 100; i++) {
+      batch.add().set(random.nextInt(2 * ROWS));
+    }
+    check(batch);
   }
 }

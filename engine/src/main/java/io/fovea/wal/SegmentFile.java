@@ -120,6 +120,9 @@ final class SegmentFile {
   /** The newest segment whose header is durable. */
   private volatile long durableNumber;
 
+  /** In which segment the maker was told that room gets scarce. */
+  private long toldOf;
+
   private volatile long rest;
   private volatile int freeSlots;
 
@@ -286,6 +289,37 @@ final class SegmentFile {
     unmarked++;
     due |= fresh;
     fresh = false;
+    if (toldOf != number && isScarce()) {
+      // Once a segment: the maker looks by itself only now and then.
+      toldOf = number;
+      tell();
+    }
+  }
+
+  private boolean isScarce() {
+    return room() < low + segmentBytes / 4;
+  }
+
+  private void tell() {
+    lock.lock();
+    try {
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Asks for another slot where there is too little room, and does not wait for the answer. */
+  void ask() {
+    lock.lock();
+    try {
+      if (room() < low && answered >= asked && full == null) {
+        asked++;
+        changed.signalAll();
+      }
+    } finally {
+      lock.unlock();
+    }
   }
 
   /** The number of the newest segment that is durable; any thread. */
@@ -470,7 +504,7 @@ final class SegmentFile {
   }
 
   private boolean isShort() {
-    return answered < asked || (room() < low + segmentBytes / 4 && full == null);
+    return answered < asked || (isScarce() && full == null);
   }
 
   /** The maker: whether another slot is needed, or somebody waits for an answer. */

@@ -29,6 +29,7 @@ final class SegmentMaker implements Runnable {
         }
         try {
           file.answer(questions, file.make(log::isStopping), null);
+          log.space().changed();
         } catch (StorageFullException e) {
           file.answer(questions, -1, e);
         }

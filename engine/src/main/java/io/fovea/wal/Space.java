@@ -98,6 +98,9 @@ final class Space {
           throw full;
         }
         log.wakeWriter();
+        if (!file.hasReserve()) {
+          file.ask();
+        }
         try {
           changed.awaitNanos(LOOK_NANOS);
         } catch (InterruptedException e) {

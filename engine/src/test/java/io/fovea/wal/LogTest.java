@@ -134,4 +134,25 @@ class LogTest {
       assertEquals(quarter, all.get(i).end() - all.get(i).start());
     }
   }
+
+  /**
+   * An operation in the middle that finds no room in the file asks for it. It waited until the maker
+   * of segments looked by itself, once a second: with so many segments, for minutes.
+   */
+  @Test
+  @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+  void aLongOperationNeedsManySegments() {
+    int records = 0;
+    try (Log log = Logs.create(device)) {
+      LogSession session = log.session();
+      byte[] body = Logs.body(1, 4000);
+      session.begin(LogSession.space(body.length));
+      for (; records < 600 * Logs.TINY.segmentBytes() / body.length; records++) {
+        session.grant(LogSession.space(body.length));
+        Logs.put(session, RecordType.CHAIN, body);
+      }
+      session.end();
+    }
+    assertEquals(records + 1, Logs.readAll(device, Log.FIRST_LSN).size());
+  }
 }
