@@ -84,10 +84,10 @@ if [ "${1:-}" = tool ]; then
   shift
   # shellcheck disable=SC2086 # options are words
   exec "$java" --enable-native-access=ALL-UNNAMED ${FOVEA_JAVA_OPTS:-} \
-    -cp "$jar" io.fovea.tool.Tool "$@"
+    "-Dfovea.command=$0 tool" -cp "$jar" io.fovea.tool.Tool "$@"
 fi
 
 # Pages are outside the heap; what is on it are histograms, statistics and the sums of a check.
 # shellcheck disable=SC2086 # options are words
 exec "$java" -Xms256m -Xmx768m -XX:+UseParallelGC -XX:+AlwaysPreTouch \
-  --enable-native-access=ALL-UNNAMED ${FOVEA_JAVA_OPTS:-} -jar "$jar" "$@"
+  --enable-native-access=ALL-UNNAMED "-Dtpcc.command=$0" ${FOVEA_JAVA_OPTS:-} -jar "$jar" "$@"

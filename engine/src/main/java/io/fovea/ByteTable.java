@@ -314,7 +314,7 @@ public final class ByteTable {
 
   private byte[] checkBound(byte[] key) {
     if (key.length > core.keyBytesMax) {
-      throw new KeyTooLargeException(key.length, core.keyBytesMax);
+      throw core.keyTooLong(key.length);
     }
     return key;
   }
@@ -361,7 +361,7 @@ public final class ByteTable {
       throw new InvalidUseException("A key has at least one byte.");
     }
     if (bytes > core.keyBytesMax) {
-      throw new KeyTooLargeException(bytes, core.keyBytesMax);
+      throw core.keyTooLong(bytes);
     }
   }
 
@@ -369,7 +369,7 @@ public final class ByteTable {
     Objects.requireNonNull(value, "value");
     long bytes = value.byteSize();
     if (bytes > core.tree.maxValueSize()) {
-      throw new ValueTooLargeException(bytes, core.tree.maxValueSize());
+      throw new ValueTooLargeException("table " + core.name, bytes, core.tree.maxValueSize());
     }
     MemorySegment stage = slot.valueStage(bytes);
     MemorySegment.copy(value, 0, stage, 0, bytes);

@@ -110,6 +110,8 @@ public final class Database implements AutoCloseable {
    * and {@code .log} and {@code .dwb}. They belong to it: they are copied, moved and deleted
    * together.
    *
+   * <p>{@link Options#readOnly} opens it for reading only, beside others that do.
+   *
    * @param file the file
    * @param options how
    * @return the database, to be closed
@@ -127,7 +129,8 @@ public final class Database implements AutoCloseable {
   public static Database open(Path file, Options options) {
     Objects.requireNonNull(file, "file");
     Objects.requireNonNull(options, "options");
-    return made(options, Store.open(file, options));
+    Store store = Store.open(file, options);
+    return made(options.readOnly() ? store.options() : options, store);
   }
 
   /**
@@ -623,7 +626,7 @@ public final class Database implements AutoCloseable {
       long nanos = timeoutNanos(txOptions);
       if (!attempts.awaitTurn(nanos == 0 ? Long.MAX_VALUE : nanos)) {
         throw new TransactionAbortedException(
-            AbortCause.ADMISSION, "Other pessimistic transactions took all of its time");
+            AbortCause.ADMISSION, "Other pessimistic transactions took all of its time.");
       }
       Transaction tx = begin(txOptions, 1, null, false, attempts);
       tx.attempts = attempts;
@@ -643,10 +646,11 @@ public final class Database implements AutoCloseable {
       boolean managed,
       @Nullable Attempts attempts) {
     requireOpen();
-    if (!txOptions.readOnly()) {
+    boolean readOnly = txOptions.readOnly() || options.readOnly();
+    if (!readOnly) {
       store.willWrite();
     }
-    Tx tx = store.engine().begin(txOptions.readOnly(), timeoutNanos(txOptions), attempts);
+    Tx tx = store.engine().begin(readOnly, timeoutNanos(txOptions), attempts);
     boolean done = false;
     try {
       Slot slot = store.claimSlot();

@@ -35,17 +35,13 @@ public record Field(String name, FieldType type, int width, int offset, int ordi
       throw new IllegalArgumentException(
           "A field's name has 1 to 255 characters: \"" + name + "\".");
     }
-    if (width < 1 || width > WIDTH_MAX || ordinal < 0 || offset < -1) {
+    if (width < 1 || width > WIDTH_MAX) {
       throw new IllegalArgumentException(
-          "Field "
-              + name
-              + " can't have width "
-              + width
-              + ", ordinal "
-              + ordinal
-              + " and offset "
-              + offset
-              + ".");
+          "Field " + name + " has 1 to " + WIDTH_MAX + " bytes at most, not " + width + ".");
+    }
+    if (ordinal < 0 || offset < -1) {
+      throw new IllegalArgumentException(
+          "Field " + name + " can't have ordinal " + ordinal + " and offset " + offset + ".");
     }
   }
 

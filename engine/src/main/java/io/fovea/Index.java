@@ -267,7 +267,7 @@ public final class Index {
           "The key belongs to another index or to a table: it is one of " + key.spec() + ".");
     }
     if (key.length() > core.tree.maxKeySize()) {
-      throw new KeyTooLargeException(key.length(), core.tree.maxKeySize());
+      throw core.keyTooLong(key.length());
     }
   }
 

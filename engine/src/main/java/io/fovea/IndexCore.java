@@ -1,6 +1,7 @@
 package io.fovea;
 
 import io.fovea.btree.BTree;
+import io.fovea.error.KeyTooLargeException;
 import io.fovea.index.EntryPlan;
 import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
@@ -226,5 +227,9 @@ final class IndexCore {
       row = new Row(layout, this, 0);
       entry = new Key(key, this);
     }
+  }
+
+  KeyTooLargeException keyTooLong(long bytes) {
+    return new KeyTooLargeException("index " + name, bytes, tree.maxKeySize());
   }
 }

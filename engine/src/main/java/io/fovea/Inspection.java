@@ -79,10 +79,10 @@ final class Inspection implements AutoCloseable {
     this.storage = new OverlayStorage(file);
   }
 
-  /** Locks the file where that can be done: one that can't be written can't be locked either. */
+  /** Locks the file where that can be done. Others may read it meanwhile. */
   private static @Nullable FileLock lock(Path file) {
     try {
-      return FileLock.acquire(file);
+      return FileLock.acquireShared(file);
     } catch (DatabaseLockedException e) {
       throw e;
     } catch (FoveaException e) {

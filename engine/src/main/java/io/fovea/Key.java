@@ -333,7 +333,7 @@ public final class Key {
     Field part = next(FieldType.TEXT);
     int end = Tuple.escapeText(value, part.width(), segment, (int) base + length);
     if (end < 0) {
-      throw new ValueTooLargeException(-1 - end, part.width());
+      throw tooLong(part, -1 - end);
     }
     return end;
   }
@@ -367,7 +367,7 @@ public final class Key {
     Objects.checkFromIndexSize(offset, len, value.length);
     Field part = next(FieldType.BYTES);
     if (len > part.width()) {
-      throw new ValueTooLargeException(len, part.width());
+      throw tooLong(part, len);
     }
     if (spec.isRaw()) {
       Mem.putBytes(segment, base, value, offset, len);
@@ -409,6 +409,10 @@ public final class Key {
       throw mismatch(type.toString());
     }
     return parts[n];
+  }
+
+  private static ValueTooLargeException tooLong(Field part, int bytes) {
+    return new ValueTooLargeException("part " + part.name() + " of a key", bytes, part.width());
   }
 
   private InvalidUseException mismatch(String given) {

@@ -3,7 +3,6 @@ package io.fovea;
 import io.fovea.btree.BTree;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
-import io.fovea.error.KeyTooLargeException;
 import io.fovea.memory.Mem;
 import io.fovea.txn.Tx;
 import java.lang.foreign.MemorySegment;
@@ -33,7 +32,7 @@ final class Maintenance {
   private Maintenance() {}
 
   static void insert(Transaction tx, Tx t, TableCore core, IndexCore[] indexes, Key key, Row row) {
-    requireWritable(t);
+    t.requireWritable();
     Slot slot = tx.slot();
     MemorySegment entries = room(slot, indexes);
     int[] after = slot.lengths(1, indexes.length);
@@ -70,7 +69,7 @@ final class Maintenance {
   }
 
   static void put(Transaction tx, Tx t, TableCore core, IndexCore[] indexes, Key key, Row row) {
-    requireWritable(t);
+    t.requireWritable();
     int size = row.size();
     MemorySegment old = tx.slot().record(2L * size);
     int n = t.get(core.tree, key.segment(), key.base(), key.length(), old, 0, size);
@@ -84,7 +83,7 @@ final class Maintenance {
 
   /** Writes the changed fields of a row that was read. */
   static void update(Transaction tx, Tx t, TableCore core, IndexCore[] indexes, Row row) {
-    requireWritable(t);
+    t.requireWritable();
     Slot slot = tx.slot();
     Key key = slot.key(core);
     key.load(row.segment(), row.keyBase(), row.keyLength());
@@ -170,7 +169,7 @@ final class Maintenance {
   }
 
   static boolean delete(Transaction tx, Tx t, TableCore core, IndexCore[] indexes, Key key) {
-    requireWritable(t);
+    t.requireWritable();
     Slot slot = tx.slot();
     int size = core.recordBytes();
     MemorySegment old = slot.record(2L * size);
@@ -204,12 +203,6 @@ final class Maintenance {
 
   // -------------------------------------------------------------------------------------- support
 
-  private static void requireWritable(Tx t) {
-    if (t.readOnly()) {
-      throw new InvalidUseException("A read-only transaction can't write.");
-    }
-  }
-
   /** Room for an entry before and one after, for each index. */
   private static MemorySegment room(Slot slot, IndexCore[] indexes) {
     long bytes = 0;
@@ -230,7 +223,7 @@ final class Maintenance {
     int len =
         index.build(slot, key.segment(), key.base(), key.length(), record, recordOff, entries, at);
     if (len > index.tree.maxKeySize()) {
-      throw new KeyTooLargeException(len, index.tree.maxKeySize());
+      throw index.keyTooLong(len);
     }
     return len;
   }

@@ -47,6 +47,7 @@ public final class Options {
     Duration closeGrace = Duration.ofSeconds(5);
     LeakDetection leakDetection = LeakDetection.SAMPLED;
     boolean create = true;
+    boolean readOnly;
 
     @Override
     public Values clone() {
@@ -794,6 +795,31 @@ public final class Options {
     return v.create;
   }
 
+  /**
+   * Sets whether the database is opened for reading only. Then nothing in its folder is changed: a
+   * file that was not closed is recovered in memory, which takes as much memory as its recovery
+   * changes, each time that it is opened. Any number of processes may have it open like this at the
+   * same time, and none that writes. The file exists, whatever {@link #create} says, and keeps its
+   * page size, whatever {@link #pageSize} says. All transactions are read-only.
+   *
+   * <p>Pages are read through the operating system's page cache, which such processes share.
+   *
+   * @param readOnly true for reading only; false, the default, for reading and writing
+   * @return new options
+   */
+  public Options readOnly(boolean readOnly) {
+    return with(v -> v.readOnly = readOnly);
+  }
+
+  /**
+   * Whether the database is opened for reading only.
+   *
+   * @return true for reading only
+   */
+  public boolean readOnly() {
+    return v.readOnly;
+  }
+
   @Override
   public String toString() {
     return "Options[pageSize="
@@ -856,6 +882,8 @@ public final class Options {
         + v.leakDetection
         + ", create="
         + v.create
+        + ", readOnly="
+        + v.readOnly
         + "]";
   }
 }

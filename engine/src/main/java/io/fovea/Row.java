@@ -381,7 +381,7 @@ public final class Row {
     // Looked at as a whole before anything is written, so that a refused text changes nothing.
     int bytes = Utf8.length(value);
     if (bytes > width) {
-      throw new ValueTooLargeException(bytes, width);
+      throw tooLong(field, bytes);
     }
     Utf8.put(value, segment, at + 2, width);
     Mem.putShort(segment, at, (short) bytes);
@@ -406,7 +406,7 @@ public final class Row {
     Objects.checkFromIndexSize(offset, len, value.length);
     long at = at(field, variable(field));
     if (len > field.width()) {
-      throw new ValueTooLargeException(len, field.width());
+      throw tooLong(field, len);
     }
     Mem.putShort(segment, at, (short) len);
     Mem.putBytes(segment, at + 2, value, offset, len);
@@ -506,6 +506,10 @@ public final class Row {
                   : "The row was not read in a transaction: use put or insert with its key.")
           : refusal(null, null);
     }
+  }
+
+  private static ValueTooLargeException tooLong(Field field, int bytes) {
+    return new ValueTooLargeException("field " + field.name(), bytes, field.width());
   }
 
   private InvalidUseException refusal(@Nullable Field field, @Nullable FieldType type) {

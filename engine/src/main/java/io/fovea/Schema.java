@@ -4,6 +4,7 @@ import io.fovea.btree.BTree;
 import io.fovea.btree.Position;
 import io.fovea.error.FoveaException;
 import io.fovea.error.IncompatibleFormatException;
+import io.fovea.error.InvalidUseException;
 import io.fovea.error.KeyTooLargeException;
 import io.fovea.error.ValueTooLargeException;
 import io.fovea.memory.Mem;
@@ -61,6 +62,8 @@ final class Schema {
     Leftovers leftovers = new Leftovers(store);
     this.drops = new DeferredDrops(store, leftovers, this::forget);
     this.hintUse = new HintUse(store, hints);
+    // What is put right makes pages dirty, and these would stay in memory.
+    hintUse.repairs = !store.options().readOnly();
     this.entryHints = EntryHints.of(hints);
     Trees.forEach(
         catalog,
@@ -77,7 +80,7 @@ final class Schema {
 
   /** Goes on with drops that a close or a crash has cut short. */
   void begin() {
-    if (store.isMarked()) {
+    if (store.isMarked() && !store.options().readOnly()) {
       drops.run(); // else with the first change: a file that is only read stays as it is
     }
   }
@@ -244,6 +247,14 @@ final class Schema {
   // ------------------------------------------------------------------------------------- creation
 
   private TableCore create(TableSpec spec) {
+    if (store.options().readOnly()) {
+      throw new InvalidUseException(
+          "There is no table "
+              + spec.name()
+              + " in "
+              + store.name()
+              + ", which was opened for reading only.");
+    }
     checkSizes(spec);
     List<BTree> made = new ArrayList<>();
     return making(
@@ -340,11 +351,15 @@ final class Schema {
     int keyMax = catalog.maxKeySize();
     for (Field f : spec.key().parts()) {
       if (!f.type().fixed() && f.width() > keyMax) {
-        throw new KeyTooLargeException(f.width(), keyMax);
+        throw new KeyTooLargeException(
+            "part " + f.name() + " of the key of table " + spec.name(), f.width(), keyMax);
       }
     }
     if (!spec.isBytes() && spec.layout().size() > catalog.maxValueSize()) {
-      throw new ValueTooLargeException(spec.layout().size(), catalog.maxValueSize());
+      throw new ValueTooLargeException(
+          "table " + spec.name() + ", whose rows are that large",
+          spec.layout().size(),
+          catalog.maxValueSize());
     }
   }
 
@@ -492,7 +507,7 @@ final class Schema {
             return;
           }
           if (len > index.tree.maxKeySize()) {
-            throw new KeyTooLargeException(len, index.tree.maxKeySize());
+            throw index.keyTooLong(len);
           }
           MemorySegment value = index.hints.staged(slot, k, kOff, kLen);
           index.hints.write(core, value, kLen, place);

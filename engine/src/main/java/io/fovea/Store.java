@@ -13,6 +13,7 @@ import io.fovea.io.Devices;
 import io.fovea.io.FileLock;
 import io.fovea.io.FileStorage;
 import io.fovea.io.IoKind;
+import io.fovea.io.OverlayStorage;
 import io.fovea.io.Storage;
 import io.fovea.memory.Mem;
 import io.fovea.memory.Waits;
@@ -207,6 +208,9 @@ final class Store {
   }
 
   private static Store openFile(Path path, Options options, Deque<AutoCloseable> opened) {
+    if (options.readOnly()) {
+      return openToRead(path, options, opened);
+    }
     if (Files.isDirectory(path)) {
       throw new IncompatibleFormatException(path + " is a directory. A database is one file.");
     }
@@ -230,6 +234,40 @@ final class Store {
     FileStorage storage = new FileStorage(path, devices);
     Making making = new Making(storage, there, cutShort || storage.exists(Storage.LOG));
     return openStorage(storage, lock, making, options, Switches.NONE, opened);
+  }
+
+  /** Opens a copy in memory: recovery, and what the pool writes, may do there as they like. */
+  private static Store openToRead(Path path, Options options, Deque<AutoCloseable> opened) {
+    if (!Files.isRegularFile(path)) {
+      throw new IncompatibleFormatException(
+          Files.isDirectory(path)
+              ? path + " is a directory. A database is one file."
+              : "There is no file " + path + ", and one that is to be read only is not created.");
+    }
+    FileLock lock = FileLock.acquireShared(path);
+    opened.push(lock);
+    OverlayStorage storage = new OverlayStorage(path);
+    lock.covers(storage);
+    Superblock found;
+    try (BlockDevice data = storage.open(Storage.DATA)) {
+      found = new SuperblockFile(data, path.toString()).read();
+    }
+    if (found == null) {
+      throw new IncompatibleFormatException(
+          path + " is no Fovea database yet: it is empty, or its making was cut short.");
+    }
+    Options how =
+        options
+            .pageSize(found.pageSize())
+            .create(false)
+            .durability(found.clean() ? Durability.NONE : Durability.ASYNC);
+    Store store = openStorage(storage, lock, Making.of(storage), how, Switches.NONE, opened);
+    store.engine.whyReadOnly(readOnlyRefusal(store.name));
+    return store;
+  }
+
+  private static String readOnlyRefusal(String name) {
+    return "Database " + name + " was opened for reading only: open it without Options.readOnly.";
   }
 
   private static Store openStorage(
@@ -469,6 +507,11 @@ final class Store {
 
   // --------------------------------------------------------------------------------------- parts
 
+  /** As it was opened: of a file that is read only, with the file's page size. */
+  Options options() {
+    return options;
+  }
+
   String name() {
     return name;
   }
@@ -594,6 +637,9 @@ final class Store {
 
   /** Before the first change of a page: takes the clean flag off the disk. */
   void willWrite() {
+    if (options.readOnly()) {
+      throw new InvalidUseException(readOnlyRefusal(name));
+    }
     if (!marked && mark()) {
       onMarked.run();
     }

@@ -415,9 +415,7 @@ public final class Table {
         plain &= !index.dependsOn(row);
       }
       if (plain) {
-        if (t.readOnly()) {
-          throw new InvalidUseException("A read-only transaction can't write.");
-        }
+        t.requireWritable();
         try {
           patch(t, core, row);
         } catch (TransactionAbortedException | InvalidUseException e) {
@@ -574,7 +572,7 @@ public final class Table {
       throw new InvalidUseException(unfit);
     }
     if (key.length() > core.keyBytesMax) {
-      throw new KeyTooLargeException(key.length(), core.keyBytesMax);
+      throw core.keyTooLong(key.length());
     }
   }
 

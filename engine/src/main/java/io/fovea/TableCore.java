@@ -2,6 +2,7 @@ package io.fovea;
 
 import io.fovea.btree.BTree;
 import io.fovea.error.InvalidUseException;
+import io.fovea.error.KeyTooLargeException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -61,6 +62,10 @@ final class TableCore {
 
   int recordBytes() {
     return layout == null ? 0 : layout.size();
+  }
+
+  KeyTooLargeException keyTooLong(long bytes) {
+    return new KeyTooLargeException("table " + name, bytes, keyBytesMax);
   }
 
   void drop() {

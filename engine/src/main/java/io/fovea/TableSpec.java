@@ -48,6 +48,16 @@ public final class TableSpec {
    * @throws IllegalArgumentException for another name, or for a limit that is not positive
    */
   public static TableSpec bytes(String name, int keyBytesMax) {
+    if (keyBytesMax < 1 || keyBytesMax > Field.WIDTH_MAX) {
+      throw new IllegalArgumentException(
+          "Keys of table "
+              + name
+              + " have 1 to "
+              + Field.WIDTH_MAX
+              + " bytes at most: keyBytesMax can't be "
+              + keyBytesMax
+              + ".");
+    }
     return new TableSpec(name, KeySpec.raw(keyBytesMax), null, List.of());
   }
 

@@ -121,7 +121,7 @@ public final class TxOptions {
    */
   public TxOptions abortsBeforeLocking(int aborts) {
     if (aborts < 0) {
-      throw new IllegalArgumentException("A number of aborts is not negative: " + aborts);
+      throw new IllegalArgumentException("A number of aborts is not negative: " + aborts + ".");
     }
     return new TxOptions(readOnly, timeout, aborts, attemptsMax);
   }
@@ -146,7 +146,7 @@ public final class TxOptions {
    */
   public TxOptions attemptsMax(int attempts) {
     if (attempts < 1) {
-      throw new IllegalArgumentException("At least one attempt is made: " + attempts);
+      throw new IllegalArgumentException("At least one attempt is made: " + attempts + ".");
     }
     return new TxOptions(readOnly, timeout, abortsBeforeLocking, attempts);
   }

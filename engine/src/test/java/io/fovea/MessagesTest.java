@@ -1,8 +1,11 @@
 package io.fovea;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.error.FoveaException;
+import io.fovea.error.KeyTooLargeException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -13,6 +16,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 
 /**
  * What exceptions say is a sentence: the literals of every {@code new XException("...")} in the
@@ -31,14 +35,16 @@ class MessagesTest {
           "DuplicateKeyException",
           "IOException",
           "IndexOutOfBoundsException",
+          "KeyTooLargeException",
           "NativeException",
           "ParameterException",
           "StorageException",
-          "StorageFullException");
+          "StorageFullException",
+          "ValueTooLargeException");
 
   /** A message may end with another one, which has its own full stop, or with a throwable. */
   private static final Pattern OTHER_MESSAGE =
-      Pattern.compile("\\b(outlook\\(\\)|what|getMessage\\(\\)|broken|failure|p)$");
+      Pattern.compile("\\b(outlook\\(\\)|what|getMessage\\(\\)|broken|failure|lacking|p)$");
 
   private static final Pattern NEW =
       Pattern.compile("new\\s+([A-Z]\\w*(?:Exception|Error))\\s*\\(");
@@ -75,6 +81,55 @@ class MessagesTest {
     assertEquals(List.of("no full stop"), faults("a ? \"One\" : \"Two.\""));
     assertEquals(List.of("lower case"), faults("a ? \"one.\" : \"Two.\""));
     assertEquals("\"a (b, \" + c(d, e)", message("new X(\"a (b, \" + c(d, e), f)", 6));
+  }
+
+  /** What is too long, and for what. */
+  @Test
+  void whatIsTooLongIsNamed() {
+    Layout.Builder b = Layout.builder();
+    Field owner = b.text("owner", 5);
+    Field data = b.bytes("data", 5);
+    KeySpec.Builder keys = KeySpec.builder();
+    keys.text("city", 4);
+    keys.bytes("code", 4);
+    TableSpec people = TableSpec.of("people", keys.build(), b.build());
+    try (Database db = Database.inMemory(Options.defaults().bufferBytes(4 << 20))) {
+      Table table = db.table(people);
+      Row row = table.row();
+      assertSays("value", "field owner", 7, 5, () -> row.setText(owner, "Cordula"));
+      assertSays("value", "field data", 6, 5, () -> row.setBytes(data, new byte[6]));
+      assertSays("value", "part city of a key", 6, 4, () -> table.key().text("Berlin"));
+      Key key = table.key().text("Rom");
+      assertSays("value", "part code of a key", 9, 4, () -> key.bytes(new byte[9]));
+      Table raw = db.table(TableSpec.bytes("raw", 40));
+      ByteTable bytes = raw.bytes();
+      assertSays(
+          "key", "table raw", 41, 40, () -> db.run(tx -> bytes.put(tx, new byte[41], new byte[1])));
+      assertSays("key", "table raw", 50, 40, () -> db.read(tx -> bytes.get(tx, new byte[50])));
+      FoveaException e =
+          assertThrows(
+              KeyTooLargeException.class, () -> db.table(TableSpec.bytes("longer", 60_000)));
+      assertTrue(e.getMessage().contains("key of table longer"), e.getMessage());
+    }
+    IllegalArgumentException e =
+        assertThrows(IllegalArgumentException.class, () -> TableSpec.bytes("raw", 0));
+    assertTrue(e.getMessage().contains("keyBytesMax can't be 0"), e.getMessage());
+    assertTrue(e.getMessage().contains("table raw"), e.getMessage());
+  }
+
+  private static void assertSays(
+      String what, String where, int bytes, int bytesMax, Executable refused) {
+    assertEquals(
+        "A "
+            + what
+            + " of "
+            + bytes
+            + " bytes is too long for "
+            + where
+            + ": it may have "
+            + bytesMax
+            + " bytes.",
+        assertThrows(FoveaException.class, refused).getMessage());
   }
 
   private static List<Path> sources() throws IOException {

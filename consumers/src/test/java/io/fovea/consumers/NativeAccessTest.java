@@ -72,6 +72,23 @@ class NativeAccessTest {
     assertEquals("kept out\n", run.out());
   }
 
+  /** Those that only read share it, and keep out one that writes. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void readersOfBothKinds(boolean firstIsDenied) throws Exception {
+    Consumer bank = Consumer.onClassPath("engine-path", work, "shared");
+    List<String> granted = Denial.exceptFor("ALL-UNNAMED");
+    assertEquals(0, bank.run(work, granted, "bank.Bank", file()).code());
+    Run run =
+        bank.run(
+            work,
+            firstIsDenied ? Denial.ofAll() : granted,
+            "bank.Readers",
+            concat(file(), firstIsDenied ? granted : Denial.ofAll()));
+    assertEquals(0, run.code(), run::err);
+    assertEquals("sum 49995000\nsum 49995000\nkept out\n", run.out(), run::err);
+  }
+
   @Test
   void whereNothingWorksTheFlagIsNamed() throws Exception {
     Consumer bank = Consumer.onClassPath("engine-path", work, "shared");

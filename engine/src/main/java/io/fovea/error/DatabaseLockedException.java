@@ -21,11 +21,11 @@ public final class DatabaseLockedException extends FoveaException {
         path
             + " is open already, in "
             + (holderPid < 0
-                ? "a process whose id is not known"
+                ? "a process whose id is not known: one that only reads leaves no note"
                 : holderPid == ProcessHandle.current().pid()
                     ? "this process (" + holderPid + ")"
                     : "process " + holderPid)
-            + ". Close it there first; a database belongs to one process at a time.");
+            + ". Close it there first; a database belongs to one process that writes, or to any that only read.");
     this.holderPid = holderPid;
   }
 

@@ -18,7 +18,25 @@ public final class KeyTooLargeException extends FoveaException {
    * @param bytesMax how long it may be, in bytes
    */
   public KeyTooLargeException(long bytes, long bytesMax) {
-    super("A key of " + bytes + " bytes is too long; here it may have " + bytesMax + " bytes.");
+    this("this tree", bytes, bytesMax);
+  }
+
+  /**
+   * Makes one.
+   *
+   * @param where what it is too long for, in words
+   * @param bytes how long the key is, in bytes
+   * @param bytesMax how long it may be, in bytes
+   */
+  public KeyTooLargeException(String where, long bytes, long bytesMax) {
+    super(
+        "A key of "
+            + bytes
+            + " bytes is too long for "
+            + where
+            + ": it may have "
+            + bytesMax
+            + " bytes.");
     this.bytes = bytes;
     this.bytesMax = bytesMax;
   }

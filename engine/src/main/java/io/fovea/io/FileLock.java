@@ -83,6 +83,7 @@ public final class FileLock implements AutoCloseable {
 
   private final int fd;
   private final @Nullable Held held;
+  private @Nullable OverlayStorage covered;
   private boolean closed;
 
   private FileLock(@Nullable Path note, int fd, @Nullable Held held) {
@@ -264,6 +265,15 @@ public final class FileLock implements AutoCloseable {
     }
   }
 
+  /**
+   * Closes a storage with the lock, before the file is given free.
+   *
+   * @param storage what is open as long as the lock is held
+   */
+  public synchronized void covers(OverlayStorage storage) {
+    covered = storage;
+  }
+
   /** Gives the file free. A second call does nothing. */
   @Override
   public synchronized void close() {
@@ -271,6 +281,9 @@ public final class FileLock implements AutoCloseable {
       return;
     }
     closed = true;
+    if (covered != null) {
+      covered.close();
+    }
     try {
       if (note != null) {
         Files.deleteIfExists(note);

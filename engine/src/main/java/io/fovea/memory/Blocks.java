@@ -159,7 +159,7 @@ public final class Blocks {
     try {
       Free f = free[sizeOf(bytes)];
       if (f == null) {
-        throw new IllegalStateException("a block of " + bytes + " bytes that was never taken");
+        throw new IllegalStateException("A block of " + bytes + " bytes that was never taken.");
       }
       if (dry) {
         f.dry[f.dryCount++] = block;

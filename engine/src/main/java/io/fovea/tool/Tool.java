@@ -25,6 +25,7 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.ParentCommand;
 import picocli.CommandLine.Spec;
+import picocli.CommandLine.UnmatchedArgumentException;
 
 /**
  * The command line for files of databases.
@@ -45,7 +46,7 @@ import picocli.CommandLine.Spec;
  * standard error.
  */
 @Command(
-    name = "fovea",
+    name = "io.fovea.tool.Tool",
     description = "Looks at files of Fovea databases, and copies them.",
     subcommands = {Tool.Verify.class, Tool.Stat.class, Tool.Dump.class, Tool.Backup.class},
     mixinStandardHelpOptions = true,
@@ -58,6 +59,9 @@ import picocli.CommandLine.Spec;
       "2:a mistake in the command line, a file that is no database, or that is in use"
     })
 public final class Tool implements Callable<Integer> {
+  /** A system property: what a user types to come here, for messages. */
+  static final String COMMAND = "fovea.command";
+
   static final int OK = 0;
   static final int PROBLEMS = 1;
   static final int MISTAKE = 2;
@@ -103,11 +107,13 @@ public final class Tool implements Callable<Integer> {
   public static int execute(PrintWriter out, PrintWriter err, String... args) {
     int code =
         new CommandLine(new Tool(out, err))
+            .setCommandName(System.getProperty(COMMAND, Tool.class.getName()))
             .setOut(out)
             .setErr(err)
             .setParameterExceptionHandler(
                 (e, a) -> {
                   err.println("fovea: " + e.getMessage());
+                  UnmatchedArgumentException.printSuggestions(e, err);
                   err.println(
                       "'"
                           + e.getCommandLine().getCommandSpec().qualifiedName()

@@ -1053,10 +1053,19 @@ public final class Tx {
 
   private void writing(BTree tree, int keyLength, int valueLength) {
     operation();
-    if (readOnly) {
-      throw new InvalidUseException("A read-only transaction can't write.");
-    }
+    requireWritable();
     tree.checkSizes(keyLength, valueLength);
+  }
+
+  /**
+   * Does nothing in a transaction that may write.
+   *
+   * @throws InvalidUseException in a read-only one, with the reason
+   */
+  public void requireWritable() {
+    if (readOnly) {
+      throw new InvalidUseException(engine.whyReadOnly());
+    }
   }
 
   private RuntimeException refusal() {

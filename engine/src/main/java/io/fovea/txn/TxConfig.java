@@ -67,7 +67,7 @@ public record TxConfig(
   /** Refuses what a commit can't number. */
   public TxConfig {
     if (itemsMax < 1 || itemsMax >= Commit.ENTRIES_MAX) {
-      throw new IllegalArgumentException("items of a transaction: " + itemsMax);
+      throw new IllegalArgumentException("A transaction has at least one item, not " + itemsMax + ".");
     }
   }
 

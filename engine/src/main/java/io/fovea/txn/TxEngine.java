@@ -45,6 +45,7 @@ public final class TxEngine {
 
   private volatile boolean closed;
   private volatile boolean stopping;
+  private volatile String whyReadOnly = "A read-only transaction can't write.";
   private volatile @Nullable Throwable poison;
 
   /** Whether what a broken engine has not locked may be read. */
@@ -254,6 +255,15 @@ public final class TxEngine {
     } else {
       Waits.sleep(50_000L);
     }
+  }
+
+  /** Says what a write in a read-only transaction is told. */
+  public void whyReadOnly(String why) {
+    whyReadOnly = why;
+  }
+
+  String whyReadOnly() {
+    return whyReadOnly;
   }
 
   /** Gives back the pages of the file that idle contexts keep for their next commits. */

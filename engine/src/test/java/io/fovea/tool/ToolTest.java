@@ -188,4 +188,20 @@ class ToolTest {
     assertEquals("null", Json.of(Double.NaN));
     assertEquals("\"x\"", Json.of(new String("x".getBytes(StandardCharsets.UTF_8))));
   }
+
+  @Test
+  void mistypedCommandsAreSuggested() {
+    String mistyped = run(2, "verfy", "file").err();
+    assertTrue(mistyped.contains("Did you mean: io.fovea.tool.Tool verify"), mistyped);
+    assertTrue(mistyped.contains("'io.fovea.tool.Tool --help' tells more."), mistyped);
+    System.setProperty(Tool.COMMAND, "tpcc/tpcc.sh tool");
+    try {
+      String err = run(2, "verify").err();
+      assertTrue(err.contains("'tpcc/tpcc.sh tool verify --help' tells more."), err);
+      String usage = run(0, "--help").out();
+      assertTrue(usage.contains("Usage: tpcc/tpcc.sh tool"), usage);
+    } finally {
+      System.clearProperty(Tool.COMMAND);
+    }
+  }
 }

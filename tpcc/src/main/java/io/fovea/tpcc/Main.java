@@ -31,6 +31,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.ParentCommand;
 import picocli.CommandLine.Spec;
+import picocli.CommandLine.UnmatchedArgumentException;
 
 /** The command line; see {@code tpcc.sh --help} and {@link Exit}. */
 @Command(
@@ -59,6 +60,9 @@ import picocli.CommandLine.Spec;
       "130:stopped by a signal"
     })
 public final class Main implements Callable<Integer> {
+  /** A system property: what a user types to come here, for messages. */
+  static final String COMMAND = "tpcc.command";
+
   private final Scale scale;
   private final PrintWriter out;
 
@@ -95,7 +99,11 @@ public final class Main implements Callable<Integer> {
             .setParameterExceptionHandler(
                 (e, a) -> {
                   err.println("tpcc: " + e.getMessage());
-                  err.println("'tpcc --help' and 'tpcc run --help' tell more.");
+                  UnmatchedArgumentException.printSuggestions(e, err);
+                  err.println(
+                      "'"
+                          + e.getCommandLine().getCommandSpec().qualifiedName()
+                          + " --help' tells more.");
                   return Exit.USAGE;
                 })
             .setExecutionExceptionHandler((e, c, r) -> failed(e, err))
@@ -107,6 +115,7 @@ public final class Main implements Callable<Integer> {
 
   private static CommandLine commandLine(Scale scale, PrintWriter out) {
     CommandLine line = new CommandLine(new Main(scale, out));
+    line.setCommandName(System.getProperty(COMMAND, "java -jar tpcc.jar"));
     // What follows the name of the subcommand that is run again and again is not for sweep.
     line.getSubcommands().get("sweep").setStopAtPositional(true);
     return line;

@@ -69,6 +69,7 @@ final class Runner {
    * @param before the engine's statistics as the measured time began
    * @param after the engine's statistics as it ended
    * @param series what happened in each second, those of the warm-up included
+   * @param stopped whether a signal ended it before its time
    */
   record Result(
       double seconds,
@@ -78,7 +79,8 @@ final class Runner {
       Histogram[] latencies,
       DatabaseStats before,
       DatabaseStats after,
-      Series series) {
+      Series series,
+      boolean stopped) {
 
     /** What clients ran on, for reports. */
     String threads() {
@@ -98,7 +100,9 @@ final class Runner {
   /**
    * Runs.
    *
-   * @throws DriverException if a worker failed, a signal came or a file could not be written
+   * @return what was measured, until a signal came if one did
+   * @throws DriverException if a worker failed, a signal came before anything was measured or a
+   *     file could not be written
    */
   Result run() {
     if (settings.acknowledged() == null) {
@@ -222,8 +226,12 @@ final class Runner {
       throw new DriverException(Exit.ERROR, "cannot write " + settings.hlog() + ": " + e, e);
     }
     crew.join();
-    crew.check();
-    if (ended) {
+    crew.checkFailure();
+    boolean stopped = shutdown.requested();
+    if (counts == countsBefore) {
+      crew.check(); // stopped while it warmed up: nothing was measured
+    }
+    if (ended && !stopped) {
       throw new IllegalStateException("the workers ended before their time");
     }
     return new Result(
@@ -234,7 +242,8 @@ final class Runner {
         totals,
         statsBefore,
         sampler.stats(),
-        sampler.series());
+        sampler.series(),
+        stopped);
   }
 
   private Hlog hlog() throws IOException {
@@ -256,7 +265,11 @@ final class Runner {
     Tally.Totals before = counts;
     while (true) {
       tick = Math.min(tick + Sampler.INTERVAL_NANOS, until);
-      if (crew.await(tick - System.nanoTime()) || shutdown.requested()) {
+      boolean ended = crew.await(tick - System.nanoTime());
+      if (shutdown.requested() && !warmingUp) {
+        sample(sampler, warmingUp, hlog); // what there is so far
+      }
+      if (ended || shutdown.requested()) {
         return true;
       }
       sample(sampler, warmingUp, hlog);

@@ -282,6 +282,20 @@ class ArgumentsTest {
   }
 
   @ParameterizedTest
+  @CsvSource({
+    "chek, Did you mean: java -jar tpcc.jar check",
+    "chek, 'java -jar tpcc.jar --help' tells more.",
+    "run --waerhouses=1, Possible solutions: --warehouses",
+    "run --waerhouses=1, 'java -jar tpcc.jar run --help' tells more."
+  })
+  void whatWasMistypedIsSuggested(String args, String hint) {
+    StringWriter err = new StringWriter();
+    PrintWriter out = new PrintWriter(new StringWriter());
+    assertEquals(Exit.USAGE, Main.execute(Scale.FULL, out, new PrintWriter(err), args.split(" ")));
+    assertTrue(err.toString().contains(hint), err.toString());
+  }
+
+  @ParameterizedTest
   @ValueSource(
       strings = {"--help", "run --help", "load --help", "check -h", "report --help", "--version"})
   void helpIsNoError(String args) {

@@ -84,15 +84,24 @@ public final class Crew {
   }
 
   /**
+   * Complains after the threads' end where one of them failed.
+   *
+   * @throws DriverException if a thread failed
+   */
+  public void checkFailure() {
+    Throwable t = failure.get();
+    if (t != null) {
+      throw new DriverException(Exit.ERROR, "a " + name + " thread failed: " + t, t);
+    }
+  }
+
+  /**
    * Complains after the threads' end where it was not a good one.
    *
    * @throws DriverException if a thread failed or a signal came
    */
   public void check() {
-    Throwable t = failure.get();
-    if (t != null) {
-      throw new DriverException(Exit.ERROR, "a " + name + " thread failed: " + t, t);
-    }
+    checkFailure();
     if (shutdown.requested()) {
       throw new DriverException(Exit.INTERRUPTED, "stopped by a signal");
     }

@@ -1,0 +1,229 @@
+package io.fovea;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.error.DatabaseLockedException;
+import io.fovea.error.IncompatibleFormatException;
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.UncleanShutdownException;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.stream.Stream;
+import java.util.zip.CRC32C;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** A database that is opened for reading only: it is as it was, and stays so. */
+@SuppressWarnings("try") // a database is closed while another one is open
+class ReadOnlyTest {
+  private static final int RECORDS = 2000;
+  private static final Layout.Builder LAYOUT = Layout.builder();
+  private static final Field OWNER = LAYOUT.text("owner", 16);
+  private static final Field CENTS = LAYOUT.int64("cents");
+  private static final TableSpec SPEC =
+      TableSpec.of("accounts", KeySpec.of(FieldType.INT64), LAYOUT.build())
+          .with(IndexSpec.on("by_cents", CENTS));
+
+  @TempDir Path folder;
+
+  /** How the file was left. */
+  private enum Left {
+    CLEAN,
+    CLEAN_WITHOUT_LOG,
+    KILLED,
+    KILLED_AFTER_CHECKPOINT
+  }
+
+  private static Options options() {
+    // A buffer that is smaller than the data: what is recovered has to leave it.
+    return Options.defaults().pageSize(4096).bufferBytes(1 << 20).timestampBytes(1 << 20);
+  }
+
+  private static Options reading() {
+    return options().readOnly(true);
+  }
+
+  private Path make(Left left) {
+    Path file = folder.resolve("bank.fovea");
+    boolean logged = left != Left.CLEAN_WITHOUT_LOG;
+    Database db =
+        Database.open(file, options().durability(logged ? Durability.SYNC : Durability.NONE));
+    fill(db, 0);
+    if (left == Left.KILLED_AFTER_CHECKPOINT) {
+      db.checkpoint();
+    }
+    fill(db, RECORDS);
+    if (left == Left.CLEAN || left == Left.CLEAN_WITHOUT_LOG) {
+      db.close();
+    } else {
+      db.abandon();
+    }
+    return file;
+  }
+
+  private static void fill(Database db, long from) {
+    Table accounts = db.table(SPEC);
+    Key key = accounts.key();
+    Row row = accounts.row();
+    for (long i = from; i < from + RECORDS; i += 100) {
+      long first = i;
+      db.run(
+          tx -> {
+            for (long id = first; id < first + 100; id++) {
+              row.clear().setText(OWNER, "o" + id).setLong(CENTS, id);
+              accounts.insert(tx, key.set(id), row);
+            }
+          });
+    }
+  }
+
+  private static void assertAllThere(Database db) {
+    Table accounts = db.table(SPEC);
+    Key key = accounts.key();
+    Row row = accounts.row();
+    long sum =
+        db.read(
+            tx -> {
+              long s = 0;
+              for (long id = 0; id < 2 * RECORDS; id++) {
+                assertTrue(accounts.get(tx, key.set(id), row));
+                s += row.getLong(CENTS);
+              }
+              return s;
+            });
+    assertEquals((2L * RECORDS - 1) * RECORDS, sum);
+    assertEquals(List.of(), db.verify().problems());
+  }
+
+  /** What is in the folder: names, contents and times. */
+  private Map<String, String> contents() throws IOException {
+    Map<String, String> found = new TreeMap<>();
+    try (Stream<Path> files = Files.list(folder)) {
+      for (Path file : files.toList()) {
+        CRC32C sum = new CRC32C();
+        sum.update(Files.readAllBytes(file));
+        found.put(
+            file.getFileName().toString(),
+            Files.size(file) + " " + sum.getValue() + " " + Files.getLastModifiedTime(file));
+      }
+    }
+    return found;
+  }
+
+  @ParameterizedTest
+  @EnumSource(Left.class)
+  void nothingInTheFolderChanges(Left left) throws IOException {
+    Path file = make(left);
+    Map<String, String> before = contents();
+    for (int i = 0; i < 2; i++) {
+      try (Database db = Database.open(file, reading())) {
+        assertAllThere(db);
+        assertRefusesWrites(db);
+        assertAllThere(db);
+        assertEquals(before, contents());
+      }
+      assertEquals(before, contents());
+    }
+    try (Database db = Database.open(file, options())) {
+      assertAllThere(db);
+    }
+  }
+
+  private static void assertRefusesWrites(Database db) {
+    Table accounts = db.table(SPEC);
+    Key key = accounts.key();
+    Row row = accounts.row();
+    TableSpec other = TableSpec.of("other", KeySpec.of(FieldType.INT32), Layout.builder().build());
+    List<Executable> writes =
+        List.of(
+            () -> db.run(tx -> accounts.insert(tx, key.set(-1L), row.clear().setLong(CENTS, 1))),
+            () -> db.run(tx -> accounts.put(tx, key.set(1L), row.clear().setLong(CENTS, 1))),
+            () -> db.run(tx -> accounts.delete(tx, key.set(1L))),
+            () ->
+                db.run(
+                    tx -> {
+                      assertTrue(accounts.get(tx, key.set(2L), row));
+                      accounts.update(tx, row.setText(OWNER, "x"));
+                    }),
+            () ->
+                db.run(
+                    tx -> {
+                      assertTrue(accounts.get(tx, key.set(2L), row));
+                      accounts.update(tx, row.setLong(CENTS, 1));
+                    }),
+            () -> db.table(other),
+            () -> db.dropTable("accounts"),
+            () -> db.dropIndex("accounts", "by_cents"));
+    for (Executable write : writes) {
+      InvalidUseException e = assertThrows(InvalidUseException.class, write);
+      assertTrue(e.getMessage().contains("opened for reading only"), e.getMessage());
+      assertTrue(e.getMessage().contains("bank.fovea"), e.getMessage());
+    }
+    // A body that only reads may run anywhere.
+    db.run(tx -> assertTrue(accounts.get(tx, key.set(3L), row)));
+  }
+
+  @Test
+  void readersShareItAndKeepWritersOut() {
+    Path file = make(Left.KILLED);
+    try (Database one = Database.open(file, reading());
+        Database two = Database.open(file, reading())) {
+      assertAllThere(one);
+      assertAllThere(two);
+      assertThrows(DatabaseLockedException.class, () -> Database.open(file, options()));
+      one.close();
+      assertThrows(DatabaseLockedException.class, () -> Database.open(file, options()));
+      assertAllThere(two);
+      assertTrue(Database.verify(file, options()).ok(), "what only reads goes beside it");
+    }
+    try (Database writer = Database.open(file, options())) {
+      assertAllThere(writer);
+      DatabaseLockedException e =
+          assertThrows(DatabaseLockedException.class, () -> Database.open(file, reading()));
+      assertEquals(ProcessHandle.current().pid(), e.holderPid());
+    }
+  }
+
+  @Test
+  void nothingIsMade() throws IOException {
+    Path file = folder.resolve("none.fovea");
+    assertThrows(IncompatibleFormatException.class, () -> Database.open(file, reading()));
+    assertThrows(IncompatibleFormatException.class, () -> Database.open(folder, reading()));
+    assertEquals(Map.of(), contents());
+    Files.createFile(file);
+    assertThrows(IncompatibleFormatException.class, () -> Database.open(file, reading()));
+    assertEquals(0, Files.size(file));
+    assertEquals(1, contents().size());
+  }
+
+  @Test
+  void theFilesPageSizeIsTaken() {
+    Path file = folder.resolve("large.fovea");
+    Database.open(file, options().pageSize(16384).bufferBytes(4 << 20)).close();
+    try (Database db = Database.open(file, reading().bufferBytes(4 << 20))) {
+      assertEquals(16384, db.options().pageSize());
+      assertFalse(db.options().create());
+    }
+  }
+
+  @Test
+  void whatCantBeRecoveredIsRefused() throws IOException {
+    Path file = folder.resolve("torn.fovea");
+    Database db = Database.open(file, options().durability(Durability.NONE));
+    fill(db, 0);
+    db.abandon();
+    Map<String, String> before = contents();
+    assertThrows(UncleanShutdownException.class, () -> Database.open(file, reading()));
+    assertEquals(before, contents());
+  }
+}
