@@ -12,6 +12,7 @@ import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.IncompatibleFormatException;
 import io.fovea.error.InvalidUseException;
+import io.fovea.error.OperationInterruptedException;
 import io.fovea.error.PoolTooSmallException;
 import io.fovea.error.StorageException;
 import io.fovea.error.TransactionAbortedException;
@@ -21,9 +22,9 @@ import io.fovea.io.IoOp;
 import io.fovea.io.IoStats;
 import io.fovea.io.Storage;
 import io.fovea.recovery.Backup;
+import io.fovea.txn.Attempts;
 import io.fovea.txn.TimestampStats;
 import io.fovea.txn.Tx;
-import io.fovea.txn.Attempts;
 import io.fovea.txn.TxStats;
 import java.io.OutputStream;
 import java.lang.System.Logger.Level;
@@ -227,6 +228,10 @@ public final class Database implements AutoCloseable {
 
   // ------------------------------------------------------------------------------ for the engine
 
+  Schema schema() {
+    return schema;
+  }
+
   Leaks leaks() {
     return leaks;
   }
@@ -278,7 +283,9 @@ public final class Database implements AutoCloseable {
 
   /**
    * Opens a table, creating it where it is not there. An index that the table does not have yet is
-   * built from its records, which waits until no transaction is active.
+   * built from its records, while transactions go on, and change them. It is there when this
+   * returns; this waits for transactions to end that were active, three times. While a unique index
+   * is built, a change that would make a second record with the same values is refused already.
    *
    * <p>This is no part of any transaction: it is done when it returns.
    *
@@ -287,9 +294,11 @@ public final class Database implements AutoCloseable {
    * @throws IncompatibleFormatException if there is a table of that name that is another one, or
    *     has an index that the specification does not name
    * @throws DuplicateKeyException if a new unique index would have two records with the same values
-   * @throws InvalidUseException if an index is to be built in a transaction of this thread
-   * @throws TransactionAbortedException if an index is to be built and transactions don't end
-   *     within a minute
+   * @throws InvalidUseException if an index is to be built in a transaction of this thread, or
+   *     while another thread drops the table
+   * @throws TransactionAbortedException if an index is to be built and transactions that were
+   *     active don't end within a minute
+   * @throws OperationInterruptedException if the thread is interrupted while it builds an index
    * @throws DatabaseClosedException if the database was closed
    */
   public Table table(TableSpec spec) {
@@ -320,6 +329,8 @@ public final class Database implements AutoCloseable {
    * @param name its name
    * @return whether there was one
    * @throws InvalidUseException in a transaction of this thread
+   * @throws OperationInterruptedException if the thread is interrupted while it waits for another
+   *     that builds an index of the table; that one gives up
    * @throws DatabaseClosedException if the database was closed
    */
   public boolean dropTable(String name) {
@@ -328,13 +339,18 @@ public final class Database implements AutoCloseable {
   }
 
   /**
-   * Drops an index; its pages become free. Waits until no transaction is active.
+   * Drops an index. Waits until the transactions have ended that are active, and may use it; who
+   * begins meanwhile does not. Its pages become free as those of a {@linkplain #dropTable dropped
+   * table}.
    *
    * @param table the table's name
    * @param name the index's name
    * @return whether there was one
-   * @throws InvalidUseException in a transaction of this thread
-   * @throws TransactionAbortedException if transactions don't end within a minute
+   * @throws InvalidUseException in a transaction of this thread, or while another thread drops the
+   *     table
+   * @throws TransactionAbortedException if transactions that were active don't end within a minute
+   * @throws OperationInterruptedException if the thread is interrupted meanwhile; the index is
+   *     still there
    * @throws DatabaseClosedException if the database was closed
    */
   public boolean dropIndex(String table, String name) {

@@ -39,8 +39,8 @@ import org.jspecify.annotations.Nullable;
  *       go down the tree: its pages stay until those have ended ({@link Grace}). Meanwhile others
  *       begin, and do what they like.
  *   <li><b>A piece</b> frees some pages: it holds back the redo point, and keeps others waiting for
- *       single pages, for so long only. Between pieces of the background thread as much time
- *       passes as the last one took.
+ *       single pages, for so long only. Between pieces of the background thread as much time passes
+ *       as the last one took.
  *   <li>What is small, and what nobody else can use, is freed by the thread that has dropped it.
  * </ol>
  *

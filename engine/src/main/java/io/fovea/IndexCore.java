@@ -44,6 +44,9 @@ final class IndexCore {
   /** Of an extracted index. */
   private final SlotLocal<Extraction> extractions = new SlotLocal<>();
 
+  /** What statements do with it. */
+  final IndexStage stage;
+
   private final KeySpec tableKey;
   private final Layout tableLayout;
   private final @Nullable EntryPlan plan;
@@ -68,6 +71,7 @@ final class IndexCore {
       BTree tree,
       IndexHints hints) {
     this.name = name;
+    this.stage = IndexStage.READABLE;
     this.hints = hints;
     this.unique = unique;
     this.fields = fields;
@@ -104,6 +108,27 @@ final class IndexCore {
       this.plan = null;
       this.dependsOn = null;
     }
+  }
+
+  private IndexCore(IndexCore of, IndexStage stage) {
+    this.name = of.name;
+    this.stage = stage;
+    this.hints = of.hints;
+    this.unique = of.unique;
+    this.fields = of.fields;
+    this.tree = of.tree;
+    this.extractor = of.extractor;
+    this.tableKey = of.tableKey;
+    this.tableLayout = of.tableLayout;
+    this.key = of.key;
+    this.entry = of.entry;
+    this.plan = of.plan;
+    this.dependsOn = of.dependsOn;
+  }
+
+  /** The same index at another stage. */
+  IndexCore at(IndexStage other) {
+    return new IndexCore(this, other);
   }
 
   private static KeySpec named(List<Field> fields) {

@@ -38,7 +38,7 @@ final class Maintenance {
     int[] after = slot.lengths(1, indexes.length);
     int at = 0;
     for (int i = 0; i < indexes.length; i++) {
-      after[i] = entry(slot, indexes[i], key, row.segment(), row.base(), entries, at);
+      after[i] = newEntry(slot, indexes[i], key, row.segment(), row.base(), entries, at);
       requireAbsent(t, core, indexes[i], entries, at, after[i]);
       at += 2 * indexes[i].entryBytesMax();
     }
@@ -126,8 +126,8 @@ final class Maintenance {
         before[i] = NONE;
         after[i] = NONE;
       } else {
-        after[i] = entry(slot, index, key, record, recordOff, entries, at);
-        before[i] = entry(slot, index, key, old, 0, entries, at + max);
+        after[i] = newEntry(slot, index, key, record, recordOff, entries, at);
+        before[i] = oldEntry(slot, index, key, old, 0, entries, at + max);
         if (before[i] == after[i]
             && (before[i] < 0 || Mem.equal(entries, at, after[i], entries, at + max, before[i]))) {
           before[i] = NONE;
@@ -155,7 +155,7 @@ final class Maintenance {
         IndexCore index = indexes[i];
         int max = index.entryBytesMax();
         if (before[i] != NONE) {
-          t.delete(index.tree, entries, at + max, before[i]);
+          remove(slot, t, index, entries, at + max, before[i], key);
         }
         if (after[i] != NONE) {
           add(slot, t, core, index, entries, at, after[i], key);
@@ -182,7 +182,7 @@ final class Maintenance {
     int[] before = slot.lengths(0, indexes.length);
     int at = 0;
     for (int i = 0; i < indexes.length; i++) {
-      before[i] = entry(slot, indexes[i], key, old, 0, entries, at);
+      before[i] = oldEntry(slot, indexes[i], key, old, 0, entries, at);
       at += 2 * indexes[i].entryBytesMax();
     }
     try {
@@ -190,7 +190,7 @@ final class Maintenance {
       at = 0;
       for (int i = 0; i < indexes.length; i++) {
         if (before[i] != NONE) {
-          t.delete(indexes[i].tree, entries, at, before[i]);
+          remove(slot, t, indexes[i], entries, at, before[i], key);
         }
         at += 2 * indexes[i].entryBytesMax();
       }
@@ -228,10 +228,101 @@ final class Maintenance {
     return len;
   }
 
+  /** The entry of a record as it will be, where the index takes new ones. */
+  private static int newEntry(
+      Slot slot,
+      IndexCore index,
+      Key key,
+      MemorySegment record,
+      long recordOff,
+      MemorySegment entries,
+      int at) {
+    return index.stage == IndexStage.DELETE_ONLY
+        ? NONE
+        : entry(slot, index, key, record, recordOff, entries, at);
+  }
+
+  /**
+   * The entry of a record as it was. Of an index that is not used, a record for which none can be
+   * made has none: that is for its building to say, and not for who removes the record.
+   */
+  private static int oldEntry(
+      Slot slot,
+      IndexCore index,
+      Key key,
+      MemorySegment record,
+      long recordOff,
+      MemorySegment entries,
+      int at) {
+    if (index.stage == IndexStage.READABLE) {
+      return entry(slot, index, key, record, recordOff, entries, at);
+    }
+    try {
+      return entry(slot, index, key, record, recordOff, entries, at);
+    } catch (RuntimeException e) {
+      return NONE;
+    }
+  }
+
+  /** Removes an entry, if it is that of the record. */
+  private static void remove(
+      Slot slot, Tx t, IndexCore index, MemorySegment entries, int at, int len, Key key) {
+    if (!index.unique || index.stage == IndexStage.READABLE) {
+      t.delete(index.tree, entries, at, len);
+      return;
+    }
+    // A record that was not gone through yet has none, and another one may have taken its key.
+    if (isOf(slot, t, index, entries, at, len, key) > 0) {
+      t.delete(index.tree, entries, at, len);
+    }
+  }
+
+  /** 1 if a unique index has an entry and it is of a record, 0 if of another, -1 if it has none. */
+  private static int isOf(
+      Slot slot, Tx t, IndexCore index, MemorySegment entries, int at, int len, Key key) {
+    int room = key.length() + index.hints.bytes();
+    MemorySegment stage = slot.keyStage(room);
+    int n = t.get(index.tree, entries, at, len, stage, 0, room);
+    if (n < 0) {
+      return -1;
+    }
+    boolean own =
+        index.hints.keyLength(n) == key.length()
+            && Mem.equal(stage, 0, key.length(), key.segment(), key.base(), key.length());
+    return own ? 1 : 0;
+  }
+
+  /** Makes the entry of a record, as it is now, in an index that is being built. */
+  static void fill(Transaction tx, Tx t, TableCore core, IndexCore index, Key key) {
+    Slot slot = tx.slot();
+    int size = core.recordBytes();
+    MemorySegment record = slot.record(2L * size);
+    int n = t.get(core.tree, key.segment(), key.base(), key.length(), record, 0, size);
+    if (n < 0) {
+      return;
+    }
+    Table.requireSize(core, t, n);
+    MemorySegment entries = slot.entries(index.entryBytesMax());
+    int len = entry(slot, index, key, record, 0, entries, 0);
+    if (len == NONE) {
+      return;
+    }
+    if (index.unique) {
+      int own = isOf(slot, t, index, entries, 0, len, key);
+      if (own == 0) {
+        throw duplicate(core, index, entries, 0, len, true);
+      }
+      if (own > 0) {
+        return;
+      }
+    }
+    add(slot, t, core, index, entries, 0, len, key);
+  }
+
   private static void requireAbsent(
       Tx t, TableCore core, IndexCore index, MemorySegment entries, int at, int len) {
     if (index.unique && len != NONE && t.get(index.tree, entries, at, len, entries, at, 0) >= 0) {
-      throw duplicate(core, index, entries, at, len, false);
+      throw duplicate(core, index, entries, at, len, index.stage == IndexStage.BUILDING);
     }
   }
 

@@ -1,7 +1,6 @@
 package io.fovea;
 
 import io.fovea.btree.BTree;
-import io.fovea.btree.Position;
 import io.fovea.error.FoveaException;
 import io.fovea.error.IncompatibleFormatException;
 import io.fovea.error.InvalidUseException;
@@ -10,36 +9,31 @@ import io.fovea.error.ValueTooLargeException;
 import io.fovea.memory.Mem;
 import io.fovea.recovery.Recovery;
 import io.fovea.wal.LogSession;
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BiConsumer;
 import java.util.function.Consumer;
-import java.util.function.Function;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The tables of a database, and the catalog that keeps them.
  *
- * <p>Changes of the schema are no transactions: they are done when they return. They exclude one
- * another by {@link #lock}; building and dropping an index also run alone, without any transaction
- * beside them. A table is dropped beside all of them: who uses it next is told, and its pages stay
- * until nobody can be at them ({@link DeferredDrops}).
+ * <p>Changes of the schema are no transactions: they are done when they return. Those of the
+ * catalog exclude one another by {@link #lock}, which is held for one record at a time; those of
+ * one table by {@link TableCore#changing}, which is taken before. Transactions go on beside all of
+ * them: a table that is dropped is refused to who uses it next, and its pages stay until nobody can
+ * be at them ({@link DeferredDrops}); an index comes and goes by stages ({@link IndexStage}, {@link
+ * IndexBuild}).
  *
  * <p><b>With a log</b> a change is a record of its own ({@link CatalogChange}). New trees exist
  * from that record on, dropped ones until then. A session holds back the redo point from before the
  * first page of a new tree until that record, so that recovery always knows what was begun; a
  * dropped tree stays in the catalog, as one that is to be freed, until it has no page any more.
- *
- * <p><b>Why a built index needs no timestamps.</b> Its items begin at 0, below those of the records
- * that the entries were made from. That can't mislead anybody: every transaction that came before
- * the build had ended when it began, every one that sees the index begins after it, so all
- * conflicts between the two lead from before to after.
  */
 final class Schema {
   private static final char TABLE = 't';
@@ -113,6 +107,11 @@ final class Schema {
     }
     all.addAll(drops.trees());
     return all;
+  }
+
+  /** A table; for tests. */
+  @Nullable TableCore core(String name) {
+    return tables.get(name);
   }
 
   /** Makes hints wrong; for tests. */
@@ -195,8 +194,8 @@ final class Schema {
     return l == null ? Layout.builder().build() : l;
   }
 
-  private <T> T locked(Supplier<T> work) {
-    lock.lock();
+  private <T> T locked(String what, Supplier<T> work) {
+    IndexBuild.lock(lock, what);
     try {
       database.requireOpen();
       return work.get();
@@ -206,42 +205,48 @@ final class Schema {
   }
 
   List<String> names() {
-    return locked(() -> List.copyOf(tables.keySet()));
+    database.requireOpen();
+    return List.copyOf(tables.keySet());
   }
 
   VerifyReport verify() {
     return locked(
+        "verify " + store.name(),
         () -> {
           VerifyReport[] report = new VerifyReport[1];
           database.alone(
               "verify",
               () ->
-                  drops.paused(
-                      () ->
-                          report[0] = Verification.run(store, tables.values(), drops)));
+                  drops.paused(() -> report[0] = Verification.run(store, tables.values(), drops)));
           return report[0];
         });
   }
 
   Table table(TableSpec spec) {
-    // Without the lock where nothing is to be done, so that a transaction may open its tables while
-    // somebody waits, with the lock, for its end.
-    TableCore there = tables.get(spec.name());
-    if (there != null && isOpenedAs(there, spec)) {
-      database.requireOpen();
-      return new Table(there, spec);
+    while (true) {
+      // Without a lock where nothing is to be done, so that a transaction may open its tables while
+      // somebody waits, with a lock, for its end.
+      TableCore there = tables.get(spec.name());
+      if (there != null && isOpenedAs(there, spec)) {
+        database.requireOpen();
+        return new Table(there, spec);
+      }
+      TableCore core =
+          locked(
+              "open table " + spec.name(),
+              () -> {
+                TableCore known = tables.get(spec.name());
+                if (known == null) {
+                  known = create(spec);
+                  tables.put(spec.name(), known);
+                }
+                return known;
+              });
+      adapt(core, spec);
+      if (!core.isDropped()) {
+        return new Table(core, spec);
+      }
     }
-    return locked(
-        () -> {
-          TableCore core = tables.get(spec.name());
-          if (core == null) {
-            core = create(spec);
-            tables.put(spec.name(), core);
-          } else {
-            adapt(core, spec);
-          }
-          return new Table(core, spec);
-        });
   }
 
   // ------------------------------------------------------------------------------------- creation
@@ -256,39 +261,45 @@ final class Schema {
               + ", which was opened for reading only.");
     }
     checkSizes(spec);
-    List<BTree> made = new ArrayList<>();
-    return making(
-        made,
-        change -> {
-          BTree tree = newTree(made, change, false);
+    TableCore[] made = new TableCore[1];
+    making(
+        (change, trees) -> {
+          BTree tree = newTree(trees, change, false);
           IndexCore[] indexes = new IndexCore[0];
           for (IndexSpec i : spec.indexes()) {
-            indexes = Trees.append(indexes, newIndex(spec, i, made, change));
+            indexes = Trees.append(indexes, newIndex(spec, i, trees, change));
           }
-          return new TableCore(
-              database,
-              spec.name(),
-              spec.key(),
-              spec.isBytes() ? null : spec.layout(),
-              tree,
-              indexes);
+          TableCore core =
+              new TableCore(
+                  database,
+                  spec.name(),
+                  spec.key(),
+                  spec.isBytes() ? null : spec.layout(),
+                  tree,
+                  indexes);
+          save(core, List.of(indexes), change);
+          made[0] = core;
         });
+    return made[0];
   }
 
   /**
-   * Makes trees and publishes them with a table's entry. If that fails, they are dropped again; if
-   * the machine dies meanwhile, recovery does so, for the redo point stays before all of it.
+   * Makes trees and publishes them with records of the catalog. If that fails, they are dropped
+   * again; if the machine dies meanwhile, recovery does so, for the redo point stays before all of
+   * it.
+   *
+   * @param work makes trees, which it adds to the list, and says what becomes of the catalog
    */
-  private TableCore making(List<BTree> made, Function<CatalogChange, TableCore> work) {
+  private void making(BiConsumer<CatalogChange, List<BTree>> work) {
     store.willWrite();
     LogSession hold = store.hold();
     hold.begin(0);
+    List<BTree> made = new ArrayList<>();
     CatalogChange change = new CatalogChange(store);
     long end;
-    TableCore core;
     try {
-      core = work.apply(change);
-      end = save(core, change);
+      work.accept(change, made);
+      end = change.run();
     } finally {
       if (!change.happened()) {
         made.forEach(this::drop);
@@ -298,7 +309,6 @@ final class Schema {
       }
     }
     store.awaitDurable(end);
-    return core;
   }
 
   private IndexCore newIndex(
@@ -363,12 +373,10 @@ final class Schema {
     }
   }
 
-  private long save(TableCore core, CatalogChange change) {
-    List<CatalogEntry.IndexEntry> indexes = new ArrayList<>();
-    for (IndexCore i : core.indexes()) {
-      indexes.add(i.asEntry());
-    }
-    return change.put(catalogKey(core.name), entry(core, indexes).encode()).run();
+  /** Puts a table into the catalog, with these indexes. */
+  private static void save(TableCore core, List<IndexCore> indexes, CatalogChange change) {
+    List<CatalogEntry.IndexEntry> entries = indexes.stream().map(IndexCore::asEntry).toList();
+    change.put(catalogKey(core.name), entry(core, entries).encode());
   }
 
   private static CatalogEntry entry(TableCore core, List<CatalogEntry.IndexEntry> indexes) {
@@ -388,7 +396,7 @@ final class Schema {
     if (difference != null) {
       throw mismatch(core, difference + ". Open it with the specification that it was made with.");
     }
-    for (IndexCore i : core.indexes()) {
+    for (IndexCore i : core.readable()) {
       IndexSpec s = spec(spec, i.name);
       if (s == null) {
         throw mismatch(
@@ -407,8 +415,8 @@ final class Schema {
   }
 
   private boolean isOpenedAs(TableCore core, TableSpec spec) {
-    IndexCore[] all = core.indexes();
-    if (core.isDropped() || all.length != spec.indexes().size()) {
+    List<IndexCore> all = core.readable();
+    if (core.isDropped() || all.size() != spec.indexes().size()) {
       return false;
     }
     check(core, spec);
@@ -446,134 +454,173 @@ final class Schema {
 
   /** After a database was opened, extracted indexes wait for their extractors. */
   private static void adoptExtractors(TableCore core, TableSpec spec) {
-    IndexCore[] all = core.indexes().clone();
-    boolean changed = false;
-    for (int i = 0; i < all.length; i++) {
-      IndexSpec s = spec(spec, all[i].name);
-      if (s != null && all[i].isExtracted() && all[i].extractor == null) {
-        all[i] = index(spec, s, all[i].tree, all[i].hints);
-        changed = true;
+    for (IndexCore i : core.readable()) {
+      IndexSpec s = spec(spec, i.name);
+      if (s != null && i.isExtracted() && i.extractor == null) {
+        core.replace(i, index(spec, s, i.tree, i.hints));
       }
     }
-    if (changed) {
-      core.indexes(all);
+  }
+
+  // --------------------------------------------------------------------------- building an index
+
+  /** Builds an index beside transactions; returns at once where the table is dropped meanwhile. */
+  private void build(TableCore core, TableSpec spec, IndexSpec indexSpec) {
+    String what = "build index " + indexSpec.name() + " of table " + core.name;
+    database.requireNoTransaction(what);
+    IndexBuild.lock(core.changing, what);
+    try {
+      if (core.isDropped()) {
+        return;
+      }
+      check(core, spec);
+      if (core.index(indexSpec.name()) == null) {
+        build(core, spec, indexSpec, what);
+      }
+    } finally {
+      core.changing.unlock();
     }
   }
 
-  private void build(TableCore core, TableSpec spec, IndexSpec indexSpec) {
-    database.alone(
-        "build index " + indexSpec.name(),
+  private void build(TableCore core, TableSpec spec, IndexSpec indexSpec, String what) {
+    // From its first page on the tree is in the catalog as one that is to be freed.
+    IndexCore[] made = new IndexCore[1];
+    locked(
+        what,
         () -> {
-          IndexCore[] before = core.indexes();
-          List<BTree> made = new ArrayList<>();
-          boolean done = false;
-          try {
-            making(
-                made,
-                change -> {
-                  IndexCore index = newIndex(spec, indexSpec, made, change);
-                  fill(core, index);
-                  core.indexes(Trees.append(before, index));
-                  return core;
-                });
-            done = true;
-          } finally {
-            if (!done) {
-              core.indexes(before);
-            }
-          }
+          making(
+              (change, trees) -> {
+                made[0] = newIndex(spec, indexSpec, trees, change);
+                change.put(
+                    DeferredDrops.key(made[0].tree.treeId()), DeferredDrops.value(made[0].tree));
+              });
+          return true;
         });
+    IndexCore readable = made[0];
+    IndexCore stage = readable.at(IndexStage.DELETE_ONLY);
+    boolean done = false;
+    core.add(stage);
+    try {
+      IndexBuild build = new IndexBuild(database, core, what);
+      build.awaitOthers();
+      IndexCore building = readable.at(IndexStage.BUILDING);
+      core.replace(stage, building);
+      stage = building;
+      build.awaitOthers();
+      build.fill(stage);
+      // Who reads the index has begun when it was complete, under protocols that read the past too.
+      build.awaitOthers();
+      IndexCore complete = stage;
+      long end = locked(what, () -> publish(core, complete, readable));
+      done = true;
+      store.awaitDurable(end);
+    } finally {
+      if (!done) {
+        retire(core, stage);
+        drops.run();
+      }
+    }
   }
 
-  private void fill(TableCore core, IndexCore index) {
-    Slot slot = new Slot();
-    MemorySegment entry = Arena.ofAuto().allocate(Math.max(8, index.entryBytesMax()), 8);
-    IndexFill fill =
-        new IndexFill(
-            index.tree,
-            store.session(),
-            store.logRecordMax(),
-            (k, off, len) -> Maintenance.duplicate(core, index, k, off, len, true));
-    Position place = new Position();
-    Trees.forEach(
-        core.tree,
-        place,
-        (k, kOff, kLen, v, vOff, vLen) -> {
-          if (vLen != core.recordBytes()) {
-            throw Table.wrongSize(core, place.pid, vLen);
-          }
-          int len = index.build(slot, k, kOff, kLen, v, vOff, entry, 0);
-          if (len < 0) {
-            return;
-          }
-          if (len > index.tree.maxKeySize()) {
-            throw index.keyTooLong(len);
-          }
-          MemorySegment value = index.hints.staged(slot, k, kOff, kLen);
-          index.hints.write(core, value, kLen, place);
-          fill.add(entry, 0, len, value, 0, kLen + index.hints.bytes());
-        });
-    fill.flush();
+  private long publish(TableCore core, IndexCore stage, IndexCore readable) {
+    List<IndexCore> all = new ArrayList<>(core.readable());
+    all.add(readable);
+    CatalogChange change = new CatalogChange(store);
+    save(core, all, change);
+    long end = change.delete(DeferredDrops.key(readable.tree.treeId())).run();
+    core.replace(stage, readable);
+    return end;
+  }
+
+  /** Takes an index from statements, which has its record among those to be freed, and frees it. */
+  private void retire(TableCore core, IndexCore stage) {
+    core.replace(stage, stage.at(IndexStage.DELETE_ONLY));
+    drops.add(stage.tree, () -> core.remove(stage.tree));
   }
 
   // -------------------------------------------------------------------------------------- dropping
 
   boolean dropTable(String name) {
-    boolean there =
-        locked(
-            () -> {
-              TableCore core = tables.get(name);
-              if (core == null) {
-                return false;
-              }
-              database.requireNoTransaction("drop table " + name);
-              List<BTree> trees = new ArrayList<>();
-              for (IndexCore i : core.indexes()) {
-                trees.add(i.tree);
-              }
-              trees.add(core.tree);
-              dropping(
-                  trees,
-                  change -> change.delete(catalogKey(name)),
-                  () -> {
-                    core.drop();
-                    trees.forEach(t -> drops.add(t, null));
-                    tables.remove(name);
-                  });
-              return true;
-            });
+    String what = "drop table " + name;
+    TableCore core = tables.get(name);
+    database.requireOpen();
+    if (core == null) {
+      return false;
+    }
+    database.requireNoTransaction(what);
+    core.leaving(true);
+    try {
+      IndexBuild.lock(core.changing, what);
+      try {
+        if (core.isDropped()) {
+          return false;
+        }
+        locked(what, () -> drop(core));
+      } finally {
+        core.changing.unlock();
+      }
+    } finally {
+      core.leaving(false);
+    }
     drops.run();
-    return there;
+    return true;
+  }
+
+  private boolean drop(TableCore core) {
+    List<BTree> trees = new ArrayList<>();
+    core.readable().forEach(i -> trees.add(i.tree));
+    trees.add(core.tree);
+    dropping(
+        trees,
+        change -> change.delete(catalogKey(core.name)),
+        () -> {
+          core.drop();
+          trees.forEach(t -> drops.add(t, null));
+          tables.remove(core.name);
+        });
+    return true;
   }
 
   boolean dropIndex(String table, String name) {
-    boolean there =
-        locked(
-            () -> {
-              TableCore core = tables.get(table);
-              IndexCore index = core == null ? null : core.index(name);
-              if (core == null || index == null) {
-                return false;
-              }
-              database.alone("drop index " + name, () -> drop(core, index));
-              return true;
-            });
+    String what = "drop index " + name + " of table " + table;
+    TableCore core = tables.get(table);
+    database.requireOpen();
+    if (core == null || core.index(name) == null && !core.changing.isLocked()) {
+      return false;
+    }
+    database.requireNoTransaction(what);
+    store.willWrite();
+    IndexBuild.lock(core.changing, what);
+    try {
+      IndexCore index = core.index(name);
+      if (index == null || core.isDropped()) {
+        return false;
+      }
+      IndexCore leaving = index.at(IndexStage.LEAVING);
+      core.replace(index, leaving);
+      boolean done = false;
+      try {
+        new IndexBuild(database, core, what).awaitOthers();
+        locked(what, () -> drop(core, leaving));
+        done = true;
+      } finally {
+        if (!done) {
+          core.replace(leaving, index);
+        }
+      }
+    } finally {
+      core.changing.unlock();
+    }
     drops.run();
-    return there;
+    return true;
   }
 
-  private void drop(TableCore core, IndexCore index) {
-    List<IndexCore> rest = new ArrayList<>(List.of(core.indexes()));
-    rest.remove(index);
-    List<CatalogEntry.IndexEntry> entries = new ArrayList<>();
-    rest.forEach(i -> entries.add(i.asEntry()));
+  private boolean drop(TableCore core, IndexCore leaving) {
     dropping(
-        List.of(index.tree),
-        change -> change.put(catalogKey(core.name), entry(core, entries).encode()),
-        () -> {
-          drops.add(index.tree, null);
-          core.indexes(rest.toArray(IndexCore[]::new));
-        });
+        List.of(leaving.tree),
+        change -> save(core, core.readable(), change),
+        () -> retire(core, leaving));
+    return true;
   }
 
   /**
@@ -596,6 +643,6 @@ final class Schema {
 
   /** The pages of a tree are free: the catalog need not know of it any more. */
   private void forget(byte[] key) {
-    locked(() -> new CatalogChange(store).delete(key).run());
+    locked("free pages", () -> new CatalogChange(store).delete(key).run());
   }
 }

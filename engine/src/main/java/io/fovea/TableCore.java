@@ -3,13 +3,17 @@ package io.fovea;
 import io.fovea.btree.BTree;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.KeyTooLargeException;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A table as the database knows it: one per name, however often it was opened. {@link Table} is a
  * handle to it that remembers the specification that its user wrote.
  *
- * <p>Any thread. {@link #indexes} changes only while no transaction is active.
+ * <p>Any thread. {@link #indexes} changes beside transactions, as {@link IndexStage} says; a
+ * statement reads it once.
  */
 final class TableCore {
   final Database database;
@@ -25,7 +29,13 @@ final class TableCore {
   /** In the order of their creation. */
   private volatile IndexCore[] indexes;
 
+  /** Held while an index is built or dropped, and while the table is dropped. */
+  final ReentrantLock changing = new ReentrantLock();
+
   private volatile boolean dropped;
+
+  /** Somebody waits to drop it: what changes it gives up. */
+  private volatile boolean leaving;
 
   TableCore(
       Database database,
@@ -43,21 +53,50 @@ final class TableCore {
     this.indexes = indexes;
   }
 
+  /** Those that statements which change records keep up to date, whatever their stage. */
   IndexCore[] indexes() {
     return indexes;
   }
 
-  void indexes(IndexCore[] all) {
-    indexes = all;
+  /** Those that are used. */
+  List<IndexCore> readable() {
+    return Arrays.stream(indexes).filter(i -> i.stage == IndexStage.READABLE).toList();
   }
 
+  /** One that is used. */
   @Nullable IndexCore index(String indexName) {
     for (IndexCore i : indexes) {
-      if (i.name.equals(indexName)) {
+      if (i.stage == IndexStage.READABLE && i.name.equals(indexName)) {
         return i;
       }
     }
     return null;
+  }
+
+  synchronized void add(IndexCore index) {
+    indexes = Trees.append(indexes, index);
+  }
+
+  /** Puts another object in the place of one; does nothing where that is not there. */
+  synchronized void replace(IndexCore one, IndexCore by) {
+    IndexCore[] all = indexes.clone();
+    for (int i = 0; i < all.length; i++) {
+      all[i] = all[i] == one ? by : all[i];
+    }
+    indexes = all;
+  }
+
+  /** Statements know nothing of the index with this tree from now on. */
+  synchronized void remove(BTree of) {
+    indexes = Arrays.stream(indexes).filter(i -> i.tree != of).toArray(IndexCore[]::new);
+  }
+
+  boolean isLeaving() {
+    return leaving;
+  }
+
+  void leaving(boolean is) {
+    leaving = is;
   }
 
   int recordBytes() {

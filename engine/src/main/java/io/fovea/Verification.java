@@ -7,6 +7,7 @@ import io.fovea.memory.Mem;
 import io.fovea.recovery.PageCensus;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
 import java.util.Collection;
 
 /**
@@ -34,7 +35,10 @@ final class Verification {
     for (TableCore t : tables) {
       v.table(t);
     }
-    drops.forEach((id, root) -> v.census.deferred("a dropped tree", id, root));
+    // Those of the catalog, and those that have no record there as they were never in use.
+    DeferredDrops.Visitor deferred = (id, root) -> v.census.deferred("a dropped tree", id, root);
+    DeferredDrops.forEach(store.catalog(), deferred);
+    drops.forEach(deferred);
     v.census.rest();
     return new VerifyReport(
         store.pool().allocatorState().highWater(),
@@ -47,7 +51,8 @@ final class Verification {
   private void table(TableCore table) {
     String what = "table " + table.name;
     records += census.tree(what, table.tree);
-    IndexCore[] indexes = table.indexes();
+    IndexCore[] indexes =
+        Arrays.stream(table.indexes()).filter(i -> i.stage.isComplete()).toArray(IndexCore[]::new);
     long[] entries = new long[indexes.length];
     for (int i = 0; i < indexes.length; i++) {
       entries[i] = census.tree(what + ", index " + indexes[i].name, indexes[i].tree);

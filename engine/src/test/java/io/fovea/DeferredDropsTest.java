@@ -101,7 +101,8 @@ class DeferredDropsTest {
     }
   }
 
-  // ---------------------------------------------------------------------------- nobody stands still
+  // ---------------------------------------------------------------------------- nobody stands
+  // still
 
   @Test
   void othersGoOnWhilePagesAreFreed() throws Exception {
@@ -181,8 +182,7 @@ class DeferredDropsTest {
 
   /** A thread that does one thing after the other. */
   private static final class Worker {
-    private final ExecutorService thread =
-        Executors.newSingleThreadExecutor();
+    private final ExecutorService thread = Executors.newSingleThreadExecutor();
 
     void run(Runnable work) throws Exception {
       thread.submit(work).get();
@@ -266,7 +266,9 @@ class DeferredDropsTest {
     }
   }
 
-  /** The power fails before any operation of a drop; then also before one of what goes on with it. */
+  /**
+   * The power fails before any operation of a drop; then also before one of what goes on with it.
+   */
   @Test
   void everyOperationOfADrop() throws Exception {
     long expected = pagesWithout(SMALL);
@@ -457,9 +459,7 @@ class DeferredDropsTest {
             tx -> {
               for (long i = f; i < f + 50; i++) {
                 table.put(
-                    tx,
-                    table.key().set(i),
-                    table.row().setLong(v, -i).setText(t, "x".repeat(400)));
+                    tx, table.key().set(i), table.row().setLong(v, -i).setText(t, "x".repeat(400)));
               }
             });
       }

@@ -87,12 +87,7 @@ public final class TreeDrop {
   private boolean told;
 
   private TreeDrop(
-      BufferPool pool,
-      int treeId,
-      long rootPid,
-      boolean rest,
-      boolean readLeaves,
-      LogSession log) {
+      BufferPool pool, int treeId, long rootPid, boolean rest, boolean readLeaves, LogSession log) {
     this.pool = pool;
     this.pages = pool.pages();
     this.pageSize = pool.pageSize();
@@ -112,8 +107,7 @@ public final class TreeDrop {
    */
   public static TreeDrop of(BTree tree, LogSession log) {
     tree.scratches().free();
-    return new TreeDrop(
-        tree.pool(), tree.treeId(), tree.rootPid(), false, tree.mayHoldLong(), log);
+    return new TreeDrop(tree.pool(), tree.treeId(), tree.rootPid(), false, tree.mayHoldLong(), log);
   }
 
   /**
@@ -272,7 +266,9 @@ public final class TreeDrop {
 
   // ----------------------------------------------------------------------------- parts of a tree
 
-  /** Frees a node and all below it, chains included; of a tree that is not to be dropped as such. */
+  /**
+   * Frees a node and all below it, chains included; of a tree that is not to be dropped as such.
+   */
   static void freeBelow(BufferPool pool, int treeId, long pid, LogSession log) {
     TreeDrop drop = new TreeDrop(pool, treeId, pid, false, true, log);
     drop.told = true;
@@ -341,8 +337,7 @@ public final class TreeDrop {
    * @param trees the trees that are to be dropped
    * @param log a session that has begun
    */
-  public static void freeLoose(
-      BufferPool pool, long pid, Set<Integer> trees, LogSession log) {
+  public static void freeLoose(BufferPool pool, long pid, Set<Integer> trees, LogSession log) {
     log.grant(AllocatorRecord.FREE_SPACE);
     int frame = pool.fixExclusive(pid);
     MemorySegment pages = pool.pages();

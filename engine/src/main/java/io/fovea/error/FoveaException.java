@@ -21,6 +21,7 @@ public abstract sealed class FoveaException extends RuntimeException
         IncompatibleFormatException,
         InvalidUseException,
         KeyTooLargeException,
+        OperationInterruptedException,
         PoolExhaustedException,
         PoolTooSmallException,
         StorageException,

@@ -9,7 +9,7 @@ import java.util.Arrays;
  *
  * <pre>
  *   who changes the schema                     a transaction
- *     (S1) indexes := new      volatile          (T1) claims its context        a full fence
+ *     (S1) indexes := new      volatile          (T1) claims its context, or is handed it
  *     (S2) fence; reads claims and epochs        (T2) reads indexes             volatile
  * </pre>
  *
