@@ -853,6 +853,7 @@ public final class Database implements AutoCloseable {
    * @return what was found; damage is a part of it, not an exception
    * @throws InvalidUseException in a transaction of this thread
    * @throws TransactionAbortedException if transactions don't end within a minute
+   * @throws OperationInterruptedException if the thread is interrupted meanwhile
    * @throws DatabaseClosedException if the database was closed
    */
   public VerifyReport verify() {
@@ -879,7 +880,7 @@ public final class Database implements AutoCloseable {
    * <p>Transactions go on meanwhile. The log grows by what they write, since a backup needs it from
    * its beginning on. A database without a log (in memory, or with {@link Durability#NONE}) is
    * copied while no transaction is active, and none begins until it is done; so is no table created
-   * or dropped.
+   * or dropped. An interrupt ends such a copy with {@link OperationInterruptedException}.
    *
    * @param directory where to; made where it does not exist
    * @param how how fast, for example

@@ -74,9 +74,7 @@ final class IndexBuild {
 
   /** Throws where it is to be given up. */
   private void check() {
-    if (Thread.currentThread().isInterrupted()) {
-      throw new OperationInterruptedException(what);
-    }
+    OperationInterruptedException.check(what);
     if (core.isLeaving() || core.isDropped()) {
       throw new InvalidUseException("Can't " + what + ": the table is being dropped.");
     }

@@ -3,6 +3,7 @@ package io.fovea;
 import io.fovea.btree.BTree;
 import io.fovea.btree.Position;
 import io.fovea.error.FoveaException;
+import io.fovea.error.OperationInterruptedException;
 import io.fovea.memory.Mem;
 import io.fovea.recovery.PageCensus;
 import java.lang.foreign.Arena;
@@ -59,6 +60,8 @@ final class Verification {
     }
     try {
       contents(what, table, indexes, entries);
+    } catch (OperationInterruptedException e) {
+      throw e;
     } catch (FoveaException | IndexOutOfBoundsException e) {
       census.problem(what + ": " + e.getMessage());
     }
@@ -85,6 +88,7 @@ final class Verification {
                 what + ": a key of " + kLen + " bytes; here it may have " + table.keyBytesMax);
             return;
           }
+          OperationInterruptedException.check("verify the records");
           if (vLen != table.recordBytes()) {
             census.problem(
                 what + ": a record of " + vLen + " bytes instead of " + table.recordBytes());

@@ -4,6 +4,7 @@ import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.LeafHints;
 import io.fovea.buffer.PageHeader;
 import io.fovea.error.CorruptionException;
+import io.fovea.error.OperationInterruptedException;
 import io.fovea.memory.Mem;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -229,6 +230,7 @@ public final class TreeVerifier {
 
   private boolean copy(long pid, MemorySegment page) {
     try {
+      OperationInterruptedException.check("verify a tree");
       int frame = pool.fixShared(pid);
       Mem.copy(pool.pages(), pool.base(frame), page, 0, pageSize);
       pool.releaseShared(frame);

@@ -1,13 +1,26 @@
 package io.fovea.error;
 
 /**
- * The thread was interrupted while it built or dropped an index, dropped a table, or waited to do
- * so; nothing has changed. Transactions are not ended by interrupts. The thread's flag is set.
+ * The thread was interrupted while it built or dropped an index, verified the database, or copied
+ * one without a log, or while it waited to do so, or to drop a table; nothing has changed.
+ * Transactions are not ended by interrupts. The thread's flag is set.
  *
  * @since 0.1.0
  */
 public final class OperationInterruptedException extends FoveaException {
   private static final long serialVersionUID = 1L;
+
+  /**
+   * Throws where the calling thread is interrupted; its flag stays set.
+   *
+   * @param what what is given up then, as in {@link #OperationInterruptedException}
+   * @throws OperationInterruptedException if it is
+   */
+  public static void check(String what) {
+    if (Thread.currentThread().isInterrupted()) {
+      throw new OperationInterruptedException(what);
+    }
+  }
 
   /**
    * Makes one.

@@ -4,6 +4,7 @@ import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PageCopy;
 import io.fovea.buffer.PageHeader;
 import io.fovea.error.CorruptionException;
+import io.fovea.error.OperationInterruptedException;
 import io.fovea.error.StorageException;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.MemoryDevice;
@@ -91,6 +92,10 @@ public final class Backup implements AutoCloseable {
   private long bytesDone;
   private long pagesTorn;
   private long maxPageLsn;
+
+  /** Everybody waits for it: an interrupt ends it. */
+  private boolean alone;
+
   private boolean interrupted;
 
   private Backup(String what, BackupTarget target, long bytesPerSecond) {
@@ -148,6 +153,7 @@ public final class Backup implements AutoCloseable {
     try {
       long pages = superblock.allocator().highWater();
       long end = superblock.endLsn();
+      alone = true;
       data(device, pool, superblock, pages, pages, () -> end > 0 ? end : Long.MAX_VALUE);
       target.finish();
       return new Result(pages, pagesTorn, 0, 0);
@@ -245,6 +251,9 @@ public final class Backup implements AutoCloseable {
     superblocks(superblock);
     int perChunk = CHUNK_BYTES / pageSize;
     for (long pid = Superblock.CATALOG_ROOT_PID; pid < pages; pid += perChunk) {
+      if (alone) {
+        OperationInterruptedException.check("copy a database without a log");
+      }
       int n = (int) Math.min(perChunk, pages - pid);
       device.read(pid * pageSize, chunk, 0, n * pageSize);
       long limit = lsnLimit.getAsLong();

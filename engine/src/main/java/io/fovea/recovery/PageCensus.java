@@ -8,6 +8,7 @@ import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PageHeader;
 import io.fovea.error.CorruptionException;
+import io.fovea.error.OperationInterruptedException;
 import io.fovea.error.StorageException;
 import io.fovea.memory.Mem;
 import java.util.ArrayList;
@@ -100,6 +101,7 @@ public final class PageCensus {
         break;
       }
       freePages++;
+      OperationInterruptedException.check("verify the free list");
       try {
         int frame = pool.fixShared(pid);
         long base = pool.base(frame);

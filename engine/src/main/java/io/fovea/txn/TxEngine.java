@@ -4,6 +4,7 @@ import io.fovea.error.AbortCause;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.FoveaException;
+import io.fovea.error.OperationInterruptedException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.HintCounters;
 import io.fovea.memory.Blocks;
@@ -249,6 +250,7 @@ public final class TxEngine {
   }
 
   private void waitToBegin(int attempt, boolean readOnly, long began, long timeoutNanos) {
+    OperationInterruptedException.check("wait for transactions to end");
     toWait(System.nanoTime() - began, readOnly, timeoutNanos);
     if (attempt < 100) {
       Waits.giveWay();
