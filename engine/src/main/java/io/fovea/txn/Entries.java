@@ -102,6 +102,11 @@ final class Entries {
         if (last > 0) {
           table.addCount(column, last, 1);
         }
+        int own = table.place(item, last);
+        // What is left from before the column's reach was 0 is an upper bound as well.
+        if (table.bucketReach(own) < distance) {
+          table.bucketReach(own, distance);
+        }
         table.raiseReach(column, distance);
         return slot;
       }
@@ -200,6 +205,49 @@ final class Entries {
     c.released++;
     c.releasedMost = Math.max(c.releasedMost, Word.rts(word));
     return true;
+  }
+
+  /**
+   * Releases what lies behind a bucket of the last level for want of room in it and is no longer in
+   * use, and shortens the way that misses walk to what is left. Under the column's lock; a device
+   * that fails leaves entries where they are.
+   *
+   * @param item whose own bucket it is; it is not there
+   */
+  void tidy(TimestampContext c, long item, int column) {
+    if (forEver) {
+      return;
+    }
+    int last = table.levels() - 1;
+    int own = bucketOf(item, last);
+    int reach = table.bucketReach(own);
+    long oldest = oldest();
+    int left = 0;
+    for (int distance = 1; distance <= reach; distance++) {
+      int first = table.placeBehind(item, column, last, distance);
+      for (int i = 0; i < TimestampTable.SLOTS_PER_BUCKET; i++) {
+        int slot = first ^ i;
+        long other = table.item(slot);
+        if (other != 0 && bucketOf(other, last) == own && !go(c, slot, column, last, oldest)) {
+          left = distance;
+        }
+      }
+    }
+    table.bucketReach(own, left);
+  }
+
+  private int bucketOf(long item, int level) {
+    return table.place(item, level) & -TimestampTable.SLOTS_PER_BUCKET;
+  }
+
+  /** As release; false where a device fails. */
+  private boolean go(TimestampContext c, int slot, int column, int level, long oldest) {
+    try {
+      return release(c, slot, column, level, oldest);
+    } catch (FoveaException e) {
+      c.stuck++;
+      return false;
+    }
   }
 
   /** Releases, a few at a time, what was put into the upper levels and is no longer in use. */

@@ -62,6 +62,9 @@ final class TimestampContext extends TimestampContextPadding {
   long expelled;
   long stuck;
 
+  /** Buckets of the last level that were looked at behind an item's own. */
+  long walked;
+
   TimestampContext(int index) {
     this.index = index;
   }

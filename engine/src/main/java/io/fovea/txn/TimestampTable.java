@@ -11,15 +11,20 @@ import java.lang.foreign.MemorySegment;
  *
  * <pre>
  *  bucket = 128 bytes, aligned: 4 slots of 32 bytes, two lines
- *  +------+-------+------+--------+   +------+-------+------+-------+   +-- ...
- *  | item | stamp | word | HEADER |   | item | stamp | word | LOCK  |   |
- *  +------+-------+------+--------+   +------+-------+------+-------+   +-- ...
+ *  +------+-------+------+--------+   +------+-------+------+-------+   +-- ... +-------+
+ *  | item | stamp | word | HEADER |   | item | stamp | word | LOCK  |   |       | REACH |
+ *  +------+-------+------+--------+   +------+-------+------+-------+   +-- ... +-------+
  *   item    hash; 0 = free. Written under the column lock while stamp is 0
  *   stamp   0 = free, else live, references, epoch (below). Pinners raise it, a release sets it to 0,
  *           both by CAS on this one word: that is where they meet
  *   word    {@link Word}; who has the item pinned may lock and extend it. LOCK while free
  *   header  in slot 0 of a column's first bucket: its counters. Written under the column's lock
  *   lock    in slot 1 of it: the column's lock and how often it was held
+ *   reach   in slot 3 of a bucket of the last level: how far behind it an entry may lie that would
+ *           be here if there were room. An upper bound, under the column's lock; void while the
+ *           header's reach is 0. A miss walks this far and no farther, and {@link Entries#tidy}
+ *           lowers it: with one for the whole column each miss would walk the farthest way that any
+ *           entry of a huge transaction ever had to go, until the level is empty
  *
  *  column = the buckets that share the top bits of the item's mixed hash. One of them is in level 0
  *  (64 where all entries stay), the others are used when that is full of entries in use:
@@ -28,7 +33,7 @@ import java.lang.foreign.MemorySegment;
  *    buckets        1   1   8   64   512   4096     for each column, while the budget allows
  *
  *  header: 46..57 reach | 45 bits: how many entries the column has in levels 1 to 5
- *   reach   in the last level an entry may lie up to this many buckets behind its own
+ *   reach   in the last level no entry lies more than this many buckets behind its own
  *  lock: 63 locked | version, which moves with every release: who finds nothing, and then locks the
  *   version that he had read before he looked, need not look again
  * </pre>
@@ -57,6 +62,7 @@ final class TimestampTable {
   private static final int WORD = 16;
   private static final int HEADER = 24;
   private static final int LOCK_WORD = HEADER + (1 << SLOT_SHIFT);
+  private static final int BUCKET_REACH = HEADER + (3 << SLOT_SHIFT);
 
   /** log2 of the most buckets that a column may have in each level above the first. */
   private static final int[] FACTOR_BITS = {0, 0, 3, 6, 9, 12};
@@ -317,6 +323,23 @@ final class TimestampTable {
   /** How many buckets behind its own an entry of the last level may lie. */
   static int reach(long header) {
     return (int) (header >>> REACH_SHIFT & REACH_MASK);
+  }
+
+  private static long bucketReachOffset(int slot) {
+    return ((long) (slot & -SLOTS_PER_BUCKET) << SLOT_SHIFT) + BUCKET_REACH;
+  }
+
+  /**
+   * How many buckets behind its own an entry may lie whose own bucket is that of a slot of the last
+   * level, while {@link #reach} of the column is not 0. Outside of the lock a guess.
+   */
+  int bucketReach(int slot) {
+    return (int) Mem.peekLongOpaque(memory, bucketReachOffset(slot));
+  }
+
+  /** Under the column lock. */
+  void bucketReach(int slot, int reach) {
+    Mem.putLongOpaque(memory, bucketReachOffset(slot), reach);
   }
 
   /** Under the column lock. */

@@ -410,8 +410,10 @@ public final class Timestamps {
     periphery.fetch(c.index, item);
     long spilled = c.spilled;
     int slot;
-    // What lies behind its own bucket has not been looked for.
-    if (TimestampTable.reach(header) == 0 && table.tryLock(column, version)) {
+    // What lies behind its own bucket has not been looked for: nothing, while the version stands.
+    if ((TimestampTable.reach(header) == 0
+            || table.bucketReach(table.place(item, table.levels() - 1)) == 0)
+        && table.tryLock(column, version)) {
       try {
         slot = entries.make(c, item, column);
       } finally {
@@ -475,11 +477,16 @@ public final class Timestamps {
       }
     }
     int last = table.levels() - 1;
-    for (int distance = 1; distance <= TimestampTable.reach(header); distance++) {
+    int reach = TimestampTable.reach(header) == 0 ? 0 : table.bucketReach(table.place(item, last));
+    for (int distance = 1; distance <= reach; distance++) {
+      c.walked++;
       int slot = holdInBucket(c, table.placeBehind(item, column, last, distance), item);
       if (slot >= 0) {
         return slot;
       }
+    }
+    if (reach > 0) {
+      entries.tidy(c, item, column);
     }
     return -1;
   }
@@ -750,6 +757,15 @@ public final class Timestamps {
   /** How many columns the sketch has now. */
   int columns() {
     return periphery.sketch().columns();
+  }
+
+  /** How many buckets were looked at behind the items' own, by all contexts; for tests. */
+  long walked() {
+    long walked = 0;
+    for (TimestampContext c : contexts) {
+      walked += c.walked;
+    }
+    return walked;
   }
 
   /** For tests that can't wait for exits and spills. */

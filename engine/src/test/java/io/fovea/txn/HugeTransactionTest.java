@@ -1,0 +1,83 @@
+package io.fovea.txn;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.txn.Timestamps.Release;
+import java.util.SplittableRandom;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** What one transaction that has nearly filled the table leaves for those after it. */
+class HugeTransactionTest {
+  private static final int EXACT = 1 << 10;
+  private static final int BUDGET = 8 << 20;
+
+  /** Buckets that a miss may look at behind its own, in the mean of so many misses. */
+  private static final int WALK_MAX = 4;
+
+  private static final int MISSES = 5_000;
+
+  private final Stores stores = new Stores();
+
+  @AfterEach
+  void close() {
+    stores.close();
+  }
+
+  private static void touch(Timestamps t, long item) {
+    t.enter(1);
+    t.pin(1, item);
+    t.exit(1);
+  }
+
+  /**
+   * Misses in all columns, right after the huge transaction has ended, when the sweep has hardly
+   * begun: what they walk does not depend on how much there was.
+   */
+  @ParameterizedTest
+  @CsvSource({
+    "FOCUS_SKETCH, EPOCH, 0.80",
+    "FOCUS_SKETCH, EPOCH, 0.97",
+    "FOCUS_SKETCH, REFERENCE_COUNT, 0.97",
+    "FOCUS_COUNTER, EPOCH, 0.97",
+    "DISK_CACHE, EPOCH, 0.97"
+  })
+  void missesDoNotWalkBehindIt(StoreKind kind, Release release, double full) {
+    Timestamps t = stores.make(2, kind, release, EXACT, BUDGET, 64, 64);
+    int slots = t.table().slots();
+    SplittableRandom r = new SplittableRandom(1);
+    long[] items = new long[(int) (slots * full)];
+    t.enter(0);
+    for (int i = 0; i < items.length; i++) {
+      items[i] = r.nextLong() | 1;
+      t.pin(0, items[i]);
+    }
+    // Each is found again where it is.
+    for (int i = 0; i < items.length; i += 97) {
+      int slot = t.pin(0, items[i]);
+      assertEquals(items[i], t.table().item(slot));
+    }
+    assertTrue(t.walked() > 0, "the table was not full enough for anything to lie behind");
+    t.exit(0);
+    t.epochs().advance(t.epochs().now());
+    long before = t.walked();
+    for (int i = 0; i < MISSES; i++) {
+      touch(t, r.nextLong() | 1);
+    }
+    long first = t.walked() - before;
+    assertTrue(
+        first <= (long) WALK_MAX * MISSES,
+        () -> MISSES + " misses have looked at " + first + " buckets behind their own");
+    // What lay behind was let go where somebody passed: the way does not stay long.
+    before = t.walked();
+    for (int i = 0; i < MISSES; i++) {
+      touch(t, r.nextLong() | 1);
+    }
+    long second = t.walked() - before;
+    assertTrue(
+        second <= Math.max(first, MISSES / 10),
+        () -> MISSES + " more misses have looked at " + second + " buckets, after " + first);
+  }
+}
