@@ -91,6 +91,14 @@ class ToolRecoveryTest {
           }
         });
     db.dropTable("gone");
+    boolean[] freeing = {true};
+    while (freeing[0]) {
+      freeing[0] = false;
+      Thread.onSpinWait();
+      DeferredDrops.forEach(db.store().catalog(), (id, root) -> freeing[0] = true);
+    }
+    db.table(TableSpec.bytes("last", 8)); // durable, and what lies before it
+    db.dropTable("last");
     db.abandon();
   }
 
