@@ -67,7 +67,7 @@ class ChurnTest {
     allow("activeTransactions", 0, 0, "none is active");
     allow("pagesInUse", 256, ANY, "how full pages are");
     allow("dataFile", 16 << 10, ANY, "how much was in use at once");
-    allow("logFile", 8 << 10, 16 << 10, "segments that wait for being used again");
+    allow("logFile", 4 << 10, 16 << 10, "segments that wait for being used again");
     allow("files", 0, 4, "the database, its log, its double writes, its lock");
   }
 

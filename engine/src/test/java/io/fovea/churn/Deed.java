@@ -28,6 +28,8 @@ enum Deed {
   CHECKPOINT(2),
   /** A backup into a directory, opened and looked at. */
   BACKUP(1),
+  /** A backup that holds the log for longer than the log is large. */
+  SLOW_BACKUP(1),
   /** A database with a file is created, closed, opened again, looked at, and deleted. */
   DATABASE(3),
   /** A database in memory is opened and closed. */

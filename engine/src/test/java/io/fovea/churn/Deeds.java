@@ -28,6 +28,7 @@ import io.fovea.TxOptions;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.TransactionAbortedException;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -38,6 +39,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Objects;
 import java.util.Random;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.ThreadFactory;
@@ -137,6 +139,7 @@ final class Deeds {
       case FAILURES -> failures();
       case CHECKPOINT -> db.checkpoint();
       case BACKUP -> backup();
+      case SLOW_BACKUP -> slowBackup();
       case DATABASE -> database();
       case MEMORY_DATABASE -> memoryDatabase();
     }
@@ -514,6 +517,44 @@ final class Deeds {
           "a backup");
     }
     delete(to);
+  }
+
+  /** The stream takes nothing before more has been written than the log may have. */
+  private void slowBackup() throws Exception {
+    CountDownLatch begun = new CountDownLatch(1);
+    CountDownLatch go = new CountDownLatch(1);
+    OutputStream slow =
+        new OutputStream() {
+          @Override
+          public void write(int b) throws IOException {
+            hold();
+          }
+
+          @Override
+          public void write(byte[] b, int off, int len) throws IOException {
+            hold();
+          }
+
+          private void hold() throws IOException {
+            begun.countDown();
+            try {
+              go.await();
+            } catch (InterruptedException e) {
+              throw new IOException(e);
+            }
+          }
+        };
+    FutureTask<Void> task = new FutureTask<>(() -> db.backup(slow), null);
+    Thread.ofPlatform().start(task);
+    try {
+      begun.await();
+      for (int i = 0; i < 6; i++) {
+        longValues(3, LONG_MAX);
+      }
+    } finally {
+      go.countDown();
+    }
+    task.get();
   }
 
   // ------------------------------------------------------------------------------------ databases
