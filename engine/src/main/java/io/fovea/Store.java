@@ -127,6 +127,11 @@ final class Store {
     this.timestamps = timestamps;
     this.catalog = catalog;
     this.treeIds = treeIds;
+    pool.onStop(engine::halt);
+    pool.whileWaiting(engine::checkWaiting);
+    if (timestamps != null) {
+      timestamps.onStop(engine::halt);
+    }
     this.slots = new Slot[2 * options.maxTransactions()];
     for (int i = 0; i < slots.length; i++) {
       slots[i] = new Slot(i, slots.length, engine.memory());
@@ -779,6 +784,7 @@ final class Store {
     for (Slot s : slots) {
       s.refuse();
     }
+    engine.refuse(); // also those in the middle of an operation who wait for a page
     // Whoever claimed a context before the line above is counted here; whoever does later sees it.
     if (engine.active() == 0) {
       return true;

@@ -10,6 +10,7 @@ import io.fovea.io.IoKind;
 import io.fovea.io.Storage;
 import io.fovea.txn.TimestampPages;
 import java.nio.file.Path;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -61,6 +62,11 @@ final class TimestampFile implements AutoCloseable {
     if (storage.exists(Storage.TIMESTAMPS)) {
       storage.delete(Storage.TIMESTAMPS);
     }
+  }
+
+  /** See {@link BufferPool#onStop}. */
+  void onStop(Consumer<Throwable> action) {
+    pool.onStop(action);
   }
 
   /**

@@ -1,8 +1,10 @@
 package io.fovea;
 
 import io.fovea.buffer.FrameHints;
+import io.fovea.buffer.TestLatches;
 import io.fovea.io.Storage;
 import io.fovea.support.Surroundings;
+import io.fovea.txn.TestLocks;
 import io.fovea.txn.TxConfig;
 import io.fovea.txn.TxEngine;
 import io.fovea.txn.TxSwitches;
@@ -34,6 +36,11 @@ public final class SimDatabase {
   public static Database open(
       Storage storage, Options options, TxSwitches switches, UnaryOperator<TxConfig> settings) {
     return Database.open(storage, options, new Switches(false, false, switches, settings));
+  }
+
+  /** What is latched or locked in a database that nobody uses; empty where nothing is. */
+  public static String held(Database db) {
+    return TestLatches.held(db.store().pool()) + TestLocks.held(db.store().engine());
   }
 
   /** What runs its transactions. */

@@ -147,11 +147,7 @@ public final class BTree {
    */
   public static BTree create(BufferPool pool, int treeId, boolean endInFrames, LogSession log) {
     log.grant(rootSpace(pool));
-    int frame = pool.allocate(treeId, PageHeader.LEAF, log);
-    if (endInFrames) {
-      PageHeader.setLayout(pool.pages(), pool.base(frame), LeafHints.LAYOUT);
-    }
-    return initRoot(pool, treeId, frame, log);
+    return initRoot(pool, treeId, 0, endInFrames, log);
   }
 
   /**
@@ -166,8 +162,7 @@ public final class BTree {
    */
   public static BTree createAt(BufferPool pool, int treeId, long rootPid, LogSession log) {
     log.grant(rootSpace(pool));
-    int frame = pool.allocateAt(rootPid, treeId, PageHeader.LEAF, log);
-    return initRoot(pool, treeId, frame, log);
+    return initRoot(pool, treeId, rootPid, false, log);
   }
 
   /**
@@ -181,18 +176,36 @@ public final class BTree {
     return StructureRecord.space(pool.pageSize(), 1) + AllocatorRecord.ALLOCATE_SPACE;
   }
 
-  private static BTree initRoot(BufferPool pool, int treeId, int frame, LogSession log) {
-    MemorySegment pages = pool.pages();
-    long base = pool.base(frame);
-    long pid = pool.pid(frame);
-    NodeEditor.init(
-        pages, base, pool.pageSize(), 0, pages, base, BTreeNode.NONE, pages, base, BTreeNode.NONE);
+  /** Makes an empty leaf of a page that belongs to nobody; 0: of a new one. */
+  private static BTree initRoot(
+      BufferPool pool, int treeId, long rootPid, boolean endInFrames, LogSession log) {
+    int frame =
+        rootPid == 0
+            ? pool.allocate(treeId, PageHeader.LEAF, log)
+            : pool.allocateAt(rootPid, treeId, PageHeader.LEAF, log);
+    boolean whole = false;
     try {
+      MemorySegment pages = pool.pages();
+      long base = pool.base(frame);
+      if (endInFrames) {
+        PageHeader.setLayout(pages, base, LeafHints.LAYOUT);
+      }
+      int none = BTreeNode.NONE;
+      NodeEditor.init(pages, base, pool.pageSize(), 0, pages, base, none, pages, base, none);
+      // Before the log has it: from then on somebody must know it.
+      BTree tree = new BTree(pool, treeId, pool.pid(frame), false);
+      whole = true;
       StructureRecord.appendCreate(pool, log, treeId, frame);
-    } finally {
       pool.releaseExclusive(frame);
+      return tree;
+    } catch (RuntimeException | Error e) {
+      if (whole) {
+        BrokenOff.giveWhole(pool, frame, true, true, e);
+      } else {
+        pool.free(frame, log);
+      }
+      throw e;
     }
-    return new BTree(pool, treeId, pid, false);
   }
 
   /**
@@ -206,10 +219,15 @@ public final class BTree {
    */
   public static BTree open(BufferPool pool, int treeId, long rootPid) {
     int frame = pool.fixShared(rootPid);
-    long base = pool.base(frame);
-    int type = PageHeader.type(pool.pages(), base);
-    int owner = PageHeader.treeId(pool.pages(), base);
-    pool.releaseShared(frame);
+    int type;
+    int owner;
+    try {
+      long base = pool.base(frame);
+      type = PageHeader.type(pool.pages(), base);
+      owner = PageHeader.treeId(pool.pages(), base);
+    } finally {
+      pool.releaseShared(frame);
+    }
     if (type != PageHeader.LEAF && type != PageHeader.INNER) {
       throw OverflowChain.damaged(pool, rootPid, "type of a root page", PageHeader.INNER, type);
     }
@@ -628,6 +646,27 @@ public final class BTree {
    */
   private boolean descendLatched(
       MemorySegment key, long off, int len, boolean after, int level, Position p, boolean keep) {
+    int[] held = {-1};
+    try {
+      return descendLatched(key, off, len, after, level, p, keep, held);
+    } catch (Throwable t) {
+      if (held[0] >= 0) {
+        pool.releaseShared(held[0]);
+      }
+      throw t;
+    }
+  }
+
+  /** The same; {@code held} says which frame is latched. */
+  private boolean descendLatched(
+      MemorySegment key,
+      long off,
+      int len,
+      boolean after,
+      int level,
+      Position p,
+      boolean keep,
+      int[] held) {
     MemorySegment s = pages;
     long pid = rootPid;
     int expected = -1;
@@ -635,6 +674,7 @@ public final class BTree {
     long parentVersion = 0;
     for (; ; ) {
       int frame = pool.fixShared(pid);
+      held[0] = frame;
       p.pageAccesses++;
       long base = pool.base(frame);
       int at = PageHeader.level(s, base);
@@ -644,6 +684,7 @@ public final class BTree {
       if (!right) {
         // Asked under the latch of the child: all that while the parent named it.
         boolean damaged = parent < 0 || pool.validate(parent, parentVersion);
+        held[0] = -1;
         pool.releaseShared(frame);
         if (damaged) {
           throw OverflowChain.damaged(pool, pid, "level or fences of a node", expected, at);
@@ -651,6 +692,7 @@ public final class BTree {
         return false;
       }
       if (at < level) {
+        held[0] = -1;
         pool.releaseShared(frame);
         p.clear();
         return true;
@@ -662,7 +704,6 @@ public final class BTree {
                 ? BTreeNode.searchLeaf(s, base, pageSize, key, off, len)
                 : BTreeNode.searchInner(s, base, pageSize, key, off, len);
       } catch (IndexOutOfBoundsException e) {
-        pool.releaseShared(frame);
         throw damagedOffsets(pool, pid, e);
       }
       if (at > 0 && after) {
@@ -672,6 +713,7 @@ public final class BTree {
         // Under the latch the version stands still.
         long version = pool.optimistic(frame, pid);
         p.set(frame, version, pid, found >>> 1, (found & 1) != 0);
+        held[0] = -1;
         if (!keep) {
           pool.releaseShared(frame);
         }
@@ -680,6 +722,7 @@ public final class BTree {
       long child = BTreeNode.child(s, base, found >>> 1);
       parent = frame;
       parentVersion = pool.optimistic(frame, pid);
+      held[0] = -1;
       pool.releaseShared(frame);
       requirePage(pid, child);
       pid = child;
@@ -901,10 +944,15 @@ public final class BTree {
     Objects.checkFromIndexSize(off, len, value.byteSize());
     requireLong(len);
     long[] chain = OverflowChain.write(this, value, off, len, RecordType.CHAIN, log);
-    for (long pid : chain) {
-      pids.add(pid);
+    try {
+      for (long pid : chain) {
+        pids.add(pid);
+      }
+      return chain[0];
+    } catch (Error e) {
+      OverflowChain.undo(this, chain, log);
+      throw e;
     }
-    return chain[0];
   }
 
   private void requireLong(int len) {
@@ -1148,9 +1196,11 @@ public final class BTree {
    */
   public int height() {
     int frame = pool.fixShared(rootPid);
-    int level = PageHeader.level(pages, pool.base(frame));
-    pool.releaseShared(frame);
-    return level + 1;
+    try {
+      return PageHeader.level(pages, pool.base(frame)) + 1;
+    } finally {
+      pool.releaseShared(frame);
+    }
   }
 
   TreeShaper shaper() {

@@ -103,10 +103,14 @@ public final class BulkLoader implements AutoCloseable {
     this.last = new KeyBuffer(keyMax);
     levels.add(new Level(0, keyMax));
     int frame = pool.fixShared(tree.rootPid());
-    leafLayout = PageHeader.layout(pages, pool.base(frame));
-    boolean empty =
-        BTreeNode.isLeaf(pages, pool.base(frame)) && BTreeNode.count(pages, pool.base(frame)) == 0;
-    pool.releaseShared(frame);
+    boolean empty;
+    try {
+      long base = pool.base(frame);
+      leafLayout = PageHeader.layout(pages, base);
+      empty = BTreeNode.isLeaf(pages, base) && BTreeNode.count(pages, base) == 0;
+    } finally {
+      pool.releaseShared(frame);
+    }
     if (!empty) {
       throw new InvalidUseException("Only an empty tree can be bulk loaded.");
     }

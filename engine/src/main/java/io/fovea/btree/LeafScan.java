@@ -260,9 +260,13 @@ public final class LeafScan {
 
   /** Copies the leaf that was found; false if it changed meanwhile. */
   private boolean take(BTree t, int attempt) {
-    boolean whole = copy(t);
-    if (attempt >= COPIES) {
-      t.releaseShared(leaf);
+    boolean whole;
+    try {
+      whole = copy(t);
+    } finally {
+      if (attempt >= COPIES) {
+        t.releaseShared(leaf);
+      }
     }
     if (!whole) {
       return false;
@@ -287,7 +291,8 @@ public final class LeafScan {
     BTreeNode.checkSane(page, 0, pageSize, true);
     if (PageHeader.treeId(page, 0) != t.treeId()
         || !BTreeNode.covers(page, 0, pageSize, key.segment(), 0, key.length(), after)) {
-      throw new NodeCheck.Damage("tree or fences of a leaf", t.treeId(), PageHeader.treeId(page, 0));
+      throw new NodeCheck.Damage(
+          "tree or fences of a leaf", t.treeId(), PageHeader.treeId(page, 0));
     }
     int count = BTreeNode.count(page, 0);
     long before = 0;

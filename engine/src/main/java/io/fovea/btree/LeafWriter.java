@@ -2,12 +2,12 @@ package io.fovea.btree;
 
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PageHeader;
-import io.fovea.error.CorruptionException;
 import io.fovea.error.FoveaException;
 import io.fovea.memory.Mem;
 import io.fovea.wal.LogSession;
 import io.fovea.wal.RecordType;
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Changes of records: each latches one leaf, for as long as the change of its bytes takes.
@@ -40,6 +40,13 @@ final class LeafWriter {
    * again is their progress, and so often is nobody's.
    */
   private static final int SPLITS_MAX = 4096;
+
+  /** What a latched leaf lacks: room, or memory to make it by. */
+  private static final long NO_ROOM = -1;
+
+  private static final long NO_SCRATCH = -2;
+
+  private static final long COMPACT = 1;
 
   private final BTree tree;
   private final BufferPool pool;
@@ -79,27 +86,24 @@ final class LeafWriter {
     MemorySegment s = pages;
     long pid = p.pid;
     int frame = pool.fixExclusive(pid);
-    long base = pool.base(frame);
-    if (!BTreeNode.isLeaf(s, base)
-        || PageHeader.treeId(s, base) != tree.treeId()
-        || !BTreeNode.covers(s, base, pageSize, key, off, len, false)) {
-      pool.releaseExclusiveUnchanged(frame);
-      return false;
-    }
+    boolean right;
     try {
-      int found = BTreeNode.searchLeaf(s, base, pageSize, key, off, len);
-      p.set(frame, BufferPool.RESTART, pid, found >>> 1, (found & 1) != 0);
-      return true;
-    } catch (IndexOutOfBoundsException e) {
-      throw damaged(frame, pid, e);
+      long base = pool.base(frame);
+      right =
+          BTreeNode.isLeaf(s, base)
+              && PageHeader.treeId(s, base) == tree.treeId()
+              && BTreeNode.covers(s, base, pageSize, key, off, len, false);
+      if (right) {
+        int found = BTreeNode.searchLeaf(s, base, pageSize, key, off, len);
+        p.set(frame, BufferPool.RESTART, pid, found >>> 1, (found & 1) != 0);
+      }
+    } catch (Throwable t) {
+      throw BrokenOff.one(pool, frame, pid, false, t);
     }
-  }
-
-  /** An offset that leads out of the pool under the latch: the page is damaged, not torn. */
-  private CorruptionException damaged(int frame, long pid, IndexOutOfBoundsException e) {
-    // Not marked dirty: what was changed before this showed shall not be written.
-    pool.releaseExclusive(frame);
-    return BTree.damagedOffsets(pool, pid, e);
+    if (!right) {
+      pool.releaseExclusiveUnchanged(frame);
+    }
+    return right;
   }
 
   /** Gives a changed leaf back. The position keeps up with the version that the release makes. */
@@ -158,29 +162,44 @@ final class LeafWriter {
       LogSession log) {
     for (int i = 0; ; i++) {
       int frame = latch(key, off, len, p);
-      long base = pool.base(frame);
       boolean absent = !p.found;
       long chain = 0;
       long at;
+      boolean changed = false;
       try {
+        long base = pool.base(frame);
         at = absent ? -1 : inPlace(base, p.slot, vLen);
         if (at < 0) {
-          chain = absent || keep ? 0 : chainToFree(frame, base, p.slot, log);
-          at = place(key, off, len, vLen, base, p);
+          chain = absent || keep ? 0 : chainToFree(base, p.slot, log);
+          TreeScratch scratch = null;
+          at = plan(len, vLen, base, p);
+          if (at == COMPACT) {
+            scratch = tree.scratches().tryTake();
+            at = scratch == null ? NO_SCRATCH : at;
+          }
+          if (at >= 0) {
+            changed = true;
+            at = place(key, off, len, vLen, base, p, scratch);
+          }
         }
         if (at >= 0) {
+          changed = true;
           Mem.copy(value, vOff, pages, at, vLen);
+          release(frame, p, log);
         }
-      } catch (IndexOutOfBoundsException e) {
-        throw damaged(frame, p.pid, e);
+      } catch (Throwable t) {
+        throw BrokenOff.one(pool, frame, p.pid, changed, t);
       }
       if (at >= 0) {
-        release(frame, p, log);
         OverflowChain.free(tree, chain);
         return absent;
       }
       pool.releaseExclusiveUnchanged(frame);
-      split(i, p, key, off, len, vLen, log);
+      if (at == NO_SCRATCH) {
+        stock();
+      } else {
+        split(i, p, key, off, len, vLen, log);
+      }
     }
   }
 
@@ -202,7 +221,13 @@ final class LeafWriter {
 
   /** Splits the leaf that a position names, unless that has been tried too often. */
   private void split(
-      int tried, Position p, MemorySegment key, long off, int len, int inlineBytes, LogSession log) {
+      int tried,
+      Position p,
+      MemorySegment key,
+      long off,
+      int len,
+      int inlineBytes,
+      LogSession log) {
     if (tried == SPLITS_MAX) {
       throw OverflowChain.damaged(pool, p.pid, "splits that made no room in a leaf", 1, tried);
     }
@@ -223,8 +248,8 @@ final class LeafWriter {
     long old;
     try {
       old = putStub(key, off, len, first, vLen, p, log);
-    } catch (RuntimeException e) {
-      // Not published: only a split can fail, and then nothing is latched.
+    } catch (RuntimeException | Error e) {
+      // Not published, for nothing is thrown after that; and nothing is latched.
       OverflowChain.free(tree, first);
       throw e;
     }
@@ -242,33 +267,44 @@ final class LeafWriter {
       MemorySegment key, long off, int len, long first, int length, Position p, LogSession log) {
     for (int i = 0; ; i++) {
       int frame = latch(key, off, len, p);
-      long base = pool.base(frame);
       long old;
       long at;
+      boolean changed = false;
       try {
+        long base = pool.base(frame);
         old = p.found ? chainAt(base, p.slot) : -1;
-        at = place(key, off, len, BTreeNode.OVERFLOW, base, p);
+        TreeScratch scratch = null;
+        at = plan(len, BTreeNode.OVERFLOW, base, p);
+        if (at == COMPACT) {
+          scratch = tree.scratches().tryTake();
+          at = scratch == null ? NO_SCRATCH : at;
+        }
         if (at >= 0) {
+          changed = true;
+          at = place(key, off, len, BTreeNode.OVERFLOW, base, p, scratch);
           Mem.putLong(pages, at, first);
           Mem.putLong(pages, at + 8, length);
+          release(frame, p, log);
         }
-      } catch (IndexOutOfBoundsException e) {
-        throw damaged(frame, p.pid, e);
+      } catch (Throwable t) {
+        throw BrokenOff.one(pool, frame, p.pid, changed, t);
       }
       if (at >= 0) {
-        release(frame, p, log);
         return old;
       }
       pool.releaseExclusiveUnchanged(frame);
-      split(i, p, key, off, len, BTreeNode.STUB_BYTES, log);
+      if (at == NO_SCRATCH) {
+        stock();
+      } else {
+        split(i, p, key, off, len, BTreeNode.STUB_BYTES, log);
+      }
     }
   }
 
   /** The chain that a change of a slot is to free; with a log that is not done here. */
-  private long chainToFree(int frame, long base, int slot, LogSession log) {
+  private long chainToFree(long base, int slot, LogSession log) {
     long chain = chainAt(base, slot);
-    if (chain != 0 && log.logging()) {
-      pool.releaseExclusiveUnchanged(frame);
+    if (chain != 0) {
       requireNoLog(log);
     }
     return chain;
@@ -282,44 +318,75 @@ final class LeafWriter {
   }
 
   /**
-   * Makes a record for a key, in place of the one it has.
+   * Looks whether a record has room in a latched leaf, in place of the one that its key has.
+   * Changes nothing.
    *
    * @param field the length of the value, or {@link BTreeNode#OVERFLOW}
-   * @return where the value goes, or -1: there is no room, nothing has changed
+   * @return 0: it has; {@link #COMPACT}: it has when the leaf is compacted; or {@link #NO_ROOM}
    */
-  private long place(MemorySegment key, long off, int len, int field, long base, Position p) {
+  private long plan(int len, int field, long base, Position p) {
     MemorySegment s = pages;
     BTreeNode.checkSane(s, base, pageSize, true);
-    int inline = BTreeNode.inlineBytes(field);
     if (BTreeNode.prefix(s, base) > len) {
-      throw new NodeCheck.Damage("prefix of a leaf, longer than a key", len, BTreeNode.prefix(s, base));
+      throw new NodeCheck.Damage(
+          "prefix of a leaf, longer than a key", len, BTreeNode.prefix(s, base));
     }
-    int bytes = NodeEditor.leafEntryBytes(BTreeNode.prefix(s, base), len, inline);
+    int bytes = entryBytes(len, field, base);
+    int more = bytes;
     if (p.found) {
       long slot = BTreeNode.leafSlot(s, base, p.slot);
-      int old = BTreeNode.LEAF_STRIDE + BTreeNode.recordBytes(s, base, pageSize, true, slot);
-      if (!NodeEditor.fits(s, base, pageSize, true, bytes - old)) {
-        return -1;
-      }
+      more -= BTreeNode.LEAF_STRIDE + BTreeNode.recordBytes(s, base, pageSize, true, slot);
+    }
+    if (!NodeEditor.fits(s, base, pageSize, true, more)) {
+      return NO_ROOM;
+    }
+    // Before the old record goes, which may make room for the new one: then it is not needed.
+    if (bytes <= BTreeNode.gap(s, base, pageSize, true)) {
+      return 0;
+    }
+    NodeCheck.entries(s, base, pageSize, true);
+    return COMPACT;
+  }
+
+  private int entryBytes(int len, int field, long base) {
+    return NodeEditor.leafEntryBytes(
+        BTreeNode.prefix(pages, base), len, BTreeNode.inlineBytes(field));
+  }
+
+  /**
+   * Makes a record for a key, in place of the one it has, as {@link #plan} has found possible.
+   *
+   * @param scratch to compact the leaf by, or null where that is not needed; given back
+   * @return where the value goes
+   */
+  private long place(
+      MemorySegment key,
+      long off,
+      int len,
+      int field,
+      long base,
+      Position p,
+      @Nullable TreeScratch scratch) {
+    MemorySegment s = pages;
+    int bytes = entryBytes(len, field, base);
+    if (p.found) {
       NodeEditor.removeLeaf(s, base, pageSize, p.slot);
     } else {
-      if (!NodeEditor.fits(s, base, pageSize, true, bytes)) {
-        return -1;
-      }
       NodeEditor.noteInsert(s, base, p.slot);
     }
-    if (bytes > BTreeNode.gap(s, base, pageSize, true)) {
-      compact(base);
+    if (scratch != null) {
+      if (bytes > BTreeNode.gap(s, base, pageSize, true)) {
+        NodeEditor.compact(s, base, pageSize, true, scratch.page);
+      }
+      tree.scratches().give(scratch);
     }
     p.found = true;
     return NodeEditor.insertLeaf(s, base, pageSize, p.slot, key, off, len, field);
   }
 
-  private void compact(long base) {
-    NodeCheck.entries(pages, base, pageSize, true);
-    TreeScratch scratch = tree.scratches().take();
-    NodeEditor.compact(pages, base, pageSize, true, scratch.page);
-    tree.scratches().give(scratch);
+  /** Sees to it, with nothing latched, that there is memory to compact a leaf by. */
+  private void stock() {
+    tree.scratches().give(tree.scratches().take());
   }
 
   // -------------------------------------------------------------------------------------- delete
@@ -344,21 +411,23 @@ final class LeafWriter {
       return false;
     }
     MemorySegment s = pages;
-    long base = pool.base(frame);
     long pid = p.pid;
     long chain;
     boolean underfull;
+    boolean changed = false;
     try {
+      long base = pool.base(frame);
       BTreeNode.checkSane(s, base, pageSize, true);
-      chain = keep ? 0 : chainToFree(frame, base, p.slot, log);
+      chain = keep ? 0 : chainToFree(base, p.slot, log);
+      changed = true;
       NodeEditor.noteRemove(s, base, p.slot);
       NodeEditor.removeLeaf(s, base, pageSize, p.slot);
       underfull = TreeShaper.underfull(s, base, pageSize, true);
-    } catch (IndexOutOfBoundsException e) {
-      throw damaged(frame, pid, e);
+      p.found = false;
+      release(frame, p, log);
+    } catch (Throwable t) {
+      throw BrokenOff.one(pool, frame, pid, changed, t);
     }
-    p.found = false;
-    release(frame, p, log);
     OverflowChain.free(tree, chain);
     if (underfull && merge && pid != tree.rootPid()) {
       try {
@@ -368,6 +437,11 @@ final class LeafWriter {
         // no
         // frame now, keeps the leaf as small as it is; who needs that neighbour will be told.
         return true;
+      } catch (VirtualMachineError e) {
+        if (pool.stopped() != null) {
+          throw e;
+        }
+        return true; // nothing was merged
       }
     }
     return true;
@@ -388,18 +462,20 @@ final class LeafWriter {
     int frame = latch(key, off, len, p);
     int field = 0;
     if (p.found) {
-      long base = pool.base(frame);
+      boolean changed = false;
       try {
+        long base = pool.base(frame);
         long slot = BTreeNode.leafSlot(pages, base, p.slot);
         field = BTreeNode.field(pages, base, pageSize, slot);
         if (field != BTreeNode.OVERFLOW && at >= 0 && at <= field - bLen) {
-          long value = inside(base, BTreeNode.valueAt(base, pageSize, slot), field);
-          Mem.copy(bytes, bOff, pages, value + at, bLen);
+          long to = inside(base, BTreeNode.valueAt(base, pageSize, slot), field) + at;
+          changed = true;
+          Mem.copy(bytes, bOff, pages, to, bLen);
           release(frame, p, log);
           return true;
         }
-      } catch (IndexOutOfBoundsException e) {
-        throw damaged(frame, p.pid, e);
+      } catch (Throwable t) {
+        throw BrokenOff.one(pool, frame, p.pid, changed, t);
       }
     }
     pool.releaseExclusiveUnchanged(frame);

@@ -94,7 +94,7 @@ final class OverflowChain {
         pids[index] = writePage(tree, value, off + done, bytes, index, next, type, log);
       }
       return pids;
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       for (int i = pids.length - 1; i > index; i--) {
         if (!tryFree(tree, pids[i], log)) {
           strand(tree, pids[index + 1], i - index);
@@ -102,6 +102,16 @@ final class OverflowChain {
         }
       }
       throw e;
+    }
+  }
+
+  /** Frees a chain that was written for nothing. */
+  static void undo(BTree tree, long[] pids, LogSession log) {
+    for (int i = pids.length - 1; i >= 0; i--) {
+      if (!tryFree(tree, pids[i], log)) {
+        strand(tree, pids[0], i + 1);
+        return;
+      }
     }
   }
 
@@ -118,16 +128,25 @@ final class OverflowChain {
     MemorySegment pages = pool.pages();
     log.grant(space(pool));
     int frame = pool.allocate(tree.treeId(), PageHeader.OVERFLOW, log);
+    boolean written = false;
     try {
       long base = pool.base(frame);
       Mem.putLong(pages, base + NEXT, next);
       Mem.putInt(pages, base + BYTES, bytes);
       Mem.putInt(pages, base + INDEX, index);
       Mem.copy(value, off, pages, base + DATA, bytes);
+      long pid = pool.pid(frame);
+      written = true;
       StructureRecord.append(pool, log, type, 0, frame, StructureRecord.NONE, StructureRecord.NONE);
-      return pool.pid(frame);
-    } finally {
       pool.releaseExclusive(frame);
+      return pid;
+    } catch (RuntimeException | Error e) {
+      if (written && e instanceof RuntimeException) {
+        pool.releaseExclusive(frame); // the log takes nothing any more, nor would it take this
+      } else {
+        pool.free(frame, log); // nobody knows it
+      }
+      throw e;
     }
   }
 
@@ -227,13 +246,17 @@ final class OverflowChain {
     MemorySegment pages = pool.pages();
     log.grant(AllocatorRecord.FREE_SPACE);
     int frame = pool.fixExclusive(pid);
-    long base = pool.base(frame);
-    int type = PageHeader.type(pages, base);
-    if (type != PageHeader.OVERFLOW || PageHeader.treeId(pages, base) != tree.treeId()) {
-      pool.releaseExclusiveUnchanged(frame);
-      throw damaged(pool, pid, "type of a page of a long value", PageHeader.OVERFLOW, type);
+    long next;
+    try {
+      long base = pool.base(frame);
+      int type = PageHeader.type(pages, base);
+      if (type != PageHeader.OVERFLOW || PageHeader.treeId(pages, base) != tree.treeId()) {
+        throw damaged(pool, pid, "type of a page of a long value", PageHeader.OVERFLOW, type);
+      }
+      next = Mem.getLong(pages, base + NEXT);
+    } catch (Throwable t) {
+      throw BrokenOff.one(pool, frame, pid, false, t);
     }
-    long next = Mem.getLong(pages, base + NEXT);
     pool.free(frame, log);
     return next;
   }
@@ -253,13 +276,18 @@ final class OverflowChain {
         return false;
       }
       int frame = pool.fixShared(pid);
-      long base = pool.base(frame);
-      boolean part =
-          PageHeader.type(pages, base) == PageHeader.OVERFLOW
-              && PageHeader.treeId(pages, base) == treeId
-              && Mem.getInt(pages, base + INDEX) == index;
-      long next = Mem.getLong(pages, base + NEXT);
-      pool.releaseShared(frame);
+      boolean part;
+      long next;
+      try {
+        long base = pool.base(frame);
+        part =
+            PageHeader.type(pages, base) == PageHeader.OVERFLOW
+                && PageHeader.treeId(pages, base) == treeId
+                && Mem.getInt(pages, base + INDEX) == index;
+        next = Mem.getLong(pages, base + NEXT);
+      } finally {
+        pool.releaseShared(frame);
+      }
       if (!part) {
         return false;
       }

@@ -141,12 +141,20 @@ public final class StructureRecord {
       start = log.recordStart();
       end = log.recordEnd();
     } catch (RuntimeException | Error e) {
+      if (e instanceof Error) {
+        pool.stop(e);
+      }
       log.cancel();
       throw e;
     } finally {
-      mark(pool, a, start, end);
-      mark(pool, b, start, end);
-      mark(pool, c, start, end);
+      try {
+        mark(pool, a, start, end);
+        mark(pool, b, start, end);
+        mark(pool, c, start, end);
+      } catch (Error e) {
+        pool.stop(e);
+        throw e;
+      }
     }
   }
 

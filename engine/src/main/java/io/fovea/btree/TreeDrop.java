@@ -288,7 +288,13 @@ public final class TreeDrop {
   static void freePage(BufferPool pool, int treeId, long pid, LogSession log) {
     log.grant(AllocatorRecord.FREE_SPACE);
     int frame = pool.fixExclusive(pid);
-    if (PageHeader.treeId(pool.pages(), pool.base(frame)) == treeId) {
+    boolean mine;
+    try {
+      mine = PageHeader.treeId(pool.pages(), pool.base(frame)) == treeId;
+    } catch (Throwable t) {
+      throw BrokenOff.one(pool, frame, pid, false, t);
+    }
+    if (mine) {
       pool.free(frame, log);
     } else {
       pool.releaseExclusiveUnchanged(frame);
@@ -340,10 +346,17 @@ public final class TreeDrop {
   public static void freeLoose(BufferPool pool, long pid, Set<Integer> trees, LogSession log) {
     log.grant(AllocatorRecord.FREE_SPACE);
     int frame = pool.fixExclusive(pid);
-    MemorySegment pages = pool.pages();
-    long base = pool.base(frame);
-    if (PageHeader.type(pages, base) == PageHeader.OVERFLOW
-        && trees.contains(PageHeader.treeId(pages, base))) {
+    boolean theirs;
+    try {
+      MemorySegment pages = pool.pages();
+      long base = pool.base(frame);
+      theirs =
+          PageHeader.type(pages, base) == PageHeader.OVERFLOW
+              && trees.contains(PageHeader.treeId(pages, base));
+    } catch (Throwable t) {
+      throw BrokenOff.one(pool, frame, pid, false, t);
+    }
+    if (theirs) {
       pool.free(frame, log);
     } else {
       pool.releaseExclusiveUnchanged(frame);

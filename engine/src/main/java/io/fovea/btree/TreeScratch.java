@@ -82,7 +82,7 @@ final class TreeScratch {
       return scratch != null ? scratch : new TreeScratch(pageSize, memory);
     }
 
-    /** One of the kept ones, or null. */
+    /** One of the kept ones, or null: allocates nothing. */
     @Nullable TreeScratch tryTake() {
       for (int i = 0; i < KEPT; i++) {
         if (kept.getPlain(i) != null) {

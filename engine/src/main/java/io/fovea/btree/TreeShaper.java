@@ -148,7 +148,7 @@ final class TreeShaper {
         }
       } finally {
         if (!scratch.changed) {
-          pool.giveBack(fresh, log);
+          free(fresh, log);
         }
       }
       if (result == PARENT_FULL) {
@@ -181,56 +181,65 @@ final class TreeShaper {
     if (!pool.tryUpgrade(parent.frame, parent.version)) {
       return AGAIN;
     }
-    long parentBase = pool.base(parent.frame);
-    if (BTreeNode.child(s, parentBase, parent.slot) != pid || !tryLatch(frame, pid)) {
+    boolean both = false;
+    boolean whole = false;
+    int result;
+    long next = 0;
+    long freshPid = 0;
+    long looked = parent.pid;
+    try {
+      long parentBase = pool.base(parent.frame);
       boolean gone = BTreeNode.child(s, parentBase, parent.slot) != pid;
-      boolean stray = gone && claims(frame, pid, level, key, off, len);
-      pool.releaseExclusiveUnchanged(parent.frame);
-      if (stray) {
+      both = !gone && tryLatch(frame, pid);
+      if (gone && claims(frame, pid, level, key, off, len)) {
         throw OverflowChain.damaged(
             pool, pid, "a node that is not its parent's child", parent.pid, pid);
       }
-      return gone ? NEEDLESS : AGAIN;
-    }
-    long base = pool.base(frame);
-    int result;
-    long looked = parent.pid;
-    try {
-      NodeCheck.node(s, parentBase, pageSize, level + 1, tree.treeId());
-      looked = pid;
-      NodeCheck.node(s, base, pageSize, level, tree.treeId());
-      NodeCheck.child(s, parentBase, parent.slot, base, pageSize, scratch.key);
-      result =
-          hasRoom(base, level, len, entry, inlineBytes)
-              ? NEEDLESS
-              : splitLatched(level, base, parentBase, fresh, key, off, len, scratch);
-    } catch (IndexOutOfBoundsException e) {
-      pool.releaseExclusive(frame);
-      pool.releaseExclusive(parent.frame);
-      throw BTree.damagedOffsets(pool, looked, e);
+      result = gone ? NEEDLESS : AGAIN;
+      if (both) {
+        long base = pool.base(frame);
+        NodeCheck.node(s, parentBase, pageSize, level + 1, tree.treeId());
+        looked = pid;
+        NodeCheck.node(s, base, pageSize, level, tree.treeId());
+        NodeCheck.child(s, parentBase, parent.slot, base, pageSize, scratch.key);
+        result =
+            hasRoom(base, level, len, entry, inlineBytes)
+                ? NEEDLESS
+                : splitLatched(level, base, parentBase, fresh, key, off, len, scratch);
+      }
+      if (result == DONE) {
+        freshPid = pool.pid(fresh);
+        if (level == 0) {
+          long base = pool.base(frame);
+          next = BTreeNode.next(scratch.page, 0);
+          NodeEditor.setPrev(s, base, BTreeNode.prev(scratch.page, 0));
+          NodeEditor.setNext(s, base, freshPid);
+          NodeEditor.setPrev(s, pool.base(fresh), pid);
+          NodeEditor.setNext(s, pool.base(fresh), next);
+        }
+        whole = true;
+        append(log, 0, fresh, frame, parent.frame);
+      }
+    } catch (Throwable t) {
+      if (both) {
+        BrokenOff.giveWhole(pool, frame, whole, scratch.changed, t);
+      }
+      BrokenOff.giveWhole(pool, parent.frame, whole, scratch.changed, t);
+      if (scratch.changed) {
+        BrokenOff.giveWhole(pool, fresh, whole, true, t);
+      }
+      throw BrokenOff.meaning(pool, looked, t);
     }
     if (result != DONE) {
-      pool.releaseExclusiveUnchanged(frame);
+      if (both) {
+        pool.releaseExclusiveUnchanged(frame);
+      }
       pool.releaseExclusiveUnchanged(parent.frame);
       return result;
     }
-    long next = 0;
-    long freshPid = pool.pid(fresh);
-    if (level == 0) {
-      next = BTreeNode.next(scratch.page, 0);
-      NodeEditor.setPrev(s, base, BTreeNode.prev(scratch.page, 0));
-      NodeEditor.setNext(s, base, freshPid);
-      NodeEditor.setPrev(s, pool.base(fresh), pid);
-      NodeEditor.setNext(s, pool.base(fresh), next);
-    }
-    scratch.changed = true;
-    try {
-      append(log, 0, fresh, frame, parent.frame);
-    } finally {
-      pool.releaseExclusive(fresh);
-      pool.releaseExclusive(frame);
-      pool.releaseExclusive(parent.frame);
-    }
+    pool.releaseExclusive(fresh);
+    pool.releaseExclusive(frame);
+    pool.releaseExclusive(parent.frame);
     repairPrev(next, pid, freshPid);
     return DONE;
   }
@@ -239,13 +248,21 @@ final class TreeShaper {
    * Whether a page says that a key is its own. Where the latched parent of that key has another
    * child, nobody may: a node that is cut loose stays latched until it is free.
    */
-  private boolean claims(
-      int frame, long pid, int level, MemorySegment key, long off, int len) {
+  private boolean claims(int frame, long pid, int level, MemorySegment key, long off, int len) {
     long version = pool.optimistic(frame, pid);
     return version != BufferPool.RESTART
         && NodeCheck.isNode(pages, pool.base(frame), level, tree.treeId())
         && BTreeNode.covers(pages, pool.base(frame), pageSize, key, off, len, false)
         && pool.validate(frame, version);
+  }
+
+  /** A new page that nobody needed; unless the pool has stopped, and nothing matters any more. */
+  private void free(int fresh, LogSession log) {
+    if (pool.stopped() == null) {
+      pool.giveBack(fresh, log);
+    } else {
+      pool.releaseExclusive(fresh);
+    }
   }
 
   private int splitLatched(
@@ -265,6 +282,7 @@ final class TreeShaper {
     }
     int slot = scratch.parent.slot;
     long left = BTreeNode.childRef(s, parentBase, slot);
+    scratch.changed = true;
     enter(parentBase, slot, left, pool.reference(pool.pid(fresh), fresh), prefix, scratch);
     splitInto(base, level, at >> 16, at & 0xFFFF, base, pool.base(fresh), scratch);
     return DONE;
@@ -398,22 +416,24 @@ final class TreeShaper {
     int right;
     try {
       right = pool.allocate(tree.treeId(), type, log);
-    } catch (RuntimeException e) {
-      pool.giveBack(left, log);
+    } catch (RuntimeException | Error e) {
+      free(left, log);
       throw e;
     }
     // Nobody can wait for the two new pages, so waiting for the root is safe.
     int root;
     try {
       root = pool.fixExclusive(tree.rootPid());
-    } catch (RuntimeException e) {
-      pool.giveBack(left, log);
-      pool.giveBack(right, log);
+    } catch (RuntimeException | Error e) {
+      free(left, log);
+      free(right, log);
       throw e;
     }
-    long base = pool.base(root);
     boolean split = false;
+    boolean whole = false;
+    scratch.changed = false;
     try {
+      long base = pool.base(root);
       if (PageHeader.level(s, base) == level) {
         NodeCheck.node(s, base, pageSize, level, tree.treeId());
         split = !hasRoom(base, level, len, entry, inlineBytes);
@@ -421,19 +441,36 @@ final class TreeShaper {
       if (split) {
         int at = plan(base, level, key, off, len, scratch);
         splitInto(base, level, at >> 16, at & 0xFFFF, pool.base(left), pool.base(right), scratch);
+        scratch.changed = true;
+        raiseRoot(base, level, left, right, scratch);
+        whole = true;
+        append(log, 0, left, right, root);
       }
-    } catch (IndexOutOfBoundsException e) {
-      pool.releaseExclusive(root);
-      pool.giveBack(left, log);
-      pool.giveBack(right, log);
-      throw BTree.damagedOffsets(pool, tree.rootPid(), e);
+    } catch (Throwable t) {
+      BrokenOff.giveWhole(pool, root, whole, scratch.changed, t);
+      if (scratch.changed) {
+        BrokenOff.giveWhole(pool, left, whole, true, t);
+        BrokenOff.giveWhole(pool, right, whole, true, t);
+      } else {
+        free(left, log);
+        free(right, log);
+      }
+      throw BrokenOff.meaning(pool, tree.rootPid(), t);
     }
     if (!split) {
       pool.releaseExclusiveUnchanged(root);
-      pool.giveBack(left, log);
-      pool.giveBack(right, log);
+      free(left, log);
+      free(right, log);
       return;
     }
+    pool.releaseExclusive(left);
+    pool.releaseExclusive(right);
+    pool.releaseExclusive(root);
+  }
+
+  /** Makes the root the parent of the two pages that have what was in it. */
+  private void raiseRoot(long base, int level, int left, int right, TreeScratch scratch) {
+    MemorySegment s = pages;
     long leftPid = pool.pid(left);
     long rightPid = pool.pid(right);
     if (level == 0) {
@@ -444,13 +481,6 @@ final class TreeShaper {
     long rightRef = pool.reference(rightPid, right);
     NodeEditor.setChild(s, base, 0, rightRef);
     enter(base, 0, pool.reference(leftPid, left), rightRef, scratch.separator.length(), scratch);
-    try {
-      append(log, 0, left, right, root);
-    } finally {
-      pool.releaseExclusive(left);
-      pool.releaseExclusive(right);
-      pool.releaseExclusive(root);
-    }
   }
 
   /** Tells a leaf that another one is before it now: a hint, so only if that costs nothing. */
@@ -470,8 +500,11 @@ final class TreeShaper {
         && PageHeader.treeId(s, base) == tree.treeId()
         && BTreeNode.prev(s, base) == was
         && pool.tryUpgrade(frame, version)) {
-      NodeEditor.setPrev(s, base, is);
-      pool.releaseExclusive(frame);
+      try {
+        NodeEditor.setPrev(s, base, is);
+      } finally {
+        pool.releaseExclusive(frame); // one store, or none
+      }
     }
   }
 
@@ -576,67 +609,68 @@ final class TreeShaper {
     if (!pool.tryUpgrade(parent.frame, parent.version)) {
       return AGAIN;
     }
-    if (!tryLatch(left, leftPid)) {
-      pool.releaseExclusiveUnchanged(parent.frame);
-      return AGAIN;
-    }
-    if (!tryLatch(right, rightPid)) {
-      pool.releaseExclusiveUnchanged(left);
-      pool.releaseExclusiveUnchanged(parent.frame);
-      return AGAIN;
-    }
-    long leftBase = pool.base(left);
-    long rightBase = pool.base(right);
-    long next = level == 0 ? BTreeNode.next(s, rightBase) : 0;
+    int latched = 1;
+    boolean changed = false;
+    boolean whole = false;
+    int result = AGAIN;
+    long next = 0;
     long looked = parent.pid;
     try {
-      NodeCheck.node(s, parentBase, pageSize, level + 1, tree.treeId());
-      looked = rightPid;
-      NodeCheck.node(s, rightBase, pageSize, level, tree.treeId());
-      looked = leftPid;
-      NodeCheck.node(s, leftBase, pageSize, level, tree.treeId());
-      NodeCheck.child(s, parentBase, slot, leftBase, pageSize, scratch.key);
-      NodeCheck.child(s, parentBase, slot + 1, rightBase, pageSize, scratch.key);
-      load(s, parentBase, slot, scratch.separator);
-      if (!fitTogether(leftBase, rightBase, level, scratch)) {
-        pool.releaseExclusiveUnchanged(right);
-        pool.releaseExclusiveUnchanged(left);
-        pool.releaseExclusiveUnchanged(parent.frame);
-        return NEEDLESS;
+      if (tryLatch(left, leftPid)) {
+        latched = 2;
+        if (tryLatch(right, rightPid)) {
+          latched = 3;
+          long leftBase = pool.base(left);
+          long rightBase = pool.base(right);
+          next = level == 0 ? BTreeNode.next(s, rightBase) : 0;
+          NodeCheck.node(s, parentBase, pageSize, level + 1, tree.treeId());
+          looked = rightPid;
+          NodeCheck.node(s, rightBase, pageSize, level, tree.treeId());
+          looked = leftPid;
+          NodeCheck.node(s, leftBase, pageSize, level, tree.treeId());
+          NodeCheck.child(s, parentBase, slot, leftBase, pageSize, scratch.key);
+          NodeCheck.child(s, parentBase, slot + 1, rightBase, pageSize, scratch.key);
+          load(s, parentBase, slot, scratch.separator);
+          result = NEEDLESS;
+          if (fitTogether(leftBase, rightBase, level, scratch)) {
+            changed = true;
+            mergeInto(leftBase, rightBase, level, scratch);
+            NodeEditor.noteRemove(s, parentBase, slot);
+            NodeEditor.removeInner(s, parentBase, pageSize, slot);
+            NodeEditor.setChild(s, parentBase, slot, pool.reference(leftPid, left));
+            NodeEditor.makeHeads(s, parentBase);
+            parent.found = underfull(s, parentBase, pageSize, false);
+            whole = true;
+            append(log, rightPid, left, parent.frame, StructureRecord.NONE);
+            result = DONE;
+          }
+        }
       }
-      mergeInto(leftBase, rightBase, level, scratch);
-      NodeEditor.noteRemove(s, parentBase, slot);
-      NodeEditor.removeInner(s, parentBase, pageSize, slot);
-      NodeEditor.setChild(s, parentBase, slot, pool.reference(leftPid, left));
-      NodeEditor.makeHeads(s, parentBase);
-      parent.found = underfull(s, parentBase, pageSize, false);
-    } catch (IndexOutOfBoundsException e) {
-      pool.releaseExclusive(right);
-      pool.releaseExclusive(left);
-      pool.releaseExclusive(parent.frame);
-      throw BTree.damagedOffsets(pool, looked, e);
+    } catch (Throwable t) {
+      if (latched > 2) {
+        BrokenOff.giveWhole(pool, right, whole, changed, t);
+      }
+      if (latched > 1) {
+        BrokenOff.giveWhole(pool, left, whole, changed, t);
+      }
+      BrokenOff.giveWhole(pool, parent.frame, whole, changed, t);
+      throw BrokenOff.meaning(pool, looked, t);
     }
-    logThenFree(log, rightPid, left, parent.frame, right);
+    if (result != DONE) {
+      if (latched > 2) {
+        pool.releaseExclusiveUnchanged(right);
+      }
+      if (latched > 1) {
+        pool.releaseExclusiveUnchanged(left);
+      }
+      pool.releaseExclusiveUnchanged(parent.frame);
+      return result;
+    }
+    pool.releaseExclusive(left);
+    pool.releaseExclusive(parent.frame);
+    pool.free(right, log); // the change has cut it loose
     repairPrev(next, rightPid, leftPid);
     return DONE;
-  }
-
-  /** Logs the pages that stay, gives them back, and frees the one that the change cut loose. */
-  private void logThenFree(LogSession log, long loosePid, int a, int b, int loose) {
-    boolean logged = false;
-    try {
-      append(log, loosePid, a, b, StructureRecord.NONE);
-      logged = true;
-    } finally {
-      pool.releaseExclusive(a);
-      if (b != StructureRecord.NONE) {
-        pool.releaseExclusive(b);
-      }
-      if (!logged) {
-        pool.releaseExclusive(loose);
-      }
-    }
-    pool.free(loose, log);
   }
 
   /** A rough answer from pages that are not latched: a wrong one costs a merge or an attempt. */
@@ -777,31 +811,43 @@ final class TreeShaper {
     if (!pool.tryUpgrade(root, version)) {
       return false;
     }
-    if (!tryLatch(frame, child)) {
+    boolean both = false;
+    boolean changed = false;
+    boolean whole = false;
+    try {
+      both = tryLatch(frame, child);
+      if (both) {
+        long base = pool.base(root);
+        long childBase = pool.base(frame);
+        int level = PageHeader.level(s, base) - 1;
+        NodeCheck.node(s, childBase, pageSize, level, tree.treeId());
+        NodeCheck.child(s, base, 0, childBase, pageSize, key);
+        changed = true;
+        NodeEditor.copyBody(s, childBase, s, base, pageSize);
+        PageHeader.setType(s, base, PageHeader.type(s, childBase));
+        PageHeader.setLayout(s, base, PageHeader.layout(s, childBase));
+        PageHeader.setLevel(s, base, PageHeader.level(s, childBase));
+        if (PageHeader.level(s, base) == 0) {
+          // The only leaf has no neighbours, whatever its hints say.
+          NodeEditor.setNext(s, base, 0);
+          NodeEditor.setPrev(s, base, 0);
+        }
+        whole = true;
+        append(log, child, root, StructureRecord.NONE, StructureRecord.NONE);
+      }
+    } catch (Throwable t) {
+      if (both) {
+        BrokenOff.giveWhole(pool, frame, whole, changed, t);
+      }
+      BrokenOff.giveWhole(pool, root, whole, changed, t);
+      throw BrokenOff.meaning(pool, child, t);
+    }
+    if (!both) {
       pool.releaseExclusiveUnchanged(root);
       return false;
     }
-    long base = pool.base(root);
-    long childBase = pool.base(frame);
-    try {
-      int level = PageHeader.level(s, base) - 1;
-      NodeCheck.node(s, childBase, pageSize, level, tree.treeId());
-      NodeCheck.child(s, base, 0, childBase, pageSize, key);
-    } catch (IndexOutOfBoundsException e) {
-      pool.releaseExclusiveUnchanged(frame);
-      pool.releaseExclusiveUnchanged(root);
-      throw BTree.damagedOffsets(pool, child, e);
-    }
-    NodeEditor.copyBody(s, childBase, s, base, pageSize);
-    PageHeader.setType(s, base, PageHeader.type(s, childBase));
-    PageHeader.setLayout(s, base, PageHeader.layout(s, childBase));
-    PageHeader.setLevel(s, base, PageHeader.level(s, childBase));
-    if (PageHeader.level(s, base) == 0) {
-      // The only leaf has no neighbours, whatever its hints say.
-      NodeEditor.setNext(s, base, 0);
-      NodeEditor.setPrev(s, base, 0);
-    }
-    logThenFree(log, child, root, StructureRecord.NONE, frame);
+    pool.releaseExclusive(root);
+    pool.free(frame, log); // the change has cut it loose
     return true;
   }
 }

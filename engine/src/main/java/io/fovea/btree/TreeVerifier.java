@@ -232,8 +232,11 @@ public final class TreeVerifier {
     try {
       OperationInterruptedException.check("verify a tree");
       int frame = pool.fixShared(pid);
-      Mem.copy(pool.pages(), pool.base(frame), page, 0, pageSize);
-      pool.releaseShared(frame);
+      try {
+        Mem.copy(pool.pages(), pool.base(frame), page, 0, pageSize);
+      } finally {
+        pool.releaseShared(frame);
+      }
       return true;
     } catch (CorruptionException e) {
       add(Kind.UNREADABLE, pid, -1, String.valueOf(e.getMessage()));

@@ -8,6 +8,7 @@ import io.fovea.wal.Log;
 import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
 import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
@@ -370,11 +371,15 @@ public final class BufferPool implements AutoCloseable {
     if (!Latch.tryExclusive(headers, frame)) {
       return false;
     }
-    if (FrameHeader.pid(headers, frame) == pid) {
-      return true;
+    boolean right = false;
+    try {
+      right = FrameHeader.pid(headers, frame) == pid;
+    } finally {
+      if (!right) {
+        Latch.releaseExclusiveUnchanged(headers, frame);
+      }
     }
-    Latch.releaseExclusiveUnchanged(headers, frame);
-    return false;
+    return right;
   }
 
   /** Takes the shared latch if nobody has the exclusive one and the frame holds the page. */
@@ -382,11 +387,15 @@ public final class BufferPool implements AutoCloseable {
     if (!Latch.tryShared(headers, frame)) {
       return false;
     }
-    if (FrameHeader.pid(headers, frame) == pid) {
-      return true;
+    boolean right = false;
+    try {
+      right = FrameHeader.pid(headers, frame) == pid;
+    } finally {
+      if (!right) {
+        Latch.releaseShared(headers, frame);
+      }
     }
-    Latch.releaseShared(headers, frame);
-    return false;
+    return right;
   }
 
   /** Gives the exclusive latch back; the version moves on. */
@@ -437,6 +446,56 @@ public final class BufferPool implements AutoCloseable {
   /** The page in a frame: stable under a latch, to be validated otherwise; 0 for none. */
   public long pid(int frame) {
     return FrameHeader.pid(headers, frame);
+  }
+
+  // ----------------------------------------------------------------------------------- the stop
+
+  /**
+   * Says that something failed while pages or frames were half changed: nothing is given out any
+   * more, and whoever waits for a latch, a frame or a page is told so. What was not spoiled stays
+   * as it is.
+   *
+   * @param cause what was thrown
+   */
+  public void stop(Throwable cause) {
+    frames.stop(cause);
+  }
+
+  /** Why the pool has stopped, or null. */
+  public @Nullable Throwable stopped() {
+    return frames.stopped();
+  }
+
+  /**
+   * What to do when the pool stops: once, by the thread that stops it, before it lets go of what it
+   * has latched. Must not fail.
+   *
+   * @param action gets the cause
+   */
+  public void onStop(Consumer<Throwable> action) {
+    frames.onStop(action);
+  }
+
+  /**
+   * What is asked now and then by who waits for a latch or a frame and has waited for long: it
+   * throws where the waiting shall end.
+   *
+   * @param look is called with nothing latched that others need
+   */
+  public void whileWaiting(Runnable look) {
+    frames.patience(look);
+  }
+
+  /**
+   * Gives back the exclusive latch of a page that may be half changed, and stops the pool before
+   * anybody sees it. The page is never written: it gets an LSN that no log reaches.
+   *
+   * @param cause what was thrown
+   */
+  public void spoil(int frame, Throwable cause) {
+    frames.stop(cause);
+    markDirty(frame, 1, Long.MAX_VALUE);
+    releaseExclusive(frame);
   }
 
   // -------------------------------------------------------------------------------------- pages

@@ -99,11 +99,14 @@ final class ChildHints {
     boolean done = false;
     if (Latch.tryShared(frames.headers, parent)) {
       // Under the shared latch nothing moves the version any more.
-      done = Latch.validate(frames.headers, parent, version);
-      if (done) {
-        Mem.putLongOpaque(frames.pages, at, PageRef.of(ref, hint));
+      try {
+        done = Latch.validate(frames.headers, parent, version);
+        if (done) {
+          Mem.putLongOpaque(frames.pages, at, PageRef.of(ref, hint));
+        }
+      } finally {
+        Latch.releaseShared(frames.headers, parent);
       }
-      Latch.releaseShared(frames.headers, parent);
     }
     (done ? frames.counters.hintRepairs : frames.counters.hintRepairsGivenUp).increment();
   }

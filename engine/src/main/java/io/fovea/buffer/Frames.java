@@ -1,11 +1,13 @@
 package io.fovea.buffer;
 
+import io.fovea.error.DatabaseClosedException;
 import io.fovea.io.BlockDevice;
 import io.fovea.memory.Mem;
 import io.fovea.memory.NativeRegion;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.VarHandle;
 import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -27,6 +29,9 @@ final class Frames {
 
   private static final byte POISON_BYTE = (byte) 0xDB;
 
+  /** Every so many rounds, some ten milliseconds, a wait is looked at from outside. */
+  private static final int PATIENCE = 64;
+
   final MemoryPlan plan;
   final int count;
   final int pageSize;
@@ -40,6 +45,14 @@ final class Frames {
   final ReplacementPolicy policy;
   final Counters counters = new Counters();
   private final NativeRegion region;
+
+  /** Why the pool has stopped; null as long as it works. */
+  private volatile @Nullable Throwable stopped;
+
+  private volatile Consumer<Throwable> onStop = t -> {};
+
+  /** Looked at by who waits for long: throws where the waiting shall end. */
+  private volatile Runnable patience = () -> {};
 
   /** Where pages come from; null as long as there is none. */
   private @Nullable BlockDevice device;
@@ -77,11 +90,64 @@ final class Frames {
    * BlockDevice#endLent}).
    */
   int pause(int round) {
+    if (round >= Backoff.PARK_FROM) {
+      BlockDevice d = device;
+      if (d != null) {
+        d.endLent();
+      }
+      requireRunning();
+      if (round % PATIENCE == 0) {
+        patience.run();
+      }
+    }
+    return Backoff.pause(round);
+  }
+
+  /** The same for who closes the pool and waits for the device, whatever else has happened. */
+  int pauseAtEnd(int round) {
     BlockDevice d = device;
     if (round >= Backoff.PARK_FROM && d != null) {
       d.endLent();
     }
     return Backoff.pause(round);
+  }
+
+  void patience(Runnable look) {
+    patience = look;
+  }
+
+  // ------------------------------------------------------------------------------------ the stop
+
+  /** See {@link BufferPool#onStop}. */
+  void onStop(Consumer<Throwable> action) {
+    onStop = action;
+  }
+
+  /**
+   * Something failed while frames were half changed, or latched by nobody who would let go of them:
+   * the pool gives out nothing any more. Who waits is told, whatever for. The first cause counts.
+   *
+   * @return the cause, to be thrown
+   */
+  <X extends Throwable> X stop(X cause) {
+    if (stopped == null) {
+      stopped = cause;
+      onStop.accept(cause);
+    }
+    return cause;
+  }
+
+  @Nullable Throwable stopped() {
+    return stopped;
+  }
+
+  void requireRunning() {
+    Throwable cause = stopped;
+    if (cause != null) {
+      throw new DatabaseClosedException(
+          "An operation failed while it changed pages, so the database stopped: " + cause + ".",
+          cause);
+    }
   }
 
   private static boolean assertionsOn() {
@@ -108,12 +174,18 @@ final class Frames {
     if (pid(frame) != 0 || !Latch.tryExclusive(headers, frame)) {
       return false;
     }
-    if (pid(frame) != 0) {
-      Latch.releaseExclusiveUnchanged(headers, frame);
-      return false;
+    boolean mine = false;
+    try {
+      if (pid(frame) == 0) {
+        free.claimed();
+        mine = true;
+      }
+    } finally {
+      if (!mine) {
+        Latch.releaseExclusiveUnchanged(headers, frame);
+      }
     }
-    free.claimed();
-    return true;
+    return mine;
   }
 
   /** Pops frames until one is free; -1 where none is. */
@@ -139,9 +211,14 @@ final class Frames {
     assert pid(frame) == 0 : "frame " + frame + " still holds page " + pid(frame);
     assert !FrameHeader.dirty(headers, frame) : "frame " + frame + " is dirty";
     assert !FrameHeader.writing(headers, frame) : "frame " + frame + " is being written";
-    poison(frame);
-    free.add(frame);
-    Latch.releaseExclusive(headers, frame);
+    try {
+      poison(frame);
+      free.add(frame);
+    } catch (Error e) {
+      throw stop(e);
+    } finally {
+      Latch.releaseExclusive(headers, frame);
+    }
   }
 
   /** Makes sure that nobody takes what is left in a free frame for a page. */
@@ -179,12 +256,18 @@ final class Frames {
     if (!coldAndClean(frame) || !Latch.tryExclusive(headers, frame)) {
       return false;
     }
-    if (pid(frame) == 0 || !coldAndClean(frame)) {
-      Latch.releaseExclusiveUnchanged(headers, frame);
-      return false;
+    boolean mine = false;
+    try {
+      mine = pid(frame) != 0 && coldAndClean(frame);
+    } finally {
+      if (!mine) {
+        Latch.releaseExclusiveUnchanged(headers, frame);
+      }
     }
-    drop(frame);
-    return true;
+    if (mine) {
+      drop(frame);
+    }
+    return mine;
   }
 
   /** Takes the frame of a page that was given up before; -1 where none is ready. */
@@ -207,14 +290,21 @@ final class Frames {
     // Partner of the release fence in WriteBack.written: the write of the page was over before
     // writing was seen clear, so it is over for whoever finds the page absent and reads it again.
     VarHandle.acquireFence();
-    long pid = pid(frame);
-    int bucket = translator.bucket(pid);
-    translator.lock(bucket);
-    translator.remove(bucket, pid, frame);
-    translator.unlock(bucket);
-    FrameHeader.setRecLsn(headers, frame, 0);
-    FrameHeader.setUsed(headers, frame, false);
-    policy.left(frame);
+    try {
+      long pid = pid(frame);
+      int bucket = translator.bucket(pid);
+      translator.lock(bucket);
+      try {
+        translator.remove(bucket, pid, frame);
+      } finally {
+        translator.unlock(bucket);
+      }
+      FrameHeader.setRecLsn(headers, frame, 0);
+      FrameHeader.setUsed(headers, frame, false);
+      policy.left(frame);
+    } catch (Error e) {
+      throw stop(e);
+    }
   }
 
   /**

@@ -77,28 +77,34 @@ final class FreeFrames {
   /** Lists a free frame if it is not listed. */
   void list(int frame) {
     lock();
-    long unlisted = FrameHeader.at(frame) + FrameHeader.UNLISTED;
-    if (Mem.getByte(headers, unlisted) != 0) {
-      Mem.putByte(headers, unlisted, (byte) 0);
-      Mem.putInt(stack, 4L * size++, frame);
+    try {
+      long unlisted = FrameHeader.at(frame) + FrameHeader.UNLISTED;
+      if (Mem.getByte(headers, unlisted) != 0) {
+        Mem.putByte(headers, unlisted, (byte) 0);
+        Mem.putInt(stack, 4L * size++, frame);
+      }
+    } finally {
+      unlock();
     }
-    unlock();
   }
 
   /** A frame that may be free, or -1 where none is listed. */
   int pop() {
     lock();
-    int frame = -1;
-    if (size > 0) {
-      frame = Mem.getInt(stack, 4L * --size);
-    } else if (fresh < frames) {
-      frame = fresh++;
+    try {
+      int frame = -1;
+      if (size > 0) {
+        frame = Mem.getInt(stack, 4L * --size);
+      } else if (fresh < frames) {
+        frame = fresh++;
+      }
+      if (frame >= 0) {
+        Mem.putByte(headers, FrameHeader.at(frame) + FrameHeader.UNLISTED, (byte) 1);
+      }
+      return frame;
+    } finally {
+      unlock();
     }
-    if (frame >= 0) {
-      Mem.putByte(headers, FrameHeader.at(frame) + FrameHeader.UNLISTED, (byte) 1);
-    }
-    unlock();
-    return frame;
   }
 
   private void lock() {

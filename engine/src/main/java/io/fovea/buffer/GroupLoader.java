@@ -93,7 +93,7 @@ final class GroupLoader {
   void close() {
     closed = true;
     // What is done in a ring whose borrower is elsewhere is ended here.
-    for (int round = 0; reserved.get() != 0; round = frames.pause(round)) {}
+    for (int round = 0; reserved.get() != 0; round = frames.pauseAtEnd(round)) {}
   }
 
   /** How many pages one group brings in at most. */
@@ -248,19 +248,29 @@ final class GroupLoader {
     boolean whole = false;
     try {
       // The limit after the read: the log may have grown since the page was written.
-      whole = errno == 0 && loader.whole(pid, frame, loader.lsnLimit());
-    } finally {
-      if (whole) {
+      if (errno == 0 && loader.whole(pid, frame, loader.lsnLimit())) {
         frames.counters.misses.increment();
         FrameHeader.setUsed(frames.headers, frame, used);
-        Latch.releaseExclusive(frames.headers, frame);
+        whole = true;
       } else {
         frames.counters.readFailures.increment();
-        drop(frame);
       }
-      reserved.getAndAdd(-1);
+    } finally {
+      try {
+        if (whole) {
+          Latch.releaseExclusive(frames.headers, frame);
+        } else {
+          drop(frame);
+        }
+      } finally {
+        unreserve();
+      }
     }
     return whole;
+  }
+
+  private void unreserve() {
+    reserved.getAndAdd(-1);
   }
 
   /** Enters the pages that are in no frame, and adds them to the batch. */
@@ -276,13 +286,24 @@ final class GroupLoader {
       if (frame < 0) {
         return;
       }
-      if (loader.enter(translator.bucket(pid), pid, frame) >= 0) {
-        frames.giveBack(frame);
-        continue;
+      try {
+        if (loader.enter(translator.bucket(pid), pid, frame) >= 0) {
+          frames.giveBack(frame);
+          continue;
+        }
+        group.frames[i] = frame;
+        group.places[group.io.size()] = i;
+        group.io.read(pid << frames.pageShift, frames.pages, frames.base(frame), frames.pageSize);
+      } catch (Error e) {
+        group.frames[i] = -1;
+        if (frames.stopped() == null) {
+          if (frames.pid(frame) != 0) {
+            frames.drop(frame);
+          }
+          frames.giveBack(frame);
+        }
+        throw e;
       }
-      group.frames[i] = frame;
-      group.places[group.io.size()] = i;
-      group.io.read(pid << frames.pageShift, frames.pages, frames.base(frame), frames.pageSize);
     }
   }
 

@@ -22,9 +22,11 @@ final class LatchedTranslation {
     int bucket = t.bucket(pid);
     long latch = ChainedTranslation.at(bucket) + ChainedTranslation.LATCH;
     lockShared(t, latch);
-    int frame = ChainedTranslation.find(t, bucket, pid, Translator.EXACT);
-    Mem.getAndAddInt(t.table, latch, -1);
-    return frame;
+    try {
+      return ChainedTranslation.find(t, bucket, pid, Translator.EXACT);
+    } finally {
+      Mem.getAndAddInt(t.table, latch, -1);
+    }
   }
 
   private static void lockShared(Translator t, long latch) {

@@ -79,7 +79,14 @@ final class Loader {
     }
     int bucket = translator.bucket(pid);
     int frame = replacement.acquire(translator.preferred(pid));
-    resident = enter(bucket, pid, frame);
+    try {
+      resident = enter(bucket, pid, frame);
+    } catch (Error e) {
+      if (frames.stopped() == null) {
+        frames.giveBack(frame); // it was not entered
+      }
+      throw e;
+    }
     if (resident >= 0) {
       frames.giveBack(frame);
       return ~resident;
@@ -91,14 +98,14 @@ final class Loader {
         read(pid, frame, forImage);
         frames.counters.misses.increment();
       }
+      FrameHeader.setUsed(frames.headers, frame, true);
+      return frame;
     } catch (RuntimeException | Error e) {
-      frames.counters.readFailures.increment();
       frames.drop(frame);
       frames.giveBack(frame);
+      frames.counters.readFailures.increment();
       throw e;
     }
-    FrameHeader.setUsed(frames.headers, frame, true);
-    return frame;
   }
 
   /**
@@ -118,11 +125,18 @@ final class Loader {
       }
       // A reader with an outdated hint is looking at the page; its frame is taken over.
       if (Latch.tryExclusive(frames.headers, resident)) {
-        if (frames.pid(resident) == pid) {
+        boolean right = false;
+        try {
+          right = frames.pid(resident) == pid;
+        } finally {
+          if (!right) {
+            Latch.releaseExclusiveUnchanged(frames.headers, resident);
+          }
+        }
+        if (right) {
           frames.giveBack(claimed);
           return resident;
         }
-        Latch.releaseExclusiveUnchanged(frames.headers, resident);
       }
     }
   }
@@ -130,13 +144,20 @@ final class Loader {
   /** Enters the page if it is in no frame; else says in which. The frame is claimed. */
   int enter(int bucket, long pid, int frame) {
     Translator translator = frames.translator;
-    translator.lock(bucket);
-    int resident = translator.find(bucket, pid);
-    if (resident < 0) {
-      translator.insert(bucket, pid, frame);
+    try {
+      translator.lock(bucket);
+      try {
+        int resident = translator.find(bucket, pid);
+        if (resident < 0) {
+          translator.insert(bucket, pid, frame);
+        }
+        return resident;
+      } finally {
+        translator.unlock(bucket);
+      }
+    } catch (Error e) {
+      throw frames.stop(e);
     }
-    translator.unlock(bucket);
-    return resident;
   }
 
   private void read(long pid, int frame, boolean forImage) {

@@ -72,6 +72,8 @@ final class Mover {
     moving.getAndIncrement();
     try {
       return paused.get() != 0 ? frame : promoteNow(pid, frame, home);
+    } catch (Error e) {
+      throw frames.stop(e); // a page may be half moved
     } finally {
       moving.getAndDecrement();
     }
@@ -140,9 +142,12 @@ final class Mover {
     Translator translator = frames.translator;
     int bucket = translator.bucket(pid);
     translator.lock(bucket);
-    translator.remove(bucket, pid, frame);
-    translator.insert(bucket, pid, home);
-    translator.unlock(bucket);
+    try {
+      translator.remove(bucket, pid, frame);
+      translator.insert(bucket, pid, home);
+    } finally {
+      translator.unlock(bucket);
+    }
     frames.counters.promotions.increment();
     frames.poison(frame);
     frames.free.add(frame);
@@ -168,11 +173,14 @@ final class Mover {
     int bucket = translator.bucket(pid);
     int otherBucket = translator.bucket(other);
     translator.lockBoth(bucket, otherBucket);
-    translator.remove(bucket, pid, frame);
-    translator.remove(otherBucket, other, home);
-    translator.insert(bucket, pid, home);
-    translator.insert(otherBucket, other, frame);
-    translator.unlockBoth(bucket, otherBucket);
+    try {
+      translator.remove(bucket, pid, frame);
+      translator.remove(otherBucket, other, home);
+      translator.insert(bucket, pid, home);
+      translator.insert(otherBucket, other, frame);
+    } finally {
+      translator.unlockBoth(bucket, otherBucket);
+    }
     frames.counters.promotions.increment();
     frames.counters.demotions.increment();
     Latch.releaseMoved(headers, frame, home);

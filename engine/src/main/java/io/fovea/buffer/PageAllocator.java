@@ -163,9 +163,11 @@ final class PageAllocator {
 
   AllocatorState state() {
     lock();
-    AllocatorState state = new AllocatorState(highWater, freeHead, freePages);
-    unlock();
-    return state;
+    try {
+      return new AllocatorState(highWater, freeHead, freePages);
+    } finally {
+      unlock();
+    }
   }
 
   /** See {@link BufferPool#snapshot}. */
@@ -192,13 +194,18 @@ final class PageAllocator {
     int more = pages - has;
     while (more > 0) {
       lock();
-      boolean done = unpromised() >= more;
-      if (done) {
-        promised = promised + more;
-        has += more;
-        more = 0;
+      boolean done;
+      try {
+        done = unpromised() >= more;
+        if (done) {
+          log.pagesPromised(has + more);
+          promised = promised + more; // nothing fails between the two
+          has += more;
+          more = 0;
+        }
+      } finally {
+        unlock();
       }
-      unlock();
       if (!done) {
         makeRoom(more);
       }
@@ -212,8 +219,11 @@ final class PageAllocator {
     int stays = extent.isFull() ? 0 : keep;
     if (has > stays) {
       lock();
-      promised = promised - (has - stays);
-      unlock();
+      try {
+        promised = promised - (has - stays);
+      } finally {
+        unlock();
+      }
     }
     if (has >= 0) {
       log.pagesPromised(stays == 0 ? -1 : Math.min(has, stays));
@@ -246,6 +256,7 @@ final class PageAllocator {
 
   /** See {@link BufferPool#allocate}. */
   int allocate(int treeId, int type, LogSession log) {
+    frames.requireRunning();
     while (true) {
       if (log.pagesPromised() <= 0 && unpromised() <= 0) {
         makeRoom(1);
@@ -261,9 +272,14 @@ final class PageAllocator {
   /** See {@link BufferPool#allocateAt}. */
   int allocateAt(long pid, int treeId, int type) {
     extent.ensure(Math.max(pid + 1, highWater));
-    int frame = loader.create(pid, replacement.acquire(frames.translator.preferred(pid)));
-    init(frame, type, pid, treeId, 0, 0);
-    return frame;
+    int claimed = replacement.acquire(frames.translator.preferred(pid));
+    try {
+      int frame = loader.create(pid, claimed);
+      init(frame, type, pid, treeId, 0, 0);
+      return frame;
+    } catch (Error e) {
+      throw frames.stop(e);
+    }
   }
 
   /** Takes the head of the free list; -1 where another thread was faster, or has all promised. */
@@ -272,16 +288,20 @@ final class PageAllocator {
     if (frame < 0) {
       return -1;
     }
-    long base = frames.base(frame);
-    int found = PageHeader.type(pages, base);
-    long next = Mem.getLong(pages, base + NEXT_FREE);
+    int found;
+    long next;
     boolean mine;
     boolean sound = false;
     long at = 0;
     long left = 0;
     long end = 0;
-    lock();
+    boolean locked = false;
     try {
+      long base = frames.base(frame);
+      found = PageHeader.type(pages, base);
+      next = Mem.getLong(pages, base + NEXT_FREE);
+      lock();
+      locked = true;
       mine = freeHead == head;
       sound = found == PageHeader.FREE && next >= 0 && next < highWater && next != head;
       // The list ends where its length says; one that runs in a circle does not.
@@ -296,10 +316,13 @@ final class PageAllocator {
         taken(log);
       }
     } catch (RuntimeException | Error e) {
+      stopAfter(e, locked);
       Latch.releaseExclusiveUnchanged(frames.headers, frame);
       throw e;
     } finally {
-      unlock();
+      if (locked) {
+        unlock();
+      }
     }
     if (!mine || !sound) {
       Latch.releaseExclusiveUnchanged(frames.headers, frame);
@@ -309,10 +332,15 @@ final class PageAllocator {
       }
       return -1;
     }
-    logAllocate(log, at, head, treeId, type, next, left, end);
-    init(frame, type, head, treeId, PageHeader.pageLsn(pages, base), recordEnd(log));
-    frames.markDirty(frame, recordStart(log));
-    return frame;
+    try {
+      logAllocate(log, at, head, treeId, type, next, left, end);
+      long lsn = PageHeader.pageLsn(pages, frames.base(frame));
+      init(frame, type, head, treeId, lsn, recordEnd(log));
+      frames.markDirty(frame, recordStart(log));
+      return frame;
+    } catch (Error e) {
+      throw frames.stop(e); // a page that is neither free nor given out
+    }
   }
 
   /**
@@ -324,8 +352,10 @@ final class PageAllocator {
     int frame = replacement.acquire(frames.translator.preferred(pid));
     boolean room;
     long at = 0;
-    lock();
+    boolean locked = false;
     try {
+      lock();
+      locked = true;
       room = freeHead == 0 && highWater < extent.pages() && mayTake(log);
       if (room) {
         at = reserve(log, RecordType.ALLOCATE, AllocatorRecord.ALLOCATE_BYTES);
@@ -334,26 +364,40 @@ final class PageAllocator {
         taken(log);
       }
     } catch (RuntimeException | Error e) {
+      stopAfter(e, locked);
       frames.giveBack(frame);
       throw e;
     } finally {
-      unlock();
+      if (locked) {
+        unlock();
+      }
     }
     if (!room) {
       frames.giveBack(frame);
       return -1;
     }
-    logAllocate(log, at, pid, treeId, type, 0, 0, pid + 1);
-    // Another thread may have had the page whose home was claimed.
-    int home = frames.translator.preferred(pid);
-    if (home >= 0 && home != frame && replacement.claimHome(home)) {
-      frames.giveBack(frame);
-      frame = home;
+    try {
+      logAllocate(log, at, pid, treeId, type, 0, 0, pid + 1);
+      // Another thread may have had the page whose home was claimed.
+      int home = frames.translator.preferred(pid);
+      if (home >= 0 && home != frame && replacement.claimHome(home)) {
+        frames.giveBack(frame);
+        frame = home;
+      }
+      frame = loader.create(pid, frame);
+      init(frame, type, pid, treeId, 0, recordEnd(log));
+      frames.markDirty(frame, recordStart(log));
+      return frame;
+    } catch (Error e) {
+      throw frames.stop(e); // a page that is neither free nor given out
     }
-    frame = loader.create(pid, frame);
-    init(frame, type, pid, treeId, 0, recordEnd(log));
-    frames.markDirty(frame, recordStart(log));
-    return frame;
+  }
+
+  /** The numbers may be half changed: an exception is that of a reservation, before all of them. */
+  private void stopAfter(Throwable e, boolean locked) {
+    if (locked && e instanceof Error) {
+      frames.stop(e);
+    }
   }
 
   /** Writes a new page's header into its exclusively latched frame, over zeros. */
@@ -402,8 +446,16 @@ final class PageAllocator {
 
   /** See {@link BufferPool#free}. */
   void free(int frame, LogSession log) {
-    long pid = frames.pid(frame);
-    if (PageHeader.type(pages, frames.base(frame)) == PageHeader.FREE) {
+    long pid;
+    boolean free;
+    try {
+      pid = frames.pid(frame);
+      free = PageHeader.type(pages, frames.base(frame)) == PageHeader.FREE;
+    } catch (Error e) {
+      Latch.releaseExclusiveUnchanged(frames.headers, frame);
+      throw e;
+    }
+    if (free) {
       Latch.releaseExclusiveUnchanged(frames.headers, frame);
       throw new CorruptionException(
           "a page that is freed twice",
@@ -429,17 +481,24 @@ final class PageAllocator {
       throw new CorruptionException("a page of tree " + treeId, pid, -1, highWater, pid);
     }
     int frame = Objects.requireNonNull(resolver).fixUnread(pid);
-    long base = frames.base(frame);
-    boolean unread = PageHeader.type(pages, base) == PageHeader.NEVER_WRITTEN;
-    int owner = PageHeader.treeId(pages, base);
-    if (!unread && owner != treeId) {
+    try {
+      long base = frames.base(frame);
+      boolean unread = PageHeader.type(pages, base) == PageHeader.NEVER_WRITTEN;
+      int owner = PageHeader.treeId(pages, base);
+      if (!unread && owner != treeId) {
+        throw new CorruptionException("owner of a node", pid, -1, treeId, owner);
+      }
+      if (unread) {
+        // A latch that is let go without a change would leave zeros in the place of the page.
+        PageHeader.init(pages, base, PageHeader.LEAF, pid, treeId);
+        frames.markDirty(frame, 0);
+      }
+    } catch (RuntimeException | Error e) {
+      if (e instanceof Error) {
+        frames.stop(e);
+      }
       Latch.releaseExclusiveUnchanged(frames.headers, frame);
-      throw new CorruptionException("owner of a node", pid, -1, treeId, owner);
-    }
-    if (unread) {
-      // A latch that is let go without a change would leave zeros in the place of the page.
-      PageHeader.init(pages, base, PageHeader.LEAF, pid, treeId);
-      frames.markDirty(frame, 0);
+      throw e;
     }
     push(frame, pid, log, false);
   }
@@ -450,8 +509,10 @@ final class PageAllocator {
     long next;
     long length;
     long end;
-    lock();
+    boolean locked = false;
     try {
+      lock();
+      locked = true;
       at = reserve(log, RecordType.FREE, AllocatorRecord.FREE_BYTES);
       next = freeHead;
       length = freePages + 1;
@@ -463,18 +524,26 @@ final class PageAllocator {
         log.pagesPromised(log.pagesPromised() + 1);
       }
     } catch (RuntimeException | Error e) {
+      stopAfter(e, locked);
       Latch.releaseExclusiveUnchanged(frames.headers, frame);
       throw e;
     } finally {
-      unlock();
+      if (locked) {
+        unlock();
+      }
     }
-    if (log.logging()) {
-      AllocatorRecord.putFree(log.buffer(), at, pid, next, length, end);
-      log.complete();
+    try {
+      if (log.logging()) {
+        AllocatorRecord.putFree(log.buffer(), at, pid, next, length, end);
+        log.complete();
+      }
+      // Who wants the new head latches its page first: it sees the link.
+      link(frame, pid, next, recordStart(log), recordEnd(log));
+    } catch (Error e) {
+      throw frames.stop(e); // a list whose head has no link
+    } finally {
+      Latch.releaseExclusive(frames.headers, frame);
     }
-    // Who wants the new head latches its page first: it sees the link.
-    link(frame, pid, next, recordStart(log), recordEnd(log));
-    Latch.releaseExclusive(frames.headers, frame);
   }
 
   private void link(int frame, long pid, long next, long recLsn, long pageLsn) {
@@ -517,10 +586,13 @@ final class PageAllocator {
     checkState(state);
     extent.ensure(state.highWater());
     lock();
-    highWater = Math.max(highWater, state.highWater());
-    freeHead = state.freeHead();
-    freePages = state.freePages();
-    unlock();
+    try {
+      highWater = Math.max(highWater, state.highWater());
+      freeHead = state.freeHead();
+      freePages = state.freePages();
+    } finally {
+      unlock();
+    }
   }
 
   /** Raises the high-water mark for an image of a page; the file has room for it. */
@@ -528,8 +600,11 @@ final class PageAllocator {
     if (wanted > highWater) {
       extent.ensure(wanted);
       lock();
-      highWater = Math.max(highWater, wanted);
-      unlock();
+      try {
+        highWater = Math.max(highWater, wanted);
+      } finally {
+        unlock();
+      }
     }
   }
 

@@ -55,12 +55,15 @@ final class ReadyFrames {
   void add(int frame, boolean written) {
     int oldest = EMPTY;
     lock();
-    if (tail - head == ring.length) {
-      oldest = ring[head++ & mask];
+    try {
+      if (tail - head == ring.length) {
+        oldest = ring[head++ & mask];
+      }
+      ring[tail++ & mask] = written ? ~frame : frame;
+      size = tail - head;
+    } finally {
+      unlock();
     }
-    ring[tail++ & mask] = written ? ~frame : frame;
-    size = tail - head;
-    latched.setRelease(false);
     if (oldest != EMPTY) {
       keep(oldest < 0 ? ~oldest : oldest);
     }
@@ -72,10 +75,13 @@ final class ReadyFrames {
       return EMPTY;
     }
     lock();
-    int entry = tail == head ? EMPTY : ring[head++ & mask];
-    size = tail - head;
-    latched.setRelease(false);
-    return entry;
+    try {
+      int entry = tail == head ? EMPTY : ring[head++ & mask];
+      size = tail - head;
+      return entry;
+    } finally {
+      unlock();
+    }
   }
 
   /** A page that is listed no more is the policy's business again. */
@@ -83,6 +89,10 @@ final class ReadyFrames {
     if (FrameHeader.givenUp(headers, frame)) {
       FrameHeader.setUsed(headers, frame, false);
     }
+  }
+
+  private void unlock() {
+    latched.setRelease(false);
   }
 
   private void lock() {

@@ -65,11 +65,15 @@ final class Replacement {
    * @throws PoolExhaustedException where none could be had for some seconds
    */
   int acquire(int preferred) {
-    if (preferred >= 0 && claimHome(preferred)) {
-      return taken(preferred);
+    try {
+      if (preferred >= 0 && claimHome(preferred)) {
+        return taken(preferred);
+      }
+      int frame = claimAny();
+      return taken(frame >= 0 ? frame : await());
+    } catch (Error e) {
+      throw frames.stop(e); // a frame may be claimed by nobody
     }
-    int frame = claimAny();
-    return taken(frame >= 0 ? frame : await());
   }
 
   private int taken(int frame) {
@@ -112,12 +116,16 @@ final class Replacement {
    * @return a frame, or -1 where none is to be had at once
    */
   int tryAcquire(int preferred) {
-    int frame = preferred >= 0 && claimHome(preferred) ? preferred : claimAny();
-    if (frame >= 0) {
-      return taken(frame);
+    try {
+      int frame = preferred >= 0 && claimHome(preferred) ? preferred : claimAny();
+      if (frame >= 0) {
+        return taken(frame);
+      }
+      writer.wake(true);
+      return -1;
+    } catch (Error e) {
+      throw frames.stop(e); // a frame may be claimed by nobody
     }
-    writer.wake(true);
-    return -1;
   }
 
   private RuntimeException exhausted() {

@@ -51,8 +51,11 @@ final class Resolver {
       if (frame < 0) {
         frame = loader.load(pid);
         if (frame >= 0) {
-          FrameHeader.setUsed(headers, frame, used);
-          Latch.releaseExclusive(headers, frame);
+          try {
+            FrameHeader.setUsed(headers, frame, used);
+          } finally {
+            Latch.releaseExclusive(headers, frame);
+          }
           return frame;
         }
         frame = ~frame;
@@ -84,6 +87,7 @@ final class Resolver {
         if (frames.pid(frame) != pid) {
           return false;
         }
+        requireOpen();
       }
     }
     return frames.pid(frame) == pid;
@@ -126,11 +130,17 @@ final class Resolver {
         frame = ~frame;
       }
       if (frames.pid(frame) == pid && Latch.tryExclusive(headers, frame)) {
-        if (frames.pid(frame) == pid) {
-          FrameHeader.use(headers, frame, pid);
+        boolean right = false;
+        try {
+          right = FrameHeader.use(headers, frame, pid);
+        } finally {
+          if (!right) {
+            Latch.releaseExclusiveUnchanged(headers, frame);
+          }
+        }
+        if (right) {
           return frame;
         }
-        Latch.releaseExclusiveUnchanged(headers, frame);
       }
     }
     return -1;
@@ -145,9 +155,7 @@ final class Resolver {
     }
     allocator.raise(pid + 1);
     for (int round = 0; ; round = frames.pause(round)) {
-      if (closed) {
-        throw new DatabaseClosedException();
-      }
+      requireOpen();
       int frame = resident(pid);
       if (frame < 0) {
         frame = loader.loadForImage(pid);
@@ -213,13 +221,17 @@ final class Resolver {
   private boolean latchExclusive(int frame, long pid) {
     for (int round = 0; frames.pid(frame) == pid; round = frames.pause(round)) {
       if (Latch.tryExclusive(headers, frame)) {
-        if (frames.pid(frame) == pid) {
-          FrameHeader.use(headers, frame, pid);
-          return true;
+        boolean right = false;
+        try {
+          right = FrameHeader.use(headers, frame, pid);
+        } finally {
+          if (!right) {
+            Latch.releaseExclusiveUnchanged(headers, frame);
+          }
         }
-        Latch.releaseExclusiveUnchanged(headers, frame);
-        return false;
+        return right;
       }
+      requireOpen();
     }
     return false;
   }
@@ -227,22 +239,31 @@ final class Resolver {
   private boolean latchShared(int frame, long pid) {
     for (int round = 0; frames.pid(frame) == pid; round = frames.pause(round)) {
       if (Latch.tryShared(headers, frame)) {
-        if (frames.pid(frame) == pid) {
-          FrameHeader.use(headers, frame, pid);
-          return true;
+        boolean right = false;
+        try {
+          right = FrameHeader.use(headers, frame, pid);
+        } finally {
+          if (!right) {
+            Latch.releaseShared(headers, frame);
+          }
         }
-        Latch.releaseShared(headers, frame);
-        return false;
+        return right;
       }
+      requireOpen();
     }
     return false;
   }
 
-  /** A page id that was never given out is damage: ids are validated before they get here. */
-  private void check(long pid) {
+  private void requireOpen() {
     if (closed) {
       throw new DatabaseClosedException();
     }
+  }
+
+  /** A page id that was never given out is damage: ids are validated before they get here. */
+  private void check(long pid) {
+    requireOpen();
+    frames.requireRunning();
     long end = allocator.highWater();
     if (pid <= 0 || pid >= end) {
       throw new CorruptionException("a reference to a page that does not exist", pid, -1, end, pid);

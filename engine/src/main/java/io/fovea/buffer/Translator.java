@@ -176,9 +176,11 @@ final class Translator {
   int locate(long pid) {
     int bucket = bucket(pid);
     lock(bucket);
-    int frame = find(bucket, pid);
-    unlock(bucket);
-    return frame;
+    try {
+      return find(bucket, pid);
+    } finally {
+      unlock(bucket);
+    }
   }
 
   /** Looks for the page under its bucket's latch: -1 means that it is in no frame. */
@@ -232,9 +234,19 @@ final class Translator {
 
   /** Takes one or two buckets' latches, in order of their numbers. */
   void lockBoth(int a, int b) {
-    lock(Math.min(a, b));
+    int first = Math.min(a, b);
+    int second = Math.max(a, b);
+    lock(first);
     if (a != b) {
-      lock(Math.max(a, b));
+      boolean both = false;
+      try {
+        lock(second);
+        both = true;
+      } finally {
+        if (!both) {
+          unlock(first);
+        }
+      }
     }
   }
 

@@ -262,21 +262,24 @@ final class WriteBack {
         left[leftSize++] = pid;
         continue;
       }
-      long base = frames.base(frame);
-      long lsn = PageHeader.pageLsn(frames.pages, base);
-      if (frames.pid(frame) != pid || FrameHeader.writing(frames.headers, frame)) {
-        left[leftSize++] = pid;
-      } else if (!FrameHeader.dirty(frames.headers, frame)) {
-        // Somebody else wrote it.
-      } else if (lsn > durable) {
-        left[leftSize++] = pid;
-        leftForLog++;
-      } else {
-        copy(frame, base, copies);
-        copiesLsn = Math.max(copiesLsn, lsn);
-        written[copies++] = frame;
+      try {
+        long base = frames.base(frame);
+        long lsn = PageHeader.pageLsn(frames.pages, base);
+        if (frames.pid(frame) != pid || FrameHeader.writing(frames.headers, frame)) {
+          left[leftSize++] = pid;
+        } else if (!FrameHeader.dirty(frames.headers, frame)) {
+          // Somebody else wrote it.
+        } else if (lsn > durable || lsn == Long.MAX_VALUE) {
+          left[leftSize++] = pid;
+          leftForLog++;
+        } else {
+          copy(frame, base, copies);
+          copiesLsn = Math.max(copiesLsn, lsn);
+          written[copies++] = frame;
+        }
+      } finally {
+        Latch.releaseShared(frames.headers, frame);
       }
-      Latch.releaseShared(frames.headers, frame);
     }
     return copies;
   }

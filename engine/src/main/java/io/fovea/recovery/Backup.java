@@ -317,8 +317,11 @@ public final class Backup implements AutoCloseable {
   /** Memory may have what the device has lost; if it has not, this says what is damaged. */
   private void fromPool(BufferPool pool, long pid, long at, int pageSize) {
     int frame = pool.fixShared(pid);
-    Mem.copy(pool.pages(), pool.base(frame), chunk, at, pageSize);
-    pool.releaseShared(frame);
+    try {
+      Mem.copy(pool.pages(), pool.base(frame), chunk, at, pageSize);
+    } finally {
+      pool.releaseShared(frame);
+    }
     PageCopy.forgetFrames(chunk, at, pageSize);
     PageHeader.seal(chunk, at, pageSize);
   }

@@ -104,10 +104,15 @@ public final class PageCensus {
       OperationInterruptedException.check("verify the free list");
       try {
         int frame = pool.fixShared(pid);
-        long base = pool.base(frame);
-        int type = PageHeader.type(pool.pages(), base);
-        long next = Mem.getLong(pool.pages(), base + NEXT_FREE);
-        pool.releaseShared(frame);
+        int type;
+        long next;
+        try {
+          long base = pool.base(frame);
+          type = PageHeader.type(pool.pages(), base);
+          next = Mem.getLong(pool.pages(), base + NEXT_FREE);
+        } finally {
+          pool.releaseShared(frame);
+        }
         if (type != PageHeader.FREE) {
           problem("free list: page " + pid + " has type " + type);
         }

@@ -62,9 +62,9 @@ final class ChainPages {
   }
 
   void clear() {
+    pids.clear(); // also what an error has left of an add
     if (runs > 0) {
       Arrays.fill(trees, 0, runs, null);
-      pids.clear();
       runs = 0;
     }
   }

@@ -50,13 +50,13 @@ import java.util.Arrays;
  * keys of one transaction in one gap have the same successor, and all of them are locked
  * themselves.
  *
- * <p><b>After the append nothing may fail.</b> So the pages that splits may need are promised before
- * it, and a full disk refuses the commit there ({@link CommitAppender}). What is lacking afterwards
- * all the same (a frame, while pages can't be written; space, where a split took more than was
- * foreseen) is waited for, asleep, with the locks held and without a limit: it comes back when the
- * device does. A change of a tree happens as a whole or not at all, so an attempt leaves nothing. A
- * page that can't be read is tried again some times: it was looked at before, and has left the pool
- * since.
+ * <p><b>After the append nothing may fail.</b> So the pages that splits may need are promised
+ * before it, and a full disk refuses the commit there ({@link CommitAppender}). What is lacking
+ * afterwards all the same (a frame, while pages can't be written; space, where a split took more
+ * than was foreseen) is waited for, asleep, with the locks held and without a limit: it comes back
+ * when the device does. A change of a tree happens as a whole or not at all, so an attempt leaves
+ * nothing. A page that can't be read is tried again some times: it was looked at before, and has
+ * left the pool since.
  *
  * <p>What can't pass poisons the engine: a page that stays unreadable, the end of the log, a close
  * that does not wait any longer, any other failure. The locks stay as they are, so that nobody sees
@@ -78,6 +78,11 @@ final class Commit {
 
   /** How often a page of one entry is read in vain before the engine stops. */
   private static final int READS_MAX = 32;
+
+  /** How often an entry meets an error of the JVM before the engine stops, and what it waits. */
+  private static final int ERRORS_MAX = 8;
+
+  private static final long ERROR_PAUSE_NANOS = 1_000_000;
 
   private final Tx tx;
   private final ReadSet reads;
@@ -151,27 +156,43 @@ final class Commit {
     } catch (Throwable t) {
       if (!appender.happened()) {
         control.release();
-        appender.undo();
+        undo(t);
         throw t;
       }
       tx.engine.poison(t, leavesPagesWhole(t));
       control.forget();
-      if (session.logging() && !(t instanceof Error)) {
+      if (session.logging()) {
         throw inDoubt(t);
       }
       throw t;
     } finally {
-      if (!(failed && appender.happened())) {
-        session.end();
-        appender.releasePages(false);
+      try {
+        if (!(failed && appender.happened())) {
+          session.end();
+          appender.releasePages(false);
+        }
+      } finally {
+        appender.clear();
       }
-      appender.clear();
     }
   }
 
   /** Nobody commits: gives back the pages that are kept for the next commit. */
   void releasePages() {
     appender.releasePages(true);
+  }
+
+  private void undo(Throwable t) {
+    try {
+      appender.undo();
+    } catch (RuntimeException | Error e) {
+      t.addSuppressed(e); // pages that nobody uses
+    }
+  }
+
+  /** Whether the transaction has happened, so that nothing may end it any more. */
+  boolean happened() {
+    return appender.happened();
   }
 
   /** Deletes of what is not there have been discarded. */
@@ -396,6 +417,7 @@ final class Commit {
         continue;
       }
       int reads = 0;
+      int errors = 0;
       for (int attempt = 0; ; attempt++) {
         try {
           switches.probe().at(TxSwitches.Stage.INSTALLING, tx);
@@ -408,6 +430,12 @@ final class Commit {
             throw unread;
           }
           pause(attempt, unread);
+        } catch (VirtualMachineError lacking) {
+          // No memory, or no stack: as long as the pool goes on, nothing was changed.
+          if (writes.tree(e).pool().stopped() != null || ++errors >= ERRORS_MAX) {
+            throw lacking;
+          }
+          Waits.sleep(ERROR_PAUSE_NANOS);
         }
       }
     }

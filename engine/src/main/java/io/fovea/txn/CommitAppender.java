@@ -36,7 +36,9 @@ import org.jspecify.annotations.Nullable;
  * the same session: whoever dies in between leaves a record that names what is to be freed.
  */
 final class CommitAppender {
-  /** How many promised pages a context keeps for its next commit: many, or so many bytes of them. */
+  /**
+   * How many promised pages a context keeps for its next commit: many, or so many bytes of them.
+   */
   private static final int KEEP_PAGES = 16;
 
   private static final int KEEP_BYTES = 256 << 10;
@@ -258,10 +260,16 @@ final class CommitAppender {
   private void write(int e, BTree tree, MemorySegment value, long offset, int length) {
     pids.clear();
     long first = tree.writeChain(value, offset, length, pids, session);
-    adopted.add(tree, pids);
+    try {
+      adopted.add(tree, pids);
+    } catch (Error error) {
+      tree.freeChain(pids, session); // nobody else knows it
+      throw error;
+    }
     if (firsts.length < writes.size()) {
-      firsts = Arrays.copyOf(firsts, Math.max(64, writes.size()));
-      lengths = Arrays.copyOf(lengths, firsts.length);
+      long[] longer = Arrays.copyOf(firsts, Math.max(64, writes.size()));
+      lengths = Arrays.copyOf(lengths, longer.length);
+      firsts = longer; // last: its length is what is asked for
     }
     chains = true;
     firsts[e] = first;

@@ -7,6 +7,7 @@ import io.fovea.btree.Position;
 import io.fovea.buffer.PageHeader;
 import io.fovea.error.AbortCause;
 import io.fovea.error.CorruptionException;
+import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.TransactionAbortedException;
@@ -105,6 +106,7 @@ public final class Tx {
   private volatile int busy;
 
   private boolean active;
+  private @Nullable Thread thread;
   private boolean readOnly;
   private boolean alone;
   private @Nullable AbortCause doomed;
@@ -161,8 +163,29 @@ public final class Tx {
     lastRead = -1;
     insertTree = null;
     epoch++;
-    control.begin(attempts, timeoutNanos);
+    thread = Thread.currentThread();
+    boolean begun = false;
+    try {
+      control.begin(attempts, timeoutNanos);
+      begun = true;
+    } finally {
+      if (!begun) {
+        notBegun();
+      }
+    }
     active = true;
+  }
+
+  /** The context is free for the next one; who runs alone gives it back himself. */
+  private void notBegun() {
+    thread = null;
+    try {
+      control.end();
+    } finally {
+      if (!alone) {
+        unclaim();
+      }
+    }
   }
 
   /** Whose context it is. */
@@ -246,7 +269,7 @@ public final class Tx {
    */
   public boolean readsValid() {
     requireActive();
-    return doomed == null && control.readsValid();
+    return doomed == null && control.readsValid() && !engine.halted();
   }
 
   /**
@@ -282,6 +305,7 @@ public final class Tx {
 
   private void end() {
     active = false;
+    thread = null;
     readLsn = 0;
     epoch++;
     // Whatever fails on the way: locks and pins go, and the context is given back.
@@ -295,6 +319,7 @@ public final class Tx {
       }
       clear();
     } catch (Throwable t) {
+      endLocks(); // what is left of them
       clear();
       throw t;
     } finally {
@@ -1083,6 +1108,21 @@ public final class Tx {
 
   void checkDeadline() {
     checkDeadline(timeoutNanos > 0 ? System.nanoTime() : 0);
+  }
+
+  /** Any thread: a moment's truth, which is exact for the thread itself. */
+  boolean belongsTo(Thread other) {
+    return thread == other;
+  }
+
+  /** In the middle of an operation, with nothing latched. After the append nothing ends it. */
+  void checkWaiting() {
+    if (active && !commit.happened()) {
+      if (engine.refuses()) {
+        throw new DatabaseClosedException();
+      }
+      checkDeadline();
+    }
   }
 
   private void checkDeadline(long now) {

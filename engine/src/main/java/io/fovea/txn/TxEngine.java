@@ -52,6 +52,8 @@ public final class TxEngine {
   /** Whether what a broken engine has not locked may be read. */
   private volatile boolean pagesWhole;
 
+  private volatile boolean refuses;
+
   /**
    * Makes the engine of a database without a log.
    *
@@ -361,6 +363,15 @@ public final class TxEngine {
     requireLog();
   }
 
+  /** Transactions that wait for a page and have not committed are told that it is over. */
+  public void refuse() {
+    refuses = true;
+  }
+
+  boolean refuses() {
+    return refuses;
+  }
+
   /**
    * Begins nothing more and gives the memory of the timestamps back. Transactions that are active
    * all the same read zeros there: they can't commit what anybody keeps, and do no harm.
@@ -427,6 +438,35 @@ public final class TxEngine {
     pagesWhole = whole && (poison == null || pagesWhole);
     poison = cause;
     admitted.wake();
+  }
+
+  /**
+   * Pages may be half changed: as {@link #poison}, and what was read is not to be told any more. To
+   * be called before anybody can see such a page.
+   *
+   * @param cause why
+   */
+  public void halt(Throwable cause) {
+    poison(cause, false);
+  }
+
+  boolean halted() {
+    return poison != null && !pagesWhole;
+  }
+
+  /**
+   * For the thread of a transaction that waits for a page: whether it shall go on.
+   *
+   * @throws TransactionAbortedException if the transaction is too old, and may still be aborted
+   * @throws DurabilityLostException if the engine has stopped
+   */
+  public void checkWaiting() {
+    Thread mine = Thread.currentThread();
+    for (Tx tx : contexts) {
+      if (tx.belongsTo(mine)) {
+        tx.checkWaiting();
+      }
+    }
   }
 
   /** What broke the engine, or null while it works. */

@@ -176,16 +176,23 @@ public final class LogSession {
     if (log == null || !active) {
       return;
     }
-    cancel();
-    giveBack();
-    active = false;
-    SLOT.setVolatile(this, IDLE);
+    try {
+      cancel();
+    } finally {
+      try {
+        giveBack();
+      } finally {
+        active = false;
+        SLOT.setVolatile(this, IDLE);
+      }
+    }
   }
 
   private void giveBack() {
-    if (left > 0) {
-      ring.giveBack(left);
-      left = 0;
+    long rest = left;
+    if (rest > 0) {
+      left = 0; // once, whatever fails
+      ring.giveBack(rest);
       if (log != null) {
         log.space().changed();
       }
@@ -242,10 +249,18 @@ public final class LogSession {
       throw new IllegalStateException(
           "A record of " + bytes + " bytes; " + left + " are left of what was granted.");
     }
-    long filler = ring.filler(at, bytes);
-    left -= bytes + filler;
-    if (filler > 0) {
-      fill(at, (int) filler);
+    long filler;
+    try {
+      filler = ring.filler(at, bytes);
+      left -= bytes + filler;
+      if (filler > 0) {
+        fill(at, (int) filler);
+      }
+    } catch (Error e) {
+      if (log != null) {
+        log.fail(e); // what was reserved has no end: nothing behind it becomes durable
+      }
+      throw e;
     }
     this.type = type;
     open = true;

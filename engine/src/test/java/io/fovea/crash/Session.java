@@ -106,6 +106,13 @@ final class Session {
     }
   }
 
+  /** What the last step has come to, of which that was not known. */
+  void found(State live) {
+    synchronized (history) {
+      history.set(begun, live);
+    }
+  }
+
   /** What it holds if nothing goes wrong. */
   State state() {
     return state(begun);

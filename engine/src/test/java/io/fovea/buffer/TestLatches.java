@@ -1,0 +1,37 @@
+package io.fovea.buffer;
+
+/** For tests: the latches of a pool that nobody but its own threads uses. */
+public final class TestLatches {
+  private TestLatches() {}
+
+  /** Which frames stay latched; empty where none does. */
+  public static String held(BufferPool pool) {
+    StringBuilder held = new StringBuilder();
+    Frames frames = pool.frames;
+    for (int frame = 0; frame < frames.count; frame++) {
+      // The pool's own threads latch a frame for a moment.
+      int round = 0;
+      while (round < 3_000 && latched(frames, frame)) {
+        round = Backoff.pause(round);
+      }
+      if (latched(frames, frame)) {
+        held.append(" frame ")
+            .append(frame)
+            .append(" of page ")
+            .append(frames.pid(frame))
+            .append(": ")
+            .append(Long.toHexString(Latch.word(frames.headers, frame)));
+      }
+    }
+    return held.toString();
+  }
+
+  private static boolean latched(Frames frames, int frame) {
+    return (Latch.word(frames.headers, frame) & (Latch.EXCLUSIVE | Latch.SHARED_MASK)) != 0;
+  }
+
+  /** Takes the latch of a page, as somebody does who then is slow. */
+  public static int latch(BufferPool pool, long pid) {
+    return pool.fixExclusive(pid);
+  }
+}

@@ -1,0 +1,122 @@
+package io.fovea.crash;
+
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What {@link ErrorWeaver} puts before every call and every allocation of the engine: the place
+ * where one of them fails.
+ *
+ * <p>Places are numbered as they are woven. While it is armed, the first place that one thread
+ * comes to with a latch or a lock held, and that has not failed before, throws an error; and then
+ * no other does. Other threads pass.
+ *
+ * <p>What gives a latch or a lock back does not fail ({@link ErrorWeaver#GIVES}): there is no code
+ * that could be right if it did.
+ */
+public final class ErrorProbe {
+  private static final List<String> PLACES = new ArrayList<>();
+  private static final BitSet FAILED = new BitSet();
+
+  private static volatile @Nullable Thread armed;
+  private static int stride;
+  private static int offset;
+  private static int held;
+  private static int giving;
+  private static long passed;
+  private static int errors;
+  private static @Nullable String hit;
+  private static @Nullable Throwable thrown;
+
+  private ErrorProbe() {}
+
+  /** A new place. */
+  static synchronized int place(String name) {
+    PLACES.add(name);
+    return PLACES.size() - 1;
+  }
+
+  /**
+   * The calling thread fails at the next place that it has not failed at.
+   *
+   * @param every of so many places one is tried
+   * @param salt which one
+   */
+  public static void arm(int every, int salt) {
+    held = 0;
+    giving = 0;
+    hit = null;
+    thrown = null;
+    stride = every;
+    offset = salt;
+    armed = Thread.currentThread();
+  }
+
+  /** No more errors; says where there was one, or null. */
+  public static @Nullable String disarm() {
+    armed = null;
+    return hit;
+  }
+
+  public static @Nullable Throwable thrown() {
+    return thrown;
+  }
+
+  public static int errors() {
+    return errors;
+  }
+
+  public static long passed() {
+    return passed;
+  }
+
+  /** How many latches and locks the thread has that was armed. */
+  public static int held() {
+    return held;
+  }
+
+  /** Called before a call or an allocation. */
+  public static void at(int place, boolean allocation) {
+    if (armed != Thread.currentThread() || hit != null || giving > 0 || held <= 0) {
+      return;
+    }
+    passed++;
+    if ((place * 0x9E3779B9 + offset >>> 8) % stride != 0 || FAILED.get(place)) {
+      return;
+    }
+    FAILED.set(place);
+    hit = PLACES.get(place);
+    Error e =
+        allocation || errors % 3 == 0
+            ? new OutOfMemoryError("thrown on purpose before " + hit)
+            : errors % 3 == 1
+                ? new StackOverflowError("thrown on purpose before " + hit)
+                : new InternalError("thrown on purpose before " + hit);
+    errors++;
+    thrown = e;
+    throw e;
+  }
+
+  /** Called where the giving back of something begins, by 1, and where it ends, by -1. */
+  public static void giving(int more) {
+    if (armed == Thread.currentThread()) {
+      giving += more;
+    }
+  }
+
+  /** Called where a latch or a lock may have been taken. */
+  public static void took(boolean it) {
+    if (it && armed == Thread.currentThread()) {
+      held++;
+    }
+  }
+
+  /** Called where one was given back. */
+  public static void gave() {
+    if (armed == Thread.currentThread()) {
+      held--;
+    }
+  }
+}

@@ -1,0 +1,226 @@
+package io.fovea.crash;
+
+import io.fovea.Database;
+import io.fovea.DatabaseStats;
+import io.fovea.Options;
+import io.fovea.Protocol;
+import io.fovea.SimDatabase;
+import io.fovea.VerifyReport;
+import io.fovea.error.DatabaseClosedException;
+import io.fovea.error.DurabilityLostException;
+import io.fovea.error.FoveaException;
+import io.fovea.support.SimDisk;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Random steps, each of which meets an error at a place that has not failed before; loaded by
+ * {@link ErrorWeaver}.
+ *
+ * <p>After an error the database works on, with nothing held, and holds what it held before the
+ * step or after it; or it says at once that it has stopped, ends when it is closed, and holds one
+ * of the two when it is opened again.
+ */
+public final class ErrorRun implements Supplier<String> {
+  /** Steps without an error after which all that is reached has failed. */
+  private static final int QUIET = Integer.getInteger("crash.errors.quiet", 40);
+
+  /** How many failures are reported at once. */
+  private static final int FAILURES_MAX = 20;
+
+  private final Protocol protocol;
+  private final long seed;
+  private final int stride;
+  private final Map<String, Integer> outcomes = new TreeMap<>();
+  private Session s;
+  private SimDisk disk;
+  private int errors;
+  private final List<AssertionError> failures = new ArrayList<>();
+
+  /**
+   * A run.
+   *
+   * @param arguments protocol, seed, and of how many places one is tried
+   */
+  public ErrorRun(String arguments) {
+    String[] a = arguments.split(" ");
+    protocol = Protocol.valueOf(a[0]);
+    seed = Long.parseLong(a[1]);
+    stride = Integer.parseInt(a[2]);
+    disk = new SimDisk(seed);
+    s = new Session(disk, options(), false, new State());
+  }
+
+  private Options options() {
+    return Session.small().protocol(protocol);
+  }
+
+  /** Runs it; says what was tried. */
+  @Override
+  public String get() {
+    begin();
+    long next = seed;
+    Generator g = new Generator(next, 48, true, true);
+    int steps = 0;
+    for (int quiet = 0; quiet < QUIET; steps++) {
+      if (steps % 60 == 59) {
+        g = new Generator(++next, 48, true, true);
+        s.check();
+      }
+      quiet = step(g.next(s.state())) ? 0 : quiet + 1;
+    }
+    s.check();
+    s.close();
+    report();
+    return errors
+        + " errors in "
+        + steps
+        + " steps, under a latch or a lock "
+        + ErrorProbe.passed()
+        + " calls: "
+        + outcomes;
+  }
+
+  /** A database to begin with; when it has done some steps, all classes are there. */
+  private void begin() {
+    s.open();
+    s.first();
+    s.steps(new Generator(seed, 48, true, true), 60);
+  }
+
+  private void report() {
+    if (!failures.isEmpty()) {
+      AssertionError e = failures.getFirst();
+      throw new AssertionError(
+          failures.size()
+              + " of "
+              + errors
+              + " errors: "
+              + String.join("\n", failures.stream().map(Throwable::getMessage).toList()),
+          e);
+    }
+  }
+
+  private void count(String outcome) {
+    outcomes.merge(outcome, 1, Integer::sum);
+  }
+
+  /** A step that fails on its way; whether it did. */
+  private boolean step(Step step) {
+    if (step instanceof Step.Reopen) {
+      s.step(step);
+      return false;
+    }
+    State before = s.state();
+    Throwable thrown = null;
+    String hit;
+    ErrorProbe.arm(stride, protocol.ordinal() << 8);
+    try {
+      s.step(step);
+    } catch (Throwable t) {
+      thrown = t;
+    } finally {
+      hit = ErrorProbe.disarm();
+    }
+    if (hit == null) {
+      if (thrown != null) {
+        throw new AssertionError(
+            "without an error of ours: " + step.getClass().getSimpleName(), thrown);
+      }
+      return false;
+    }
+    errors++;
+    try {
+      after(before, thrown);
+    } catch (Throwable t) {
+      AssertionError e =
+          new AssertionError(
+              "error "
+                  + errors
+                  + ", before "
+                  + hit
+                  + ", in a step "
+                  + step.getClass().getSimpleName()
+                  + ": "
+                  + t.getMessage(),
+              t);
+      if (thrown != null) {
+        e.addSuppressed(thrown);
+      }
+      Throwable ours = ErrorProbe.thrown();
+      if (ours != null) {
+        e.addSuppressed(ours);
+      }
+      failures.add(e);
+      if (failures.size() >= FAILURES_MAX) {
+        report();
+      }
+      s.abandon();
+      disk = new SimDisk(seed + errors);
+      s = new Session(disk, options(), false, new State());
+      begin();
+    }
+    return true;
+  }
+
+  private void after(State before, @Nullable Throwable thrown) {
+    Database db = s.db();
+    if (stopped(db)) {
+      count(thrown == null ? "stopped later" : "stopped");
+      saysSo(db);
+      reopen();
+      return;
+    }
+    count(thrown == null ? "nothing" : "refused");
+    String held = SimDatabase.held(db);
+    if (!held.isEmpty()) {
+      throw new AssertionError("still held: " + held);
+    }
+    VerifyReport report = db.verify();
+    if (!report.ok()) {
+      throw new AssertionError("verify: " + report.problems());
+    }
+    State after = s.state();
+    State live = State.read(db, after, after.trees());
+    if (!after.equals(live)) {
+      live = State.read(db, before, before.trees());
+      if (!before.equals(live)) {
+        throw new AssertionError(
+            "it holds neither what it held nor what it was to hold: "
+                + (live == null ? "" : State.difference(before, live)));
+      }
+    }
+    s.found(live);
+  }
+
+  private static boolean stopped(Database db) {
+    return db.stats().health() != DatabaseStats.Health.OK;
+  }
+
+  private static void saysSo(Database db) {
+    for (int i = 0; i < 2; i++) {
+      try {
+        db.run(tx -> {});
+      } catch (DurabilityLostException | DatabaseClosedException e) {
+        continue;
+      }
+      throw new AssertionError("a database that has stopped begins a transaction");
+    }
+  }
+
+  private void reopen() {
+    List<State> states = s.states(new Session.Bounds(s.acked(), s.begun()));
+    try {
+      s.close();
+    } catch (FoveaException e) {
+      count("closed with " + e.getClass().getSimpleName());
+    }
+    s = new Session(disk, options(), false, states.getLast());
+    s.open();
+    s.rebase(states.get(Session.match(s.db(), states)));
+  }
+}

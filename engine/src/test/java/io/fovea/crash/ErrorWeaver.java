@@ -1,0 +1,256 @@
+package io.fovea.crash;
+
+import com.tngtech.archunit.thirdparty.org.objectweb.asm.ClassReader;
+import com.tngtech.archunit.thirdparty.org.objectweb.asm.ClassVisitor;
+import com.tngtech.archunit.thirdparty.org.objectweb.asm.ClassWriter;
+import com.tngtech.archunit.thirdparty.org.objectweb.asm.Handle;
+import com.tngtech.archunit.thirdparty.org.objectweb.asm.Label;
+import com.tngtech.archunit.thirdparty.org.objectweb.asm.MethodVisitor;
+import com.tngtech.archunit.thirdparty.org.objectweb.asm.Opcodes;
+import com.tngtech.archunit.thirdparty.org.objectweb.asm.Type;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * Loads the engine once more, with a call of {@link ErrorProbe} before every call and every
+ * allocation in the rooms whose methods latch pages and lock items.
+ *
+ * <p>The engine itself knows nothing of that and pays nothing for it. Tests live in the packages of
+ * the engine, so they are loaded here too.
+ */
+final class ErrorWeaver extends ClassLoader {
+  private static final String PROBE = "io/fovea/crash/ErrorProbe";
+
+  private static final Set<String> ROOMS =
+      Set.of("io.fovea.btree", "io.fovea.buffer", "io.fovea.txn", "io.fovea.wal");
+
+  /**
+   * Give back what is held, or say that the database has stopped: neither they nor calls of them
+   * fail.
+   */
+  static final Set<String> GIVES =
+      Set.of(
+          "releaseExclusive",
+          "releaseExclusiveUnchanged",
+          "releaseShared",
+          "releaseMoved",
+          "downgrade",
+          "ended", // of a read: on a thread of the device, whose stack is its own
+          "unlock",
+          "unlockBoth",
+          "unshare",
+          "brokenOff",
+          "spoil",
+          "stop");
+
+  /**
+   * Take a latch over from who calls them: he could not know whether they have. So the call does
+   * not fail; all that they do does.
+   */
+  private static final Set<String> TAKES_OVER = Set.of("free", "push", "giveBack");
+
+  /** Class and method of what takes, where it answers whether it did. */
+  private static final Map<String, Set<String>> TRIES =
+      Map.of(
+          "io/fovea/buffer/Latch", Set.of("tryUpgrade", "tryShared"),
+          "io/fovea/txn/Timestamps", Set.of("tryLock"),
+          "io/fovea/txn/TimestampTable", Set.of("tryLock"),
+          "io/fovea/txn/LockTable", Set.of("tryShare", "tryExclude"),
+          "io/fovea/txn/History", Set.of("tryLock"));
+
+  /** Class and method of what takes without asking. */
+  private static final Map<String, Set<String>> TAKES =
+      Map.of("io/fovea/txn/Versions", Set.of("lock"), "io/fovea/buffer/Translator", Set.of("lock"));
+
+  /** Class and method of what gives back. */
+  private static final Map<String, Set<String>> RETURNS =
+      Map.of(
+          "io/fovea/buffer/Latch",
+          Set.of("releaseExclusive", "releaseExclusiveUnchanged", "releaseShared", "releaseMoved"),
+          "io/fovea/txn/Timestamps",
+          Set.of("unlock", "publish"),
+          "io/fovea/txn/TimestampTable",
+          Set.of("unlock"),
+          "io/fovea/txn/LockTable",
+          Set.of("unshare", "release"),
+          "io/fovea/txn/History",
+          Set.of("unlock"),
+          "io/fovea/txn/Versions",
+          Set.of("unlock"),
+          "io/fovea/buffer/Translator",
+          Set.of("unlock"));
+
+  ErrorWeaver(ClassLoader parent) {
+    super(parent);
+  }
+
+  @Override
+  protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+    if (!name.startsWith("io.fovea.")
+        || name.startsWith("io.fovea.bindings.")
+        || name.equals(ErrorProbe.class.getName())) {
+      return super.loadClass(name, resolve);
+    }
+    synchronized (getClassLoadingLock(name)) {
+      Class<?> c = findLoadedClass(name);
+      return c != null ? c : define(name);
+    }
+  }
+
+  private Class<?> define(String name) throws ClassNotFoundException {
+    String file = name.replace('.', '/') + ".class";
+    try (InputStream in = getParent().getResourceAsStream(file)) {
+      if (in == null) {
+        throw new ClassNotFoundException(name);
+      }
+      byte[] bytes = in.readAllBytes();
+      String room = name.substring(0, name.lastIndexOf('.'));
+      if (ROOMS.contains(room)) {
+        bytes = weave(bytes);
+      }
+      return defineClass(name, bytes, 0, bytes.length);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static byte[] weave(byte[] bytes) {
+    ClassReader reader = new ClassReader(bytes);
+    ClassWriter writer = new ClassWriter(ClassWriter.COMPUTE_MAXS);
+    reader.accept(new Woven(writer), 0);
+    return writer.toByteArray();
+  }
+
+  private static final class Woven extends ClassVisitor {
+    private String owner = "";
+
+    /** Constants are made when the class is: a failure would end it for good. */
+    private boolean constants;
+
+    Woven(ClassVisitor next) {
+      super(Opcodes.ASM9, next);
+    }
+
+    @Override
+    public void visit(
+        int version, int access, String name, String signature, String base, String[] interfaces) {
+      owner = name;
+      constants = base.equals("java/lang/Enum");
+      super.visit(version, access, name, signature, base, interfaces);
+    }
+
+    @Override
+    public MethodVisitor visitMethod(
+        int access, String name, String descriptor, String signature, String[] exceptions) {
+      MethodVisitor next = super.visitMethod(access, name, descriptor, signature, exceptions);
+      return constants || name.equals("<clinit>")
+          ? next
+          : new Method(next, owner, name, descriptor);
+    }
+  }
+
+  private static final class Method extends MethodVisitor {
+    private final String owner;
+    private final String name;
+    private final boolean fails;
+    private final int tries; // 1: answers; 2: takes; -1, -2: gives back so many
+    private int line;
+
+    Method(MethodVisitor next, String owner, String name, String descriptor) {
+      super(Opcodes.ASM9, next);
+      this.owner = owner;
+      this.name = name;
+      this.fails = !GIVES.contains(name);
+      boolean answers = Type.getReturnType(descriptor) == Type.BOOLEAN_TYPE;
+      this.tries =
+          TRIES.getOrDefault(owner, Set.of()).contains(name) && answers
+              ? 1
+              : TAKES.getOrDefault(owner, Set.of()).contains(name)
+                  ? 2
+                  : RETURNS.getOrDefault(owner, Set.of()).contains(name)
+                      ? name.equals("releaseMoved") ? -2 : -1
+                      : 0;
+    }
+
+    @Override
+    public void visitCode() {
+      super.visitCode();
+      if (!fails) {
+        super.visitInsn(Opcodes.ICONST_1);
+        super.visitMethodInsn(Opcodes.INVOKESTATIC, PROBE, "giving", "(I)V", false);
+      }
+    }
+
+    @Override
+    public void visitLineNumber(int number, Label start) {
+      line = number;
+      super.visitLineNumber(number, start);
+    }
+
+    private void place(String what, boolean allocation) {
+      String where = owner.substring(owner.lastIndexOf('/') + 1) + "." + name + ":" + line;
+      super.visitLdcInsn(ErrorProbe.place(what + " in " + where));
+      super.visitInsn(allocation ? Opcodes.ICONST_1 : Opcodes.ICONST_0);
+      super.visitMethodInsn(Opcodes.INVOKESTATIC, PROBE, "at", "(IZ)V", false);
+    }
+
+    @Override
+    public void visitMethodInsn(
+        int opcode, String of, String called, String descriptor, boolean isInterface) {
+      boolean begins = called.equals("<init>"); // its allocation has failed already, or it is super
+      if (fails && !begins && !GIVES.contains(called) && !TAKES_OVER.contains(called)) {
+        place(of.substring(of.lastIndexOf('/') + 1) + "." + called, false);
+      }
+      super.visitMethodInsn(opcode, of, called, descriptor, isInterface);
+    }
+
+    @Override
+    public void visitInvokeDynamicInsn(
+        String called, String descriptor, Handle bootstrap, Object... arguments) {
+      if (fails) {
+        place(called, true);
+      }
+      super.visitInvokeDynamicInsn(called, descriptor, bootstrap, arguments);
+    }
+
+    @Override
+    public void visitTypeInsn(int opcode, String type) {
+      // Behind it: frames of the verifier name a new object by where it was allocated.
+      super.visitTypeInsn(opcode, type);
+      if (fails && (opcode == Opcodes.NEW || opcode == Opcodes.ANEWARRAY)) {
+        place("new " + type.substring(type.lastIndexOf('/') + 1), true);
+      }
+    }
+
+    @Override
+    public void visitIntInsn(int opcode, int operand) {
+      if (fails && opcode == Opcodes.NEWARRAY) {
+        place("new array", true);
+      }
+      super.visitIntInsn(opcode, operand);
+    }
+
+    @Override
+    public void visitInsn(int opcode) {
+      if (!fails && opcode >= Opcodes.IRETURN && opcode <= Opcodes.RETURN) {
+        super.visitInsn(Opcodes.ICONST_M1);
+        super.visitMethodInsn(Opcodes.INVOKESTATIC, PROBE, "giving", "(I)V", false);
+      }
+      if (tries == 1 && opcode == Opcodes.IRETURN) {
+        super.visitInsn(Opcodes.DUP);
+        super.visitMethodInsn(Opcodes.INVOKESTATIC, PROBE, "took", "(Z)V", false);
+      } else if (tries == 2 && opcode == Opcodes.RETURN) {
+        super.visitInsn(Opcodes.ICONST_1);
+        super.visitMethodInsn(Opcodes.INVOKESTATIC, PROBE, "took", "(Z)V", false);
+      } else if (tries < 0 && opcode == Opcodes.RETURN) {
+        for (int i = tries; i < 0; i++) {
+          super.visitMethodInsn(Opcodes.INVOKESTATIC, PROBE, "gave", "()V", false);
+        }
+      }
+      super.visitInsn(opcode);
+    }
+  }
+}

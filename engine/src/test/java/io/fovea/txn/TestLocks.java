@@ -1,0 +1,34 @@
+package io.fovea.txn;
+
+/** For tests: the locks of an engine without a transaction. */
+public final class TestLocks {
+  private TestLocks() {}
+
+  /** What stays locked or claimed; empty where nothing does. */
+  public static String held(TxEngine engine) {
+    StringBuilder held = new StringBuilder();
+    if (engine.active() > 0) {
+      held.append(" contexts: ").append(engine.active());
+    }
+    Timestamps timestamps = engine.timestamps();
+    TimestampTable table = timestamps.table();
+    for (int slot = 0; slot < table.slots(); slot++) {
+      if (table.stampAcquire(slot) < 0 && Word.isLocked(table.word(slot))) {
+        held.append(" item ").append(Long.toHexString(table.item(slot)));
+      }
+    }
+    for (int column = 0; column < table.columns(); column++) {
+      if (table.version(column) < 0) {
+        held.append(" column ").append(column);
+      }
+    }
+    ProtocolMemory memory = engine.protocolMemory();
+    if (memory.locks != null && memory.locks.held() > 0) {
+      held.append(" places of locks: ").append(memory.locks.held());
+    }
+    if (memory.history != null && memory.history.locked()) {
+      held.append(" the section");
+    }
+    return held.toString();
+  }
+}
