@@ -31,8 +31,9 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>With the record the trees that it publishes exist, and those that it drops do not. After it
- * nothing may fail: pages for splits were promised before, lack of frames is waited for, a read that
- * fails is done again, anything else stops the database, and the record is found when it is opened again.
+ * nothing may fail: pages for splits were promised before, lack of frames is waited for, a read
+ * that fails is done again, anything else stops the database, and the record is found when it is
+ * opened again.
  *
  * <p>Under the lock of the schema.
  */

@@ -173,8 +173,7 @@ final class Inspection implements AutoCloseable {
     }
     try (BlockDevice device = storage.open(Storage.LOG);
         LogReader reader =
-            LogReader.open(
-                device, superblock.id(), superblock.redoLsn(), superblock.durable())) {
+            LogReader.open(device, superblock.id(), superblock.redoLsn(), superblock.durable())) {
       while (reader.next()) {
         logRecords++;
         logCommits += reader.type() == RecordType.COMMIT ? 1 : 0;

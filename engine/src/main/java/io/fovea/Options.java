@@ -554,8 +554,8 @@ public final class Options {
   /**
    * Sets the buffer between commits and the log's file.
    *
-   * @param bytes a power of two of 64 KiB to 1 GiB, and at least 16 pages, which is checked when the
-   *     database is opened
+   * @param bytes a power of two of 64 KiB to 1 GiB, and at least 16 pages, which is checked when
+   *     the database is opened
    * @return new options
    * @throws IllegalArgumentException for another size
    */
@@ -693,8 +693,8 @@ public final class Options {
 
   /**
    * Sets after how many aborts in a row work that is done again runs <i>pessimistically</i>: it
-   * reserves what it reads and writes as it goes, and others that write the same wait for it. {@link
-   * TxOptions#abortsBeforeLocking(int)} has the details, and sets it for one piece of work.
+   * reserves what it reads and writes as it goes, and others that write the same wait for it.
+   * {@link TxOptions#abortsBeforeLocking(int)} has the details, and sets it for one piece of work.
    *
    * @param n 0 for from the first attempt on; {@link Integer#MAX_VALUE} for never
    * @return new options

@@ -18,8 +18,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class TxOptions {
   private static final int DATABASE = -1;
-  private static final TxOptions DEFAULTS =
-      new TxOptions(false, null, DATABASE, Integer.MAX_VALUE);
+  private static final TxOptions DEFAULTS = new TxOptions(false, null, DATABASE, Integer.MAX_VALUE);
   private static final TxOptions READ_ONLY = new TxOptions(true, null, DATABASE, Integer.MAX_VALUE);
 
   private final boolean readOnly;
@@ -106,8 +105,8 @@ public final class TxOptions {
 
   /**
    * Sets after how many aborts in a row the work of {@link Database#run}, {@link Database#call} or
-   * {@link Database#read} is done <i>pessimistically</i>. Such an attempt reserves what it reads and
-   * writes as it goes: others that write the same are aborted and wait for it, and it is not
+   * {@link Database#read} is done <i>pessimistically</i>. Such an attempt reserves what it reads
+   * and writes as it goes: others that write the same are aborted and wait for it, and it is not
    * aborted for their sake. All else goes on. One transaction of a database at a time is
    * pessimistic; others that want to be wait for their turn in order, and make ordinary attempts
    * meanwhile.
@@ -136,8 +135,8 @@ public final class TxOptions {
   }
 
   /**
-   * Sets how many attempts are made to do the work of {@link Database#run}, {@link Database#call} or
-   * {@link Database#read}. After the last one its {@link
+   * Sets how many attempts are made to do the work of {@link Database#run}, {@link Database#call}
+   * or {@link Database#read}. After the last one its {@link
    * io.fovea.error.TransactionAbortedException} is thrown.
    *
    * @param attempts 1 for no second one; the default is {@link Integer#MAX_VALUE}

@@ -385,8 +385,7 @@ class GetAllTest {
           return false;
         };
     InvalidUseException e =
-        assertThrows(
-            InvalidUseException.class, () -> db.read(tx -> table.getAll(tx, batch)));
+        assertThrows(InvalidUseException.class, () -> db.read(tx -> table.getAll(tx, batch)));
     assertTrue(e.getMessage().contains("cleared"), e::toString);
     files.data.readFails = before;
     for (int i = 0; i < 100; i++) {

@@ -62,8 +62,7 @@ class LogFileSizeTest {
     }
     try (Database db = open()) {
       ByteTable t = db.table(TableSpec.bytes("t", 16)).bytes();
-      assertArrayEquals(
-          new byte[900], db.read(tx -> t.get(tx, new byte[] {(byte) 77, (byte) 3})));
+      assertArrayEquals(new byte[900], db.read(tx -> t.get(tx, new byte[] {(byte) 77, (byte) 3})));
       assertTrue(db.verify().ok());
       assertEquals(0, db.stats().recovery().nanos(), "nothing is recovered");
     }

@@ -194,8 +194,7 @@ class LogLossTest {
         long at = slot * map.slotBytes();
         long end = at + map.slotBytes();
         losses.add(
-            new Loss(
-                with + " in slot " + slot, damage(at, end, zeros), required(map, at, end)));
+            new Loss(with + " in slot " + slot, damage(at, end, zeros), required(map, at, end)));
         losses.add(
             new Loss(
                 with + " in the header of slot " + slot,

@@ -160,8 +160,7 @@ class OpeningTest {
     Database.inMemory(options.bufferBytes(least)).close();
     PoolTooSmallException e =
         assertThrows(
-            PoolTooSmallException.class,
-            () -> Database.inMemory(options.bufferBytes(least - 1)));
+            PoolTooSmallException.class, () -> Database.inMemory(options.bufferBytes(least - 1)));
     assertEquals(least, e.bytesNeeded());
     assertEquals(least - 1, e.bytesGiven());
   }
@@ -180,8 +179,7 @@ class OpeningTest {
               InvalidUseException.class, () -> EngineConfig.checkMemory(more, enough, 128 * MIB));
       assertTrue(e.getMessage().contains("timestamps of"), e.getMessage());
     }
-    assertThrows(
-        InvalidUseException.class, () -> EngineConfig.checkMemory(o, enough, 129 * MIB));
+    assertThrows(InvalidUseException.class, () -> EngineConfig.checkMemory(o, enough, 129 * MIB));
     assertThrows(
         InvalidUseException.class,
         () -> EngineConfig.checkMemory(o.timestampBytes(1L << 60), enough, 128 * MIB));

@@ -81,7 +81,8 @@ final class NodeCheck {
     for (int i = 0; i < count; i++) {
       long slot = BTreeNode.slot(s, base, leaf, i);
       if (prefix + BTreeNode.suffixLength(slot) > keyMax) {
-        throw new Damage("length of a key in a node", keyMax, prefix + BTreeNode.suffixLength(slot));
+        throw new Damage(
+            "length of a key in a node", keyMax, prefix + BTreeNode.suffixLength(slot));
       }
       if (slot >>> 32 < before) {
         throw new Damage("order of the keys of a node, by their heads", before, slot >>> 32);

@@ -31,8 +31,8 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Latches.</b> The spin latch here guards three numbers and nothing that waits is done under
  * it. Taking a page off the list needs its link: latch the page exclusively first, then see under
  * the spin latch that it is still the head. Since the page is latched nobody else can take it off,
- * use it, and free it again in between. Whoever has it keeps it latched while it becomes a node of a
- * tree, so others wait for the latch only as long as the page is the head.
+ * use it, and free it again in between. Whoever has it keeps it latched while it becomes a node of
+ * a tree, so others wait for the latch only as long as the page is the head.
  *
  * <p><b>The log.</b> A record is reserved under the spin latch, before the numbers change:
  * reserving never waits, and where it throws (the caller has granted too little) nothing has

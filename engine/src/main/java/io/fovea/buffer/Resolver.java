@@ -113,8 +113,8 @@ final class Resolver {
   }
 
   /**
-   * Latches the head of the free list exclusively, as long as that is the head: whoever takes it off
-   * keeps the latch for as long as a split takes, and nobody else has to wait for that.
+   * Latches the head of the free list exclusively, as long as that is the head: whoever takes it
+   * off keeps the latch for as long as a split takes, and nobody else has to wait for that.
    *
    * @return the frame; -1 where another page is the head now
    */

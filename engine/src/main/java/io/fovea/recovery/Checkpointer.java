@@ -442,12 +442,7 @@ public final class Checkpointer implements AutoCloseable {
         superblocks.stage(
             superblocks
                 .current()
-                .logged(
-                    redo,
-                    pages.state(),
-                    pages.lsn(),
-                    nextTreeId.getAsInt(),
-                    log.watermark()));
+                .logged(redo, pages.state(), pages.lsn(), nextTreeId.getAsInt(), log.watermark()));
     try {
       superblocks.sync(staged);
     } catch (StorageException e) {

@@ -92,13 +92,7 @@ final class ImageAhead implements AutoCloseable, StructureRecord.Visitor {
     switch (reader.type()) {
       case RecordType.STRUCTURE, RecordType.CHAIN ->
           StructureRecord.visit(
-              reader.type(),
-              s,
-              reader.body(),
-              reader.bodyLength(),
-              pageSize,
-              reader.start(),
-              this);
+              reader.type(), s, reader.body(), reader.bodyLength(), pageSize, reader.start(), this);
       case RecordType.FREE -> {
         if (reader.bodyLength() >= Long.BYTES) {
           want(Mem.getLong(s, reader.body()));

@@ -53,7 +53,10 @@ public record Superblock(
   /** The page of the catalog tree's root. */
   public static final long CATALOG_ROOT_PID = 2;
 
-  /** The version of the file format that this engine writes: 2 has a log, 3 knows how far it was durable. */
+  /**
+   * The version of the file format that this engine writes: 2 has a log, 3 knows how far it was
+   * durable.
+   */
   public static final int FORMAT_VERSION = 3;
 
   /** What a new file begins with. */

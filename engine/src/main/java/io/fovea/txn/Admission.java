@@ -23,8 +23,8 @@ import org.jspecify.annotations.Nullable;
  * database or multiply with virtual threads.
  *
  * <p><b>Nobody sleeps beside a free context.</b> Who waits raises {@code waiting} and then looks at
- * the contexts; who ends frees his context and then looks at {@code waiting}. All four are volatile,
- * so one of the two sees the other.
+ * the contexts; who ends frees his context and then looks at {@code waiting}. All four are
+ * volatile, so one of the two sees the other.
  *
  * <p><b>Fair.</b> While somebody waits, contexts are handed on in the order of arrival, and whoever
  * begins joins at the end. A thread that ended and begins again at once has no advantage.

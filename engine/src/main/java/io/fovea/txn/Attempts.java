@@ -7,8 +7,8 @@ import org.jspecify.annotations.Nullable;
  * whether that one is pessimistic. Of one thread.
  *
  * <ol>
- *   <li>After an abort the thread backs off: {@link TxEngine#backOff}. Where the abort was caused by
- *       a reservation, it waits for the end of that, since another attempt would meet it again.
+ *   <li>After an abort the thread backs off: {@link TxEngine#backOff}. Where the abort was caused
+ *       by a reservation, it waits for the end of that, since another attempt would meet it again.
  *   <li>After {@code abortsBeforeLocking} aborts it queues up for being pessimistic. Until its turn
  *       comes it makes attempts still, and waits longer and longer between them.
  *   <li>When its turn has come every attempt is pessimistic, until the work is done.

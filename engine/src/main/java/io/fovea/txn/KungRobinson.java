@@ -93,9 +93,7 @@ final class KungRobinson {
   /** Whether what was read is as it was at the start. */
   boolean unchanged() {
     boolean same =
-        history.remembers(start)
-            && unchanged(start, history.listed())
-            && history.remembers(start);
+        history.remembers(start) && unchanged(start, history.listed()) && history.remembers(start);
     if (!same) {
       tx.engine.requireHolder();
     }

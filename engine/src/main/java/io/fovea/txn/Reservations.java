@@ -31,17 +31,17 @@ import org.jspecify.annotations.Nullable;
  * bounded number of looks. No writer tries to lock an item that it sees reserved, so P waits once
  * for each of those who were on their way already.
  *
- * <p><b>Readers never meet a reservation</b>, where they take no locks: they read what is there, and
- * what they have read stays valid as far as P does not write it. Under two-phase locking a reader
- * meets a reservation for writing, as it would meet the lock.
+ * <p><b>Readers never meet a reservation</b>, where they take no locks: they read what is there,
+ * and what they have read stays valid as far as P does not write it. Under two-phase locking a
+ * reader meets a reservation for writing, as it would meet the lock.
  *
  * <p><b>Fair.</b> Who wants to be pessimistic queues up. He does not stand still: as long as
  * another's turn it is, he does his work again optimistically now and then. A turn that comes while
  * its owner is at that waits for the end of it.
  *
  * <p><b>Time.</b> A reservation whose transaction is older than its limit may be ended by any
- * writer that meets it ({@link Reservation#expel}), by a compare-and-set against the owner's
- * {@link Reservation#decide}. The owner aborts.
+ * writer that meets it ({@link Reservation#expel}), by a compare-and-set against the owner's {@link
+ * Reservation#decide}. The owner aborts.
  */
 final class Reservations {
   private static final long LOOK_NANOS = 100_000_000L;

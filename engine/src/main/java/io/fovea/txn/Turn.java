@@ -2,7 +2,9 @@ package io.fovea.txn;
 
 import java.util.concurrent.locks.LockSupport;
 
-/** A place in the queue of those who want to be the pessimistic transaction: {@link Reservations}. */
+/**
+ * A place in the queue of those who want to be the pessimistic transaction: {@link Reservations}.
+ */
 final class Turn {
   private final Reservations queue;
   private final Thread owner = Thread.currentThread();

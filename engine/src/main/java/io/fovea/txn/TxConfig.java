@@ -67,7 +67,8 @@ public record TxConfig(
   /** Refuses what a commit can't number. */
   public TxConfig {
     if (itemsMax < 1 || itemsMax >= Commit.ENTRIES_MAX) {
-      throw new IllegalArgumentException("A transaction has at least one item, not " + itemsMax + ".");
+      throw new IllegalArgumentException(
+          "A transaction has at least one item, not " + itemsMax + ".");
     }
   }
 

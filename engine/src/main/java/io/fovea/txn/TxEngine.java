@@ -349,7 +349,8 @@ public final class TxEngine {
   }
 
   /**
-   * For a commit, or a change of the schema, that is in the log already, before it waits for what it lacks.
+   * For a commit, or a change of the schema, that is in the log already, before it waits for what
+   * it lacks.
    *
    * @param lacking what it was told
    * @throws DatabaseClosedException where the database is being closed

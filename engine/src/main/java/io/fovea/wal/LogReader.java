@@ -96,8 +96,7 @@ public final class LogReader implements AutoCloseable {
    * @param known how far it was durable: an end before that is damage
    * @throws CorruptionException if the log does not reach back so far
    */
-  public static LogReader open(
-      BlockDevice device, UUID database, long fromLsn, Watermark known) {
+  public static LogReader open(BlockDevice device, UUID database, long fromLsn, Watermark known) {
     SegmentScan scan = SegmentScan.of(device, database);
     int first = scan.segments().size() - 1;
     while (first >= 0 && scan.segments().get(first).startLsn() > fromLsn) {

@@ -45,8 +45,7 @@ record SegmentScan(
 
   /** A file without anything. */
   static final SegmentScan EMPTY =
-      new SegmentScan(
-          0, 0, List.of(), List.of(), List.of(), List.of(), false, 0, Watermark.NONE);
+      new SegmentScan(0, 0, List.of(), List.of(), List.of(), List.of(), false, 0, Watermark.NONE);
 
   /** A segment and where it lies. */
   record Found(SegmentHeader header, int slot) {

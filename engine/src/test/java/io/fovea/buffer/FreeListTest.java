@@ -78,7 +78,8 @@ class FreeListTest {
     reading.await();
     threads[1].start();
     // It parks in its wait for the page that is being read, and nowhere else.
-    Pools.await("the second thread waits", () -> threads[1].getState() == Thread.State.TIMED_WAITING);
+    Pools.await(
+        "the second thread waits", () -> threads[1].getState() == Thread.State.TIMED_WAITING);
     go.countDown();
     for (Thread t : threads) {
       t.join();

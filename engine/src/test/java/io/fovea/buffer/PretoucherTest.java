@@ -34,8 +34,7 @@ class PretoucherTest {
   @Test
   void itStops() {
     AtomicLong touched = new AtomicLong();
-    Pretoucher.touch(
-        1L << 50, 4, () -> touched.get() > 100, at -> touched.incrementAndGet());
+    Pretoucher.touch(1L << 50, 4, () -> touched.get() > 100, at -> touched.incrementAndGet());
     assertTrue(touched.get() <= 110, touched + " pages");
   }
 

@@ -117,7 +117,8 @@ record Setup(
   }
 
   Setup options(UnaryOperator<Options> change) {
-    return new Setup(name, change.apply(options), settings, switches, threads, generation, pad, pessimistic);
+    return new Setup(
+        name, change.apply(options), settings, switches, threads, generation, pad, pessimistic);
   }
 
   Setup settings(UnaryOperator<TxConfig> change) {

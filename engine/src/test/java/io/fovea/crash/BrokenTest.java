@@ -17,8 +17,8 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class BrokenTest {
   /**
-   * After the first that shows it a search ends; when that comes is the threads' luck. 1,000 to 2,000
-   * states are usual for pages before the log, and once it took more than 4,000.
+   * After the first that shows it a search ends; when that comes is the threads' luck. 1,000 to
+   * 2,000 states are usual for pages before the log, and once it took more than 4,000.
    */
   private static final long STATES = Math.max(20_000, CrashTest.STATES);
 

@@ -168,8 +168,7 @@ class DamagedPagesTest {
   void recoveryComesToAChildOfTheSameLevel() {
     DeepBase.Base killed = DeepBase.make(false, CrashTest.SEED);
     int noticed = 0;
-    for (long pid :
-        new PageForger(killed.disk(), new StringBuilder()).find(PageHeader.INNER, -1)) {
+    for (long pid : new PageForger(killed.disk(), new StringBuilder()).find(PageHeader.INNER, -1)) {
       SimDisk one = killed.disk().copy();
       PageForger g = new PageForger(one, new StringBuilder());
       int n = g.load(pid).count();

@@ -53,11 +53,7 @@ final class DamagedUse {
   @Nullable String run() {
     // A body that is done again for ever has time for it: that is a round that does not end.
     Session s =
-        new Session(
-            disk,
-            Session.small().transactionTimeout(Duration.ofMinutes(10)),
-            false,
-            state);
+        new Session(disk, Session.small().transactionTimeout(Duration.ofMinutes(10)), false, state);
     try {
       s.open();
       Database db = s.db();
@@ -162,10 +158,7 @@ final class DamagedUse {
     Value expected = c.records().get(pk);
     if (c.kind() == Kind.BYTES) {
       byte[] found = db.read(tx -> t.bytes().get(tx, pk.bytes()));
-      wrong(
-          t.name() + " get " + pk,
-          expected.pad(),
-          found == null ? null : State.Blob.of(found));
+      wrong(t.name() + " get " + pk, expected.pad(), found == null ? null : State.Blob.of(found));
       return;
     }
     Value found =

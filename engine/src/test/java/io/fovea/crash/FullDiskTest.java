@@ -128,7 +128,8 @@ class FullDiskTest {
               }
             });
       } catch (StorageFullException e) {
-        if (mayRefuse == null || !needsSpace && change.values().stream().noneMatch(v -> v.length == 0)) {
+        if (mayRefuse == null
+            || !needsSpace && change.values().stream().noneMatch(v -> v.length == 0)) {
           throw new AssertionError("refused, and needs no space: " + change.keySet(), e);
         }
         mayRefuse.set(true);
@@ -159,8 +160,7 @@ class FullDiskTest {
     }
   }
 
-  private static Outcome run(long seed, String file, long bytes, Options options)
-      throws Exception {
+  private static Outcome run(long seed, String file, long bytes, Options options) throws Exception {
     SimDisk disk = new SimDisk(seed);
     limit(disk, file, bytes);
     Database db = null;
@@ -182,8 +182,8 @@ class FullDiskTest {
     return run(seed, file, disk, db, options);
   }
 
-  private static Outcome run(
-      long seed, String file, SimDisk disk, Database db, Options options) throws Exception {
+  private static Outcome run(long seed, String file, SimDisk disk, Database db, Options options)
+      throws Exception {
     ByteTable a = db.table(TableSpec.bytes("a", 16)).bytes();
     ByteTable b = db.table(TableSpec.bytes("b", 16)).bytes();
     Client[] clients = new Client[THREADS];

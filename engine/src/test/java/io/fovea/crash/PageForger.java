@@ -52,7 +52,8 @@ final class PageForger {
     return contents;
   }
 
-  // ------------------------------------------------------------------------------- looking at pages
+  // ------------------------------------------------------------------------------- looking at
+  // pages
 
   long pages() {
     return pages;

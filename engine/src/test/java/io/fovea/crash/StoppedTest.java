@@ -117,8 +117,7 @@ class StoppedTest {
   }
 
   private Database open(Disturbance d) {
-    Database db =
-        SimDatabase.open(new SimStorage(disk), options, d.switches(), config -> config);
+    Database db = SimDatabase.open(new SimStorage(disk), options, d.switches(), config -> config);
     ByteTable t = table(db);
     for (int i = 0; i < OTHERS; i++) {
       int n = i;
@@ -164,7 +163,8 @@ class StoppedTest {
   void whatCanPassIsWaitedFor() throws Exception {
     for (int k = 0; k < CHANGES; k++) {
       for (Supplier<RuntimeException> what :
-          java.util.List.<Supplier<RuntimeException>>of(StoppedTest::noFrame, StoppedTest::noSpace)) {
+          java.util.List.<Supplier<RuntimeException>>of(
+              StoppedTest::noFrame, StoppedTest::noSpace)) {
         Disturbance d = new Disturbance(k, ATTEMPTS, what);
         Database db = open(d);
         AtomicReference<Throwable> thrown = new AtomicReference<>();
@@ -259,8 +259,7 @@ class StoppedTest {
                     return n;
                   }));
       assertThrows(
-          DurabilityLostException.class,
-          () -> db.run(tx -> t.put(tx, key("key3"), value(1, 100))));
+          DurabilityLostException.class, () -> db.run(tx -> t.put(tx, key("key3"), value(1, 100))));
       assertThrows(DurabilityLostException.class, db::close);
       try (Database again = SimDatabase.open(new SimStorage(disk), options)) {
         mustHold(again);
@@ -292,8 +291,7 @@ class StoppedTest {
   /** What may have left a page half changed leaves nothing to read. */
   @Test
   void nobodyReadsAfterAnErrorOfUnknownReach() {
-    Disturbance d =
-        new Disturbance(1, Integer.MAX_VALUE, () -> new IllegalStateException("a bug"));
+    Disturbance d = new Disturbance(1, Integer.MAX_VALUE, () -> new IllegalStateException("a bug"));
     Database db = open(d);
     assertThrows(FoveaException.class, () -> change(db, d));
     ByteTable t = table(db);
@@ -313,8 +311,7 @@ class StoppedTest {
     disk.fail(SimFault.from(1).of(IoOp.SYNC));
     DurabilityLostException lost =
         assertThrows(
-            DurabilityLostException.class,
-            () -> db.run(tx -> u.put(tx, key("a"), value(2, 100))));
+            DurabilityLostException.class, () -> db.run(tx -> u.put(tx, key("a"), value(2, 100))));
     assertTrue(lost.mayHaveCommitted());
     for (int i = 0; i < 3; i++) {
       assertArrayEquals(value(1, 100), db.read(tx -> t.get(tx, key("a"))));

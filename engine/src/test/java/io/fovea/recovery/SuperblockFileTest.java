@@ -86,8 +86,10 @@ class SuperblockFileTest {
     SuperblockFile f = file();
     Superblock first = f.write(Superblock.ofNew(4096));
     Superblock open =
-        f.write(first.opened(7, 1 << 20).logged(
-                    5000, new AllocatorState(9, 8, 1), 6000, 33, new Watermark(7000, 3)));
+        f.write(
+            first
+                .opened(7, 1 << 20)
+                .logged(5000, new AllocatorState(9, 8, 1), 6000, 33, new Watermark(7000, 3)));
     assertEquals(Superblock.LOGGED, read().state());
     assertEquals(open, read());
     assertEquals(7, read().incarnation());

@@ -95,8 +95,7 @@ class PessimisticTest {
         p.tx.commit();
       }
       assertEquals(
-          List.of("b=3", "c=3", "e=1", "g=1", "m=1", "p=1", "t=1", "z=2"),
-          f.run(c -> c.all(t)));
+          List.of("b=3", "c=3", "e=1", "g=1", "m=1", "p=1", "t=1", "z=2"), f.run(c -> c.all(t)));
       assertNull(attempt(f, c -> c.put(t, "b", "4")));
       assertNull(attempt(f, c -> c.insert(t, "k", "4")));
       ProtocolsTest.atRest(f);

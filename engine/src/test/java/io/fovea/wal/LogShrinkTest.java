@@ -25,8 +25,7 @@ class LogShrinkTest {
   /** What is kept, two segments of which some is kept, and what is ready beside it. */
   private static final long SMALL = KEEP + 2 * SLOT + 5 * SLOT;
 
-  private static final LogConfig CONFIG =
-      new LogConfig(SLOT, 64 << 10, 5_000_000, 16 << 10, KEEP);
+  private static final LogConfig CONFIG = new LogConfig(SLOT, 64 << 10, 5_000_000, 16 << 10, KEEP);
 
   private final SimDisk disk = new SimDisk(7);
   private final BlockDevice device = disk.device(FILE);

@@ -136,8 +136,8 @@ class LogTest {
   }
 
   /**
-   * An operation in the middle that finds no room in the file asks for it. It waited until the maker
-   * of segments looked by itself, once a second: with so many segments, for minutes.
+   * An operation in the middle that finds no room in the file asks for it. It waited until the
+   * maker of segments looked by itself, once a second: with so many segments, for minutes.
    */
   @Test
   @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
