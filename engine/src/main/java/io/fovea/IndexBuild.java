@@ -98,7 +98,7 @@ final class IndexBuild {
                 + what
                 + ": transactions that were active before did not end within "
                 + GRACE_NANOS / 1_000_000_000
-                + " s");
+                + " s.");
       }
       LockSupport.parkNanos(this, pause);
       pause = Math.min(2 * pause, LOOK_MAX_NANOS);

@@ -86,7 +86,7 @@ final class Slot {
   final int count;
 
   /** Of a private one what {@link SlotLocal} keeps for it: it goes with the slot. */
-  final Map<Object, Object> kept = new IdentityHashMap<>();
+  private final Map<Object, Object> kept = new IdentityHashMap<>();
 
   /** A private one, of no database: it does not outlive the work that it was made for. */
   Slot() {
@@ -202,6 +202,11 @@ final class Slot {
       }
     }
     return memory.take(Math.max(512, bytes));
+  }
+
+  /** What {@link SlotLocal}s keep here, by themselves. */
+  Map<Object, Object> kept() {
+    return kept;
   }
 
   /** Takes back what {@link #take} returned; what are too many, or too large, is not kept. */

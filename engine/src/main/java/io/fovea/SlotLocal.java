@@ -20,7 +20,7 @@ final class SlotLocal<T> {
   @Nullable T get(Slot slot) {
     int i = slot.number;
     if (i < 0) {
-      return (T) slot.kept.get(this);
+      return (T) slot.kept().get(this);
     }
     @Nullable Object[] all = values;
     return i < all.length ? (T) all[i] : null;
@@ -29,7 +29,7 @@ final class SlotLocal<T> {
   /** Gives a slot its own. */
   void set(Slot slot, T value) {
     if (slot.number < 0) {
-      slot.kept.put(this, value);
+      slot.kept().put(this, value);
       return;
     }
     if (slot.number >= values.length) {

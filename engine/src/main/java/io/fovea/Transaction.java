@@ -306,17 +306,17 @@ public final class Transaction implements AutoCloseable {
   /** Commits up to where there is only the log to wait for, and returns what to wait for. */
   private long commitTx() {
     Tx t = enter(database);
-    wrote = t.hasWrites();
+    boolean ends = false;
     try {
+      wrote = t.hasWrites();
+      state = State.ABORTED;
       if (broken != null) {
-        state = State.ABORTED;
-        t.rollback();
         throw broken instanceof TransactionAbortedException e
             ? new TransactionAbortedException(e.abortCause(), "An operation had been aborted.")
             : new TransactionAbortedException(
                 AbortCause.USER, "A statement had failed halfway: " + broken);
       }
-      state = State.ABORTED;
+      ends = true; // whatever it throws
       long lsn = t.commit();
       state = State.COMMITTED;
       // Context and slot are given back: what is waited for now holds nobody up.
@@ -325,6 +325,9 @@ public final class Transaction implements AutoCloseable {
       state = e.mayHaveCommitted() ? State.UNKNOWN : State.ABORTED;
       throw e;
     } finally {
+      if (!ends) {
+        t.rollback();
+      }
       end();
     }
   }
@@ -341,12 +344,16 @@ public final class Transaction implements AutoCloseable {
    */
   public void rollback() {
     Tx t = enter(database);
-    long lsn;
+    long lsn = 0;
     try {
-      boolean valid = !managed || t.readsValid();
-      lsn = managed ? t.readLsn() : 0;
-      state = valid ? State.ROLLED_BACK : State.ABORTED;
-      t.rollback();
+      boolean valid = false;
+      try {
+        valid = !managed || t.readsValid();
+        lsn = managed ? t.readLsn() : 0;
+      } finally {
+        state = valid ? State.ROLLED_BACK : State.ABORTED;
+        t.rollback();
+      }
       if (!valid) {
         throw new TransactionAbortedException(AbortCause.VALIDATION);
       }
@@ -384,17 +391,20 @@ public final class Transaction implements AutoCloseable {
     boolean valid = true;
     long lsn = 0;
     FoveaException refused = null;
-    if (!(thrown instanceof VirtualMachineError) && slot.enter()) {
-      try {
-        valid = tx.readsValid();
-        lsn = valid ? tx.readLsn() : 0;
-      } catch (FoveaException e) {
-        refused = e;
-      } finally {
-        slot.exit();
+    try {
+      if (!(thrown instanceof VirtualMachineError) && slot.enter()) {
+        try {
+          valid = tx.readsValid();
+          lsn = valid ? tx.readLsn() : 0;
+        } catch (FoveaException e) {
+          refused = e;
+        } finally {
+          slot.exit();
+        }
       }
+    } finally {
+      abandon();
     }
-    abandon();
     if (refused != null) {
       refused.addSuppressed(thrown);
       throw refused;

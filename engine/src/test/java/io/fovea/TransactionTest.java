@@ -24,6 +24,7 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.logging.Handler;
+import java.util.logging.Level;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
 import org.junit.jupiter.api.AfterEach;
@@ -543,6 +544,8 @@ class TransactionTest {
           @Override
           public void close() {}
         };
+    Level level = logger.getLevel();
+    logger.setLevel(Level.WARNING); // other tests of this JVM may have made it quiet
     logger.addHandler(handler);
     try {
       RetryWarning warning = new RetryWarning();
@@ -552,6 +555,7 @@ class TransactionTest {
       }
     } finally {
       logger.removeHandler(handler);
+      logger.setLevel(level);
     }
     assertEquals(1, lines.size(), lines.toString());
     assertTrue(lines.get(0).contains(TransactionTest.class.getName()), lines.get(0));

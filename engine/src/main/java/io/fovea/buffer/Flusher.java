@@ -52,28 +52,36 @@ final class Flusher {
 
   void flush() {
     writeBack.begin();
-    mover.pause();
     try {
-      writeBack.awaitMarked();
-      long[] window = new long[Math.min(WINDOW, frames.count)];
-      for (int from = 0; from < frames.count; ) {
-        int size = 0;
-        for (; from < frames.count && size < window.length; from++) {
-          if (FrameHeader.dirty(frames.headers, from)) {
-            window[size++] = frames.pid(from);
-          }
-        }
-        if (flush(window, size, Long.MAX_VALUE) > 0) {
-          throw new InvalidUseException(
-              "Page "
-                  + window[0]
-                  + " cannot be written: its latch is held, or its log is not durable.");
+      mover.pause();
+      try {
+        writeBack.awaitMarked();
+        all();
+        dataSync.sync();
+      } finally {
+        mover.resume();
+      }
+    } finally {
+      writeBack.end();
+    }
+  }
+
+  /** Every page that is dirty now. */
+  private void all() {
+    long[] window = new long[Math.min(WINDOW, frames.count)];
+    for (int from = 0; from < frames.count; ) {
+      int size = 0;
+      for (; from < frames.count && size < window.length; from++) {
+        if (FrameHeader.dirty(frames.headers, from)) {
+          window[size++] = frames.pid(from);
         }
       }
-      dataSync.sync();
-    } finally {
-      mover.resume();
-      writeBack.end();
+      if (flush(window, size, Long.MAX_VALUE) > 0) {
+        throw new InvalidUseException(
+            "Page "
+                + window[0]
+                + " cannot be written: its latch is held, or its log is not durable.");
+      }
     }
   }
 

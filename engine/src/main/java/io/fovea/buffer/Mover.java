@@ -75,14 +75,26 @@ final class Mover {
     } catch (Error e) {
       throw frames.stop(e); // a page may be half moved
     } finally {
-      moving.getAndDecrement();
+      moveEnds();
     }
+  }
+
+  private void moveEnds() {
+    moving.getAndDecrement();
   }
 
   /** Keeps all pages where they are, until {@link #resume}; no move is half done on return. */
   void pause() {
     paused.getAndIncrement();
-    for (int round = 0; moving.get() != 0; round = Backoff.pause(round)) {}
+    boolean done = false;
+    try {
+      for (int round = 0; moving.get() != 0; round = Backoff.pause(round)) {}
+      done = true;
+    } finally {
+      if (!done) {
+        resume();
+      }
+    }
   }
 
   void resume() {

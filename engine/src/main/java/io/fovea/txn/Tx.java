@@ -234,8 +234,11 @@ public final class Tx {
    * @throws io.fovea.error.StorageFullException if there is no space for the log
    */
   public long commit() {
-    requireActive();
-    // Whatever is thrown here ends the transaction; an abort was counted where it arose.
+    if (!active) {
+      throw refusal();
+    }
+    // Whatever is thrown from here on ends the transaction, an error of the JVM included: nothing
+    // is called before. An abort was counted where it arose.
     try {
       if (doomed != null) {
         throw aborted(doomed, "the transaction was doomed by an earlier abort");

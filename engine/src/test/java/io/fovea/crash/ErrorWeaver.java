@@ -42,6 +42,8 @@ final class ErrorWeaver extends ClassLoader {
           "unlock",
           "unlockBoth",
           "unshare",
+          "moveEnds",
+          "resume",
           "brokenOff",
           "spoil",
           "stop");
