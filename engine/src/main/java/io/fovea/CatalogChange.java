@@ -108,13 +108,16 @@ final class CatalogChange {
         }
         throw t;
       } finally {
-        if (!done && !happened) {
-          catalog.freeChain(adopted, session);
-        }
-        // A change that is in the log and not in the tree holds back the redo point for good.
-        if (done || !happened) {
-          session.end();
-          catalog.pool().release(session, 0);
+        try {
+          if (!done && !happened) {
+            catalog.freeChain(adopted, session);
+          }
+        } finally {
+          // A change that is in the log and not in the tree holds back the redo point for good.
+          if (done || !happened) {
+            session.end();
+            catalog.pool().release(session, 0);
+          }
         }
       }
     }

@@ -251,7 +251,7 @@ public final class Tx {
       counters.commitNanos += (hasWrites() ? System.nanoTime() : now) - beganNanos;
       return lsn;
     } finally {
-      end();
+      endAll();
     }
   }
 
@@ -263,7 +263,7 @@ public final class Tx {
     if (doomed == null) {
       counters.rollbacks++;
     }
-    end();
+    endAll();
   }
 
   /**
@@ -306,7 +306,7 @@ public final class Tx {
     }
   }
 
-  private void end() {
+  private void endAll() {
     active = false;
     thread = null;
     readLsn = 0;

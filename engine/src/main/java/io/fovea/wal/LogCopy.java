@@ -130,11 +130,9 @@ public final class LogCopy {
       sink.write(buffer, 0, n);
       at += n;
     }
-    device.read(at, buffer, 0, Group.BLOCK);
-    Watermark said = Watermark.parse(buffer, 0, database);
-    if (said == null || said.lsn() > to || said.segment() > lastNumber()) {
-      Mem.zero(buffer, 0, Group.BLOCK);
-    }
+    // All of the copy is durable before anybody uses it. Saying so here lets its recovery write
+    // pages of the last group, too, however small the pool.
+    new Watermark(to, lastNumber()).put(buffer, 0, database);
     sink.write(buffer, 0, Group.BLOCK);
   }
 

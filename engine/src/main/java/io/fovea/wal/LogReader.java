@@ -3,6 +3,7 @@ package io.fovea.wal;
 import io.fovea.error.CorruptionException;
 import io.fovea.io.BlockDevice;
 import io.fovea.memory.Mem;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.UUID;
@@ -131,6 +132,7 @@ public final class LogReader implements AutoCloseable {
     end = found.startLsn();
     groupEnd = end;
     payload = 0;
+    proven = end;
   }
 
   /** Where the groups of a slot end: before its last block, or where the file ends. */
@@ -161,7 +163,11 @@ public final class LogReader implements AutoCloseable {
     return false;
   }
 
+  /** From this size on it is worth a read to know whether a group is the last one. */
+  private static final int PEEK_BYTES = 8 << 10;
+
   private long groupOffset;
+  private long proven;
   private int payload;
 
   /** Where in the file the record at {@link #end} begins. */
@@ -196,6 +202,7 @@ public final class LogReader implements AutoCloseable {
     payload = bytes;
     groupEnd = end + bytes;
     offset += Group.fileBytes(bytes);
+    proven = proven();
     if (groupEnd <= fromLsn && groupEnd <= limit) {
       end = groupEnd; // nobody wants its records
     }
@@ -392,12 +399,38 @@ public final class LogReader implements AutoCloseable {
   }
 
   /**
-   * Up to where what was read is proven to be on stable storage: where the last group begins. Of
-   * that group nobody knows whether it was synced, until {@link Log#open} has written it again.
-   * Pages that have changes from behind that must not be written before.
+   * Up to where what was read is proven to be on stable storage. A group was synced before the next
+   * one was written; so it is proven where another follows, or where somebody has noted how far the
+   * log was durable. Of the last group nobody knows whether it was synced, until {@link Log#open}
+   * has written it again: proven is where it begins. Pages that have changes from behind that must
+   * not be written before.
    */
   public long provenLsn() {
-    return groupEnd - payload;
+    return proven;
+  }
+
+  /** A group was entered: up to where the log is proven to be durable. */
+  private long proven() {
+    long begin = groupEnd - payload;
+    if (limit != Long.MAX_VALUE) {
+      return groupEnd; // of an earlier segment
+    }
+    if (payload < PEEK_BYTES) {
+      return Math.max(begin, Math.min(groupEnd, watermark.lsn()));
+    }
+    // It may change more pages than there are frames, and none of them could be written.
+    if (offset + Group.BLOCK <= segmentEnd) {
+      try (Arena arena = Arena.ofConfined()) {
+        MemorySegment next = arena.allocate(Group.BLOCK, Group.BLOCK);
+        device.read(offset, next, 0, Group.BLOCK);
+        SegmentHeader header = segments.get(index).header();
+        if (Group.isValid(next, 0, database, header.incarnation(), header.number())
+            && Group.start(next, 0) == groupEnd) {
+          return groupEnd;
+        }
+      }
+    }
+    return Math.max(begin, Math.min(groupEnd, watermark.lsn()));
   }
 
   /** The highest incarnation that was met. */

@@ -52,8 +52,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>It shrinks.</b> What something held back for long (a backup, checkpoints that failed) has
  * made it large, and no longer does. The maker cuts off free slots at its end, down to the number
- * that the log needs as a rule; never those in between. Where the current segment is among them the
- * writer begins another in the lowest free slot, though there is room in this one.
+ * that the log needs as a rule; never those in between, so it goes on until the segments at the end
+ * were recycled.
  *
  * <p>Threads: the writer is the only one that opens segments and moves the current position;
  * everything else is under the lock. Nothing is written to the device under the lock.
@@ -123,7 +123,6 @@ final class SegmentFile {
   /** In which segment the maker was told that room gets scarce. */
   private long toldOf;
 
-  private volatile boolean far;
   private volatile long rest;
   private volatile int freeSlots;
 
@@ -693,46 +692,7 @@ final class SegmentFile {
       free.add(first.slot);
     }
     freeSlots = free.size();
-    far = !live.isEmpty() && live.getLast().slot >= slotsKept && isFreeBelow(slotsKept);
     changed.signalAll();
-  }
-
-  private boolean isFreeBelow(int slot) {
-    return !free.isEmpty() && free.first() < slot;
-  }
-
-  /**
-   * Whether the current segment is what keeps the file too large, and there is a place for another
-   * nearer to its start: the writer goes on there. Any thread.
-   */
-  boolean isFar() {
-    return far;
-  }
-
-  /**
-   * The writer: begins a segment without a group, durably, where the current one is too far.
-   *
-   * @param startLsn where it begins: everything before is durable
-   * @param seg memory for a block
-   * @return whether the current segment is another one now
-   */
-  boolean moveNearer(long startLsn, MemorySegment seg) {
-    lock.lock();
-    try {
-      far = false;
-      if (!isFreeBelow(slotsKept) || current < slotsKept) {
-        return false;
-      }
-      takeSlot();
-      header(startLsn).put(seg, 0);
-    } finally {
-      lock.unlock();
-    }
-    device.write(position - Group.BLOCK, seg, 0, Group.BLOCK);
-    sync();
-    durableNumber = number;
-    recycleBelow(0); // what was current may be free now
-    return true;
   }
 
   /** Keeps what is needed now; returns where that begins. */

@@ -49,10 +49,10 @@ final class ErrorWeaver extends ClassLoader {
           "stop");
 
   /**
-   * Take a latch over from who calls them: he could not know whether they have. So the call does
-   * not fail; all that they do does.
+   * Take a latch over from who calls them, or all that a transaction has: he could not know whether
+   * they have. So the call does not fail; all that they do does.
    */
-  private static final Set<String> TAKES_OVER = Set.of("free", "push", "giveBack");
+  private static final Set<String> TAKES_OVER = Set.of("free", "push", "giveBack", "endAll");
 
   /** Class and method of what takes, where it answers whether it did. */
   private static final Map<String, Set<String>> TRIES =

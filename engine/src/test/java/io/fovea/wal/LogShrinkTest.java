@@ -61,31 +61,6 @@ class LogShrinkTest {
     assertTrue(device.size() <= SMALL, () -> device.size() + " bytes");
   }
 
-  /** Nobody writes any more: the checkpoint is enough. */
-  @Test
-  void anIdleLogShrinksToo() {
-    try (Log log = open(device, 1, Log.FIRST_LSN, Log.FIRST_LSN)) {
-      LogSession session = log.session();
-      for (int round = 0; round < 3; round++) {
-        Log.Pin pin = log.pin();
-        append(log, session, 300 + round * 7);
-        checkpoint(log);
-        assertTrue(device.size() > 20 * SLOT, "it is held back");
-        pin.close();
-        checkpoint(log);
-        long deadline = System.nanoTime() + TimeUnit.MINUTES.toNanos(2);
-        while (device.size() > SMALL && System.nanoTime() < deadline) {
-          LockSupport.parkNanos(1_000_000);
-        }
-        assertTrue(device.size() <= SMALL, () -> device.size() + " bytes");
-        assertEquals(acked, Logs.end(device, redo));
-      }
-      append(log, session, 40);
-    }
-    assertEquals(acked, Logs.end(device, redo));
-    assertEquals(41, Logs.readAll(device, redo).size());
-  }
-
   @Test
   void whatHeldItBackIsForgotten() {
     try (Log log = open(device, 1, Log.FIRST_LSN, Log.FIRST_LSN)) {
