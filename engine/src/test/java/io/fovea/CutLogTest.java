@@ -17,6 +17,7 @@ import io.fovea.wal.LogReader;
 import io.fovea.wal.LogSession;
 import io.fovea.wal.LogStart;
 import io.fovea.wal.RecordType;
+import io.fovea.wal.Watermark;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -187,6 +188,11 @@ class CutLogTest {
     Superblock s = superblock(disk);
     SimDisk cut = disk.copy();
     cut.delete("db.log");
+    // The log of the cut is a new one, with segments of its own: what the file says of those that
+    // were there is not true of it, and how many those were depends on threads.
+    SuperblockFile file = new SuperblockFile(new SimStorage(cut).open(Storage.DATA), "db");
+    file.read();
+    file.sync(file.stage(s.durable(Watermark.NONE)));
     BlockDevice to = new SimStorage(cut).open(Storage.LOG);
     // Each incarnation has segments of its own, whose records are summed with its number.
     try (LogReader r =
