@@ -132,7 +132,7 @@ public final class LogReader implements AutoCloseable {
     end = found.startLsn();
     groupEnd = end;
     payload = 0;
-    proven = end;
+    proven = UNASKED;
   }
 
   /** Where the groups of a slot end: before its last block, or where the file ends. */
@@ -165,6 +165,9 @@ public final class LogReader implements AutoCloseable {
 
   /** From this size on it is worth a read to know whether a group is the last one. */
   private static final int PEEK_BYTES = 8 << 10;
+
+  /** Nobody has asked for this group: most readers never do. */
+  private static final long UNASKED = -1;
 
   private long groupOffset;
   private long proven;
@@ -202,7 +205,7 @@ public final class LogReader implements AutoCloseable {
     payload = bytes;
     groupEnd = end + bytes;
     offset += Group.fileBytes(bytes);
-    proven = proven();
+    proven = UNASKED;
     if (groupEnd <= fromLsn && groupEnd <= limit) {
       end = groupEnd; // nobody wants its records
     }
@@ -406,20 +409,20 @@ public final class LogReader implements AutoCloseable {
    * not be written before.
    */
   public long provenLsn() {
+    if (proven == UNASKED) {
+      proven = proven();
+    }
     return proven;
   }
 
-  /** A group was entered: up to where the log is proven to be durable. */
+  /** For the group that was entered: up to where the log is proven to be durable. */
   private long proven() {
-    long begin = groupEnd - payload;
     if (limit != Long.MAX_VALUE) {
       return groupEnd; // of an earlier segment
     }
-    if (payload < PEEK_BYTES) {
-      return Math.max(begin, Math.min(groupEnd, watermark.lsn()));
-    }
+    long known = Math.max(groupEnd - payload, Math.min(groupEnd, watermark.lsn()));
     // It may change more pages than there are frames, and none of them could be written.
-    if (offset + Group.BLOCK <= segmentEnd) {
+    if (known < groupEnd && payload >= PEEK_BYTES && offset + Group.BLOCK <= segmentEnd) {
       try (Arena arena = Arena.ofConfined()) {
         MemorySegment next = arena.allocate(Group.BLOCK, Group.BLOCK);
         device.read(offset, next, 0, Group.BLOCK);
@@ -430,7 +433,7 @@ public final class LogReader implements AutoCloseable {
         }
       }
     }
-    return Math.max(begin, Math.min(groupEnd, watermark.lsn()));
+    return known;
   }
 
   /** The highest incarnation that was met. */

@@ -287,7 +287,7 @@ class PessimisticTest {
     }
   }
 
-  /** Forty threads that all increment the same few counters, one way or the other. */
+  /** Threads that all increment the same few counters, one way or the other. */
   @ParameterizedTest
   @EnumSource(ProtocolKind.class)
   void nothingIsLostBesideOptimisticOnes(ProtocolKind kind) throws Exception {
