@@ -53,11 +53,11 @@ public final class FileView extends AbstractBlockDevice {
     return "file, to be read only";
   }
 
-  /** The length, rounded up to a whole block. */
+  /** The length as it is: a file that was cut is to be known by it. */
   @Override
   public long size() {
     try {
-      return channel.size() + BLOCK_BYTES - 1 & -BLOCK_BYTES;
+      return channel.size();
     } catch (IOException e) {
       throw DeviceFile.openFailed(path, ChannelFile.errno(e));
     }

@@ -50,7 +50,7 @@ public final class OverlayDevice extends AbstractBlockDevice {
     this.below = below;
     this.zeros = arena.allocate(blockSize(), Math.min(blockSize(), 4096));
     this.size = below == null ? 0 : below.size();
-    this.visible = size;
+    this.visible = size + blockSize() - 1 & -blockSize(); // its last block may be cut
   }
 
   @Override

@@ -325,6 +325,9 @@ public final class Log implements AutoCloseable {
   /** Records below this position are not needed any more, except for pins. */
   public void recycleBelow(long lsn) {
     file.recycleBelow(Math.min(lsn, waits.durable()));
+    if (file.isFar()) {
+      writer.wake();
+    }
     space.changed();
   }
 

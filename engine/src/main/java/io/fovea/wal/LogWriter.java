@@ -315,6 +315,9 @@ final class LogWriter implements Runnable {
       if (log.hasEnded() || groups != seen) {
         return true;
       }
+      if (file.isFar() && !closing) {
+        move();
+      }
       long before = complete;
       walk();
       if (complete > before) {
@@ -332,6 +335,18 @@ final class LogWriter implements Runnable {
     }
     pause();
     return true;
+  }
+
+  /** Goes on nearer to the start of a file that is too large: in turn. */
+  private void move() {
+    try {
+      if (file.moveNearer(written, buffer)) {
+        bytesWritten += Group.BLOCK;
+      }
+    } catch (Throwable t) {
+      log.fail(t); // F1
+      throw t;
+    }
   }
 
   /**

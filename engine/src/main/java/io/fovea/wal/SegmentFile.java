@@ -52,8 +52,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>It shrinks.</b> What something held back for long (a backup, checkpoints that failed) has
  * made it large, and no longer does. The maker cuts off free slots at its end, down to the number
- * that the log needs as a rule; never those in between, so it goes on until the segments at the end
- * were recycled.
+ * that the log needs as a rule; never those in between. Where the current segment is among them the
+ * writer begins another in the lowest free slot, though there is room in this one.
  *
  * <p>Threads: the writer is the only one that opens segments and moves the current position;
  * everything else is under the lock. Nothing is written to the device under the lock.
@@ -70,7 +70,7 @@ final class SegmentFile {
   private static final int MARK_GROUPS = 256;
 
   /** A segment that is needed. */
-  private record Live(int slot, long startLsn) {}
+  private record Live(int slot, long number, long startLsn) {}
 
   final BlockDevice device;
   final LogStart start;
@@ -123,6 +123,7 @@ final class SegmentFile {
   /** In which segment the maker was told that room gets scarce. */
   private long toldOf;
 
+  private volatile boolean far;
   private volatile long rest;
   private volatile int freeSlots;
 
@@ -238,7 +239,7 @@ final class SegmentFile {
       SegmentScan.Found found = segments.get(i);
       long end = i + 1 < segments.size() ? segments.get(i + 1).startLsn() : start.startLsn();
       if (found.startLsn() < start.startLsn() && end > start.redoLsn()) {
-        live.add(new Live(found.slot(), found.startLsn()));
+        live.add(new Live(found.slot(), found.header().number(), found.startLsn()));
       } else {
         free.add(found.slot());
       }
@@ -390,7 +391,7 @@ final class SegmentFile {
   }
 
   private SegmentHeader header(long startLsn) {
-    live.add(new Live(current, startLsn));
+    live.add(new Live(current, number, startLsn));
     return new SegmentHeader(start.database(), number, start.incarnation(), startLsn, segmentBytes);
   }
 
@@ -677,22 +678,71 @@ final class SegmentFile {
     }
   }
 
+  /**
+   * A segment is needed while something of it is; and while the next one may not be there.
+   *
+   * <p>The next one may begin at the very position from which on the log is needed: nothing lies
+   * between. Then it is in memory first and in the file later, and until its header is durable a
+   * crash leaves this one only, to be read from its end. So it is kept until then. Who has pinned
+   * that position may have looked at the headers before the next one had its own, and reads this
+   * one: for a pin it is kept until the end of the pin.
+   */
   private void recycle() {
-    long keep = keepFrom;
+    long pinned = Long.MAX_VALUE;
     for (long pin : pins) {
-      keep = Math.min(keep, pin);
+      pinned = Math.min(pinned, pin);
     }
     while (live.size() > 1) {
       Live first = live.remove();
       Live second = live.element();
-      if (second.startLsn > keep) {
+      boolean over = second.startLsn <= keepFrom && second.number <= durableNumber;
+      if (!over || second.startLsn >= pinned) {
         live.addFirst(first);
         break;
       }
       free.add(first.slot);
     }
     freeSlots = free.size();
+    far = !live.isEmpty() && live.getLast().slot >= slotsKept && isFreeBelow(slotsKept);
     changed.signalAll();
+  }
+
+  private boolean isFreeBelow(int slot) {
+    return !free.isEmpty() && free.first() < slot;
+  }
+
+  /**
+   * Whether the current segment is what keeps the file too large, and there is a place for another
+   * nearer to its start: the writer goes on there. Any thread.
+   */
+  boolean isFar() {
+    return far;
+  }
+
+  /**
+   * The writer: begins a segment without a group, durably, where the current one is too far.
+   *
+   * @param startLsn where it begins: everything before is durable
+   * @param seg memory for a block
+   * @return whether the current segment is another one now
+   */
+  boolean moveNearer(long startLsn, MemorySegment seg) {
+    lock.lock();
+    try {
+      far = false;
+      if (!isFreeBelow(slotsKept) || current < slotsKept) {
+        return false;
+      }
+      takeSlot();
+      header(startLsn).put(seg, 0);
+    } finally {
+      lock.unlock();
+    }
+    device.write(position - Group.BLOCK, seg, 0, Group.BLOCK);
+    sync();
+    durableNumber = number;
+    recycleBelow(0); // what was current may be free now
+    return true;
   }
 
   /** Keeps what is needed now; returns where that begins. */

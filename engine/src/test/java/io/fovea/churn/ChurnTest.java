@@ -56,6 +56,7 @@ class ChurnTest {
     allow("malloc", 8 << 10, ANY, "what the JVM keeps of its classes and its code");
     allow("resident", 24 << 10, ANY, "what malloc and the compiler keep");
     allow("pageTables", 2 << 10, ANY, "where memory comes to lie");
+    allow("rings", 16, 18, "one for each thread that reads many pages at one moment, up to 16");
     allow("descriptors", 1, ANY, "the class path, opened when first needed");
     allow("mappings", 64, ANY, "where memory comes to lie");
     allow("threads", 4, ANY, "carriers of virtual threads; the JVM's own");

@@ -14,6 +14,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.Stream;
 import javax.management.JMException;
@@ -59,7 +60,10 @@ final class Vitals {
     v.put("resident", table(PROC.resolve("smaps_rollup")).get("Rss"));
     v.put("pageTables", status.get("VmPTE"));
     v.put("addressSpace", status.get("VmSize"));
-    v.put("descriptors", (long) descriptors().size());
+    Set<String> open = descriptors().keySet();
+    long rings = open.stream().filter(what -> what.startsWith("anon_inode:[io_uring]")).count();
+    v.put("rings", rings);
+    v.put("descriptors", open.size() - rings);
     try (Stream<String> lines = Files.lines(PROC.resolve("maps"))) {
       v.put("mappings", lines.count());
     }

@@ -12,8 +12,10 @@ import io.fovea.error.StorageException;
 import io.fovea.error.StorageFullException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.logging.Handler;
@@ -42,6 +44,29 @@ class DevicesTest {
     }
     try (BlockDevice device = Devices.open(folder.resolve("file"), IoKind.POSIX)) {
       assertTrue(device.kind().startsWith("posix"), device.kind());
+    }
+  }
+
+  /** Whoever verifies a file that was cut has to see that it was, wherever. */
+  @Test
+  void aFileOfAnyLengthIsSeenAsItIs() throws Exception {
+    Path file = folder.resolve("cut");
+    for (int length : new int[] {0, 1, BLOCK - 1, BLOCK, BLOCK + 20, 3 * BLOCK - 1}) {
+      byte[] bytes = new byte[length];
+      Arrays.fill(bytes, (byte) 7);
+      Files.write(file, bytes);
+      try (OverlayStorage storage = new OverlayStorage(file);
+          BlockDevice device = storage.open("");
+          Arena arena = Arena.ofShared()) {
+        assertEquals(length, device.size());
+        MemorySegment seg = arena.allocate(4 * BLOCK, BLOCK);
+        seg.fill((byte) 1);
+        device.read(0, seg, 0, 4 * BLOCK);
+        for (int i = 0; i < 4 * BLOCK; i++) {
+          byte expected = i < length ? (byte) 7 : 0;
+          assertEquals(expected, seg.get(ValueLayout.JAVA_BYTE, i));
+        }
+      }
     }
   }
 

@@ -18,7 +18,10 @@ import org.junit.jupiter.api.Test;
 /** A copy of a part of a log is a log that ends there, and can be gone on with. */
 class LogCopyTest {
   private static MemoryDevice copy(BlockDevice from, long fromLsn, long toLsn) throws IOException {
-    LogCopy copy = new LogCopy(from, Logs.DATABASE, fromLsn, toLsn);
+    return copy(new LogCopy(from, Logs.DATABASE, fromLsn, toLsn));
+  }
+
+  private static MemoryDevice copy(LogCopy copy) throws IOException {
     MemoryDevice to = new MemoryDevice();
     to.resize(copy.bytes());
     long[] at = new long[1];
@@ -114,6 +117,32 @@ class LogCopyTest {
       } finally {
         stop.set(true);
         writer.join();
+      }
+    }
+  }
+
+  /**
+   * Nothing is needed but where the log ends, and segments begin there after the copy has looked:
+   * the one that it has found stays.
+   */
+  @Test
+  void segmentsThatBeginWhereACopyDoes() throws IOException {
+    MemoryDevice device = new MemoryDevice();
+    try (Log log = Logs.create(device)) {
+      LogSession session = log.session();
+      for (int i = 0; i < 60; i++) {
+        log.awaitDurable(Logs.append(session, Logs.body(i, 3000)));
+        long end = log.durableLsn();
+        log.recycleBelow(end);
+        try (Log.Pin pin = log.pin()) {
+          assertEquals(end, pin.lsn());
+          LogCopy copy = new LogCopy(device, Logs.DATABASE, end, end);
+          for (int k = 0; k < 31; k++) {
+            log.awaitDurable(Logs.append(session, Logs.body(k, 15_000)));
+            log.recycleBelow(log.durableLsn());
+          }
+          assertEquals(end, Logs.end(copy(copy), end));
+        }
       }
     }
   }

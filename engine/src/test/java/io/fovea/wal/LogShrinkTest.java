@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.io.BlockDevice;
+import io.fovea.io.IoOp;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimFault;
@@ -61,6 +62,52 @@ class LogShrinkTest {
     assertTrue(device.size() <= SMALL, () -> device.size() + " bytes");
   }
 
+  /** Nobody writes any more: the checkpoint is enough. */
+  @Test
+  void anIdleLogShrinksToo() {
+    try (Log log = open(device, 1, Log.FIRST_LSN, Log.FIRST_LSN)) {
+      LogSession session = log.session();
+      for (int round = 0; round < 3; round++) {
+        Log.Pin pin = log.pin();
+        append(log, session, 300 + round * 7);
+        checkpoint(log);
+        assertTrue(device.size() > 20 * SLOT, "it is held back");
+        pin.close();
+        checkpoint(log);
+        long deadline = System.nanoTime() + TimeUnit.MINUTES.toNanos(2);
+        while (device.size() > SMALL && System.nanoTime() < deadline) {
+          LockSupport.parkNanos(1_000_000);
+        }
+        assertTrue(device.size() <= SMALL, () -> device.size() + " bytes");
+        assertEquals(acked, Logs.end(device, redo));
+      }
+      append(log, session, 40);
+    }
+    assertEquals(acked, Logs.end(device, redo));
+    assertEquals(41, Logs.readAll(device, redo).size());
+  }
+
+  /** What a crash needs is there for as long as what takes its place may be lost. */
+  @Test
+  void aSegmentStaysUntilTheNextIsDurable() throws InterruptedException {
+    try (Log log = open(device, 1, Log.FIRST_LSN, Log.FIRST_LSN)) {
+      Log.Pin pin = log.pin();
+      append(log, log.session(), 300);
+      disk.hold(IoOp.WRITE);
+      pin.close();
+      checkpoint(log); // the writer goes on nearer to the start, as far as it comes
+      disk.awaitHeld(1);
+      for (int i = 0; i < 20; i++) {
+        checkpoint(log);
+        Thread.sleep(5); // for the maker, which cuts off what is free
+      }
+      BlockDevice after = disk.crash(SimCrash.LOSE_ALL).device(FILE);
+      disk.letGo();
+      assertEquals(acked, Logs.end(after, redo));
+      goOnUntilSmall(log, log.session());
+    }
+  }
+
   @Test
   void whatHeldItBackIsForgotten() {
     try (Log log = open(device, 1, Log.FIRST_LSN, Log.FIRST_LSN)) {
@@ -91,13 +138,15 @@ class LogShrinkTest {
     };
     disk.onOperation(
         n -> {
-          // First what is needed and promised, then what is there.
           long needed = redo;
           long promised = acked;
           if (n % 3 == 0) {
+            SimDisk left = disk.crash(hows[(int) (n / 3 % hows.length)]);
             synchronized (moments) {
-              moments.add(
-                  new Moment(disk.crash(hows[(int) (n / 3 % hows.length)]), needed, promised));
+              // A checkpoint meanwhile: nobody knows which one a superblock would have named.
+              if (redo == needed) {
+                moments.add(new Moment(left, needed, promised));
+              }
             }
           }
         });
@@ -116,12 +165,6 @@ class LogShrinkTest {
     int i = 0;
     for (Moment m : moments) {
       BlockDevice after = m.disk.device(FILE);
-      // The redo point of a moment may be an older one, whose segments are used again already: what
-      // the superblock says by then is newer.
-      if (LogMap.of(after, Logs.DATABASE, m.redo).groups().stream()
-          .noneMatch(g -> g.start() <= m.redo)) {
-        continue;
-      }
       long end = Logs.end(after, m.redo);
       assertTrue(end >= m.acked, () -> "end " + end + ", acknowledged " + m.acked);
       if (i++ % 7 == 0) {
@@ -133,7 +176,6 @@ class LogShrinkTest {
         assertEquals(more, Logs.end(after, m.redo));
       }
     }
-    assertTrue(i > moments.size() / 2, i + " of " + moments.size());
   }
 
   /** A file that can't be cut stays as it is, and the log goes on. */
@@ -143,7 +185,7 @@ class LogShrinkTest {
       LogSession session = log.session();
       Log.Pin pin = log.pin();
       append(log, session, 200);
-      disk.fail(SimFault.once(1).of(io.fovea.io.IoOp.RESIZE));
+      disk.fail(SimFault.once(1).of(IoOp.RESIZE));
       pin.close();
       checkpoint(log);
       for (int i = 0; i < 20; i++) {
