@@ -63,11 +63,10 @@ final class SlotSet {
     table[i] = size + 1;
   }
 
+  /** A failure leaves what there was: the larger ones take their place when they are whole. */
   private void grow() {
     int[] longer = Arrays.copyOf(list, size * 2);
     int[] larger = new int[table.length * 2];
-    list = longer;
-    table = larger;
     int mask = larger.length - 1;
     for (int e = 0; e < size; e++) {
       int i = spread(longer[e]) & mask;
@@ -76,6 +75,8 @@ final class SlotSet {
       }
       larger[i] = e + 1;
     }
+    list = longer;
+    table = larger;
   }
 
   private static int spread(int slot) {
