@@ -5,6 +5,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
@@ -29,6 +30,14 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Fair.</b> While somebody waits, contexts are handed on in the order of arrival, and whoever
  * begins joins at the end. A thread that ended and begins again at once has no advantage.
  *
+ * <p><b>One of those who wait is the guard</b>, and parks for so long only ({@link #LOOK_NANOS}):
+ * then it looks whose time is up, and wakes them. All others park without a limit, for with one
+ * each the timers of 20,000 virtual threads cost as much as their transactions. Whoever comes, and
+ * whoever is woken, becomes the guard where there is none; whoever leaves, and finds none, wakes
+ * the first who waits. So one that has parked under a guard does not outlast it: it queued up
+ * before it saw the guard, so that who leaves later finds somebody in the queue. That one runs, and
+ * either is the guard now, or leaves as well and does the same.
+ *
  * <p><b>Closed.</b> For a moment in which nobody may run ({@link #close}) contexts are not handed
  * on. Whoever begins claims a context first and looks whether the admission is closed second;
  * whoever closes it writes that first and looks at the contexts second. So one of the two sees the
@@ -45,14 +54,24 @@ final class Admission {
     }
   }
 
-  /** How long a waiter parks before it looks whether the database was closed. */
-  private static final long LOOK_NANOS = 1_000_000_000L;
+  /** How long the guard parks before it looks at all who wait. */
+  private static final long LOOK_NANOS = 100_000_000L;
 
   private static final Object GONE = new Object();
 
   /** One who waits. */
   private static final class Waiter {
     final Thread thread = Thread.currentThread();
+
+    /** When its time is up, by {@link System#nanoTime}; compared where {@code limited}. */
+    final long deadline;
+
+    final boolean limited;
+
+    Waiter(long began, long timeoutNanos) {
+      this.deadline = began + timeoutNanos;
+      this.limited = timeoutNanos > 0;
+    }
 
     /** Null; then a context, by who hands it over, or {@link #GONE}, by the waiter. */
     @SuppressWarnings("unused") // through GIVEN
@@ -67,6 +86,7 @@ final class Admission {
   private final Tx[] contexts;
   private final ConcurrentLinkedQueue<Waiter> queue = new ConcurrentLinkedQueue<>();
   private final AtomicInteger waiting = new AtomicInteger();
+  private final AtomicReference<@Nullable Waiter> guard = new AtomicReference<>();
   private volatile boolean closed;
 
   /**
@@ -132,7 +152,7 @@ final class Admission {
 
   private Tx await(boolean readOnly, long timeoutNanos) {
     long began = System.nanoTime();
-    Waiter w = new Waiter();
+    Waiter w = new Waiter(began, timeoutNanos);
     queue.add(w);
     waiting.incrementAndGet();
     Tx mine = null;
@@ -140,11 +160,7 @@ final class Admission {
       handOut();
       while (!(w.given instanceof Tx)) {
         long left = engine.toWait(System.nanoTime() - began, readOnly, timeoutNanos);
-        if (Thread.currentThread().isInterrupted()) {
-          Waits.sleep(Math.min(left, 1_000_000L)); // it does not park; see Waits
-        } else {
-          LockSupport.parkNanos(this, Math.min(left, LOOK_NANOS));
-        }
+        park(w, left);
       }
       mine = (Tx) w.given;
       return mine;
@@ -155,6 +171,38 @@ final class Admission {
         if (!w.give(GONE)) {
           leave((Tx) w.given); // it came when the wait had failed
         }
+      }
+      relieve(w);
+    }
+  }
+
+  private void park(Waiter w, long left) {
+    Waiter seen = guard.get();
+    boolean guards = seen == w || seen == null && guard.compareAndSet(null, w);
+    if (w.thread.isInterrupted()) {
+      Waits.sleep(Math.min(left, 1_000_000L)); // it does not park; see Waits
+    } else if (guards || left < LOOK_NANOS) {
+      LockSupport.parkNanos(this, Math.min(left, LOOK_NANOS));
+    } else {
+      LockSupport.park(this);
+    }
+    if (guards && !(w.given instanceof Tx)) {
+      long now = System.nanoTime();
+      for (Waiter other : queue) {
+        if (other.limited && other.deadline - now <= 0) {
+          LockSupport.unpark(other.thread);
+        }
+      }
+    }
+  }
+
+  /** Somebody waits no longer: if there is no guard then, the first of the others is to see it. */
+  private void relieve(Waiter w) {
+    guard.compareAndSet(w, null);
+    if (guard.get() == null) {
+      Waiter next = queue.peek();
+      if (next != null) {
+        LockSupport.unpark(next.thread);
       }
     }
   }

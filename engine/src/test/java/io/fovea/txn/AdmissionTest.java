@@ -11,9 +11,12 @@ import io.fovea.error.TransactionAbortedException;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Random;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /** Who gets a context when there are fewer of them than transactions. */
 class AdmissionTest {
@@ -156,6 +159,55 @@ class AdmissionTest {
     thrown.forEach(t -> assertInstanceOf(DatabaseClosedException.class, t));
     held.rollback();
     f.close();
+  }
+
+  /**
+   * Only one of those who wait looks at the time: it may give up, be interrupted or be served, and
+   * all others hear of theirs all the same.
+   */
+  @Test
+  @Timeout(value = 2, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+  void whoeverWatchesTheTime() throws Exception {
+    try (TxFixture f = new TxFixture(Configs.contexts(1), 128, 1)) {
+      Random random = new Random(3);
+      for (int round = 0; round < 3; round++) {
+        Tx held = f.begin();
+        AtomicInteger refused = new AtomicInteger();
+        AtomicInteger served = new AtomicInteger();
+        List<Thread> all = new ArrayList<>();
+        for (int i = 0; i < 60; i++) {
+          boolean patient = i % 3 == 0;
+          long nanos = patient ? 0 : (1 + random.nextInt(400)) * 1_000_000L;
+          Thread.Builder builder = i % 2 == 0 ? Thread.ofVirtual() : Thread.ofPlatform();
+          all.add(
+              builder.start(
+                  () -> {
+                    try {
+                      f.engine.begin(false, nanos, null).rollback();
+                      served.incrementAndGet();
+                    } catch (TransactionAbortedException e) {
+                      assertEquals(AbortCause.ADMISSION, e.abortCause());
+                      refused.incrementAndGet();
+                    }
+                  }));
+          if (i % 10 == 5) {
+            all.get(random.nextInt(i)).interrupt();
+          }
+        }
+        if (round == 1) {
+          untilWaiting(f, 20); // all who have a limit have given up, with nobody served meanwhile
+          assertEquals(40, refused.get());
+        }
+        held.rollback();
+        for (Thread t : all) {
+          t.join();
+        }
+        assertEquals(60, refused.get() + served.get());
+        assertTrue(served.get() >= 20, () -> served + " served");
+        assertEquals(0, f.engine.active());
+        assertEquals(0, f.engine.waiting());
+      }
+    }
   }
 
   @Test
