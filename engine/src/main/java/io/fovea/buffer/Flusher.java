@@ -1,6 +1,7 @@
 package io.fovea.buffer;
 
 import io.fovea.error.InvalidUseException;
+import io.fovea.memory.Waits;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.VarHandle;
 import java.util.Arrays;
@@ -35,6 +36,11 @@ final class Flusher {
    * 64 random writes hold a commit up for a millisecond, a whole batch for four.
    */
   private static final int CHECKPOINT_BATCH = 64;
+
+  /** After so many rounds without any page being written. */
+  private static final int LONG_FROM = Backoff.PARK_FROM + 32;
+
+  private static final long LONG_NANOS = 5_000_000;
 
   private final Frames frames;
   private final WriteBack writeBack;
@@ -111,7 +117,7 @@ final class Flusher {
   private int flush(long[] pids, int count, long olderThan) {
     int size = count;
     long begin = System.nanoTime();
-    for (int round = 0; size > 0; round = Backoff.pause(round)) {
+    for (int round = 0; size > 0; round = pause(round)) {
       Arrays.sort(pids, 0, size);
       int left = write(pids, size, olderThan);
       if (left < size) {
@@ -123,6 +129,14 @@ final class Flusher {
       size = left;
     }
     return size;
+  }
+
+  /** As {@link Backoff}, and longer where latches are held for long: each look is at many pages. */
+  private static int pause(int round) {
+    if (round >= LONG_FROM) {
+      Waits.sleep(LONG_NANOS);
+    }
+    return Backoff.pause(round);
   }
 
   /** Writes pages; those that are left afterwards are at the front of the array. */
