@@ -158,14 +158,8 @@ final class Driver {
       Runner.Result result = new Runner(settings, tables, meta, progress, shutdown).run();
       out.print(Report.table(settings, result));
       out.flush();
-      if (result.stopped()) {
-        // Here, and not at the end: the JVM goes as soon as the database is closed.
-        progress.say(
-            "stopped by a signal after %.1f of %.1f s: the table is of these, and nothing was"
-                + " checked",
-            result.seconds(), settings.duration().toNanos() / 1e9);
-        throw new DriverException(Exit.INTERRUPTED, "stopped by a signal");
-      }
+      shutdown.endRun(
+          progress, result.seconds(), settings.duration().toNanos(), ", and nothing was checked");
       RunJson.run(json, result);
       boolean consistent = check(tables, json);
       write(json, settings);

@@ -69,7 +69,6 @@ final class Runner {
    * @param before the engine's statistics as the measured time began
    * @param after the engine's statistics as it ended
    * @param series what happened in each second, those of the warm-up included
-   * @param stopped whether a signal ended it before its time
    */
   record Result(
       double seconds,
@@ -79,8 +78,7 @@ final class Runner {
       Histogram[] latencies,
       DatabaseStats before,
       DatabaseStats after,
-      Series series,
-      boolean stopped) {
+      Series series) {
 
     /** What clients ran on, for reports. */
     String threads() {
@@ -227,11 +225,10 @@ final class Runner {
     }
     crew.join();
     crew.checkFailure();
-    boolean stopped = shutdown.requested();
     if (counts == countsBefore) {
       crew.check(); // stopped while it warmed up: nothing was measured
     }
-    if (ended && !stopped) {
+    if (ended && !shutdown.requested()) {
       throw new IllegalStateException("the workers ended before their time");
     }
     return new Result(
@@ -242,8 +239,7 @@ final class Runner {
         totals,
         statsBefore,
         sampler.stats(),
-        sampler.series(),
-        stopped);
+        sampler.series());
   }
 
   private Hlog hlog() throws IOException {

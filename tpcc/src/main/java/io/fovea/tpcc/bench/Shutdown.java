@@ -34,6 +34,24 @@ public final class Shutdown implements AutoCloseable {
     return requested;
   }
 
+  /**
+   * Ends a run whose table was printed, where a signal came. Here, and not at the end: the JVM goes
+   * as soon as the database is closed.
+   *
+   * @param seconds how much of it was measured
+   * @param nanos how much was to be
+   * @param rest what is to be said of what was left out; may be empty
+   * @throws DriverException where a signal came
+   */
+  public void endRun(Progress progress, double seconds, long nanos, String rest) {
+    if (requested) {
+      progress.say(
+          "stopped by a signal after %.1f of %.1f s: the table is of these%s",
+          seconds, nanos / 1e9, rest);
+      throw new DriverException(Exit.INTERRUPTED, "stopped by a signal");
+    }
+  }
+
   /** The program is through, in whatever way. */
   @Override
   public void close() {

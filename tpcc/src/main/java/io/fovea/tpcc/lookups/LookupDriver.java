@@ -118,7 +118,16 @@ final class LookupDriver {
         JsonReport.lower(settings.engine().durability()));
     List<LookupResult> results = new ArrayList<>();
     for (Share share : settings.shares()) {
-      results.add(new LookupRunner(settings, lookup, share, progress, shutdown).run());
+      try {
+        results.add(new LookupRunner(settings, lookup, share, progress, shutdown).run());
+      } catch (DriverException e) {
+        if (results.isEmpty() || !shutdown.requested()) {
+          throw e;
+        }
+      }
+      if (shutdown.requested()) {
+        break; // the sizes that were measured have their lines
+      }
     }
     if (results.size() == 1) {
       LookupResult result = results.getFirst();
@@ -131,6 +140,13 @@ final class LookupDriver {
       out.print(LookupReport.table(results, model));
       LookupReport.sizes(json, results, model);
     }
+    out.flush();
+    int missing = settings.shares().size() - results.size();
+    shutdown.endRun(
+        progress,
+        results.getLast().seconds(),
+        settings.duration().toNanos(),
+        missing == 0 ? "" : ", and of the sizes before; not measured: %d".formatted(missing));
   }
 
   private String name() {

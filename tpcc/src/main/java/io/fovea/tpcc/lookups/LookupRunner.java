@@ -83,7 +83,8 @@ final class LookupRunner {
   /**
    * Runs.
    *
-   * @throws DriverException if a client failed or a signal came
+   * @return what was measured, until a signal came if one did
+   * @throws DriverException if a client failed or a signal came before anything was measured
    */
   LookupResult run() {
     if (settings.shared() && !virtual) {
@@ -161,8 +162,11 @@ final class LookupRunner {
     cpu = cpuNanos() - cpu;
     DatabaseStats.Placement placedAfter = lookup.database.placement();
     crew.join();
-    crew.check();
-    if (ended) {
+    crew.checkFailure();
+    if (counts == countsBefore) {
+      crew.check(); // stopped while it warmed up: nothing was measured
+    }
+    if (ended && !shutdown.requested()) {
       throw new IllegalStateException("the clients ended before their time");
     }
     for (WorkingSet.Mark mark : set.marks(sampler.nanos() - from)) {

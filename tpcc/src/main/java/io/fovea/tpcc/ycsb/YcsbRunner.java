@@ -83,7 +83,9 @@ final class YcsbRunner {
   /**
    * Runs.
    *
-   * @throws DriverException if a client failed, a signal came or a file could not be written
+   * @return what was measured, until a signal came if one did
+   * @throws DriverException if a client failed, a signal came before anything was measured or a
+   *     file could not be written
    */
   Result run() {
     boolean pipelined = settings.pipelined();
@@ -148,11 +150,17 @@ final class YcsbRunner {
     }
     Tally.Totals countsAfter = counts;
     crew.join();
-    crew.check();
-    if (ended) {
+    crew.checkFailure();
+    boolean stopped = shutdown.requested();
+    if (countsAfter == countsBefore) {
+      crew.check(); // stopped while it warmed up: nothing was measured
+    }
+    if (ended && !stopped) {
       throw new IllegalStateException("the clients ended before their time");
     }
-    fillGaps();
+    if (!stopped) {
+      fillGaps(); // else the next run counts what is there, and fills them
+    }
     Histogram[] byKind = new Histogram[kinds.size()];
     Histogram[] byOp = new Histogram[Op.COUNT];
     System.arraycopy(totals, 0, byKind, 0, byKind.length);
