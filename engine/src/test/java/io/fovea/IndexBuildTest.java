@@ -750,4 +750,38 @@ class IndexBuildTest {
       verify(db);
     }
   }
+
+  /** A build needs no log but that of what it does just then: the redo point goes on beside it. */
+  @Test
+  void theRedoPointGoesOn() throws Exception {
+    long max = 1 << 20;
+    SimDisk disk = new SimDisk(11);
+    try (Database db =
+        open(disk, SMALL.bufferBytes(8 << 20).durability(Durability.ASYNC).logBytesMax(max))) {
+      Table t = db.table(PLAIN);
+      put(db, t, 0, 40_000);
+      db.checkpoint();
+      DatabaseStats.Log before = db.stats().log();
+      AtomicLong most = new AtomicLong();
+      AtomicBoolean over = new AtomicBoolean();
+      Thread looks =
+          Thread.ofPlatform()
+              .start(
+                  () -> {
+                    while (!over.get()) {
+                      most.accumulateAndGet(db.stats().log().redoBytes(), Math::max);
+                    }
+                  });
+      try {
+        db.table(PLAIN.with(BY_V));
+      } finally {
+        over.set(true);
+        looks.join();
+      }
+      long written = db.stats().log().bytes() - before.bytes();
+      assertTrue(written > 3 * max, () -> written + " bytes of log");
+      assertTrue(most.get() <= 2 * max, () -> most + " bytes from the redo point to the end");
+      verify(db);
+    }
+  }
 }
