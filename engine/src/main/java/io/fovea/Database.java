@@ -509,16 +509,10 @@ public final class Database implements AutoCloseable {
     Objects.requireNonNull(txOptions, "options");
     Nest nest = db.nest.get();
     if (nest.inBody) {
-      throw new InvalidUseException(
-          "A transaction can't run inside another of the same database and thread. Pass the"
-              + " transaction on instead.");
-    }
-    int patience = txOptions.abortsBeforeLocking();
-    if (patience < 0) {
-      patience = db.options.abortsBeforeLocking();
+      throw isInside();
     }
     AbortCause previous = null;
-    Attempts attempts = patience == 0 ? new Attempts(db.store.engine(), 0) : null;
+    Attempts attempts = db.patience(txOptions) == 0 ? db.attempts(txOptions) : null;
     try {
       for (int attempt = 1; ; attempt++) {
         Transaction tx = db.begin(txOptions, attempt, previous, true, attempts);
@@ -530,13 +524,7 @@ public final class Database implements AutoCloseable {
           } else if (task != null) {
             task.run(tx);
           }
-          if (ahead) {
-            return receipt(db, tx);
-          }
-          if (tx.isActive()) {
-            tx.commit();
-          }
-          return cast(result);
+          return ahead ? receipt(db, tx) : commit(tx, result);
         } catch (TransactionAbortedException e) {
           tx.abandon();
           if (!e.retryable() || attempt == txOptions.attemptsMax()) {
@@ -549,17 +537,14 @@ public final class Database implements AutoCloseable {
           }
           previous = AbortCause.VALIDATION;
           if (attempt == txOptions.attemptsMax()) {
-            TransactionAbortedException last = new TransactionAbortedException(previous);
-            last.addSuppressed(t);
-            throw last;
+            throw lastAttempt(previous, t);
           }
         } finally {
           nest.inBody = false;
         }
-        db.retries.increment();
-        db.again.aborted(work != null ? work : task, attempt, previous);
+        db.aborted(work != null ? work : task, attempt, previous);
         if (attempts == null) {
-          attempts = new Attempts(db.store.engine(), patience);
+          attempts = db.attempts(txOptions);
         }
         attempts.backOff();
       }
@@ -570,6 +555,32 @@ public final class Database implements AutoCloseable {
     }
   }
 
+  // What is rare, or needed once in a while, is not in the loop: a method of more than 325
+  // bytecodes would be a call from each place that runs a transaction.
+
+  private static InvalidUseException isInside() {
+    return new InvalidUseException(
+        "A transaction can't run inside another of the same database and thread. Pass the"
+            + " transaction on instead.");
+  }
+
+  private static TransactionAbortedException lastAttempt(AbortCause cause, Throwable t) {
+    TransactionAbortedException last = new TransactionAbortedException(cause);
+    last.addSuppressed(t);
+    return last;
+  }
+
+  /** After how many aborts a transaction becomes pessimistic. */
+  private int patience(TxOptions txOptions) {
+    int own = txOptions.abortsBeforeLocking();
+    return own < 0 ? options.abortsBeforeLocking() : own;
+  }
+
+  private void aborted(@Nullable Object body, int attempt, @Nullable AbortCause cause) {
+    retries.increment();
+    again.aborted(body, attempt, cause);
+  }
+
   /** Where the body has ended the transaction itself it has waited as well. */
   @SuppressWarnings("unchecked") // R is a receipt
   private static <R extends @Nullable Object> R receipt(Database db, Transaction tx) {
@@ -577,8 +588,15 @@ public final class Database implements AutoCloseable {
   }
 
   @SuppressWarnings("NullAway") // R may be nullable, and is where there was no work
-  private static <R extends @Nullable Object> R cast(@Nullable R result) {
+  private static <R extends @Nullable Object> R commit(Transaction tx, @Nullable R result) {
+    if (tx.isActive()) {
+      tx.commit();
+    }
     return result;
+  }
+
+  private Attempts attempts(TxOptions txOptions) {
+    return new Attempts(store.engine(), patience(txOptions));
   }
 
   /**
