@@ -8,6 +8,7 @@ import io.fovea.tpcc.Schema.Warehouse;
 import io.fovea.tpcc.bench.DriverException;
 import io.fovea.tpcc.bench.Exit;
 import io.fovea.tpcc.bench.Progress;
+import io.fovea.tpcc.bench.Shutdown;
 import java.util.List;
 
 /**
@@ -24,15 +25,21 @@ final class Checker {
   private final Tables tables;
   private final Meta meta;
   private final Progress progress;
+  private final Shutdown shutdown;
   private final List<Condition> conditions = Condition.all();
 
-  Checker(Tables tables, Meta meta, Progress progress) {
+  Checker(Tables tables, Meta meta, Progress progress, Shutdown shutdown) {
     this.tables = tables;
     this.meta = meta;
     this.progress = progress;
+    this.shutdown = shutdown;
   }
 
-  /** Checks and gives the conditions, held or violated, in their order. */
+  /**
+   * Checks and gives the conditions, held or violated, in their order.
+   *
+   * @throws DriverException if rows are missing or a signal came
+   */
   List<Condition> check() {
     int group = Math.max(1, CUSTOMERS_AT_A_TIME / (Scale.DISTRICTS * meta.scale().customers()));
     DistrictCheck districtCheck = new DistrictCheck(tables, meta, conditions);
@@ -69,6 +76,7 @@ final class Checker {
     equal(1, where, "W_YTD", ytd, "sum(D_YTD)", sum);
     equal(8, where, "W_YTD", ytd, "sum(H_AMOUNT)", payments.byWarehouse[w - payments.from]);
     for (int d = 1; d <= Scale.DISTRICTS; d++) {
+      shutdown.check(progress, "the check did not come to its end");
       equal(
           9,
           where + ", district " + d,

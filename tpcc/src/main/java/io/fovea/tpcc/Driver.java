@@ -156,12 +156,16 @@ final class Driver {
       }
       announce(settings, db);
       Runner.Result result = new Runner(settings, tables, meta, progress, shutdown).run();
-      out.print(Report.table(settings, result));
-      out.flush();
-      shutdown.endRun(
-          progress, result.seconds(), settings.duration().toNanos(), ", and nothing was checked");
+      Settings s = settings;
+      shutdown.results(
+          progress,
+          result.counts().get(Tally.What.COMMITS),
+          () -> Report.table(s, result),
+          result.seconds(),
+          settings.duration(),
+          ", and nothing was checked");
       RunJson.run(json, result);
-      boolean consistent = check(tables, json);
+      boolean consistent = check(tables, json, shutdown);
       write(json, settings);
       return consistent ? Exit.OK : Exit.INCONSISTENT;
     }
@@ -179,7 +183,8 @@ final class Driver {
           Exit.UNUSABLE,
           "there is no database at " + first.path() + "; the subcommands load and run make one");
     }
-    try (Database db = open(first)) {
+    try (Shutdown shutdown = new Shutdown();
+        Database db = open(first)) {
       recovered(db);
       Tables tables = Tables.open(db);
       Meta meta = Meta.read(tables);
@@ -189,7 +194,7 @@ final class Driver {
       requireUsable(meta, first);
       Settings settings = settings(meta.warehouses());
       JsonReport json = RunJson.of("check", settings);
-      boolean consistent = check(tables, json);
+      boolean consistent = check(tables, json, shutdown);
       if (acknowledged != null) {
         AcknowledgedCheck.Result result = new AcknowledgedCheck(tables).check(acknowledged);
         out.print(Report.acknowledged(result));
@@ -221,7 +226,8 @@ final class Driver {
   int recover() {
     Settings settings = settings(1);
     long start = System.nanoTime();
-    try (Database db = Database.open(settings.path(), RecoverBench.options(settings))) {
+    try (Shutdown shutdown = new Shutdown();
+        Database db = Database.open(settings.path(), RecoverBench.options(settings))) {
       double seconds = (System.nanoTime() - start) / 1e9;
       RecoverBench.Result result = RecoverBench.result(db.stats().recovery(), seconds);
       progress.say(
@@ -230,7 +236,7 @@ final class Driver {
       progress.say("%s", result.details());
       JsonReport json = RunJson.of("recover-bench", settings);
       RunJson.recovery(json, result);
-      boolean consistent = check(Tables.open(db), json);
+      boolean consistent = check(Tables.open(db), json, shutdown);
       write(json, settings);
       return consistent ? Exit.OK : Exit.INCONSISTENT;
     }
@@ -241,10 +247,10 @@ final class Driver {
     DatabaseFile.delete(settings(1).path());
   }
 
-  private boolean check(Tables tables, JsonReport json) {
+  private boolean check(Tables tables, JsonReport json, Shutdown shutdown) {
     long start = System.nanoTime();
     progress.say("checking the conditions of clause 3.3.2");
-    List<Condition> conditions = new Checker(tables, Meta.read(tables), progress).check();
+    List<Condition> conditions = new Checker(tables, Meta.read(tables), progress, shutdown).check();
     out.print(Report.conditions(conditions));
     long broken = conditions.stream().filter(c -> !c.holds()).count();
     progress.say(

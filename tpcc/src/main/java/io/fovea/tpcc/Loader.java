@@ -88,7 +88,7 @@ final class Loader {
         progress.loading(rows.sum(), expected, (now - start) / 1e9);
       }
     }
-    crew.check();
+    crew.check(progress, Loaded.INCOMPLETE);
     new Meta(true, warehouses, scale, loadCLast, 0).write(tables);
     return new Loaded(rows.sum(), (System.nanoTime() - start) / 1e9);
   }

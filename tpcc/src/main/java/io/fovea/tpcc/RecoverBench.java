@@ -84,6 +84,7 @@ final class RecoverBench {
     long before = db.stats().log().bytes();
     for (long done = 0; done < bytes; done = db.stats().log().bytes() - before) {
       new Runner(step, tables, Meta.read(tables), progress, shutdown).run();
+      shutdown.check(progress, "the log is shorter than was asked for");
       progress.say(
           "%6.0f s  filling   %,13d bytes of log, durability %s",
           (System.nanoTime() - start) / 1e9, db.stats().log().bytes() - before, settings.level());

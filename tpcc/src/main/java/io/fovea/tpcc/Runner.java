@@ -98,9 +98,8 @@ final class Runner {
   /**
    * Runs.
    *
-   * @return what was measured, until a signal came if one did
-   * @throws DriverException if a worker failed, a signal came before anything was measured or a
-   *     file could not be written
+   * @return what was measured, until a signal came if one did: nothing, if that was earlier
+   * @throws DriverException if a worker failed or a file could not be written
    */
   Result run() {
     if (settings.acknowledged() == null) {
@@ -223,14 +222,7 @@ final class Runner {
     } catch (IOException e) {
       throw new DriverException(Exit.ERROR, "cannot write " + settings.hlog() + ": " + e, e);
     }
-    crew.join();
-    crew.checkFailure();
-    if (counts == countsBefore) {
-      crew.check(); // stopped while it warmed up: nothing was measured
-    }
-    if (ended && !shutdown.requested()) {
-      throw new IllegalStateException("the workers ended before their time");
-    }
+    crew.end(ended);
     return new Result(
         (sampler.nanos() - from) / 1e9,
         virtual,
@@ -250,8 +242,9 @@ final class Runner {
   }
 
   /**
-   * Waits so long, sampling and showing progress; true if the workers ended before. Its last sample
-   * is at its end, so that what is measured is what the intervals of the series add up to.
+   * Waits so long, sampling and showing progress; true if the workers ended before, or a signal
+   * came. Its last sample is at its end, so that what is measured is what the intervals of the
+   * series add up to.
    */
   private boolean phase(
       Crew crew, Sampler sampler, long start, long nanos, boolean warmingUp, Hlog hlog) {
@@ -261,14 +254,14 @@ final class Runner {
     Tally.Totals before = counts;
     while (true) {
       tick = Math.min(tick + Sampler.INTERVAL_NANOS, until);
-      boolean ended = crew.await(tick - System.nanoTime());
-      if (shutdown.requested() && !warmingUp) {
-        sample(sampler, warmingUp, hlog); // what there is so far
-      }
-      if (ended || shutdown.requested()) {
+      boolean ended = crew.endsWithin(tick - System.nanoTime());
+      if (ended && warmingUp) {
         return true;
       }
-      sample(sampler, warmingUp, hlog);
+      sample(sampler, warmingUp, hlog); // where they ended, what there is so far
+      if (ended) {
+        return true;
+      }
       long now = sampler.nanos();
       if (now - until >= 0) {
         return false;

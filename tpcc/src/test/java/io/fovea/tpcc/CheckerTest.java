@@ -1,6 +1,7 @@
 package io.fovea.tpcc;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.Field;
@@ -14,6 +15,13 @@ import io.fovea.tpcc.Schema.History;
 import io.fovea.tpcc.Schema.Order;
 import io.fovea.tpcc.Schema.OrderLine;
 import io.fovea.tpcc.Schema.Warehouse;
+import io.fovea.tpcc.bench.DriverException;
+import io.fovea.tpcc.bench.Exit;
+import io.fovea.tpcc.bench.Progress;
+import io.fovea.tpcc.bench.Shutdown;
+import io.fovea.tpcc.bench.Signal;
+import java.io.PrintWriter;
+import java.io.StringWriter;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
@@ -38,6 +46,18 @@ class CheckerTest {
   @AfterEach
   void close() {
     db.close();
+  }
+
+  @Test
+  void aSignalEndsIt() {
+    StringWriter said = new StringWriter();
+    Progress progress = new Progress(new PrintWriter(said));
+    try (Shutdown shutdown = new Shutdown()) {
+      Checker checker = new Checker(tables, Meta.read(tables), progress, shutdown);
+      Signal.arrives(shutdown);
+      assertEquals(Exit.INTERRUPTED, assertThrows(DriverException.class, checker::check).exitCode);
+    }
+    assertTrue(said.toString().startsWith("stopped by a signal: "), said::toString);
   }
 
   private void expect(Integer... numbers) {

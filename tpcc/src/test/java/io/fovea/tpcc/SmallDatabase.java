@@ -50,7 +50,9 @@ final class SmallDatabase implements AutoCloseable {
   }
 
   java.util.List<Condition> check() {
-    return new Checker(tables, Meta.read(tables), silent).check();
+    try (Shutdown shutdown = new Shutdown()) {
+      return new Checker(tables, Meta.read(tables), silent, shutdown).check();
+    }
   }
 
   @Override

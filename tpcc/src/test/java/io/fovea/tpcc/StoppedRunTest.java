@@ -1,73 +1,143 @@
 package io.fovea.tpcc;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.Database;
 import io.fovea.Options;
+import io.fovea.tpcc.bench.Exit;
 import java.io.BufferedReader;
+import java.io.PrintWriter;
+import java.io.StringWriter;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
-import java.util.stream.Stream;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.Arguments;
-import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.CsvSource;
 
-/** A run that is ended by a signal shows what it has measured so far, and closes the database. */
+/**
+ * A command that is ended by a signal shows what it has measured so far, or says what is missing,
+ * and closes the database.
+ */
 class StoppedRunTest {
   private static final int SIGTERM = 15;
+  private static final int PATIENCE_SECONDS = 180;
+  private static final String YCSB = "ycsb run --buffer=4m --records=8000 --threads=2 --warmup=0";
+  private static final String LOOKUPS =
+      "lookups --buffer=4m --records=60000 --threads=2 --warmup=0";
 
   @TempDir Path folder;
 
-  private static Stream<Arguments> commands() {
-    return Stream.of(
-        Arguments.of("run --warehouses=1 --warmup=0", "New-Order/s", "tpmC-like"),
-        Arguments.of("ycsb run --records=2000 --warmup=0", " operations/s", "tx/s, "),
-        Arguments.of("lookups --records=20000 --warmup=0", " lookups/s", "lookups/s, "),
-        Arguments.of(
-            "lookups --records=20000 --warmup=0 --sizes=0.04,0.08", " lookups/s", "lookups/s, "));
+  private Path file() {
+    return folder.resolve("stopped.fovea");
   }
 
   /**
-   * @param words the command
-   * @param running what a line of its progress has
-   * @param table what its table has
+   * Runs a command in a JVM of its own, and stops that at the first line with the sign.
+   *
+   * @return what it said after the signal had come
    */
-  @ParameterizedTest
-  @MethodSource("commands")
-  void aStoppedRunShowsItsTable(String words, String running, String table) throws Exception {
+  private String stopped(String args, String sign) throws Exception {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(List.of("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"));
     command.addAll(List.of("--enable-native-access=ALL-UNNAMED", "-cp"));
     command.add(System.getProperty("java.class.path"));
     command.add(KilledRunTest.Child.class.getName());
-    command.addAll(List.of(words.split(" ")));
-    command.add("--path=" + folder.resolve("tpcc.fovea"));
-    command.addAll(List.of("--threads=2", "--buffer=32m", "--duration=1h"));
+    command.addAll(Arrays.asList(args.split(" ")));
+    command.addAll(List.of("--path=" + file()));
     Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
     StringBuilder said = new StringBuilder();
     try (BufferedReader lines = process.inputReader()) {
       boolean signalled = false;
       for (String line = lines.readLine(); line != null; line = lines.readLine()) {
         said.append(line).append('\n');
-        if (!signalled && line.contains(" running ") && line.contains(running)) {
+        if (!signalled && line.contains(sign)) {
           signalled = true;
           process.toHandle().destroy(); // SIGTERM; the other destroy() closes the stream
         }
       }
-      assertEquals(128 + SIGTERM, process.waitFor(), said::toString);
+      assertTrue(process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS), said::toString);
+      assertEquals(128 + SIGTERM, process.exitValue(), said::toString);
     } finally {
       process.toHandle().destroyForcibly();
     }
-    String after = said.substring(said.indexOf("tpcc: stopping"));
-    assertTrue(after.contains(table), said::toString);
-    assertTrue(after.contains("stopped by a signal after "), said::toString);
     Options options = Options.defaults().bufferBytes(32 << 20);
-    try (Database db = Database.open(folder.resolve("tpcc.fovea"), options)) {
+    try (Database db = Database.open(file(), options)) {
       assertEquals(0, db.stats().recovery().logBytes(), "it was closed");
+    }
+    return said.substring(said.indexOf("tpcc: stopping"));
+  }
+
+  /** The figures are words of the table that no other line has. */
+  @ParameterizedTest
+  @CsvSource({
+    "run --buffer=32m --warehouses=1 --threads=2 --warmup=0, New-Order/s, tpmC-like",
+    YCSB + ", operations/s, goodput",
+    YCSB + " --clients=8, operations/s, goodput",
+    LOOKUPS + ", lookups/s, of processor time a lookup",
+    LOOKUPS + " --sizes=0.5, lookups/s, of processor time a lookup",
+    LOOKUPS + " --sizes=0.5;1.5, lookups/s, of pool"
+  })
+  void aStoppedRunShowsItsTable(String args, String running, String figures) throws Exception {
+    String said = stopped(args.replace(';', ',') + " --duration=1h", " " + running);
+    assertTrue(said.contains(figures), said);
+    assertTrue(said.contains("stopped by a signal after "), said);
+    assertTrue(said.indexOf(figures) < said.indexOf("stopped by a signal after "), said);
+  }
+
+  /** Sizes enough that one shows a line, whatever the machine is busy with. */
+  @Test
+  void sizesThatWereMeasuredAreShown() throws Exception {
+    String sizes = " --sizes=0.5,1.5,1.6,1.7,1.8 --duration=4s";
+    String said = stopped(LOOKUPS + sizes, "working set 1.");
+    assertTrue(said.lines().anyMatch(line -> line.startsWith("   0.500 ")), said);
+    assertTrue(said.contains(" of 20.0 s: the table is of these; sizes not measured: "), said);
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "run --buffer=32m --warehouses=1, running mix, tpmC-like",
+    "ycsb run --buffer=4m --records=8000, running workload, goodput",
+    "lookups --buffer=4m --records=60000, looking up, of processor time a lookup",
+    "lookups --buffer=4m --records=60000 --sizes=0.5;1.5, looking up, of pool"
+  })
+  void nothingIsMeasuredWhileItWarmsUp(String args, String sign, String figures) throws Exception {
+    String said = stopped(args.replace(';', ',') + " --warmup=1h --duration=1h", sign);
+    assertTrue(said.contains("stopped by a signal: nothing was measured"), said);
+    assertFalse(said.contains(figures), said);
+  }
+
+  /** It runs the mix in steps until there is log enough: a stop ends all of them. */
+  @Test
+  void aStoppedFillingEnds() throws Exception {
+    String args = "recover-bench --fill --buffer=32m --replay=4g";
+    String said = stopped(args, " filling ");
+    assertTrue(said.contains("stopped by a signal: the log is shorter"), said);
+  }
+
+  /** So many rows take hours, and the signal comes before the first. */
+  @ParameterizedTest
+  @CsvSource({
+    "load --buffer=32m --warehouses=10000, check",
+    "ycsb load --buffer=4m --records=1000000000, ''",
+    "lookups --buffer=4m --records=1000000000, ''"
+  })
+  void aStoppedLoadIsSaidToBeIncomplete(String args, String check) throws Exception {
+    String said = stopped(args, "loading ");
+    assertTrue(said.contains("stopped by a signal: the load is not complete"), said);
+    assertFalse(said.contains("loaded "), said);
+    if (!check.isEmpty()) {
+      StringWriter out = new StringWriter();
+      PrintWriter to = new PrintWriter(out);
+      int code = Main.execute(Scale.FULL, to, to, check, "--path=" + file(), "--buffer=32m");
+      assertEquals(Exit.UNUSABLE, code, out::toString);
+      assertTrue(out.toString().contains("did not come to its end"), out::toString);
     }
   }
 }

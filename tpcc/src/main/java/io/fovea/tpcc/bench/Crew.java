@@ -75,6 +75,11 @@ public final class Crew {
     }
   }
 
+  /** Waits for so long; true if the threads have ended before, or are about to: a signal came. */
+  public boolean endsWithin(long nanos) {
+    return await(nanos) || shutdown.requested();
+  }
+
   /** Stops the threads and waits for their end. */
   public void join() {
     stop();
@@ -88,7 +93,7 @@ public final class Crew {
    *
    * @throws DriverException if a thread failed
    */
-  public void checkFailure() {
+  private void checkFailure() {
     Throwable t = failure.get();
     if (t != null) {
       throw new DriverException(Exit.ERROR, "a " + name + " thread failed: " + t, t);
@@ -96,14 +101,29 @@ public final class Crew {
   }
 
   /**
-   * Complains after the threads' end where it was not a good one.
+   * Stops the threads and waits for their end. A signal is a good one: what there is until then
+   * counts, and {@link Shutdown#results} ends the command.
    *
+   * @param early whether they had ended, or had been about to, when they were to go on
+   * @throws DriverException if a thread failed
+   * @throws IllegalStateException if they ended early, and nobody had told them to
+   */
+  public void end(boolean early) {
+    join();
+    checkFailure();
+    if (early && !shutdown.requested()) {
+      throw new IllegalStateException("the " + name + " threads ended before their time");
+    }
+  }
+
+  /**
+   * Complains after the threads' end where they have not done all that was to be done.
+   *
+   * @param meaning what it means for the user that a signal has stopped them
    * @throws DriverException if a thread failed or a signal came
    */
-  public void check() {
+  public void check(Progress progress, String meaning) {
     checkFailure();
-    if (shutdown.requested()) {
-      throw new DriverException(Exit.INTERRUPTED, "stopped by a signal");
-    }
+    shutdown.check(progress, meaning);
   }
 }

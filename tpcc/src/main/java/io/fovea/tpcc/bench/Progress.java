@@ -24,6 +24,12 @@ public final class Progress {
     out.flush();
   }
 
+  /** A table of several lines, with its line ends. */
+  public void table(String lines) {
+    out.print(lines);
+    out.flush();
+  }
+
   public void loading(long rows, long expected, double seconds) {
     say(
         "%6.0f s  loading   %,13d rows  %3d %%  %,9.0f rows/s",

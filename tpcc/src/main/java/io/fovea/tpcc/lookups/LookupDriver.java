@@ -9,6 +9,7 @@ import io.fovea.tpcc.bench.Loaded;
 import io.fovea.tpcc.bench.Progress;
 import io.fovea.tpcc.bench.Shutdown;
 import io.fovea.tpcc.bench.Sizes;
+import io.fovea.tpcc.lookups.LookupTally.What;
 import io.fovea.tpcc.settings.Opening;
 import io.fovea.tpcc.settings.RecordOptions;
 import java.io.PrintWriter;
@@ -17,14 +18,12 @@ import java.util.List;
 
 /** What {@code lookups} does, from opening the database to the exit code. */
 final class LookupDriver {
-  private final PrintWriter out;
   private final Progress progress;
   private final LookupSettings settings;
 
   private final RecordOptions given;
 
   LookupDriver(PrintWriter out, LookupSettings settings, RecordOptions given) {
-    this.out = out;
     this.progress = new Progress(out);
     this.settings = settings;
     this.given = given;
@@ -118,35 +117,33 @@ final class LookupDriver {
         JsonReport.lower(settings.engine().durability()));
     List<LookupResult> results = new ArrayList<>();
     for (Share share : settings.shares()) {
-      try {
-        results.add(new LookupRunner(settings, lookup, share, progress, shutdown).run());
-      } catch (DriverException e) {
-        if (results.isEmpty() || !shutdown.requested()) {
-          throw e;
-        }
+      LookupResult result = new LookupRunner(settings, lookup, share, progress, shutdown).run();
+      boolean stopped = shutdown.requested();
+      if (!stopped || result.get(What.OPERATIONS) > 0) {
+        results.add(result);
       }
-      if (shutdown.requested()) {
-        break; // the sizes that were measured have their lines
+      if (stopped) {
+        break; // the sizes so far are worth a table
       }
     }
-    if (results.size() == 1) {
+    int left = settings.shares().size() - results.size();
+    boolean single = settings.shares().size() == 1;
+    CostModel model = CostModel.of(results.stream().map(LookupResult::point).toList());
+    shutdown.results(
+        progress,
+        results.stream().mapToLong(r -> r.get(What.OPERATIONS)).sum(),
+        () -> single ? LookupReport.table(results.getFirst()) : LookupReport.table(results, model),
+        results.stream().mapToDouble(LookupResult::seconds).sum(),
+        settings.duration().multipliedBy(settings.shares().size()),
+        left == 0 ? "" : "; sizes not measured: " + left);
+    if (single) {
       LookupResult result = results.getFirst();
-      out.print(LookupReport.table(result));
       JsonObject figures = LookupReport.figures(result);
       figures.entrySet().forEach(e -> json.add(e.getKey(), e.getValue()));
       json.series(result.series());
     } else {
-      CostModel model = CostModel.of(results.stream().map(LookupResult::point).toList());
-      out.print(LookupReport.table(results, model));
       LookupReport.sizes(json, results, model);
     }
-    out.flush();
-    int missing = settings.shares().size() - results.size();
-    shutdown.endRun(
-        progress,
-        results.getLast().seconds(),
-        settings.duration().toNanos(),
-        missing == 0 ? "" : ", and of the sizes before; not measured: %d".formatted(missing));
   }
 
   private String name() {

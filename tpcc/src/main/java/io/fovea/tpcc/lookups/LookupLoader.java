@@ -48,7 +48,7 @@ final class LookupLoader {
         progress.loading(rows.sum(), shape.records(), (now - start) / 1e9);
       }
     }
-    crew.check();
+    crew.check(progress, Loaded.INCOMPLETE);
     shape.completed().write(db);
     return new Loaded(rows.sum(), (System.nanoTime() - start) / 1e9);
   }

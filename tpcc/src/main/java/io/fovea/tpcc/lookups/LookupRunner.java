@@ -83,8 +83,8 @@ final class LookupRunner {
   /**
    * Runs.
    *
-   * @return what was measured, until a signal came if one did
-   * @throws DriverException if a client failed or a signal came before anything was measured
+   * @return what was measured, until a signal came if one did: nothing, if that was earlier
+   * @throws DriverException if a client failed
    */
   LookupResult run() {
     if (settings.shared() && !virtual) {
@@ -138,7 +138,7 @@ final class LookupRunner {
     while (!crew.await(Progress.INTERVAL_NANOS)) {
       progress.say("%6.0f s  filling the pool", (System.nanoTime() - start) / 1e9);
     }
-    crew.check();
+    crew.end(false);
   }
 
   private LookupResult measure(Crew crew) {
@@ -161,14 +161,7 @@ final class LookupRunner {
     ended = ended || phase(crew, sampler, start, settings.duration().toNanos(), false);
     cpu = cpuNanos() - cpu;
     DatabaseStats.Placement placedAfter = lookup.database.placement();
-    crew.join();
-    crew.checkFailure();
-    if (counts == countsBefore) {
-      crew.check(); // stopped while it warmed up: nothing was measured
-    }
-    if (ended && !shutdown.requested()) {
-      throw new IllegalStateException("the clients ended before their time");
-    }
+    crew.end(ended);
     for (WorkingSet.Mark mark : set.marks(sampler.nanos() - from)) {
       sampler.series().mark((from - start + mark.nanos()) / 1e9, mark.text());
     }
@@ -198,7 +191,7 @@ final class LookupRunner {
 
   /**
    * Waits so long, moving the working set, sampling and showing progress; true if the clients ended
-   * before. The working set begins to move with the measured time.
+   * before, or a signal came. The working set begins to move with the measured time.
    */
   private boolean phase(Crew crew, Sampler sampler, long start, long nanos, boolean warmingUp) {
     long from = sampler.nanos();
@@ -209,10 +202,14 @@ final class LookupRunner {
     DatabaseStats statsBefore = sampler.stats();
     while (true) {
       tick = Math.min(tick + Sampler.INTERVAL_NANOS, until);
-      if (warmingUp ? stopped(crew, tick) : moved(crew, from, tick)) {
+      boolean ended = warmingUp ? stopped(crew, tick) : moved(crew, from, tick);
+      if (ended && warmingUp) {
         return true;
       }
-      sample(sampler, warmingUp);
+      sample(sampler, warmingUp); // where they ended, what there is so far
+      if (ended) {
+        return true;
+      }
       long now = sampler.nanos();
       if (now - until >= 0) {
         return false;
@@ -236,7 +233,7 @@ final class LookupRunner {
   }
 
   private boolean stopped(Crew crew, long until) {
-    return crew.await(until - System.nanoTime()) || shutdown.requested();
+    return crew.endsWithin(until - System.nanoTime());
   }
 
   /** Waits until a moment, moving the working set; true if the clients ended before. */

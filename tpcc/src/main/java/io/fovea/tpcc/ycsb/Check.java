@@ -126,7 +126,7 @@ final class Check {
     while (!crew.await(Progress.INTERVAL_NANOS)) {
       progress.say("%6.0f s  checking", (System.nanoTime() - start) / 1e9);
     }
-    crew.check();
+    crew.check(progress, "not all records were read");
     return all;
   }
 

@@ -58,7 +58,7 @@ final class Loading {
         progress.loading(loading.rows.sum(), count, (now - start) / 1e9);
       }
     }
-    crew.check();
+    crew.check(progress, Loaded.INCOMPLETE);
     meta.completed().write(db);
     return new Loaded(loading.rows.sum(), (System.nanoTime() - start) / 1e9);
   }

@@ -151,10 +151,13 @@ final class YcsbDriver {
         YcsbReport.level(settings));
     Result result =
         new YcsbRunner(settings, records, meta.runs(), meta.count(), progress, shutdown).run();
-    out.print(YcsbReport.table(settings, result));
-    out.flush();
-    shutdown.endRun(
-        progress, result.seconds(), settings.duration().toNanos(), ", and nothing was checked");
+    shutdown.results(
+        progress,
+        result.counts().get(Tally.What.COMMITS),
+        () -> YcsbReport.table(settings, result),
+        result.seconds(),
+        settings.duration(),
+        ", and nothing was checked");
     YcsbReport.run(json, result);
     Check.Result check = check(records, meta, result, shutdown);
     YcsbReport.check(json, check);

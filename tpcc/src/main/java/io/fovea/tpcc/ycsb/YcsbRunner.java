@@ -83,9 +83,8 @@ final class YcsbRunner {
   /**
    * Runs.
    *
-   * @return what was measured, until a signal came if one did
-   * @throws DriverException if a client failed, a signal came before anything was measured or a
-   *     file could not be written
+   * @return what was measured, until a signal came if one did: nothing, if that was earlier
+   * @throws DriverException if a client failed or a file could not be written
    */
   Result run() {
     boolean pipelined = settings.pipelined();
@@ -149,16 +148,8 @@ final class YcsbRunner {
       throw new DriverException(Exit.ERROR, "cannot write " + settings.hlog() + ": " + e, e);
     }
     Tally.Totals countsAfter = counts;
-    crew.join();
-    crew.checkFailure();
-    boolean stopped = shutdown.requested();
-    if (countsAfter == countsBefore) {
-      crew.check(); // stopped while it warmed up: nothing was measured
-    }
-    if (ended && !stopped) {
-      throw new IllegalStateException("the clients ended before their time");
-    }
-    if (!stopped) {
+    crew.end(ended);
+    if (!shutdown.requested()) {
       fillGaps(); // else the next run counts what is there, and fills them
     }
     Histogram[] byKind = new Histogram[kinds.size()];
@@ -216,7 +207,10 @@ final class YcsbRunner {
         tags);
   }
 
-  /** Waits so long, sampling and showing progress; true if the clients ended before. */
+  /**
+   * Waits so long, sampling and showing progress; true if the clients ended before, or a signal
+   * came.
+   */
   private boolean phase(
       Crew crew, Sampler sampler, long start, long nanos, boolean warmingUp, Hlog hlog) {
     long tick = sampler.nanos();
@@ -225,10 +219,14 @@ final class YcsbRunner {
     Tally.Totals before = counts;
     while (true) {
       tick = Math.min(tick + Sampler.INTERVAL_NANOS, until);
-      if (crew.await(tick - System.nanoTime()) || shutdown.requested()) {
+      boolean ended = crew.endsWithin(tick - System.nanoTime());
+      if (ended && warmingUp) {
         return true;
       }
-      sample(sampler, warmingUp, hlog);
+      sample(sampler, warmingUp, hlog); // where they ended, what there is so far
+      if (ended) {
+        return true;
+      }
       long now = sampler.nanos();
       if (now - until >= 0) {
         return false;

@@ -31,7 +31,7 @@ class CarriersTest {
         while (!crew.await(1_000_000_000)) {
           // they come to their end
         }
-        crew.check();
+        crew.end(false);
       }
       assertEquals(0, running.get());
       // Those that are too many leave when they find nothing to do, which may take a moment.
