@@ -131,7 +131,7 @@ class LogDamageTest {
     session.end();
     first.end();
     Thread.ofVirtual().start(() -> log.awaitDurable(ends.getLast()));
-    disk.awaitHeld(1);
+    Logs.awaitGroup(disk, LOG, 4L * BLOCK);
     SimDisk after = disk.crash(SimCrash.KEEP_ALL);
     disk.letGo();
     log.close();

@@ -185,7 +185,7 @@ class LogFailureTest {
                     // under way when the log ended: it may or may not become durable
                   }
                 });
-    disk.awaitHeld(1);
+    Logs.awaitGroup(disk, "log", 2L * Group.BLOCK);
     long third = Logs.append(session, Logs.body(3, 100)); // behind the group that is under way
     AtomicReference<Throwable> told = new AtomicReference<>();
     Thread waiter =

@@ -2,11 +2,14 @@ package io.fovea.wal;
 
 import io.fovea.io.BlockDevice;
 import io.fovea.memory.Mem;
+import io.fovea.support.SimDisk;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.UUID;
+import java.util.concurrent.locks.LockSupport;
 
 /** What the tests of the log have in common: small logs, and records that tell who wrote them. */
 final class Logs {
@@ -65,6 +68,16 @@ final class Logs {
       number |= (body[i] & 0xFFL) << 8 * i;
     }
     return number;
+  }
+
+  /**
+   * Waits until a group begins at an offset of a file that had zeros there. A sync that is held
+   * tells nothing of that, for whoever makes segments syncs, too.
+   */
+  static void awaitGroup(SimDisk disk, String file, long offset) {
+    while (Arrays.equals(disk.peek(file, offset, Group.BLOCK), new byte[Group.BLOCK])) {
+      LockSupport.parkNanos(100_000);
+    }
   }
 
   /** Appends a record in an operation of its own; returns where it ends. */
