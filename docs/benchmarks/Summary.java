@@ -148,7 +148,7 @@ public final class Summary {
       System.out.println("## Random point reads, medians\n");
       System.out.println(
           "| run | lookups/s | least | most | device reads/s | misses per lookup | CPU us per lookup |"
-              + " per device read | p50, us | p99 | max | predicted | at home | rounds |");
+              + " per device read | p50, us | p99 | max | predicted | preferred | rounds |");
       System.out.println("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|");
       runs.forEach(Summary::lookup);
       System.out.println();
@@ -174,7 +174,7 @@ public final class Summary {
               figure(median(values(rounds, r -> number(after(r, "\"latencyMicros\""), percentile)))));
     }
     line.append(" | ").append(percent(median(values(rounds, r -> number(r, "predictedShare")))));
-    line.append(" | ").append(percent(median(values(rounds, r -> number(r, "atHomeShare")))));
+    line.append(" | ").append(percent(median(values(rounds, r -> number(r, "preferredShare")))));
     System.out.println(line + " | " + rounds.size() + " |");
   }
 
@@ -183,7 +183,7 @@ public final class Summary {
     System.out.println("### " + name + "\n");
     System.out.println(
         "| of the pool | lookups/s | misses per lookup | the model says | measured by model, rounds |"
-            + " CPU us per lookup | predicted | at home | bytes copied per access |");
+            + " CPU us per lookup | predicted | preferred | bytes copied per access |");
     System.out.println("|---|---|---|---|---|---|---|---|---|");
     List<String[]> parts =
         rounds.values().stream().map(r -> after(r, "\"sizes\"").split("\"workingSet\"")).toList();
@@ -206,7 +206,7 @@ public final class Summary {
           each.toString().strip(),
           figure(median.applyAsDouble("cpuMicrosPerLookup")),
           percent(median.applyAsDouble("predictedShare")),
-          percent(median.applyAsDouble("atHomeShare")),
+          percent(median.applyAsDouble("preferredShare")),
           figure(median.applyAsDouble("copiedBytesPerAccess")));
     }
     System.out.println();

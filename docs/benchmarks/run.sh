@@ -9,9 +9,10 @@
 #   docs/benchmarks/run.sh profile BudgetInsertDelete.insert
 #                                              where the time goes in one benchmark: hot methods
 #
+#   beside      Fovea beside LMDB, RocksDB and MVStore: a table, and plots/beside.svg
 #   tpcc        TPC-C in memory, 1 warehouse with 1 thread, 2 with 2, 10 with 2
 #   contention  TPC-C, 16 threads on one warehouse: aborts
-#   ladder      page translations from the latched table to the guess; also as TPC-C
+#   ladder      page translations from the latched table to predictive; also as TPC-C
 #   budget      what each operation costs, and its parts
 #   lookups     random point lookups of 10 million records, tree and API
 #   timestamps  what an item's timestamps cost
@@ -26,7 +27,7 @@
 #   replacement hit ratios of the replacement policies, by replay of traces
 #   doors       what a random read costs by system call, by a poller's ring, by a ring of one's own
 #   secondary   lookups by secondary keys, with hints, without, with wrong ones; what becomes of hints
-#   hints       TPC-C without hints, with each kind and with the guess, in memory and beyond
+#   hints       TPC-C without hints, with each kind and with predictive translation, in memory and beyond
 #   protocols   transactional YCSB under each protocol, and with each store of timestamps; fig3.2,
 #               fig3.3, fig3.4, fig3.6, fig3.7 and fig3.8 are its parts
 #   inlining    hot methods that were not inlined
@@ -151,6 +152,18 @@ machine() {
     "$java" -version 2>&1 | sed 's/^/java: /'
     printf 'load before: %s\n' "$(cat /proc/loadavg 2>/dev/null)"
   } >"$out/machine.txt"
+}
+
+do_beside() {
+  say beside
+  # shellcheck disable=SC2086 # options are words
+  "$java" -cp "$jar" io.fovea.jmh.BesideOthers --dir "$out" --plot "$out/beside.svg" \
+    ${quick:+--records 20000 --slice 0.05 --rounds 1 --warm-up 0} >"$out/beside.md" 2>"$out/beside.txt" || {
+    say "beside failed: see $out/beside.txt"
+    return
+  }
+  cat "$out/beside.md"
+  [ -n "$quick" ] || cp "$out/beside.svg" "$here/plots/beside.svg"
 }
 
 do_tpcc() {
@@ -544,7 +557,7 @@ do_protocols() {
   jmh timestamp-stores TimestampStoreCost
 }
 
-# TPC-C without hints, with each kind, with the guess alone and with page hints: six engines at once, in
+# TPC-C without hints, with each kind, with predictive translation alone and with page hints: six engines at once, in
 # slices, so that all get the same of the machine.
 do_hints() {
   engines='latched,none latched,frame latched,page latched,both predictive,none predictive,page'
@@ -632,10 +645,11 @@ if [ "${1:-}" = profile ]; then
   done
   exit 0
 fi
-[ $# -gt 0 ] || set -- tpcc contention ladder budget lookups timestamps disk durability recovery reads larger transition \
+[ $# -gt 0 ] || set -- beside tpcc contention ladder budget lookups timestamps disk durability recovery reads larger transition \
   drift sizes replacement doors secondary hints protocols inlining
 for page; do
   case $page in
+    beside) do_beside ;;
     tpcc) in_turn do_tpcc ;;
     contention) in_turn do_contention ;;
     ladder) do_ladder ;;
@@ -662,7 +676,7 @@ for page; do
     fig3.7) do_fig37 ;;
     fig3.8) do_fig38 ;;
     inlining) do_inlining ;;
-    *) die "no page $page: tpcc contention ladder budget lookups timestamps disk durability recovery reads larger transition drift sizes replacement doors secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 inlining profile" ;;
+    *) die "no page $page: beside tpcc contention ladder budget lookups timestamps disk durability recovery reads larger transition drift sizes replacement doors secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 inlining profile" ;;
   esac
 done
 "$java" -XX:TieredStopAtLevel=1 "$here/Summary.java" "$out" | tee "$out/summary.md"

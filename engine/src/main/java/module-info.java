@@ -7,6 +7,7 @@ module io.fovea.engine {
 
   exports io.fovea;
   exports io.fovea.error;
+  exports io.fovea.schema;
 
   opens io.fovea.tool to
       info.picocli;

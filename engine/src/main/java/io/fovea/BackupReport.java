@@ -1,9 +1,13 @@
 package io.fovea;
 
+import io.fovea.catalog.BackupRun;
+import io.fovea.catalog.Schema;
+import io.fovea.recovery.Backup;
+import io.fovea.store.Store;
 import java.time.Duration;
 
 /**
- * What a backup copied.
+ * The result of a backup.
  *
  * <p>A value; any thread.
  *
@@ -16,4 +20,16 @@ import java.time.Duration;
  * @since 0.1.0
  */
 public record BackupReport(
-    long pages, long pagesReread, long dataBytes, long logBytes, Duration duration) {}
+    long pages, long pagesReread, long dataBytes, long logBytes, Duration duration) {
+  /** Makes a backup, and says what was copied. */
+  static BackupReport of(Store store, Schema schema, Backup backup) {
+    long began = System.nanoTime();
+    Backup.Result r = BackupRun.run(store, schema, backup);
+    return new BackupReport(
+        r.pages(),
+        r.pagesTorn(),
+        r.pages() * store.pool().pageSize(),
+        r.logBytes(),
+        Duration.ofNanos(System.nanoTime() - began));
+  }
+}

@@ -1,6 +1,7 @@
 package io.fovea;
 
 import io.fovea.error.InvalidUseException;
+import io.fovea.index.TableCore;
 import org.jspecify.annotations.Nullable;
 
 /**

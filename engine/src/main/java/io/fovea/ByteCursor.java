@@ -2,6 +2,7 @@ package io.fovea;
 
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
 import io.fovea.txn.TxScan;
 import java.lang.foreign.MemorySegment;
@@ -16,14 +17,16 @@ import org.jspecify.annotations.Nullable;
  */
 public final class ByteCursor implements AutoCloseable {
   private final Transaction tx;
+  private final Database database;
   private final TableCore table;
   private @Nullable TxScan scan;
   private boolean closed;
   private boolean on;
 
-  ByteCursor(Transaction tx, TableCore table, @Nullable TxScan scan) {
+  ByteCursor(Transaction tx, Table table, @Nullable TxScan scan) {
     this.tx = tx;
-    this.table = table;
+    this.database = table.database();
+    this.table = table.core();
     this.scan = scan;
   }
 
@@ -34,7 +37,7 @@ public final class ByteCursor implements AutoCloseable {
       }
       tx.requireMine("The cursor has ended with its transaction");
     }
-    tx.enter(table.database);
+    tx.enter(database);
   }
 
   private TxScan standing() {
@@ -79,7 +82,7 @@ public final class ByteCursor implements AutoCloseable {
     try {
       TxScan s = standing();
       if (s.keyLength() > table.keyBytesMax) {
-        throw Table.longKey(table, s.page(), table.keyBytesMax, s.keyLength());
+        throw table.longKey(s.page(), table.keyBytesMax, s.keyLength());
       }
       return copy(s.keySegment(), s.keyOffset(), s.keyLength());
     } catch (TransactionAbortedException e) {

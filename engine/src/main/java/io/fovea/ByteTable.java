@@ -1,11 +1,13 @@
 package io.fovea;
 
+import io.fovea.encoding.Tuple;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.KeyTooLargeException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.error.ValueTooLargeException;
-import io.fovea.index.Tuple;
+import io.fovea.index.Slot;
+import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
 import io.fovea.txn.Tx;
 import io.fovea.txn.TxScan;
@@ -20,17 +22,19 @@ import org.jspecify.annotations.Nullable;
  * <p>Keys are ordered byte by byte, unsigned, a prefix before what it is a prefix of. They have at
  * least one byte. Arguments are copied before a method returns; heap and native segments are equal.
  *
- * <p>A handle, good in every thread for as long as the database is open. What operations of a
- * {@link Table} throw, those of this one throw too.
+ * <p>A handle, good in every thread for as long as the database is open. Operations throw the
+ * exceptions of those of a {@link Table}.
  *
  * @since 0.1.0
  */
 public final class ByteTable {
   private final Table table;
+  private final Database database;
   private final TableCore core;
 
   ByteTable(Table table) {
     this.table = table;
+    this.database = table.database();
     this.core = table.core();
   }
 
@@ -54,7 +58,7 @@ public final class ByteTable {
    * @throws KeyTooLargeException if no key of that length can be in the table
    */
   public byte @Nullable [] get(Transaction tx, byte[] key) {
-    Tx t = tx.enter(core.database);
+    Tx t = tx.enter(database);
     try {
       Slot slot = tx.slot();
       MemorySegment k = stageKey(slot, key);
@@ -83,7 +87,7 @@ public final class ByteTable {
    */
   public long get(Transaction tx, MemorySegment key, MemorySegment out) {
     Objects.requireNonNull(out, "out");
-    Tx t = tx.enter(core.database);
+    Tx t = tx.enter(database);
     try {
       Slot slot = tx.slot();
       MemorySegment k = stageKey(slot, key);
@@ -119,7 +123,7 @@ public final class ByteTable {
    * @throws KeyTooLargeException if no key of that length can be in the table
    */
   public boolean exists(Transaction tx, byte[] key) {
-    Tx t = tx.enter(core.database);
+    Tx t = tx.enter(database);
     try {
       MemorySegment k = stageKey(tx.slot(), key);
       return t.get(core.tree, k, 0, key.length, k, 0, 0) >= 0;
@@ -158,7 +162,7 @@ public final class ByteTable {
    * @throws ValueTooLargeException if the value is longer than any can be
    */
   public void insert(Transaction tx, MemorySegment key, MemorySegment value) {
-    Tx t = tx.enter(core.database);
+    Tx t = tx.enter(database);
     try {
       MemorySegment k = stageKey(tx.slot(), key);
       MemorySegment v = stageValue(tx.slot(), value);
@@ -196,7 +200,7 @@ public final class ByteTable {
    * @throws ValueTooLargeException if the value is longer than any can be
    */
   public void put(Transaction tx, MemorySegment key, MemorySegment value) {
-    Tx t = tx.enter(core.database);
+    Tx t = tx.enter(database);
     try {
       MemorySegment k = stageKey(tx.slot(), key);
       MemorySegment v = stageValue(tx.slot(), value);
@@ -229,7 +233,7 @@ public final class ByteTable {
    * @throws KeyTooLargeException if no key of that length can be in the table
    */
   public boolean delete(Transaction tx, MemorySegment key) {
-    Tx t = tx.enter(core.database);
+    Tx t = tx.enter(database);
     try {
       return t.delete(core.tree, stageKey(tx.slot(), key), 0, (int) key.byteSize());
     } catch (TransactionAbortedException e) {
@@ -274,7 +278,7 @@ public final class ByteTable {
 
   private ByteCursor scan(
       Transaction tx, byte @Nullable [] from, byte @Nullable [] to, boolean prefix, Order order) {
-    Tx t = tx.enter(core.database);
+    Tx t = tx.enter(database);
     try {
       core.requireThere();
       int loLen = from == null ? 0 : checkBound(from).length;
@@ -289,7 +293,7 @@ public final class ByteTable {
           hiLen = Tuple.successorOfPrefix(s, loLen, hiLen);
           hiLen = hiLen == 0 ? -1 : hiLen;
         } else if (hiLen == 0) {
-          return new ByteCursor(tx, core, null);
+          return new ByteCursor(tx, table, null);
         }
       }
       TxScan scan =
@@ -304,7 +308,7 @@ public final class ByteTable {
               hiLen,
               false,
               order == Order.DESCENDING);
-      return new ByteCursor(tx, core, scan);
+      return new ByteCursor(tx, table, scan);
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {

@@ -2,7 +2,12 @@ package io.fovea;
 
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.index.IndexCore;
+import io.fovea.index.RecordBuffer;
+import io.fovea.index.Slot;
+import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
+import io.fovea.schema.TableSpec;
 import io.fovea.txn.Tx;
 import io.fovea.txn.TxScan;
 import java.lang.foreign.MemorySegment;
@@ -22,6 +27,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Cursor implements AutoCloseable {
   private final Transaction tx;
+  private final Database database;
   private final TableCore table;
   private final TableSpec spec;
   private final @Nullable IndexCore index;
@@ -46,41 +52,31 @@ public final class Cursor implements AutoCloseable {
   /** Where it was opened, if the leak detector asks. */
   private final @Nullable Throwable site;
 
-  private Cursor(
-      Transaction tx,
-      TableCore table,
-      TableSpec spec,
-      @Nullable IndexCore index,
-      MemorySegment memory) {
+  private Cursor(Transaction tx, Table table, @Nullable IndexCore index, MemorySegment memory) {
     this.tx = tx;
-    this.table = table;
-    this.spec = spec;
+    this.database = table.database();
+    this.table = table.core();
+    this.spec = table.spec();
     this.index = index;
     this.memory = memory;
-    this.site = table.database.leaks().siteOfCursor();
+    this.site = database.leaks().siteOfCursor();
   }
 
   /** Opens a cursor, within an operation. */
   static Cursor open(
-      Transaction tx,
-      Tx t,
-      TableCore table,
-      TableSpec spec,
-      @Nullable IndexCore index,
-      Range range,
-      Order order) {
+      Transaction tx, Tx t, Table of, @Nullable IndexCore index, Range range, Order order) {
     Slot slot = tx.slot();
-    int rowBytes = align(Row.bytes(spec.layout(), table.key.encodedSizeMax()));
-    int keyBytes = align(table.key.encodedSizeMax());
+    TableCore table = of.core();
+    int rowBytes = align(RecordBuffer.bytes(of.spec().layout(), table.key.bytesMax()));
+    int keyBytes = align(table.key.bytesMax());
     int entryBytes = index == null ? 0 : align(index.entryBytesMax());
     int stride = Math.max(keyBytes, entryBytes);
     MemorySegment stage = slot.entries(2L * stride);
     TxScan scan =
         index == null
-            ? Bounds.open(t, table.tree, table, true, range, order, stage, stride)
-            : Bounds.open(t, index.tree, index, index.unique, range, order, stage, stride);
-    Cursor cursor =
-        new Cursor(tx, table, spec, index, slot.take((long) rowBytes + keyBytes + entryBytes));
+            ? range.open(t, table.tree, table, true, order, stage, stride)
+            : range.open(t, index.tree, index, index.unique, order, stage, stride);
+    Cursor cursor = new Cursor(tx, of, index, slot.take((long) rowBytes + keyBytes + entryBytes));
     cursor.scan = scan;
     tx.opened(cursor);
     return cursor;
@@ -135,7 +131,7 @@ public final class Cursor implements AutoCloseable {
   /** The cursor has room for the longest key that there can be. */
   private void requireKey(TxScan s, int bytesMax) {
     if (s.keyLength() > bytesMax) {
-      throw Table.longKey(table, s.page(), bytesMax, s.keyLength());
+      throw table.longKey(s.page(), bytesMax, s.keyLength());
     }
   }
 
@@ -155,7 +151,7 @@ public final class Cursor implements AutoCloseable {
       }
       tx.requireMine("The cursor has ended with its transaction");
     }
-    return tx.enter(table.database);
+    return tx.enter(database);
   }
 
   /**
@@ -200,7 +196,7 @@ public final class Cursor implements AutoCloseable {
         r.invalidate();
         if (index == null) {
           if (s.valueLength() != r.size()) {
-            throw Table.wrongSize(table, s.page(), s.valueLength());
+            throw table.wrongSize(s.page(), s.valueLength());
           }
           requireKey(s, table.keyBytesMax);
           Mem.copy(s.valueSegment(), s.valueOffset(), memory, 0, r.size());
@@ -256,7 +252,7 @@ public final class Cursor implements AutoCloseable {
               spec.key(),
               table,
               memory,
-              align(Row.bytes(spec.layout(), table.key.encodedSizeMax())));
+              align(RecordBuffer.bytes(spec.layout(), table.key.bytesMax())));
       key = k;
     }
     if (!keyRead) {
@@ -294,8 +290,8 @@ public final class Cursor implements AutoCloseable {
                 i.entry,
                 i,
                 memory,
-                align(Row.bytes(spec.layout(), table.key.encodedSizeMax()))
-                    + align(table.key.encodedSizeMax()));
+                align(RecordBuffer.bytes(spec.layout(), table.key.bytesMax()))
+                    + align(table.key.bytesMax()));
         indexKey = k;
       }
       requireKey(s, i.entryBytesMax());
@@ -358,7 +354,7 @@ public final class Cursor implements AutoCloseable {
     slot.give(memory);
     Throwable s = site;
     if (s != null) {
-      table.database.leaks().report("A cursor of table " + table.name + " was not closed", s);
+      database.leaks().report("A cursor of table " + table.name + " was not closed", s);
     }
   }
 }

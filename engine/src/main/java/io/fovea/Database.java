@@ -1,10 +1,8 @@
 package io.fovea;
 
-import io.fovea.btree.HintedLeaf;
-import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.Placement;
-import io.fovea.buffer.PoolStats;
-import io.fovea.error.AbortCause;
+import io.fovea.catalog.BackupRun;
+import io.fovea.catalog.Schema;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DatabaseLockedException;
@@ -17,25 +15,22 @@ import io.fovea.error.PoolTooSmallException;
 import io.fovea.error.StorageException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.error.UncleanShutdownException;
-import io.fovea.index.HintCounters;
-import io.fovea.io.IoOp;
-import io.fovea.io.IoStats;
+import io.fovea.index.HintPoison;
+import io.fovea.index.HintUse;
+import io.fovea.inspection.Inspection;
+import io.fovea.inspection.Verification;
 import io.fovea.io.Storage;
 import io.fovea.recovery.Backup;
-import io.fovea.txn.Attempts;
-import io.fovea.txn.TimestampStats;
-import io.fovea.txn.Tx;
-import io.fovea.txn.TxStats;
+import io.fovea.schema.TableSpec;
+import io.fovea.store.CloseListeners;
+import io.fovea.store.Leaks;
+import io.fovea.store.Opening;
+import io.fovea.store.Store;
+import io.fovea.store.Switches;
 import java.io.OutputStream;
-import java.lang.System.Logger.Level;
 import java.nio.file.Path;
-import java.time.Duration;
-import java.util.ArrayList;
-import java.util.EnumMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Objects;
-import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
@@ -57,11 +52,11 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Transactions are serializable: the result of all that committed is one that they could have
  * had one after the other. {@link #run}, {@link #call} and {@link #read} take the body of a
- * transaction, commit it, and do it again when it was in conflict with another; a body may run more
- * than once and must keep its hands off everything that a second run would spoil. What a body
- * throws rolls back and is thrown on, provided that what the body had read belongs to one state of
- * the database; if not, the exception may be no more than a figment, and the body is done again
- * instead.
+ * transaction, commit it, and repeat it after a conflict with another. So a body may run more than
+ * once, and must have no effect outside of the transaction that a second run would spoil. An
+ * exception of a body rolls back and is thrown on, provided that the body's reads belong to one
+ * state of the database. If they do not, the exception may have no cause in the data, and the body
+ * is repeated instead.
  *
  * <p>Any thread, platform or virtual, may use it. Closing it ends everything that belongs to it:
  * later use throws {@link DatabaseClosedException}.
@@ -69,34 +64,30 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1.0
  */
 public final class Database implements AutoCloseable {
-  private static final System.Logger LOG = System.getLogger("io.fovea");
+  // The file has more than 600 lines because each method of the API has its contract here. Most of
+  // them are Javadoc; what the methods do is in the rooms below.
 
-  /** How long a change of the schema waits to be alone. */
-  private static final Duration ALONE_WAIT = Duration.ofSeconds(60);
-
-  /** Marks the threads that are in a body, so that one in another is noticed. */
-  private static final class Nest {
-    boolean inBody;
-  }
+  // Long for its documentation: what it does is in Store, Schema, Transaction.Source, Inspection.
 
   private final Options options;
   private final Store store;
   private final Schema schema;
   private final Leaks leaks;
   private final Runnable onClose;
-  private final ThreadLocal<Nest> nest = ThreadLocal.withInitial(Nest::new);
-  private final LongAdder retries = new LongAdder();
-
-  private final RetryWarning again = new RetryWarning();
+  private final Transaction.Source transactions;
   private final ReentrantLock closing = new ReentrantLock();
-  private final List<Runnable> listeners = new ArrayList<>();
+  private final CloseListeners listeners;
   private boolean closed;
 
   private Database(Options options, Store store) {
     this.options = options;
     this.store = store;
-    this.leaks = new Leaks(options.leakDetection());
-    this.schema = new Schema(this, store, store.catalog(), options.hints());
+    this.leaks = new Leaks(options.transactions().leakDetection().oneOf());
+    this.transactions = new Transaction.Source(this, options, store, leaks);
+    this.listeners = new CloseListeners(store);
+    Hints hints = options.experiments().hints();
+    HintUse use = new HintUse(store::isMarked, hints.pages(), hints.frames());
+    this.schema = new Schema(new Index.SchemaHost(this), store, use, hints.ofNewIndexes());
     schema.begin();
     Runnable unwatch = leaks.watch(this, "Database " + store.name(), () -> {});
     this.onClose = unwatch == null ? () -> {} : unwatch;
@@ -130,13 +121,13 @@ public final class Database implements AutoCloseable {
   public static Database open(Path file, Options options) {
     Objects.requireNonNull(file, "file");
     Objects.requireNonNull(options, "options");
-    Store store = Store.open(file, options);
-    return made(options.readOnly() ? store.options() : options, store);
+    Store store = Opening.open(file, options.toStore(), Schema::trees);
+    return made(options.readOnly() ? options.asOpened(store) : options, store);
   }
 
   /**
-   * Makes a database in memory. What does not fit into the buffer is kept outside of it, in memory
-   * as well; nothing is left when it is closed.
+   * Makes a database in memory. Pages that do not fit into the buffer are kept outside of it, in
+   * memory as well. Nothing is left when the database is closed.
    *
    * @param options how; those about files have no effect
    * @return the database, to be closed
@@ -145,7 +136,7 @@ public final class Database implements AutoCloseable {
    */
   public static Database inMemory(Options options) {
     Objects.requireNonNull(options, "options");
-    return made(options, Store.open(null, options));
+    return made(options, Opening.open(null, options.toStore(), Schema::trees));
   }
 
   /**
@@ -156,12 +147,12 @@ public final class Database implements AutoCloseable {
    * @param switches what is broken on purpose
    */
   static Database open(Storage storage, Options options, Switches switches) {
-    return made(options, Store.open(storage, options, switches));
+    return made(options, Opening.open(storage, options.toStore(), switches, Schema::trees));
   }
 
   /**
    * For tests: ends all threads and gives the files free, without writing what is not written and
-   * without marking anything clean. What is left is what a killed process leaves.
+   * without marking anything clean. The files are as a killed process leaves them.
    */
   void abandon() {
     closing.lock();
@@ -178,9 +169,9 @@ public final class Database implements AutoCloseable {
   }
 
   /**
-   * Looks at the file of a database that nobody has open: what it says about itself, and what takes
-   * its space. Nothing on disk changes: a file that was not closed is recovered in memory, which
-   * takes as much memory as recovery changes pages, and what comes out is what is shown.
+   * Looks at the file of a database that no process has open: its description, and the use of its
+   * space. Nothing on disk changes. A file that was not closed is recovered in memory, which takes
+   * as much memory as recovery changes pages; the report shows the recovered state.
    *
    * @param file the file
    * @param options how much memory to use; the page size is that of the file
@@ -192,13 +183,13 @@ public final class Database implements AutoCloseable {
   public static FileReport inspect(Path file, Options options) {
     Objects.requireNonNull(file, "file");
     Objects.requireNonNull(options, "options");
-    return Inspection.run(file, options, false);
+    return FileReport.of(Inspection.run(file, options.toStore(), false));
   }
 
   /**
-   * Verifies the file of a database that nobody has open: every page, every tree, the log as far as
-   * recovery would read it. Nothing on disk changes, as in {@link #inspect}. Indexes by extractors
-   * are checked for their structure only, since a file does not hold the extractors.
+   * Verifies the file of a database that no process has open: every page, every tree, the log as
+   * far as recovery would read it. Nothing on disk changes, as in {@link #inspect}. Indexes by
+   * extractors are checked for their structure only, since a file does not hold the extractors.
    *
    * @param file the file
    * @param options how much memory to use; the page size is that of the file
@@ -210,7 +201,7 @@ public final class Database implements AutoCloseable {
   public static FileReport verify(Path file, Options options) {
     Objects.requireNonNull(file, "file");
     Objects.requireNonNull(options, "options");
-    return Inspection.run(file, options, true);
+    return FileReport.of(Inspection.run(file, options.toStore(), true));
   }
 
   private static Database made(Options options, Store store) {
@@ -241,9 +232,7 @@ public final class Database implements AutoCloseable {
   }
 
   void requireOpen() {
-    if (!store.isOpen()) {
-      throw store.closedException();
-    }
+    store.requireOpen();
   }
 
   DatabaseClosedException closedException() {
@@ -262,7 +251,7 @@ public final class Database implements AutoCloseable {
   }
 
   /**
-   * What it was opened with.
+   * The options that the database was opened with.
    *
    * @return the options
    */
@@ -303,7 +292,7 @@ public final class Database implements AutoCloseable {
    */
   public Table table(TableSpec spec) {
     Objects.requireNonNull(spec, "spec");
-    return schema.table(spec);
+    return new Table(this, schema.table(spec), spec);
   }
 
   /**
@@ -319,7 +308,7 @@ public final class Database implements AutoCloseable {
   /**
    * Drops a table with its indexes. It is gone when this returns, durably: a transaction that is
    * active and uses it next gets an {@link InvalidUseException}, and what it has done to the table
-   * so far commits as if before the drop. Nobody waits for anybody.
+   * so far commits as if before the drop. No thread waits.
    *
    * <p>The pages become free when the transactions that are active now have ended: at once where
    * there are none and the table is small, else in the background, some at a time, with pauses in
@@ -339,9 +328,9 @@ public final class Database implements AutoCloseable {
   }
 
   /**
-   * Drops an index. Waits until the transactions have ended that are active, and may use it; who
-   * begins meanwhile does not. Its pages become free as those of a {@linkplain #dropTable dropped
-   * table}.
+   * Drops an index. Waits until the active transactions, which may use the index, have ended.
+   * Transactions that begin meanwhile do not use it. Its pages become free as those of a
+   * {@linkplain #dropTable dropped table}.
    *
    * @param table the table's name
    * @param name the index's name
@@ -357,25 +346,6 @@ public final class Database implements AutoCloseable {
     Objects.requireNonNull(table, "table");
     Objects.requireNonNull(name, "name");
     return schema.dropIndex(table, name);
-  }
-
-  /** Throws where the thread has a transaction: what is done here waits for transactions to end. */
-  void requireNoTransaction(String what) {
-    if (store.mine() > 0) {
-      throw new InvalidUseException(
-          "Can't " + what + " in a transaction: end the transaction of this thread first.");
-    }
-  }
-
-  /** Runs something while no transaction is active and none begins. */
-  void alone(String what, Runnable work) {
-    requireNoTransaction(what);
-    Tx tx = store.engine().begin(false, ALONE_WAIT.toNanos(), true);
-    try {
-      work.run();
-    } finally {
-      tx.rollback();
-    }
   }
 
   // ---------------------------------------------------------------------------------- transactions
@@ -408,7 +378,7 @@ public final class Database implements AutoCloseable {
    */
   public <X extends Exception> void run(TxOptions txOptions, Task<X> task) throws X {
     Objects.requireNonNull(task, "task");
-    Database.<@Nullable Void, X>loop(this, txOptions, null, task, false);
+    Transaction.Source.<@Nullable Void, X>loop(transactions, txOptions, null, task, false);
   }
 
   /**
@@ -442,7 +412,7 @@ public final class Database implements AutoCloseable {
    */
   public <X extends Exception> Receipt runAhead(TxOptions txOptions, Task<X> task) throws X {
     Objects.requireNonNull(task, "task");
-    return Database.<Receipt, X>loop(this, txOptions, null, task, true);
+    return Transaction.Source.<Receipt, X>loop(transactions, txOptions, null, task, true);
   }
 
   /**
@@ -477,7 +447,7 @@ public final class Database implements AutoCloseable {
   public <R extends @Nullable Object, X extends Exception> R call(
       TxOptions txOptions, Work<R, X> work) throws X {
     Objects.requireNonNull(work, "work");
-    return loop(this, txOptions, work, null, false);
+    return Transaction.Source.loop(transactions, txOptions, work, null, false);
   }
 
   /**
@@ -496,107 +466,6 @@ public final class Database implements AutoCloseable {
    */
   public <R extends @Nullable Object, X extends Exception> R read(Work<R, X> work) throws X {
     return call(TxOptions.forReading(), work);
-  }
-
-  /** One of {@code work} and {@code task} is the body; ahead of the log R is a receipt. */
-  private static <R extends @Nullable Object, X extends Exception> R loop(
-      Database db,
-      TxOptions txOptions,
-      @Nullable Work<R, X> work,
-      @Nullable Task<X> task,
-      boolean ahead)
-      throws X {
-    Objects.requireNonNull(txOptions, "options");
-    Nest nest = db.nest.get();
-    if (nest.inBody) {
-      throw isInside();
-    }
-    AbortCause previous = null;
-    Attempts attempts = db.patience(txOptions) == 0 ? db.attempts(txOptions) : null;
-    try {
-      for (int attempt = 1; ; attempt++) {
-        Transaction tx = db.begin(txOptions, attempt, previous, true, attempts);
-        nest.inBody = true;
-        try {
-          R result = null;
-          if (work != null) {
-            result = work.call(tx);
-          } else if (task != null) {
-            task.run(tx);
-          }
-          return ahead ? receipt(db, tx) : commit(tx, result);
-        } catch (TransactionAbortedException e) {
-          tx.abandon();
-          if (!e.retryable() || attempt == txOptions.attemptsMax()) {
-            throw e;
-          }
-          previous = e.abortCause();
-        } catch (Throwable t) {
-          if (tx.failed(t)) {
-            throw t;
-          }
-          previous = AbortCause.VALIDATION;
-          if (attempt == txOptions.attemptsMax()) {
-            throw lastAttempt(previous, t);
-          }
-        } finally {
-          nest.inBody = false;
-        }
-        db.aborted(work != null ? work : task, attempt, previous);
-        if (attempts == null) {
-          attempts = db.attempts(txOptions);
-        }
-        attempts.backOff();
-      }
-    } finally {
-      if (attempts != null) {
-        attempts.close();
-      }
-    }
-  }
-
-  // What is rare, or needed once in a while, is not in the loop: a method of more than 325
-  // bytecodes would be a call from each place that runs a transaction.
-
-  private static InvalidUseException isInside() {
-    return new InvalidUseException(
-        "A transaction can't run inside another of the same database and thread. Pass the"
-            + " transaction on instead.");
-  }
-
-  private static TransactionAbortedException lastAttempt(AbortCause cause, Throwable t) {
-    TransactionAbortedException last = new TransactionAbortedException(cause);
-    last.addSuppressed(t);
-    return last;
-  }
-
-  /** After how many aborts a transaction becomes pessimistic. */
-  private int patience(TxOptions txOptions) {
-    int own = txOptions.abortsBeforeLocking();
-    return own < 0 ? options.abortsBeforeLocking() : own;
-  }
-
-  private void aborted(@Nullable Object body, int attempt, @Nullable AbortCause cause) {
-    retries.increment();
-    again.aborted(body, attempt, cause);
-  }
-
-  /** Where the body has ended the transaction itself it has waited as well. */
-  @SuppressWarnings("unchecked") // R is a receipt
-  private static <R extends @Nullable Object> R receipt(Database db, Transaction tx) {
-    return (R) (tx.isActive() ? tx.commitForReceipt() : new Receipt(db.store.engine(), 0, false));
-  }
-
-  @SuppressWarnings("NullAway") // R may be nullable, and is where there was no work
-  private static <R extends @Nullable Object> R commit(Transaction tx, @Nullable R result) {
-    if (tx.isActive()) {
-      tx.commit();
-    }
-    return result;
-  }
-
-  private Attempts attempts(TxOptions txOptions) {
-    return new Attempts(store.engine(), patience(txOptions));
   }
 
   /**
@@ -622,182 +491,20 @@ public final class Database implements AutoCloseable {
    */
   public Transaction begin(TxOptions txOptions) {
     Objects.requireNonNull(txOptions, "options");
-    if (nest.get().inBody) {
-      throw new InvalidUseException(
-          "A transaction can't begin inside the body of another of the same database and thread.");
-    }
-    Transaction tx = beginExplicitly(txOptions);
-    Slot slot = tx.slot();
-    Tx context = tx.context();
-    tx.onEnd =
-        leaks.watch(
-            tx,
-            "A transaction of " + store.name(),
-            () -> {
-              // Unreachable, so that nobody else can use the context at the same time.
-              if (slot.enter()) {
-                context.rollback();
-                slot.release();
-              }
-            });
-    return tx;
-  }
-
-  private long timeoutNanos(TxOptions txOptions) {
-    Duration timeout = txOptions.timeout();
-    return (timeout == null ? options.transactionTimeout() : timeout).toNanos();
-  }
-
-  /** A transaction of its user's; a pessimistic one keeps its turn until it ends. */
-  private Transaction beginExplicitly(TxOptions txOptions) {
-    if (txOptions.abortsBeforeLocking() != 0) {
-      return begin(txOptions, 1, null, false, null);
-    }
-    requireOpen();
-    Attempts attempts = new Attempts(store.engine(), 0);
-    boolean begun = false;
-    try {
-      long nanos = timeoutNanos(txOptions);
-      if (!attempts.awaitTurn(nanos == 0 ? Long.MAX_VALUE : nanos)) {
-        throw new TransactionAbortedException(
-            AbortCause.ADMISSION, "Other pessimistic transactions took all of its time.");
-      }
-      Transaction tx = begin(txOptions, 1, null, false, attempts);
-      tx.attempts = attempts;
-      begun = true;
-      return tx;
-    } finally {
-      if (!begun) {
-        attempts.close();
-      }
-    }
-  }
-
-  private Transaction begin(
-      TxOptions txOptions,
-      int attempt,
-      @Nullable AbortCause previous,
-      boolean managed,
-      @Nullable Attempts attempts) {
-    requireOpen();
-    boolean readOnly = txOptions.readOnly() || options.readOnly();
-    if (!readOnly) {
-      store.willWrite();
-    }
-    Tx tx = store.engine().begin(readOnly, timeoutNanos(txOptions), attempts);
-    boolean done = false;
-    try {
-      Slot slot = store.claimSlot();
-      Transaction t = new Transaction(this, slot, tx, attempt, previous, managed);
-      done = true;
-      return t;
-    } finally {
-      if (!done) {
-        tx.rollback();
-      }
-    }
+    return transactions.begin(txOptions);
   }
 
   // ---------------------------------------------------------------------------------- watching it
 
   /**
-   * What it has done since it was opened, and how large it is.
+   * Counters since the opening, and sizes.
    *
    * @return counters and sizes of this moment
    * @throws DatabaseClosedException if the database was closed
    */
   public DatabaseStats stats() {
     requireOpen();
-    TxStats tx = store.engine().stats();
-    PoolStats pool = store.pool().stats();
-    IoStats io = store.device().stats();
-    AllocatorState allocator = store.pool().allocatorState();
-    Map<AbortCause, Long> aborts = new EnumMap<>(AbortCause.class);
-    for (AbortCause c : AbortCause.values()) {
-      aborts.put(c, tx.aborts()[c.ordinal()]);
-    }
-    int pageSize = options.pageSize();
-    TimestampStats timestamps = store.engine().timestamps().stats();
-    return new DatabaseStats(
-        tx.commits(),
-        tx.rollbacks(),
-        aborts,
-        retries.sum(),
-        store.engine().pessimistic(),
-        store.engine().active(),
-        store.engine().waiting(),
-        store.engine().oldestAgeNanos(),
-        tx.durationNanos(),
-        options.protocol(),
-        store.health(),
-        new DatabaseStats.Buffer(
-            options.bufferBytes(),
-            pool.bytes(),
-            pageSize,
-            pool.frames(),
-            pool.framesFree(),
-            pool.framesDirty(),
-            Math.max(0, tx.pageAccesses() - pool.misses()),
-            pool.misses(),
-            Math.max(0, tx.pageAccesses() - pool.slowElsewhere()),
-            pool.slowElsewhere(),
-            pool.promotions(),
-            pool.evictionsClean(),
-            pool.evictionsDirty(),
-            pool.frameWaits(),
-            pool.frameWaitNanos(),
-            pool.readFailures()),
-        descents(tx, pool),
-        new DatabaseStats.Timestamps(
-            timestamps.live(),
-            timestamps.capacity(),
-            timestamps.materialised(),
-            timestamps.approximate(),
-            timestamps.released(),
-            timestamps.doubtful(),
-            timestamps.sketchBytes(),
-            timestamps.resizes(),
-            timestamps.pageReads(),
-            timestamps.pageWrites()),
-        new DatabaseStats.Device(
-            store.device().kind(),
-            io.count(IoOp.READ),
-            io.count(IoOp.WRITE),
-            io.count(IoOp.SYNC),
-            io.bytes(IoOp.READ),
-            io.bytes(IoOp.WRITE),
-            io.errors(IoOp.READ),
-            io.errors(IoOp.WRITE),
-            io.errors(IoOp.SYNC)),
-        store.logStats(tx.durableWaitNanos()),
-        store.checkpointStats(),
-        store.recoveryStats(),
-        new DatabaseStats.Storage(
-            allocator.highWater() * pageSize,
-            allocator.freePages() * pageSize,
-            store.logFileBytes()),
-        memory(pool, timestamps),
-        hintedLookups(store.engine().hintCounters()));
-  }
-
-  private DatabaseStats.HintedLookups hintedLookups(HintCounters c) {
-    return new DatabaseStats.HintedLookups(
-        c.lookups,
-        c.hits,
-        c.stale(HintedLeaf.UNSET),
-        c.stale(HintedLeaf.NOT_RESIDENT),
-        c.stale(HintedLeaf.FREED),
-        c.stale(HintedLeaf.OTHER_TREE),
-        c.stale(HintedLeaf.FENCES) + c.stale(HintedLeaf.DISTURBED),
-        c.stale(HintedLeaf.FRAME),
-        c.stale(HintedLeaf.SLOT),
-        c.repairs[HintCounters.Repair.PAGE.ordinal()],
-        c.repairs[HintCounters.Repair.FRAME.ordinal()],
-        c.repairs[HintCounters.Repair.SLOT.ordinal()],
-        c.repairs[HintCounters.Repair.LINE.ordinal()],
-        c.missed,
-        c.suppressed,
-        schema.repairsOff());
+    return DatabaseStats.of(options, store, schema, transactions.retries());
   }
 
   /** Makes the hints of all indexes wrong; for tests and benchmarks. */
@@ -808,30 +515,6 @@ public final class Database implements AutoCloseable {
   /** Lets wrong hints be put right, or not; for benchmarks. */
   void repairHints(boolean repairs) {
     schema.repairHints(repairs);
-  }
-
-  private DatabaseStats.Descents descents(TxStats tx, PoolStats pool) {
-    long slow = pool.hintsNone() + pool.hintsStale();
-    return new DatabaseStats.Descents(
-        tx.childSteps(),
-        options.hints().frames() ? Math.max(0, tx.childSteps() - slow) : 0,
-        pool.hintsNone(),
-        pool.hintsStale(),
-        pool.hintRepairs(),
-        pool.hintRepairsGivenUp(),
-        tx.placesTried(),
-        tx.placesStale());
-  }
-
-  private DatabaseStats.Memory memory(PoolStats pool, TimestampStats timestamps) {
-    return new DatabaseStats.Memory(
-        pool.bytes(),
-        store.bufferBytesMax(),
-        timestamps.bytesLive(),
-        timestamps.bytes(),
-        store.logMemoryBytes(),
-        store.transactionBytes(),
-        schema.scratchBytes());
   }
 
   /**
@@ -845,13 +528,14 @@ public final class Database implements AutoCloseable {
   public DatabaseStats.Placement placement() {
     requireOpen();
     Placement p = store.pool().placement();
-    return new DatabaseStats.Placement(p.pages(), p.pagesAtHome(), p.promotions(), p.demotions());
+    return new DatabaseStats.Placement(
+        p.pages(), p.pagesInPreferredFrame(), p.promotions(), p.demotions());
   }
 
   /**
    * Makes a checkpoint, and waits for it: what was committed before is then in the data file, and
    * would not have to be recovered after a crash. Checkpoints come by themselves as well ({@link
-   * Options#logBytesMax}, {@link Options#checkpointInterval}), so this is for moments that the
+   * LogOptions#bytesMax}, {@link LogOptions#checkpointInterval}), so this is for moments that the
    * application knows better. Transactions go on meanwhile. Without a log it does nothing.
    *
    * @throws StorageException if the operating system refuses; the next one tries again
@@ -875,7 +559,7 @@ public final class Database implements AutoCloseable {
    * @throws DatabaseClosedException if the database was closed
    */
   public VerifyReport verify() {
-    return schema.verify();
+    return VerifyReport.of(Verification.run(store, schema));
   }
 
   /**
@@ -916,7 +600,7 @@ public final class Database implements AutoCloseable {
     Objects.requireNonNull(how, "how");
     requireOpen();
     String name = BackupRun.fileName(store);
-    return BackupRun.run(this, schema, Backup.to(directory, name, how.bytesPerSecond()));
+    return BackupReport.of(store, schema, Backup.to(directory, name, how.bytesPerSecond()));
   }
 
   /**
@@ -951,7 +635,7 @@ public final class Database implements AutoCloseable {
     Objects.requireNonNull(how, "how");
     requireOpen();
     String name = BackupRun.fileName(store);
-    return BackupRun.run(this, schema, Backup.to(out, name, how.bytesPerSecond()));
+    return BackupReport.of(store, schema, Backup.to(out, name, how.bytesPerSecond()));
   }
 
   /**
@@ -963,18 +647,15 @@ public final class Database implements AutoCloseable {
    */
   public void onClose(Runnable action) {
     Objects.requireNonNull(action, "action");
-    synchronized (listeners) {
-      requireOpen();
-      listeners.add(action);
-    }
+    listeners.add(action);
   }
 
   // --------------------------------------------------------------------------------------- closing
 
   /**
    * Closes the database: lets no more transactions begin, waits a while for those that are active
-   * ({@link Options#closeGrace}), aborts the others, writes everything and marks the file clean. A
-   * second call waits for the first and does nothing.
+   * ({@link TransactionOptions#closeGrace}), aborts the others, writes everything and marks the
+   * file clean. A second call waits for the first and does nothing.
    *
    * @throws InvalidUseException inside the body of a transaction of this database
    * @throws DurabilityLostException if not everything could be written. With a log the file is
@@ -983,7 +664,7 @@ public final class Database implements AutoCloseable {
    */
   @Override
   public void close() {
-    if (nest.get().inBody) {
+    if (transactions.isInBody()) {
       throw new InvalidUseException("A database can't be closed inside the body of a transaction.");
     }
     closing.lock();
@@ -992,33 +673,13 @@ public final class Database implements AutoCloseable {
         return;
       }
       closed = true;
-      tellListeners();
+      listeners.tell();
       onClose.run();
-      boolean quiet = store.quiesce(options.closeGrace());
+      boolean quiet = store.quiesce(options.transactions().closeGrace());
       schema.end();
-      schema.lock.lock();
-      try {
-        store.close(quiet);
-      } finally {
-        schema.lock.unlock();
-      }
+      schema.whileNothingChanges(() -> store.close(quiet));
     } finally {
       closing.unlock();
-    }
-  }
-
-  private void tellListeners() {
-    List<Runnable> all;
-    synchronized (listeners) {
-      all = List.copyOf(listeners);
-      listeners.clear();
-    }
-    for (Runnable r : all) {
-      try {
-        r.run();
-      } catch (RuntimeException e) {
-        LOG.log(Level.WARNING, "A listener failed while " + store.name() + " closed", e);
-      }
     }
   }
 

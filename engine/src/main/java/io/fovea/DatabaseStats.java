@@ -1,6 +1,19 @@
 package io.fovea;
 
+import io.fovea.btree.HintedLeaf;
+import io.fovea.buffer.AllocatorState;
+import io.fovea.buffer.PoolStats;
+import io.fovea.catalog.Schema;
 import io.fovea.error.AbortCause;
+import io.fovea.io.IoOp;
+import io.fovea.io.IoStats;
+import io.fovea.recovery.Checkpointer;
+import io.fovea.recovery.RecoveryReport;
+import io.fovea.store.Store;
+import io.fovea.txn.HintCounters;
+import io.fovea.txn.TimestampStats;
+import io.fovea.txn.TxStats;
+import io.fovea.wal.LogStats;
 import java.util.Collections;
 import java.util.EnumMap;
 import java.util.Map;
@@ -68,12 +81,12 @@ public record DatabaseStats(
     OK,
     /**
      * A write or a sync of the log, or a sync of the data file, failed: no transaction begins any
-     * more. What was acknowledged is found again when the database is opened anew.
+     * more. Acknowledged commits are there when the database is opened again.
      */
     DURABILITY_LOST,
     /**
-     * A commit failed halfway: no transaction begins any more. With a log, opening the database
-     * anew recovers it.
+     * A commit failed halfway: no transaction begins any more. With a log, the next opening
+     * recovers the database.
      */
     STOPPED
   }
@@ -105,9 +118,9 @@ public record DatabaseStats(
    * @param framesDirty frames whose page is newer than the file
    * @param hits page accesses that were answered without reading
    * @param misses page accesses that read from the device
-   * @param predicted accesses whose frame was guessed right
+   * @param predicted accesses whose frame was predicted right
    * @param mispredicted accesses whose frame was found by the table
-   * @param promotions pages that were moved to their home frame
+   * @param promotions pages that were moved to their preferred frame
    * @param evictionsClean pages dropped from the pool unchanged
    * @param evictionsDirty pages written and then dropped
    * @param frameWaits how often a frame was waited for, because no page could leave unwritten
@@ -164,13 +177,14 @@ public record DatabaseStats(
    * of the statistics.
    *
    * @param pages frames that hold a page
-   * @param pagesAtHome how many of those pages are in the frame that is looked at first, their
-   *     home; 0 for kinds of {@link Translation} that don't predict
-   * @param promotions pages that were copied to their home since the database was opened
-   * @param demotions pages that were copied out of their home to make room for another
+   * @param pagesInPreferredFrame how many of those pages are in the frame that is looked at first,
+   *     their preferred frame; 0 for kinds of {@link Translation} that don't predict
+   * @param promotions pages that were copied to their preferred frame since the database was opened
+   * @param demotions pages that were copied out of their preferred frame to make room for another
    * @since 0.1.0
    */
-  public record Placement(long pages, long pagesAtHome, long promotions, long demotions) {}
+  public record Placement(
+      long pages, long pagesInPreferredFrame, long promotions, long demotions) {}
 
   /**
    * The timestamps of records in use.
@@ -262,15 +276,14 @@ public record DatabaseStats(
   public record Checkpoints(long made, long failed, long nanos, long commitWaits) {}
 
   /**
-   * What had to be recovered when the database was opened. All numbers are 0 where it had been
-   * closed.
+   * The recovery at the opening of the database. All numbers are 0 if the database had been closed.
    *
    * @param logBytes how much log was read
    * @param records how many log records there were
    * @param images how many images of pages
    * @param changes how many changes of records were made again
    * @param pagesRestored how many torn pages were made whole
-   * @param pagesReclaimed how many pages were given out that nobody used
+   * @param pagesReclaimed how many pages were given out and had no owner
    * @param treesDropped how many trees were dropped whose making or dropping was cut short
    * @param nanos how long it took
    * @since 0.1.0
@@ -296,9 +309,9 @@ public record DatabaseStats(
   public record Storage(long bytes, long freeBytes, long logBytes) {}
 
   /**
-   * The memory outside of the Java heap that the database has while it is open. What opening after
-   * a crash, {@link Database#verify} and backups take for as long as they run is not in it, nor are
-   * keys and rows, which belong to the application.
+   * The memory outside of the Java heap that the database has while it is open. Not in it are the
+   * memory of an opening after a crash, of {@link Database#verify} and of backups while they run,
+   * and keys and rows, which belong to the application.
    *
    * @param bufferBytes of the buffer pool: frames and all that belongs to them, the copies of pages
    *     that are written among it
@@ -306,8 +319,8 @@ public record DatabaseStats(
    *     pages of timestamps take of it
    * @param timestampBytes of the timestamps of records in use, and of what there is for the others.
    *     What was used once stays with the process, up to the most
-   * @param timestampBytesMax the most that may be, {@link Options#timestampBytes()} and the sketch,
-   *     or the pages
+   * @param timestampBytesMax the most that may be, {@link MemoryOptions#timestampBytes()} and the
+   *     sketch, or the pages
    * @param logBytes of the log's buffer, and of what is written from it
    * @param transactionBytes of what transactions have written and not committed, and of their
    *     copies of pages that they scan
@@ -333,7 +346,7 @@ public record DatabaseStats(
     }
 
     /**
-     * What it may become while transactions and tables are what they are.
+     * The most that it may become with the present transactions and tables.
      *
      * @return bytes
      */
@@ -343,14 +356,14 @@ public record DatabaseStats(
   }
 
   /**
-   * Lookups of records by what entries of indexes remember of their places, of all indexes
-   * together. A lookup whose hint is wrong in several parts counts in several.
+   * Lookups of records by the hints in entries of indexes, of all indexes together. A lookup whose
+   * hint is wrong in several parts counts in several.
    *
    * @param lookups lookups by an entry that may have a hint
    * @param hits those whose hint was right in all its parts
    * @param unset entries that remembered nothing
    * @param notResident pages that were not in memory, or busy: they are not read for a hint's sake
-   * @param freed pages that belonged to nobody any more
+   * @param freed pages without an owner
    * @param otherTree pages of other tables or indexes, or that were no leaves any more
    * @param otherKeys leaves that had other keys, or were changed while they were looked at
    * @param frames frames that held another page
@@ -382,4 +395,168 @@ public record DatabaseStats(
       long repairsMissed,
       long repairsSuppressed,
       long repairsOff) {}
+
+  // --------------------------------------------------------------------------- where it comes from
+
+  static DatabaseStats of(Options options, Store store, Schema schema, long retries) {
+    TxStats tx = store.engine().stats();
+    PoolStats pool = store.pool().stats();
+    IoStats io = store.device().stats();
+    AllocatorState allocator = store.pool().allocatorState();
+    Map<AbortCause, Long> aborts = new EnumMap<>(AbortCause.class);
+    for (AbortCause c : AbortCause.values()) {
+      aborts.put(c, tx.aborts()[c.ordinal()]);
+    }
+    int pageSize = options.device().pageSize();
+    TimestampStats timestamps = store.engine().timestamps().stats();
+    return new DatabaseStats(
+        tx.commits(),
+        tx.rollbacks(),
+        aborts,
+        retries,
+        store.engine().pessimistic(),
+        store.engine().active(),
+        store.engine().waiting(),
+        store.engine().oldestAgeNanos(),
+        tx.durationNanos(),
+        options.experiments().protocol(),
+        health(store),
+        new Buffer(
+            options.bufferBytes(),
+            pool.bytes(),
+            pageSize,
+            pool.frames(),
+            pool.framesFree(),
+            pool.framesDirty(),
+            Math.max(0, tx.pageAccesses() - pool.misses()),
+            pool.misses(),
+            Math.max(0, tx.pageAccesses() - pool.slowElsewhere()),
+            pool.slowElsewhere(),
+            pool.promotions(),
+            pool.evictionsClean(),
+            pool.evictionsDirty(),
+            pool.frameWaits(),
+            pool.frameWaitNanos(),
+            pool.readFailures()),
+        descents(options, tx, pool),
+        new Timestamps(
+            timestamps.live(),
+            timestamps.capacity(),
+            timestamps.materialised(),
+            timestamps.approximate(),
+            timestamps.released(),
+            timestamps.doubtful(),
+            timestamps.sketchBytes(),
+            timestamps.resizes(),
+            timestamps.pageReads(),
+            timestamps.pageWrites()),
+        new Device(
+            store.device().kind(),
+            io.count(IoOp.READ),
+            io.count(IoOp.WRITE),
+            io.count(IoOp.SYNC),
+            io.bytes(IoOp.READ),
+            io.bytes(IoOp.WRITE),
+            io.errors(IoOp.READ),
+            io.errors(IoOp.WRITE),
+            io.errors(IoOp.SYNC)),
+        log(store, tx.durableWaitNanos()),
+        checkpoints(store),
+        recovery(store.recoveryReport()),
+        new Storage(
+            allocator.highWater() * pageSize,
+            allocator.freePages() * pageSize,
+            store.logFileBytes()),
+        memory(store, schema, pool, timestamps),
+        hintedLookups(store.engine().hintCounters(), schema.repairsOff()));
+  }
+
+  private static Health health(Store store) {
+    if (store.hasStopped()) {
+      return Health.STOPPED;
+    }
+    return store.canBeDurable() ? Health.OK : Health.DURABILITY_LOST;
+  }
+
+  private static Log log(Store store, long waitNanos) {
+    LogStats l = store.logStats();
+    Checkpointer.Stats c = store.checkpointStats();
+    if (l == null || c == null) {
+      return new Log(false, 0, 0, 0, 0, 0, 0, 0, 0);
+    }
+    return new Log(
+        true,
+        l.records(),
+        l.bytes(),
+        l.bytesWritten(),
+        l.groups(),
+        l.syncs(),
+        l.waits(),
+        waitNanos,
+        c.redoBytes());
+  }
+
+  private static Checkpoints checkpoints(Store store) {
+    Checkpointer.Stats c = store.checkpointStats();
+    return c == null
+        ? new Checkpoints(0, 0, 0, 0)
+        : new Checkpoints(c.checkpoints(), c.failures(), c.nanos(), c.roomWaits());
+  }
+
+  private static Recovery recovery(RecoveryReport r) {
+    return new Recovery(
+        r.logBytes(),
+        r.records(),
+        r.images(),
+        r.operations(),
+        r.pagesRestored(),
+        r.pagesReclaimed(),
+        r.treesDropped(),
+        r.nanos());
+  }
+
+  private static HintedLookups hintedLookups(HintCounters c, long repairsOff) {
+    return new HintedLookups(
+        c.lookups,
+        c.hits,
+        c.stale(HintedLeaf.UNSET),
+        c.stale(HintedLeaf.NOT_RESIDENT),
+        c.stale(HintedLeaf.FREED),
+        c.stale(HintedLeaf.OTHER_TREE),
+        c.stale(HintedLeaf.FENCES) + c.stale(HintedLeaf.DISTURBED),
+        c.stale(HintedLeaf.FRAME),
+        c.stale(HintedLeaf.SLOT),
+        c.repairs[HintCounters.Repair.PAGE.ordinal()],
+        c.repairs[HintCounters.Repair.FRAME.ordinal()],
+        c.repairs[HintCounters.Repair.SLOT.ordinal()],
+        c.repairs[HintCounters.Repair.LINE.ordinal()],
+        c.missed,
+        c.suppressed,
+        repairsOff);
+  }
+
+  private static Descents descents(Options options, TxStats tx, PoolStats pool) {
+    long slow = pool.hintsNone() + pool.hintsStale();
+    return new Descents(
+        tx.childSteps(),
+        options.experiments().hints().frames() ? Math.max(0, tx.childSteps() - slow) : 0,
+        pool.hintsNone(),
+        pool.hintsStale(),
+        pool.hintRepairs(),
+        pool.hintRepairsGivenUp(),
+        tx.placesTried(),
+        tx.placesStale());
+  }
+
+  private static Memory memory(
+      Store store, Schema schema, PoolStats pool, TimestampStats timestamps) {
+    return new Memory(
+        pool.bytes(),
+        store.bufferBytesMax(),
+        timestamps.bytesLive(),
+        timestamps.bytes(),
+        store.logMemoryBytes(),
+        store.transactionBytes(),
+        schema.scratchBytes());
+  }
 }

@@ -1,7 +1,7 @@
 package io.fovea;
 
 /**
- * What a commit that has returned survives.
+ * Which failures a commit survives that has returned.
  *
  * @since 0.1.0
  */
@@ -12,13 +12,14 @@ public enum Durability {
    */
   SYNC,
   /**
-   * A loss of power but for a bounded window of the newest commits ({@link Options#asyncWindow}).
-   * What is lost is a suffix: no commit is there without those that it has read from.
+   * A loss of power but for a bounded window of the newest commits ({@link
+   * LogOptions#asyncWindow}). A suffix of the commits is lost: no commit is there without those
+   * that it has read from.
    */
   ASYNC,
   /**
    * Nothing but a clean close: there is no log, and the file is complete when the database was
-   * closed. One that was not can't be opened again. A database in memory is always so.
+   * closed. A file that was not closed can't be opened again. A database in memory is always so.
    */
   NONE
 }

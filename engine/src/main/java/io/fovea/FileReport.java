@@ -1,13 +1,16 @@
 package io.fovea;
 
+import io.fovea.inspection.FileFindings;
+import io.fovea.recovery.PageScan;
+import io.fovea.recovery.Superblock;
 import java.time.Instant;
 import java.util.List;
 import java.util.Objects;
 import java.util.UUID;
 
 /**
- * What is in the file of a database that nobody has open: what it says about itself, what takes its
- * space, what is wrong with it.
+ * The file of a database that no process has open: its description, the use of its space, and its
+ * damage.
  *
  * <p>Made by {@link Database#inspect} and {@link Database#verify(java.nio.file.Path, Options)}. A
  * value; any thread.
@@ -18,7 +21,7 @@ import java.util.UUID;
  * @param trees the space of the catalog, of each table and of each index
  * @param freePages pages that wait to be used again
  * @param unwrittenPages pages below the high-water mark that were never written
- * @param records the records of all tables; 0 if nobody counted
+ * @param records the records of all tables; 0 if they were not counted
  * @param problems what is wrong, in words, the first of it; empty if nothing is
  * @since 0.1.0
  */
@@ -48,7 +51,7 @@ public record FileReport(
   }
 
   /**
-   * What the superblock says.
+   * The superblock.
    *
    * @param id tells one database from another
    * @param created when it was made
@@ -82,8 +85,7 @@ public record FileReport(
   public record Files(long dataBytes, long logBytes, long doubleWriteBytes) {}
 
   /**
-   * What the log has, from where recovery begins to read. Of a file that was closed nothing is
-   * needed, and nothing is read.
+   * The log, from the redo point on. The log of a file that was closed is not needed, and not read.
    *
    * @param endLsn where it ends; 0 where nothing was read
    * @param records how many records it has
@@ -126,6 +128,48 @@ public record FileReport(
     public long pages() {
       return leafPages + innerPages + longPages;
     }
+  }
+
+  static FileReport of(FileFindings f) {
+    Superblock s = f.superblock();
+    return new FileReport(
+        new Header(
+            s.id(),
+            Instant.ofEpochMilli(s.createdMillis()),
+            Superblock.FORMAT_VERSION,
+            s.pageSize(),
+            f.pages(),
+            switch (s.state()) {
+              case Superblock.CLEAN -> State.CLEAN;
+              case Superblock.LOGGED -> State.NEEDS_RECOVERY;
+              default -> State.UNCLEAN;
+            },
+            s.sequence(),
+            s.incarnation(),
+            s.redoLsn()),
+        new Files(f.dataBytes(), f.logBytes(), f.doubleWriteBytes()),
+        new Log(f.logEnd(), f.logRecords(), f.logCommits()),
+        f.trees().stream().map(FileReport::tree).toList(),
+        f.freePages(),
+        f.unwrittenPages(),
+        f.records(),
+        f.problems());
+  }
+
+  private static Tree tree(FileFindings.Tree t) {
+    PageScan.Sum sum = t.sum();
+    return new Tree(
+        t.table(),
+        t.index(),
+        t.treeId(),
+        t.rootPid(),
+        sum.levels(),
+        sum.entries(),
+        sum.leafPages(),
+        sum.innerPages(),
+        sum.longPages(),
+        sum.usedBytes(),
+        sum.roomBytes());
   }
 
   /**

@@ -1,5 +1,7 @@
 package io.fovea;
 
+import io.fovea.schema.EntryHints;
+
 /**
  * Where the engine remembers physical addresses beside logical names, to skip what leads from one
  * to the other.
@@ -12,8 +14,8 @@ package io.fovea;
  * </pre>
  *
  * <p>A hint is checked before it is used, so all of these give the same results; they differ in
- * speed and in the size of indexes. What an index has in its entries is chosen when it is created;
- * a file that was made with other hints can be opened with any.
+ * speed and in the size of indexes. The hints in the entries of an index are chosen when the index
+ * is created; a file that was made with other hints can be opened with any.
  *
  * <p>Source: Otaki et al., Enhancing Transaction Processing through Indirection Skipping, PVLDB 18
  * (11), 2025: logical ids with physical address hints (LIPAH).
@@ -42,4 +44,9 @@ public record Hints(boolean frames, boolean pages, boolean sets) {
 
   /** All hints in all places: those of {@link #BOTH}, and whatever other place there may be. */
   public static final Hints ALL = new Hints(true, true, true);
+
+  /** What a new index gets whose specification does not say. */
+  EntryHints ofNewIndexes() {
+    return !pages ? EntryHints.NONE : frames ? EntryHints.PAGE_FRAME_SLOT : EntryHints.PAGE_SLOT;
+  }
 }

@@ -1,19 +1,33 @@
 package io.fovea;
 
+import io.fovea.catalog.Host;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.KeyTooLargeException;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.index.EntryMaker;
+import io.fovea.index.IndexCore;
+import io.fovea.index.IndexHints;
+import io.fovea.index.Slot;
+import io.fovea.index.SlotLocal;
+import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
+import io.fovea.schema.EntryHints;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
 import io.fovea.txn.Tx;
 import java.lang.foreign.MemorySegment;
+import java.time.Duration;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A secondary index: the records of a table in another order.
  *
- * <p>A handle, good in every thread for as long as the database is open. What operations of a
- * {@link Table} throw, those of an index throw too.
+ * <p>A handle, good in every thread for as long as the database is open. Operations throw the
+ * exceptions of those of a {@link Table}.
  *
  * @since 0.1.0
  */
@@ -40,7 +54,7 @@ public final class Index {
   }
 
   /**
-   * What the index was opened with.
+   * The specification that the index was opened with.
    *
    * @return the specification
    */
@@ -49,7 +63,7 @@ public final class Index {
   }
 
   /**
-   * What its entries remember of the places of records: what was chosen when it was created.
+   * The hints in the entries of the index, as chosen when it was created.
    *
    * @return the hints in the file, which {@link #spec} need not name
    */
@@ -77,7 +91,7 @@ public final class Index {
    * @return a new key without parts
    */
   public Key key() {
-    tableCore.database.requireOpen();
+    table.database().requireOpen();
     return new Key(core.key, core);
   }
 
@@ -92,7 +106,7 @@ public final class Index {
    * @throws KeyTooLargeException if no key of that length can be in the index
    */
   public boolean get(Transaction tx, Key indexKey, Row out) {
-    Tx t = tx.enter(tableCore.database);
+    Tx t = tx.enter(table.database());
     try {
       require(indexKey);
       if (out.owner() != tableCore) {
@@ -128,9 +142,7 @@ public final class Index {
         }
         entry = t.lastRead();
       } else {
-        Cursor c =
-            Cursor.open(
-                tx, t, tableCore, table.spec(), core, Range.prefix(indexKey), Order.ASCENDING);
+        Cursor c = Cursor.open(tx, t, table, core, Range.prefix(indexKey), Order.ASCENDING);
         try {
           if (!c.advance()) {
             return false;
@@ -178,7 +190,8 @@ public final class Index {
       return false;
     }
     int size =
-        core.hints.get(slot, t, tableCore, core, pk, 0, pkLen, pk, pkLen, IndexHints.PEEKED, out);
+        core.hints.get(
+            slot, t, tableCore, core, pk, 0, pkLen, pk, pkLen, IndexHints.PEEKED, out.buffer());
     if (size != out.size()) {
       return false;
     }
@@ -193,8 +206,7 @@ public final class Index {
 
   /** An entry's value is no primary key with a hint behind it. */
   static CorruptionException wrongKey(TableCore table, IndexCore index, long page, int length) {
-    return Table.damaged(
-        table,
+    return table.damaged(
         "length of a primary key in index " + index.name + " of table " + table.name,
         page,
         table.keyBytesMax,
@@ -220,15 +232,15 @@ public final class Index {
       int entry,
       Row out) {
     int n =
-        index.hints.get(tx.slot(), t, table, index, pk, pkOff, pkLen, hint, hintOff, entry, out);
+        index.hints.get(
+            tx.slot(), t, table, index, pk, pkOff, pkLen, hint, hintOff, entry, out.buffer());
     if (n != out.size()) {
       t.requireReadsValid();
       if (n < 0 && t.wrote(table.tree, pk, pkOff, pkLen)) {
         throw new InvalidUseException(
             "The transaction has deleted the record that the cursor stands on.");
       }
-      throw Table.damaged(
-          table,
+      throw table.damaged(
           "record that an entry of index " + index.name + " names, its size",
           t.page(),
           out.size(),
@@ -249,10 +261,10 @@ public final class Index {
   public Cursor scan(Transaction tx, Range range, Order order) {
     Objects.requireNonNull(range, "range");
     Objects.requireNonNull(order, "order");
-    Tx t = tx.enter(tableCore.database);
+    Tx t = tx.enter(table.database());
     try {
       requireThere();
-      return Cursor.open(tx, t, tableCore, table.spec(), core, range, order);
+      return Cursor.open(tx, t, table, core, range, order);
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {
@@ -284,5 +296,118 @@ public final class Index {
   @Override
   public String toString() {
     return spec + " of table " + tableCore.name;
+  }
+
+  /** What the schema needs of the rooms above it. */
+  static final class SchemaHost implements Host {
+    private final Database database;
+
+    SchemaHost(Database database) {
+      this.database = database;
+    }
+
+    @Override
+    public void transact(Piece piece) {
+      // No limit: a verification may keep transactions out for as long as it takes.
+      database.runAhead(
+          TxOptions.defaults().timeout(Duration.ZERO),
+          tx -> {
+            Tx t = tx.enter(database);
+            try {
+              piece.run(tx.slot(), t, tx.attempt());
+            } catch (TransactionAbortedException e) {
+              throw tx.doom(e);
+            } finally {
+              tx.exit();
+            }
+          });
+    }
+
+    @Override
+    public @Nullable EntryMaker maker(TableSpec table, IndexSpec index) {
+      IndexSpec.Extractor extractor = index.extractor();
+      KeySpec key = index.extractedKey();
+      return extractor == null || key == null
+          ? null
+          : new Extracted(index.name(), extractor, table.key(), table.layout(), key);
+    }
+  }
+
+  /** Has a user's extractor make entries, with a key and a row for each slot. */
+  static final class Extracted implements EntryMaker {
+    private final String index;
+    private final IndexSpec.Extractor extractor;
+    private final KeySpec tableKey;
+    private final Layout tableLayout;
+    private final KeySpec key;
+    private final SlotLocal<Extraction> extractions = new SlotLocal<>();
+
+    /**
+     * Entries of an index.
+     *
+     * @param tableKey the key of the table, as the extractor's author wrote it
+     * @param tableLayout the layout of the table, likewise
+     * @param key what the extractor makes
+     */
+    Extracted(
+        String index,
+        IndexSpec.Extractor extractor,
+        KeySpec tableKey,
+        Layout tableLayout,
+        KeySpec key) {
+      this.index = index;
+      this.extractor = extractor;
+      this.tableKey = tableKey;
+      this.tableLayout = tableLayout;
+      this.key = key;
+    }
+
+    @Override
+    public int make(
+        Slot slot,
+        MemorySegment pk,
+        long pkOff,
+        int pkLen,
+        MemorySegment record,
+        long recordOff,
+        MemorySegment out,
+        long outOff) {
+      Extraction e = extractions.get(slot);
+      if (e == null) {
+        e = new Extraction(tableKey, tableLayout, key);
+        extractions.set(slot, e);
+      }
+      e.primaryKey.load(pk, pkOff, pkLen);
+      Mem.copy(record, recordOff, e.row.segment(), e.row.base(), e.row.size());
+      e.row.filled();
+      e.entry.clear();
+      if (!extractor.extract(e.primaryKey, e.row, e.entry)) {
+        return -1;
+      }
+      if (!e.entry.isComplete()) {
+        throw new InvalidUseException(
+            "The extractor of index "
+                + index
+                + " did not set all parts of the key: "
+                + e.entry
+                + ".");
+      }
+      int len = e.entry.length();
+      Mem.copy(e.entry.segment(), e.entry.base(), out, outOff, len);
+      return len;
+    }
+
+    /** What an extractor is called with, one set per slot. */
+    private static final class Extraction {
+      final Key primaryKey;
+      final Row row;
+      final Key entry;
+
+      Extraction(KeySpec tableKey, Layout layout, KeySpec key) {
+        primaryKey = new Key(tableKey, this);
+        row = new Row(layout, this, 0);
+        entry = new Key(key, this);
+      }
+    }
   }
 }

@@ -1,34 +1,48 @@
 package io.fovea;
 
+import io.fovea.encoding.KeyText;
+import io.fovea.encoding.Tuple;
+import io.fovea.error.CorruptionException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.ValueTooLargeException;
-import io.fovea.index.Tuple;
 import io.fovea.memory.Mem;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.KeyReader;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.KeyWriter;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
-import java.util.Arrays;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A key, or the first parts of one: caller-owned, reusable, in memory outside the Java heap.
  *
- * <p>Parts are set in order: {@code set(...)} begins anew, {@link #int32}, {@link #int64}, {@link
- * #text} and {@link #bytes(byte[])} append. A key with fewer parts than its specification has is a
- * prefix: it stands for all keys that begin with it in a {@link Range}, and is refused where one
- * record is meant.
+ * <p>Parts are set in order: {@code set(...)} begins a new key, {@link #int32}, {@link #int64},
+ * {@link #text} and {@link #bytes(byte[])} append. A key with fewer parts than its specification
+ * has is a prefix: it stands for all keys that begin with it in a {@link Range}, and is refused
+ * where one record is meant.
  *
  * <p>Made by {@link Table#key} and {@link Index#key}, and good for that table or index only. Used
  * by one thread at a time. Setting and reading numbers allocates nothing.
  *
  * @since 0.1.0
  */
-public final class Key {
+public final class Key implements KeyReader, KeyWriter {
+  // The file has more than 600 lines because each type of a part has its setter and its getter
+  // here, each with a contract. How parts become bytes in order is in the room encoding.
+
+  // Long for its documentation: three setters and two getters for each type of a part.
+
   private static final int UNKNOWN = -1;
 
   private final KeySpec spec;
   private final Field[] parts;
+
+  /** The most bytes of a key; what is read from a file may say more. */
+  private final int bytesMax;
 
   /** The table or index that it belongs to. */
   private final Object owner;
@@ -48,13 +62,14 @@ public final class Key {
   private boolean open;
 
   Key(KeySpec spec, Object owner) {
-    this(spec, owner, Arena.ofAuto().allocate(Math.max(8, spec.encodedSizeMax()), 8), 0);
+    this(spec, owner, Arena.ofAuto().allocate(Math.max(8, spec.bytesMax()), 8), 0);
   }
 
-  /** A key in somebody's scratch memory. */
+  /** A key in scratch memory of the caller. */
   Key(KeySpec spec, Object owner, MemorySegment segment, long base) {
     this.spec = spec;
-    this.parts = spec.array();
+    this.parts = spec.parts().toArray(Field[]::new);
+    this.bytesMax = spec.bytesMax();
     this.owner = owner;
     this.segment = segment;
     this.base = base;
@@ -79,8 +94,15 @@ public final class Key {
     return length;
   }
 
-  /** Takes over the bytes of an encoded key. */
+  /**
+   * Takes over the bytes of an encoded key.
+   *
+   * @throws CorruptionException if they are more than a key of this kind has
+   */
   void load(MemorySegment src, long off, int len) {
+    if (len > bytesMax) {
+      throw new CorruptionException("length of a key", -1, -1, bytesMax, len);
+    }
     Mem.copy(src, off, segment, base, len);
     length = len;
     count = UNKNOWN;
@@ -131,10 +153,11 @@ public final class Key {
   // ---------------------------------------------------------------------------------- description
 
   /**
-   * What parts it has.
+   * The parts of the key.
    *
    * @return the specification
    */
+  @Override
   public KeySpec spec() {
     return spec;
   }
@@ -144,6 +167,7 @@ public final class Key {
    *
    * @return 0 to the number of parts of the specification; a {@link #textPrefix} does not count
    */
+  @Override
   public int parts() {
     return count();
   }
@@ -153,6 +177,7 @@ public final class Key {
    *
    * @return false for a prefix
    */
+  @Override
   public boolean isComplete() {
     return count() == parts.length;
   }
@@ -164,6 +189,7 @@ public final class Key {
    *
    * @return this
    */
+  @Override
   public Key clear() {
     length = 0;
     count = 0;
@@ -178,6 +204,7 @@ public final class Key {
    * @return this
    * @throws InvalidUseException if the part is no integer
    */
+  @Override
   public Key set(int a) {
     return clear().integer(a);
   }
@@ -190,6 +217,7 @@ public final class Key {
    * @return this
    * @throws InvalidUseException if there are fewer parts or they are no integers
    */
+  @Override
   public Key set(int a, int b) {
     return clear().integer(a).integer(b);
   }
@@ -228,6 +256,7 @@ public final class Key {
    * @return this
    * @throws InvalidUseException if the part is no integer, or of 4 bytes and the value does not fit
    */
+  @Override
   public Key set(long a) {
     return clear().integer(a);
   }
@@ -241,6 +270,7 @@ public final class Key {
    * @throws InvalidUseException if there are fewer parts, or they are no integers, or of 4 bytes
    *     and the value does not fit
    */
+  @Override
   public Key set(long a, long b) {
     return clear().integer(a).integer(b);
   }
@@ -253,6 +283,7 @@ public final class Key {
    * @throws InvalidUseException if the part is no text
    * @throws ValueTooLargeException if the text is longer than the part may be
    */
+  @Override
   public Key set(CharSequence a) {
     return clear().text(a);
   }
@@ -281,6 +312,7 @@ public final class Key {
    * @return this
    * @throws InvalidUseException if the next part is of another type, or all parts are set
    */
+  @Override
   public Key int32(int value) {
     next(FieldType.INT32);
     return put32(value);
@@ -293,6 +325,7 @@ public final class Key {
    * @return this
    * @throws InvalidUseException if the next part is of another type, or all parts are set
    */
+  @Override
   public Key int64(long value) {
     next(FieldType.INT64);
     return put64(value);
@@ -307,6 +340,7 @@ public final class Key {
    *     text holds half a surrogate pair
    * @throws ValueTooLargeException if its UTF-8 is longer than the part may be
    */
+  @Override
   public Key text(CharSequence value) {
     int end = appendText(value);
     return ended(Tuple.end(segment, end));
@@ -346,6 +380,7 @@ public final class Key {
    * @throws InvalidUseException if the next part is of another type, or all parts are set
    * @throws ValueTooLargeException if it is longer than the part may be
    */
+  @Override
   public Key bytes(byte[] value) {
     Objects.requireNonNull(value, "value");
     return bytes(value, 0, value.length);
@@ -362,6 +397,7 @@ public final class Key {
    * @throws ValueTooLargeException if it is longer than the part may be
    * @throws IndexOutOfBoundsException if there are not so many bytes
    */
+  @Override
   public Key bytes(byte[] value, int offset, int len) {
     Objects.requireNonNull(value, "value");
     Objects.checkFromIndexSize(offset, len, value.length);
@@ -436,6 +472,7 @@ public final class Key {
    * @return its value
    * @throws InvalidUseException if there is no such part, or it is not set, or of another type
    */
+  @Override
   public int getInt(int part) {
     return Tuple.getInt32(segment, (int) base + at(part, FieldType.INT32));
   }
@@ -447,6 +484,7 @@ public final class Key {
    * @return its value
    * @throws InvalidUseException if there is no such part, or it is not set, or is no integer
    */
+  @Override
   public long getLong(int part) {
     if (part >= 0 && part < parts.length && parts[part].type() == FieldType.INT32) {
       return getInt(part);
@@ -461,6 +499,7 @@ public final class Key {
    * @return its value
    * @throws InvalidUseException if there is no such part, or it is not set, or of another type
    */
+  @Override
   public String getText(int part) {
     at(part, FieldType.TEXT);
     return new String(decode(part), StandardCharsets.UTF_8);
@@ -473,6 +512,7 @@ public final class Key {
    * @return a new array
    * @throws InvalidUseException if there is no such part, or it is not set, or is an integer
    */
+  @Override
   public byte[] getBytes(int part) {
     boolean text = part >= 0 && part < parts.length && parts[part].type() == FieldType.TEXT;
     at(part, text ? FieldType.TEXT : FieldType.BYTES);
@@ -486,6 +526,7 @@ public final class Key {
    * @return its value
    * @throws InvalidUseException if it is no such part, or not set, or of another type
    */
+  @Override
   public int getInt(Field part) {
     return getInt(place(part));
   }
@@ -497,6 +538,7 @@ public final class Key {
    * @return its value
    * @throws InvalidUseException if it is no such part, or not set, or is no integer
    */
+  @Override
   public long getLong(Field part) {
     return getLong(place(part));
   }
@@ -508,6 +550,7 @@ public final class Key {
    * @return its value
    * @throws InvalidUseException if it is no such part, or not set, or of another type
    */
+  @Override
   public String getText(Field part) {
     return getText(place(part));
   }
@@ -567,18 +610,7 @@ public final class Key {
   /** The parts in words, for messages and debuggers. */
   @Override
   public String toString() {
-    StringBuilder b = new StringBuilder("(");
-    int n = count();
-    for (int i = 0; i < n; i++) {
-      b.append(i > 0 ? ", " : "");
-      switch (parts[i].type()) {
-        case INT32 -> b.append(getInt(i));
-        case INT64 -> b.append(getLong(i));
-        case TEXT -> b.append('"').append(getText(i)).append('"');
-        case BYTES -> b.append(Arrays.toString(getBytes(i)));
-      }
-    }
-    return b.append(n < parts.length ? ", ...)" : ")").toString();
+    return KeyText.of(spec, segment, base, length);
   }
 
   /** Why this can't name one record of a table, or null if it can. */

@@ -1,101 +1,241 @@
 package io.fovea;
 
-import io.fovea.error.InvalidUseException;
-import org.jspecify.annotations.Nullable;
+import java.time.Duration;
+import java.util.function.Consumer;
 
 /**
- * What the sizes of a log must be to each other.
+ * How the log is kept, and how much of it.
  *
- * <pre>
- *   page size ──x 16──► buffer ──/ 4, and three blocks──► segment
- *                          └──────────x 4──────────► maximum ◄──x 4──┘
- * </pre>
+ * <p>{@link Options#durability} says whether there is one, and when a commit is durable.
  *
- * <p>The buffer holds what a change of structure logs, which is images of pages. A quarter of it is
- * the largest group, which must fit into a segment beside the segment's first block and its last.
- * The maximum leaves room for a checkpoint while there is more to come, in segments and in buffers.
+ * <p>A value: every method with an argument gives a new one. Any thread. Part of {@link Options}.
  *
- * <p>All four are looked at together: who follows a message is not refused for the next one.
- *
- * @param bufferBytes {@link Options#logBufferBytes}
- * @param segmentBytes {@link Options#logSegmentBytes}
- * @param bytesMax {@link Options#logBytesMax}
+ * @since 0.1.0
  */
-record LogOptions(long bufferBytes, long segmentBytes, long bytesMax) {
-  private static final int PAGES = 16;
-  private static final long BLOCK = 4096;
-  private static final int PARTS = 4;
-  private static final long BUFFER_MIN = 64 << 10;
-  private static final long SEGMENT_MIN = 64 << 10;
+public final class LogOptions {
+  private static final LogOptions DEFAULTS = new LogOptions(new Values());
 
-  static LogOptions of(Options o) {
-    return new LogOptions(o.logBufferBytes(), o.logSegmentBytes(), o.logBytesMax());
+  /** The values, mutable only while new options are being made. */
+  private static final class Values implements Cloneable {
+    Duration asyncWindow = Duration.ofMillis(10);
+    int asyncWindowBytes = 1 << 20;
+    boolean doubleWrite = true;
+    long bytesMax = 512L << 20;
+    int bufferBytes = 4 << 20;
+    long segmentBytes = 16L << 20;
+    Duration checkpointInterval = Duration.ofMinutes(5);
+
+    @Override
+    public Values clone() {
+      try {
+        return (Values) super.clone();
+      } catch (CloneNotSupportedException e) {
+        throw new AssertionError(e);
+      }
+    }
+  }
+
+  private final Values v;
+
+  private LogOptions(Values v) {
+    this.v = v;
   }
 
   /**
-   * Looks at all of them.
+   * The defaults.
    *
-   * @throws InvalidUseException where they do not fit, with sizes that do
+   * @return the options that the others are made from
    */
-  static void check(Options options) {
-    LogOptions is = of(options);
-    LogOptions larger = is.raised(options.pageSize());
-    if (larger.equals(is)) {
-      return;
-    }
-    LogOptions smaller = is.lowered(options.pageSize());
-    throw new InvalidUseException(
-        "The sizes of the log do not fit together: pages of "
-            + options.pageSize()
-            + " bytes, Options"
-            + is
-            + ". The buffer must hold "
-            + PAGES
-            + " pages, a segment a quarter of the buffer and three blocks of "
-            + BLOCK
-            + " bytes, and the maximum four segments and four buffers. These do: Options"
-            + larger
-            + (smaller == null ? "" : ", or with less Options" + smaller)
-            + '.');
+  public static LogOptions defaults() {
+    return DEFAULTS;
   }
 
-  /** The same where they fit; else with those larger that are too small for the others. */
-  LogOptions raised(int pageSize) {
-    long buffer = Math.max(bufferBytes, bufferMin(pageSize));
-    long segment = Math.max(segmentBytes, segmentMin(buffer));
-    return new LogOptions(buffer, segment, Math.max(bytesMax, maxMin(buffer, segment)));
+  private LogOptions with(Consumer<Values> change) {
+    Values copy = v.clone();
+    change.accept(copy);
+    return new LogOptions(copy);
   }
 
-  /** As large as fits under the maximum; null where nothing does, or it is not the maximum. */
-  private @Nullable LogOptions lowered(int pageSize) {
-    long most = bytesMax / PARTS;
-    long buffer = Math.min(bufferBytes, Long.highestOneBit(most));
-    long segment = Math.min(segmentBytes, most & -BLOCK);
-    LogOptions smaller = new LogOptions(buffer, segment, bytesMax);
-    return smaller.equals(this) || !smaller.raised(pageSize).equals(smaller) ? null : smaller;
+  /**
+   * Sets how much of the newest commits {@link Durability#ASYNC} may lose when the power fails: at
+   * most those of this time, and at most so many bytes of log. A commit waits where more than that
+   * is not on stable storage yet.
+   *
+   * @param time how long a commit may stay in memory alone
+   * @param bytes how many bytes of log may stay there
+   * @return new options
+   * @throws IllegalArgumentException if the time is not positive or longer than an hour, or the
+   *     bytes are less than 4 KiB
+   */
+  public LogOptions asyncWindow(Duration time, int bytes) {
+    Options.check(
+        time.isPositive() && time.compareTo(Duration.ofHours(1)) <= 0,
+        "The time of LogOptions.asyncWindow is positive and at most an hour",
+        time);
+    Options.check(bytes >= 4096, "The bytes of LogOptions.asyncWindow are at least 4096", bytes);
+    return with(
+        v -> {
+          v.asyncWindow = time;
+          v.asyncWindowBytes = bytes;
+        });
   }
 
-  private static long bufferMin(int pageSize) {
-    return Math.max(BUFFER_MIN, (long) PAGES * pageSize);
+  /**
+   * How long a commit of {@link Durability#ASYNC} may stay in memory alone.
+   *
+   * @return the time
+   */
+  public Duration asyncWindow() {
+    return v.asyncWindow;
   }
 
-  private static long segmentMin(long buffer) {
-    return Math.max(SEGMENT_MIN, buffer / PARTS + 3 * BLOCK);
+  /**
+   * How many bytes of commits of {@link Durability#ASYNC} may stay in memory alone.
+   *
+   * @return bytes of log
+   */
+  public int asyncWindowBytes() {
+    return v.asyncWindowBytes;
   }
 
-  private static long maxMin(long buffer, long segment) {
-    return PARTS * Math.max(buffer, segment);
+  /**
+   * Sets whether pages are written twice, first to a file beside the database, so that a page that
+   * a loss of power cut in two can be restored. Without it such a page is found, by its checksum,
+   * and the database is lost but for its backups. Only for devices that write a page as a whole or
+   * not at all.
+   *
+   * @param twice true, the default, to write pages twice
+   * @return new options
+   */
+  public LogOptions doubleWrite(boolean twice) {
+    return with(v -> v.doubleWrite = twice);
   }
 
-  /** The setters, as one would write them. */
+  /**
+   * Whether pages are written twice.
+   *
+   * @return true if they are
+   */
+  public boolean doubleWrite() {
+    return v.doubleWrite;
+  }
+
+  /**
+   * Sets how much log may become necessary to open the database after a crash. Checkpoints see to
+   * it; where they can't keep up, commits wait for them. More of it means fewer writes of pages,
+   * and a longer time to open: a second for some 200 MiB. The file of the log becomes about as
+   * large, and for a while larger by what a single transaction of that size or a backup holds back.
+   * After a close it has one segment.
+   *
+   * @param bytes at least 256 KiB, and four times the size of a segment and four times the log's
+   *     buffer, which is checked when the database is opened
+   * @return new options
+   * @throws IllegalArgumentException if it is less than 256 KiB
+   */
+  public LogOptions bytesMax(long bytes) {
+    Options.check(bytes >= 256 << 10, "LogOptions.bytesMax is at least 256 KiB", bytes);
+    return with(v -> v.bytesMax = bytes);
+  }
+
+  /**
+   * How much log may become necessary to open the database after a crash.
+   *
+   * @return bytes
+   */
+  public long bytesMax() {
+    return v.bytesMax;
+  }
+
+  /**
+   * Sets the buffer between commits and the log's file.
+   *
+   * @param bytes a power of two of 64 KiB to 1 GiB, and at least 16 pages, which is checked when
+   *     the database is opened
+   * @return new options
+   * @throws IllegalArgumentException for another size
+   */
+  public LogOptions bufferBytes(int bytes) {
+    Options.check(
+        bytes >= 64 << 10 && bytes <= 1 << 30 && Integer.bitCount(bytes) == 1,
+        "LogOptions.bufferBytes is a power of two from 64 KiB to 1 GiB",
+        bytes);
+    return with(v -> v.bufferBytes = bytes);
+  }
+
+  /**
+   * The size of the buffer between commits and the log's file.
+   *
+   * @return bytes
+   */
+  public int bufferBytes() {
+    return v.bufferBytes;
+  }
+
+  /**
+   * Sets the size of the segments that the log's file is made of, and that are used again when they
+   * are not needed any more. A file of a log keeps the size that it was made with until the
+   * database was closed and is opened with another one.
+   *
+   * @param bytes a multiple of 4 KiB from 64 KiB to 1 GiB, and at least a quarter of the log's
+   *     buffer and 12 KiB, which is checked when the database is opened
+   * @return new options
+   * @throws IllegalArgumentException for another size
+   */
+  public LogOptions segmentBytes(long bytes) {
+    Options.check(
+        bytes >= 64 << 10 && bytes <= 1 << 30 && bytes % 4096 == 0,
+        "LogOptions.segmentBytes is a multiple of 4 KiB from 64 KiB to 1 GiB",
+        bytes);
+    return with(v -> v.segmentBytes = bytes);
+  }
+
+  /**
+   * The size of the segments that the log's file is made of.
+   *
+   * @return bytes
+   */
+  public long segmentBytes() {
+    return v.segmentBytes;
+  }
+
+  /**
+   * Sets how often there is a checkpoint even where little is written.
+   *
+   * @param interval the time between two; zero for checkpoints by {@link #bytesMax} alone
+   * @return new options
+   * @throws IllegalArgumentException if it is negative
+   */
+  public LogOptions checkpointInterval(Duration interval) {
+    Options.check(
+        !interval.isNegative(), "LogOptions.checkpointInterval is zero or longer", interval);
+    return with(v -> v.checkpointInterval = interval);
+  }
+
+  /**
+   * How often there is a checkpoint even where little is written.
+   *
+   * @return the time between two; zero for checkpoints by {@link #bytesMax} alone
+   */
+  public Duration checkpointInterval() {
+    return v.checkpointInterval;
+  }
+
   @Override
   public String toString() {
-    return ".logBufferBytes("
-        + bufferBytes
-        + ").logSegmentBytes("
-        + segmentBytes
-        + ").logBytesMax("
-        + bytesMax
-        + ")";
+    return "LogOptions[asyncWindow="
+        + v.asyncWindow
+        + ", asyncWindowBytes="
+        + v.asyncWindowBytes
+        + ", doubleWrite="
+        + v.doubleWrite
+        + ", bytesMax="
+        + v.bytesMax
+        + ", bufferBytes="
+        + v.bufferBytes
+        + ", segmentBytes="
+        + v.segmentBytes
+        + ", checkpointInterval="
+        + v.checkpointInterval
+        + "]";
   }
 }

@@ -1,5 +1,7 @@
 package io.fovea;
 
+import io.fovea.schema.Field;
+import io.fovea.schema.Layout;
 import java.util.Objects;
 
 /**
@@ -33,10 +35,10 @@ public final class Projection {
     Objects.requireNonNull(layout, "layout");
     int end = 0;
     for (Field f : fields) {
-      if (!layout.owns(f)) {
+      if (!layout.contains(f)) {
         throw new IllegalArgumentException("Field " + f.name() + " is not one of " + layout + ".");
       }
-      end = Math.max(end, f.offset() + f.size());
+      end = Math.max(end, f.offset() + f.rowBytes());
     }
     if (end == 0) {
       throw new IllegalArgumentException("A projection has at least one field.");

@@ -1,11 +1,11 @@
 package io.fovea;
 
 /**
- * What makes concurrent transactions serializable. All of them do, phantoms included; they differ
- * in which transactions wait or are aborted, and when.
+ * The protocol that makes concurrent transactions serializable. All protocols exclude phantoms too.
+ * They differ in which transactions wait or are aborted, and when.
  *
- * <p>It holds for a database from its opening to its close: two protocols never share a database
- * that is open. The file does not depend on it, so it can be another one each time.
+ * <p>A database has one protocol from its opening to its close. The file does not depend on it, so
+ * another protocol may be chosen at each opening.
  *
  * @since 0.1.0
  */
@@ -16,20 +16,21 @@ public enum Protocol {
    */
   TICTOC,
   /**
-   * Strict timestamp ordering: the order is that of the begins, and who comes too late for it is
-   * aborted at once. Locks what it writes until its end. Source: Bernstein, Goodman:
-   * Timestamp-based algorithms for concurrency control, VLDB 1980.
+   * Strict timestamp ordering: the order is that of the begins. A transaction that comes too late
+   * for its place is aborted at once. Written records are locked until the transaction ends.
+   * Source: Bernstein, Goodman: Timestamp-based algorithms for concurrency control, VLDB 1980.
    */
   STO,
   /**
-   * Multi-version timestamp ordering: as {@link #STO}, but who comes too late to read what is there
-   * reads what was there before. Keeps a bounded number of older versions in memory. Source: Reed:
-   * Naming and synchronization in a decentralized computer system, MIT 1978.
+   * Multi-version timestamp ordering: as {@link #STO}, but a transaction that comes too late for
+   * the newest version reads an older one. Keeps a bounded number of older versions in memory.
+   * Source: Reed: Naming and synchronization in a decentralized computer system, MIT 1978.
    */
   MVTO,
   /**
-   * Shared and exclusive locks until the end; who does not get one at once is aborted. Source:
-   * Eswaran, Gray, Lorie, Traiger: The notions of consistency and predicate locks, CACM 1976.
+   * Shared and exclusive locks until the end. A transaction that does not get a lock at once is
+   * aborted. Source: Eswaran, Gray, Lorie, Traiger: The notions of consistency and predicate locks,
+   * CACM 1976.
    */
   TWO_PHASE_LOCKING,
   /**

@@ -5,12 +5,12 @@ import io.fovea.error.DurabilityLostException;
 import io.fovea.txn.TxEngine;
 
 /**
- * What a transaction leaves that has committed ahead of its log: {@link Database#runAhead}, {@link
- * Transaction#commitAhead}.
+ * The receipt of a transaction that has committed ahead of its log: {@link Database#runAhead},
+ * {@link Transaction#commitAhead}.
  *
- * <p>Other transactions see its changes already, and wait for their durability where they give out
- * what they have read. Its own thread must not tell anybody of it, or of what it has read, before
- * {@link #await} has returned or {@link #isDurable} said so: until then a crash undoes it.
+ * <p>Other transactions see its changes already, and wait for their durability before they return.
+ * The program must not tell anyone of the transaction, or of what it has read, before {@link
+ * #await} has returned or {@link #isDurable} is true: until then a crash undoes the transaction.
  *
  * <pre>{@code
  * Receipt receipt = db.runAhead(tx -> accounts.update(tx, row));
@@ -19,7 +19,7 @@ import io.fovea.txn.TxEngine;
  * answer("done");
  * }</pre>
  *
- * <p>One thread can so serve many clients that share the syncs of the device, without a thread for
+ * <p>So one thread can serve many clients that share the syncs of the device, without a thread for
  * each of them. Source: flush pipelining, R. Johnson et al., Aether: A Scalable Approach to
  * Logging, PVLDB 3, 2010.
  *

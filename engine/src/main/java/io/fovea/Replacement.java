@@ -1,7 +1,7 @@
 package io.fovea;
 
 /**
- * Which pages leave the buffer pool when others need their frames.
+ * Which pages are evicted from the buffer pool when others need their frames.
  *
  * @since 0.1.0
  */

@@ -1,9 +1,14 @@
 package io.fovea;
 
+import io.fovea.encoding.Utf8;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.ValueTooLargeException;
-import io.fovea.index.Utf8;
+import io.fovea.index.RecordBuffer;
 import io.fovea.memory.Mem;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.Layout;
+import io.fovea.schema.RowReader;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
@@ -20,12 +25,12 @@ import org.jspecify.annotations.Nullable;
  *              a get that found nothing
  * </pre>
  *
- * <p>A <i>fresh</i> row belongs to nobody: its fields are zero or empty until they are set, and it
- * may be inserted again and again. A row that was <i>read</i> is a copy of the record: it knows its
- * key and which of its fields were changed since, so that {@link Table#update} needs neither key
- * nor search and writes only what is different. Its contents die with the transaction: after that
- * they can't be read, and {@link #clear()} or another read gives the row a new life. Nothing is
- * written to the table before {@link Table#insert}, {@link Table#put} or {@link Table#update}.
+ * <p>A <i>fresh</i> row belongs to no record: its fields are zero or empty until they are set, and
+ * it may be inserted again and again. A row that was <i>read</i> is a copy of the record: it knows
+ * its key and which of its fields were changed since, so that {@link Table#update} needs neither
+ * key nor search and writes only what is different. Its contents die with the transaction: after
+ * that they can't be read, and {@link #clear()} or another read gives the row a new life. Nothing
+ * is written to the table before {@link Table#insert}, {@link Table#put} or {@link Table#update}.
  *
  * <p>A row that was read belongs to its transaction's thread, which is checked. Numbers and bytes
  * are read and set without garbage; fields kept in {@code static final} variables have constant
@@ -33,7 +38,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @since 0.1.0
  */
-public final class Row {
+public final class Row implements RowReader {
   private static final int VOID = -1;
 
   private final Layout layout;
@@ -52,40 +57,27 @@ public final class Row {
   /** The transaction that it was read in, null for a fresh row. */
   private @Nullable Transaction reader;
 
-  /** What the transaction's read set calls the record, or negative. */
-  private int handle;
-
-  private int keyLength;
-
-  /** One bit per field: changed since it was read. */
-  private final long[] dirty;
-
-  /** Whether {@link #dirty} has a bit set. */
-  private boolean changed;
+  /** The same memory, as the engine sees it. */
+  private final RecordBuffer buffer;
 
   Row(Layout layout, Object owner, int keyBytesMax) {
-    this(layout, owner, Arena.ofAuto().allocate(Math.max(8, bytes(layout, keyBytesMax)), 8), 0);
+    this(layout, owner, memory(layout, keyBytesMax), 0);
   }
 
-  /** A row in somebody's scratch memory of {@link #bytes}. */
+  /** A row in scratch memory of the caller, of {@link RecordBuffer#bytes}. */
   Row(Layout layout, Object owner, MemorySegment segment, long base) {
     this.layout = layout;
-    this.fields = layout.array();
+    this.fields = layout.fields().toArray(Field[]::new);
     this.size = layout.size();
     this.owner = owner;
     this.segment = segment;
     this.base = base;
-    this.dirty = new long[(fields.length + 63) >>> 6];
+    this.buffer = new RecordBuffer(layout, segment, base);
     this.limit = size;
   }
 
-  /** The memory of a row: the record, then its key. */
-  static int bytes(Layout layout, int keyBytesMax) {
-    return keyBase(layout.size()) + keyBytesMax;
-  }
-
-  private static int keyBase(int size) {
-    return (size + 7) & ~7;
+  private static MemorySegment memory(Layout layout, int keyBytesMax) {
+    return Arena.ofAuto().allocate(Math.max(8, RecordBuffer.bytes(layout, keyBytesMax)), 8);
   }
 
   // ------------------------------------------------------------------------------ for the engine
@@ -106,17 +98,8 @@ public final class Row {
     return size;
   }
 
-  /** Where the key of a row that was read begins in {@link #segment}. */
-  long keyBase() {
-    return base + keyBase(size);
-  }
-
-  int keyLength() {
-    return keyLength;
-  }
-
-  int handle() {
-    return handle;
+  RecordBuffer buffer() {
+    return buffer;
   }
 
   @Nullable Transaction reader() {
@@ -135,16 +118,14 @@ public final class Row {
   void invalidate() {
     limit = VOID;
     reader = null;
-    if (changed) {
-      unchanged();
+    if (buffer.changed()) {
+      buffer.unchanged();
     }
   }
 
   /** The record's bytes up to {@code bytes} were read into {@link #segment}. */
   void read(Transaction tx, MemorySegment key, long keyOff, int keyLen, int handle, int bytes) {
-    Mem.copy(key, keyOff, segment, keyBase(), keyLen);
-    this.keyLength = keyLen;
-    this.handle = handle;
+    buffer.read(key, keyOff, keyLen, handle);
     this.reader = tx;
     this.limit = bytes;
   }
@@ -155,53 +136,14 @@ public final class Row {
     reader = null;
   }
 
-  /** The record is what the row holds: nothing is changed any more. */
-  void unchanged() {
-    for (int i = 0; i < dirty.length; i++) {
-      dirty[i] = 0;
-    }
-    changed = false;
-  }
-
-  boolean changed() {
-    return changed;
-  }
-
-  /** The first changed field from one on, or -1. */
-  int nextChanged(int from) {
-    int word = from >>> 6;
-    if (word >= dirty.length) {
-      return -1;
-    }
-    long bits = dirty[word] & (-1L << from);
-    while (bits == 0) {
-      if (++word == dirty.length) {
-        return -1;
-      }
-      bits = dirty[word];
-    }
-    return (word << 6) + Long.numberOfTrailingZeros(bits);
-  }
-
-  /** Where the bytes of a field's value end: text and bytes take as many as they have. */
-  int end(int field) {
-    Field f = fields[field];
-    return f.type().fixed()
-        ? f.offset() + f.width()
-        : f.offset() + 2 + stored(f, base + f.offset());
-  }
-
-  Field field(int ordinal) {
-    return fields[ordinal];
-  }
-
   // ---------------------------------------------------------------------------------- description
 
   /**
-   * What fields it has.
+   * The fields of the row.
    *
    * @return the layout
    */
+  @Override
   public Layout layout() {
     return layout;
   }
@@ -233,6 +175,7 @@ public final class Row {
    * @throws InvalidUseException if the field is another layout's or of another type, or was not
    *     read, or the transaction that the row was read in has ended or belongs to another thread
    */
+  @Override
   public int getInt(Field field) {
     return Mem.getInt(segment, at(field, FieldType.INT32));
   }
@@ -244,6 +187,7 @@ public final class Row {
    * @return its value
    * @throws InvalidUseException as {@link #getInt}
    */
+  @Override
   public long getLong(Field field) {
     return Mem.getLong(segment, at(field, FieldType.INT64));
   }
@@ -255,6 +199,7 @@ public final class Row {
    * @return a new string
    * @throws InvalidUseException as {@link #getInt}
    */
+  @Override
   public String getText(Field field) {
     long at = at(field, FieldType.TEXT);
     return Utf8.get(segment, at + 2, stored(field, at));
@@ -268,6 +213,7 @@ public final class Row {
    * @return whether they are equal
    * @throws InvalidUseException as {@link #getInt}
    */
+  @Override
   public boolean textEquals(Field field, CharSequence value) {
     Objects.requireNonNull(value, "value");
     long at = at(field, FieldType.TEXT);
@@ -281,6 +227,7 @@ public final class Row {
    * @return bytes; of a text, those of its UTF-8
    * @throws InvalidUseException as {@link #getInt}
    */
+  @Override
   public int length(Field field) {
     return stored(field, at(field, variable(field)));
   }
@@ -293,6 +240,7 @@ public final class Row {
    * @return how many bytes it has; as many as fit are copied
    * @throws InvalidUseException as {@link #getInt}
    */
+  @Override
   public int getBytes(Field field, byte[] out) {
     return getBytes(field, out, 0);
   }
@@ -307,6 +255,7 @@ public final class Row {
    * @throws InvalidUseException as {@link #getInt}
    * @throws IndexOutOfBoundsException if the offset lies outside the array
    */
+  @Override
   public int getBytes(Field field, byte[] out, int offset) {
     Objects.requireNonNull(out, "out");
     Objects.checkFromToIndex(offset, out.length, out.length);
@@ -323,6 +272,7 @@ public final class Row {
    * @return a new array
    * @throws InvalidUseException as {@link #getInt}
    */
+  @Override
   public byte[] getBytes(Field field) {
     byte[] out = new byte[length(field)];
     getBytes(field, out, 0);
@@ -446,8 +396,8 @@ public final class Row {
     requireWhole();
     for (int i = 0; i < fields.length; i++) {
       int from = fields[i].offset();
-      int end = other.end(i);
-      if (end != end(i)
+      int end = other.buffer.end(i);
+      if (end != buffer.end(i)
           || !Mem.equal(
               segment, base + from, end - from, other.segment, other.base + from, end - from)) {
         Mem.copy(other.segment, other.base + from, segment, base + from, end - from);
@@ -461,8 +411,7 @@ public final class Row {
 
   private void mark(Field field) {
     if (reader != null) {
-      dirty[field.ordinal() >>> 6] |= 1L << field.ordinal();
-      changed = true;
+      buffer.mark(field.ordinal());
     }
   }
 
@@ -473,7 +422,7 @@ public final class Row {
     if (i >= fields.length
         || fields[i] != field
         || field.type() != type
-        || field.offset() + field.size() > limit
+        || field.offset() + field.rowBytes() > limit
         || tx != null && !tx.isMine()) {
       throw refusal(field, type);
     }
@@ -481,8 +430,7 @@ public final class Row {
   }
 
   private int stored(Field field, long at) {
-    // Never more than the field, whatever the file says.
-    return Math.min(Mem.getUnsignedShort(segment, at), field.width());
+    return RecordBuffer.storedBytes(field, segment, at);
   }
 
   private static FieldType variable(Field field) {
@@ -538,7 +486,7 @@ public final class Row {
           "The row holds nothing: no record was read into it, or its cursor has moved on or was"
               + " closed. Use clear() to fill it anew.");
     }
-    if (field != null && field.offset() + field.size() > limit) {
+    if (field != null && field.offset() + field.rowBytes() > limit) {
       return new InvalidUseException(
           "Field " + field.name() + " was not read: it lies outside of the projection.");
     }
@@ -556,7 +504,7 @@ public final class Row {
     }
     StringBuilder b = new StringBuilder("Row[");
     for (Field f : fields) {
-      if (f.offset() + f.size() > limit) {
+      if (f.offset() + f.rowBytes() > limit) {
         return b.append(", ...]").toString();
       }
       b.append(b.length() > 4 ? ", " : "").append(f.name()).append('=');

@@ -1,12 +1,17 @@
 package io.fovea;
 
 import io.fovea.btree.Lookahead;
-import io.fovea.error.CorruptionException;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.KeyTooLargeException;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.index.IndexCore;
+import io.fovea.index.Maintenance;
+import io.fovea.index.RecordBuffer;
+import io.fovea.index.TableCore;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.TableSpec;
 import io.fovea.txn.Tx;
 import java.util.Objects;
 
@@ -33,16 +38,27 @@ import java.util.Objects;
  * @since 0.1.0
  */
 public final class Table {
+  // The file has more than 600 lines because each method of the API has its contract here. Most of
+  // them are Javadoc; what the methods do is in the rooms index and txn.
+
+  // Long for its documentation.
+
+  private final Database database;
   private final TableCore core;
   private final TableSpec spec;
 
-  Table(TableCore core, TableSpec spec) {
+  Table(Database database, TableCore core, TableSpec spec) {
+    this.database = database;
     this.core = core;
     this.spec = spec;
   }
 
   TableCore core() {
     return core;
+  }
+
+  Database database() {
+    return database;
   }
 
   // ---------------------------------------------------------------------------------- description
@@ -57,7 +73,7 @@ public final class Table {
   }
 
   /**
-   * What the table was opened with.
+   * The specification that the table was opened with.
    *
    * @return the specification
    */
@@ -71,7 +87,7 @@ public final class Table {
    * @return a new key without parts
    */
   public Key key() {
-    core.database.requireOpen();
+    database.requireOpen();
     return new Key(spec.key(), core);
   }
 
@@ -82,9 +98,9 @@ public final class Table {
    * @throws InvalidUseException if this is a table of byte strings
    */
   public Row row() {
-    core.database.requireOpen();
+    database.requireOpen();
     requireRows();
-    return new Row(spec.layout(), core, core.key.encodedSizeMax());
+    return new Row(spec.layout(), core, core.key.bytesMax());
   }
 
   /**
@@ -96,7 +112,7 @@ public final class Table {
    * @throws IllegalArgumentException if the capacity is not positive
    */
   public Batch batch(int capacity) {
-    core.database.requireOpen();
+    database.requireOpen();
     requireRows();
     return new Batch(this, capacity);
   }
@@ -160,7 +176,7 @@ public final class Table {
   }
 
   private boolean read(Transaction tx, Key key, Row out, int bytes) {
-    Tx t = tx.enter(core.database);
+    Tx t = tx.enter(database);
     try {
       require(key);
       require(out);
@@ -171,7 +187,7 @@ public final class Table {
       if (n < 0) {
         return false;
       }
-      requireSize(core, t, n);
+      core.requireSize(t, n);
       out.read(tx, key.segment(), key.base(), key.length(), t.lastRead(), bytes);
       return true;
     } catch (TransactionAbortedException e) {
@@ -190,7 +206,7 @@ public final class Table {
    * @throws KeyTooLargeException if no key of that length can be in the table
    */
   public boolean exists(Transaction tx, Key key) {
-    Tx t = tx.enter(core.database);
+    Tx t = tx.enter(database);
     try {
       require(key);
       return t.get(core.tree, key.segment(), key.base(), key.length(), key.segment(), key.base(), 0)
@@ -227,7 +243,7 @@ public final class Table {
 
   private int getAll(Transaction tx, Batch batch, int bytes) {
     batch.requireOf(core);
-    Tx t = tx.enter(core.database);
+    Tx t = tx.enter(database);
     try {
       return getAll(tx, t, batch, bytes);
     } catch (TransactionAbortedException e) {
@@ -309,7 +325,7 @@ public final class Table {
     if (length < 0) {
       return 0;
     }
-    requireSize(core, t, length);
+    core.requireSize(t, length);
     out.read(tx, key.segment(), key.base(), key.length(), t.lastRead(), bytes);
     return 1;
   }
@@ -327,13 +343,22 @@ public final class Table {
    * @throws KeyTooLargeException if the key, or that of an index entry, is too long for a page
    */
   public void insert(Transaction tx, Key key, Row row) {
-    Tx t = tx.enter(core.database);
+    Tx t = tx.enter(database);
     try {
       require(key);
       requireWhole(row);
       IndexCore[] indexes = core.indexes();
       if (indexes.length > 0) {
-        Maintenance.insert(tx, t, core, indexes, key, row);
+        Maintenance.insert(
+            tx.slot(),
+            t,
+            core,
+            indexes,
+            key.segment(),
+            key.base(),
+            key.length(),
+            row.segment(),
+            row.base());
         return;
       }
       t.insert(
@@ -366,13 +391,22 @@ public final class Table {
    * @throws KeyTooLargeException if the key, or that of an index entry, is too long for a page
    */
   public void put(Transaction tx, Key key, Row row) {
-    Tx t = tx.enter(core.database);
+    Tx t = tx.enter(database);
     try {
       require(key);
       requireWhole(row);
       IndexCore[] indexes = core.indexes();
       if (indexes.length > 0) {
-        Maintenance.put(tx, t, core, indexes, key, row);
+        Maintenance.put(
+            tx.slot(),
+            t,
+            core,
+            indexes,
+            key.segment(),
+            key.base(),
+            key.length(),
+            row.segment(),
+            row.base());
         return;
       }
       t.put(
@@ -402,61 +436,37 @@ public final class Table {
    * @throws KeyTooLargeException if the key of an index entry is too long for a page
    */
   public void update(Transaction tx, Row row) {
-    Tx t = tx.enter(core.database);
+    Tx t = tx.enter(database);
     try {
       require(row);
       row.requireReadIn(tx);
-      if (!row.changed()) {
+      RecordBuffer record = row.buffer();
+      if (!record.changed()) {
         return;
       }
       boolean plain = true;
       IndexCore[] indexes = core.indexes();
       for (IndexCore index : indexes) {
-        plain &= !index.dependsOn(row);
+        plain &= !index.dependsOn(record);
       }
       if (plain) {
         t.requireWritable();
         try {
-          patch(t, core, row);
+          Maintenance.patch(t, core, record);
         } catch (TransactionAbortedException | InvalidUseException e) {
           throw e; // the transaction is doomed, or nothing was written
         } catch (Throwable e) {
-          tx.breakDown(e);
+          tx.slot().breakDown(e);
           throw e;
         }
       } else {
-        Maintenance.update(tx, t, core, indexes, row);
+        Maintenance.update(tx.slot(), t, core, indexes, record);
       }
-      row.unchanged();
+      record.unchanged();
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {
       tx.exit();
-    }
-  }
-
-  /** One patch for each run of changed fields that lie side by side. */
-  static void patch(Tx t, TableCore core, Row row) {
-    int f = row.nextChanged(0);
-    while (f >= 0) {
-      int from = row.field(f).offset();
-      int end = row.end(f);
-      int next = row.nextChanged(f + 1);
-      while (next >= 0 && row.field(next).offset() == end) {
-        end = row.end(next);
-        next = row.nextChanged(next + 1);
-      }
-      t.patch(
-          core.tree,
-          row.segment(),
-          row.keyBase(),
-          row.keyLength(),
-          row.handle(),
-          from,
-          row.segment(),
-          row.base() + from,
-          end - from);
-      f = next;
     }
   }
 
@@ -469,12 +479,12 @@ public final class Table {
    * @throws KeyTooLargeException if no key of that length can be in the table
    */
   public boolean delete(Transaction tx, Key key) {
-    Tx t = tx.enter(core.database);
+    Tx t = tx.enter(database);
     try {
       require(key);
       IndexCore[] indexes = core.indexes();
       return indexes.length > 0
-          ? Maintenance.delete(tx, t, core, indexes, key)
+          ? Maintenance.delete(tx.slot(), t, core, indexes, key.segment(), key.base(), key.length())
           : t.delete(core.tree, key.segment(), key.base(), key.length());
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
@@ -497,10 +507,10 @@ public final class Table {
     Objects.requireNonNull(range, "range");
     Objects.requireNonNull(order, "order");
     requireRows();
-    Tx t = tx.enter(core.database);
+    Tx t = tx.enter(database);
     try {
       core.requireThere();
-      return Cursor.open(tx, t, core, spec, null, range, order);
+      return Cursor.open(tx, t, this, null, range, order);
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {
@@ -517,7 +527,7 @@ public final class Table {
    */
   public Index index(String name) {
     Objects.requireNonNull(name, "name");
-    core.database.requireOpen();
+    database.requireOpen();
     IndexCore found = core.index(name);
     if (found == null) {
       throw new IllegalArgumentException("Table " + core.name + " has no index \"" + name + "\".");
@@ -589,28 +599,6 @@ public final class Table {
   private void requireWhole(Row row) {
     require(row);
     row.requireWhole();
-  }
-
-  /** Of the record that was read last. */
-  static void requireSize(TableCore core, Tx t, int bytes) {
-    if (bytes != core.recordBytes()) {
-      throw wrongSize(core, t.page(), bytes);
-    }
-  }
-
-  static CorruptionException wrongSize(TableCore core, long page, int bytes) {
-    return damaged(core, "size of a record of table " + core.name, page, core.recordBytes(), bytes);
-  }
-
-  static CorruptionException longKey(TableCore core, long page, int bytesMax, int bytes) {
-    return damaged(core, "length of a key of table " + core.name, page, bytesMax, bytes);
-  }
-
-  /** What is found in a page that can't be so: of the table, or of an index of it. */
-  static CorruptionException damaged(
-      TableCore core, String what, long page, long expected, long found) {
-    long offset = page < 0 ? -1 : page * core.tree.pool().pageSize();
-    return new CorruptionException(what, page, offset, expected, found);
   }
 
   @Override

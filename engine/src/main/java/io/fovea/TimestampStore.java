@@ -8,30 +8,32 @@ package io.fovea;
  * that several records share lets transactions meet that have nothing to do with each other. {@link
  * #FOCUS_SKETCH} is the one to use; the others are there to be measured against.
  *
- * <p>Source: the FPSketch dissertation, chapter 3: approximate timestamp storage.
+ * <p>Source: Hwang, High-Performance Transaction Processing in Disk-based Databases, University of
+ * Washington 2025, chapter 3: approximate timestamp storage.
  *
  * @since 0.1.0
  */
 public enum TimestampStore {
   /**
    * In pages of a file beside the database, which exists while that is open. An eighth of the
-   * buffer keeps such pages. Each transaction reads and writes them anew.
+   * buffer keeps such pages. Each transaction reads and writes its pages again.
    */
   DISK,
   /**
-   * In such pages, with a cache of timestamps in memory, {@link Options#sketchBytesMin()} large.
+   * In such pages, with a cache of timestamps in memory, {@link MemoryOptions#sketchBytesMin()}
+   * large.
    */
   DISK_CACHE,
   /**
    * In memory for every record that was ever used, 32 bytes for each; {@link
-   * Options#timestampBytes()} has to be enough, and transactions are aborted where it is not.
+   * MemoryOptions#timestampBytes()} has to be enough, and transactions are aborted where it is not.
    */
   MEMORY,
   /**
-   * As one bound for all, with a cache of timestamps in memory, {@link Options#sketchBytesMin()}
-   * large.
+   * As one bound for all, with a cache of timestamps in memory, {@link
+   * MemoryOptions#sketchBytesMin()} large.
    */
   FOCUS_COUNTER,
-  /** As bounds in a sketch of {@link Options#sketchBytesMin()} and more. The default. */
+  /** As bounds in a sketch of {@link MemoryOptions#sketchBytesMin()} and more. The default. */
   FOCUS_SKETCH
 }

@@ -7,16 +7,23 @@ import io.fovea.error.FoveaException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.StorageFullException;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.index.Slot;
+import io.fovea.store.Leaks;
+import io.fovea.store.Store;
 import io.fovea.txn.Attempts;
+import io.fovea.txn.RetryWarning;
 import io.fovea.txn.Tx;
+import java.time.Duration;
+import java.util.Objects;
+import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A serializable transaction.
  *
  * <p>Given to the bodies of {@link Database#run}, {@link Database#call} and {@link Database#read},
- * which commit it and do it again after a conflict, or begun by {@link Database#begin()}, and then
- * to be ended by its user. It sees its own changes; nobody else does before it has committed.
+ * which commit it and repeat it after a conflict; or begun by {@link Database#begin()}, and then
+ * ended by its user. It sees its own changes; others see them when it has committed.
  *
  * <p>It belongs to the thread that began it; any other gets an {@link InvalidUseException}. After
  * an operation has thrown a {@link TransactionAbortedException}, the transaction can only be rolled
@@ -25,6 +32,10 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1.0
  */
 public final class Transaction implements AutoCloseable {
+  // The file has more than 600 lines because Source, which begins transactions and runs bodies in
+  // them, is a part of it: what a body may do to its transaction, and what the loop around the body
+  // does, are read together. A third of them are Javadoc.
+
   private enum State {
     ACTIVE,
     COMMITTED,
@@ -47,8 +58,6 @@ public final class Transaction implements AutoCloseable {
 
   /** Whether it has changed anything; once it has committed. */
   private boolean wrote;
-
-  private @Nullable Throwable broken;
 
   /** The newest of its open cursors, which lead to the others. */
   private @Nullable Cursor cursors;
@@ -179,17 +188,8 @@ public final class Transaction implements AutoCloseable {
    * not commit any more.
    */
   TransactionAbortedException doom(TransactionAbortedException e) {
-    if (broken == null) {
-      broken = e;
-    }
+    slot.breakDown(e);
     return e;
-  }
-
-  /** A statement failed when a part of it was done: the transaction must not commit. */
-  void breakDown(Throwable cause) {
-    if (broken == null) {
-      broken = cause;
-    }
   }
 
   // --------------------------------------------------------------------------------- description
@@ -268,10 +268,10 @@ public final class Transaction implements AutoCloseable {
   }
 
   /**
-   * Commits, and does not wait until that is durable.
+   * Commits, and does not wait until the commit is durable.
    *
-   * @return waits, or tells whether there is something to wait for; to be asked before anybody is
-   *     told of the commit or of what was read
+   * @return the receipt, which waits or says whether there is something to wait for; ask it before
+   *     the commit, or anything that was read, is told to anyone
    * @throws TransactionAbortedException if the transaction was aborted, now or before; then it has
    *     changed nothing
    * @throws DurabilityLostException if the log could not be written or synced; {@link
@@ -310,6 +310,7 @@ public final class Transaction implements AutoCloseable {
     try {
       wrote = t.hasWrites();
       state = State.ABORTED;
+      Throwable broken = slot.broken();
       if (broken != null) {
         throw broken instanceof TransactionAbortedException e
             ? new TransactionAbortedException(e.abortCause(), "An operation had been aborted.")
@@ -448,6 +449,221 @@ public final class Transaction implements AutoCloseable {
     if (r != null) {
       onEnd = null;
       r.run();
+    }
+  }
+
+  // ---------------------------------------------------------------------------------- its source
+
+  /** Begins the transactions of a database, and runs bodies in them. Any thread. */
+  static final class Source {
+    /** Marks the threads that are in a body, so that one in another is noticed. */
+    private static final class Nest {
+      boolean inBody;
+    }
+
+    private final Database database;
+    private final Options options;
+    private final Store store;
+    private final Leaks leaks;
+    private final ThreadLocal<Nest> nest = ThreadLocal.withInitial(Nest::new);
+    private final LongAdder retries = new LongAdder();
+    private final RetryWarning again = new RetryWarning();
+
+    Source(Database database, Options options, Store store, Leaks leaks) {
+      this.database = database;
+      this.options = options;
+      this.store = store;
+      this.leaks = leaks;
+    }
+
+    /** Whether the calling thread is in a body. */
+    boolean isInBody() {
+      return nest.get().inBody;
+    }
+
+    /** How many attempts there were after the first ones. */
+    long retries() {
+      return retries.sum();
+    }
+
+    /** One of {@code work} and {@code task} is the body; ahead of the log R is a receipt. */
+    static <R extends @Nullable Object, X extends Exception> R loop(
+        Source source,
+        TxOptions txOptions,
+        @Nullable Work<R, X> work,
+        @Nullable Task<X> task,
+        boolean ahead)
+        throws X {
+      Objects.requireNonNull(txOptions, "options");
+      Nest nest = source.nest.get();
+      if (nest.inBody) {
+        throw isInside();
+      }
+      AbortCause previous = null;
+      Attempts attempts = source.patience(txOptions) == 0 ? source.attempts(txOptions) : null;
+      try {
+        for (int attempt = 1; ; attempt++) {
+          Transaction tx = source.begin(txOptions, attempt, previous, true, attempts);
+          nest.inBody = true;
+          try {
+            R result = null;
+            if (work != null) {
+              result = work.call(tx);
+            } else if (task != null) {
+              task.run(tx);
+            }
+            return ahead ? receipt(source, tx) : commit(tx, result);
+          } catch (TransactionAbortedException e) {
+            tx.abandon();
+            if (!e.retryable() || attempt == txOptions.attemptsMax()) {
+              throw e;
+            }
+            previous = e.abortCause();
+          } catch (Throwable t) {
+            if (tx.failed(t)) {
+              throw t;
+            }
+            previous = AbortCause.VALIDATION;
+            if (attempt == txOptions.attemptsMax()) {
+              throw lastAttempt(previous, t);
+            }
+          } finally {
+            nest.inBody = false;
+          }
+          source.aborted(work != null ? work : task, attempt, previous);
+          if (attempts == null) {
+            attempts = source.attempts(txOptions);
+          }
+          attempts.backOff();
+        }
+      } finally {
+        if (attempts != null) {
+          attempts.close();
+        }
+      }
+    }
+
+    // What is rare, or needed once in a while, is not in the loop: a method of more than 325
+    // bytecodes would be a call from each place that runs a transaction.
+
+    private static InvalidUseException isInside() {
+      return new InvalidUseException(
+          "A transaction can't run inside another of the same database and thread. Pass the"
+              + " transaction on instead.");
+    }
+
+    private static TransactionAbortedException lastAttempt(AbortCause cause, Throwable t) {
+      TransactionAbortedException last = new TransactionAbortedException(cause);
+      last.addSuppressed(t);
+      return last;
+    }
+
+    /** After how many aborts a transaction becomes pessimistic. */
+    private int patience(TxOptions txOptions) {
+      int own = txOptions.abortsBeforeLocking();
+      return own < 0 ? options.transactions().abortsBeforeLocking() : own;
+    }
+
+    private void aborted(@Nullable Object body, int attempt, @Nullable AbortCause cause) {
+      retries.increment();
+      again.aborted(body, attempt, cause);
+    }
+
+    /** Where the body has ended the transaction itself it has waited as well. */
+    @SuppressWarnings("unchecked") // R is a receipt
+    private static <R extends @Nullable Object> R receipt(Source source, Transaction tx) {
+      return (R)
+          (tx.isActive() ? tx.commitForReceipt() : new Receipt(source.store.engine(), 0, false));
+    }
+
+    @SuppressWarnings("NullAway") // R may be nullable, and is where there was no work
+    private static <R extends @Nullable Object> R commit(Transaction tx, @Nullable R result) {
+      if (tx.isActive()) {
+        tx.commit();
+      }
+      return result;
+    }
+
+    private Attempts attempts(TxOptions txOptions) {
+      return store.engine().attempts(patience(txOptions));
+    }
+
+    /** Begins a transaction that its user ends. */
+    Transaction begin(TxOptions txOptions) {
+      if (nest.get().inBody) {
+        throw new InvalidUseException(
+            "A transaction can't begin inside the body of another of the same database and thread.");
+      }
+      Transaction tx = beginExplicitly(txOptions);
+      Slot slot = tx.slot();
+      Tx context = tx.context();
+      tx.onEnd =
+          leaks.watch(
+              tx,
+              "A transaction of " + store.name(),
+              () -> {
+                // Unreachable, so that nobody else can use the context at the same time.
+                if (slot.enter()) {
+                  context.rollback();
+                  slot.release();
+                }
+              });
+      return tx;
+    }
+
+    private long timeoutNanos(TxOptions txOptions) {
+      Duration timeout = txOptions.timeout();
+      return (timeout == null ? options.transactions().timeout() : timeout).toNanos();
+    }
+
+    /** A transaction of its user's; a pessimistic one keeps its turn until it ends. */
+    private Transaction beginExplicitly(TxOptions txOptions) {
+      if (txOptions.abortsBeforeLocking() != 0) {
+        return begin(txOptions, 1, null, false, null);
+      }
+      store.requireOpen();
+      Attempts attempts = store.engine().attempts(0);
+      boolean begun = false;
+      try {
+        long nanos = timeoutNanos(txOptions);
+        if (!attempts.awaitTurn(nanos == 0 ? Long.MAX_VALUE : nanos)) {
+          throw new TransactionAbortedException(
+              AbortCause.ADMISSION, "Other pessimistic transactions took all of its time.");
+        }
+        Transaction tx = begin(txOptions, 1, null, false, attempts);
+        tx.attempts = attempts;
+        begun = true;
+        return tx;
+      } finally {
+        if (!begun) {
+          attempts.close();
+        }
+      }
+    }
+
+    private Transaction begin(
+        TxOptions txOptions,
+        int attempt,
+        @Nullable AbortCause previous,
+        boolean managed,
+        @Nullable Attempts attempts) {
+      store.requireOpen();
+      boolean readOnly = txOptions.readOnly() || options.readOnly();
+      if (!readOnly) {
+        store.willWrite();
+      }
+      Tx tx = store.engine().begin(readOnly, timeoutNanos(txOptions), attempts);
+      boolean done = false;
+      try {
+        Slot slot = store.claimSlot();
+        Transaction t = new Transaction(database, slot, tx, attempt, previous, managed);
+        done = true;
+        return t;
+      } finally {
+        if (!done) {
+          tx.rollback();
+        }
+      }
     }
   }
 }

@@ -7,13 +7,13 @@ package io.fovea;
  */
 public enum Translation {
   /**
-   * The frame is computed from the page id and checked; a table only helps where the guess is
+   * The frame is computed from the page id and checked; a table only helps where the prediction is
    * wrong. The default.
    */
   PREDICTIVE,
   /** Predictive translation with hashed positions and the table asked first, as in the paper. */
   PREDICTIVE_HASHED,
-  /** A table, read optimistically, without a guess. A baseline. */
+  /** A table, read optimistically, without a prediction. A baseline. */
   OPTIMISTIC,
   /** A table behind latches, as in traditional buffer managers. A baseline. */
   LATCHED

@@ -5,12 +5,12 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What is special about one transaction.
+ * Options of one transaction.
  *
  * <p>Whatever the options say, one transaction reads and writes 4,194,304 records at most, those
  * that its scans pass included; beyond that it is aborted with the cause {@link
- * io.fovea.error.AbortCause#TOO_LARGE}. Larger work is several transactions, each of which goes on
- * at the key where the last one ended.
+ * io.fovea.error.AbortCause#TOO_LARGE}. Split larger work into several transactions, each of which
+ * goes on at the key where the last one ended.
  *
  * <p>A value: every method with an argument gives a new one. Any thread.
  *
@@ -73,12 +73,12 @@ public final class TxOptions {
 
   /**
    * Sets how long the transaction may take before it is aborted, one attempt of it. Waiting for a
-   * place among those that run ({@link Options#maxTransactions}) has the same limit, and its own
-   * cause, {@link io.fovea.error.AbortCause#ADMISSION}.
+   * place among those that run ({@link TransactionOptions#activeMax}) has the same limit, and its
+   * own cause, {@link io.fovea.error.AbortCause#ADMISSION}.
    *
    * <p>The limit is noticed by the next operation, or by the commit: code of the application that
-   * sleeps or computes is not interrupted. What the transaction keeps from others meanwhile they
-   * may take after the limit: the memory of its timestamps, and what it has reserved ({@link
+   * sleeps or computes is not interrupted. After the limit other transactions may take what this
+   * one keeps from them: the memory of its timestamps, and its reservations ({@link
    * #abortsBeforeLocking}).
    *
    * @param timeout the limit; zero for none
@@ -128,7 +128,8 @@ public final class TxOptions {
   /**
    * After how many aborts in a row the work is done pessimistically.
    *
-   * @return the number; negative for the database's, {@link Options#abortsBeforeLocking()}
+   * @return the number; negative for the database's, {@link
+   *     TransactionOptions#abortsBeforeLocking()}
    */
   public int abortsBeforeLocking() {
     return abortsBeforeLocking;

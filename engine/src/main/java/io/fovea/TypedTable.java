@@ -9,10 +9,10 @@ import org.jspecify.annotations.Nullable;
  * A table of Java objects, which codecs turn into records and back.
  *
  * <p>The pleasant form: every operation makes objects. Codecs may be called for transactions that
- * are aborted later. What they throw leaves the operation as it is; nothing is changed then.
+ * are aborted later. An exception of a codec is thrown on by the operation, which changes nothing.
  *
- * <p>A handle, good in every thread for as long as the database is open. What operations of a
- * {@link Table} throw, those of this one throw too.
+ * <p>A handle, good in every thread for as long as the database is open. Operations throw the
+ * exceptions of those of a {@link Table}.
  *
  * @param <K> the class of the keys
  * @param <V> the class of the values

@@ -1,10 +1,11 @@
 package io.fovea;
 
+import io.fovea.inspection.Verification;
 import java.util.List;
 import java.util.Objects;
 
 /**
- * What a verification of a whole database found.
+ * The result of a verification of a whole database.
  *
  * <p>A value; any thread.
  *
@@ -20,6 +21,10 @@ public record VerifyReport(
   /** Copies the list. */
   public VerifyReport {
     problems = List.copyOf(Objects.requireNonNull(problems, "problems"));
+  }
+
+  static VerifyReport of(Verification.Result r) {
+    return new VerifyReport(r.pages(), r.freePages(), r.trees(), r.records(), r.problems());
   }
 
   /**

@@ -2,13 +2,21 @@ package io.fovea;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
 import java.lang.management.ManagementFactory;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
  * Operations on rows make no garbage, compiled or not. (What a benchmark shows with {@code -prof
  * gc}, a test holds.)
  */
+@Tag("slow")
 class AllocationTest {
   private static final int N = 2000;
   private static final Layout.Builder B = Layout.builder();
@@ -50,7 +58,9 @@ class AllocationTest {
   void rowsMakeNoGarbage() {
     try (Database db =
         Database.inMemory(
-            Options.defaults().bufferBytes(16 << 20).leakDetection(Options.LeakDetection.OFF))) {
+            Options.defaults()
+                .bufferBytes(16 << 20)
+                .transactions(txs -> txs.leakDetection(LeakDetection.OFF)))) {
       Table t = db.table(SPEC);
       Key key = t.key();
       Row row = t.row();

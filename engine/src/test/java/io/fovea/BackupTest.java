@@ -15,6 +15,8 @@ import io.fovea.io.IoStats;
 import io.fovea.io.MemoryDevice;
 import io.fovea.io.Storage;
 import io.fovea.memory.Mem;
+import io.fovea.schema.TableSpec;
+import io.fovea.store.Switches;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
@@ -30,6 +32,7 @@ import java.util.Random;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -37,6 +40,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** A backup is the database at one moment, whatever goes on beside it; or there is none. */
+@Tag("slow")
 class BackupTest {
   private static final int WRITERS = 3;
 
@@ -44,10 +48,12 @@ class BackupTest {
   private static final Options SMALL =
       Options.defaults()
           .bufferBytes(4 << 20)
-          .logBufferBytes(256 << 10)
-          .logSegmentBytes(256 << 10)
-          .logBytesMax(2 << 20)
-          .checkpointInterval(Duration.ofMillis(20));
+          .log(
+              log ->
+                  log.bufferBytes(256 << 10)
+                      .segmentBytes(256 << 10)
+                      .bytesMax(2 << 20)
+                      .checkpointInterval(Duration.ofMillis(20)));
 
   @TempDir Path dir;
 
@@ -74,7 +80,7 @@ class BackupTest {
   @ParameterizedTest
   @CsvSource({"SYNC, 1, 4096", "ASYNC, 2, 4096", "SYNC, 3, 16384"})
   void underLoad(Durability durability, long seed, int pageSize) throws IOException {
-    Options options = SMALL.durability(durability).pageSize(pageSize);
+    Options options = SMALL.durability(durability).device(dev -> dev.pageSize(pageSize));
     if (pageSize > 4096) {
       options = options.bufferBytes(8 << 20);
     }

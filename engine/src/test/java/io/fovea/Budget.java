@@ -1,5 +1,11 @@
 package io.fovea;
 
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.file.Files;
@@ -49,13 +55,11 @@ final class Budget {
 
   private static Options options(long bufferBytes) {
     return Options.defaults()
-        .pageSize(PAGE)
+        .device(dev -> dev.pageSize(PAGE))
         .bufferBytes(bufferBytes)
-        .timestampBytes(8 << 20)
+        .memory(mem -> mem.timestampBytes(8 << 20))
         .durability(Durability.ASYNC)
-        .logBytesMax(32 << 20)
-        .logBufferBytes(2 << 20)
-        .logSegmentBytes(4 << 20);
+        .log(log -> log.bytesMax(32 << 20).bufferBytes(2 << 20).segmentBytes(4 << 20));
   }
 
   /** What the kernel says of this process, in bytes. */

@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -20,6 +21,7 @@ import org.junit.jupiter.api.io.TempDir;
  * A process stays within what its database was given and {@link #BEYOND_BYTES}, however large the
  * file: see docs/TUNING.md, "What a database takes".
  */
+@Tag("slow")
 @Timeout(value = 30, unit = TimeUnit.MINUTES)
 class BudgetTest {
   private static final long MIB = 1 << 20;

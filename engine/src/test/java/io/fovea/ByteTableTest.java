@@ -10,6 +10,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.KeyTooLargeException;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
@@ -119,7 +124,8 @@ class ByteTableTest {
     Random r = new Random(seed);
     TreeMap<byte[], byte[]> model = new TreeMap<>(Arrays::compareUnsigned);
     try (Database db =
-        Database.inMemory(SMALL.pageSize(4096 << r.nextInt(4)).bufferBytes(12 << 20))) {
+        Database.inMemory(
+            SMALL.device(dev -> dev.pageSize(4096 << r.nextInt(4))).bufferBytes(12 << 20))) {
       ByteTable t = db.table(SPEC).bytes();
       for (int i = 0; i < 25; i++) {
         TreeMap<byte[], byte[]> local = new TreeMap<>(model);

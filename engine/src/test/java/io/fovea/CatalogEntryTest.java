@@ -5,8 +5,16 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import io.fovea.catalog.CatalogEntry;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.IncompatibleFormatException;
+import io.fovea.schema.EntryHints;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -27,7 +35,7 @@ class CatalogEntryTest {
     }
     KeySpec key = k.build();
     if (r.nextInt(4) == 0) {
-      return new CatalogEntry("t", r.nextInt(), r.nextLong(), KeySpec.raw(9), null, List.of());
+      return new CatalogEntry("t", r.nextInt(), r.nextLong(), KeySpec.ofBytes(9), null, List.of());
     }
     Layout.Builder l = Layout.builder();
     int fields = r.nextInt(9);

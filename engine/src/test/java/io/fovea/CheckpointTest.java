@@ -6,6 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.buffer.AllocatorRecord;
+import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.PageHeader;
+import io.fovea.buffer.TestLatches;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.FoveaException;
@@ -13,8 +17,11 @@ import io.fovea.error.InvalidUseException;
 import io.fovea.error.StorageException;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.Storage;
+import io.fovea.schema.TableSpec;
+import io.fovea.store.Switches;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
+import io.fovea.wal.LogSession;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import java.nio.charset.StandardCharsets;
@@ -29,12 +36,14 @@ class CheckpointTest {
   private static final Options SMALL =
       Options.defaults()
           .bufferBytes(4 << 20)
-          .timestampBytes(1 << 20)
-          .maxTransactions(4)
-          .logBufferBytes(64 << 10)
-          .logSegmentBytes(64 << 10)
-          .logBytesMax(256 << 10)
-          .checkpointInterval(Duration.ZERO);
+          .memory(mem -> mem.timestampBytes(1 << 20))
+          .transactions(txs -> txs.activeMax(4))
+          .log(
+              log ->
+                  log.bufferBytes(64 << 10)
+                      .segmentBytes(64 << 10)
+                      .bytesMax(256 << 10)
+                      .checkpointInterval(Duration.ZERO));
 
   private static final TableSpec SPEC = TableSpec.bytes("t", 40);
 
@@ -129,10 +138,10 @@ class CheckpointTest {
         t.join();
       }
       DatabaseStats s = db.stats();
-      assertTrue(s.log().bytes() > 2 * SMALL.logBytesMax(), s::toString);
+      assertTrue(s.log().bytes() > 2 * SMALL.log().bytesMax(), s::toString);
       // A commit that was let in may append what it has, and so may those beside it.
-      assertTrue(s.log().redoBytes() < SMALL.logBytesMax() + (128 << 10), s::toString);
-      assertTrue(s.storage().logBytes() < 4 * SMALL.logBytesMax(), s::toString);
+      assertTrue(s.log().redoBytes() < SMALL.log().bytesMax() + (128 << 10), s::toString);
+      assertTrue(s.storage().logBytes() < 4 * SMALL.log().bytesMax(), s::toString);
       assertTrue(s.checkpoints().made() >= 2, s::toString);
       assertTrue(db.verify().ok());
     }
@@ -158,6 +167,48 @@ class CheckpointTest {
     }
   }
 
+  /** An operation that takes long, as one that waits for the device, is no reason to write on. */
+  @Test
+  void whatGainsNothingIsNotRepeatedAtOnce() throws InterruptedException {
+    SimDisk disk = new SimDisk(8);
+    try (Database db = Database.open(new SimStorage(disk), SMALL, Switches.NONE)) {
+      put(db, 0, 10);
+      LogSession session = db.store().newSession();
+      session.begin(0);
+      Thread writer = Thread.ofPlatform().start(() -> put(db, 10, 2_000)); // waits for room
+      long before = db.stats().checkpoints().made();
+      long began = System.nanoTime();
+      Thread.sleep(500);
+      long made = db.stats().checkpoints().made() - before;
+      long most = 3 + (System.nanoTime() - began) / 50_000_000;
+      session.end();
+      writer.join();
+      assertTrue(made <= most, made + " checkpoints, and no more than " + most + " are due");
+    }
+  }
+
+  /** A page was given out and belongs to nobody: only the log from its session's start knows it. */
+  @Test
+  void noneIsMadeWhenAnOperationHasStoppedThePool() {
+    SimDisk disk = new SimDisk(7);
+    Database db = Database.open(new SimStorage(disk), SMALL, Switches.NONE);
+    put(db, 0, 50);
+    db.checkpoint();
+    BufferPool pool = db.store().pool();
+    LogSession session = db.store().newSession();
+    session.begin(AllocatorRecord.ALLOCATE_SPACE);
+    int frame = pool.allocate(db.store().catalog().treeId(), PageHeader.OVERFLOW, session);
+    TestLatches.stop(pool, new StackOverflowError("thrown on purpose"));
+    pool.releaseExclusive(frame);
+    session.end();
+    assertThrows(FoveaException.class, db::checkpoint);
+    assertThrows(DurabilityLostException.class, db::close);
+    try (Database again = Database.open(new SimStorage(disk), SMALL, Switches.NONE)) {
+      assertEquals(1, again.stats().recovery().pagesReclaimed());
+      assertTrue(again.verify().ok(), () -> again.verify().problems().toString());
+    }
+  }
+
   @Test
   void aFileThatWasOnlyReadStaysClean() {
     SimDisk disk = new SimDisk(4);
@@ -179,21 +230,29 @@ class CheckpointTest {
   @Test
   void optionsThatDoNotFitAreRefused() {
     Options o = Options.defaults();
-    assertThrows(IllegalArgumentException.class, () -> o.logBufferBytes(100_000));
-    assertThrows(IllegalArgumentException.class, () -> o.logBufferBytes(4096));
-    assertThrows(IllegalArgumentException.class, () -> o.logSegmentBytes(100_000));
-    assertThrows(IllegalArgumentException.class, () -> o.logBytesMax(1));
-    assertThrows(IllegalArgumentException.class, () -> o.asyncWindow(Duration.ZERO, 1 << 20));
-    assertThrows(IllegalArgumentException.class, () -> o.asyncWindow(Duration.ofMillis(1), 1));
-    assertThrows(IllegalArgumentException.class, () -> o.checkpointInterval(Duration.ofMillis(-1)));
-    refused(SMALL.pageSize(65536).bufferBytes(16 << 20), "logBufferBytes");
-    refused(SMALL.logBufferBytes(1 << 20).logBytesMax(8 << 20), "logSegmentBytes");
-    refused(SMALL.logSegmentBytes(1 << 20), "logBytesMax(4194304)");
+    assertThrows(IllegalArgumentException.class, () -> o.log(log -> log.bufferBytes(100_000)));
+    assertThrows(IllegalArgumentException.class, () -> o.log(log -> log.bufferBytes(4096)));
+    assertThrows(IllegalArgumentException.class, () -> o.log(log -> log.segmentBytes(100_000)));
+    assertThrows(IllegalArgumentException.class, () -> o.log(log -> log.bytesMax(1)));
+    assertThrows(
+        IllegalArgumentException.class,
+        () -> o.log(log -> log.asyncWindow(Duration.ZERO, 1 << 20)));
+    assertThrows(
+        IllegalArgumentException.class,
+        () -> o.log(log -> log.asyncWindow(Duration.ofMillis(1), 1)));
+    assertThrows(
+        IllegalArgumentException.class,
+        () -> o.log(log -> log.checkpointInterval(Duration.ofMillis(-1))));
+    refused(SMALL.device(dev -> dev.pageSize(65536)).bufferBytes(16 << 20), "bufferBytes");
+    refused(SMALL.log(log -> log.bufferBytes(1 << 20).bytesMax(8 << 20)), "segmentBytes");
+    refused(SMALL.log(log -> log.segmentBytes(1 << 20)), "bytesMax(4194304)");
     // Nothing is left that would be in the way.
     SimDisk disk = new SimDisk(5);
     assertThrows(
         InvalidUseException.class,
-        () -> Database.open(new SimStorage(disk), SMALL.logSegmentBytes(1 << 20), Switches.NONE));
+        () ->
+            Database.open(
+                new SimStorage(disk), SMALL.log(log -> log.segmentBytes(1 << 20)), Switches.NONE));
     assertFalse(disk.exists("db.log"));
     Database.open(new SimStorage(disk), SMALL, Switches.NONE).close();
   }

@@ -6,6 +6,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.ReplacementKind;
 import io.fovea.error.DuplicateKeyException;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
 import io.fovea.support.Comeback;
 import io.fovea.support.RoughStorage;
 import io.fovea.support.SimDisk;
@@ -23,6 +29,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.IntPredicate;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -31,6 +38,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Invariants that only hold if transactions are serializable, with many threads. */
+@Tag("slow")
 class ConcurrencyTest {
   private static final int ACCOUNTS = 100;
   private static final long START = 1000;
@@ -146,7 +154,8 @@ class ConcurrencyTest {
   void scansOfMovingMoneySumToAConstant(boolean virtual) throws Exception {
     Path file = dir.resolve("bank" + virtual);
     try (Database db =
-        Database.open(file, Options.defaults().bufferBytes(4 << 20).maxTransactions(8))) {
+        Database.open(
+            file, Options.defaults().bufferBytes(4 << 20).transactions(txs -> txs.activeMax(8)))) {
       Table t = db.table(ACCOUNT);
       fill(db, t);
       AtomicBoolean stop = new AtomicBoolean();
@@ -198,7 +207,10 @@ class ConcurrencyTest {
     int threads = 4;
     int each = 600;
     try (Database db =
-        Database.inMemory(Options.defaults().bufferBytes(4 << 20).translation(translation))) {
+        Database.inMemory(
+            Options.defaults()
+                .bufferBytes(4 << 20)
+                .experiments(exp -> exp.translation(translation)))) {
       Table t = db.table(ACCOUNT);
       fill(db, t);
       inThreads(
@@ -431,12 +443,10 @@ class ConcurrencyTest {
             io.fovea.buffer.Translation.PREDICTIVE,
             ReplacementKind.SECOND_CHANCE);
     return Options.defaults()
-        .pageSize(surroundings.pageSize())
+        .device(dev -> dev.pageSize(surroundings.pageSize()))
         .bufferBytes(surroundings.smallest() ? least : 4 << 20)
-        .timestampBytes(4 << 20)
-        .logBytesMax(2 << 20)
-        .logBufferBytes(256 << 10)
-        .logSegmentBytes(128 << 10);
+        .memory(mem -> mem.timestampBytes(4 << 20))
+        .log(log -> log.bytesMax(2 << 20).bufferBytes(256 << 10).segmentBytes(128 << 10));
   }
 
   /**
@@ -452,7 +462,7 @@ class ConcurrencyTest {
         1,
         (roughness, seed) -> {
           RoughStorage storage = new RoughStorage(new SimStorage(new SimDisk(seed)), roughness);
-          Options options = options(surroundings).maxTransactions(threads);
+          Options options = options(surroundings).transactions(txs -> txs.activeMax(threads));
           try (Database db = SimDatabase.open(storage, options)) {
             Table t = db.table(WIDE);
             inThreads(
@@ -586,8 +596,7 @@ class ConcurrencyTest {
     Options options =
         Options.defaults()
             .bufferBytes(1 << 20)
-            .maxTransactions(1)
-            .transactionTimeout(Duration.ZERO);
+            .transactions(txs -> txs.activeMax(1).timeout(Duration.ZERO));
     try (Database db = Database.inMemory(options)) {
       AtomicReference<Transaction> active = new AtomicReference<>();
       Comeback.check(

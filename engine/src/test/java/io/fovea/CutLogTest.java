@@ -4,11 +4,18 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.catalog.Schema;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.Storage;
 import io.fovea.recovery.SchemaRecord;
 import io.fovea.recovery.Superblock;
 import io.fovea.recovery.SuperblockFile;
+import io.fovea.schema.Field;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
+import io.fovea.store.Switches;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
 import io.fovea.wal.Log;
@@ -30,6 +37,7 @@ import java.util.TreeMap;
 import java.util.function.Consumer;
 import java.util.logging.Level;
 import java.util.logging.Logger;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -41,6 +49,7 @@ import org.junit.jupiter.api.Test;
  * nothing else writes them. Group commit makes groups of records durable; here each record is the
  * end of one.
  */
+@Tag("slow")
 class CutLogTest {
   /** Kept, for it would forget its level. */
   private static final Logger QUIET = Logger.getLogger("io.fovea");
@@ -51,13 +60,15 @@ class CutLogTest {
   private static final Options OPTIONS =
       Options.defaults()
           .bufferBytes(8 << 20)
-          .timestampBytes(1 << 20)
-          .maxTransactions(2)
-          .logBufferBytes(BUFFER)
-          .logSegmentBytes(SEGMENT)
-          .logBytesMax(16 << 20)
-          .checkpointInterval(Duration.ZERO)
-          .leakDetection(Options.LeakDetection.OFF);
+          .memory(mem -> mem.timestampBytes(1 << 20))
+          .transactions(txs -> txs.activeMax(2))
+          .log(
+              log ->
+                  log.bufferBytes(BUFFER)
+                      .segmentBytes(SEGMENT)
+                      .bytesMax(16 << 20)
+                      .checkpointInterval(Duration.ZERO))
+          .transactions(txs -> txs.leakDetection(LeakDetection.OFF));
 
   private static final TableSpec BYTES = TableSpec.bytes("bytes", 60);
   private static final KeySpec.Builder KEY = KeySpec.builder();

@@ -10,6 +10,12 @@ import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.FoveaException;
 import io.fovea.error.StorageException;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
 import io.fovea.support.RoughStorage;
 import io.fovea.support.Roughness;
 import io.fovea.support.SimDisk;
@@ -32,6 +38,7 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.ShrinkingMode;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -40,6 +47,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  * Whole databases against sorted maps: random operations, with random options, through close and
  * open, with the verifier after each.
  */
+@Tag("slow")
 class DatabaseModelTest {
   private static final KeySpec.Builder KEY = KeySpec.builder();
   private static final Field GROUP = KEY.int32("group");
@@ -143,7 +151,7 @@ class DatabaseModelTest {
       int pageSize = 4096 << r.nextInt(3);
       this.options =
           Options.defaults()
-              .pageSize(pageSize)
+              .device(dev -> dev.pageSize(pageSize))
               .bufferBytes((r.nextBoolean() ? 80L : 2000L) * (pageSize + 300) + (1 << 20));
       this.keys = 1 + r.nextInt(400);
     }
@@ -161,35 +169,39 @@ class DatabaseModelTest {
           Durability.values()[(int) ((seed + surroundings.ordinal()) % Durability.values().length)];
       this.options =
           Options.defaults()
-              .pageSize(pageSize)
+              .device(dev -> dev.pageSize(pageSize))
               .durability(
                   surroundings.failsWrites() && durability == Durability.NONE
                       ? Durability.SYNC
                       : durability)
-              .timestampBytes(16 << 20)
-              .logBytesMax(1 << 20)
-              .logBufferBytes(Math.max(64 << 10, 16 * pageSize))
-              .logSegmentBytes(128 << 10);
+              .memory(mem -> mem.timestampBytes(16 << 20))
+              .log(
+                  log ->
+                      log.bytesMax(1 << 20)
+                          .bufferBytes(Math.max(64 << 10, 16 * pageSize))
+                          .segmentBytes(128 << 10));
       this.keys = 1000 * (pageSize / 4096);
     }
 
     void changeOptions() {
       options =
           options
-              .io(Io.values()[r.nextInt(3)])
-              .directIo(r.nextBoolean())
-              .hints(new Hints(r.nextInt(4) > 0, r.nextBoolean(), r.nextBoolean()))
-              .translation(Translation.values()[r.nextInt(4)])
-              .replacement(Replacement.values()[r.nextInt(2)])
-              .protocol(Protocol.values()[r.nextInt(Protocol.values().length)]);
+              .device(dev -> dev.io(Io.values()[r.nextInt(3)]).directIo(r.nextBoolean()))
+              .experiments(
+                  exp ->
+                      exp.hints(new Hints(r.nextInt(4) > 0, r.nextBoolean(), r.nextBoolean()))
+                          .translation(Translation.values()[r.nextInt(4)])
+                          .replacement(Replacement.values()[r.nextInt(2)])
+                          .protocol(Protocol.values()[r.nextInt(Protocol.values().length)]));
       if (place instanceof OnDisk) {
         options =
             options.bufferBytes(
                 surroundings.smallest()
                     ? PoolConfig.bytesMin(
-                        options.pageSize(),
-                        io.fovea.buffer.Translation.valueOf(options.translation().name()),
-                        ReplacementKind.valueOf(options.replacement().name()))
+                        options.device().pageSize(),
+                        io.fovea.buffer.Translation.valueOf(
+                            options.experiments().translation().name()),
+                        ReplacementKind.valueOf(options.experiments().replacement().name()))
                     : 8 << 20);
       }
     }
@@ -526,6 +538,7 @@ class DatabaseModelTest {
     }
   }
 
+  @net.jqwik.api.Tag("slow")
   @Property(tries = 60, shrinking = ShrinkingMode.OFF)
   void aDatabaseIsASortedMapThatLasts(@ForAll long seed) throws IOException {
     Path dir = Files.createTempDirectory("fovea-model");

@@ -17,6 +17,12 @@ import io.fovea.error.KeyTooLargeException;
 import io.fovea.error.PoolTooSmallException;
 import io.fovea.error.UncleanShutdownException;
 import io.fovea.error.ValueTooLargeException;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
 import io.fovea.tool.FileVerifier;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -174,20 +180,20 @@ class DatabaseTest {
       Key key = t.key();
       Row row = t.row();
       row.setInt(QUANTITY, 3);
-      assertFalse(row.changed(), "a fresh row has nothing to compare with");
+      assertFalse(row.buffer().changed(), "a fresh row has nothing to compare with");
       db.run(
           tx -> {
             t.get(tx, key.set(1, 1), row);
             row.setInt(QUANTITY, row.getInt(QUANTITY));
-            assertFalse(row.changed(), "the same value is no change");
+            assertFalse(row.buffer().changed(), "the same value is no change");
             row.setLong(YTD, 5);
             row.setBytes(DATA, new byte[7]);
-            assertEquals(YTD.ordinal(), row.nextChanged(0));
-            assertEquals(DATA.ordinal(), row.nextChanged(YTD.ordinal() + 1));
-            assertEquals(-1, row.nextChanged(DATA.ordinal() + 1));
-            assertEquals(DATA.offset() + 2 + 7, row.end(DATA.ordinal()));
+            assertEquals(YTD.ordinal(), row.buffer().nextChanged(0));
+            assertEquals(DATA.ordinal(), row.buffer().nextChanged(YTD.ordinal() + 1));
+            assertEquals(-1, row.buffer().nextChanged(DATA.ordinal() + 1));
+            assertEquals(DATA.offset() + 2 + 7, row.buffer().end(DATA.ordinal()));
             t.update(tx, row);
-            assertFalse(row.changed());
+            assertFalse(row.buffer().changed());
           });
     }
   }
@@ -719,7 +725,7 @@ class DatabaseTest {
   @Test
   void anotherPageSizeIsRefused() {
     Path file = dir.resolve("db");
-    Database.open(file, SMALL.pageSize(8192)).close();
+    Database.open(file, SMALL.device(dev -> dev.pageSize(8192))).close();
     IncompatibleFormatException e =
         assertThrows(IncompatibleFormatException.class, () -> Database.open(file, SMALL));
     assertTrue(e.getMessage().contains("pageSize(8192)"), e.getMessage());
@@ -1003,23 +1009,27 @@ class DatabaseTest {
   @Test
   void optionsAreValues() {
     Options o = Options.defaults();
-    assertEquals(4096, o.pageSize());
-    assertEquals(8192, o.pageSize(8192).pageSize());
-    assertEquals(4096, o.pageSize());
-    assertThrows(IllegalArgumentException.class, () -> o.pageSize(5000));
-    assertThrows(IllegalArgumentException.class, () -> o.pageSize(2048));
+    assertEquals(4096, o.device().pageSize());
+    assertEquals(8192, o.device(dev -> dev.pageSize(8192)).device().pageSize());
+    assertEquals(4096, o.device().pageSize());
+    assertThrows(IllegalArgumentException.class, () -> o.device(dev -> dev.pageSize(5000)));
+    assertThrows(IllegalArgumentException.class, () -> o.device(dev -> dev.pageSize(2048)));
     assertThrows(IllegalArgumentException.class, () -> o.bufferBytes(0));
-    assertThrows(IllegalArgumentException.class, () -> o.maxTransactions(0));
-    assertThrows(NullPointerException.class, () -> o.io(null));
-    assertThrows(NullPointerException.class, () -> o.replacement(null));
-    assertEquals(Replacement.SECOND_CHANCE, o.replacement());
-    assertEquals(Replacement.SAMPLING, o.replacement(Replacement.SAMPLING).replacement());
-    assertEquals(64, o.readsMax());
-    assertEquals(7, o.readsMax(7).readsMax());
-    assertThrows(IllegalArgumentException.class, () -> o.readsMax(0));
-    assertThrows(IllegalArgumentException.class, () -> o.readsMax(65));
+    assertThrows(IllegalArgumentException.class, () -> o.transactions(txs -> txs.activeMax(0)));
+    assertThrows(NullPointerException.class, () -> o.device(dev -> dev.io(null)));
+    assertThrows(NullPointerException.class, () -> o.experiments(exp -> exp.replacement(null)));
+    assertEquals(Replacement.SECOND_CHANCE, o.experiments().replacement());
+    assertEquals(
+        Replacement.SAMPLING,
+        o.experiments(exp -> exp.replacement(Replacement.SAMPLING)).experiments().replacement());
+    assertEquals(64, o.device().readsMax());
+    assertEquals(7, o.device(dev -> dev.readsMax(7)).device().readsMax());
+    assertThrows(IllegalArgumentException.class, () -> o.device(dev -> dev.readsMax(0)));
+    assertThrows(IllegalArgumentException.class, () -> o.device(dev -> dev.readsMax(65)));
     assertTrue(
-        o.replacement(Replacement.SAMPLING).toString().contains("replacement=SAMPLING"),
+        o.experiments(exp -> exp.replacement(Replacement.SAMPLING))
+            .toString()
+            .contains("replacement=SAMPLING"),
         o.toString());
     assertTrue(o.toString().contains("pageSize=4096"));
     assertNull(TxOptions.defaults().timeout());

@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.IoBatch;
 import io.fovea.io.Storage;
+import io.fovea.schema.TableSpec;
+import io.fovea.store.Switches;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
@@ -22,11 +24,10 @@ class ImageAheadTest {
   private static final Options OPTIONS =
       Options.defaults()
           .bufferBytes(32 << 20)
-          .timestampBytes(1 << 20)
-          .maxTransactions(2)
-          .logBytesMax(256 << 20)
-          .checkpointInterval(Duration.ZERO)
-          .leakDetection(Options.LeakDetection.OFF);
+          .memory(mem -> mem.timestampBytes(1 << 20))
+          .transactions(txs -> txs.activeMax(2))
+          .log(log -> log.bytesMax(256 << 20).checkpointInterval(Duration.ZERO))
+          .transactions(txs -> txs.leakDetection(LeakDetection.OFF));
   private static final int RECORDS = 6000;
 
   private final AtomicLong inBatches = new AtomicLong();

@@ -7,10 +7,22 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.buffer.AllocatorState;
+import io.fovea.catalog.DeferredDrops;
+import io.fovea.catalog.IndexBuild;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.OperationInterruptedException;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.index.IndexCore;
+import io.fovea.index.IndexStage;
+import io.fovea.index.TableCore;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
+import io.fovea.store.Switches;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
@@ -23,12 +35,14 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Indexes are built and dropped while others change the very table. */
+@Tag("slow")
 @Timeout(300)
 class IndexBuildTest {
   private static final Layout LAYOUT;
@@ -50,15 +64,17 @@ class IndexBuildTest {
   private static final Options SMALL =
       Options.defaults()
           .bufferBytes(600_000)
-          .pageSize(4096)
-          .timestampBytes(1 << 20)
-          .maxTransactions(8)
-          .logBytesMax(1 << 20)
-          .logBufferBytes(64 << 10)
-          .logSegmentBytes(64 << 10)
-          .checkpointInterval(Duration.ZERO)
+          .device(dev -> dev.pageSize(4096))
+          .memory(mem -> mem.timestampBytes(1 << 20))
+          .transactions(txs -> txs.activeMax(8))
+          .log(
+              log ->
+                  log.bytesMax(1 << 20)
+                      .bufferBytes(64 << 10)
+                      .segmentBytes(64 << 10)
+                      .checkpointInterval(Duration.ZERO))
           .durability(Durability.SYNC)
-          .leakDetection(Options.LeakDetection.OFF);
+          .transactions(txs -> txs.leakDetection(LeakDetection.OFF));
 
   private static final Options MEMORY = Options.defaults().bufferBytes(16 << 20);
 
@@ -245,7 +261,7 @@ class IndexBuildTest {
   @ParameterizedTest
   @EnumSource(Protocol.class)
   void itIsSeenByWhoBeginsLater(Protocol protocol) throws Exception {
-    try (Database db = Database.inMemory(MEMORY.protocol(protocol))) {
+    try (Database db = Database.inMemory(MEMORY.experiments(exp -> exp.protocol(protocol)))) {
       Table t = db.table(PLAIN);
       put(db, t, 0, 300);
       TableSpec with = PLAIN.with(BY_V);
@@ -283,7 +299,7 @@ class IndexBuildTest {
   @ParameterizedTest
   @EnumSource(Protocol.class)
   void whoBeganDuringTheBuildDoesNotSeeAPartOfIt(Protocol protocol) throws Exception {
-    try (Database db = Database.inMemory(MEMORY.protocol(protocol))) {
+    try (Database db = Database.inMemory(MEMORY.experiments(exp -> exp.protocol(protocol)))) {
       Table t = db.table(PLAIN);
       put(db, t, 0, 300);
       Held held = new Held();
@@ -321,7 +337,11 @@ class IndexBuildTest {
   @EnumSource(Protocol.class)
   void amongWriters(Protocol protocol) throws Exception {
     long seed = 42;
-    try (Database db = Database.inMemory(MEMORY.protocol(protocol).maxTransactions(8))) {
+    try (Database db =
+        Database.inMemory(
+            MEMORY
+                .experiments(exp -> exp.protocol(protocol))
+                .transactions(txs -> txs.activeMax(8)))) {
       Table t = db.table(PLAIN);
       put(db, t, 0, 400);
       AtomicBoolean end = new AtomicBoolean();
@@ -384,7 +404,7 @@ class IndexBuildTest {
         t = db.table(PLAIN);
       } catch (io.fovea.error.IncompatibleFormatException e) {
         // It has an index by now: any handle will do for changes.
-        t = new Table(coreOf(db), PLAIN);
+        t = new Table(db, coreOf(db), PLAIN);
       }
       Table table = t;
       long k = random.nextInt(600);
@@ -677,7 +697,7 @@ class IndexBuildTest {
       Builder writer =
           new Builder(
               () -> {
-                Table t = new Table(coreOf(db), PLAIN);
+                Table t = new Table(db, coreOf(db), PLAIN);
                 for (long i = 0; !stop.get(); i++) {
                   long k = i * 7 % 600;
                   long v = 100 + i;
@@ -733,7 +753,8 @@ class IndexBuildTest {
   /** Transactions that are told to end by a time limit are not confused with conflicts. */
   @Test
   void aTimeLimitOfTransactionsIsNotThatOfABuild() {
-    try (Database db = Database.inMemory(MEMORY.transactionTimeout(Duration.ofMillis(1)))) {
+    try (Database db =
+        Database.inMemory(MEMORY.transactions(txs -> txs.timeout(Duration.ofMillis(1))))) {
       Table t = db.table(PLAIN);
       for (long k = 0; k < 300; k++) {
         long own = k;
@@ -757,7 +778,12 @@ class IndexBuildTest {
     long max = 1 << 20;
     SimDisk disk = new SimDisk(11);
     try (Database db =
-        open(disk, SMALL.bufferBytes(8 << 20).durability(Durability.ASYNC).logBytesMax(max))) {
+        open(
+            disk,
+            SMALL
+                .bufferBytes(8 << 20)
+                .durability(Durability.ASYNC)
+                .log(log -> log.bytesMax(max)))) {
       Table t = db.table(PLAIN);
       put(db, t, 0, 40_000);
       db.checkpoint();

@@ -4,6 +4,14 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.index.HintPoison;
+import io.fovea.schema.EntryHints;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
@@ -17,21 +25,21 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.ShrinkingMode;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Entries of secondary indexes remember where records are, and may be wrong about it. */
+@Tag("slow")
 class IndexHintsTest {
   private static final HintPoison WILD = new HintPoison(70, 70, 70, true);
 
   private static final Options SMALL =
       Options.defaults()
           .bufferBytes(2 << 20)
-          .logBufferBytes(256 << 10)
-          .logSegmentBytes(256 << 10)
-          .logBytesMax(2 << 20);
+          .log(log -> log.bufferBytes(256 << 10).segmentBytes(256 << 10).bytesMax(2 << 20));
 
   private static final Layout.Builder B = Layout.builder();
   private static final Field NUMBER = B.int64("number");
@@ -213,7 +221,9 @@ class IndexHintsTest {
   void optionsDecideWhatIsUsed() {
     int n = 1000;
     for (Hints hints : List.of(Hints.NONE, Hints.FRAME, Hints.PAGE, Hints.BOTH, Hints.ALL)) {
-      try (Database db = Database.inMemory(Options.defaults().bufferBytes(8 << 20).hints(hints))) {
+      try (Database db =
+          Database.inMemory(
+              Options.defaults().bufferBytes(8 << 20).experiments(exp -> exp.hints(hints)))) {
         Table t = db.table(ROWS.with(IndexSpec.on("chosen", GROUP)));
         assertEquals(
             !hints.pages()
@@ -558,7 +568,7 @@ class IndexHintsTest {
     }
     Path copy = dir.resolve("copy").resolve("db");
     assertEquals(List.of(), Database.verify(copy, SMALL).problems());
-    try (Database db = Database.open(copy, SMALL.hints(Hints.PAGE))) {
+    try (Database db = Database.open(copy, SMALL.experiments(exp -> exp.hints(Hints.PAGE)))) {
       lookUp(db, spec, n);
       verify(db);
       assertFalse(db.table(spec).index("by_group").hints() == EntryHints.NONE);

@@ -8,6 +8,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.ValueTooLargeException;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.KeySpec;
 import org.junit.jupiter.api.Test;
 
 class KeyTest {

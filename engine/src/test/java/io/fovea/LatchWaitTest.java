@@ -11,6 +11,7 @@ import io.fovea.error.AbortCause;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.FoveaException;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.schema.TableSpec;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -34,7 +35,11 @@ class LatchWaitTest {
 
   @BeforeEach
   void latch() {
-    db = Database.inMemory(Options.defaults().bufferBytes(8 << 20).closeGrace(Duration.ZERO));
+    db =
+        Database.inMemory(
+            Options.defaults()
+                .bufferBytes(8 << 20)
+                .transactions(txs -> txs.closeGrace(Duration.ZERO)));
     Table t = db.table(TableSpec.bytes("t", 16));
     table = t.bytes();
     db.run(tx -> table.put(tx, KEY, new byte[10]));

@@ -3,24 +3,29 @@ package io.fovea;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.schema.FieldType;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.function.BooleanSupplier;
 import java.util.function.IntFunction;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What is forgotten is found, and its context is used again; what is closed leaves nothing. */
+@Tag("slow")
 class LeaksTest {
   private static final Options ALL =
       Options.defaults()
           .bufferBytes(4 << 20)
-          .maxTransactions(2)
-          .leakDetection(Options.LeakDetection.ALL);
+          .transactions(txs -> txs.activeMax(2).leakDetection(LeakDetection.ALL));
 
   private static void await(BooleanSupplier condition) {
     for (int i = 0; i < 500 && !condition.getAsBoolean(); i++) {
@@ -79,7 +84,7 @@ class LeaksTest {
   @Test
   @EnabledOnOs(OS.LINUX)
   void aClosedDatabaseLeavesNoMapping(@TempDir Path folder) throws IOException {
-    Options logged = ALL.durability(Durability.SYNC).logSegmentBytes(2 << 20);
+    Options logged = ALL.durability(Durability.SYNC).log(log -> log.segmentBytes(2 << 20));
     leavesNoMapping(i -> Database.inMemory(ALL));
     leavesNoMapping(
         i -> Database.open(folder.resolve("unlogged" + i), ALL.durability(Durability.NONE)));

@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.error.StorageException;
 import io.fovea.io.IoOp;
+import io.fovea.schema.TableSpec;
+import io.fovea.store.Switches;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimFault;
@@ -32,13 +34,15 @@ class LeftoversTest {
   private static final Options SMALL =
       Options.defaults()
           .bufferBytes(400_000)
-          .timestampBytes(1 << 20)
-          .maxTransactions(2)
-          .logBytesMax(1 << 20)
-          .logBufferBytes(64 << 10)
-          .logSegmentBytes(64 << 10)
-          .checkpointInterval(Duration.ZERO)
-          .leakDetection(Options.LeakDetection.OFF);
+          .memory(mem -> mem.timestampBytes(1 << 20))
+          .transactions(txs -> txs.activeMax(2))
+          .log(
+              log ->
+                  log.bytesMax(1 << 20)
+                      .bufferBytes(64 << 10)
+                      .segmentBytes(64 << 10)
+                      .checkpointInterval(Duration.ZERO))
+          .transactions(txs -> txs.leakDetection(LeakDetection.OFF));
 
   private static final Options LOGGED = SMALL.durability(Durability.SYNC);
   private static final Options UNLOGGED = SMALL.durability(Durability.NONE);

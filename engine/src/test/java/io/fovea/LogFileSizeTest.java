@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.schema.TableSpec;
+import io.fovea.store.Switches;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
 import java.io.OutputStream;
@@ -19,12 +21,14 @@ class LogFileSizeTest {
   private static final Options OPTIONS =
       Options.defaults()
           .bufferBytes(8 << 20)
-          .timestampBytes(1 << 20)
-          .maxTransactions(4)
-          .logBufferBytes(128 << 10)
-          .logSegmentBytes(SEGMENT)
-          .logBytesMax(1 << 20)
-          .checkpointInterval(Duration.ZERO);
+          .memory(mem -> mem.timestampBytes(1 << 20))
+          .transactions(txs -> txs.activeMax(4))
+          .log(
+              log ->
+                  log.bufferBytes(128 << 10)
+                      .segmentBytes(SEGMENT)
+                      .bytesMax(1 << 20)
+                      .checkpointInterval(Duration.ZERO));
 
   private final SimDisk disk = new SimDisk(3);
 
@@ -112,7 +116,7 @@ class LogFileSizeTest {
       assertTrue(held > 10 << 20, "it is held: " + held);
       go.countDown();
       backup.join();
-      long small = OPTIONS.logBytesMax() + 8 * SEGMENT;
+      long small = OPTIONS.log().bytesMax() + 8 * SEGMENT;
       long deadline = System.nanoTime() + TimeUnit.MINUTES.toNanos(2);
       while (logBytes() > small && System.nanoTime() < deadline) {
         write(db, 20);

@@ -8,6 +8,8 @@ import io.fovea.error.CorruptionException;
 import io.fovea.io.Storage;
 import io.fovea.recovery.Superblock;
 import io.fovea.recovery.SuperblockFile;
+import io.fovea.schema.TableSpec;
+import io.fovea.store.Switches;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
@@ -26,6 +28,7 @@ import java.util.TreeSet;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -40,6 +43,7 @@ import org.junit.jupiter.api.io.TempDir;
  *
  * <p>{@code -Dlog.losses=N} of them for each file are opened, and a third of that are verified.
  */
+@Tag("slow")
 class LogLossTest {
   private static final int LOSSES = Integer.getInteger("log.losses", 70);
   private static final Logger QUIET = Logger.getLogger("io.fovea");
@@ -49,13 +53,15 @@ class LogLossTest {
   private static final Options OPTIONS =
       Options.defaults()
           .bufferBytes(2 << 20)
-          .timestampBytes(1 << 20)
-          .maxTransactions(2)
-          .logBufferBytes(64 << 10)
-          .logSegmentBytes(64 << 10)
-          .logBytesMax(8 << 20)
-          .checkpointInterval(Duration.ZERO)
-          .leakDetection(Options.LeakDetection.OFF);
+          .memory(mem -> mem.timestampBytes(1 << 20))
+          .transactions(txs -> txs.activeMax(2))
+          .log(
+              log ->
+                  log.bufferBytes(64 << 10)
+                      .segmentBytes(64 << 10)
+                      .bytesMax(8 << 20)
+                      .checkpointInterval(Duration.ZERO))
+          .transactions(txs -> txs.leakDetection(LeakDetection.OFF));
 
   static {
     QUIET.setLevel(Level.OFF);

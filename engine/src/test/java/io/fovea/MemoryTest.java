@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.error.AbortCause;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.schema.TableSpec;
 import java.lang.management.BufferPoolMXBean;
 import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
@@ -13,6 +14,7 @@ import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -22,6 +24,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  * Where the memory of transactions comes from, and that it goes back: docs/TUNING.md, "What a
  * database takes".
  */
+@Tag("slow")
 @Timeout(value = 10, unit = TimeUnit.MINUTES)
 class MemoryTest {
   private static final int THREADS = 8;
@@ -30,9 +33,9 @@ class MemoryTest {
   private static Options options(Protocol protocol) {
     return Options.defaults()
         .bufferBytes(64 * MIB)
-        .timestampBytes(4 * MIB)
-        .protocol(protocol)
-        .maxTransactions(2 * THREADS);
+        .memory(mem -> mem.timestampBytes(4 * MIB))
+        .experiments(exp -> exp.protocol(protocol))
+        .transactions(txs -> txs.activeMax(2 * THREADS));
   }
 
   /** What the JVM counts against MaxDirectMemorySize. */
@@ -181,7 +184,8 @@ class MemoryTest {
   /** A transaction that writes too much is told so, whatever the size of the heap. */
   @Test
   void tooMuchIsAnAbort() {
-    try (Database db = Database.inMemory(options(Protocol.TICTOC).maxTransactionBytes(4 * MIB))) {
+    try (Database db =
+        Database.inMemory(options(Protocol.TICTOC).transactions(txs -> txs.bytesMax(4 * MIB)))) {
       ByteTable t = db.table(TableSpec.bytes("t", 16)).bytes();
       for (int bytes : new int[] {5 * MIB, 60 * MIB}) {
         TransactionAbortedException e =
@@ -189,7 +193,7 @@ class MemoryTest {
                 TransactionAbortedException.class,
                 () -> db.run(tx -> t.put(tx, key(1), new byte[bytes])));
         assertEquals(AbortCause.TOO_LARGE, e.abortCause());
-        assertTrue(e.getMessage().contains("maxTransactionBytes"), e.getMessage());
+        assertTrue(e.getMessage().contains("TransactionOptions.bytesMax"), e.getMessage());
       }
       db.run(tx -> t.put(tx, key(1), new byte[3 * MIB]));
     }

@@ -2,6 +2,11 @@ package io.fovea;
 
 import io.fovea.error.CorruptionException;
 import io.fovea.error.FoveaException;
+import io.fovea.schema.Field;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -226,11 +231,13 @@ final class Misuse {
   private static Options small() {
     return Options.defaults()
         .bufferBytes(2 << 20)
-        .timestampBytes(1 << 20)
-        .maxTransactions(4)
-        .transactionTimeout(Duration.ofMillis(20))
-        .closeGrace(Duration.ZERO)
-        .leakDetection(Options.LeakDetection.OFF);
+        .memory(mem -> mem.timestampBytes(1 << 20))
+        .transactions(
+            txs ->
+                txs.activeMax(4)
+                    .timeout(Duration.ofMillis(20))
+                    .closeGrace(Duration.ZERO)
+                    .leakDetection(LeakDetection.OFF));
   }
 
   /** Threads that do wrong with what is open, was open, or belongs to others. */
@@ -319,7 +326,8 @@ final class Misuse {
   private static void run(String[] args) throws Exception {
     Path dir = Path.of(args[0]);
     Files.writeString(dir.resolve("text"), "no database ".repeat(1000));
-    Database.open(dir.resolve("other-page-size"), small().pageSize(8192)).close();
+    Database.open(dir.resolve("other-page-size"), small().device(dev -> dev.pageSize(8192)))
+        .close();
     races(dir, Integer.parseInt(args[1]), Long.parseLong(args[2]));
     System.out.println("  " + SEEN);
     int n = 0;

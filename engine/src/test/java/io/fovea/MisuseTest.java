@@ -9,6 +9,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -20,6 +21,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * <p>The seed is the same in every build, so that a build fails for what it changed; {@code
  * -Dmisuse.seed=...} tries another, {@code -Dmisuse.races=10000} goes on for longer.
  */
+@Tag("slow")
 class MisuseTest {
   private static final int RACES = Integer.getInteger("misuse.races", 1000);
   private static final long SEED = Long.getLong("misuse.seed", 1);

@@ -9,6 +9,7 @@ import io.fovea.error.FoveaException;
 import io.fovea.error.IncompatibleFormatException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.PoolTooSmallException;
+import io.fovea.schema.TableSpec;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimFault;
 import io.fovea.support.SimStorage;
@@ -30,7 +31,7 @@ class OpeningTest {
   @TempDir Path folder;
 
   private static Options small() {
-    return Options.defaults().bufferBytes(4 * MIB).timestampBytes(MIB);
+    return Options.defaults().bufferBytes(4 * MIB).memory(mem -> mem.timestampBytes(MIB));
   }
 
   private List<Path> files() throws IOException {
@@ -43,14 +44,18 @@ class OpeningTest {
   void whatIsRefusedForItsOptionsLeavesNothing() throws IOException {
     Map<String, Options> wrong =
         Map.of(
-            "log too small", small().logBytesMax(1 << 20).logSegmentBytes(1 << 20),
-            "segment too small", small().logSegmentBytes(64 << 10).logBufferBytes(4 << 20),
-            "log's buffer too small", small().pageSize(65536).logBufferBytes(64 << 10),
+            "log too small", small().log(log -> log.bytesMax(1 << 20).segmentBytes(1 << 20)),
+            "segment too small",
+                small().log(log -> log.segmentBytes(64 << 10).bufferBytes(4 << 20)),
+            "log's buffer too small",
+                small().device(dev -> dev.pageSize(65536)).log(log -> log.bufferBytes(64 << 10)),
             "buffer too small", small().bufferBytes(100_000),
             "buffer too small for timestamps",
-                small().bufferBytes(420_000).timestamps(TimestampStore.DISK),
+                small()
+                    .bufferBytes(420_000)
+                    .experiments(exp -> exp.timestamps(TimestampStore.DISK)),
             "buffer too large", small().bufferBytes(1L << 50),
-            "timestamps too large", small().timestampBytes(1L << 50));
+            "timestamps too large", small().memory(mem -> mem.timestampBytes(1L << 50)));
     for (Map.Entry<String, Options> e : wrong.entrySet()) {
       assertThrows(
           FoveaException.class,
@@ -66,7 +71,7 @@ class OpeningTest {
   @EnumSource
   void whatFailsWhileADatabaseIsMadeLeavesNothing(Durability durability) {
     Options options =
-        small().durability(durability).logSegmentBytes(1 << 20).logBufferBytes(1 << 20);
+        small().durability(durability).log(log -> log.segmentBytes(1 << 20).bufferBytes(1 << 20));
     int failed = 0;
     for (long n = 1; ; n++) {
       SimDisk disk = new SimDisk(n);
@@ -97,7 +102,8 @@ class OpeningTest {
       db.table(TableSpec.bytes("t", 16));
     }
     assertThrows(
-        IncompatibleFormatException.class, () -> Database.open(path, small().pageSize(16384)));
+        IncompatibleFormatException.class,
+        () -> Database.open(path, small().device(dev -> dev.pageSize(16384))));
     try (Database db = Database.open(path, small())) {
       assertEquals(List.of("t"), db.tables());
     }
@@ -140,7 +146,10 @@ class OpeningTest {
   @ParameterizedTest
   @EnumSource
   void theLeastBufferIsNamed(TimestampStore timestamps) {
-    Options options = small().timestamps(timestamps).timestampBytes(4 * MIB);
+    Options options =
+        small()
+            .experiments(exp -> exp.timestamps(timestamps))
+            .memory(mem -> mem.timestampBytes(4 * MIB));
     long needed = 0;
     for (long bytes : new long[] {4096, 100_000, 300_000, 420_000}) {
       PoolTooSmallException e = null;
@@ -169,21 +178,26 @@ class OpeningTest {
   @Test
   void timestampsCountAgainstTheMemoryOfTheMachine() {
     Options o =
-        Options.defaults().bufferBytes(600 * MIB).timestampBytes(256 * MIB).sketchBytes(MIB);
+        Options.defaults()
+            .bufferBytes(600 * MIB)
+            .memory(mem -> mem.timestampBytes(256 * MIB).sketchBytes(MIB));
     long enough = (600 + 256 + 1 + 128) * MIB;
-    EngineConfig.checkMemory(o, enough, 128 * MIB);
+    o.toStore().checkMemory(enough, 128 * MIB);
     for (Options more :
-        List.of(o.bufferBytes(601 * MIB), o.timestampBytes(257 * MIB), o.sketchBytes(2 * MIB))) {
+        List.of(
+            o.bufferBytes(601 * MIB),
+            o.memory(mem -> mem.timestampBytes(257 * MIB)),
+            o.memory(mem -> mem.sketchBytes(2 * MIB)))) {
       InvalidUseException e =
           assertThrows(
-              InvalidUseException.class, () -> EngineConfig.checkMemory(more, enough, 128 * MIB));
+              InvalidUseException.class, () -> more.toStore().checkMemory(enough, 128 * MIB));
       assertTrue(e.getMessage().contains("timestamps of"), e.getMessage());
     }
-    assertThrows(InvalidUseException.class, () -> EngineConfig.checkMemory(o, enough, 129 * MIB));
+    assertThrows(InvalidUseException.class, () -> o.toStore().checkMemory(enough, 129 * MIB));
     assertThrows(
         InvalidUseException.class,
-        () -> EngineConfig.checkMemory(o.timestampBytes(1L << 60), enough, 128 * MIB));
-    assertThrows(
-        InvalidUseException.class, () -> EngineConfig.checkMemory(o, enough, Long.MAX_VALUE));
+        () ->
+            o.memory(mem -> mem.timestampBytes(1L << 60)).toStore().checkMemory(enough, 128 * MIB));
+    assertThrows(InvalidUseException.class, () -> o.toStore().checkMemory(enough, Long.MAX_VALUE));
   }
 }

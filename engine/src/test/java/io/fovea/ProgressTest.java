@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.schema.TableSpec;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -21,6 +22,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -34,10 +36,11 @@ import org.junit.jupiter.params.provider.EnumSource;
  * attempt {@link #SPOILED} + 1 on it runs in whatever way the engine has for those that were
  * aborted too often.
  */
+@Tag("slow")
 @Timeout(value = 5, unit = TimeUnit.MINUTES)
 class ProgressTest {
   /** As many attempts as make the engine treat a transaction as unlucky. */
-  private static final int SPOILED = Options.defaults().abortsBeforeLocking();
+  private static final int SPOILED = Options.defaults().transactions().abortsBeforeLocking();
 
   /** No transaction needs more attempts than this, whatever happens around it. */
   private static final int ATTEMPTS_MAX = 200;
@@ -476,7 +479,7 @@ class ProgressTest {
   @ParameterizedTest
   @EnumSource
   void anUnluckyOneThatTakesTooLongLeavesNothing(Protocol protocol) throws Exception {
-    Options o = options(protocol).transactionTimeout(Duration.ofSeconds(1));
+    Options o = options(protocol).transactions(txs -> txs.timeout(Duration.ofSeconds(1)));
     try (Database db = Database.inMemory(o)) {
       ByteTable hot = table(db, "hot", 1);
       TransactionAbortedException e =
@@ -544,10 +547,9 @@ class ProgressTest {
 
   private static Options options(Protocol protocol) {
     return Options.defaults()
-        .protocol(protocol)
+        .experiments(exp -> exp.protocol(protocol))
         .bufferBytes(32 << 20)
-        .maxTransactions(64)
-        .transactionTimeout(Duration.ofMinutes(4));
+        .transactions(txs -> txs.activeMax(64).timeout(Duration.ofMinutes(4)));
   }
 
   private static ByteTable table(Database db, String name, int keys) {

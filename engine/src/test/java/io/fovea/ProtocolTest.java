@@ -9,6 +9,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.error.AbortCause;
 import io.fovea.error.FoveaException;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -35,7 +41,10 @@ class ProtocolTest {
   @TempDir Path dir;
 
   private static Options options(Protocol protocol) {
-    return Options.defaults().bufferBytes(4 << 20).maxTransactions(16).protocol(protocol);
+    return Options.defaults()
+        .bufferBytes(4 << 20)
+        .transactions(txs -> txs.activeMax(16))
+        .experiments(exp -> exp.protocol(protocol));
   }
 
   private static void fill(Database db, Table t) {

@@ -9,6 +9,12 @@ import io.fovea.error.DatabaseLockedException;
 import io.fovea.error.IncompatibleFormatException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.UncleanShutdownException;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -46,7 +52,10 @@ class ReadOnlyTest {
 
   private static Options options() {
     // A buffer that is smaller than the data: what is recovered has to leave it.
-    return Options.defaults().pageSize(4096).bufferBytes(1 << 20).timestampBytes(1 << 20);
+    return Options.defaults()
+        .device(dev -> dev.pageSize(4096))
+        .bufferBytes(1 << 20)
+        .memory(mem -> mem.timestampBytes(1 << 20));
   }
 
   private static Options reading() {
@@ -209,9 +218,9 @@ class ReadOnlyTest {
   @Test
   void theFilesPageSizeIsTaken() {
     Path file = folder.resolve("large.fovea");
-    Database.open(file, options().pageSize(16384).bufferBytes(4 << 20)).close();
+    Database.open(file, options().device(dev -> dev.pageSize(16384)).bufferBytes(4 << 20)).close();
     try (Database db = Database.open(file, reading().bufferBytes(4 << 20))) {
-      assertEquals(16384, db.options().pageSize());
+      assertEquals(16384, db.options().device().pageSize());
       assertFalse(db.options().create());
     }
   }

@@ -9,6 +9,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.error.CorruptionException;
 import io.fovea.error.FoveaException;
+import io.fovea.schema.Field;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -20,6 +25,7 @@ import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -30,13 +36,12 @@ import org.junit.jupiter.params.provider.ValueSource;
  * Databases that are abandoned and opened again: the process died, the machine did not. What is
  * left of a machine that lost its power is the business of the crash tests.
  */
+@Tag("slow")
 class RecoveryTest {
   private static final Options SMALL =
       Options.defaults()
           .bufferBytes(4 << 20)
-          .logBufferBytes(256 << 10)
-          .logSegmentBytes(256 << 10)
-          .logBytesMax(2 << 20);
+          .log(log -> log.bufferBytes(256 << 10).segmentBytes(256 << 10).bytesMax(2 << 20));
 
   private static final TableSpec BYTES = TableSpec.bytes("bytes", 60);
   private static final KeySpec.Builder KEY = KeySpec.builder();
@@ -199,11 +204,9 @@ class RecoveryTest {
   void everyPageSize(int pageSize) {
     Options options =
         SMALL
-            .pageSize(pageSize)
+            .device(dev -> dev.pageSize(pageSize))
             .bufferBytes(16 << 20)
-            .logBufferBytes(1 << 20)
-            .logSegmentBytes(1 << 20)
-            .logBytesMax(8 << 20);
+            .log(log -> log.bufferBytes(1 << 20).segmentBytes(1 << 20).bytesMax(8 << 20));
     TreeMap<String, byte[]> model = new TreeMap<>();
     Database db = open(options);
     work(db, model, new Random(5), 300, 100_000);
@@ -369,7 +372,8 @@ class RecoveryTest {
 
   @Test
   void checkpointsUnderLoad() throws InterruptedException {
-    Options options = SMALL.logBytesMax(1 << 20).checkpointInterval(Duration.ofMillis(30));
+    Options options =
+        SMALL.log(log -> log.bytesMax(1 << 20).checkpointInterval(Duration.ofMillis(30)));
     Database db = open(options);
     ByteTable t = db.table(BYTES).bytes();
     AtomicReference<Throwable> failed = new AtomicReference<>();
@@ -470,7 +474,7 @@ class RecoveryTest {
 
   @Test
   void withoutTheDoubleWriteArea() {
-    Options options = SMALL.doubleWrite(false);
+    Options options = SMALL.log(log -> log.doubleWrite(false));
     TreeMap<String, byte[]> model = new TreeMap<>();
     for (int i = 0; i < 3; i++) {
       Database db = open(i % 2 == 0 ? options : SMALL);

@@ -9,6 +9,9 @@ import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.members;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
+import static java.util.stream.Collectors.toList;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.tngtech.archunit.base.DescribedPredicate;
 import com.tngtech.archunit.core.domain.JavaClass;
@@ -20,7 +23,18 @@ import com.tngtech.archunit.core.importer.ImportOption;
 import com.tngtech.archunit.lang.ArchCondition;
 import com.tngtech.archunit.lang.ConditionEvents;
 import com.tngtech.archunit.lang.SimpleConditionEvent;
+import java.io.IOException;
+import java.nio.file.FileVisitResult;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.SimpleFileVisitor;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 
 /** Imports run one way only, from the API down to the errors. */
@@ -29,16 +43,26 @@ class RoomsTest {
   private static final List<String> ROOMS =
       List.of(
           "io.fovea.error",
+          "io.fovea.schema",
           "io.fovea.memory",
           "io.fovea.io",
           "io.fovea.wal",
           "io.fovea.buffer",
           "io.fovea.btree",
-          "io.fovea.index",
+          "io.fovea.encoding",
           "io.fovea.txn",
+          "io.fovea.index",
           "io.fovea.recovery",
+          "io.fovea.store",
+          "io.fovea.catalog",
+          "io.fovea.inspection",
           "io.fovea",
           "io.fovea.tool");
+
+  /**
+   * How many classes of a room may know each other in a circle; a nested class is its outer one.
+   */
+  private static final int CIRCLE_MAX = 10;
 
   private static final JavaClasses CLASSES =
       new ClassFileImporter()
@@ -81,6 +105,58 @@ class RoomsTest {
     slices().matching("io.fovea.(**)").should().beFreeOfCycles().check(CLASSES);
   }
 
+  /**
+   * Within a room, few classes know each other in a circle: a strategy and its kinds, or what makes
+   * one thing together. The handles of the API know each other by intent, and the errors are
+   * sealed.
+   */
+  @Test
+  void circlesWithinARoomAreSmall() {
+    Map<String, List<JavaClass>> rooms =
+        CLASSES.stream()
+            .filter(c -> !c.getPackageName().equals("io.fovea"))
+            .filter(c -> !c.getPackageName().equals("io.fovea.error"))
+            .collect(Collectors.groupingBy(JavaClass::getPackageName, TreeMap::new, toList()));
+    List<String> large = new ArrayList<>();
+    for (List<JavaClass> room : rooms.values()) {
+      for (Set<String> circle : Circles.of(room)) {
+        if (circle.size() > CIRCLE_MAX) {
+          large.add(circle.size() + " classes: " + circle);
+        }
+      }
+    }
+    assertEquals(List.of(), large);
+  }
+
+  /** Who opens the folder of an exported package reads the API, and nothing else. */
+  @Test
+  void whatIsExportedIsTheApi() {
+    classes()
+        .that()
+        .resideInAnyPackage("io.fovea", "io.fovea.error", "io.fovea.schema")
+        .and()
+        .areTopLevelClasses()
+        .and()
+        .doNotHaveSimpleName("package-info")
+        .should()
+        .bePublic()
+        .check(CLASSES);
+  }
+
+  /** Rooms below the API see of it what a table is and what can go wrong, and nothing else. */
+  @Test
+  void roomsSeeOfTheApiSchemaAndErrorsOnly() {
+    noClasses()
+        .that()
+        .resideInAPackage("io.fovea..")
+        .and()
+        .resideOutsideOfPackages("io.fovea", "io.fovea.tool")
+        .should()
+        .dependOnClassesThat()
+        .resideInAPackage("io.fovea")
+        .check(CLASSES);
+  }
+
   @Test
   void nothingUsesUnsafe() {
     noClasses()
@@ -107,13 +183,13 @@ class RoomsTest {
   @Test
   void whatIsExportedNamesNothingElse() {
     DescribedPredicate<JavaClass> readable =
-        resideInAnyPackage("java..", "io.fovea", "io.fovea.error")
+        resideInAnyPackage("java..", "io.fovea", "io.fovea.error", "io.fovea.schema")
             .or(HasName.Predicates.nameMatching("[a-z]+"))
             .as("a type that every user can read");
     members()
         .that()
         .areDeclaredInClassesThat()
-        .resideInAnyPackage("io.fovea", "io.fovea.error")
+        .resideInAnyPackage("io.fovea", "io.fovea.error", "io.fovea.schema")
         .and()
         .areDeclaredInClassesThat()
         .arePublic()
@@ -130,5 +206,47 @@ class RoomsTest {
               }
             })
         .check(CLASSES);
+  }
+
+  /**
+   * A file has one idea, and 400 lines or so. One with more than 600 says why, in these words:
+   * "more than 600 lines because". No file has more than 700. Generated sources do not count.
+   */
+  @Test
+  void filesHaveOneIdea() throws IOException {
+    List<String> wrong = new ArrayList<>();
+    int[] files = {0};
+    Path root = Path.of("..").toRealPath();
+    Files.walkFileTree(
+        root,
+        new SimpleFileVisitor<>() {
+          @Override
+          public FileVisitResult preVisitDirectory(Path dir, BasicFileAttributes attributes) {
+            String name = dir.getFileName().toString();
+            boolean skipped =
+                name.equals("target")
+                    || name.equals("generated")
+                    || name.equals("test")
+                    || name.startsWith(".") && !dir.equals(root);
+            return skipped ? FileVisitResult.SKIP_SUBTREE : FileVisitResult.CONTINUE;
+          }
+
+          @Override
+          public FileVisitResult visitFile(Path file, BasicFileAttributes attributes)
+              throws IOException {
+            if (file.toString().endsWith(".java") && file.toString().contains("src/main/java")) {
+              files[0]++;
+              List<String> lines = Files.readAllLines(file);
+              String comments = String.join(" ", lines).replaceAll("[ */]+", " ");
+              if (lines.size() > 700
+                  || lines.size() > 600 && !comments.contains("more than 600 lines because")) {
+                wrong.add(root.relativize(file) + ": " + lines.size() + " lines");
+              }
+            }
+            return FileVisitResult.CONTINUE;
+          }
+        });
+    assertTrue(files[0] > 300, files[0] + " files in " + root);
+    assertEquals(List.of(), wrong);
   }
 }

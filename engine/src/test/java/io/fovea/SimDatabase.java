@@ -3,12 +3,16 @@ package io.fovea;
 import io.fovea.buffer.FrameHints;
 import io.fovea.buffer.TestLatches;
 import io.fovea.io.Storage;
+import io.fovea.store.Journal;
+import io.fovea.store.Switches;
 import io.fovea.support.Surroundings;
 import io.fovea.txn.TestLocks;
 import io.fovea.txn.TxConfig;
 import io.fovea.txn.TxEngine;
 import io.fovea.txn.TxSwitches;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
 
 /** For tests of other packages: what a database offers to those of its own. */
 public final class SimDatabase {
@@ -28,8 +32,9 @@ public final class SimDatabase {
   public static Database open(Storage storage, Options options, Surroundings surroundings) {
     boolean off = surroundings.hints() == FrameHints.OFF;
     boolean poisoned = surroundings.hints() == FrameHints.POISONED;
-    Hints hints = off ? Hints.NONE : poisoned ? Hints.ALL : options.hints();
-    return Database.open(storage, options.hints(hints), new Switches(false, poisoned));
+    Hints hints = off ? Hints.NONE : poisoned ? Hints.ALL : options.experiments().hints();
+    return Database.open(
+        storage, options.experiments(exp -> exp.hints(hints)), new Switches(false, poisoned));
   }
 
   /** Opens one whose transactions leave out steps, or have settings that no option has. */
@@ -40,7 +45,20 @@ public final class SimDatabase {
 
   /** What is latched or locked in a database that nobody uses; empty where nothing is. */
   public static String held(Database db) {
-    return TestLatches.held(db.store().pool()) + TestLocks.held(db.store().engine());
+    return TestLatches.held(db.store().pool())
+        + TestLocks.held(db.store().engine())
+        + heldBack(db.store().journal());
+  }
+
+  /** Whether a session of the log holds back the redo point for longer than a piece of work. */
+  private static String heldBack(@Nullable Journal journal) {
+    for (int round = 0; journal != null && round < 3_000; round++) {
+      if (journal.log().minActive() == Long.MAX_VALUE) {
+        return "";
+      }
+      LockSupport.parkNanos(1_000_000);
+    }
+    return journal == null ? "" : " the redo point: " + journal.log().minActive();
   }
 
   /** What runs its transactions. */

@@ -5,17 +5,24 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Databases with each kind of {@link TimestampStore}. */
+@Tag("slow")
 class TimestampStoreTest {
   private static final int RECORDS = 400;
   private static final Layout.Builder B = Layout.builder();
@@ -27,9 +34,8 @@ class TimestampStoreTest {
   private static Options options(TimestampStore store) {
     return Options.defaults()
         .bufferBytes(8 << 20)
-        .timestamps(store)
-        .timestampBytes(1 << 20)
-        .sketchBytes(64);
+        .experiments(exp -> exp.timestamps(store))
+        .memory(mem -> mem.timestampBytes(1 << 20).sketchBytes(64));
   }
 
   private static void load(Database db) {
@@ -173,16 +179,17 @@ class TimestampStoreTest {
   @Test
   void optionsAreChecked() {
     Options o = Options.defaults();
-    assertEquals(TimestampStore.FOCUS_SKETCH, o.timestamps());
-    assertEquals(32 << 10, o.sketchBytesMin());
-    assertEquals(32 << 10, o.sketchBytesMax());
-    Options adaptive = o.sketchBytes(8, 1 << 20);
-    assertEquals(8, adaptive.sketchBytesMin());
-    assertEquals(1 << 20, adaptive.sketchBytesMax());
+    assertEquals(TimestampStore.FOCUS_SKETCH, o.experiments().timestamps());
+    assertEquals(32 << 10, o.memory().sketchBytesMin());
+    assertEquals(32 << 10, o.memory().sketchBytesMax());
+    Options adaptive = o.memory(mem -> mem.sketchBytes(8, 1 << 20));
+    assertEquals(8, adaptive.memory().sketchBytesMin());
+    assertEquals(1 << 20, adaptive.memory().sketchBytesMax());
     assertTrue(adaptive.toString().contains("sketchBytesMax=1048576"));
-    assertThrows(IllegalArgumentException.class, () -> o.sketchBytes(7));
-    assertThrows(IllegalArgumentException.class, () -> o.sketchBytes(1024, 512));
-    assertThrows(IllegalArgumentException.class, () -> o.sketchBytes(8, (1L << 30) + 1));
-    assertThrows(NullPointerException.class, () -> o.timestamps(null));
+    assertThrows(IllegalArgumentException.class, () -> o.memory(mem -> mem.sketchBytes(7)));
+    assertThrows(IllegalArgumentException.class, () -> o.memory(mem -> mem.sketchBytes(1024, 512)));
+    assertThrows(
+        IllegalArgumentException.class, () -> o.memory(mem -> mem.sketchBytes(8, (1L << 30) + 1)));
+    assertThrows(NullPointerException.class, () -> o.experiments(exp -> exp.timestamps(null)));
   }
 }

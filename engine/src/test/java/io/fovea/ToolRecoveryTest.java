@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.catalog.DeferredDrops;
+import io.fovea.schema.TableSpec;
 import io.fovea.tool.Tool;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -16,10 +18,12 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The tools on what a killed process leaves: they tell, and change nothing. */
+@Tag("slow")
 class ToolRecoveryTest {
   /** Bits that are flipped, as many as it takes until some of them were found to be wrong. */
   private static final int FLIPS = 25;
@@ -31,10 +35,12 @@ class ToolRecoveryTest {
       Options.defaults()
           .bufferBytes(4 << 20)
           .durability(Durability.SYNC)
-          .logBufferBytes(256 << 10)
-          .logSegmentBytes(256 << 10)
-          .logBytesMax(64 << 20)
-          .checkpointInterval(Duration.ZERO);
+          .log(
+              log ->
+                  log.bufferBytes(256 << 10)
+                      .segmentBytes(256 << 10)
+                      .bytesMax(64 << 20)
+                      .checkpointInterval(Duration.ZERO));
 
   private static final int WRITERS = 2;
   private static final List<String> SUFFIXES = List.of("", ".log", ".dwb");

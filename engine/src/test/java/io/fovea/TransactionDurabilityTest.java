@@ -12,8 +12,13 @@ import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PoolConfig;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.InvalidUseException;
+import io.fovea.index.Slot;
 import io.fovea.io.IoOp;
 import io.fovea.io.MemoryDevice;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimFault;
 import io.fovea.txn.Tx;
@@ -28,10 +33,12 @@ import java.lang.foreign.MemorySegment;
 import java.util.UUID;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** What leaves a transaction, and when: its result, its rollback, its exception. */
+@Tag("slow")
 @Timeout(60)
 class TransactionDurabilityTest {
   private final Database db = Database.inMemory(Options.defaults());

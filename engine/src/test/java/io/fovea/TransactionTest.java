@@ -14,6 +14,12 @@ import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
+import io.fovea.txn.RetryWarning;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -33,7 +39,9 @@ import org.junit.jupiter.api.Test;
 /** What the loop around a body does, and what its user may and may not. */
 class TransactionTest {
   private static final Options SMALL =
-      Options.defaults().bufferBytes(4 << 20).closeGrace(Duration.ofMillis(50));
+      Options.defaults()
+          .bufferBytes(4 << 20)
+          .transactions(txs -> txs.closeGrace(Duration.ofMillis(50)));
   private static final Layout.Builder B = Layout.builder();
   private static final Field V = B.int32("v");
   private static final TableSpec SPEC = TableSpec.of("t", KeySpec.of(FieldType.INT32), B.build());
@@ -369,7 +377,7 @@ class TransactionTest {
 
   @Test
   void sizeIsLimited() {
-    try (Database small = Database.inMemory(SMALL.maxTransactionBytes(100_000))) {
+    try (Database small = Database.inMemory(SMALL.transactions(txs -> txs.bytesMax(100_000)))) {
       ByteTable bytes = small.table(TableSpec.bytes("b", 10)).bytes();
       TransactionAbortedException e =
           assertThrows(
@@ -399,7 +407,7 @@ class TransactionTest {
 
   @Test
   void whoIsAbortedTooOftenIsNotAbortedAnyMore() {
-    try (Database d = Database.inMemory(SMALL.abortsBeforeLocking(3))) {
+    try (Database d = Database.inMemory(SMALL.transactions(txs -> txs.abortsBeforeLocking(3)))) {
       Table u = d.table(SPEC);
       Key key = u.key().set(1);
       d.run(tx -> u.put(tx, key, u.row()));

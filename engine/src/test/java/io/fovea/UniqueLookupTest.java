@@ -5,6 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.schema.EntryHints;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -12,6 +19,7 @@ import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
@@ -23,6 +31,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  * says: entries that move to other records meanwhile, and those of the transaction itself.
  */
 @Timeout(value = 2, unit = java.util.concurrent.TimeUnit.MINUTES)
+@Tag("slow")
 class UniqueLookupTest {
   private static final int RECORDS = 6;
   private static final int SWAPS = 1500;
@@ -40,7 +49,10 @@ class UniqueLookupTest {
 
   private static Database open(Protocol protocol) {
     return Database.inMemory(
-        Options.defaults().bufferBytes(4 << 20).maxTransactions(16).protocol(protocol));
+        Options.defaults()
+            .bufferBytes(4 << 20)
+            .transactions(txs -> txs.activeMax(16))
+            .experiments(exp -> exp.protocol(protocol)));
   }
 
   private static void fill(Database db, Table t) {

@@ -1,5 +1,6 @@
 package io.fovea;
 
+import io.fovea.schema.EntryHints;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -26,8 +27,8 @@ final class SecondaryEngine implements AutoCloseable {
     LATCHED("latched table, no hints", Translation.LATCHED, Hints.NONE),
     LATCHED_HINTS("latched table, all hints", Translation.LATCHED, Hints.ALL),
     /** What the engine is by default, but for hints. */
-    GUESS("the guess, no hints", Translation.PREDICTIVE, Hints.NONE),
-    GUESS_HINTS("the guess, all hints", Translation.PREDICTIVE, Hints.ALL);
+    PREDICTIVE("predictive, no hints", Translation.PREDICTIVE, Hints.NONE),
+    PREDICTIVE_HINTS("predictive, all hints", Translation.PREDICTIVE, Hints.ALL);
 
     final String title;
     private final Translation translation;

@@ -1,5 +1,12 @@
 package io.fovea;
 
+import io.fovea.schema.EntryHints;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
@@ -71,11 +78,10 @@ final class SecondaryStore implements AutoCloseable {
     db =
         Database.inMemory(
             Options.defaults()
-                .pageSize(pageSize)
+                .device(dev -> dev.pageSize(pageSize))
                 .bufferBytes(buffer)
-                .translation(translation)
-                .hints(hints)
-                .leakDetection(Options.LeakDetection.OFF));
+                .experiments(exp -> exp.translation(translation).hints(hints))
+                .transactions(txs -> txs.leakDetection(LeakDetection.OFF)));
     TableSpec spec = TableSpec.of("t", KEY, layout);
     Table plain = db.table(spec);
     for (int from = 0; from < records; from += BATCH) {

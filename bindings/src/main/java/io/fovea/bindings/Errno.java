@@ -3,8 +3,9 @@ package io.fovea.bindings;
 /**
  * Error numbers of Linux, their names and what they mean.
  *
- * <p>The calls of {@link Libc} and {@link Ring} return a failure as the negated number: {@code -28}
- * is {@link #ENOSPC}. The numbers are those that x86-64 and AArch64 share. Stateless; any thread.
+ * <p>The calls of {@link FileCalls} and its like, and of {@link Ring}, return a failure as the
+ * negated number: {@code -28} is {@link #ENOSPC}. The numbers are those that x86-64 and AArch64
+ * share. Stateless; any thread.
  *
  * @since 0.1.0
  */

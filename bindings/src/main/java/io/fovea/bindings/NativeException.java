@@ -9,7 +9,10 @@ package io.fovea.bindings;
 public final class NativeException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 
+  /** The call that failed. */
   private final String call;
+
+  /** Its error number, positive. */
   private final int errno;
 
   /**

@@ -2,10 +2,7 @@ package io.fovea.bindings;
 
 import io.fovea.bindings.generated.LibUring;
 import io.fovea.bindings.generated.__kernel_timespec;
-import io.fovea.bindings.generated.io_uring;
 import io.fovea.bindings.generated.io_uring_params;
-import io.fovea.bindings.generated.io_uring_probe;
-import io.fovea.bindings.generated.io_uring_probe_op;
 import io.fovea.bindings.generated.iovec;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -47,6 +44,9 @@ import java.lang.foreign.ValueLayout;
  *
  * <p>Ask {@link Uring#probe()} first; without it this class may fail to load.
  *
+ * <p>The file has more than 600 lines because a user of a ring reads its contract in one place; two
+ * thirds are Javadoc. {@code RingSetup} and the two queues have what can be told apart.
+ *
  * @since 0.1.0
  */
 public final class Ring implements AutoCloseable {
@@ -70,35 +70,6 @@ public final class Ring implements AutoCloseable {
     void completed(long userData, int result);
   }
 
-  /** What {@link #open(int)} asks for, the best first: Linux 6.1, 6.0, 5.19, older. */
-  private static final int[] WISHES = {
-    LibUring.IORING_SETUP_SINGLE_ISSUER()
-        | LibUring.IORING_SETUP_DEFER_TASKRUN()
-        | LibUring.IORING_SETUP_TASKRUN_FLAG(),
-    LibUring.IORING_SETUP_SINGLE_ISSUER()
-        | LibUring.IORING_SETUP_COOP_TASKRUN()
-        | LibUring.IORING_SETUP_TASKRUN_FLAG(),
-    LibUring.IORING_SETUP_COOP_TASKRUN() | LibUring.IORING_SETUP_TASKRUN_FLAG(),
-    0
-  };
-
-  /** The same for a ring of several threads, to which nothing with a single issuer applies. */
-  private static final int[] WISHES_LENT = {
-    LibUring.IORING_SETUP_COOP_TASKRUN() | LibUring.IORING_SETUP_TASKRUN_FLAG(), 0
-  };
-
-  private static final int NEEDED_FEATURES =
-      LibUring.IORING_FEAT_NODROP() | LibUring.IORING_FEAT_EXT_ARG();
-  private static final int[] NEEDED_OPERATIONS = {
-    LibUring.IORING_OP_NOP(),
-    LibUring.IORING_OP_READ(),
-    LibUring.IORING_OP_WRITE(),
-    LibUring.IORING_OP_READ_FIXED(),
-    LibUring.IORING_OP_WRITE_FIXED(),
-    LibUring.IORING_OP_FSYNC(),
-    LibUring.IORING_OP_ASYNC_CANCEL()
-  };
-  private static final int ENTRIES_MAX = 32768;
   private static final int NO_FILE = 0;
   private static final long NANOS_PER_SECOND = 1_000_000_000L;
 
@@ -112,15 +83,15 @@ public final class Ring implements AutoCloseable {
   private final int setupFlags;
   private boolean closed;
 
-  private Ring(Arena arena, MemorySegment ring, MemorySegment params) {
-    this.arena = arena;
-    this.ring = ring;
+  private Ring(RingSetup setup) {
+    arena = setup.arena();
+    ring = setup.ring();
     timeout = __kernel_timespec.allocate(arena);
     firstCompletion = arena.allocate(ValueLayout.ADDRESS);
     submissions = new SubmissionQueue(ring, arena);
     completions = new CompletionQueue(ring, arena);
-    features = io_uring_params.features(params);
-    setupFlags = io_uring_params.flags(params);
+    features = io_uring_params.features(setup.params());
+    setupFlags = io_uring_params.flags(setup.params());
   }
 
   /**
@@ -137,7 +108,7 @@ public final class Ring implements AutoCloseable {
    * @since 0.1.0
    */
   public static Ring open(int entries) {
-    return open(entries, WISHES, false);
+    return new Ring(RingSetup.best(entries, false));
   }
 
   /**
@@ -154,20 +125,7 @@ public final class Ring implements AutoCloseable {
    * @since 0.1.0
    */
   public static Ring openLent(int entries) {
-    return open(entries, WISHES_LENT, true);
-  }
-
-  private static Ring open(int entries, int[] wishes, boolean lent) {
-    for (int i = 0; ; i++) {
-      try {
-        return open(entries, 0, wishes[i], lent);
-      } catch (NativeException e) {
-        // EINVAL is how an older kernel says that it does not know a flag.
-        if (e.errno() != Errno.EINVAL || wishes[i] == 0) {
-          throw e;
-        }
-      }
-    }
+    return new Ring(RingSetup.best(entries, true));
   }
 
   /**
@@ -186,37 +144,7 @@ public final class Ring implements AutoCloseable {
    * @since 0.1.0
    */
   public static Ring open(int entries, int completionEntries, int setupFlags) {
-    return open(entries, completionEntries, setupFlags, false);
-  }
-
-  private static Ring open(int entries, int completionEntries, int setupFlags, boolean lent) {
-    if (Thread.currentThread().isVirtual()) {
-      throw new IllegalStateException("A ring needs a platform thread as its owner.");
-    }
-    if (entries < 1 || entries > ENTRIES_MAX) {
-      throw new IllegalArgumentException(
-          "A ring has 1 to " + ENTRIES_MAX + " entries, not " + entries + ".");
-    }
-    Arena arena = lent ? Arena.ofShared() : Arena.ofConfined();
-    try {
-      MemorySegment ring = io_uring.allocate(arena);
-      MemorySegment params = io_uring_params.allocate(arena);
-      int flags = setupFlags;
-      if (completionEntries != 0) {
-        flags |= LibUring.IORING_SETUP_CQSIZE();
-        io_uring_params.cq_entries(params, completionEntries);
-      }
-      io_uring_params.flags(params, flags);
-      int error = LibUring.io_uring_queue_init_params(entries, ring, params);
-      if (error < 0) {
-        throw new NativeException("io_uring_queue_init_params", error);
-      }
-      LibUring.io_uring_ring_dontfork(ring); // a refusal does no harm
-      return new Ring(arena, ring, params);
-    } catch (Throwable t) {
-      arena.close();
-      throw t;
-    }
+    return new Ring(RingSetup.make(entries, completionEntries, setupFlags, false));
   }
 
   /**
@@ -630,33 +558,7 @@ public final class Ring implements AutoCloseable {
 
   /** What this kernel lacks, or an empty string. */
   String missing() {
-    if ((features & NEEDED_FEATURES) != NEEDED_FEATURES) {
-      return "the kernel's io_uring is older than Linux 5.11";
-    }
-    MemorySegment probe = LibUring.io_uring_get_probe_ring(ring);
-    if (probe.address() == 0) {
-      return "the kernel's io_uring does not say which operations it has";
-    }
-    try {
-      int length = io_uring_probe.ops_len(probe) & 0xFF;
-      for (int operation : NEEDED_OPERATIONS) {
-        boolean supported =
-            operation < length
-                && (io_uring_probe_op.flags(
-                            probe.asSlice(
-                                io_uring_probe.ops$offset()
-                                    + operation * io_uring_probe_op.layout().byteSize(),
-                                io_uring_probe_op.layout()))
-                        & LibUring.IO_URING_OP_SUPPORTED())
-                    != 0;
-        if (!supported) {
-          return "the kernel's io_uring lacks operation " + operation;
-        }
-      }
-    } finally {
-      LibUring.io_uring_free_probe(probe);
-    }
-    return "";
+    return RingSetup.missing(ring, features);
   }
 
   // ---------------------------------------------------------------- end

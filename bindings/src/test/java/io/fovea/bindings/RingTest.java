@@ -36,14 +36,14 @@ class RingTest {
     arena = Arena.ofConfined();
     ring = Ring.open(8);
     String name = folder.resolve("data").toString();
-    fd = Libc.open(name, Libc.O_RDWR | Libc.O_CREAT | Libc.O_CLOEXEC, 0600);
+    fd = FileCalls.open(name, FileCalls.O_RDWR | FileCalls.O_CREAT | FileCalls.O_CLOEXEC, 0600);
     assertTrue(fd >= 0);
   }
 
   @AfterEach
   void close() {
     ring.close();
-    Libc.close(fd);
+    FileCalls.close(fd);
     arena.close();
   }
 
@@ -197,28 +197,28 @@ class RingTest {
 
   @Test
   void waitingMayEndWithTime() {
-    int event = Libc.eventfd(0, Libc.EFD_CLOEXEC);
+    int event = EventFd.open(0, EventFd.EFD_CLOEXEC);
     MemorySegment count = arena.allocate(ValueLayout.JAVA_LONG);
     assertTrue(ring.read(event, count.address(), 8, 0, 1));
     assertEquals(1, ring.submitAndWait(1, 2_000_000));
     assertEquals(0, ring.reap((userData, result) -> {}));
     assertEquals(0, ring.submitAndWait(1, 0));
     assertEquals(1, ring.inFlight());
-    assertEquals(0, Libc.eventfdAdd(event, 3));
+    assertEquals(0, EventFd.add(event, 3));
     assertEquals(Map.of(1L, 8), finish(1));
     assertEquals(3, count.get(ValueLayout.JAVA_LONG, 0));
-    Libc.close(event);
+    FileCalls.close(event);
   }
 
   @Test
   void anotherThreadWakesTheOwner() throws InterruptedException {
-    int event = Libc.eventfd(0, Libc.EFD_CLOEXEC);
+    int event = EventFd.open(0, EventFd.EFD_CLOEXEC);
     MemorySegment count = arena.allocate(ValueLayout.JAVA_LONG);
     assertTrue(ring.read(event, count.address(), 8, 0, 1));
-    Thread waker = Thread.ofVirtual().start(() -> Libc.eventfdAdd(event, 1));
+    Thread waker = Thread.ofVirtual().start(() -> EventFd.add(event, 1));
     assertEquals(Map.of(1L, 8), finish(1));
     waker.join();
-    Libc.close(event);
+    FileCalls.close(event);
   }
 
   /** What cannot come is not waited for. */
@@ -253,16 +253,16 @@ class RingTest {
 
   @Test
   void closingDropsCancelsAndWaits() {
-    int event = Libc.eventfd(0, Libc.EFD_CLOEXEC);
+    int event = EventFd.open(0, EventFd.EFD_CLOEXEC);
     MemorySegment memory = arena.allocate(8192, 4096);
     Ring other = Ring.open(4);
     assertTrue(other.read(event, memory.address(), 8, 0, 1)); // would never complete
     assertEquals(1, other.submit());
     assertTrue(other.write(fd, memory.address(), 4096, 0, 2)); // never submitted
     other.close();
-    assertEquals(0, Libc.size(fd));
+    assertEquals(0, FileCalls.size(fd));
     other.close();
-    Libc.close(event);
+    FileCalls.close(event);
   }
 
   @Test

@@ -7,7 +7,8 @@ import java.lang.foreign.MemorySegment;
 import java.nio.ByteOrder;
 
 /**
- * The layout of a node, and the search in it.
+ * The layout of a node: where each field is, how it is read, and what it means. {@link NodeSearch}
+ * looks for keys in it, {@link NodeEditor} changes it.
  *
  * <pre>
  *   0        32                                              64
@@ -62,15 +63,13 @@ import java.nio.ByteOrder;
  *   <li>The header's 64 bytes are one cache line; the heads of an inner node are the line that the
  *       processor fetches with it. After them a search has about 14 neighbouring entries left. A
  *       child is in the line of its slot, so that an inner node costs no access to its heap.
- *   <li>The last steps of a search do not halve but count: the loads do not depend on each other,
- *       so the misses of a cold leaf overlap instead of waiting for each other.
- *   <li>Fences make a node self-describing: a guess at a leaf is checked against them, and the
+ *   <li>Fences make a node self-describing: a hint at a leaf is checked against them, and the
  *       latched paths check them instead of holding the parent.
  * </ul>
  *
  * <p>Everything here may run on a page that a writer is changing. So counts, lengths and offsets
  * are clamped to the page; what is still outside of the mapping is an {@link
- * IndexOutOfBoundsException}, caught at the outer edge ({@link BTree}); and no result means
+ * IndexOutOfBoundsException}, caught at the outer edge ({@link Descent}); and no result means
  * anything before the version was validated.
  */
 final class BTreeNode {
@@ -96,9 +95,6 @@ final class BTreeNode {
   static final int INNER_SHIFT = 4;
   static final int INNER_STRIDE = 1 << INNER_SHIFT;
   static final int CHILD = 8;
-
-  /** How many groups of eight slots of a leaf are looked at in one step. */
-  private static final int GROUPS_MAX = 18;
 
   /** What a copy of a page has behind it: as far as a damaged or torn 16-bit offset may reach. */
   static final long SLACK = (1 << 16) + 16;
@@ -176,25 +172,25 @@ final class BTreeNode {
   private static final boolean LITTLE = ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN;
   private static final int COUNT_SHIFT = LITTLE ? 0 : 48;
   private static final int PREFIX_SHIFT = LITTLE ? 16 : 32;
-  private static final int LOW_SHIFT = LITTLE ? 32 : 16;
-  private static final int HIGH_SHIFT = LITTLE ? 48 : 0;
+  static final int LOW_SHIFT = LITTLE ? 32 : 16;
+  static final int HIGH_SHIFT = LITTLE ? 48 : 0;
   private static final int TYPE_SHIFT = LITTLE ? 0 : 24;
   private static final int LEVEL_SHIFT = LITTLE ? 16 : 0;
 
   /** Count, prefix, low and high. */
-  private static long shape(MemorySegment s, long base) {
+  static long shape(MemorySegment s, long base) {
     return Mem.peekLong(s, base + COUNT);
   }
 
-  private static int shapeCount(long shape) {
+  static int shapeCount(long shape) {
     return (int) (shape >>> COUNT_SHIFT) & 0xFFFF;
   }
 
-  private static int shapePrefix(long shape) {
+  static int shapePrefix(long shape) {
     return (int) (shape >>> PREFIX_SHIFT) & 0xFFFF;
   }
 
-  private static boolean shapeOpen(long shape) {
+  static boolean shapeOpen(long shape) {
     return (shape >>> LOW_SHIFT & 0xFFFF) == NONE || (shape >>> HIGH_SHIFT & 0xFFFF) == NONE;
   }
 
@@ -274,6 +270,12 @@ final class BTreeNode {
     return (long) head << 32 | (long) offset << 16 | length;
   }
 
+  /** Whether the head of a suffix that is shorter than it has something behind the suffix. */
+  static boolean paddingIsWrong(long slot) {
+    int suffix = suffixLength(slot);
+    return suffix < HEAD_BYTES && slot >>> 32 << 8 * suffix + 32 != 0;
+  }
+
   static int suffixLength(long slot) {
     return (int) slot & 0xFFFF;
   }
@@ -292,11 +294,11 @@ final class BTreeNode {
   }
 
   /** How many entries can be in a page: what a torn count is clamped to. */
-  private static int leafCountMax(int pageSize) {
+  static int leafCountMax(int pageSize) {
     return pageSize - LEAF_SLOTS >>> LEAF_SHIFT;
   }
 
-  private static int innerCountMax(int pageSize) {
+  static int innerCountMax(int pageSize) {
     return (pageSize - INNER_SLOTS >>> INNER_SHIFT) - 1;
   }
 
@@ -325,291 +327,6 @@ final class BTreeNode {
     return field == OVERFLOW ? STUB_BYTES : field;
   }
 
-  // -------------------------------------------------------------------------------------- search
-
-  /**
-   * Finds the first slot of a leaf whose key is not below a key.
-   *
-   * <p>The heads decide: of up to {@value #GROUPS_MAX} groups of eight slots, a group being a cache
-   * line, the first slot of each; then a count in one group. Where there are more slots, sixteenths
-   * of them come first. The loads of a step do not depend on each other, and those of the groups
-   * not even on the count: a cold leaf costs the waits for memory of two steps, its header's among
-   * them, where halving waited for each probe. Groups are moved back to where there are slots; then
-   * what is before them is below, too.
-   *
-   * @return the slot times two, plus one if its key is the key
-   */
-  static int searchLeaf(
-      MemorySegment s, long base, int pageSize, MemorySegment key, long off, int len) {
-    long shape = shape(s, base);
-    int count = Math.min(shapeCount(shape), leafCountMax(pageSize));
-    int prefix = Math.min(shapePrefix(shape), len);
-    long word = word(key, off, len, len - prefix);
-    long head = word >>> 32;
-    long slots = base + LEAF_SLOTS;
-    int from = 0;
-    if (count < 8) {
-      while (from < count && Mem.peekLong(s, slots + ((long) from << LEAF_SHIFT)) >>> 32 < head) {
-        from++;
-      }
-    } else {
-      int n = count;
-      while (n > GROUPS_MAX << 3) {
-        int step = n >>> 4;
-        int below = 0;
-        for (int i = 1; i < 16; i++) {
-          below += (int) leafLess(s, slots, from + i * step - 1, head);
-        }
-        from += below * step;
-        n = below < 15 ? step : n - 15 * step;
-      }
-      // Where to look does not depend on the count, so the header is not waited for; what is behind
-      // the last slot is anything, and does not count.
-      long at = slots + ((long) from << LEAF_SHIFT);
-      int end = n <= 32 ? 32 : n <= 64 ? 64 : GROUPS_MAX << 3;
-      long group = 0;
-      for (int i = 8; i < end; i += 8) {
-        group += leafLess(s, at, i, head) & less(i, n);
-      }
-      long start = Math.min(from + (group << 3), count - 8L);
-      at = slots + (start << LEAF_SHIFT);
-      from =
-          (int)
-              (start
-                  + leafLess(s, at, 0, head)
-                  + leafLess(s, at, 1, head)
-                  + leafLess(s, at, 2, head)
-                  + leafLess(s, at, 3, head)
-                  + leafLess(s, at, 4, head)
-                  + leafLess(s, at, 5, head)
-                  + leafLess(s, at, 6, head)
-                  + leafLess(s, at, 7, head));
-    }
-    if (from == count) {
-      return from << 1;
-    }
-    long entry = Mem.peekLong(s, slots + ((long) from << LEAF_SHIFT));
-    if (entry >>> 32 != head) {
-      return from << 1;
-    }
-    // With at most four bytes of suffix nothing is left to compare.
-    int c = suffixLength(entry) - (len - prefix);
-    if (suffixLength(entry) > HEAD_BYTES && len - prefix > HEAD_BYTES) {
-      c = compareTail(s, base + FIELD_BYTES, entry, word, key, off + prefix, len - prefix);
-    }
-    if (c >= 0) {
-      return c == 0 ? from << 1 | 1 : from << 1;
-    }
-    return among(
-        s,
-        base + FIELD_BYTES,
-        slots,
-        LEAF_SHIFT,
-        from + 1,
-        count,
-        word,
-        key,
-        off + prefix,
-        len - prefix);
-  }
-
-  /**
-   * Finds the first slot of an inner node whose separator is not below a key: as searchLeaf.
-   *
-   * <p>The sampled heads leave about 14 slots of a full page of 4 KiB; these are asked in groups of
-   * four, again a cache line.
-   */
-  static int searchInner(
-      MemorySegment s, long base, int pageSize, MemorySegment key, long off, int len) {
-    long shape = shape(s, base);
-    int count = Math.min(shapeCount(shape), innerCountMax(pageSize));
-    int prefix = Math.min(shapePrefix(shape), len);
-    if (shapeOpen(shape)) {
-      int c = comparePrefix(s, base, pageSize, key, off, len);
-      if (c != 0) {
-        return c > 0 ? 0 : count << 1;
-      }
-    }
-    long word = word(key, off, len, len - prefix);
-    long head = word >>> 32;
-    long slots = base + INNER_SLOTS;
-    int from = 0;
-    if (count < 4) {
-      while (from < count && Mem.peekLong(s, slots + ((long) from << INNER_SHIFT)) >>> 32 < head) {
-        from++;
-      }
-    } else {
-      int n = count;
-      if (count >= HINTS_FROM) {
-        int step = count / (HEADS_COUNT + 1);
-        int below = headsBelow(s, base + HEADS, head);
-        from = below * step;
-        n = below == HEADS_COUNT ? count - from : step;
-      }
-      while (n > 16) {
-        int half = n >>> 1;
-        long probe = Mem.peekLong(s, slots + ((long) (from + half - 1) << INNER_SHIFT)) >>> 32;
-        from += half & -(int) less(probe, head);
-        n -= half;
-      }
-      long at = slots + ((long) from << INNER_SHIFT);
-      int last = count - 1 - from;
-      long group =
-          innerLess(s, at, Math.min(4, last), head)
-              + innerLess(s, at, Math.min(8, last), head)
-              + innerLess(s, at, Math.min(12, last), head);
-      long start = Math.min(from + (group << 2), count - 4L);
-      at = slots + (start << INNER_SHIFT);
-      from =
-          (int)
-              (start
-                  + innerLess(s, at, 0, head)
-                  + innerLess(s, at, 1, head)
-                  + innerLess(s, at, 2, head)
-                  + innerLess(s, at, 3, head));
-    }
-    if (from == count) {
-      return from << 1;
-    }
-    long entry = Mem.peekLong(s, slots + ((long) from << INNER_SHIFT));
-    if (entry >>> 32 != head) {
-      return from << 1;
-    }
-    int c = compareTail(s, base, entry, word, key, off + prefix, len - prefix);
-    if (c >= 0) {
-      return c == 0 ? from << 1 | 1 : from << 1;
-    }
-    return among(
-        s, base, slots, INNER_SHIFT, from + 1, count, word, key, off + prefix, len - prefix);
-  }
-
-  /** 1 if the i-th slot has a head below a head. */
-  private static long leafLess(MemorySegment s, long at, int i, long head) {
-    return less(Mem.peekLong(s, at + ((long) i << LEAF_SHIFT)) >>> 32, head);
-  }
-
-  private static long innerLess(MemorySegment s, long at, int i, long head) {
-    return less(Mem.peekLong(s, at + ((long) i << INNER_SHIFT)) >>> 32, head);
-  }
-
-  /** How many of an inner node's 16 sampled heads are below a head: one line, no branches. */
-  private static int headsBelow(MemorySegment s, long at, long head) {
-    long group = headLess(s, at, 3, head) + headLess(s, at, 7, head) + headLess(s, at, 11, head);
-    long in = at + (group << 4);
-    return (int)
-        ((group << 2)
-            + headLess(s, in, 0, head)
-            + headLess(s, in, 1, head)
-            + headLess(s, in, 2, head)
-            + headLess(s, in, 3, head));
-  }
-
-  private static long headLess(MemorySegment s, long at, int i, long head) {
-    return less(Mem.peekInt(s, at + ((long) i << 2)) & 0xFFFF_FFFFL, head);
-  }
-
-  /** 1 if a head is below another: both have 32 bits, so that the difference cannot overflow. */
-  private static long less(long a, long b) {
-    return a - b >>> 63;
-  }
-
-  /** Compares the prefix of a node with a key: 0 if the key begins with it. */
-  private static int comparePrefix(
-      MemorySegment s, long base, int pageSize, MemorySegment key, long off, int len) {
-    int prefix = Math.min(prefix(s, base), keyMax(pageSize));
-    int common = Math.min(prefix, len);
-    int c = Mem.compare(s, base + highAt(s, base, pageSize), common, key, off, common);
-    return c != 0 ? c : prefix - common;
-  }
-
-  /**
-   * The first eight bytes of a key's suffix, big-endian, padded with zeros.
-   *
-   * <p>A suffix of fewer is read together with what is before it, which is then shifted out: so no
-   * byte behind the key is touched, and keys of eight bytes or more need no branch.
-   */
-  static long word(MemorySegment key, long off, int len, int suffix) {
-    if (len < 8) {
-      return shortWord(key, off + len - suffix, suffix);
-    }
-    int missing = Math.max(0, 8 - suffix);
-    // In two steps, for Java shifts by 64 as by 0.
-    return Mem.getLongBE(key, off + len - suffix - missing) << 4 * missing << 4 * missing;
-  }
-
-  private static long shortWord(MemorySegment key, long off, int len) {
-    if (len >= 4) {
-      int missing = 8 - len;
-      long first = Mem.getIntBE(key, off) & 0xFFFF_FFFFL;
-      long last = Mem.getIntBE(key, off + len - 4) & 0xFFFF_FFFFL;
-      return first << 32 | last << 8 * missing & 0xFFFF_FFFFL;
-    }
-    long word = 0;
-    for (int i = 0; i < len; i++) {
-      word |= (long) Mem.getUnsignedByte(key, off + i) << 56 - 8 * i;
-    }
-    return word;
-  }
-
-  /** Several keys share the head: an ordinary binary search decides. */
-  private static int among(
-      MemorySegment s,
-      long tails,
-      long slots,
-      int shift,
-      int from,
-      int to,
-      long word,
-      MemorySegment key,
-      long off,
-      int len) {
-    while (from < to) {
-      int middle = from + to >>> 1;
-      long entry = Mem.peekLong(s, slots + ((long) middle << shift));
-      int c =
-          entry >>> 32 != word >>> 32
-              ? Long.compare(entry >>> 32, word >>> 32)
-              : compareTail(s, tails, entry, word, key, off, len);
-      if (c == 0) {
-        return middle << 1 | 1;
-      }
-      if (c < 0) {
-        from = middle + 1;
-      } else {
-        to = middle;
-      }
-    }
-    return from << 1;
-  }
-
-  /** Compares the suffix of a slot with that of a key, where the heads are the same. */
-  private static int compareTail(
-      MemorySegment s, long tails, long slot, long word, MemorySegment key, long off, int len) {
-    int length = suffixLength(slot);
-    // Heads are padded with zeros: where one is the whole suffix, it is a prefix of the other.
-    if (length <= HEAD_BYTES || len <= HEAD_BYTES) {
-      return length - len;
-    }
-    long at = tails + offset(slot);
-    long a = tailWord(s, at, length - HEAD_BYTES);
-    long b = word & 0xFFFF_FFFFL;
-    if (a != b) {
-      return a < b ? -1 : 1;
-    }
-    if (length <= 8 || len <= 8) {
-      return length - len;
-    }
-    return Mem.compare(s, at + 4, length - 8, key, off + 8, len - 8);
-  }
-
-  /**
-   * The first four bytes of a tail, padded with zeros; what is read before it is in the page too.
-   */
-  private static long tailWord(MemorySegment s, long at, int len) {
-    int missing = Math.max(0, 4 - len);
-    return (Mem.peekIntBE(s, at - missing) & 0xFFFF_FFFFL) << 8 * missing & 0xFFFF_FFFFL;
-  }
-
   // ---------------------------------------------------------------------------------------- keys
 
   /** Whether a node has no fence on one side, or on both: then its prefix must be compared. */
@@ -631,98 +348,6 @@ final class BTreeNode {
   /** What a fence takes in the page; clamped. */
   static int fenceBytes(int fence, int pageSize) {
     return fence == NONE ? 0 : Math.min(fence, keyMax(pageSize));
-  }
-
-  /**
-   * Whether a key belongs into a node, by its fences.
-   *
-   * @param after whether what follows the key is meant rather than the key
-   */
-  static boolean covers(
-      MemorySegment s,
-      long base,
-      int pageSize,
-      MemorySegment key,
-      long off,
-      int len,
-      boolean after) {
-    int low = low(s, base);
-    int high = high(s, base);
-    int lowBytes = fenceBytes(low, pageSize);
-    long highAt = base + highAt(s, base, pageSize);
-    int least = after ? 0 : 1;
-    return (high == NONE
-            || Mem.compare(s, highAt, fenceBytes(high, pageSize), key, off, len) >= 1 - least)
-        && (low == NONE || Mem.compare(key, off, len, s, highAt - lowBytes, lowBytes) >= least);
-  }
-
-  /**
-   * Finds a key in a page that is only believed to be its leaf.
-   *
-   * @param hint the slot where the key is believed to be, or -1
-   * @return as {@link #searchLeaf}, or -1: this is not the leaf of the key
-   */
-  static int searchGuessed(
-      MemorySegment s,
-      long base,
-      int pageSize,
-      int treeId,
-      int hint,
-      MemorySegment key,
-      long off,
-      int len) {
-    if (!kindLeaf(kind(s, base)) || PageHeader.treeId(s, base) != treeId) {
-      return -1;
-    }
-    long shape = shape(s, base);
-    int prefix = Math.min(shapePrefix(shape), keyMax(pageSize));
-    int low = (int) (shape >>> LOW_SHIFT) & 0xFFFF;
-    int high = (int) (shape >>> HIGH_SHIFT) & 0xFFFF;
-    int highBytes = fenceBytes(high, pageSize);
-    long highAt = base + pageSize - (high == NONE ? prefix : highBytes);
-    if (hint >= 0 && hint < Math.min(shapeCount(shape), leafCountMax(pageSize)) && len >= prefix) {
-      int suffix = len - prefix;
-      long entry = Mem.peekLong(s, base + LEAF_SLOTS + ((long) hint << LEAF_SHIFT));
-      long word = word(key, off, len, suffix);
-      if (suffixLength(entry) == suffix && entry >>> 32 == word >>> 32) {
-        // Where the whole key is the same, the fences need not be asked.
-        int c =
-            suffix <= HEAD_BYTES
-                ? 0
-                : compareTail(s, base + FIELD_BYTES, entry, word, key, off + prefix, suffix);
-        if (c == 0 && Mem.equal(s, highAt, prefix, key, off, prefix)) {
-          return hint << 1 | 1;
-        }
-      }
-    }
-    if (high != NONE && Mem.compare(s, highAt, highBytes, key, off, len) < 0) {
-      return -1;
-    }
-    if (low != NONE) {
-      int lowBytes = fenceBytes(low, pageSize);
-      if (Mem.compare(key, off, len, s, highAt - lowBytes, lowBytes) <= 0) {
-        return -1;
-      }
-    }
-    return searchLeaf(s, base, pageSize, key, off, len);
-  }
-
-  /** Compares the key of a leaf's slot with a key that may be from anywhere. */
-  static int compareKey(
-      MemorySegment s, long base, int pageSize, long slot, MemorySegment key, long off, int len) {
-    int prefix = Math.min(prefix(s, base), keyMax(pageSize));
-    int common = Math.min(prefix, len);
-    int c = Mem.compare(s, base + highAt(s, base, pageSize), common, key, off, common);
-    if (c != 0) {
-      return c;
-    }
-    if (len < prefix) {
-      return 1;
-    }
-    long word = word(key, off, len, len - prefix);
-    return slot >>> 32 != word >>> 32
-        ? Long.compare(slot >>> 32, word >>> 32)
-        : compareTail(s, base + FIELD_BYTES, slot, word, key, off + prefix, len - prefix);
   }
 
   /** How long the key of a slot is; clamped to what a key may be. */
@@ -784,8 +409,7 @@ final class BTreeNode {
     int fences = pageSize - lowAt(s, base, pageSize);
     int heap = heap(s, base);
     if (slotsEnd(leaf, count(s, base)) + heap > pageSize || fences + dead(s, base) > heap) {
-      throw new NodeCheck.Damage(
-          "heap of a node of " + count(s, base) + " entries", pageSize, heap);
+      throw new NodeDamage("heap of a node of " + count(s, base) + " entries", pageSize, heap);
     }
   }
 
@@ -794,5 +418,31 @@ final class BTreeNode {
     return leaf
         ? FIELD_BYTES + tailLength(slot) + inlineBytes(field(s, base, pageSize, slot))
         : tailLength(slot);
+  }
+
+  /** What entries [from, to) of a leaf take in a leaf with a prefix of another length. */
+  static int leafBytes(MemorySegment s, long base, int pageSize, int from, int to, int prefix) {
+    int grow = prefix(s, base) - prefix;
+    int bytes = 0;
+    for (int i = from; i < to; i++) {
+      long slot = leafSlot(s, base, i);
+      bytes +=
+          LEAF_STRIDE
+              + FIELD_BYTES
+              + Math.max(0, suffixLength(slot) + grow - HEAD_BYTES)
+              + inlineBytes(field(s, base, pageSize, slot));
+    }
+    return bytes;
+  }
+
+  /** What entries [from, to) of an inner node take in a node with a prefix of another length. */
+  static int innerBytes(MemorySegment s, long base, int from, int to, int prefix) {
+    int grow = prefix(s, base) - prefix;
+    int bytes = 0;
+    for (int i = from; i < to; i++) {
+      int suffix = suffixLength(innerSlot(s, base, i)) + grow;
+      bytes += INNER_STRIDE + Math.max(0, suffix - HEAD_BYTES);
+    }
+    return bytes;
   }
 }

@@ -33,7 +33,7 @@ final class BrokenOff {
   /**
    * The same for a page of several, all of which were changed as they should be: what failed is the
    * record of that. Where that is an exception the log has died; {@link StructureRecord} sees to it
-   * that the pages are not written, and whoever reads them reads a sound tree.
+   * that the pages are not written, and any thread that reads them reads a sound tree.
    */
   static void giveWhole(BufferPool pool, int frame, boolean whole, boolean changed, Throwable t) {
     if (whole && t instanceof RuntimeException) {
@@ -55,7 +55,7 @@ final class BrokenOff {
   /** Throws what was thrown; an offset that leads out of a latched page is damage. */
   static RuntimeException meaning(BufferPool pool, long pid, Throwable thrown) {
     if (thrown instanceof IndexOutOfBoundsException e) {
-      throw BTree.damagedOffsets(pool, pid, e);
+      throw TreeDamage.offsets(pool, pid, e);
     }
     throw BrokenOff.<RuntimeException>unchecked(thrown);
   }

@@ -89,7 +89,16 @@ public final class BulkLoader implements AutoCloseable {
     }
   }
 
-  BulkLoader(BTree tree, double fill, LogSession log) {
+  /**
+   * Begins to fill an empty tree with keys that come in ascending order. Nobody else may use the
+   * tree until the loader has finished. With a log the tree must be one that no schema names yet.
+   *
+   * @param tree the tree
+   * @param fill how full the pages shall be, above 0 up to 1
+   * @param log a session that has begun and does not end before the loader is closed
+   * @throws InvalidUseException if the tree is not empty
+   */
+  public BulkLoader(BTree tree, double fill, LogSession log) {
     this.tree = tree;
     this.log = log;
     this.pool = tree.pool();
@@ -153,7 +162,7 @@ public final class BulkLoader implements AutoCloseable {
     }
     // No commit lists these pages, so they are the tree's at once.
     long chain =
-        inline ? 0 : OverflowChain.write(tree, value, vOff, vLen, RecordType.STRUCTURE, log)[0];
+        inline ? 0 : tree.longValues().write(value, vOff, vLen, RecordType.STRUCTURE, log)[0];
     PendingNode pending = leaf.pending;
     int at = pending.add(key, off, len, field, room, 0);
     if (inline) {
@@ -450,8 +459,8 @@ public final class BulkLoader implements AutoCloseable {
         TreeDrop.freeChain(
             pool,
             tree.treeId(),
-            BTree.stubPid(leaf.bytes(), stub),
-            BTree.stubLength(leaf.bytes(), stub),
+            OverflowChain.stubPid(leaf.bytes(), stub),
+            OverflowChain.stubLength(leaf.bytes(), stub),
             log);
       }
     }

@@ -19,11 +19,11 @@ import java.lang.foreign.MemorySegment;
  * </pre>
  *
  * <p><b>Any hint may be anything.</b> The frame is compared with the number of frames before it is
- * used. The page id goes to {@code guess}, {@code optimistic} and {@code resident} only, which take
- * any number and read nothing. The slot is compared with the count, which is clamped to the page.
- * All that is read from the page is read under a version that is validated before anything of it
- * counts, as in every optimistic read; and what the checks ask is asked of the page itself: if the
- * page is a leaf of the tree and the key is between its fences <i>at the moment of that
+ * used. The page id goes to {@code predict}, {@code optimistic} and {@code resident} only, which
+ * take any number and read nothing. The slot is compared with the count, which is clamped to the
+ * page. All that is read from the page is read under a version that is validated before anything of
+ * it counts, as in every optimistic read; and what the checks ask is asked of the page itself: if
+ * the page is a leaf of the tree and the key is between its fences <i>at the moment of that
  * version</i>, then the key is there or nowhere, however the page came by these contents: freed and
  * used again, by this tree or by one whose id is another, for no two trees of a file ever have the
  * same.
@@ -108,7 +108,7 @@ public final class HintedLeaf {
     }
     if (version == BufferPool.RESTART) {
       stale = frame == -1 ? 0 : FRAME;
-      frame = pool.guess(pid);
+      frame = pool.predict(pid);
       version = pool.optimistic(frame, pid);
       if (version == BufferPool.RESTART) {
         frame = pool.resident(pid);
@@ -145,7 +145,7 @@ public final class HintedLeaf {
    * In which 256th of its page a record begins.
    *
    * @param tree the record's tree
-   * @param p where it was found, some time: the answer is a guess like that
+   * @param p where it was found, some time: the answer is a hint like that
    * @return 0 where nothing is known
    */
   public static int line(BTree tree, Position p) {
@@ -174,7 +174,7 @@ public final class HintedLeaf {
     p.pageAccesses++;
     try {
       int found =
-          BTreeNode.searchGuessed(s, base, pool.pageSize(), tree.treeId(), hint, key, off, len);
+          NodeSearch.searchHinted(s, base, pool.pageSize(), tree.treeId(), hint, key, off, len);
       if (found < 0) {
         int type = PageHeader.type(s, base);
         int owner = PageHeader.treeId(s, base);
@@ -194,7 +194,7 @@ public final class HintedLeaf {
       }
       return (hint < 0 || hint == found >>> 1 ? 0 : SLOT) | (p.line == line ? 0 : LINE);
     } catch (IndexOutOfBoundsException e) {
-      tree.checkTorn(frame, version, pid, key, off, len, e);
+      TreeDamage.requireTorn(pool, frame, version, pid, key, off, len, e);
       return DISTURBED;
     }
   }

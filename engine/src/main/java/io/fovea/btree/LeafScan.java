@@ -37,6 +37,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Owned by one thread at a time; keeps its memory when it is used again.
  *
+ * <p>The file has more than 600 lines because the reads of the copy stay in this class: a class of
+ * their own would be one more object between a scan and each of its keys.
+ *
  * @since 0.1.0
  */
 public final class LeafScan {
@@ -250,11 +253,11 @@ public final class LeafScan {
     KeyBuffer key = fresh ? start : boundary;
     boolean after = !fresh && !descending;
     if (attempt >= COPIES) {
-      t.findShared(key.segment(), 0, key.length(), after, leaf);
+      t.descent().findShared(key.segment(), 0, key.length(), after, leaf);
     } else if (fresh) {
-      t.descendTo(key.segment(), 0, key.length(), after, 0, leaf);
+      t.descent().descendTo(key.segment(), 0, key.length(), after, 0, leaf);
     } else {
-      ahead.find(t, hint, key, !descending, leaf);
+      ahead.find(t.descent(), hint, key, !descending, leaf);
     }
   }
 
@@ -290,9 +293,8 @@ public final class LeafScan {
     boolean after = !fresh && !descending;
     BTreeNode.checkSane(page, 0, pageSize, true);
     if (PageHeader.treeId(page, 0) != t.treeId()
-        || !BTreeNode.covers(page, 0, pageSize, key.segment(), 0, key.length(), after)) {
-      throw new NodeCheck.Damage(
-          "tree or fences of a leaf", t.treeId(), PageHeader.treeId(page, 0));
+        || !NodeSearch.covers(page, 0, pageSize, key.segment(), 0, key.length(), after)) {
+      throw new NodeDamage("tree or fences of a leaf", t.treeId(), PageHeader.treeId(page, 0));
     }
     int count = BTreeNode.count(page, 0);
     long before = 0;
@@ -303,7 +305,7 @@ public final class LeafScan {
       before = head;
     }
     if (order < 0) {
-      throw new NodeCheck.Damage("order of the keys of a leaf, by their heads", 0, -1);
+      throw new NodeDamage("order of the keys of a leaf, by their heads", 0, -1);
     }
   }
 
@@ -335,7 +337,7 @@ public final class LeafScan {
   private void checkProgress(int at, int length) {
     int c = Mem.compare(page, at, length, boundary.segment(), 0, boundary.length());
     if (descending ? c >= 0 : c <= 0) {
-      throw OverflowChain.damaged(tree().pool(), leaf.pid, "order of the fences of a leaf", 1, c);
+      throw TreeDamage.of(tree().pool(), leaf.pid, "order of the fences of a leaf", 1, c);
     }
   }
 
@@ -468,7 +470,7 @@ public final class LeafScan {
    * The copy is of one moment: an offset that leads out of it is damage, or the caller's mistake.
    */
   private RuntimeException damaged(boolean callerIsRight, IndexOutOfBoundsException e) {
-    return callerIsRight ? BTree.damagedOffsets(tree().pool(), leaf.pid, e) : e;
+    return callerIsRight ? TreeDamage.offsets(tree().pool(), leaf.pid, e) : e;
   }
 
   /**
@@ -482,7 +484,7 @@ public final class LeafScan {
    */
   public int compare(int slot, MemorySegment key, long off, int len) {
     try {
-      return BTreeNode.compareKey(
+      return NodeSearch.compareKey(
           page, 0, pageSize, BTreeNode.leafSlot(page, 0, slot), key, off, len);
     } catch (IndexOutOfBoundsException e) {
       throw damaged(off >= 0 && off + len <= key.byteSize(), e);
@@ -515,8 +517,8 @@ public final class LeafScan {
 
   private int bound(MemorySegment key, long off, int len, boolean above) {
     try {
-      if (BTreeNode.covers(page, 0, pageSize, key, off, len, false)) {
-        int found = BTreeNode.searchLeaf(page, 0, pageSize, key, off, len);
+      if (NodeSearch.covers(page, 0, pageSize, key, off, len, false)) {
+        int found = NodeSearch.searchLeaf(page, 0, pageSize, key, off, len);
         return (found >>> 1) + (above ? found & 1 : 0);
       }
     } catch (IndexOutOfBoundsException e) {
@@ -552,16 +554,16 @@ public final class LeafScan {
   public int valueLength(int slot) {
     int field = field(slot);
     if (valueOffset(slot) + BTreeNode.inlineBytes(field) > pageSize) {
-      throw damaged(true, new NodeCheck.Damage("end of a value in a leaf", pageSize, field));
+      throw damaged(true, new NodeDamage("end of a value in a leaf", pageSize, field));
     }
     return field == BTreeNode.OVERFLOW ? longLength(slot) : field;
   }
 
   private int longLength(int slot) {
     long said = Mem.getLong(page, valueOffset(slot) + 8);
-    if (said <= tree().inlineMax() || said > BTree.VALUE_BYTES_MAX) {
+    if (said <= tree().inlineMax() || said > OverflowChain.VALUE_BYTES_MAX) {
       throw damaged(
-          true, new NodeCheck.Damage("length of a long value in a leaf", tree().inlineMax(), said));
+          true, new NodeDamage("length of a long value in a leaf", tree().inlineMax(), said));
     }
     return (int) said;
   }
@@ -595,7 +597,15 @@ public final class LeafScan {
       Mem.copy(page, at, dst, dstOff, bytes);
       return length;
     }
-    return OverflowChain.read(tree(), leaf, BTree.stubPid(page, at), length, dst, dstOff, bytes)
+    return OverflowChain.read(
+            tree().pool(),
+            tree().treeId(),
+            leaf,
+            OverflowChain.stubPid(page, at),
+            length,
+            dst,
+            dstOff,
+            bytes)
         ? length
         : -1;
   }

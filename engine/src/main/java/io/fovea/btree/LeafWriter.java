@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  *   find the leaf without a latch -&gt; upgrade the version to the latch, or begin again
  *     same length                 overwrite in place
  *     there is room               insert, or remove and insert
- *     there is none               give the latch back, split (TreeShaper), begin again
+ *     there is none               give the latch back, split ({@link Splitter}), begin again
  *   after the latch was given back: free the old value's chain, merge an underfull leaf
  * </pre>
  *
@@ -48,18 +48,29 @@ final class LeafWriter {
 
   private static final long COMPACT = 1;
 
-  private final BTree tree;
+  private final PointReads reads;
+  private final LongValues longs;
+  private final TreeScratch.Stock scratches;
   private final BufferPool pool;
   private final MemorySegment pages;
   private final int pageSize;
-  private final TreeShaper shaper;
+  private final int treeId;
+  private final long rootPid;
+  private final Splitter splitter;
+  private final Merger merger;
 
-  LeafWriter(BTree tree, TreeShaper shaper) {
-    this.tree = tree;
-    this.pool = tree.pool();
+  LeafWriter(Descent descent, PointReads reads, LongValues longs, TreeScratch.Stock scratches) {
+    this.reads = reads;
+    this.longs = longs;
+    this.scratches = scratches;
+    this.pool = descent.pool();
     this.pages = pool.pages();
     this.pageSize = pool.pageSize();
-    this.shaper = shaper;
+    this.treeId = descent.treeId();
+    this.rootPid = descent.rootPid();
+    StructureChange change = new StructureChange(descent, scratches);
+    this.splitter = new Splitter(change);
+    this.merger = new Merger(change);
   }
 
   /**
@@ -71,7 +82,7 @@ final class LeafWriter {
    */
   private int latch(MemorySegment key, long off, int len, Position p) {
     for (int i = 0; ; i++) {
-      tree.locate(key, off, len, p);
+      reads.locate(key, off, len, p);
       if (pool.tryUpgrade(p.frame, p.version)) {
         return p.frame;
       }
@@ -91,10 +102,10 @@ final class LeafWriter {
       long base = pool.base(frame);
       right =
           BTreeNode.isLeaf(s, base)
-              && PageHeader.treeId(s, base) == tree.treeId()
-              && BTreeNode.covers(s, base, pageSize, key, off, len, false);
+              && PageHeader.treeId(s, base) == treeId
+              && NodeSearch.covers(s, base, pageSize, key, off, len, false);
       if (right) {
-        int found = BTreeNode.searchLeaf(s, base, pageSize, key, off, len);
+        int found = NodeSearch.searchLeaf(s, base, pageSize, key, off, len);
         p.set(frame, BufferPool.RESTART, pid, found >>> 1, (found & 1) != 0);
       }
     } catch (Throwable t) {
@@ -174,7 +185,7 @@ final class LeafWriter {
           TreeScratch scratch = null;
           at = plan(len, vLen, base, p);
           if (at == COMPACT) {
-            scratch = tree.scratches().tryTake();
+            scratch = scratches.tryTake();
             at = scratch == null ? NO_SCRATCH : at;
           }
           if (at >= 0) {
@@ -191,7 +202,7 @@ final class LeafWriter {
         throw BrokenOff.one(pool, frame, p.pid, changed, t);
       }
       if (at >= 0) {
-        OverflowChain.free(tree, chain);
+        longs.free(chain);
         return absent;
       }
       pool.releaseExclusiveUnchanged(frame);
@@ -214,7 +225,7 @@ final class LeafWriter {
   /** A value must end in its page: what is behind it is another one's. */
   private long inside(long base, long at, int length) {
     if (at + length > base + pageSize) {
-      throw new NodeCheck.Damage("end of a value in a leaf", pageSize, at + length - base);
+      throw new NodeDamage("end of a value in a leaf", pageSize, at + length - base);
     }
     return at;
   }
@@ -229,9 +240,9 @@ final class LeafWriter {
       int inlineBytes,
       LogSession log) {
     if (tried == SPLITS_MAX) {
-      throw OverflowChain.damaged(pool, p.pid, "splits that made no room in a leaf", 1, tried);
+      throw TreeDamage.of(pool, p.pid, "splits that made no room in a leaf", 1, tried);
     }
-    shaper.splitLeaf(p.pid, key, off, len, inlineBytes, log);
+    splitter.splitLeaf(p.pid, key, off, len, inlineBytes, log);
   }
 
   private boolean upsertLong(
@@ -244,16 +255,16 @@ final class LeafWriter {
       Position p,
       LogSession log) {
     requireNoLog(log);
-    long first = OverflowChain.write(tree, value, vOff, vLen, RecordType.CHAIN, log)[0];
+    long first = longs.write(value, vOff, vLen, RecordType.CHAIN, log)[0];
     long old;
     try {
       old = putStub(key, off, len, first, vLen, p, log);
     } catch (RuntimeException | Error e) {
       // Not published, for nothing is thrown after that; and nothing is latched.
-      OverflowChain.free(tree, first);
+      longs.free(first);
       throw e;
     }
-    OverflowChain.free(tree, Math.max(0, old));
+    longs.free(Math.max(0, old));
     return old < 0;
   }
 
@@ -276,7 +287,7 @@ final class LeafWriter {
         TreeScratch scratch = null;
         at = plan(len, BTreeNode.OVERFLOW, base, p);
         if (at == COMPACT) {
-          scratch = tree.scratches().tryTake();
+          scratch = scratches.tryTake();
           at = scratch == null ? NO_SCRATCH : at;
         }
         if (at >= 0) {
@@ -313,7 +324,7 @@ final class LeafWriter {
   private long chainAt(long base, int slot) {
     long entry = BTreeNode.leafSlot(pages, base, slot);
     return BTreeNode.field(pages, base, pageSize, entry) == BTreeNode.OVERFLOW
-        ? BTree.stubPid(pages, BTreeNode.valueAt(base, pageSize, entry))
+        ? OverflowChain.stubPid(pages, BTreeNode.valueAt(base, pageSize, entry))
         : 0;
   }
 
@@ -328,12 +339,12 @@ final class LeafWriter {
     MemorySegment s = pages;
     BTreeNode.checkSane(s, base, pageSize, true);
     if (BTreeNode.prefix(s, base) > len) {
-      throw new NodeCheck.Damage(
-          "prefix of a leaf, longer than a key", len, BTreeNode.prefix(s, base));
+      throw new NodeDamage("prefix of a leaf, longer than a key", len, BTreeNode.prefix(s, base));
     }
     int bytes = entryBytes(len, field, base);
     int more = bytes;
     if (p.found) {
+      checkLast(base);
       long slot = BTreeNode.leafSlot(s, base, p.slot);
       more -= BTreeNode.LEAF_STRIDE + BTreeNode.recordBytes(s, base, pageSize, true, slot);
     }
@@ -346,6 +357,16 @@ final class LeafWriter {
     }
     NodeCheck.entries(s, base, pageSize, true);
     return COMPACT;
+  }
+
+  /**
+   * Checks a leaf whose only entry is about to go, and with it what the heap still has: where the
+   * count is wrong, that would be records, and nothing would be left to tell.
+   */
+  private void checkLast(long base) {
+    if (BTreeNode.count(pages, base) == 1) {
+      NodeCheck.entries(pages, base, pageSize, true);
+    }
   }
 
   private int entryBytes(int len, int field, long base) {
@@ -378,7 +399,7 @@ final class LeafWriter {
       if (bytes > BTreeNode.gap(s, base, pageSize, true)) {
         NodeEditor.compact(s, base, pageSize, true, scratch.page);
       }
-      tree.scratches().give(scratch);
+      scratches.give(scratch);
     }
     p.found = true;
     return NodeEditor.insertLeaf(s, base, pageSize, p.slot, key, off, len, field);
@@ -386,7 +407,7 @@ final class LeafWriter {
 
   /** Sees to it, with nothing latched, that there is memory to compact a leaf by. */
   private void stock() {
-    tree.scratches().give(tree.scratches().take());
+    scratches.give(scratches.take());
   }
 
   // -------------------------------------------------------------------------------------- delete
@@ -418,24 +439,26 @@ final class LeafWriter {
     try {
       long base = pool.base(frame);
       BTreeNode.checkSane(s, base, pageSize, true);
+      checkLast(base);
       chain = keep ? 0 : chainToFree(base, p.slot, log);
       changed = true;
       NodeEditor.noteRemove(s, base, p.slot);
       NodeEditor.removeLeaf(s, base, pageSize, p.slot);
-      underfull = TreeShaper.underfull(s, base, pageSize, true);
+      underfull = Merger.underfull(s, base, pageSize, true);
       p.found = false;
       release(frame, p, log);
     } catch (Throwable t) {
       throw BrokenOff.one(pool, frame, pid, changed, t);
     }
-    OverflowChain.free(tree, chain);
-    if (underfull && merge && pid != tree.rootPid()) {
+    longs.free(chain);
+    if (underfull && merge && pid != rootPid) {
       try {
-        shaper.merge(0, pid, key, off, len, log);
+        merger.merge(0, pid, key, off, len, log);
       } catch (FoveaException e) {
         // The key is gone, and that is what was asked for. A neighbour that cannot be read, or has
         // no
-        // frame now, keeps the leaf as small as it is; who needs that neighbour will be told.
+        // frame now, keeps the leaf as small as it is; a thread that needs that neighbour will be
+        // told.
         return true;
       } catch (VirtualMachineError e) {
         if (pool.stopped() != null) {
@@ -497,15 +520,15 @@ final class LeafWriter {
       int bLen,
       Position p) {
     for (int i = 0; ; i++) {
-      tree.locate(key, off, len, p);
-      int length = p.found ? tree.valueLength(p) : -1;
-      if (tree.valid(p)) {
+      reads.locate(key, off, len, p);
+      int length = p.found ? reads.valueLength(p) : -1;
+      if (reads.valid(p)) {
         if (at < 0 || at > length - bLen) {
           return false;
         }
         MemorySegment value = pool.memory().take(length);
         try {
-          if (tree.copyValue(p, value, 0, length) == length && tree.valid(p)) {
+          if (reads.copyValue(p, value, 0, length) == length && reads.valid(p)) {
             Mem.copy(bytes, bOff, value, at, bLen);
             upsert(key, off, len, value, 0, length, p, LogSession.NONE);
             return true;

@@ -24,10 +24,10 @@ import java.util.Arrays;
  * miss are put together, a handful for each key and no search in between, and the searches come
  * after them.
  *
- * <p>Nothing is validated on the way and nothing needs to be: what comes out is a guess, and {@link
- * BTree#locate} checks a guess whatever it is. A torn page may lead astray or out of bounds; then
- * there is no hint, and the key is looked for from the root. A page that is not where it is guessed
- * ends the way of its key too: going down never waits and never reads from the device.
+ * <p>Nothing is validated on the way and nothing needs to be: what comes out is a hint, and {@link
+ * BTree#locate} checks a hint whatever it is. A torn page may lead astray or out of bounds; then
+ * there is no hint, and the key is looked for from the root. A page that is not in the predicted
+ * frame ends the way of its key too: going down never waits and never reads from the device.
  *
  * <pre>
  *   putAside(i)                      the way of a key ended at a page that is in no frame, or on
@@ -43,8 +43,8 @@ import java.util.Arrays;
  *
  * <p>So as many reads are under way as may be, whatever the order in which they come, as long as
  * there are keys: with each that has come another begins ({@link PageReads}), for which some keys
- * are put aside in advance. Who must wait for a page on the way, because another thread is bringing
- * it, may do so: reads come to their end without the thread that began them.
+ * are put aside in advance. A thread that must wait for a page on the way, because another thread
+ * is bringing it, may do so: reads come to their end without the thread that began them.
  *
  * <p>Where nothing is missing none of these costs anything but the question. A key whose way ends
  * once more is put aside once more; after some rounds the caller looks for it as for any other key,
@@ -160,7 +160,7 @@ public final class Lookahead {
   public void descend(BTree tree) {
     Arrays.fill(missing, 0);
     Arrays.fill(rounds, 0);
-    tree.beginAt(places, size);
+    tree.descent().beginAt(places, size);
     descendOn(tree);
   }
 
@@ -301,7 +301,7 @@ public final class Lookahead {
       long version = pool.optimistic(p.frame, p.pid);
       if (version == BufferPool.RESTART) {
         // A hint may be wrong: once more, as if there were none. Descents repair it.
-        p.frame = pool.guess(p.pid);
+        p.frame = pool.predict(p.pid);
         version = pool.optimistic(p.frame, p.pid);
       }
       if (version == BufferPool.RESTART) {
@@ -312,13 +312,13 @@ public final class Lookahead {
       p.pageAccesses++;
       long base = pool.base(p.frame);
       if (BTreeNode.isInner(s, base)) {
-        int found = BTreeNode.searchInner(s, base, pageSize, keys[i], offsets[i], lengths[i]);
+        int found = NodeSearch.searchInner(s, base, pageSize, keys[i], offsets[i], lengths[i]);
         long ref = BTreeNode.childRef(s, base, found >>> 1);
         p.pid = PageRef.pid(ref);
-        p.frame = pool.guessChild(ref);
+        p.frame = pool.predictChild(ref);
         inner = true;
       } else if (BTreeNode.isLeaf(s, base)) {
-        int found = BTreeNode.searchLeaf(s, base, pageSize, keys[i], offsets[i], lengths[i]);
+        int found = NodeSearch.searchLeaf(s, base, pageSize, keys[i], offsets[i], lengths[i]);
         p.version = version;
         p.slot = found >>> 1;
         p.found = (found & 1) != 0;

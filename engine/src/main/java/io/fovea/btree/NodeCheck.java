@@ -10,7 +10,8 @@ import java.lang.foreign.MemorySegment;
  *
  * <pre>
  *   node      type, level and tree are those that the parent implies
- *   entries   records lie between gap and fences and add up; keys are not too long; heads ascend
+ *   entries   records lie between gap and fences and add up; the prefix is what the fences share;
+ *             keys are not too long, ascend, and lie between the fences
  *   child     its fences are the separators beside it in the parent
  * </pre>
  *
@@ -22,20 +23,6 @@ import java.lang.foreign.MemorySegment;
  * page, caught where the latches are given back.
  */
 final class NodeCheck {
-  /** Says in words what is wrong with a node. */
-  static final class Damage extends IndexOutOfBoundsException {
-    private static final long serialVersionUID = 1L;
-
-    final long expected;
-    final long found;
-
-    Damage(String what, long expected, long found) {
-      super(what);
-      this.expected = expected;
-      this.found = found;
-    }
-  }
-
   private NodeCheck() {}
 
   /** Whether a page is a node of a level and a tree. */
@@ -49,19 +36,22 @@ final class NodeCheck {
    * Checks a node that is to be taken apart.
    *
    * @param level its level, as the parent implies it
-   * @throws Damage if anything of it is wrong
+   * @throws NodeDamage if anything of it is wrong
    */
   static void node(MemorySegment s, long base, int pageSize, int level, int treeId) {
     if (!isNode(s, base, level, treeId)) {
       boolean owner = PageHeader.treeId(s, base) != treeId;
       throw owner
-          ? new Damage("tree id of a node", treeId, PageHeader.treeId(s, base))
-          : new Damage("level of a node", level, PageHeader.level(s, base));
+          ? new NodeDamage("tree id of a node", treeId, PageHeader.treeId(s, base))
+          : new NodeDamage("level of a node", level, PageHeader.level(s, base));
     }
     entries(s, base, pageSize, level == 0);
   }
 
-  /** Checks that records, fences and dead bytes make up the heap, and that heads ascend. */
+  /**
+   * Checks that records, fences and dead bytes make up the heap, that keys are made with the right
+   * prefix, ascend, and lie between the fences.
+   */
   static void entries(MemorySegment s, long base, int pageSize, boolean leaf) {
     BTreeNode.checkSane(s, base, pageSize, leaf);
     int count = BTreeNode.count(s, base);
@@ -72,7 +62,11 @@ final class NodeCheck {
     if (prefix > (high == BTreeNode.NONE ? keyMax : Math.min(high, keyMax))
         || low != BTreeNode.NONE && low > keyMax
         || high != BTreeNode.NONE && high > keyMax) {
-      throw new Damage("prefix or fences of a node", keyMax, prefix);
+      throw new NodeDamage("prefix or fences of a node", keyMax, prefix);
+    }
+    // That of an inner node without a fence is what its own keys have in common: any will do.
+    if ((leaf || !BTreeNode.isOpen(s, base)) && prefix != sharedPrefix(s, base, pageSize)) {
+      throw new NodeDamage("prefix of a node", sharedPrefix(s, base, pageSize), prefix);
     }
     int start = pageSize - BTreeNode.heap(s, base);
     int stop = BTreeNode.lowAt(s, base, pageSize);
@@ -81,30 +75,117 @@ final class NodeCheck {
     for (int i = 0; i < count; i++) {
       long slot = BTreeNode.slot(s, base, leaf, i);
       if (prefix + BTreeNode.suffixLength(slot) > keyMax) {
-        throw new Damage(
+        throw new NodeDamage(
             "length of a key in a node", keyMax, prefix + BTreeNode.suffixLength(slot));
       }
-      if (slot >>> 32 < before) {
-        throw new Damage("order of the keys of a node, by their heads", before, slot >>> 32);
+      if (BTreeNode.paddingIsWrong(slot)) {
+        throw new NodeDamage("padding of a head in a node", 0, slot >>> 32);
       }
-      before = slot >>> 32;
-      if (!leaf && BTreeNode.tailLength(slot) == 0) {
-        continue;
+      if (leaf || BTreeNode.tailLength(slot) > 0) {
+        sum += recordBytes(s, base, pageSize, leaf, slot, start, stop);
       }
-      int at = BTreeNode.offset(slot);
-      if (at < start || at > stop - (leaf ? BTreeNode.FIELD_BYTES : 0)) {
-        throw new Damage("offset of a record in a node", start, at);
+      if (i > 0 && compare(s, base, leaf, before, slot) >= 0) {
+        throw new NodeDamage("order of the keys of a node", before >>> 32, slot >>> 32);
       }
-      int bytes = BTreeNode.recordBytes(s, base, pageSize, leaf, slot);
-      if (at + bytes > stop) {
-        throw new Damage("end of a record in a node", stop, at + bytes);
-      }
-      sum += bytes;
+      before = slot;
     }
     int dead = stop - start - sum;
     if (dead != BTreeNode.dead(s, base)) {
-      throw new Damage("dead bytes of a node", dead, BTreeNode.dead(s, base));
+      throw new NodeDamage("dead bytes of a node", dead, BTreeNode.dead(s, base));
     }
+    if (count > 0) {
+      between(s, base, pageSize, leaf, count);
+    }
+  }
+
+  /** What the fences of a node share; none where it has not both. */
+  static int sharedPrefix(MemorySegment s, long base, int pageSize) {
+    return BTreeNode.isOpen(s, base)
+        ? 0
+        : Mem.commonPrefix(
+            s,
+            base + BTreeNode.lowAt(s, base, pageSize),
+            BTreeNode.low(s, base),
+            s,
+            base + BTreeNode.highAt(s, base, pageSize),
+            BTreeNode.high(s, base));
+  }
+
+  private static int recordBytes(
+      MemorySegment s, long base, int pageSize, boolean leaf, long slot, int start, int stop) {
+    int at = BTreeNode.offset(slot);
+    if (at < start || at > stop - (leaf ? BTreeNode.FIELD_BYTES : 0)) {
+      throw new NodeDamage("offset of a record in a node", start, at);
+    }
+    int bytes = BTreeNode.recordBytes(s, base, pageSize, leaf, slot);
+    if (at + bytes > stop) {
+      throw new NodeDamage("end of a record in a node", stop, at + bytes);
+    }
+    return bytes;
+  }
+
+  /** Compares the keys of two slots whose records lie in the node. */
+  private static int compare(MemorySegment s, long base, boolean leaf, long a, long b) {
+    if (a >>> 32 != b >>> 32) {
+      return Long.compare(a >>> 32, b >>> 32);
+    }
+    int lengthA = BTreeNode.suffixLength(a);
+    int lengthB = BTreeNode.suffixLength(b);
+    if (lengthA <= BTreeNode.HEAD_BYTES || lengthB <= BTreeNode.HEAD_BYTES) {
+      return lengthA - lengthB;
+    }
+    return Mem.compare(
+        s,
+        tail(base, leaf, a),
+        BTreeNode.tailLength(a),
+        s,
+        tail(base, leaf, b),
+        BTreeNode.tailLength(b));
+  }
+
+  private static long tail(long base, boolean leaf, long slot) {
+    return base + BTreeNode.offset(slot) + (leaf ? BTreeNode.FIELD_BYTES : 0);
+  }
+
+  /** Checks that the first key is above the low fence, and the last one not above the high one. */
+  private static void between(MemorySegment s, long base, int pageSize, boolean leaf, int count) {
+    int low = BTreeNode.low(s, base);
+    int high = BTreeNode.high(s, base);
+    long lowAt = base + BTreeNode.lowAt(s, base, pageSize);
+    long highAt = base + BTreeNode.highAt(s, base, pageSize);
+    long first = BTreeNode.slot(s, base, leaf, 0);
+    long last = BTreeNode.slot(s, base, leaf, count - 1);
+    if (low != BTreeNode.NONE && compare(s, base, leaf, first, lowAt, low) <= 0) {
+      throw new NodeDamage("low fence of a node, above its first key", low, 0);
+    }
+    if (high != BTreeNode.NONE && compare(s, base, leaf, last, highAt, high) > 0) {
+      throw new NodeDamage("high fence of a node, below its last key", high, count - 1);
+    }
+  }
+
+  /** Compares the key of a slot with a fence, which has the node's prefix too. */
+  private static int compare(
+      MemorySegment s, long base, boolean leaf, long slot, long fence, int length) {
+    int prefix = BTreeNode.prefix(s, base);
+    int suffix = length - prefix;
+    if (suffix < 0) {
+      throw new NodeDamage("prefix of a node, longer than its fence", length, prefix);
+    }
+    long head = NodeSearch.word(s, fence, length, suffix) >>> 32;
+    if (slot >>> 32 != head) {
+      return Long.compare(slot >>> 32, head);
+    }
+    int own = BTreeNode.suffixLength(slot);
+    if (own <= BTreeNode.HEAD_BYTES || suffix <= BTreeNode.HEAD_BYTES) {
+      return own - suffix;
+    }
+    return Mem.compare(
+        s,
+        tail(base, leaf, slot),
+        BTreeNode.tailLength(slot),
+        s,
+        fence + prefix + BTreeNode.HEAD_BYTES,
+        suffix - BTreeNode.HEAD_BYTES);
   }
 
   /**
@@ -112,7 +193,7 @@ final class NodeCheck {
    *
    * @param slot of the reference
    * @param key for a separator
-   * @throws Damage if they are not
+   * @throws NodeDamage if they are not
    */
   static void child(
       MemorySegment s, long parent, int slot, long base, int pageSize, KeyBuffer key) {
@@ -144,7 +225,7 @@ final class NodeCheck {
     int at = isLow ? BTreeNode.lowAt(s, base, pageSize) : BTreeNode.highAt(s, base, pageSize);
     if (found != length
         || length != BTreeNode.NONE && !Mem.equal(s, base + at, length, key.segment(), 0, length)) {
-      throw new Damage(
+      throw new NodeDamage(
           (isLow ? "low" : "high") + " fence of a node, by the separator in its parent",
           length,
           found);

@@ -245,7 +245,7 @@ final class NodeEditor {
     int bytes =
         BTreeNode.fenceBytes(low, pageSize)
             + (high == NONE ? with : high)
-            + Separators.innerBytes(s, base, 0, count, with)
+            + BTreeNode.innerBytes(s, base, 0, count, with)
             + innerEntryBytes(with, length);
     return bytes <= pageSize - BTreeNode.slotsEnd(false, 0) ? with : -1;
   }
@@ -322,7 +322,7 @@ final class NodeEditor {
     Mem.copy(key, off + prefix + HEAD_BYTES, s, base + at + FIELD_BYTES, tail);
     long slotAt = base + LEAF_SLOTS + ((long) slot << LEAF_SHIFT);
     Mem.copy(s, slotAt, s, slotAt + LEAF_STRIDE, (long) (count - slot) << LEAF_SHIFT);
-    int head = (int) (BTreeNode.word(key, off, len, suffix) >>> 32);
+    int head = (int) (NodeSearch.word(key, off, len, suffix) >>> 32);
     Mem.putLong(s, slotAt, BTreeNode.makeSlot(head, at, suffix));
     put(s, base + BTreeNode.COUNT, count + 1);
     return base + at + FIELD_BYTES + tail;
@@ -364,7 +364,7 @@ final class NodeEditor {
     Mem.copy(key, off + prefix + HEAD_BYTES, s, base + at, tail);
     long slotAt = base + INNER_SLOTS + ((long) slot << INNER_SHIFT);
     Mem.copy(s, slotAt, s, slotAt + INNER_STRIDE, (long) (count + 1 - slot) << INNER_SHIFT);
-    int head = (int) (BTreeNode.word(key, off, len, suffix) >>> 32);
+    int head = (int) (NodeSearch.word(key, off, len, suffix) >>> 32);
     Mem.putLong(s, slotAt, BTreeNode.makeSlot(head, at, suffix));
     Mem.putLong(s, slotAt + BTreeNode.CHILD, child);
     put(s, base + BTreeNode.COUNT, count + 1);

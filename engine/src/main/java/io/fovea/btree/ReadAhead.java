@@ -64,11 +64,11 @@ final class ReadAhead {
    * @param forward whether the leaf above the boundary is meant, or the one that ends with it
    * @param q out: the leaf, and the first slot in it whose key is not below the boundary
    */
-  void find(BTree tree, long hint, KeyBuffer boundary, boolean forward, Position q) {
-    if (hint != 0 && Siblings.check(tree, hint, boundary, forward, true, q)) {
+  void find(Descent descent, long hint, KeyBuffer boundary, boolean forward, Position q) {
+    if (hint != 0 && Siblings.check(descent, hint, boundary, forward, true, q)) {
       present();
-    } else if (!throughParent(tree, boundary, forward, q)) {
-      tree.descendTo(boundary.segment(), 0, boundary.length(), forward, 0, q);
+    } else if (!throughParent(descent, boundary, forward, q)) {
+      descent.descendTo(boundary.segment(), 0, boundary.length(), forward, 0, q);
     }
   }
 
@@ -88,8 +88,8 @@ final class ReadAhead {
   }
 
   /** False where a writer interfered again and again, or the root is a leaf. */
-  private boolean throughParent(BTree tree, KeyBuffer boundary, boolean forward, Position q) {
-    BufferPool pool = tree.pool();
+  private boolean throughParent(Descent descent, KeyBuffer boundary, boolean forward, Position q) {
+    BufferPool pool = descent.pool();
     PageGroup g = group;
     if (g == null) {
       g = new PageGroup();
@@ -98,22 +98,22 @@ final class ReadAhead {
     int leaves = missing(pool);
     boolean asked = false;
     for (int i = 0; i < TRIES; i++) {
-      tree.descendTo(boundary.segment(), 0, boundary.length(), forward, 1, parent);
+      descent.descendTo(boundary.segment(), 0, boundary.length(), forward, 1, parent);
       q.pageAccesses += parent.pageAccesses;
       parent.pageAccesses = 0;
       if (parent.frame < 0) {
         return false;
       }
-      if (!children(tree, forward, leaves, g)) {
+      if (!children(descent, forward, leaves, g)) {
         continue;
       }
-      tree.requirePage(parent.pid, wanted);
+      descent.requirePage(parent.pid, wanted);
       // The parent may change while the device reads; then the leaf is there at the second try.
       if (!asked) {
         asked = true;
         bring(pool, leaves, g);
       }
-      if (arrive(tree, boundary, q)) {
+      if (arrive(descent, boundary, q)) {
         return true;
       }
     }
@@ -132,9 +132,9 @@ final class ReadAhead {
   }
 
   /** Lists the children from the one that is wanted on; false if the parent has changed. */
-  private boolean children(BTree tree, boolean forward, int n, PageGroup g) {
+  private boolean children(Descent descent, boolean forward, int n, PageGroup g) {
     Position p = parent;
-    BufferPool pool = tree.pool();
+    BufferPool pool = descent.pool();
     MemorySegment s = pool.pages();
     long base = pool.base(p.frame);
     // An inner node has one child more than entries.
@@ -146,17 +146,17 @@ final class ReadAhead {
     for (int slot = first; forward ? slot <= last : slot >= last; slot += forward ? 1 : -1) {
       g.add(BTreeNode.child(s, base, slot));
     }
-    return tree.valid(p);
+    return pool.validate(p.frame, p.version);
   }
 
   /** Goes from the parent to the leaf, as a descent does; false if a writer interfered. */
-  private boolean arrive(BTree tree, KeyBuffer boundary, Position q) {
-    BufferPool pool = tree.pool();
+  private boolean arrive(Descent descent, KeyBuffer boundary, Position q) {
+    BufferPool pool = descent.pool();
     long pid = wanted;
     int frame = pool.findQuietly(pid);
     long version = pool.glance(frame, pid);
     // The parent after the child's version: it still named this child then.
-    if (version == BufferPool.RESTART || !tree.valid(parent)) {
+    if (version == BufferPool.RESTART || !pool.validate(parent.frame, parent.version)) {
       return false;
     }
     try {
@@ -166,12 +166,13 @@ final class ReadAhead {
       }
       q.pageAccesses++;
       int found =
-          BTreeNode.searchLeaf(
+          NodeSearch.searchLeaf(
               pool.pages(), base, pool.pageSize(), boundary.segment(), 0, boundary.length());
       q.set(frame, version, pid, found >>> 1, (found & 1) != 0);
       return pool.validate(frame, version);
     } catch (IndexOutOfBoundsException e) {
-      tree.checkTorn(frame, version, pid, boundary.segment(), 0, boundary.length(), e);
+      TreeDamage.requireTorn(
+          pool, frame, version, pid, boundary.segment(), 0, boundary.length(), e);
       return false;
     }
   }

@@ -33,7 +33,7 @@ final class Separators {
     if (common == bLen
         || common < aLen && Mem.getUnsignedByte(a, common) > Mem.getUnsignedByte(b, common)) {
       // Caught where latches are given back, as is every other sign of a damaged page.
-      throw new NodeCheck.Damage("order of the keys of a node", common, common);
+      throw new NodeDamage("order of the keys of a node", common, common);
     }
     if (common == aLen) {
       separator.set(a, 0, aLen);
@@ -136,7 +136,7 @@ final class Separators {
       }
     }
     // Impossible, by the argument above, in a page that is not damaged.
-    throw new NodeCheck.Damage("entries of a leaf, which can't be split", 2, count);
+    throw new NodeDamage("entries of a leaf, which can't be split", 2, count);
   }
 
   private static boolean ascending(MemorySegment s, long base, int slot) {
@@ -223,27 +223,12 @@ final class Separators {
     int left =
         BTreeNode.fenceBytes(low, pageSize)
             + length
-            + leafBytes(s, base, pageSize, 0, split, leftPrefix);
+            + BTreeNode.leafBytes(s, base, pageSize, 0, split, leftPrefix);
     int right =
         BTreeNode.fenceBytes(high, pageSize)
             + length
-            + leafBytes(s, base, pageSize, split, count, rightPrefix);
+            + BTreeNode.leafBytes(s, base, pageSize, split, count, rightPrefix);
     return Math.max(left, right) <= pageSize - BTreeNode.LEAF_SLOTS;
-  }
-
-  /** What entries [from, to) of a leaf take in a leaf with a prefix of another length. */
-  static int leafBytes(MemorySegment s, long base, int pageSize, int from, int to, int prefix) {
-    int grow = BTreeNode.prefix(s, base) - prefix;
-    int bytes = 0;
-    for (int i = from; i < to; i++) {
-      long slot = BTreeNode.leafSlot(s, base, i);
-      bytes +=
-          BTreeNode.LEAF_STRIDE
-              + BTreeNode.FIELD_BYTES
-              + Math.max(0, BTreeNode.suffixLength(slot) + grow - BTreeNode.HEAD_BYTES)
-              + BTreeNode.inlineBytes(BTreeNode.field(s, base, pageSize, slot));
-    }
-    return bytes;
   }
 
   /** The first slot with at least half of the bytes before it. */
@@ -295,16 +280,5 @@ final class Separators {
     }
     load(s, base, pageSize, false, best, scratch.separator);
     return best;
-  }
-
-  /** What entries of an inner node take in a node with a prefix of another length. */
-  static int innerBytes(MemorySegment s, long base, int from, int to, int prefix) {
-    int grow = BTreeNode.prefix(s, base) - prefix;
-    int bytes = 0;
-    for (int i = from; i < to; i++) {
-      int suffix = BTreeNode.suffixLength(BTreeNode.innerSlot(s, base, i)) + grow;
-      bytes += BTreeNode.INNER_STRIDE + Math.max(0, suffix - BTreeNode.HEAD_BYTES);
-    }
-    return bytes;
   }
 }

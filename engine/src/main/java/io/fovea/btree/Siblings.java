@@ -6,11 +6,11 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 
 /**
- * From one leaf to the next, by a checked guess.
+ * From one leaf to the next, by a checked hint.
  *
  * <p>The page that a leaf names as its neighbour is the neighbour if it is a leaf of the same tree
  * and the fences meet: then its keys are the next ones, whatever happened to the leaf meanwhile. If
- * not, or if it is not resident, a descent with the fence as key finds the right one; the guess is
+ * not, or if it is not resident, a descent with the fence as key finds the right one; the hint is
  * worth no I/O. Scans go another way then: {@link ReadAhead}.
  */
 final class Siblings {
@@ -24,9 +24,9 @@ final class Siblings {
    * @param forward whether the leaf above the boundary is meant, or the one that ends with it
    * @param q out: the leaf, and the first slot in it whose key is not below the boundary
    */
-  static void find(BTree tree, long hint, KeyBuffer boundary, boolean forward, Position q) {
-    if (hint == 0 || !check(tree, hint, boundary, forward, false, q)) {
-      tree.descendTo(boundary.segment(), 0, boundary.length(), forward, 0, q);
+  static void find(Descent descent, long hint, KeyBuffer boundary, boolean forward, Position q) {
+    if (hint == 0 || !check(descent, hint, boundary, forward, false, q)) {
+      descent.descendTo(boundary.segment(), 0, boundary.length(), forward, 0, q);
     }
   }
 
@@ -34,15 +34,15 @@ final class Siblings {
    * Looks whether the page that is named is the leaf.
    *
    * @param quietly whether the leaf is only passed: then it does not count as used, and is looked
-   *     for in other frames than the one that is guessed, for a descent would not bring it there
+   *     for in other frames than the predicted one, for a descent would not bring it there
    * @return false if it is not, or not to be had without waiting
    */
   static boolean check(
-      BTree tree, long pid, KeyBuffer boundary, boolean forward, boolean quietly, Position q) {
-    BufferPool pool = tree.pool();
+      Descent descent, long pid, KeyBuffer boundary, boolean forward, boolean quietly, Position q) {
+    BufferPool pool = descent.pool();
     MemorySegment s = pool.pages();
     int pageSize = pool.pageSize();
-    int frame = pool.guess(pid);
+    int frame = pool.predict(pid);
     long version = quietly ? pool.glance(frame, pid) : pool.optimistic(frame, pid);
     if (version == BufferPool.RESTART && quietly) {
       frame = pool.resident(pid);
@@ -53,7 +53,7 @@ final class Siblings {
     }
     long base = pool.base(frame);
     try {
-      if (!BTreeNode.isLeaf(s, base) || PageHeader.treeId(s, base) != tree.treeId()) {
+      if (!BTreeNode.isLeaf(s, base) || PageHeader.treeId(s, base) != descent.treeId()) {
         return false;
       }
       int fence = forward ? BTreeNode.low(s, base) : BTreeNode.high(s, base);
@@ -67,11 +67,12 @@ final class Siblings {
       int found =
           forward
               ? 0
-              : BTreeNode.searchLeaf(s, base, pageSize, boundary.segment(), 0, boundary.length());
+              : NodeSearch.searchLeaf(s, base, pageSize, boundary.segment(), 0, boundary.length());
       q.set(frame, version, pid, found >>> 1, (found & 1) != 0);
       return pool.validate(frame, version);
     } catch (IndexOutOfBoundsException e) {
-      tree.checkTorn(frame, version, pid, boundary.segment(), 0, boundary.length(), e);
+      TreeDamage.requireTorn(
+          pool, frame, version, pid, boundary.segment(), 0, boundary.length(), e);
       return false;
     }
   }

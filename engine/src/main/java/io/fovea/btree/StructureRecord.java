@@ -37,9 +37,10 @@ import java.lang.foreign.MemorySegment;
  *       that can fail here is a defect, or a log that died meanwhile. The change can't be taken
  *       back. So the pages are <i>doomed</i>: LSN {@link Long#MAX_VALUE}, which the log is never
  *       durable up to, so they are never written; recLsn 1, before everything, so that the redo
- *       point does not pass them and what was durable of them stays in the log. Whoever reads them
- *       sees a sound tree; whoever must wait until they are durable is told that they never will
- *       be. What a crash leaves is the file and the log as they were before the change.
+ *       point does not pass them and what was durable of them stays in the log. Any thread that
+ *       reads them sees a sound tree; any thread that must wait until they are durable is told that
+ *       they never will be. What a crash leaves is the file and the log as they were before the
+ *       change.
  *   <li>Sibling hints that a change sets on <i>other</i> pages are in no record. A hint is checked
  *       against the fences when it is used, so that any value of it is right; an image of such a
  *       page has the hint of its own moment, for the same reason.

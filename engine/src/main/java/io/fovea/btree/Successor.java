@@ -14,20 +14,48 @@ import java.util.Arrays;
  * that was passed is validated after the last one was read.
  */
 final class Successor {
-  static final int FOUND = 0;
-  static final int NONE = 1;
-  static final int AGAIN = 2;
-  static final int NEXT_LEAF = 3;
+  private static final int FOUND = 0;
+  private static final int NONE = 1;
+  private static final int AGAIN = 2;
+  private static final int NEXT_LEAF = 3;
 
   private Successor() {}
+
+  /** As {@link BTree#successor}. */
+  static boolean find(
+      Descent descent,
+      PointReads reads,
+      TreeScratch.Stock scratches,
+      MemorySegment key,
+      long off,
+      int len,
+      Position p,
+      KeyBuffer out) {
+    reads.locate(key, off, len, p);
+    for (int i = 0; ; i++) {
+      int found = step(descent, p, out);
+      if (found == NEXT_LEAF) {
+        found = beyond(descent, scratches, p, out);
+      }
+      if (found == FOUND) {
+        out.publish();
+        return true;
+      }
+      if (found == NONE) {
+        return false;
+      }
+      Pause.after(i);
+      reads.find(key, off, len, p);
+    }
+  }
 
   /**
    * Looks in the leaf where a position stands; the answer is validated, but for NEXT_LEAF. The key
    * is staged only: it may be that the caller has to begin again with the key that is in the
    * buffer.
    */
-  static int step(BTree tree, Position p, KeyBuffer out) {
-    BufferPool pool = tree.pool();
+  private static int step(Descent descent, Position p, KeyBuffer out) {
+    BufferPool pool = descent.pool();
     MemorySegment s = pool.pages();
     int pageSize = pool.pageSize();
     long base = pool.base(p.frame);
@@ -43,7 +71,7 @@ final class Successor {
                 BTreeNode.leafSlot(s, base, slot),
                 out.segment(),
                 out.stage());
-        if (!tree.valid(p)) {
+        if (!pool.validate(p.frame, p.version)) {
           return AGAIN;
         }
         out.staged(len);
@@ -54,16 +82,17 @@ final class Successor {
       if (BTreeNode.high(s, base) != BTreeNode.NONE) {
         return NEXT_LEAF;
       }
-      return tree.valid(p) ? NONE : AGAIN;
+      return pool.validate(p.frame, p.version) ? NONE : AGAIN;
     } catch (IndexOutOfBoundsException e) {
-      tree.checkTorn(p.frame, p.version, p.pid, out.segment(), 0, 0, e);
+      TreeDamage.requireTorn(pool, p.frame, p.version, p.pid, out.segment(), 0, 0, e);
       return AGAIN;
     }
   }
 
   /** Goes on to the leaves behind the one where a position stands. */
-  static int beyond(BTree tree, Position p, KeyBuffer out) {
-    TreeScratch scratch = tree.scratches().take();
+  private static int beyond(
+      Descent descent, TreeScratch.Stock scratches, Position p, KeyBuffer out) {
+    TreeScratch scratch = scratches.take();
     try {
       Position q = scratch.parent;
       q.copyFrom(p);
@@ -71,16 +100,16 @@ final class Successor {
       int passed = 0;
       for (; ; ) {
         passed = pass(scratch, passed, q);
-        long hint = boundary(tree, q, passed == 1, scratch.key);
+        long hint = boundary(descent, q, passed == 1, scratch.key);
         if (hint < 0) {
           return AGAIN;
         }
-        Siblings.find(tree, hint, scratch.key, true, q);
-        int found = step(tree, q, out);
+        Siblings.find(descent, hint, scratch.key, true, q);
+        int found = step(descent, q, out);
         if (found != NEXT_LEAF) {
           p.pageAccesses += q.pageAccesses;
           // Only what was passed: the last leaf was validated by the step, after it was read.
-          if (found == AGAIN || !unchanged(tree, scratch, passed)) {
+          if (found == AGAIN || !unchanged(descent, scratch, passed)) {
             return AGAIN;
           }
           p.copyFrom(q);
@@ -88,7 +117,7 @@ final class Successor {
         }
       }
     } finally {
-      tree.scratches().give(scratch);
+      scratches.give(scratch);
     }
   }
 
@@ -102,9 +131,9 @@ final class Successor {
     return passed + 1;
   }
 
-  private static boolean unchanged(BTree tree, TreeScratch scratch, int passed) {
+  private static boolean unchanged(Descent descent, TreeScratch scratch, int passed) {
     for (int i = 0; i < passed; i++) {
-      if (!tree.pool().validate(scratch.passedFrames[i], scratch.passedVersions[i])) {
+      if (!descent.pool().validate(scratch.passedFrames[i], scratch.passedVersions[i])) {
         return false;
       }
     }
@@ -112,19 +141,19 @@ final class Successor {
   }
 
   /** Copies the high fence of a leaf; returns the next leaf's hint, or -1 if the leaf changed. */
-  private static long boundary(BTree tree, Position q, boolean first, KeyBuffer out) {
-    BufferPool pool = tree.pool();
+  private static long boundary(Descent descent, Position q, boolean first, KeyBuffer out) {
+    BufferPool pool = descent.pool();
     MemorySegment s = pool.pages();
     long base = pool.base(q.frame);
     int high = BTreeNode.fenceBytes(BTreeNode.high(s, base), pool.pageSize());
     Mem.copy(s, base + pool.pageSize() - high, out.segment(), out.stage(), high);
     out.staged(high);
     long hint = BTreeNode.next(s, base) & Long.MAX_VALUE;
-    if (!tree.valid(q)) {
+    if (!pool.validate(q.frame, q.version)) {
       return -1;
     }
     if (!first && out.compareStaged() <= 0) {
-      throw OverflowChain.damaged(pool, q.pid, "order of the fences of a leaf", 1, 0);
+      throw TreeDamage.of(pool, q.pid, "order of the fences of a leaf", 1, 0);
     }
     out.publish();
     return hint;

@@ -56,6 +56,9 @@ public final class TreeDrop {
 
     int next;
 
+    /** Whether the node itself is free. */
+    boolean free;
+
     Node(long pid, int level, long[] parts) {
       this.pid = pid;
       this.level = level;
@@ -124,6 +127,44 @@ public final class TreeDrop {
     return new TreeDrop(pool, treeId, rootPid, true, true, log);
   }
 
+  /**
+   * Frees all pages of a tree, the root last, and logs that it is done. Nobody else may use the
+   * tree, now or later. If this fails, or a crash ends it, {@link #freeRest} goes on. Strays are
+   * not among the pages: see {@link BTree#freeStrays}.
+   *
+   * @param tree the tree
+   * @param log a session that has begun before the tree was declared dropped
+   */
+  public static void free(BTree tree, LogSession log) {
+    of(tree, log).run();
+  }
+
+  /**
+   * Recovery: frees what a crash has left of a tree that is dropped, or that was never published.
+   * Pages that are free already, or another tree's, are passed by; so pages that nobody uses must
+   * have been reclaimed before.
+   *
+   * <p>What hangs on the root is not all. Replay leaves out the changes of keys of such a tree, so
+   * its leaves may not know chains that commits have published; and the nodes of a bulk load that
+   * did not end hang on nothing. But whatever does not hang on the root was allocated in the part
+   * of the log that recovery reads: before the redo point every change is in the pages.
+   *
+   * @param pool where the pages are
+   * @param treeId the tree's id
+   * @param rootPid its root
+   * @param allocated the pages that ALLOCATE records from the redo point on gave to the tree
+   * @param log a session that has begun
+   * @throws CorruptionException if a page of the tree is damaged
+   */
+  public static void freeRest(
+      BufferPool pool, int treeId, long rootPid, LongList allocated, LogSession log) {
+    rest(pool, treeId, rootPid, log).run();
+    for (int i = 0; i < allocated.size(); i++) {
+      freePage(pool, treeId, allocated.get(i), log);
+    }
+    StructureRecord.appendDropped(log, treeId);
+  }
+
   // --------------------------------------------------------------------------------------- freeing
 
   /**
@@ -148,7 +189,10 @@ public final class TreeDrop {
         enter(rootPid, ANY_LEVEL);
         begun = true;
       } else if (top.next == 0) {
-        free(top.pid);
+        if (!top.free) {
+          free(top.pid);
+          top.free = true; // the next call may fail, and this must not be done twice
+        }
         path.pop();
       } else {
         part(top, top.parts[top.next - 2], top.parts[top.next - 1]);
@@ -225,7 +269,7 @@ public final class TreeDrop {
             && type == (found == 0 ? PageHeader.LEAF : PageHeader.INNER)
             && (level == ANY_LEVEL || level == found);
     if (!node && !rest) {
-      throw OverflowChain.damaged(pool, pid, "owner of a node", treeId, owner);
+      throw TreeDamage.of(pool, pid, "owner of a node", treeId, owner);
     }
     return node;
   }
@@ -248,14 +292,14 @@ public final class TreeDrop {
         long slot = BTreeNode.leafSlot(s, base, i);
         if (BTreeNode.field(s, base, pageSize, slot) == BTreeNode.OVERFLOW) {
           long at = BTreeNode.valueAt(base, pageSize, slot);
-          parts[n] = BTree.stubPid(s, at);
-          parts[n + 1] = BTree.stubLength(s, at);
+          parts[n] = OverflowChain.stubPid(s, at);
+          parts[n + 1] = OverflowChain.stubLength(s, at);
           n += 2;
         }
       }
       return Arrays.copyOf(parts, n);
     } catch (IndexOutOfBoundsException e) {
-      throw BTree.damagedOffsets(pool, pid, e);
+      throw TreeDamage.offsets(pool, pid, e);
     }
   }
 

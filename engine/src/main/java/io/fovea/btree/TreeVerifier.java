@@ -343,7 +343,6 @@ public final class TreeVerifier {
   }
 
   private boolean prefix(long pid, MemorySegment page, boolean leaf) {
-    int low = BTreeNode.low(page, 0);
     int high = BTreeNode.high(page, 0);
     if (!leaf && BTreeNode.isOpen(page, 0)) {
       // Any that its keys have, and they are made with it; it must be there, though.
@@ -354,16 +353,7 @@ public final class TreeVerifier {
       }
       return there;
     }
-    int expected =
-        low == BTreeNode.NONE || high == BTreeNode.NONE
-            ? 0
-            : Mem.commonPrefix(
-                page,
-                BTreeNode.lowAt(page, 0, pageSize),
-                low,
-                page,
-                BTreeNode.highAt(page, 0, pageSize),
-                high);
+    int expected = NodeCheck.sharedPrefix(page, 0, pageSize);
     int found = BTreeNode.prefix(page, 0);
     if (found != expected) {
       add(Kind.FENCE, pid, -1, "a prefix of " + found + " bytes instead of " + expected);
@@ -416,9 +406,8 @@ public final class TreeVerifier {
     int high = BTreeNode.high(page, 0);
     for (int i = 0; i < count; i++) {
       long slot = BTreeNode.slot(page, 0, leaf, i);
-      int suffix = BTreeNode.suffixLength(slot);
-      if (suffix < 4 && slot >>> 32 << 8 * suffix + 32 != 0) {
-        add(Kind.HEAD, pid, i, "bytes behind a suffix of " + suffix);
+      if (BTreeNode.paddingIsWrong(slot)) {
+        add(Kind.HEAD, pid, i, "bytes behind a suffix of " + BTreeNode.suffixLength(slot));
       }
       int len = BTreeNode.copyKey(page, 0, pageSize, leaf, slot, key.segment(), 0);
       boolean aboveLow =
@@ -466,7 +455,7 @@ public final class TreeVerifier {
           continue;
         }
         long at = BTreeNode.valueAt(0, pageSize, slot);
-        chain(pid, i, BTree.stubPid(page, at), Mem.getLong(page, at + 8));
+        chain(pid, i, OverflowChain.stubPid(page, at), Mem.getLong(page, at + 8));
       } else if (field > BTreeNode.inlineMax(pageSize)) {
         add(Kind.SPACE, pid, i, "a value of " + field + " bytes in the leaf");
       }
@@ -510,7 +499,7 @@ public final class TreeVerifier {
 
   private void chain(long leaf, int slot, long first, long length) {
     int capacity = OverflowChain.capacity(pageSize);
-    if (length <= BTreeNode.inlineMax(pageSize) || length > BTree.VALUE_BYTES_MAX) {
+    if (length <= BTreeNode.inlineMax(pageSize) || length > OverflowChain.VALUE_BYTES_MAX) {
       add(Kind.OVERFLOW, leaf, slot, "a long value of " + length + " bytes");
       return;
     }

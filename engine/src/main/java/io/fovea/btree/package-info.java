@@ -7,19 +7,33 @@
  * whether what it read was of one moment.
  *
  * <pre>
- *   BTree            the door: find, locate, copyValue, successor, upsert, delete, patch, drop
- *   Position         where an operation stands; a checked guess for the next one
+ *   BTree            the facade: find, locate, copyValue, successor, upsert, delete, patch
+ *   Position         where an operation stands; a checked hint for the next one
  *   LeafScan         forward and backward, a leaf at a time
- *   Lookahead        guesses for several keys at once, their cache misses overlapped
+ *   Lookahead        hints for several keys at once, their cache misses overlapped
+ *   HintedLeaf       looks for a key where something outside of the tree remembers it
  *   BulkLoader       ascending keys into an empty tree
+ *   TreeDrop         frees a tree, some pages at a time
  *   TreeVerifier     walks every page
- *   ---
- *   BTreeNode        layout of a node; search            NodeEditor    changes of one node
- *   LeafWriter       record changes in one leaf          TreeShaper    splits, merges, the root
- *   Separators       short separators, where to split    OverflowChain values too long for a leaf
- *   Successor        the next key, across leaves         Siblings      from leaf to leaf by a guess
- *   StructureRecord  log records of pages                TreeDrop      frees a tree, in two goes too
+ *   TreeWalk         all records, without a transaction
+ *   --- reading
+ *   Descent          from the root to a node             PointReads       one key and its value
+ *   Successor        the next key, across leaves         Siblings         from leaf to leaf by a hint
+ *   ReadAhead        leaves that a scan will need
+ *   --- changing
+ *   LeafWriter       changes of a record in one leaf     StructureChange  rules of splits and merges
+ *   Splitter         splits; a root that grows           Merger           merges; a root that shrinks
+ *   Separators       short separators, where to split    LongValues       chains that come and go
+ *   StructureRecord  what is logged of all that
+ *   --- one page
+ *   BTreeNode        layout of a node                    NodeSearch       search in a node
+ *   NodeEditor       changes of a node                   NodeCheck        what must be true of one
+ *   OverflowChain    layout and reads of long values     TreeDamage       torn, damaged, or misused
+ *   BrokenOff        latched pages when something is thrown
  * </pre>
+ *
+ * <p>The layers use each other downwards only; {@code BTree} is above all parts that make it up,
+ * and the classes of the first group but {@code Position} are above {@code BTree}.
  *
  * <p>May import: {@code io.fovea.error}, {@code io.fovea.memory}, {@code io.fovea.wal}, {@code
  * io.fovea.buffer}.

@@ -37,7 +37,7 @@ public record AllocatorRecord(long pid, int treeId, int pageType, long next, All
   /** What {@link BufferPool#allocate} takes of a grant. */
   public static final long ALLOCATE_SPACE = LogSession.space(ALLOCATE_BYTES);
 
-  /** What {@link BufferPool#free} and {@link BufferPool#reclaim} take of a grant. */
+  /** What {@link BufferPool#free} and {@link PoolRecovery#reclaim} take of a grant. */
   public static final long FREE_SPACE = LogSession.space(FREE_BYTES);
 
   static void putAllocate(
@@ -101,7 +101,7 @@ public record AllocatorRecord(long pid, int treeId, int pageType, long next, All
   }
 
   private void check() {
-    PageAllocator.checkState(after);
+    after.check();
     if (pid < AllocatorState.FIRST_PID || pid >= after.highWater()) {
       throw new CorruptionException(
           "page of a log record of its allocation", pid, -1, after.highWater(), pid);
@@ -109,19 +109,6 @@ public record AllocatorRecord(long pid, int treeId, int pageType, long next, All
     if (next < 0 || next >= after.highWater()) {
       throw new CorruptionException(
           "next free page in a log record", pid, -1, after.highWater(), next);
-    }
-  }
-
-  /**
-   * Recovery: makes the page of a FREE a link of the free list, where the page is older. Of an
-   * ALLOCATE nothing is to be replayed but the state: whatever the page was used for has images.
-   *
-   * @param start where the record begins
-   * @param end where it ends
-   */
-  public void replayPage(BufferPool pool, long start, long end) {
-    if (pageType == PageHeader.FREE) {
-      pool.replayFree(pid, next, start, end);
     }
   }
 }

@@ -1,5 +1,7 @@
 package io.fovea.buffer;
 
+import io.fovea.error.CorruptionException;
+
 /**
  * Which pages of a file are in use: what a superblock keeps of the page allocator.
  *
@@ -14,4 +16,23 @@ public record AllocatorState(long highWater, long freeHead, long freePages) {
 
   /** A file without pages. */
   public static final AllocatorState EMPTY = new AllocatorState(FIRST_PID, 0, 0);
+
+  /**
+   * Finds numbers that contradict each other.
+   *
+   * @throws CorruptionException where they can't be true
+   */
+  void check() {
+    if (highWater < FIRST_PID || highWater > PageRef.PID_MASK) {
+      throw new CorruptionException("high-water mark", -1, -1, FIRST_PID, highWater);
+    }
+    boolean head = freeHead == 0 || freeHead >= FIRST_PID;
+    if (!head
+        || freeHead >= highWater
+        || (freeHead == 0) != (freePages == 0)
+        || freePages < 0
+        || freePages > highWater - FIRST_PID) {
+      throw new CorruptionException("head of the free list", -1, -1, freePages, freeHead);
+    }
+  }
 }

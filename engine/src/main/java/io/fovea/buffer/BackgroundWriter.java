@@ -105,7 +105,7 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
       pace.taken(frames.counters.framesTaken.sum(), System.nanoTime());
       if (!isShort() && !urgent) {
         asleep = true;
-        // After asleep: who takes a frame now either sees it, or is seen here.
+        // After asleep: a thread that takes a frame now either sees it, or is seen here.
         if (!isShort() && !urgent && !stopped) {
           LockSupport.parkNanos(this, SLEEP_NANOS);
         }

@@ -13,8 +13,8 @@ import io.fovea.memory.Waits;
  * </pre>
  *
  * <p>A sleep is never a lost wake-up, for nobody is woken: the condition is looked at again.
- * Virtual threads and interrupts: {@link Waits}. Who never gets beyond the yields waits for a latch
- * whose holder waits for nothing, and so has a carrier as long as it holds it.
+ * Virtual threads and interrupts: {@link Waits}. A thread that never gets beyond the yields waits
+ * for a latch whose holder waits for nothing, and so has a carrier as long as it holds it.
  */
 final class Backoff {
   static final int YIELD_FROM = 64;

@@ -4,19 +4,16 @@ import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.io.BlockDevice;
 import io.fovea.memory.Blocks;
-import io.fovea.wal.Log;
 import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
-import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A buffer pool: pages of a file in frames of memory.
  *
  * <pre>
- *   page id ──guess──► frame ──optimistic──► version ──(read the page)──► validate ──► done
+ *   page id ─predict─► frame ──optimistic──► version ──(read the page)──► validate ──► done
  *                        │         │                                        │
  *                        │         └─ RESTART: another page, or latched     └─ changed: again
  *                        │                       │
@@ -26,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Reading without a latch</b>, the way of nearly all reads:
  *
  * <pre>{@code
- * int frame = pool.guess(pid);
+ * int frame = pool.predict(pid);
  * long version = pool.optimistic(frame, pid);
  * if (version == BufferPool.RESTART) {
  *   // here the caller makes sure that pid itself was read from something that is still valid
@@ -41,7 +38,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <ul>
  *   <li>What was read is no address, no loop bound and no result before it was validated. {@link
- *       #guess} and {@link #optimistic} take any number; {@link #findSlow} and the {@code fix}
+ *       #predict} and {@link #optimistic} take any number; {@link #findSlow} and the {@code fix}
  *       methods want a validated page id, and throw {@link io.fovea.error.CorruptionException} for
  *       one that was never given out.
  *   <li>Holding a latch, do not call what may wait for a frame or the device: {@link #findSlow},
@@ -54,16 +51,16 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>The class is a facade and is kept small: translation is in {@link Translator}, latches in
  * {@link Latch}, misses in {@link Loader}, promotion in {@link Mover}, replacement in {@link
- * Replacement}, writes in {@link WriteBack}, page ids in {@link PageAllocator}.
+ * Replacement}, writes in {@link WriteBack}, page ids in {@link PageAllocator}. What only commits,
+ * checkpoints or recovery ask for is in {@link PagePromises}, {@link PoolCheckpoint} and {@link
+ * PoolRecovery}. The file has more than 600 lines because the contract of a page's life (found,
+ * latched, changed, allocated, freed) is read as one; most of them are Javadoc.
  *
  * @since 0.1.0
  */
 public final class BufferPool implements AutoCloseable {
   /** Not a version: the page is not there, or is being changed. */
   public static final long RESTART = Latch.LATCHED;
-
-  /** What a change of structure takes at once: two new pages, and one on the way to them. */
-  private static final int CHANGE_FRAMES = 3;
 
   private final MemorySegment pages;
   private final MemorySegment headers;
@@ -81,12 +78,13 @@ public final class BufferPool implements AutoCloseable {
   private final int hintMask;
   private final Replacement replacement;
   final WriteBack writeBack;
-  private final DataSync dataSync;
   private final BackgroundWriter writer;
   private final PageAllocator allocator;
   private final Flusher flusher;
+  private final PagePromises promises;
+  private final PoolCheckpoint checkpoint;
+  private final PoolRecovery recovery;
   private final Blocks memory = new Blocks("working memory of trees");
-  private final AtomicBoolean closed = new AtomicBoolean();
   private volatile boolean stopPretouch;
   private final @Nullable Thread pretouch;
 
@@ -122,7 +120,7 @@ public final class BufferPool implements AutoCloseable {
           "A double-write area for pages of " + area.pageSize() + " bytes, not " + pageSize + ".");
     }
     PoolLog log = config.log();
-    dataSync = new DataSync(device, log, area == null ? 0 : area.nextBatch() - 1);
+    DataSync dataSync = new DataSync(device, log, area == null ? 0 : area.nextBatch() - 1);
     writeBack = new WriteBack(frames, device, log, area, dataSync);
     writer = new BackgroundWriter(frames, writeBack);
     replacement = new Replacement(frames, config.exhaustedMillis(), writer);
@@ -137,6 +135,9 @@ public final class BufferPool implements AutoCloseable {
     hintLimit = hints.limit;
     hintMask = hints.mask;
     flusher = new Flusher(frames, writeBack, mover, dataSync, config.exhaustedMillis());
+    promises = new PagePromises(allocator, frames, replacement, writeBack);
+    checkpoint = new PoolCheckpoint(frames, allocator, flusher, dataSync);
+    recovery = new PoolRecovery(frames, allocator, loader, resolver);
     pretouch = startPretouch(config.pretouch());
     writer.start("fovea-writer");
   }
@@ -181,6 +182,21 @@ public final class BufferPool implements AutoCloseable {
     return translator.frames;
   }
 
+  /** Pages and frames for those that can't go back. */
+  public PagePromises promises() {
+    return promises;
+  }
+
+  /** What a checkpoint needs. */
+  public PoolCheckpoint checkpoint() {
+    return checkpoint;
+  }
+
+  /** What recovery needs. */
+  public PoolRecovery recovery() {
+    return recovery;
+  }
+
   /** Working memory for changes of what is in the pages: given back when the pool is closed. */
   public Blocks memory() {
     return memory;
@@ -192,8 +208,8 @@ public final class BufferPool implements AutoCloseable {
    * The frame to try first. May be wrong, and is always a legal frame: of a page that is in no
    * frame, and of a number that is no page id, too.
    */
-  public int guess(long pid) {
-    return translator.guess(pid);
+  public int predict(long pid) {
+    return translator.predict(pid);
   }
 
   /**
@@ -216,9 +232,9 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /**
-   * Finds the page where it was not guessed: waits for its latch, follows its entry, or reads it
-   * from the device (once, however many threads ask for it). Moves it to where it would be guessed
-   * now and then.
+   * Finds a page that is not where it was predicted: waits for its latch, follows its entry, or
+   * reads it from the device (once, however many threads ask for it). Moves it to its preferred
+   * frame now and then.
    *
    * <p>The caller holds no latch, and has validated where it has the page id from.
    *
@@ -236,13 +252,15 @@ public final class BufferPool implements AutoCloseable {
 
   /**
    * The frame to try first for a child: the one that its reference names, where there is one and
-   * hints are used, else {@link #guess}. A legal frame for any number.
+   * hints are used, else {@link #predict}. A legal frame for any number.
    *
    * @param ref a reference, validated or not: see {@link PageRef}
    */
-  public int guessChild(long ref) {
+  public int predictChild(long ref) {
     int hint = PageRef.frame(ref);
-    return Integer.compareUnsigned(hint, hintLimit) < 0 ? hint : translator.guess(PageRef.pid(ref));
+    return Integer.compareUnsigned(hint, hintLimit) < 0
+        ? hint
+        : translator.predict(PageRef.pid(ref));
   }
 
   /**
@@ -250,7 +268,7 @@ public final class BufferPool implements AutoCloseable {
    * Never, where hints are not used.
    *
    * @param ref the reference
-   * @param frame where {@link #guessChild} found the page
+   * @param frame where {@link #predictChild} found the page
    */
   public boolean isStale(long ref, int frame) {
     return PageRef.hint(ref) != (frame + 1 & hintMask);
@@ -307,7 +325,7 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /**
-   * The frame of a page, by a longer look than {@link #guess}, which neither waits nor reads.
+   * The frame of a page, by a longer look than {@link #predict}, which neither waits nor reads.
    *
    * @param pid any number
    * @return where the page was a moment ago, latched or not; -1 where it was in no frame
@@ -329,7 +347,7 @@ public final class BufferPool implements AutoCloseable {
    * @param group the pages, any numbers; it knows afterwards which frames they are in. The end of
    *     its last reads is waited for
    * @param used whether the pages count as used. If not, they are the first to go again, and push
-   *     no page out of its home
+   *     no page out of its preferred frame
    * @throws io.fovea.error.StorageException where the device takes nothing
    * @throws DatabaseClosedException after {@link #close}
    */
@@ -452,8 +470,8 @@ public final class BufferPool implements AutoCloseable {
 
   /**
    * Says that something failed while pages or frames were half changed: nothing is given out any
-   * more, and whoever waits for a latch, a frame or a page is told so. What was not spoiled stays
-   * as it is.
+   * more, and any thread that waits for a latch, a frame or a page is told so. What was not spoiled
+   * stays as it is.
    *
    * @param cause what was thrown
    */
@@ -467,7 +485,7 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /**
-   * What to do when the pool stops: once, by the thread that stops it, before it lets go of what it
+   * What to do when the pool stops: once, by the thread that stops it, before it releases what it
    * has latched. Must not fail.
    *
    * @param action gets the cause
@@ -511,7 +529,7 @@ public final class BufferPool implements AutoCloseable {
    * @throws io.fovea.error.PoolExhaustedException where no frame could be had; nothing has changed
    */
   public int allocate(int treeId, int type, LogSession log) {
-    checkOpen();
+    frames.checkOpen();
     return allocator.allocate(treeId, type, log);
   }
 
@@ -526,7 +544,7 @@ public final class BufferPool implements AutoCloseable {
    * @return as {@link #allocate}
    */
   public int allocateAt(long pid, int treeId, int type, LogSession log) {
-    checkOpen();
+    frames.checkOpen();
     if (pid <= 0 || pid >= allocator.highWater()) {
       throw new InvalidUseException(
           "Page " + pid + " was never given out; the next one is " + allocator.highWater() + ".");
@@ -555,90 +573,6 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /**
-   * Sees to it that a session can allocate so many pages, whatever others do and however full the
-   * storage gets; what it was promised before counts. Nothing is latched.
-   *
-   * @param log one thread's; not {@link LogSession#NONE}
-   * @param pages how many, at least
-   * @throws io.fovea.error.StorageFullException where there is no space for them; what was promised
-   *     before stays
-   */
-  public void promise(LogSession log, int pages) {
-    checkOpen();
-    allocator.promise(log, pages);
-  }
-
-  /**
-   * Ends promises, in part or as a whole.
-   *
-   * @param log the session
-   * @param keep how many pages it may keep for its next operation, where there is space enough
-   */
-  public void release(LogSession log, int keep) {
-    allocator.release(log, keep);
-  }
-
-  /**
-   * How many pages {@code inserts} new records of so many bytes may need, each in the worst leaf.
-   *
-   * <p>A leaf is split once for a record, and more often where records are large; the first split
-   * of each leaf is one of those that there are. An inner node is split once for each split below
-   * it, and no more often than there are nodes of its level, which is guessed high: one for 16
-   * below. Roots need two pages.
-   *
-   * @param inserts how many
-   * @param bytes of all records together
-   * @return pages
-   */
-  public int pagesFor(int inserts, long bytes) {
-    if (inserts == 0) {
-      return 0;
-    }
-    long used = allocator.highWater();
-    long filled = (bytes << 2) >>> pageShift;
-    long sum = Math.min(inserts + filled, 2 * used + 2 * filled) + 4;
-    for (long nodes = used; nodes > 0; nodes >>= 4) {
-      sum += Math.min(inserts, nodes >> 4) + 1;
-    }
-    return (int) Math.min(sum, Integer.MAX_VALUE / 2);
-  }
-
-  /**
-   * For an operation that can't go back later: returns at once as long as pages can be written, and
-   * else only when frames are to be had all the same.
-   *
-   * @throws io.fovea.error.PoolExhaustedException where there are none
-   */
-  public void requireFrames() {
-    if (writeBack.failure() == null) {
-      return;
-    }
-    int[] claimed = new int[CHANGE_FRAMES];
-    int n = 0;
-    try {
-      for (; n < CHANGE_FRAMES; n++) {
-        claimed[n] = replacement.acquire(-1);
-      }
-    } finally {
-      while (n > 0) {
-        frames.giveBack(claimed[--n]);
-      }
-    }
-  }
-
-  /**
-   * Walks the free list, for a verifier. Nobody allocates or frees pages meanwhile.
-   *
-   * @param visitor gets each page id once
-   * @throws io.fovea.error.CorruptionException where the list is not what the allocator's state
-   *     says
-   */
-  public void freePages(LongConsumer visitor) {
-    checkOpen();
-    allocator.walkFree(visitor);
-  }
-
-  /**
    * Above every page id that was ever given out: no reference may lead there. A moment's truth; who
    * has a reference that he validated may compare it.
    *
@@ -653,58 +587,6 @@ public final class BufferPool implements AutoCloseable {
     return allocator.state();
   }
 
-  /** The same, with the position in the log at which it was so. */
-  public AllocatorSnapshot snapshot(Log log) {
-    return allocator.snapshot(log);
-  }
-
-  // ----------------------------------------------------------------------------------- recovery
-
-  /**
-   * Recovery: what the allocator was, as far as the log has been read. The file is grown to where
-   * its last page is; the high-water mark does not go back.
-   *
-   * @throws io.fovea.error.CorruptionException where the numbers contradict each other
-   * @throws io.fovea.error.StorageFullException where the file cannot grow
-   */
-  public void recover(AllocatorState state) {
-    checkOpen();
-    allocator.recover(state);
-  }
-
-  /**
-   * Recovery: from this page on, pages were given out after the checkpoint, so that the log has
-   * images of all that they ever were, and {@link #fixForImage} does not read them from the file.
-   *
-   * @param pid the high-water mark at the checkpoint
-   */
-  public void unreadFrom(long pid) {
-    loader.unreadFrom(pid);
-  }
-
-  /**
-   * Recovery: latches the page of an image exclusively, whatever the file has there: nothing, or a
-   * damaged page, whose LSN then is 0 and whose type {@link PageHeader#NEVER_WRITTEN}. The
-   * high-water mark is raised, and the file grown, where the page needs it.
-   *
-   * @throws io.fovea.error.CorruptionException where there can be no such page, or it is newer than
-   *     the log
-   */
-  public int fixForImage(long pid) {
-    checkOpen();
-    return resolver.fixForImage(pid);
-  }
-
-  /**
-   * Recovery: puts a page into the free list that was given out and that nobody ended up using.
-   *
-   * @param log has {@link AllocatorRecord#FREE_SPACE} granted and begun
-   */
-  public void reclaim(long pid, LogSession log) {
-    checkOpen();
-    allocator.reclaim(pid, log);
-  }
-
   /**
    * Frees a page of a tree without reading it where it is in no frame.
    *
@@ -714,40 +596,8 @@ public final class BufferPool implements AutoCloseable {
    * @throws io.fovea.error.CorruptionException if it can't be a page of the tree
    */
   public void freeUnread(long pid, int treeId, LogSession log) {
-    checkOpen();
+    frames.checkOpen();
     allocator.freeUnread(pid, treeId, log);
-  }
-
-  /** See {@link AllocatorRecord#replayPage}. */
-  void replayFree(long pid, long next, long recLsn, long pageLsn) {
-    checkOpen();
-    allocator.replayFree(pid, next, recLsn, pageLsn);
-  }
-
-  // --------------------------------------------------------------------------------- checkpoints
-
-  /**
-   * Writes pages whose changes began before a position in the log, and waits for the log where they
-   * are newer than what is durable. Syncs nothing. Pages whose latches are held for longer than the
-   * pool waits for a frame stay dirty; {@link #minRecLsn} says how far it got.
-   *
-   * @throws io.fovea.error.StorageException where a page could not be written
-   * @throws io.fovea.error.DurabilityLostException where the log can't become durable any more
-   */
-  public void flushOlder(long lsn) {
-    checkOpen();
-    flusher.flushOlder(lsn);
-  }
-
-  /**
-   * Syncs the data file: what was written before the call is durable.
-   *
-   * @throws io.fovea.error.StorageException where the sync failed, which is final
-   * @throws io.fovea.error.DurabilityLostException where an earlier one has
-   */
-  public void sync() {
-    checkOpen();
-    dataSync.sync();
   }
 
   /**
@@ -767,7 +617,7 @@ public final class BufferPool implements AutoCloseable {
    * @throws io.fovea.error.StorageException where a page could not be written, or the sync failed
    */
   public void flushAll() {
-    checkOpen();
+    frames.checkOpen();
     flusher.flush();
   }
 
@@ -776,29 +626,13 @@ public final class BufferPool implements AutoCloseable {
    * is moved.
    */
   public Placement placement() {
-    checkOpen();
+    frames.checkOpen();
     return Placement.of(frames);
   }
 
   /** What was done so far. */
   public PoolStats stats() {
-    return frames.counters.stats(frames);
-  }
-
-  /**
-   * The least recLsn of all dirty pages, including those whose write is under way: redo must not
-   * begin after it.
-   *
-   * @return an LSN, or {@link Long#MAX_VALUE} where no dirty page has one
-   */
-  public long minRecLsn() {
-    return flusher.minRecLsn();
-  }
-
-  private void checkOpen() {
-    if (closed.get()) {
-      throw new DatabaseClosedException();
-    }
+    return frames.stats();
   }
 
   /**
@@ -810,7 +644,7 @@ public final class BufferPool implements AutoCloseable {
    */
   @Override
   public void close() {
-    if (!closed.compareAndSet(false, true)) {
+    if (!frames.closed.compareAndSet(false, true)) {
       return;
     }
     resolver.close();
@@ -828,7 +662,7 @@ public final class BufferPool implements AutoCloseable {
    * its durability.
    */
   public void abandon() {
-    if (closed.compareAndSet(false, true)) {
+    if (frames.closed.compareAndSet(false, true)) {
       resolver.close();
       groups.close();
       writer.stop();

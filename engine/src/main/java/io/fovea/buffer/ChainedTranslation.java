@@ -27,7 +27,7 @@ final class ChainedTranslation {
     return (long) bucket * BUCKET_BYTES;
   }
 
-  static int guess(Translator t, long pid) {
+  static int predict(Translator t, long pid) {
     return Math.max(0, find(t, t.bucket(pid), pid, Translator.STEPS_MAX));
   }
 

@@ -8,7 +8,7 @@ import java.util.concurrent.ThreadLocalRandom;
  * finds the child as if there were no hints, and puts the hint right.
  *
  * <pre>
- *   hint ──wrong, none──► guess ──wrong──► findSlow: table, device
+ *   hint ──wrong, none──► predict ──wrong──► findSlow: table, device
  *    ▲                      │                 │
  *    └──── repair: try-latch the parent, store, not dirty ◄──┘
  * </pre>
@@ -29,8 +29,8 @@ import java.util.concurrent.ThreadLocalRandom;
  *       reference.
  *   <li>Two that repair one word at once store the same page id; one of the two hints is lost.
  *   <li>The version does not move, though a byte of the page does: what an optimistic reader
- *       derives from the word is the page id, which the store leaves as it is, and a guess, which
- *       it checks against the header. So nothing that it concludes depends on which of the words it
+ *       derives from the word is the page id, which the store leaves as it is, and a hint, which it
+ *       checks against the header. So nothing that it concludes depends on which of the words it
  *       saw. That is what {@link Latch#releaseExclusiveUnchanged} asks for, too; but an exclusive
  *       latch would hold up readers, and hints come in crowds, to one parent, when many children
  *       are new.
@@ -74,7 +74,7 @@ final class ChildHints {
     }
     int frame = tried;
     if (!isThere(frame, pid)) {
-      frame = frames.translator.guess(pid);
+      frame = frames.translator.predict(pid);
       if (!isThere(frame, pid)) {
         frame = resolver.findSlow(pid);
       }

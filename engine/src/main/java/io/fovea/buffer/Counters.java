@@ -28,30 +28,4 @@ final class Counters {
 
   /** Frames that hold a page newer than the file's: up with each change of the flag, and down. */
   final LongAdder dirty = new LongAdder();
-
-  PoolStats stats(Frames frames) {
-    return new PoolStats(
-        frames.count,
-        frames.free.count(),
-        dirty.sum(),
-        misses.sum(),
-        slowAtHome.sum(),
-        slowElsewhere.sum(),
-        promotions.sum(),
-        demotions.sum(),
-        evictionsClean.sum(),
-        evictionsDirty.sum(),
-        pagesWritten.sum(),
-        batchesWritten.sum(),
-        frameWaits.sum(),
-        frameWaitNanos.sum(),
-        latchWaits.sum(),
-        readFailures.sum(),
-        writeFailures.sum(),
-        hintsNone.sum(),
-        hintsStale.sum(),
-        hintRepairs.sum(),
-        hintRepairsGivenUp.sum(),
-        frames.plan.bytes());
-  }
 }

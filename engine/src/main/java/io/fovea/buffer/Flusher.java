@@ -91,7 +91,7 @@ final class Flusher {
     }
   }
 
-  /** See {@link BufferPool#flushOlder}. */
+  /** See {@link PoolCheckpoint#flushOlder}. */
   void flushOlder(long lsn) {
     long[] window = new long[Math.min(WINDOW, frames.count)];
     for (int from = 0; from < frames.count; ) {
@@ -185,7 +185,7 @@ final class Flusher {
   }
 
   /**
-   * See {@link BufferPool#minRecLsn}.
+   * See {@link PoolCheckpoint#minRecLsn}.
    *
    * <p><b>Why nothing is missed.</b> Let a change be there before the scan, its record at r, and
    * not in the file when the scan ends.

@@ -4,8 +4,8 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 
 /**
- * One cache line for each frame: its latch, what is in it, and the bucket of the pages whose home
- * it is.
+ * One cache line for each frame: its latch, what is in it, and the bucket of the pages that prefer
+ * the frame.
  *
  * <pre>
  *   0                 8                 16                24                32
@@ -15,18 +15,18 @@ import java.lang.foreign.MemorySegment;
  *   | latch  | chain  | entry 0         | entry 1         | next   |us|di|wr|ul|
  *   +--------+--------+--------+--------+--------+--------+--------+--+--+--+--+
  *   32       36       40                48                56       60 61 62 63
- *     the bucket of the pages that are at home here                 the frame
+ *     the bucket of the pages that prefer this frame                the frame
  *
  *   field         who writes it, holding what               who reads it
  *   version word  see {@link Latch}                          everyone
  *   pid           loader, evictor, mover: frame exclusive    optimistic readers (checked by the
- *                 AND bucket of the page's home              version), latch holders; 0 = free
+ *                 AND the page's bucket                      version), latch holders; 0 = free
  *   recLsn        log: frame exclusive; write-out: shared    checkpoint, see Flusher
  *   writingRecLsn write-out: frame shared, or writing = 1    checkpoint, see Flusher
  *   latch         the bucket's spin latch, see Translator    -
- *   chain         bucket latch (PREDICTIVE only)             look-ups without a latch, as a guess
- *   entry 0, 1    bucket latch (PREDICTIVE only)             look-ups without a latch, as a guess
- *   next          bucket latch of the page's home            look-ups without a latch, as a guess
+ *   chain         bucket latch (PREDICTIVE only)             look-ups without a latch, as a hint
+ *   entry 0, 1    bucket latch (PREDICTIVE only)             look-ups without a latch, as a hint
+ *   next          latch of the page's bucket                 look-ups without a latch, as a hint
  *   us  usage     readers set it when it is not; the policy  policy, writer, movers
  *                 clears it; the writer: given up
  *   di  dirty     exclusive sets; write-out clears (shared)  clock, evictor, mover
@@ -78,7 +78,7 @@ final class FrameHeader {
   }
 
   /**
-   * The page in the frame, 0 for none. Stable under any latch of the frame; otherwise a guess that
+   * The page in the frame, 0 for none. Stable under any latch of the frame; otherwise a hint that
    * the version decides.
    */
   static long pid(MemorySegment headers, int frame) {

@@ -6,6 +6,7 @@ import io.fovea.memory.Mem;
 import io.fovea.memory.NativeRegion;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.VarHandle;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -46,6 +47,9 @@ final class Frames {
   final Counters counters = new Counters();
   private final NativeRegion region;
 
+  /** Whether the pool was closed; see {@link #checkOpen}. */
+  final AtomicBoolean closed = new AtomicBoolean();
+
   /** Why the pool has stopped; null as long as it works. */
   private volatile @Nullable Throwable stopped;
 
@@ -76,6 +80,13 @@ final class Frames {
     ready = new ReadyFrames(headers, count / 4);
     MemorySegment statistics = all.asSlice(plan.statisticsAt(), plan.bytes() - plan.statisticsAt());
     policy = ReplacementPolicy.of(config.replacement(), headers, statistics, count);
+  }
+
+  /** Throws after the pool was closed. */
+  void checkOpen() {
+    if (closed.get()) {
+      throw new DatabaseClosedException();
+    }
   }
 
   /** Says where pages come from. Before anybody else sees the frames. */
@@ -124,8 +135,9 @@ final class Frames {
   }
 
   /**
-   * Something failed while frames were half changed, or latched by nobody who would let go of them:
-   * the pool gives out nothing any more. Who waits is told, whatever for. The first cause counts.
+   * Something failed while frames were half changed, or latched by nobody who would release them:
+   * the pool gives out nothing any more. A thread that waits is told, whatever for. The first cause
+   * counts.
    *
    * @return the cause, to be thrown
    */
@@ -192,7 +204,7 @@ final class Frames {
   int claimAnyFree() {
     for (int frame = free.pop(); frame >= 0; frame = free.pop()) {
       // Somebody may have the latch for a moment, to see that the frame is free or to take it as a
-      // home. Passing on would lose the frame in the first case.
+      // preferred frame. Passing on would lose the frame in the first case.
       for (int round = 0; pid(frame) == 0; round = Backoff.pause(round)) {
         if (claimFree(frame)) {
           return frame;
@@ -246,7 +258,7 @@ final class Frames {
         && !FrameHeader.writing(headers, frame);
   }
 
-  /** Whether a page can leave its frame at once for one whose home that is; a hint. */
+  /** Whether a page can leave its frame at once for one that prefers that frame; a hint. */
   boolean expendable(int frame) {
     return coldAndClean(frame) && policy.expendable(frame);
   }
@@ -336,5 +348,32 @@ final class Frames {
     MemorySegment all = region.segment();
     // An atomic add of nothing: writes the page without changing what a user has put there.
     Pretoucher.touch(plan.bytes(), stopped, at -> Mem.getAndAddLong(all, at, 0));
+  }
+
+  /** What was done so far. */
+  PoolStats stats() {
+    return new PoolStats(
+        count,
+        free.count(),
+        counters.dirty.sum(),
+        counters.misses.sum(),
+        counters.slowAtHome.sum(),
+        counters.slowElsewhere.sum(),
+        counters.promotions.sum(),
+        counters.demotions.sum(),
+        counters.evictionsClean.sum(),
+        counters.evictionsDirty.sum(),
+        counters.pagesWritten.sum(),
+        counters.batchesWritten.sum(),
+        counters.frameWaits.sum(),
+        counters.frameWaitNanos.sum(),
+        counters.latchWaits.sum(),
+        counters.readFailures.sum(),
+        counters.writeFailures.sum(),
+        counters.hintsNone.sum(),
+        counters.hintsStale.sum(),
+        counters.hintRepairs.sum(),
+        counters.hintRepairsGivenUp.sum(),
+        plan.bytes());
   }
 }

@@ -15,10 +15,11 @@ import java.lang.invoke.VarHandle;
  * </pre>
  *
  * <p>A frame is <i>free</i> when its header's page id is 0, and belongs to whoever latches it
- * exclusively then. The stack is only where to look: a frame may be taken as somebody's home while
- * it is still listed, and whoever pops it then looks further. The unlisted byte keeps a frame from
- * being listed twice, so the stack never holds more than all frames. Frames that were never popped
- * are listed without being on the stack, so that opening a large pool touches none of its memory.
+ * exclusively then. The stack is only where to look: a frame may be taken as somebody's preferred
+ * frame while it is still listed, and any thread that pops it then looks further. The unlisted byte
+ * keeps a frame from being listed twice, so the stack never holds more than all frames. Frames that
+ * were never popped are listed without being on the stack, so that opening a large pool touches
+ * none of its memory.
  *
  * <p>{@code count} is the number of free frames that nobody has claimed; exact when nothing moves.
  *

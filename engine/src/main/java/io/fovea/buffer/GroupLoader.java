@@ -26,8 +26,8 @@ import java.util.concurrent.atomic.AtomicInteger;
  * ids need not be validated: at worst a page is read that nobody wants.
  *
  * <p><b>Once.</b> A page is entered in its bucket as a lone miss enters it, under the bucket's
- * latch and with the frame latched. Who entered it reads it; who finds it entered passes it over
- * here, or, on the ordinary way, waits for the frame.
+ * latch and with the frame latched. A thread that entered it reads it; a thread that finds it
+ * entered passes it over here, or, on the ordinary way, waits for the frame.
  *
  * <p><b>No deadlock.</b> The frames are latched, and no thread has to come back for them: whichever
  * thread of the device ends a read checks the page and unlatches its frame ({@link #ended}). So the
@@ -40,8 +40,8 @@ import java.util.concurrent.atomic.AtomicInteger;
  * Were a frame waited for, two groups that hold all frames between them would wait for each other.
  *
  * <p><b>Bounds.</b> One group takes an eighth of the frames at most, and all groups together a
- * quarter: whoever needs a single frame meanwhile finds one. Beyond that a group brings in fewer
- * pages, or none.
+ * quarter: any thread that needs a single frame meanwhile finds one. Beyond that a group brings in
+ * fewer pages, or none.
  */
 final class GroupLoader {
   private static final int GROUP_SHIFT = 3;
@@ -87,8 +87,8 @@ final class GroupLoader {
 
   /**
    * Lets no group begin any more, and waits for those under way: the device writes into their
-   * frames. Who begins reserves and then looks at {@code closed}; this sets it and then looks at
-   * what is reserved; all four are sequential, so one of the two sees the other.
+   * frames. A thread that begins reserves and then looks at {@code closed}; this sets it and then
+   * looks at what is reserved; all four are sequential, so one of the two sees the other.
    */
   void close() {
     closed = true;
@@ -158,7 +158,7 @@ final class GroupLoader {
         if (frame >= 0) {
           frames.giveBack(frame);
         }
-        reserved.getAndAdd(-1);
+        unreserve(1);
       }
     }
     return result;
@@ -188,18 +188,31 @@ final class GroupLoader {
         kept = submit(group, room, used);
       }
     } finally {
-      reserved.getAndAdd(kept - room);
+      unreserve(room - kept);
     }
   }
 
-  /** Up to so many frames; what is not to be had now is not waited for. */
+  /**
+   * Up to so many frames; what is not to be had now is not waited for. Nothing is called between
+   * the addition and the answer but what gives back: a failure there would leave frames reserved
+   * for ever, and {@link #close} would wait for them.
+   */
   private int reserve(int wanted) {
-    int before = reserved.getAndAdd(wanted);
-    int surplus = Math.min(wanted, Math.max(0, before + wanted - allMax));
-    if (surplus > 0) {
-      reserved.getAndAdd(-surplus);
+    int left = allMax - reserved.getAndAdd(wanted);
+    int got = left >= wanted ? wanted : left > 0 ? left : 0;
+    if (got < wanted) {
+      unreserve(wanted - got);
     }
-    return wanted - surplus;
+    return got;
+  }
+
+  private void unreserve(int count) {
+    reserved.getAndAdd(-count);
+  }
+
+  /** Frames that groups may hold right now. */
+  int reserved() {
+    return reserved.get();
   }
 
   /** Hands the pages that are missing to the device; how many: they keep what was reserved. */
@@ -263,14 +276,10 @@ final class GroupLoader {
           drop(frame);
         }
       } finally {
-        unreserve();
+        unreserve(1);
       }
     }
     return whole;
-  }
-
-  private void unreserve() {
-    reserved.getAndAdd(-1);
   }
 
   /** Enters the pages that are in no frame, and adds them to the batch. */
@@ -308,13 +317,14 @@ final class GroupLoader {
   }
 
   /**
-   * Where the page would like to be. One that is only passed by pushes nothing out of its home: it
-   * would take the frame of a page that is used again and again in the moment between the clock's
-   * look at it and its next use. It goes home where that is free, and else where the clock says.
+   * The preferred frame of a page, or -1. A page that is only passed by demotes no other: it would
+   * take the frame of a page that is used again and again in the moment between the clock's look at
+   * it and its next use. It goes to its preferred frame where that is free, and else where the
+   * policy says.
    */
   private int preferred(long pid, boolean used) {
-    int home = translator.preferred(pid);
-    return home < 0 || used || frames.pid(home) == 0 ? home : -1;
+    int preferred = translator.preferred(pid);
+    return preferred < 0 || used || frames.pid(preferred) == 0 ? preferred : -1;
   }
 
   /** A page that did not come. */

@@ -15,8 +15,8 @@ import io.fovea.memory.Mem;
  * <p>That rests on the compiler keeping the branch. Returning {@code entry == expected ? preferred
  * : frameOf(entry)} would become a conditional move when hits are 18 to 82 %, and every access
  * would wait for the table; so the other side is a call of a method with a chain to walk, which
- * promotes the page now and then as well (by trying latches: whoever guesses may hold some).
- * Comparing frames, not entries, would be worse: {@code a == b ? a : b} is simply b to the
+ * promotes the page now and then as well (by trying latches: any thread that predicts may hold
+ * some). Comparing frames, not entries, would be worse: {@code a == b ? a : b} is simply b to the
  * compiler.
  */
 final class HashedTranslation {
@@ -27,7 +27,7 @@ final class HashedTranslation {
     return Translator.scale(hash << 32, t.frames);
   }
 
-  static int guess(Translator t, long pid) {
+  static int predict(Translator t, long pid) {
     long hash = Hash.spread(pid);
     int preferred = preferred(t, hash);
     long at = OptimisticTranslation.at(Translator.scale(hash, t.buckets));

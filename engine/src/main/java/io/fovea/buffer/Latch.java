@@ -22,7 +22,8 @@ import java.lang.invoke.VarHandle;
  *
  * <p>This is the idea of {@link java.util.concurrent.locks.StampedLock} in a word of native memory,
  * without its queue: latches are held for well under a microsecond, except by a thread that reads a
- * page from a device. Who waits spins, yields, then sleeps ({@link Backoff}). Not reentrant.
+ * page from a device. A thread that waits spins, yields, then sleeps ({@link Backoff}). Not
+ * reentrant.
  *
  * <h2>Memory order</h2>
  *

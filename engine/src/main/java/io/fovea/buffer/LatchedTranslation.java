@@ -14,7 +14,7 @@ import io.fovea.memory.Mem;
 final class LatchedTranslation {
   private LatchedTranslation() {}
 
-  static int guess(Translator t, long pid) {
+  static int predict(Translator t, long pid) {
     return Math.max(0, lookup(t, pid));
   }
 

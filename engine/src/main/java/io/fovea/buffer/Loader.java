@@ -32,7 +32,7 @@ final class Loader {
   private final BlockDevice device;
   private final LongSupplier lsnLimit;
 
-  /** See {@link BufferPool#unreadFrom}. */
+  /** See {@link PoolRecovery#unreadFrom}. */
   private volatile long unreadFrom = Long.MAX_VALUE;
 
   Loader(Frames frames, Replacement replacement, BlockDevice device, LongSupplier lsnLimit) {

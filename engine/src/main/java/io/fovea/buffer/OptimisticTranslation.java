@@ -14,8 +14,8 @@ import io.fovea.memory.Mem;
  *     tag = the low half of the page id's hash; the bucket comes from the high half
  * </pre>
  *
- * <p>The paper's readers validate a version of the bucket; here an entry is a guess that the
- * frame's header confirms or not, so there is nothing to validate.
+ * <p>The paper's readers validate a version of the bucket; here an entry is a hint that the frame's
+ * header confirms or not, so there is nothing to validate.
  *
  * <p><b>Cost.</b> Bucket, then page (and header beside it): two dependent misses.
  */
@@ -36,17 +36,17 @@ final class OptimisticTranslation {
   }
 
   /** The frame of the bucket's entry where the tag fits, else what a longer look finds. */
-  static int guess(Translator t, long pid) {
+  static int predict(Translator t, long pid) {
     long hash = Hash.spread(pid);
     long entry = Mem.getLongOpaque(t.table, at(Translator.scale(hash, t.buckets)) + ENTRY);
     if (entry != 0 && (entry ^ tag(hash)) >>> 32 == 0) {
       return (int) entry - 1;
     }
-    return guessChain(t, hash, pid);
+    return predictByChain(t, hash, pid);
   }
 
   /** A legal frame even where the page is in none. */
-  static int guessChain(Translator t, long hash, long pid) {
+  static int predictByChain(Translator t, long hash, long pid) {
     long bucket = at(Translator.scale(hash, t.buckets));
     return Math.max(
         0, t.walk(Mem.getIntOpaque(t.table, bucket + CHAIN), pid, Translator.STEPS_MAX));

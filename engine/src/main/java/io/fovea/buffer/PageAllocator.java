@@ -10,7 +10,6 @@ import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.Objects;
-import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -31,16 +30,16 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Latches.</b> The spin latch here guards three numbers and nothing that waits is done under
  * it. Taking a page off the list needs its link: latch the page exclusively first, then see under
  * the spin latch that it is still the head. Since the page is latched nobody else can take it off,
- * use it, and free it again in between. Whoever has it keeps it latched while it becomes a node of
- * a tree, so others wait for the latch only as long as the page is the head.
+ * use it, and free it again in between. Any thread that has it keeps it latched while it becomes a
+ * node of a tree, so others wait for the latch only as long as the page is the head.
  *
  * <p><b>The log.</b> A record is reserved under the spin latch, before the numbers change:
  * reserving never waits, and where it throws (the caller has granted too little) nothing has
  * changed. So the order of the records is the order of the changes, and a snapshot under the latch
  * has all that begin before the log's tail and none that begins later. The body is filled in right
- * after the latch, by nothing but stores, before anything that may wait: who needs the log to
- * become durable waits for it. Pages with fixed ids ({@link #allocateAt}) have no record: they are
- * not in these numbers, and what makes them a tree has an image.
+ * after the latch, by nothing but stores, before anything that may wait: a thread that needs the
+ * log to become durable waits for it. Pages with fixed ids ({@link #allocateAt}) have no record:
+ * they are not in these numbers, and what makes them a tree has an image.
  *
  * <p><b>Page LSNs</b> never go back for a page id, or replay would take an old image for a new one:
  * a page that is used again keeps the LSN of the free page, and one above the high-water mark was
@@ -114,11 +113,9 @@ final class PageAllocator {
     check(state);
   }
 
-  /**
-   * A file that is too short is damaged: where recovery finds one, it says so by {@link #recover}.
-   */
+  /** A file that is too short is damaged: recovery says so by {@link #recover}. */
   private void check(AllocatorState state) {
-    checkState(state);
+    state.check();
     boolean fresh = state.highWater() == AllocatorState.FIRST_PID;
     long pages = extent.pages();
     if (!fresh && state.highWater() > pages) {
@@ -128,23 +125,6 @@ final class PageAllocator {
           pages << frames.pageShift,
           state.highWater(),
           pages);
-    }
-  }
-
-  /** Whether the numbers can be true. */
-  static void checkState(AllocatorState state) {
-    if (state.highWater() < AllocatorState.FIRST_PID || state.highWater() > PageRef.PID_MASK) {
-      throw new CorruptionException(
-          "high-water mark", -1, -1, AllocatorState.FIRST_PID, state.highWater());
-    }
-    boolean head = state.freeHead() == 0 || state.freeHead() >= AllocatorState.FIRST_PID;
-    if (!head
-        || state.freeHead() >= state.highWater()
-        || (state.freeHead() == 0) != (state.freePages() == 0)
-        || state.freePages() < 0
-        || state.freePages() > state.highWater() - AllocatorState.FIRST_PID) {
-      throw new CorruptionException(
-          "head of the free list", -1, -1, state.freePages(), state.freeHead());
     }
   }
 
@@ -170,7 +150,7 @@ final class PageAllocator {
     }
   }
 
-  /** See {@link BufferPool#snapshot}. */
+  /** See {@link PoolCheckpoint#snapshot}. */
   AllocatorSnapshot snapshot(Log log) {
     lock();
     try {
@@ -184,11 +164,9 @@ final class PageAllocator {
     }
   }
 
-  // ------------------------------------------------------------------------------------ giving
-
   // ---------------------------------------------------------------------------------- promises
 
-  /** See {@link BufferPool#promise}. */
+  /** See {@link PagePromises#promise}. */
   void promise(LogSession log, int pages) {
     int has = Math.max(0, log.pagesPromised());
     int more = pages - has;
@@ -213,7 +191,7 @@ final class PageAllocator {
     log.pagesPromised(has);
   }
 
-  /** See {@link BufferPool#release}. */
+  /** See {@link PagePromises#release}. */
   void release(LogSession log, int keep) {
     int has = log.pagesPromised();
     int stays = extent.isFull() ? 0 : keep;
@@ -253,6 +231,8 @@ final class PageAllocator {
       promised = promised - 1;
     }
   }
+
+  // ------------------------------------------------------------------------------------ giving
 
   /** See {@link BufferPool#allocate}. */
   int allocate(int treeId, int type, LogSession log) {
@@ -378,11 +358,11 @@ final class PageAllocator {
     }
     try {
       logAllocate(log, at, pid, treeId, type, 0, 0, pid + 1);
-      // Another thread may have had the page whose home was claimed.
-      int home = frames.translator.preferred(pid);
-      if (home >= 0 && home != frame && replacement.claimHome(home)) {
+      // Another thread may have had the page whose preferred frame was claimed.
+      int preferred = frames.translator.preferred(pid);
+      if (preferred >= 0 && preferred != frame && replacement.claimPreferred(preferred)) {
         frames.giveBack(frame);
-        frame = home;
+        frame = preferred;
       }
       frame = loader.create(pid, frame);
       init(frame, type, pid, treeId, 0, recordEnd(log));
@@ -489,7 +469,7 @@ final class PageAllocator {
         throw new CorruptionException("owner of a node", pid, -1, treeId, owner);
       }
       if (unread) {
-        // A latch that is let go without a change would leave zeros in the place of the page.
+        // A latch that is released without a change would leave zeros in the place of the page.
         PageHeader.init(pages, base, PageHeader.LEAF, pid, treeId);
         frames.markDirty(frame, 0);
       }
@@ -555,35 +535,14 @@ final class PageAllocator {
     frames.markDirty(frame, recLsn);
   }
 
-  /** See {@link BufferPool#freePages}. */
-  void walkFree(LongConsumer visitor) {
-    AllocatorState state = state();
-    long pid = state.freeHead();
-    for (long i = 0; i < state.freePages(); i++) {
-      int frame = Objects.requireNonNull(resolver).fixShared(pid);
-      int type = PageHeader.type(pages, frames.base(frame));
-      long next = Mem.getLong(pages, frames.base(frame) + NEXT_FREE);
-      Latch.releaseShared(frames.headers, frame);
-      if (type != PageHeader.FREE) {
-        throw new CorruptionException(
-            "a page of the free list", pid, pid << frames.pageShift, PageHeader.FREE, type);
-      }
-      visitor.accept(pid);
-      pid = next;
-    }
-    if (pid != 0) {
-      throw new CorruptionException("end of the free list", pid, -1, 0, pid);
-    }
-  }
-
   // ---------------------------------------------------------------------------------- recovery
 
   /**
-   * See {@link BufferPool#recover}. The growth of the file is not in the log, and may be lost where
-   * a record of the page that it was for is not: so it is made up for.
+   * See {@link PoolRecovery#recover}. The growth of the file is not in the log, and may be lost
+   * where a record of the page that it was for is not: so it is made up for.
    */
   void recover(AllocatorState state) {
-    checkState(state);
+    state.check();
     extent.ensure(state.highWater());
     lock();
     try {
@@ -608,7 +567,7 @@ final class PageAllocator {
     }
   }
 
-  /** See {@link BufferPool#reclaim}. */
+  /** See {@link PoolRecovery#reclaim}. */
   void reclaim(long pid, LogSession log) {
     if (pid < AllocatorState.FIRST_PID || pid >= highWater) {
       throw new CorruptionException("a page that nobody uses", pid, -1, highWater, pid);
@@ -617,7 +576,7 @@ final class PageAllocator {
     push(Objects.requireNonNull(resolver).fixForImage(pid), pid, log, false);
   }
 
-  /** See {@link AllocatorRecord#replayPage}. */
+  /** See {@link PoolRecovery#replay}. */
   void replayFree(long pid, long next, long recLsn, long pageLsn) {
     int frame = Objects.requireNonNull(resolver).fixForImage(pid);
     if (PageHeader.pageLsn(pages, frames.base(frame)) < pageLsn) {

@@ -69,7 +69,7 @@ public final class PageGroup {
   }
 
   /**
-   * Where a page was put: a guess, for the page may be gone again. After {@link #await}.
+   * Where a page was put: a hint, for the page may be gone again. After {@link #await}.
    *
    * @param i the page's place in the list, from 0
    * @return a frame; -1 where the page was not brought in, as it was there already or for any other

@@ -85,7 +85,7 @@ public final class PageImages {
       throw new CorruptionException(
           "page of an image in the log", pid, -1, pid, PageHeader.pid(src, head));
     }
-    int frame = pool.fixForImage(pid);
+    int frame = pool.recovery().fixForImage(pid);
     long base = pool.base(frame);
     MemorySegment pages = pool.pages();
     if (PageHeader.pageLsn(pages, base) >= pageLsn) {

@@ -22,9 +22,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>As advisory as {@link PageGroup}, whose rules hold here too ({@link GroupLoader}): pages are
  * entered as a lone miss enters them, a page that is not brought in, for whatever reason, is met
- * again on the ordinary way, and whoever ends a read unlatches the frame at once. A page that is on
- * its way already, by this thread or by another, is not read again; its slot is <i>followed</i>: it
- * can be taken when the frame is unlatched or the page is gone.
+ * again on the ordinary way, and any thread that ends a read unlatches the frame at once. A page
+ * that is on its way already, by this thread or by another, is not read again; its slot is
+ * <i>followed</i>: it can be taken when the frame is unlatched or the page is gone.
  *
  * <p><b>Two doors.</b> A platform thread borrows a ring from the device with its first read and
  * gives it back with {@link #finish}: no thread is woken for anything. Where there is none (a
@@ -240,7 +240,7 @@ public final class PageReads {
   }
 
   /**
-   * Where the page was put whose slot was taken last: a guess, for it may be gone again.
+   * Where the page was put whose slot was taken last: a hint, for it may be gone again.
    *
    * @param slot the slot
    * @return a frame, or -1 where the page was not read for this slot
@@ -286,8 +286,8 @@ public final class PageReads {
   // -------------------------------------------------------------------------------- by batches
 
   /**
-   * Hands over all of it: the pages are latched, and whoever waits for one that is not on its way
-   * would wait for this thread.
+   * Hands over all of it: the pages are latched, and any thread that waits for one that is not on
+   * its way would wait for this thread.
    */
   private void submit() {
     while (addedSize > 0) {

@@ -5,7 +5,7 @@ import java.lang.foreign.MemorySegment;
 
 /**
  * A reference from an inner node to a child: the page's id, which is always right, and beside it,
- * in the same word, a guess at the frame that the page is in.
+ * in the same word, a hint of the frame that the page is in.
  *
  * <pre>
  *   63                   38 37                                   0

@@ -4,13 +4,13 @@ package io.fovea.buffer;
  * Where the pages of a pool lie at one moment, and how many were moved to get there.
  *
  * @param pages frames that hold a page
- * @param pagesAtHome how many of those hold one whose preferred frame they are; 0 for translations
- *     that prefer none
+ * @param pagesInPreferredFrame how many of those hold one whose preferred frame they are; 0 for
+ *     translations that prefer none
  * @param promotions pages that were copied to their preferred frame since the pool was opened
  * @param demotions pages that were copied out of it to make room for one
  * @since 0.1.0
  */
-public record Placement(long pages, long pagesAtHome, long promotions, long demotions) {
+public record Placement(long pages, long pagesInPreferredFrame, long promotions, long demotions) {
 
   /**
    * Reads all headers, 16 MiB of them for a pool of 1 GiB: nothing for a counter that is polled.
@@ -18,15 +18,15 @@ public record Placement(long pages, long pagesAtHome, long promotions, long demo
    */
   static Placement of(Frames frames) {
     long pages = 0;
-    long atHome = 0;
+    long inPreferred = 0;
     for (int frame = 0; frame < frames.count; frame++) {
       long pid = frames.pid(frame);
       if (pid != 0) {
         pages++;
-        atHome += frames.translator.preferred(pid) == frame ? 1 : 0;
+        inPreferred += frames.translator.preferred(pid) == frame ? 1 : 0;
       }
     }
     return new Placement(
-        pages, atHome, frames.counters.promotions.sum(), frames.counters.demotions.sum());
+        pages, inPreferred, frames.counters.promotions.sum(), frames.counters.demotions.sum());
   }
 }

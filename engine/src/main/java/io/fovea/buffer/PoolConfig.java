@@ -1,6 +1,8 @@
 package io.fovea.buffer;
 
+import io.fovea.io.ReadRing;
 import io.fovea.wal.Log;
+import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -52,7 +54,7 @@ public record PoolConfig(
         ANY_LSN,
         null,
         FrameHints.ON,
-        PageReads.CAPACITY);
+        ReadRing.DEPTH);
   }
 
   /** A pool of exactly so many frames. */
@@ -68,116 +70,49 @@ public record PoolConfig(
         .with(replacement);
   }
 
+  /** The same with pages of another size. */
+  public PoolConfig withPageSize(int other) {
+    return with(draft -> draft.pageSize = other);
+  }
+
+  /** The same with another buffer. */
+  public PoolConfig withBufferBytes(long other) {
+    return with(draft -> draft.bufferBytes = other);
+  }
+
   /** The same with another translation. */
   public PoolConfig with(Translation other) {
-    return new PoolConfig(
-        pageSize,
-        bufferBytes,
-        other,
-        replacement,
-        pretouch,
-        exhaustedMillis,
-        log,
-        lsnLimit,
-        doubleWrite,
-        frameHints,
-        readsMax);
+    return with(draft -> draft.translation = other);
   }
 
   /** The same with another replacement; the bytes stay, and have to do for its statistics, too. */
   public PoolConfig with(ReplacementKind other) {
-    return new PoolConfig(
-        pageSize,
-        bufferBytes,
-        translation,
-        other,
-        pretouch,
-        exhaustedMillis,
-        log,
-        lsnLimit,
-        doubleWrite,
-        frameHints,
-        readsMax);
+    return with(draft -> draft.replacement = other);
   }
 
   /** The same with another way to populate memory. */
   public PoolConfig with(Pretouch other) {
-    return new PoolConfig(
-        pageSize,
-        bufferBytes,
-        translation,
-        replacement,
-        other,
-        exhaustedMillis,
-        log,
-        lsnLimit,
-        doubleWrite,
-        frameHints,
-        readsMax);
+    return with(draft -> draft.pretouch = other);
   }
 
   /** The same with another wait for a frame. */
   public PoolConfig withExhaustedMillis(long millis) {
-    return new PoolConfig(
-        pageSize,
-        bufferBytes,
-        translation,
-        replacement,
-        pretouch,
-        millis,
-        log,
-        lsnLimit,
-        doubleWrite,
-        frameHints,
-        readsMax);
+    return with(draft -> draft.exhaustedMillis = millis);
   }
 
   /** The same with a double-write area, which belongs to this pool alone. */
   public PoolConfig with(DoubleWrite area) {
-    return new PoolConfig(
-        pageSize,
-        bufferBytes,
-        translation,
-        replacement,
-        pretouch,
-        exhaustedMillis,
-        log,
-        lsnLimit,
-        area,
-        frameHints,
-        readsMax);
+    return with(draft -> draft.doubleWrite = area);
   }
 
   /** The same with or without frame hints. */
   public PoolConfig with(FrameHints other) {
-    return new PoolConfig(
-        pageSize,
-        bufferBytes,
-        translation,
-        replacement,
-        pretouch,
-        exhaustedMillis,
-        log,
-        lsnLimit,
-        doubleWrite,
-        other,
-        readsMax);
+    return with(draft -> draft.frameHints = other);
   }
 
   /** The same with another number of reads that one thread has under way at most. */
   public PoolConfig withReadsMax(int reads) {
-    return new PoolConfig(
-        pageSize,
-        bufferBytes,
-        translation,
-        replacement,
-        pretouch,
-        exhaustedMillis,
-        log,
-        lsnLimit,
-        doubleWrite,
-        frameHints,
-        reads);
+    return with(draft -> draft.readsMax = reads);
   }
 
   /** The same with a log behind it, which also says what LSN a page may have. */
@@ -187,38 +122,67 @@ public record PoolConfig(
 
   /** The same with what stands for a log behind it. */
   public PoolConfig withLog(PoolLog other) {
-    return new PoolConfig(
-        pageSize,
-        bufferBytes,
-        translation,
-        replacement,
-        pretouch,
-        exhaustedMillis,
-        other,
-        lsnLimit,
-        doubleWrite,
-        frameHints,
-        readsMax);
+    return with(draft -> draft.log = other);
   }
 
   /** The same with another limit of the LSNs of pages in the file. */
   public PoolConfig withLsnLimit(LongSupplier limit) {
-    return new PoolConfig(
-        pageSize,
-        bufferBytes,
-        translation,
-        replacement,
-        pretouch,
-        exhaustedMillis,
-        log,
-        limit,
-        doubleWrite,
-        frameHints,
-        readsMax);
+    return with(draft -> draft.lsnLimit = limit);
   }
 
   /** The least {@code bufferBytes} that is accepted. */
   public static long bytesMin(int pageSize, Translation translation, ReplacementKind replacement) {
     return MemoryPlan.bytes(pageSize, FRAMES_MIN, translation, replacement);
+  }
+
+  /** The same but for what the change does to a copy. */
+  private PoolConfig with(Consumer<Draft> change) {
+    Draft draft = new Draft(this);
+    change.accept(draft);
+    return draft.build();
+  }
+
+  /** A config that can be changed: the components in one place, for all of the methods above. */
+  private static final class Draft {
+    int pageSize;
+    long bufferBytes;
+    Translation translation;
+    ReplacementKind replacement;
+    Pretouch pretouch;
+    long exhaustedMillis;
+    PoolLog log;
+    LongSupplier lsnLimit;
+    @Nullable DoubleWrite doubleWrite;
+    FrameHints frameHints;
+    int readsMax;
+
+    Draft(PoolConfig of) {
+      pageSize = of.pageSize;
+      bufferBytes = of.bufferBytes;
+      translation = of.translation;
+      replacement = of.replacement;
+      pretouch = of.pretouch;
+      exhaustedMillis = of.exhaustedMillis;
+      log = of.log;
+      lsnLimit = of.lsnLimit;
+      doubleWrite = of.doubleWrite;
+      frameHints = of.frameHints;
+      readsMax = of.readsMax;
+    }
+
+    PoolConfig build() {
+      return new PoolConfig(
+          pageSize,
+          bufferBytes,
+          translation,
+          replacement,
+          pretouch,
+          exhaustedMillis,
+          log,
+          lsnLimit,
+          doubleWrite,
+          frameHints,
+          readsMax);
+    }
   }
 }

@@ -3,8 +3,9 @@ package io.fovea.buffer;
 import io.fovea.memory.Mem;
 
 /**
- * Guess first. The home of a page is its id modulo the number of frames; the header line of the
- * home frame is also the bucket of all pages that are at home there.
+ * Predictive translation that reads the preferred frame before any table. The preferred frame of a
+ * page is its id modulo the number of frames. The header line of that frame is also the bucket of
+ * all pages that prefer it.
  *
  * <pre>
  *   header line of frame h:   ... | latch | chain | entry 0 | entry 1 | ...
@@ -14,24 +15,25 @@ import io.fovea.memory.Mem;
  *                        header's next goes on
  * </pre>
  *
- * <p>Exactly one of these holds for a resident page p with home h: it is in frame h; an entry of h
- * names its frame; or its frame is in the chain of h. A page at home has no entry.
+ * <p>Exactly one of these holds for a resident page p with preferred frame h: it is in frame h; an
+ * entry of h names its frame; or its frame is in the chain of h. A page in its preferred frame has
+ * no entry.
  *
- * <p><b>Cost.</b> At home: no table is touched, and line and page are loaded together, for both
- * addresses follow from the page id. Not at home: the line just read names the frame, so one more
- * dependent miss (and the line of that frame beside the page).
+ * <p><b>Cost.</b> In the preferred frame: no table is touched, and line and page are loaded
+ * together, for both addresses follow from the page id. Elsewhere: the line just read names the
+ * frame, so one more dependent miss (and the line of that frame beside the page).
  *
- * <p>Rejected: a table of its own, which costs a hit nothing but a wrong guess two misses; nodes
- * for the chain, for a frame that is not at home has its own header's {@code next} to spare.
+ * <p>Rejected: a table of its own, which costs a hit nothing but a wrong prediction two misses;
+ * nodes for the chain, for a page elsewhere has its own header's {@code next} to spare.
  */
 final class PredictiveTranslation {
   private PredictiveTranslation() {}
 
-  /** Exact under the bucket's latch, a guess without it (then the chain may lead astray). */
-  static int find(Translator t, int home, long pid, int steps) {
-    long line = FrameHeader.at(home);
+  /** Exact under the bucket's latch, a hint without it (then the chain may lead astray). */
+  static int find(Translator t, int preferred, long pid, int steps) {
+    long line = FrameHeader.at(preferred);
     if (Mem.getLongOpaque(t.headers, line + FrameHeader.PID) == pid) {
-      return home;
+      return preferred;
     }
     long tag = (long) t.tag(pid) << 32;
     int frame = named(t, Mem.getLongOpaque(t.headers, line + FrameHeader.ENTRY_0), tag, pid);
@@ -52,11 +54,11 @@ final class PredictiveTranslation {
     return FrameHeader.pid(t.headers, frame) == pid ? frame : -1;
   }
 
-  static void insert(Translator t, int home, long pid, int frame) {
-    if (frame == home) {
+  static void insert(Translator t, int preferred, long pid, int frame) {
+    if (frame == preferred) {
       return;
     }
-    long line = FrameHeader.at(home);
+    long line = FrameHeader.at(preferred);
     long entry = (long) t.tag(pid) << 32 | frame + 1;
     if (Mem.getLongOpaque(t.headers, line + FrameHeader.ENTRY_0) == 0) {
       Mem.putLongRelease(t.headers, line + FrameHeader.ENTRY_0, entry);
@@ -67,11 +69,11 @@ final class PredictiveTranslation {
     }
   }
 
-  static void remove(Translator t, int home, int frame) {
-    if (frame == home) {
+  static void remove(Translator t, int preferred, int frame) {
+    if (frame == preferred) {
       return;
     }
-    long line = FrameHeader.at(home);
+    long line = FrameHeader.at(preferred);
     if ((int) Mem.getLongOpaque(t.headers, line + FrameHeader.ENTRY_0) == frame + 1) {
       refill(t, line, FrameHeader.ENTRY_0);
     } else if ((int) Mem.getLongOpaque(t.headers, line + FrameHeader.ENTRY_1) == frame + 1) {

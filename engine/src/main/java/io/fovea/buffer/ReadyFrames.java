@@ -8,7 +8,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
  *
  * <pre>
  *   writer ──add──►  | f | f | f | f |  ──take──► a miss, which evicts the page
- *                      └─ used again: usage turns from given up to used; whoever takes it goes on
+ *                      └─ used again: usage turns from given up to used; any thread that takes it goes on
  * </pre>
  *
  * <p>A list of hints, first in, first out: that a frame is in it says nothing about the page there

@@ -6,12 +6,15 @@ import io.fovea.error.PoolExhaustedException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where frames come from: home, the free list, and pages that leave.
+ * Where frames come from: the preferred frame, the free list, and pages that are evicted.
  *
  * <pre>
- *   acquire(home):  home free? ──► home expendable, no inner node? ──► a free frame? ──►
- *                   a page that is ready? ──► one that the policy proposes, cold and clean? ──►
- *                   wait for the writer ──► exhausted
+ *   acquire(p):  1. frame p, if it is free
+ *                2. frame p, if its page is cold, clean and no inner node
+ *                3. a free frame
+ *                4. a frame whose page the writer has made ready
+ *                5. a frame that the policy proposes, if its page is cold and clean
+ *                6. wait for the writer; in the end: exhausted
  * </pre>
  *
  * <p>Which pages leave is the {@link ReplacementPolicy}'s choice. Readers set a frame's usage byte
@@ -19,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  * of the policy. Nobody writes a page here: that is the background writer's business, and who finds
  * nothing but dirty pages waits for it. Such waits are counted and timed.
  *
- * <p>Inner nodes are not pushed out of their frames by a page that wants its home: only the policy
+ * <p>Inner nodes are not pushed out of their frames by a page that prefers them: only the policy
  * evicts them.
  */
 final class Replacement {
@@ -51,11 +54,11 @@ final class Replacement {
   }
 
   /** Takes a frame if that costs nothing: it is free, or its page expendable and no inner node. */
-  boolean claimHome(int home) {
-    if (frames.pid(home) == 0) {
-      return frames.claimFree(home);
+  boolean claimPreferred(int preferred) {
+    if (frames.pid(preferred) == 0) {
+      return frames.claimFree(preferred);
     }
-    return frames.expendable(home) && !frames.isInner(home) && evict(home);
+    return frames.expendable(preferred) && !frames.isInner(preferred) && evict(preferred);
   }
 
   /**
@@ -66,7 +69,7 @@ final class Replacement {
    */
   int acquire(int preferred) {
     try {
-      if (preferred >= 0 && claimHome(preferred)) {
+      if (preferred >= 0 && claimPreferred(preferred)) {
         return taken(preferred);
       }
       int frame = claimAny();
@@ -117,7 +120,7 @@ final class Replacement {
    */
   int tryAcquire(int preferred) {
     try {
-      int frame = preferred >= 0 && claimHome(preferred) ? preferred : claimAny();
+      int frame = preferred >= 0 && claimPreferred(preferred) ? preferred : claimAny();
       if (frame >= 0) {
         return taken(frame);
       }

@@ -5,8 +5,8 @@ import java.lang.foreign.MemorySegment;
 /**
  * Says which page should leave; {@link Replacement} and {@link BackgroundWriter} see to it.
  *
- * <p><b>What is guaranteed.</b> Nothing but progress: whoever calls {@link #propose} again and
- * again, with a growing number of attempts, gets each frame whose page is not used in between
+ * <p><b>What is guaranteed.</b> Nothing but progress: any thread that calls {@link #propose} again
+ * and again, with a growing number of attempts, gets each frame whose page is not used in between
  * within two turns over all frames. Whether the page in a frame may leave is decided under the
  * frame's latch, in {@link Frames#claimCold}; a policy is a matter of hit ratios. So all that it
  * remembers is advisory: it is read and written without latches or fences by any thread, a store

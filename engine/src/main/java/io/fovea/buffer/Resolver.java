@@ -5,11 +5,11 @@ import io.fovea.error.DatabaseClosedException;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The slow path: finds the frame of a page that is not where it was guessed, waits for it, or has
+ * The slow path: finds the frame of a page that is not where it was predicted, waits for it, or has
  * it loaded; and takes latches by page id.
  *
- * <p>A frame that is found is only where the page was a moment ago. Who needs more latches the
- * frame and looks at its page id again, or reads optimistically and validates.
+ * <p>A frame that is found is only where the page was a moment ago. A thread that needs more
+ * latches the frame and looks at its page id again, or reads optimistically and validates.
  */
 final class Resolver {
   private final Frames frames;
@@ -70,13 +70,13 @@ final class Resolver {
   /** The page was in the frame, and the frame was not latched exclusively, a moment ago. */
   private int found(long pid, int frame) {
     FrameHeader.use(headers, frame, pid);
-    int home = translator.preferred(pid);
-    if (home < 0 || home == frame) {
+    int preferred = translator.preferred(pid);
+    if (preferred < 0 || preferred == frame) {
       frames.counters.slowAtHome.increment();
       return frame;
     }
     frames.counters.slowElsewhere.increment();
-    return mover.maybePromote(pid, frame, home);
+    return mover.maybePromote(pid, frame, preferred);
   }
 
   /** Waits until the frame is not latched exclusively; false where it holds another page then. */
@@ -113,8 +113,9 @@ final class Resolver {
   }
 
   /**
-   * Latches the head of the free list exclusively, as long as that is the head: whoever takes it
-   * off keeps the latch for as long as a split takes, and nobody else has to wait for that.
+   * Latches the head of the free list exclusively, as long as that is the head: any thread that
+   * takes it off keeps the latch for as long as a split takes, and nobody else has to wait for
+   * that.
    *
    * @return the frame; -1 where another page is the head now
    */
@@ -146,7 +147,7 @@ final class Resolver {
     return -1;
   }
 
-  /** See {@link BufferPool#fixForImage}. */
+  /** See {@link PoolRecovery#fixForImage}. */
   int fixForImage(long pid) {
     // 0 and 1 are the superblocks, which do not pass through the pool.
     long end = PageRef.PID_MASK + 1;
@@ -212,9 +213,9 @@ final class Resolver {
     }
   }
 
-  /** The frame by guess, or by a longer look; -1 where neither finds it. */
+  /** The frame by prediction, or by a longer look; -1 where neither finds it. */
   private int resident(long pid) {
-    int frame = translator.guess(pid);
+    int frame = translator.predict(pid);
     return frames.pid(frame) == pid ? frame : translator.lookup(pid);
   }
 

@@ -12,8 +12,8 @@ import java.util.concurrent.atomic.AtomicLong;
  *   hand
  * </pre>
  *
- * <p>The hand is one counter for all threads; who turns it owns the frame it passes. A page that is
- * read all the time costs one store for each turn of the hand.
+ * <p>The hand is one counter for all threads; a thread that turns it owns the frame it passes. A
+ * page that is read all the time costs one store for each turn of the hand.
  *
  * <p>Source: F. J. Corbató, "A Paging Experiment with the Multics System", 1968.
  */

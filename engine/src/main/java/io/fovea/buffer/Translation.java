@@ -10,16 +10,16 @@ package io.fovea.buffer;
  *   LATCHED             table, shared latch    bucket, header, page              16 bytes
  *   OPTIMISTIC_CHAINED  table                  bucket, header, page              16
  *   OPTIMISTIC          table                  bucket, page                      32
- *   PREDICTIVE_HASHED   table and guess        page (bucket beside it)           32
- *   PREDICTIVE          guess                  page                               0
+ *   PREDICTIVE_HASHED   table and prediction   page (bucket beside it)           32
+ *   PREDICTIVE          prediction             page                               0
  * </pre>
  *
  * @since 0.1.0
  */
 public enum Translation {
   /**
-   * Guess first: the home of a page is its id modulo the number of frames, and a page is looked for
-   * there before anything else. What is not at home is found through the home's header line.
+   * The preferred frame of a page is its id modulo the number of frames. A page is looked for there
+   * before anything else. A page elsewhere is found through the header line of that frame.
    */
   PREDICTIVE,
 

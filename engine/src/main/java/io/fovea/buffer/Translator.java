@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
  * Page ids to frames: what all translations have in common, and the switch between them.
  *
  * <pre>
- *   guess(pid)       hot; no latch (but LATCHED); a legal frame, perhaps the wrong one
+ *   predict(pid)     hot; no latch (but LATCHED); a legal frame, perhaps the wrong one
  *   lookup(pid)      cold; no latch; a frame whose header said pid a moment ago, or -1
  *   lock(bucket) ... find, insert, remove ... unlock(bucket)     exact
  * </pre>
@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  *       header changes only while the frame is latched exclusively <i>and</i> the bucket of the
  *       page (the old or the new one) is latched. So under the bucket's latch "not resident" is
  *       certain.
- *   <li>An entry is a guess. It is checked against the header, whose version settles the matter;
+ *   <li>An entry is a hint. It is checked against the header, whose version settles the matter;
  *       therefore readers of entries need neither latch nor version: at worst they find nothing, or
  *       a frame that holds another page by now.
  *   <li>A page whose header says pid but whose frame is latched may be on its way in: that is the
@@ -41,7 +41,9 @@ final class Translator {
   static final int OPTIMISTIC_CHAINED = Translation.OPTIMISTIC_CHAINED.ordinal();
   static final int LATCHED = Translation.LATCHED.ordinal();
 
-  /** Chains have one link or two; who walks further without a latch may walk in circles. */
+  /**
+   * Chains have one link or two; a thread that walks further without a latch may walk in circles.
+   */
   static final int STEPS_MAX = 64;
 
   /** Under the bucket's latch a chain is walked to its end: "not resident" must be true. */
@@ -56,12 +58,12 @@ final class Translator {
 
   final int buckets;
 
-  /** Magic numbers of {@link #home}: see {@link #magic}. */
+  /** Magic numbers of {@link #remainder}: see {@link #magic}. */
   private final long magic;
 
   private final int magicShift;
 
-  /** Set when the pool is put together; only PREDICTIVE_HASHED promotes while it guesses. */
+  /** Set when the pool is put together; only PREDICTIVE_HASHED promotes while it predicts. */
   private @Nullable Mover mover;
 
   Translator(Translation translation, int frames, MemorySegment headers, MemorySegment table) {
@@ -114,12 +116,12 @@ final class Translator {
   }
 
   /** pid modulo frames by two multiplications; legal for any argument, torn ones included. */
-  int home(long pid) {
+  int remainder(long pid) {
     long p = pid & PageRef.PID_MASK;
     return (int) (p - (Math.multiplyHigh(p, magic) >>> magicShift) * frames);
   }
 
-  /** pid divided by frames: tells apart the pages of one home. */
+  /** pid divided by frames: tells apart the pages with one preferred frame. */
   int tag(long pid) {
     return (int) (Math.multiplyHigh(pid & PageRef.PID_MASK, magic) >>> magicShift);
   }
@@ -130,39 +132,39 @@ final class Translator {
   }
 
   /** The frame to try first. */
-  int guess(long pid) {
-    return kind == PREDICTIVE ? home(pid) : guessTable(pid);
+  int predict(long pid) {
+    return kind == PREDICTIVE ? remainder(pid) : predictByTable(pid);
   }
 
-  private int guessTable(long pid) {
+  private int predictByTable(long pid) {
     if (kind == PREDICTIVE_HASHED) {
-      return HashedTranslation.guess(this, pid);
+      return HashedTranslation.predict(this, pid);
     }
     if (kind == OPTIMISTIC) {
-      return OptimisticTranslation.guess(this, pid);
+      return OptimisticTranslation.predict(this, pid);
     }
     return kind == LATCHED
-        ? LatchedTranslation.guess(this, pid)
-        : ChainedTranslation.guess(this, pid);
+        ? LatchedTranslation.predict(this, pid)
+        : ChainedTranslation.predict(this, pid);
   }
 
   /** Where the page would like to be, or -1 where the translation has no preference. */
   int preferred(long pid) {
     if (kind == PREDICTIVE) {
-      return home(pid);
+      return remainder(pid);
     }
     return kind == PREDICTIVE_HASHED ? HashedTranslation.preferred(this, Hash.spread(pid)) : -1;
   }
 
   /** The number of the page's bucket. */
   int bucket(long pid) {
-    return kind == PREDICTIVE ? home(pid) : scale(Hash.spread(pid), buckets);
+    return kind == PREDICTIVE ? remainder(pid) : scale(Hash.spread(pid), buckets);
   }
 
   /** Looks for the page without a latch. */
   int lookup(long pid) {
     if (kind == PREDICTIVE) {
-      return PredictiveTranslation.find(this, home(pid), pid, STEPS_MAX);
+      return PredictiveTranslation.find(this, remainder(pid), pid, STEPS_MAX);
     }
     if (kind == PREDICTIVE_HASHED || kind == OPTIMISTIC) {
       return OptimisticTranslation.find(this, bucket(pid), pid, STEPS_MAX);
@@ -228,7 +230,8 @@ final class Translator {
   }
 
   void unlock(int bucket) {
-    // Release: partner of the CAS in lock; who finds the latch free finds the bucket complete.
+    // Release: partner of the CAS in lock; a thread that finds the latch free finds the bucket
+    // complete.
     Mem.putIntRelease(table, latchAt(bucket), 0);
   }
 

@@ -11,9 +11,16 @@ package io.fovea.error;
 public final class CorruptionException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
+  /** The page id, or -1. */
   private final long pid;
+
+  /** Bytes from the start of the file, or -1. */
   private final long fileOffset;
+
+  /** What should be there. */
   private final long expected;
+
+  /** What is there. */
   private final long found;
 
   /**
@@ -65,7 +72,7 @@ public final class CorruptionException extends FoveaException {
   }
 
   /**
-   * What should have been there.
+   * The expected content.
    *
    * @return a number whose meaning the message tells
    */
@@ -74,7 +81,7 @@ public final class CorruptionException extends FoveaException {
   }
 
   /**
-   * What was there.
+   * The content that was found.
    *
    * @return a number whose meaning the message tells
    */

@@ -8,6 +8,7 @@ package io.fovea.error;
 public final class DatabaseLockedException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
+  /** The id of the process, or -1. */
   private final long holderPid;
 
   /**
@@ -30,7 +31,7 @@ public final class DatabaseLockedException extends FoveaException {
   }
 
   /**
-   * Who has the database open.
+   * The process that has the database open.
    *
    * @return the id of a process, this one included, or -1 where that is not known
    */

@@ -11,6 +11,7 @@ package io.fovea.error;
 public final class DuplicateKeyException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
+  /** The table, the index or the tree. */
   private final String where;
 
   /**

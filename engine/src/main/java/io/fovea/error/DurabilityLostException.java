@@ -7,13 +7,14 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Such a failure is final. A second sync that succeeds proves nothing, for the operating system
  * may have dropped the pages that it could not write. The database serves no more commits; what was
- * acknowledged before is found again when it is opened anew.
+ * acknowledged before is there when it is opened again.
  *
  * @since 0.1.0
  */
 public final class DurabilityLostException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
+  /** Whether the transaction may be there when the database is opened again. */
   private final boolean mayHaveCommitted;
 
   /**

@@ -8,7 +8,10 @@ package io.fovea.error;
 public final class KeyTooLargeException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
+  /** Bytes of the key. */
   private final long bytes;
+
+  /** Bytes of the longest key. */
   private final long bytesMax;
 
   /**

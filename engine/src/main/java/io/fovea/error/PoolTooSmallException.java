@@ -8,7 +8,10 @@ package io.fovea.error;
 public final class PoolTooSmallException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
+  /** Bytes of the pool, as it was asked for. */
   private final long bytesGiven;
+
+  /** Bytes of the smallest pool. */
   private final long bytesNeeded;
 
   /**
@@ -30,7 +33,7 @@ public final class PoolTooSmallException extends FoveaException {
   }
 
   /**
-   * What the options asked for.
+   * The size that the options asked for.
    *
    * @return bytes
    */

@@ -10,8 +10,13 @@ import org.jspecify.annotations.Nullable;
 public final class StorageException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
+  /** What was asked for, as in {@code read}. */
   private final String operation;
+
+  /** The number of the error, positive; 0 where there is none. */
   private final int errno;
+
+  /** Bytes from the start of the file, or -1. */
   private final long offset;
 
   /**
@@ -60,7 +65,7 @@ public final class StorageException extends FoveaException {
   }
 
   /**
-   * What was asked for.
+   * The operation that failed.
    *
    * @return a word such as {@code read}, {@code write}, {@code sync}, {@code resize}, {@code open}
    */

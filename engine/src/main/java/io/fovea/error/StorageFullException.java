@@ -10,6 +10,7 @@ package io.fovea.error;
 public final class StorageFullException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
+  /** Bytes, or -1 where that is not known. */
   private final long bytesWanted;
 
   /**

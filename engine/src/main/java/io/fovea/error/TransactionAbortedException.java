@@ -13,6 +13,7 @@ package io.fovea.error;
 public final class TransactionAbortedException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
+  /** Why it was aborted. */
   private final AbortCause abortCause;
 
   /**

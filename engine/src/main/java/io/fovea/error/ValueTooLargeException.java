@@ -8,7 +8,10 @@ package io.fovea.error;
 public final class ValueTooLargeException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
+  /** Bytes of the value. */
   private final long bytes;
+
+  /** Bytes of the longest value. */
   private final long bytesMax;
 
   /**

@@ -1,5 +1,6 @@
 package io.fovea.index;
 
+import io.fovea.encoding.Tuple;
 import io.fovea.error.CorruptionException;
 import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
@@ -22,6 +23,7 @@ import java.lang.foreign.MemorySegment;
  */
 public final class EntryPlan {
   private final int[] types;
+  private final int[] widths;
   private final boolean[] fromKey;
   private final int[] offsets; // in the record, or in the primary key where that is fixed, else -1
   private final int[] parts; // of the primary key
@@ -49,6 +51,7 @@ public final class EntryPlan {
       int[] keyTypes,
       int fields) {
     this.types = types.clone();
+    this.widths = widths.clone();
     this.fromKey = fromKey.clone();
     this.offsets = offsets.clone();
     this.parts = parts.clone();
@@ -56,9 +59,13 @@ public final class EntryPlan {
     this.fields = fields;
     int n = 0;
     for (int i = 0; i < types.length; i++) {
-      n += types[i] == Tuple.INT32 || types[i] == Tuple.INT64 ? widths[i] : 2 * widths[i] + 2;
+      n += bytesMax(types[i], widths[i]);
     }
     this.sizeMax = n;
+  }
+
+  private static int bytesMax(int type, int width) {
+    return type == Tuple.INT32 || type == Tuple.INT64 ? width : 2 * width + 2;
   }
 
   /** The most bytes of an entry's key. */
@@ -91,26 +98,29 @@ public final class EntryPlan {
     for (int i = 0; i < types.length; i++) {
       if (fromKey[i]) {
         int from = offsets[i] >= 0 ? keyOff + offsets[i] : seek(key, keyOff, keyLen, parts[i]);
-        int end = Tuple.skip(key, from, keyOff + keyLen, types[i]);
-        if (end < 0) {
+        int end = from < 0 ? -1 : Tuple.skip(key, from, keyOff + keyLen, types[i]);
+        if (end < 0 || end - from > bytesMax(types[i], widths[i])) {
           throw new CorruptionException("parts of a primary key", -1, -1, parts[i] + 1, parts[i]);
         }
         Mem.copy(key, from, out, at, end - from);
         at += end - from;
       } else {
-        at = field(types[i], record, recordOff + offsets[i], out, at);
+        at = field(i, record, recordOff + offsets[i], out, at);
       }
     }
     return at - outOff;
   }
 
-  private static int field(
-      int type, MemorySegment record, long off, MemorySegment out, int outOff) {
-    return switch (type) {
+  private int field(int i, MemorySegment record, long off, MemorySegment out, int outOff) {
+    return switch (types[i]) {
       case Tuple.INT32 -> Tuple.putInt32(out, outOff, Mem.getInt(record, off));
       case Tuple.INT64 -> Tuple.putInt64(out, outOff, Mem.getLong(record, off));
       default -> {
         int len = Mem.getUnsignedShort(record, off);
+        if (len > widths[i]) {
+          // A row never has that; a damaged page may, and its entry would not fit.
+          throw new CorruptionException("length of a field", -1, -1, widths[i], len);
+        }
         yield Tuple.end(out, Tuple.escape(record, off + 2, len, out, outOff));
       }
     };
@@ -118,7 +128,7 @@ public final class EntryPlan {
 
   private int seek(MemorySegment key, int keyOff, int keyLen, int part) {
     int at = keyOff;
-    for (int i = 0; i < part; i++) {
+    for (int i = 0; i < part && at >= 0; i++) {
       at = Tuple.skip(key, at, keyOff + keyLen, keyTypes[i]);
     }
     return at;

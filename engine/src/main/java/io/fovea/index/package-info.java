@@ -1,12 +1,26 @@
 /**
- * Secondary indexes and the encoding of keys.
+ * Tables with secondary indexes, below the API.
  *
- * <p>Purpose: turns values into byte strings whose order is the order of the values ({@link
- * io.fovea.index.Tuple}), and records into the entries of their secondary indexes ({@link
- * io.fovea.index.EntryPlan}). The transactions that write those entries are begun above.
+ * <p>Purpose: keeps entries where records change ({@link io.fovea.index.Maintenance}), and knows
+ * the places of records that entries remember ({@link io.fovea.index.IndexHints}). {@link
+ * io.fovea.index.TableCore} and {@link io.fovea.index.IndexCore} are what all handles of a table or
+ * an index share; {@link io.fovea.index.Slot} is the scratch memory of a transaction, and says who
+ * may touch the engine while it closes.
  *
- * <p>May import: error, memory, io, buffer, btree. Threading: plans are immutable; the static
- * methods work on the caller's memory.
+ * <pre>
+ *   Maintenance    statements that change tables with indexes
+ *   EntryPlan      an entry from a record               EntryMaker    an entry from a user's code
+ *   IndexStage     how indexes come and go              IndexHints    hints: set, used, repaired
+ *   HintCodec      the bytes of a hint                  RepairPolicy  whether repairs are worth it
+ *   RecordBuffer   a row, as memory                     Slot          scratch memory of a transaction
+ * </pre>
+ *
+ * <p>Contract: a statement is done as a whole or not at all, or else the transaction is broken down
+ * and can't commit. Records and keys come as memory and offsets; what they belong to, and whether
+ * their user may use them, is asked above.
+ *
+ * <p>May import: error, schema, memory, buffer, btree, encoding, txn. Threading: plans, cores and
+ * hints by any thread; a slot belongs to the thread of its transaction.
  */
 @NullMarked
 package io.fovea.index;

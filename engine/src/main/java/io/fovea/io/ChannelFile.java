@@ -19,7 +19,7 @@ import java.util.Set;
  *
  * <p>A channel closes itself when a thread is interrupted inside it, so this one is used by the
  * threads of the device alone, which nobody can interrupt ({@link #interruptible}). Error numbers
- * are guessed from the exceptions, which is good enough to tell a full disk from a broken one.
+ * are derived from the exceptions, which is good enough to tell a full disk from a broken one.
  */
 final class ChannelFile implements RawFile {
   private final FileChannel channel;

@@ -46,7 +46,7 @@ public final class Devices {
    * @throws io.fovea.error.StorageException where the operating system refuses
    */
   public static BlockDevice open(Path path, IoKind kind) {
-    return open(path, DeviceOptions.defaults().kind(kind));
+    return open(path, DeviceConfig.defaults().kind(kind));
   }
 
   /**
@@ -58,12 +58,12 @@ public final class Devices {
    * @throws io.fovea.error.StorageException where the operating system refuses
    * @throws InvalidUseException where the path is no name that a file can have
    */
-  public static BlockDevice open(Path path, DeviceOptions options) {
+  public static BlockDevice open(Path path, DeviceConfig options) {
     return open(path, options, Uring::probe);
   }
 
   /** The same, with another opinion about whether there is a ring to be had. */
-  static BlockDevice open(Path path, DeviceOptions options, Supplier<Availability> ringProbe) {
+  static BlockDevice open(Path path, DeviceConfig options, Supplier<Availability> ringProbe) {
     if (options.kind() == IoKind.MEMORY) {
       return new MemoryDevice();
     }
@@ -93,7 +93,7 @@ public final class Devices {
 
   /** Says what was picked; a warning where somebody asked for something else. */
   private static BlockDevice log(
-      BlockDevice device, Path path, String whyNotBetter, DeviceOptions options) {
+      BlockDevice device, Path path, String whyNotBetter, DeviceConfig options) {
     Level level =
         whyNotBetter.isEmpty()
             ? Level.DEBUG

@@ -2,6 +2,7 @@ package io.fovea.io;
 
 import io.fovea.bindings.Availability;
 import io.fovea.bindings.Errno;
+import io.fovea.bindings.FileCalls;
 import io.fovea.bindings.Libc;
 import io.fovea.error.DatabaseLockedException;
 import io.fovea.memory.Mem;
@@ -134,17 +135,18 @@ public final class FileLock implements AutoCloseable {
   }
 
   private static FileLock flock(Path file, boolean shared) {
-    int flags = shared ? Libc.O_RDONLY : Libc.O_RDWR | Libc.O_CREAT;
-    int fd = Libc.open(file.toString(), flags | Libc.O_CLOEXEC, 0666);
+    int flags = shared ? FileCalls.O_RDONLY : FileCalls.O_RDWR | FileCalls.O_CREAT;
+    int fd = FileCalls.open(file.toString(), flags | FileCalls.O_CLOEXEC, 0666);
     if (fd < 0) {
       throw DeviceFile.openFailed(file, -fd);
     }
-    int result = Libc.flock(fd, (shared ? Libc.LOCK_SH : Libc.LOCK_EX) | Libc.LOCK_NB);
-    if (result == 0 && conflicts(Libc.lockRecords(fd, shared))) {
+    int result =
+        FileCalls.flock(fd, (shared ? FileCalls.LOCK_SH : FileCalls.LOCK_EX) | FileCalls.LOCK_NB);
+    if (result == 0 && conflicts(FileCalls.lockRecords(fd, shared))) {
       result = -Errno.EAGAIN;
     }
     if (result < 0) {
-      Libc.close(fd);
+      FileCalls.close(fd);
       if (result == -Errno.EAGAIN) {
         throw locked(file);
       }
@@ -152,7 +154,7 @@ public final class FileLock implements AutoCloseable {
     }
     if (!shared && !Files.exists(file)) {
       // Another opening made the file, failed, and removed it before this one had the lock.
-      Libc.close(fd);
+      FileCalls.close(fd);
       return flock(file, false);
     }
     return shared ? new FileLock(null, fd, null) : noted(file, fd, null);
@@ -292,7 +294,7 @@ public final class FileLock implements AutoCloseable {
       // An old note does no harm; the next holder overwrites it.
     }
     if (held == null) {
-      Libc.close(fd);
+      FileCalls.close(fd);
       return;
     }
     try {

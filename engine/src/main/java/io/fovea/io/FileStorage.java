@@ -24,7 +24,7 @@ public final class FileStorage implements Storage {
 
   private final Path file;
   private final Path real;
-  private final DeviceOptions options;
+  private final DeviceConfig options;
 
   /**
    * The files of a database.
@@ -32,7 +32,7 @@ public final class FileStorage implements Storage {
    * @param file the data file
    * @param options how files are opened
    */
-  public FileStorage(Path file, DeviceOptions options) {
+  public FileStorage(Path file, DeviceConfig options) {
     this.file = file;
     this.options = options;
     this.real = real(file);

@@ -15,13 +15,16 @@ import org.jspecify.annotations.Nullable;
  * the same moment, and no thread leaves anything behind when it ends. A thread begins to look at a
  * place that depends on its id, so that it gets the same one again and again.
  *
- * <p>Whoever has a ring is inside the device's gate, and so is who ends reads of others: nobody has
- * one when the rings are closed.
+ * <p>Any thread that has a ring is inside the device's gate, and so is who ends reads of others:
+ * nobody has one when the rings are closed.
  */
 final class LentRings {
   private static final System.Logger LOG = System.getLogger("io.fovea.io");
 
-  /** 256 KiB each to land in, and some 20 more. Who comes when all are lent goes to the pollers. */
+  /**
+   * 256 KiB each to land in, and some 20 more. A thread that comes when all are lent goes to the
+   * pollers.
+   */
   private static final int RINGS_MAX = 16;
 
   private final UringDevice device;

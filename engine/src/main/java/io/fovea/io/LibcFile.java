@@ -1,7 +1,7 @@
 package io.fovea.io;
 
 import io.fovea.bindings.Errno;
-import io.fovea.bindings.Libc;
+import io.fovea.bindings.FileCalls;
 import java.lang.System.Logger.Level;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
@@ -43,10 +43,10 @@ final class LibcFile implements RawFile {
    * @throws io.fovea.error.FoveaException where the operating system refuses
    */
   static LibcFile open(Path path, boolean create, boolean direct) {
-    int flags = Libc.O_RDWR | Libc.O_CLOEXEC | (create ? Libc.O_CREAT : 0);
+    int flags = FileCalls.O_RDWR | FileCalls.O_CLOEXEC | (create ? FileCalls.O_CREAT : 0);
     String name = path.toString();
     if (direct) {
-      int fd = Libc.open(name, flags | Libc.O_DIRECT, 0666);
+      int fd = FileCalls.open(name, flags | FileCalls.O_DIRECT, 0666);
       if (fd >= 0) {
         return new LibcFile(path, fd, true);
       }
@@ -54,7 +54,7 @@ final class LibcFile implements RawFile {
         throw DeviceFile.openFailed(path, -fd);
       }
     }
-    int fd = Libc.open(name, flags, 0666);
+    int fd = FileCalls.open(name, flags, 0666);
     if (fd < 0) {
       throw DeviceFile.openFailed(path, -fd);
     }
@@ -63,12 +63,12 @@ final class LibcFile implements RawFile {
 
   @Override
   public long pread(MemorySegment seg, long segOff, long len, long offset) {
-    return Libc.pread(fd, seg, segOff, len, offset);
+    return FileCalls.pread(fd, seg, segOff, len, offset);
   }
 
   @Override
   public long pwrite(MemorySegment seg, long segOff, long len, long offset) {
-    return Libc.pwrite(fd, seg, segOff, len, offset);
+    return FileCalls.pwrite(fd, seg, segOff, len, offset);
   }
 
   @Override
@@ -79,43 +79,44 @@ final class LibcFile implements RawFile {
   private synchronized boolean openDurably() {
     if (!durableAsked) {
       durableAsked = true;
-      durableFd = reopen(Libc.O_DSYNC | (direct ? Libc.O_DIRECT : 0));
+      durableFd = reopen(FileCalls.O_DSYNC | (direct ? FileCalls.O_DIRECT : 0));
     }
     return durableFd >= 0;
   }
 
   @Override
   public long pwriteDurably(MemorySegment seg, long segOff, long len, long offset) {
-    return Libc.pwrite(durableFd, seg, segOff, len, offset);
+    return FileCalls.pwrite(durableFd, seg, segOff, len, offset);
   }
 
   /** Through the descriptor, so that a rename meanwhile does no harm. */
   private int reopen(int flags) {
-    return Libc.open("/proc/self/fd/" + first, Libc.O_RDWR | Libc.O_CLOEXEC | flags, 0);
+    return FileCalls.open(
+        "/proc/self/fd/" + first, FileCalls.O_RDWR | FileCalls.O_CLOEXEC | flags, 0);
   }
 
   @Override
   public int sync() {
-    return Libc.fdatasync(fd);
+    return FileCalls.fdatasync(fd);
   }
 
   @Override
   public int allocate(long from, long to) {
-    int result = Libc.fallocate(fd, 0, from, to - from);
+    int result = FileCalls.fallocate(fd, 0, from, to - from);
     if (result == -Errno.EOPNOTSUPP || result == -Errno.ENOSYS) {
-      return Libc.ftruncate(fd, to);
+      return FileCalls.ftruncate(fd, to);
     }
     return result;
   }
 
   @Override
   public int truncate(long bytes) {
-    return Libc.ftruncate(fd, bytes);
+    return FileCalls.ftruncate(fd, bytes);
   }
 
   @Override
   public long size() {
-    return Libc.size(fd);
+    return FileCalls.size(fd);
   }
 
   @Override
@@ -134,9 +135,9 @@ final class LibcFile implements RawFile {
     }
     int durable = durableFd;
     if (durable >= 0) {
-      int bufferedDurable = reopen(Libc.O_DSYNC);
+      int bufferedDurable = reopen(FileCalls.O_DSYNC);
       if (bufferedDurable < 0) {
-        Libc.close(buffered);
+        FileCalls.close(buffered);
         return false;
       }
       abandonedFd = durable;
@@ -161,14 +162,14 @@ final class LibcFile implements RawFile {
   @Override
   public int close() {
     if (fd != first) {
-      Libc.close(fd);
+      FileCalls.close(fd);
     }
     if (durableFd >= 0) {
-      Libc.close(durableFd);
+      FileCalls.close(durableFd);
     }
     if (abandonedFd >= 0) {
-      Libc.close(abandonedFd);
+      FileCalls.close(abandonedFd);
     }
-    return Libc.close(first);
+    return FileCalls.close(first);
   }
 }

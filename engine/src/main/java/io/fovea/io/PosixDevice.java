@@ -25,7 +25,7 @@ final class PosixDevice extends AbstractBlockDevice {
   private final DeviceFile file;
   private final Workers workers;
 
-  PosixDevice(DeviceOptions options, DeviceFile file, IoStats stats) {
+  PosixDevice(DeviceConfig options, DeviceFile file, IoStats stats) {
     super(file.path().toString(), DeviceFile.BLOCK, stats);
     this.file = file;
     this.workers = new Workers(String.valueOf(file.path().getFileName()), options.workers());
@@ -141,8 +141,9 @@ final class PosixDevice extends AbstractBlockDevice {
   }
 
   /**
-   * The work of one batch: whoever runs it takes entries until none is left. It counts for itself,
-   * so that one that starts late, when the batch is done and its owner's again, leaves it alone.
+   * The work of one batch: any thread that runs it takes entries until none is left. It counts for
+   * itself, so that one that starts late, when the batch is done and its owner's again, leaves it
+   * alone.
    */
   private final class Share implements Runnable {
     private final IoBatch batch;

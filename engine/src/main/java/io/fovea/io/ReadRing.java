@@ -26,12 +26,12 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Nobody depends on the borrower.</b> Reads that are done are ended when somebody reaps them.
  * While the borrower is in {@link #drive} that is he: he returns from the kernel with each
  * completion. While he is elsewhere, waiting perhaps for what only another thread can give, the
- * lock is free, and whoever waits for a read may end it ({@link BlockDevice#endLent}). So a read
- * comes to its end by the device and the thread that waits for it, and the borrower may wait for
- * whatever he likes: there is no circle. For that the ring has no single issuer, and completions do
- * not wait for the thread that submitted: without DEFER_TASKRUN the kernel posts them when that
- * thread next passes through the kernel, asleep (it is woken), by a system call or by a timer's
- * tick.
+ * lock is free, and any thread that waits for a read may end it ({@link BlockDevice#endLent}). So a
+ * read comes to its end by the device and the thread that waits for it, and the borrower may wait
+ * for whatever he likes: there is no circle. For that the ring has no single issuer, and
+ * completions do not wait for the thread that submitted: without DEFER_TASKRUN the kernel posts
+ * them when that thread next passes through the kernel, asleep (it is woken), by a system call or
+ * by a timer's tick.
  *
  * <p>Others never submit: a request belongs, to the kernel, to the thread that hands it over, and
  * would be cancelled with it. What the borrower has added is handed over before he unlocks.
@@ -342,7 +342,7 @@ public final class ReadRing {
     try {
       Objects.requireNonNull(completion).ended(slot, errno);
     } catch (RuntimeException | Error e) {
-      // As for a thread of the device: whoever reaps survives whatever is thrown.
+      // As for a thread of the device: any thread that reaps survives whatever is thrown.
       LOG.log(Level.ERROR, "The end of a read of " + device.name() + " failed", e);
     }
   }

@@ -2,7 +2,8 @@ package io.fovea.io;
 
 import io.fovea.bindings.Availability;
 import io.fovea.bindings.Errno;
-import io.fovea.bindings.Libc;
+import io.fovea.bindings.EventFd;
+import io.fovea.bindings.FileCalls;
 import io.fovea.bindings.NativeException;
 import io.fovea.bindings.Ring;
 import io.fovea.memory.Mem;
@@ -99,7 +100,7 @@ final class RingPoller {
     for (int i = 0; i < depth; i++) {
       freeSlots[free++] = depth - 1 - i;
     }
-    this.eventfd = Libc.eventfd(0, Libc.EFD_CLOEXEC);
+    this.eventfd = EventFd.open(0, EventFd.EFD_CLOEXEC);
     this.thread = Thread.ofPlatform().daemon().name("fovea-uring " + name).unstarted(this::live);
   }
 
@@ -138,7 +139,7 @@ final class RingPoller {
     if (asleep) {
       // Several may come here; one more count of the eventfd costs nothing but the call.
       asleep = false;
-      Libc.eventfdAdd(eventfd, 1);
+      EventFd.add(eventfd, 1);
     }
   }
 
@@ -146,7 +147,7 @@ final class RingPoller {
   void close() {
     stopping = true;
     if (eventfd >= 0) {
-      Libc.eventfdAdd(eventfd, 1);
+      EventFd.add(eventfd, 1);
     }
     boolean interrupted = false;
     while (thread.isAlive()) {
@@ -157,7 +158,7 @@ final class RingPoller {
       }
     }
     if (eventfd >= 0) {
-      Libc.close(eventfd);
+      FileCalls.close(eventfd);
     }
     if (interrupted) {
       Thread.currentThread().interrupt();

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
  * A file by io_uring.
  *
  * <pre>
- *   platform thread ── lone read, write ──► pread, pwrite      (or the ring: DeviceOptions.lonePread)
+ *   platform thread ── lone read, write ──► pread, pwrite      (or the ring: DeviceConfig.lonePread)
  *   virtual thread  ── lone read, write ──► parks ──┐
  *   anyone          ── batch ───────────────────────┴─► a poller's queue ──► its ring ──► kernel
  *   platform thread ── many reads ──► a ring that it has borrowed (ReadRing) ──────────► kernel
@@ -33,7 +33,7 @@ final class UringDevice extends AbstractBlockDevice {
   private final LentRings lent;
 
   private UringDevice(
-      DeviceOptions options, DeviceFile file, IoStats stats, Supplier<Availability> probe) {
+      DeviceConfig options, DeviceFile file, IoStats stats, Supplier<Availability> probe) {
     super(file.path().toString(), DeviceFile.BLOCK, stats);
     this.file = file;
     this.lonePread = options.lonePread();
@@ -50,7 +50,7 @@ final class UringDevice extends AbstractBlockDevice {
   record Attempt(@Nullable UringDevice device, Availability availability) {}
 
   static Attempt open(
-      DeviceOptions options, DeviceFile file, IoStats stats, Supplier<Availability> probe) {
+      DeviceConfig options, DeviceFile file, IoStats stats, Supplier<Availability> probe) {
     UringDevice device = new UringDevice(options, file, stats, probe);
     Availability availability = new Availability.Unavailable("", 0);
     for (RingPoller poller : device.pollers) {

@@ -1,9 +1,18 @@
 /**
  * Block devices: the only door between the engine and storage.
  *
- * <p>Purpose: {@link io.fovea.io.BlockDevice} and its kinds: io_uring, positioned reads and writes
- * through libc, native memory. A simulated one lives with the tests. {@link io.fovea.io.Devices}
- * picks one; {@link io.fovea.io.FileLock} keeps a file to one opener.
+ * <pre>
+ *   BlockDevice    reads, writes, syncs                    IoBatch      many operations at once
+ *   Devices        which device is opened, and why         IoErrors     what an error means
+ *   UringDevice    io_uring ─ RingPoller (its thread)      ReadRing     a ring that is lent to a thread
+ *   PosixDevice    positioned reads and writes ─ Workers (its threads)
+ *   MemoryDevice   no file                                 OverlayDevice  a private copy in memory
+ *   LibcFile, ChannelFile   a file with native access, and without
+ *   Storage        the files of a database                 FileLock     one that writes, or many that read
+ *   KillPoint      where a test may end the process
+ * </pre>
+ *
+ * <p>A simulated device lives with the tests.
  *
  * <p>May import: {@code io.fovea.error}, {@code io.fovea.memory} and the module {@code
  * io.fovea.bindings}.

@@ -273,7 +273,8 @@ public final class Blocks {
       } finally {
         unlock();
       }
-      // Without the lock, for the operating system is asked. Who comes second has asked in vain:
+      // Without the lock, for the operating system is asked. A thread that comes second has asked
+      // in vain:
       // that is address space, and no memory.
       next = NativeRegion.reserve(CHUNK_BYTES, false, name);
       if (chunk != empty) {

@@ -3,6 +3,7 @@ package io.fovea.memory;
 import io.fovea.bindings.Availability;
 import io.fovea.bindings.Errno;
 import io.fovea.bindings.Libc;
+import io.fovea.bindings.MemoryCalls;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
@@ -104,10 +105,10 @@ public final class NativeRegion {
     Place place = take(length, name);
     long start = place.start;
     // Advice: a kernel that refuses does no harm.
-    Libc.madvise(start, length, Libc.MADV_DONTFORK);
-    Libc.madvise(start, length, Libc.MADV_DONTDUMP);
+    MemoryCalls.madvise(start, length, MemoryCalls.MADV_DONTFORK);
+    MemoryCalls.madvise(start, length, MemoryCalls.MADV_DONTDUMP);
     if (hugePages) {
-      Libc.madvise(start, length, Libc.MADV_HUGEPAGE);
+      MemoryCalls.madvise(start, length, MemoryCalls.MADV_HUGEPAGE);
     }
     MemorySegment segment = MemorySegment.ofAddress(start).reinterpret(bytes);
     return new NativeRegion(segment, place.end - start, name);
@@ -145,11 +146,11 @@ public final class NativeRegion {
   }
 
   private static long map(long address, long length, int flags) {
-    return Libc.mmap(
+    return MemoryCalls.mmap(
         address,
         length,
-        Libc.PROT_READ | Libc.PROT_WRITE,
-        Libc.MAP_PRIVATE | Libc.MAP_ANONYMOUS | Libc.MAP_NORESERVE | flags,
+        MemoryCalls.PROT_READ | MemoryCalls.PROT_WRITE,
+        MemoryCalls.MAP_PRIVATE | MemoryCalls.MAP_ANONYMOUS | MemoryCalls.MAP_NORESERVE | flags,
         -1,
         0);
   }
@@ -191,7 +192,8 @@ public final class NativeRegion {
     }
     long from = off & -PAGE_BYTES;
     long length = roundUp(off + len, PAGE_BYTES) - from;
-    return Libc.madvise(segment.address() + from, length, Libc.MADV_POPULATE_WRITE) == 0;
+    return MemoryCalls.madvise(segment.address() + from, length, MemoryCalls.MADV_POPULATE_WRITE)
+        == 0;
   }
 
   /**
@@ -204,8 +206,8 @@ public final class NativeRegion {
       // stay a mapping of its own for ever. Up to the next huge page, with the guard: the kernel
       // frees a page of page tables only where all that it maps is replaced, and with one left by
       // each region a process that opens databases again and again pays for them for ever.
-      if (map(segment.address(), span, Libc.MAP_FIXED) < 0) {
-        Libc.madvise(segment.address(), span, Libc.MADV_DONTNEED);
+      if (map(segment.address(), span, MemoryCalls.MAP_FIXED) < 0) {
+        MemoryCalls.madvise(segment.address(), span, MemoryCalls.MADV_DONTNEED);
       }
     } else {
       clear();
@@ -231,7 +233,7 @@ public final class NativeRegion {
    */
   static void forget(MemorySegment part) {
     if (MAPPED) {
-      Libc.madvise(part.address(), part.byteSize(), Libc.MADV_DONTNEED);
+      MemoryCalls.madvise(part.address(), part.byteSize(), MemoryCalls.MADV_DONTNEED);
     }
   }
 

@@ -10,7 +10,7 @@ import java.util.concurrent.locks.LockSupport;
  * a page of a device perhaps, and needs a carrier to come back. One that yields is taken up again
  * before those that were woken; one that only spins keeps its carrier. So some that wait in either
  * way could keep the one they wait for from running for ever, where they are as many as there are
- * carriers. Who waits for longer than a few rounds parks.
+ * carriers. A thread that waits for longer than a few rounds parks.
  *
  * <p><b>Interrupts.</b> An interrupted thread does not park: {@link LockSupport#parkNanos} returns
  * at once, and does so once more for the permit that comes with an interrupt. So it sleeps, with

@@ -60,7 +60,7 @@ final class Analysis implements StructureRecord.Visitor {
   private long records;
   private long pageLsnMax;
 
-  /** Pages that were given out or let go, and of whom nothing more is known. */
+  /** Pages that were given out or released, and of whom nothing more is known. */
   final PidMap orphans = new PidMap();
 
   /** In {@link #allocated}: whose the page is was logged before the redo point. */
@@ -244,7 +244,7 @@ final class Analysis implements StructureRecord.Visitor {
     } else {
       allocated.remove(record.pid());
       orphans.remove(page(record.pid(), r.start()));
-      record.replayPage(pool, r.start(), r.end());
+      pool.recovery().replay(record, r.start(), r.end());
       images++;
     }
   }

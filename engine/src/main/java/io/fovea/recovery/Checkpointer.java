@@ -130,7 +130,7 @@ public final class Checkpointer implements AutoCloseable {
    * @param pool its pages
    * @param superblocks where the redo point is kept
    * @param nextTreeId the first id that no tree ever had; any thread
-   * @param leftovers frees pages that were let go and could not be freed then, once a new redo
+   * @param leftovers frees pages that were released and could not be freed then, once a new redo
    *     point was found and before it counts: recovery does not know of them any more
    * @param bytesMax how much log a crash may need
    * @param intervalNanos how often there is one at least; 0 for by bytes alone
@@ -390,6 +390,7 @@ public final class Checkpointer implements AutoCloseable {
   private void attempt(long ticket) {
     long began = System.nanoTime();
     boolean all = ticket > answered || overdue();
+    long redo = redoLsn;
     Throwable failure = null;
     try {
       log.requireAlive();
@@ -413,7 +414,9 @@ public final class Checkpointer implements AutoCloseable {
       answered = ticket;
       answer = failure;
       done.signalAll();
-      if (failure != null && !stop && asked == ticket) {
+      // One that gained nothing, for an operation holds the redo point back, would gain nothing
+      // now.
+      if ((failure != null || redoLsn == redo) && !stop && asked == ticket) {
         wake.await(POLL_NANOS * 5, TimeUnit.NANOSECONDS);
       }
     } catch (InterruptedException e) {
@@ -431,10 +434,14 @@ public final class Checkpointer implements AutoCloseable {
 
     final long end = log.tail();
     final long active = log.minActive();
-    final long dirty = pool.minRecLsn();
+    final long dirty = pool.checkpoint().minRecLsn();
     final long redo = Math.max(redoLsn, Math.min(end, Math.min(active, dirty)));
+    // Behind the look at the sessions: one that fails stops the pool before it ends, with pages
+    // that only a recovery from where it began finds. So either it was active still, or this
+    // throws.
+    pool.checkpoint().requireRunning();
     leftovers.run();
-    final AllocatorSnapshot pages = pool.snapshot(log);
+    final AllocatorSnapshot pages = pool.checkpoint().snapshot(log);
     log.awaitDurable(Math.max(end, Math.max(redo, pages.lsn())));
     sync();
     KillPoint.here("checkpoint.before-superblock");
@@ -465,12 +472,12 @@ public final class Checkpointer implements AutoCloseable {
     log.awaitDurable(tail);
     long from = Math.min(redoLsn, target);
     for (int i = 1; i <= STEPS && !stop(); i++) {
-      pool.flushOlder(i == STEPS ? target : from + (target - from) / STEPS * i);
+      pool.checkpoint().flushOlder(i == STEPS ? target : from + (target - from) / STEPS * i);
     }
-    if (pool.minRecLsn() < target) {
+    if (pool.checkpoint().minRecLsn() < target) {
       // Pages that changed again, and were not yet in the log on disk when it was their turn.
       log.awaitDurable(log.tail());
-      pool.flushOlder(target);
+      pool.checkpoint().flushOlder(target);
     }
   }
 
@@ -485,7 +492,7 @@ public final class Checkpointer implements AutoCloseable {
 
   private void sync() {
     try {
-      pool.sync();
+      pool.checkpoint().sync();
     } catch (StorageException e) {
       log.fail(e);
       throw e;

@@ -93,7 +93,7 @@ public final class Recovery {
   private final Analysis analysis;
   private final LogReader first;
 
-  /** Trees whose pages are freed later. */
+  /** TreeWalk whose pages are freed later. */
   private final Set<Integer> deferred = new HashSet<>();
 
   private long end;
@@ -127,7 +127,7 @@ public final class Recovery {
     this.data = data;
     this.log = log;
     log.sync();
-    pool.unreadFrom(superblock.allocator().highWater());
+    pool.recovery().unreadFrom(superblock.allocator().highWater());
     UUID id = superblock.id();
     this.first = LogReader.open(log, id, superblock.redoLsn(), superblock.durable());
     this.analysis = new Analysis(pool, superblock, first, gate);
@@ -166,7 +166,7 @@ public final class Recovery {
           Math.max(superblock.redoLsn(), superblock.snapshotLsn()),
           end);
     }
-    pool.recover(analysis.allocator);
+    pool.recovery().recover(analysis.allocator);
     analysisNanos = System.nanoTime() - start;
     KillPoint.here("recovery.images");
   }
@@ -278,7 +278,7 @@ public final class Recovery {
         (pid, tree) -> {
           session.begin(AllocatorRecord.FREE_SPACE);
           try {
-            pool.reclaim(pid, session);
+            pool.recovery().reclaim(pid, session);
             pagesReclaimed++;
           } finally {
             session.end();
@@ -322,7 +322,7 @@ public final class Recovery {
                     allocated.add(pid);
                   }
                 });
-            BTree.dropRest(pool, id, root, allocated, session);
+            TreeDrop.freeRest(pool, id, root, allocated, session);
             treesDropped++;
           } finally {
             session.end();

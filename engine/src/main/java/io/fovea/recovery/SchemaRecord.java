@@ -192,12 +192,12 @@ public final class SchemaRecord {
     return Mem.getLong(segment, pids + i * PID_BYTES);
   }
 
-  /** How many pages of old long values it lets go. */
+  /** How many pages of old long values it releases. */
   public long released() {
     return released;
   }
 
-  /** A page that it lets go. */
+  /** A page that it releases. */
   public long released(long i) {
     return Mem.getLong(segment, pids + (adopted + i) * PID_BYTES);
   }

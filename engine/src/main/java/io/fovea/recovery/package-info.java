@@ -1,11 +1,22 @@
 /**
- * What a file says about itself: the superblock, and whether it was closed.
+ * Superblocks, checkpoints, recovery, backups.
  *
- * <p>Purpose: finds out whether a file is a database and of which kind, refuses what can't be
- * opened, and keeps what must survive a close. The log and what follows a crash come here too.
+ * <pre>
+ *   SuperblockFile  the two superblocks of a file         Superblock    the bytes of one
+ *   Checkpointer    moves the redo point on               LogGate, LogUse  when the log may be used
+ *   Recovery        the steps after a crash
+ *     Analysis      first pass: images, ownership ─ ImageAhead (reads their pages in advance)
+ *     Replay        second pass: changes of records       TreeTable     the trees that it meets
+ *   PageCensus      whose page is it? ─ PageScan, PidMap  SchemaRecord  changes of the catalog, logged
+ *   Backup          a copy of a database that is used ─► BackupTarget: DirectoryTarget, TarTarget
+ * </pre>
  *
- * <p>May import: error, memory, io, buffer, btree, index, txn. Threading: {@link
- * io.fovea.recovery.SuperblockFile} is guarded by itself.
+ * <p>Contract: a file is refused unless it is a database that can be opened; after {@code Recovery}
+ * it has all that was acknowledged and nothing else. Why is argued in docs/RECOVERY.md.
+ *
+ * <p>May import: error, memory, io, wal, buffer, btree, txn. Threading: {@link
+ * io.fovea.recovery.SuperblockFile} is guarded by itself; checkpoints and backups exclude one
+ * another; recovery runs before anybody else uses the store.
  */
 @NullMarked
 package io.fovea.recovery;

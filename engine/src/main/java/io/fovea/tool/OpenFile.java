@@ -167,7 +167,7 @@ final class OpenFile implements AutoCloseable {
       // A complete file needs no log to be copied.
       options =
           options
-              .pageSize(raw.superblock.pageSize())
+              .device(dev -> dev.pageSize(raw.superblock.pageSize()))
               .durability(raw.superblock.clean() ? Durability.NONE : Durability.SYNC);
     }
     try (Database db = Database.open(file, options)) {

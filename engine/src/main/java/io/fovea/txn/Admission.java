@@ -1,5 +1,7 @@
 package io.fovea.txn;
 
+import io.fovea.error.AbortCause;
+import io.fovea.error.TransactionAbortedException;
 import io.fovea.memory.Waits;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
@@ -10,7 +12,8 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Who may run: a bounded number of contexts, and a fair queue of those who wait for one.
+ * Admission of transactions: a bounded number of contexts, and a fair queue of those that wait for
+ * one.
  *
  * <pre>
  *   begin:  nobody waits, and a context is free ──► claim it             the usual way: two looks
@@ -24,24 +27,24 @@ import org.jspecify.annotations.Nullable;
  * database or multiply with virtual threads.
  *
  * <p><b>Nobody sleeps beside a free context.</b> Who waits raises {@code waiting} and then looks at
- * the contexts; who ends frees his context and then looks at {@code waiting}. All four are
- * volatile, so one of the two sees the other.
+ * the contexts; a transaction that ends frees its context and then looks at {@code waiting}. All
+ * four are volatile, so one of the two sees the other.
  *
  * <p><b>Fair.</b> While somebody waits, contexts are handed on in the order of arrival, and whoever
  * begins joins at the end. A thread that ended and begins again at once has no advantage.
  *
  * <p><b>One of those who wait is the guard</b>, and parks for so long only ({@link #LOOK_NANOS}):
  * then it looks whose time is up, and wakes them. All others park without a limit, for with one
- * each the timers of 20,000 virtual threads cost as much as their transactions. Whoever comes, and
- * whoever is woken, becomes the guard where there is none; whoever leaves, and finds none, wakes
- * the first who waits. So one that has parked under a guard does not outlast it: it queued up
- * before it saw the guard, so that who leaves later finds somebody in the queue. That one runs, and
- * either is the guard now, or leaves as well and does the same.
+ * each the timers of 20,000 virtual threads cost as much as their transactions. Any transaction
+ * that comes, and whoever is woken, becomes the guard where there is none; any transaction that
+ * leaves, and finds none, wakes the first who waits. So one that has parked under a guard does not
+ * outlast it: it queued up before it saw the guard, so that who leaves later finds somebody in the
+ * queue. That one runs, and either is the guard now, or leaves as well and does the same.
  *
  * <p><b>Closed.</b> For a moment in which nobody may run ({@link #close}) contexts are not handed
- * on. Whoever begins claims a context first and looks whether the admission is closed second;
- * whoever closes it writes that first and looks at the contexts second. So one of the two sees the
- * other, and nobody slips through.
+ * on. Any transaction that begins claims a context first and looks whether the admission is closed
+ * second; whoever closes it writes that first and looks at the contexts second. So one of the two
+ * sees the other, and nobody slips through.
  */
 final class Admission {
   private static final VarHandle GIVEN;
@@ -82,7 +85,7 @@ final class Admission {
     }
   }
 
-  private final TxEngine engine;
+  private final EngineHealth health;
   private final Tx[] contexts;
   private final ConcurrentLinkedQueue<Waiter> queue = new ConcurrentLinkedQueue<>();
   private final AtomicInteger waiting = new AtomicInteger();
@@ -90,11 +93,11 @@ final class Admission {
   private volatile boolean closed;
 
   /**
-   * @param engine says when a wait ends without a context
+   * @param health says when a wait ends without a context
    * @param contexts all that there are; none is claimed
    */
-  Admission(TxEngine engine, Tx[] contexts) {
-    this.engine = engine;
+  Admission(EngineHealth health, Tx[] contexts) {
+    this.health = health;
     this.contexts = contexts;
   }
 
@@ -159,7 +162,7 @@ final class Admission {
     try {
       handOut();
       while (!(w.given instanceof Tx)) {
-        long left = engine.toWait(System.nanoTime() - began, readOnly, timeoutNanos);
+        long left = toWait(System.nanoTime() - began, readOnly, timeoutNanos);
         park(w, left);
       }
       mine = (Tx) w.given;
@@ -174,6 +177,23 @@ final class Admission {
       }
       relieve(w);
     }
+  }
+
+  /** How long a begin that has waited may wait still. */
+  long toWait(long waitedNanos, boolean readOnly, long timeoutNanos) {
+    health.checkBegin(readOnly);
+    if (timeoutNanos > 0 && waitedNanos > timeoutNanos) {
+      throw new TransactionAbortedException(
+          AbortCause.ADMISSION,
+          "It could not begin within "
+              + timeoutNanos / 1_000_000
+              + " ms: "
+              + contexts.length
+              + " transactions run at a time at most (TransactionOptions.activeMax), and "
+              + waiting()
+              + " wait.");
+    }
+    return timeoutNanos > 0 ? timeoutNanos - waitedNanos + 1 : Long.MAX_VALUE;
   }
 
   private void park(Waiter w, long left) {

@@ -1,5 +1,7 @@
 package io.fovea.txn;
 
+import io.fovea.memory.Waits;
+import java.util.concurrent.ThreadLocalRandom;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -7,8 +9,8 @@ import org.jspecify.annotations.Nullable;
  * whether that one is pessimistic. Of one thread.
  *
  * <ol>
- *   <li>After an abort the thread backs off: {@link TxEngine#backOff}. Where the abort was caused
- *       by a reservation, it waits for the end of that, since another attempt would meet it again.
+ *   <li>After an abort the thread backs off: {@link #backOff}. Where the abort was caused by a
+ *       reservation, it waits for the end of that, since another attempt would meet it again.
  *   <li>After {@code abortsBeforeLocking} aborts it queues up for being pessimistic. Until its turn
  *       comes it makes attempts still, and waits longer and longer between them.
  *   <li>When its turn has come every attempt is pessimistic, until the work is done.
@@ -17,6 +19,9 @@ import org.jspecify.annotations.Nullable;
 public final class Attempts implements AutoCloseable {
   /** How long the end of another's reservation is waited for. */
   private static final long RESERVATION_NANOS = 1_000_000_000L;
+
+  /** Aborts of a transaction after which it gives way, and does not sleep yet: decision 035. */
+  private static final int YIELDS = 4;
 
   private static final long TURN_NANOS = 1_000_000L;
   private static final int TURN_DOUBLINGS = 10;
@@ -29,12 +34,12 @@ public final class Attempts implements AutoCloseable {
   private @Nullable Reservation met;
 
   /**
-   * @param engine whose transactions the attempts are
+   * @param reservations of the engine whose transactions the attempts are
    * @param abortsBeforeLocking after how many aborts they are to be pessimistic; 0: at once, if it
    *     is nobody else's turn
    */
-  public Attempts(TxEngine engine, int abortsBeforeLocking) {
-    this.reservations = engine.reservations();
+  Attempts(Reservations reservations, int abortsBeforeLocking) {
+    this.reservations = reservations;
     this.abortsBeforeLocking = abortsBeforeLocking;
     queueUp();
   }
@@ -71,13 +76,28 @@ public final class Attempts implements AutoCloseable {
       if (r != null) {
         reservations.awaitEnd(r, RESERVATION_NANOS);
       } else {
-        TxEngine.backOff(aborts);
+        sleep(aborts);
       }
     } else if (!t.isGranted()) {
       reservations.awaitTurn(t, TURN_NANOS << Math.min(inQueue++, TURN_DOUBLINGS));
     } else if (aborts > abortsBeforeLocking + 1) {
-      TxEngine.backOff(aborts); // a pessimistic attempt that failed
+      sleep(aborts); // a pessimistic attempt that failed
     }
+  }
+
+  /**
+   * Waits before another attempt: gives way a few times, then sleeps longer from attempt to attempt
+   * and by a random share, so that those who collided do not meet again.
+   *
+   * @param attempt how often the transaction was aborted, from 1
+   */
+  private static void sleep(int attempt) {
+    if (attempt <= YIELDS) {
+      Thread.yield();
+      return;
+    }
+    long limit = 1_000L << Math.min(attempt, 10);
+    Waits.sleep(ThreadLocalRandom.current().nextLong(limit / 2, limit));
   }
 
   /** The place in the queue; null where there is none yet. */

@@ -42,12 +42,12 @@ import java.util.Arrays;
  * bounded all the same and ends in an abort, because successors do not keep the order.
  *
  * <p><b>Successors.</b> A key that appears splits a gap that belongs to the item of the first
- * installed key above it; one that disappears gives its gap to that item. Whoever scanned the gap
- * has read that item, so it must be locked and its timestamps must move. Between finding a
- * successor and locking it another commit may have installed a key in between: hence the second
- * look. Once the item is held and was still the successor after that, nobody can install a key in
- * the gap, for he would need the same item. Own keys that are not yet installed do not count: all
- * keys of one transaction in one gap have the same successor, and all of them are locked
+ * installed key above it; one that disappears gives its gap to that item. Any transaction that
+ * scanned the gap has read that item, so it must be locked and its timestamps must move. Between
+ * finding a successor and locking it another commit may have installed a key in between: hence the
+ * second look. Once the item is held and was still the successor after that, nobody can install a
+ * key in the gap, for he would need the same item. Own keys that are not yet installed do not
+ * count: all keys of one transaction in one gap have the same successor, and all of them are locked
  * themselves.
  *
  * <p><b>After the append nothing may fail.</b> So the pages that splits may need are promised
@@ -84,7 +84,9 @@ final class Commit {
 
   private static final long ERROR_PAUSE_NANOS = 1_000_000;
 
-  private final Tx tx;
+  private final TxLife life;
+  private final Workspace work;
+  private final EngineHealth health;
   private final ReadSet reads;
   private final WriteSet writes;
   private final Control control;
@@ -96,15 +98,18 @@ final class Commit {
 
   private long[] order = new long[64];
 
-  Commit(Tx tx) {
-    this.tx = tx;
-    this.reads = tx.reads;
-    this.writes = tx.writes;
-    this.control = tx.control;
-    this.session = tx.session;
-    this.appender = new CommitAppender(tx);
-    this.switches = tx.engine.switches;
-    this.successor = new KeyBuffer(tx.engine.pageSize(), tx.engine.memory());
+  Commit(TxLife life, Workspace work, Control control, TxReads reader) {
+    TxShared shared = life.shared;
+    this.life = life;
+    this.work = work;
+    this.health = life.health;
+    this.reads = work.reads;
+    this.writes = work.writes;
+    this.control = control;
+    this.session = shared.session();
+    this.appender = new CommitAppender(life, work, reader, session);
+    this.switches = shared.switches;
+    this.successor = new KeyBuffer(shared.pageSize, shared.memory);
   }
 
   /**
@@ -117,7 +122,7 @@ final class Commit {
     if (n == 0) {
       // What is locked all the same was read under the lock: the dummy write protects it.
       control.publish(control.decide());
-      return tx.readLsn();
+      return work.readLsn;
     }
     boolean failed = true;
     try {
@@ -131,7 +136,7 @@ final class Commit {
         appender.begin();
       }
       long commitTs = control.decide();
-      switches.probe().at(TxSwitches.Stage.VALIDATED, tx);
+      switches.probe().at(TxSwitches.Stage.VALIDATED, control.locked);
       if (control.versioned) {
         stageVersions();
       }
@@ -139,7 +144,7 @@ final class Commit {
         // What was decided under the locks is a read all the same: the dummy write protects it.
         control.publish(commitTs);
         failed = false;
-        return tx.readLsn();
+        return work.readLsn;
       }
       appender.stageLong();
       appender.ready();
@@ -148,7 +153,7 @@ final class Commit {
       control.installing();
       installAll();
       KillPoint.here("commit.installed");
-      switches.probe().at(TxSwitches.Stage.INSTALLED, tx);
+      switches.probe().at(TxSwitches.Stage.INSTALLED, control.locked);
       control.publish(commitTs);
       appender.release();
       failed = false;
@@ -159,7 +164,7 @@ final class Commit {
         undo(t);
         throw t;
       }
-      tx.engine.poison(t, leavesPagesWhole(t));
+      health.poison(t, leavesPagesWhole(t));
       control.forget();
       if (session.logging()) {
         throw inDoubt(t);
@@ -228,7 +233,7 @@ final class Commit {
 
   /** Sleeps before another attempt; throws where nobody waits any more. */
   private void pause(int attempt, RuntimeException lacking) {
-    tx.engine.requireWaits(lacking);
+    health.requireWaits(lacking);
     Waits.sleep(PAUSE_NANOS << Math.min(attempt, PAUSE_DOUBLED_MAX));
   }
 
@@ -251,10 +256,7 @@ final class Commit {
     return n;
   }
 
-  /** Above the number of every entry. */
-  static final int ENTRIES_MAX = 1 << 24;
-
-  private static final long INDEX_MASK = ENTRIES_MAX - 1;
+  private static final long INDEX_MASK = TxConfig.ENTRIES_MAX - 1;
 
   private int entry(int i) {
     return (int) (order[i] & INDEX_MASK);
@@ -274,8 +276,8 @@ final class Commit {
           && !control.pessimistic.on()
           && handle >= 0
           && !switches.noValidation()
-          && Word.wts(tx.timestamps.word(slot)) != Word.wts(reads.word(handle))) {
-        throw tx.abort(AbortCause.VALIDATION, "a key that was read and written has changed");
+          && Word.wts(control.timestamps.word(slot)) != Word.wts(reads.word(handle))) {
+        throw life.abort(AbortCause.VALIDATION, "a key that was read and written has changed");
       }
     }
   }
@@ -336,13 +338,13 @@ final class Commit {
   private byte decideExistence(int e) {
     BTree tree = writes.tree(e);
     MemorySegment s = writes.scratch.segment();
-    Position p = tx.position;
-    tx.place(e, p);
+    Position p = work.position;
+    work.place(e, p);
     int attempt = 0;
     for (tree.locate(s, writes.keyOffset(e), writes.keyLength(e), p);
         !tree.valid(p);
         tree.find(s, writes.keyOffset(e), writes.keyLength(e), p)) {
-      tx.pause(attempt++);
+      life.pause(attempt++);
     }
     byte existence = p.found ? WriteSet.PRESENT : WriteSet.ABSENT;
     writes.existed(e, existence);
@@ -360,7 +362,7 @@ final class Commit {
         }
         return;
       }
-      switches.probe().at(TxSwitches.Stage.SUCCESSOR_FOUND, tx);
+      switches.probe().at(TxSwitches.Stage.SUCCESSOR_FOUND, control.locked);
       if (!control.lockGap(item)) {
         return; // held since before the look: keys that follow each other share their successor
       }
@@ -376,13 +378,13 @@ final class Commit {
   /** What the written records are now, for those who must go on seeing it. */
   private void stageVersions() {
     MemorySegment s = writes.scratch.segment();
-    Position p = tx.position;
+    Position p = work.position;
     for (int e = 0, n = writes.size(); e < n; e++) {
       if (control.locked.contains(writes.slot(e))) {
         BTree tree = writes.tree(e);
         int key = writes.keyOffset(e);
         int length = writes.keyLength(e);
-        tx.place(e, p);
+        work.place(e, p);
         tree.locate(s, key, length, p);
         control.mvto.stage(tree, writes.item(e), writes.slot(e), s, key, length, p);
       }
@@ -391,22 +393,22 @@ final class Commit {
 
   /** The record stays as it is, but its item gets new timestamps, for the gap below it. */
   private void stageSuccessor(BTree tree, long item) {
-    Position p = tx.position;
+    Position p = work.position;
     MemorySegment s = successor.segment();
     int length = successor.length();
     tree.find(s, 0, length, p);
-    control.mvto.stage(tree, item, tx.pin(item), s, 0, length, p);
+    control.mvto.stage(tree, item, control.pin(item), s, 0, length, p);
   }
 
   private long successor(BTree tree, int e) {
-    Position p = tx.position;
-    tx.place(e, p);
+    Position p = work.position;
+    work.place(e, p);
     hasSuccessor =
         tree.successor(
             writes.scratch.segment(), writes.keyOffset(e), writes.keyLength(e), p, successor);
     return hasSuccessor
-        ? Tx.item(tree, successor.segment(), 0, successor.length())
-        : Tx.itemAtEnd(tree);
+        ? Items.of(tree, successor.segment(), 0, successor.length())
+        : Items.atEnd(tree);
   }
 
   // ---------------------------------------------------------------- (e), (f)
@@ -420,7 +422,7 @@ final class Commit {
       int errors = 0;
       for (int attempt = 0; ; attempt++) {
         try {
-          switches.probe().at(TxSwitches.Stage.INSTALLING, tx);
+          switches.probe().at(TxSwitches.Stage.INSTALLING, control.locked);
           install(e);
           break;
         } catch (PoolExhaustedException | StorageFullException lacking) {
@@ -444,8 +446,8 @@ final class Commit {
   private void install(int e) {
     BTree tree = writes.tree(e);
     MemorySegment s = writes.scratch.segment();
-    Position p = tx.position;
-    tx.place(e, p);
+    Position p = work.position;
+    work.place(e, p);
     int key = writes.keyOffset(e);
     int length = writes.keyLength(e);
     byte kind = writes.kind(e);

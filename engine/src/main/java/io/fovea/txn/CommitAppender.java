@@ -2,7 +2,7 @@ package io.fovea.txn;
 
 import io.fovea.btree.BTree;
 import io.fovea.btree.Position;
-import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.PagePromises;
 import io.fovea.error.AbortCause;
 import io.fovea.error.StorageFullException;
 import io.fovea.memory.LongList;
@@ -32,8 +32,9 @@ import org.jspecify.annotations.Nullable;
  * never comes are nothing.
  *
  * <p><b>Long values.</b> A chain is never changed: a new value is a new chain, also after a patch.
- * The chains that a commit lets go are listed in its record and freed after it has published, by
- * the same session: whoever dies in between leaves a record that names what is to be freed.
+ * The chains that a commit releases are listed in its record and freed after it has published, by
+ * the same session: any transaction that dies in between leaves a record that names what is to be
+ * freed.
  */
 final class CommitAppender {
   /**
@@ -43,7 +44,10 @@ final class CommitAppender {
 
   private static final int KEEP_BYTES = 256 << 10;
 
-  private final Tx tx;
+  private final TxLife life;
+  private final TxShared shared;
+  private final Workspace work;
+  private final TxReads reader;
   private final WriteSet writes;
   private final LogSession session;
   private final int partBytes;
@@ -59,7 +63,7 @@ final class CommitAppender {
   private boolean happened;
 
   /** Where the pages are, while promises are made; they stay between commits. */
-  private @Nullable BufferPool pool;
+  private @Nullable PagePromises promises;
 
   private int pages;
 
@@ -68,11 +72,14 @@ final class CommitAppender {
   private int patch;
   private long bytes;
 
-  CommitAppender(Tx tx) {
-    this.tx = tx;
-    this.writes = tx.writes;
-    this.session = tx.session;
-    this.partBytes = Math.max(1024, tx.engine.partBytes());
+  CommitAppender(TxLife life, Workspace work, TxReads reader, LogSession session) {
+    this.life = life;
+    this.shared = life.shared;
+    this.work = work;
+    this.reader = reader;
+    this.writes = work.writes;
+    this.session = session;
+    this.partBytes = Math.max(1024, shared.partBytes());
   }
 
   /**
@@ -84,7 +91,7 @@ final class CommitAppender {
     for (int e = 0, n = writes.size(); e < n && bound < partBytes; e++) {
       bound += entryBytes(e);
     }
-    tx.engine.admit();
+    shared.admit();
     promisePages();
     session.begin(LogSession.space(Math.min(bound, partBytes)));
   }
@@ -95,8 +102,8 @@ final class CommitAppender {
   private void promisePages() {
     pages = worst(false);
     if (pages > 0) {
-      BufferPool p = writes.tree(0).pool();
-      pool = p;
+      PagePromises p = writes.tree(0).pool().promises();
+      promises = p;
       promise(p);
       p.requireFrames();
     }
@@ -117,14 +124,14 @@ final class CommitAppender {
         bytes += entryBytes(e);
       }
     }
-    return inserts == 0 ? 0 : writes.tree(0).pool().pagesFor(inserts, bytes);
+    return inserts == 0 ? 0 : writes.tree(0).pool().promises().pagesFor(inserts, bytes);
   }
 
   /** Whether an entry's record takes no more than the one that it replaces. */
   private boolean staysInPlace(int e) {
     BTree tree = writes.tree(e);
-    Position p = tx.position;
-    tx.place(e, p);
+    Position p = work.position;
+    work.place(e, p);
     tree.locate(writes.scratch.segment(), writes.keyOffset(e), writes.keyLength(e), p);
     int old = p.found ? tree.valueLength(p) : -1;
     int now = writes.valueLength(e);
@@ -132,7 +139,7 @@ final class CommitAppender {
     return tree.valid(p) && old >= 0 && (isLong(e, now) ? stub : !stub && now <= old);
   }
 
-  private void promise(BufferPool p) {
+  private void promise(PagePromises p) {
     if (session.pagesPromised() >= pages) {
       return;
     }
@@ -141,14 +148,14 @@ final class CommitAppender {
     } catch (StorageFullException full) {
       // Contexts that nobody uses now may keep some. Those that are used give theirs back. And a
       // closer look is worth its time: what needs no space is not refused.
-      tx.engine.releasePages();
+      shared.releaseIdlePages();
       p.promise(session, worst(true));
     }
   }
 
   /** Before the append, under the items' locks: nothing that comes after it must lack pages. */
   void ready() {
-    BufferPool p = pool;
+    PagePromises p = promises;
     if (p != null) {
       promise(p);
     }
@@ -156,7 +163,7 @@ final class CommitAppender {
 
   /** Ends promises: of all pages, or of more than a few. */
   void releasePages(boolean all) {
-    BufferPool p = pool;
+    PagePromises p = promises;
     if (p != null) {
       pages = 0;
       p.release(session, all ? 0 : Math.max(KEEP_PAGES, KEEP_BYTES / p.pageSize()));
@@ -226,8 +233,8 @@ final class CommitAppender {
     MemorySegment s = writes.scratch.segment();
     int length = -1;
     if (old) {
-      Position p = tx.position;
-      tx.place(e, p);
+      Position p = work.position;
+      work.place(e, p);
       pids.clear();
       length = tree.chain(s, writes.keyOffset(e), writes.keyLength(e), p, pids);
       if (length >= 0) {
@@ -237,19 +244,19 @@ final class CommitAppender {
     if (makes) {
       write(e, tree, s, writes.valueOffset(e), writes.valueLength(e));
     } else if (kind == WriteSet.PATCH && length >= 0) {
-      MemorySegment value = tx.engine.memory().take(Math.max(8, length));
+      MemorySegment value = shared.memory.take(Math.max(8, length));
       try {
-        tx.readUnderLock(e, value, length);
+        reader.readUnderLock(e, value, length);
         writes.applyPatches(e, value, 0, length);
         write(e, tree, value, 0, length);
       } finally {
-        tx.engine.memory().give(value);
+        shared.memory.give(value);
       }
     }
     // They are all in one record, which is at most a quarter of the log's buffer.
     long pagesMax = partBytes / 4 * 3 / 8;
     if (adopted.size() + released.size() > pagesMax) {
-      throw tx.abort(
+      throw life.abort(
           AbortCause.TOO_LARGE,
           "the transaction writes and replaces long values of more than "
               + pagesMax
@@ -322,7 +329,7 @@ final class CommitAppender {
               ? CommitRecord.HEADER + bytes + 8L * (adopted.size() + released.size())
               : CommitRecord.PART_HEADER + bytes;
       session.grant(LogSession.space(body));
-      tx.engine.requireLog();
+      life.health.requireLog();
       long at = session.reserve(last ? RecordType.COMMIT : RecordType.COMMIT_PART, (int) body);
       boolean put = false;
       try {

@@ -199,7 +199,7 @@ public final class CommitCursor {
     return adopted;
   }
 
-  /** How many pages of old long values it lets go. */
+  /** How many pages of old long values it releases. */
   public long released() {
     return released;
   }
@@ -209,7 +209,7 @@ public final class CommitCursor {
     return pid(0, i, adopted);
   }
 
-  /** A page that it lets go. */
+  /** A page that it releases. */
   public long released(long i) {
     return pid(adopted, i, released);
   }

@@ -28,7 +28,7 @@ import java.lang.foreign.MemorySegment;
  * </pre>
  *
  * All numbers are little-endian, nothing is aligned. <i>Adopted</i> are pages of long values that
- * this commit publishes, <i>released</i> those of long values that it lets go and whose pages are
+ * this commit publishes, <i>released</i> those of long values that it drops and whose pages are
  * freed next. A PATCH is of a value that lies in its leaf: one of a long value is a CHAIN.
  *
  * <p>The methods put one thing each and return where the next goes, so that a commit goes from the

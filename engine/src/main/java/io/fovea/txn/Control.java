@@ -1,6 +1,7 @@
 package io.fovea.txn;
 
 import io.fovea.error.AbortCause;
+import io.fovea.error.TransactionAbortedException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -44,9 +45,9 @@ final class Control {
   /**
    * How often a locked item is looked at before the transaction aborts: some 20 us, twice as long
    * as a commit of 16 keys holds its locks. A holder that runs is done by then. One that has lost
-   * its processor is not for milliseconds; who waited for that would find that what it has read is
-   * stale, and would take the processor that the holder needs. It begins anew instead, after {@link
-   * TxEngine#backOff}. Decision 035 has the figures.
+   * its processor is not for milliseconds; a transaction that waited for that would find that what
+   * it has read is stale, and would take the processor that the holder needs. It begins anew
+   * instead, after {@link Attempts#backOff}. Decision 035 has the figures.
    */
   private static final int SPINS = 400;
 
@@ -67,7 +68,15 @@ final class Control {
   /** Whether a write locks its item when the user asks for it. */
   final boolean eager;
 
-  final Tx tx;
+  final TxLife life;
+
+  /** What the transaction has read. */
+  final ReadSet reads;
+
+  private final WriteSet writes;
+  private final TxShared shared;
+  private final TxSwitches switches;
+  private final int itemsMax;
   final Timestamps timestamps;
 
   /** Slots of {@link Timestamps} that this transaction has locked. */
@@ -81,7 +90,7 @@ final class Control {
   private @Nullable Attempts attempts;
 
   private final TwoPhaseLocking locks;
-  private final KungRobinson occ;
+  private final Occ occ;
   private final ProtocolMemory memory;
 
   /** Only where {@link #versioned}. */
@@ -91,19 +100,24 @@ final class Control {
   long timestamp;
 
   @SuppressWarnings({"NullAway", "DataFlowIssue"}) // what a protocol does not use is not there
-  Control(Tx tx, ProtocolKind kind, ProtocolMemory memory) {
-    this.tx = tx;
-    this.kind = kind;
-    this.memory = memory;
-    this.timestamps = tx.timestamps;
-    this.reservations = tx.engine.reservations();
+  Control(TxLife life, Workspace work) {
+    this.life = life;
+    this.reads = work.reads;
+    this.writes = work.writes;
+    this.shared = life.shared;
+    this.switches = shared.switches;
+    this.itemsMax = shared.config.itemsMax();
+    this.kind = shared.config.protocol();
+    this.memory = shared.protocolMemory;
+    this.timestamps = shared.timestamps;
+    this.reservations = shared.reservations;
     this.plain = kind == ProtocolKind.TICTOC || kind == ProtocolKind.SILO;
     this.versioned = kind == ProtocolKind.MVTO;
     this.stamped = plain || versioned || kind == ProtocolKind.STO;
     this.eager = kind == ProtocolKind.STO || kind == ProtocolKind.TWO_PHASE_LOCKING;
     this.locks =
-        kind == ProtocolKind.TWO_PHASE_LOCKING ? new TwoPhaseLocking(tx, memory.locks) : null;
-    this.occ = kind == ProtocolKind.OCC ? new KungRobinson(tx, memory.history) : null;
+        kind == ProtocolKind.TWO_PHASE_LOCKING ? new TwoPhaseLocking(this, memory.locks) : null;
+    this.occ = kind == ProtocolKind.OCC ? new Occ(this, memory.history) : null;
     this.mvto = versioned ? new Mvto(this, memory.versions) : null;
     this.pessimistic = new PessimisticLocking(this, locks, occ, memory);
   }
@@ -118,7 +132,7 @@ final class Control {
   void begin(@Nullable Attempts attempts, long timeoutNanos) {
     this.attempts = attempts;
     if (stamped) {
-      timestamps.enter(tx.id);
+      timestamps.enter(life.id);
     }
     switch (kind) {
       case STO -> timestamp = 2 * memory.clock.incrementAndGet();
@@ -134,6 +148,23 @@ final class Control {
     }
   }
 
+  /** {@link #touch}, within the limit of what a transaction may read and write. */
+  int pin(long item) {
+    if (reads.size() + writes.size() >= itemsMax) {
+      throw life.abort(
+          AbortCause.TOO_LARGE,
+          "The transaction reads or writes more than "
+              + itemsMax
+              + " records, which is the limit: do it in several transactions, each of which goes on"
+              + " where the last one ended.");
+    }
+    try {
+      return touch(item);
+    } catch (TransactionAbortedException e) {
+      throw life.counted(e);
+    }
+  }
+
   /**
    * The first use of an item.
    *
@@ -144,7 +175,7 @@ final class Control {
       return pessimistic.touch(item);
     }
     if (stamped) {
-      return timestamps.pin(tx.id, item);
+      return timestamps.pin(life.id, item);
     }
     return kind == ProtocolKind.OCC ? 0 : locks.share(item);
   }
@@ -168,7 +199,7 @@ final class Control {
     };
   }
 
-  /** Waits, outside of any latch, until another has let go of an item. */
+  /** Waits, outside of any latch, until another has unlocked an item. */
   void await(int slot) {
     if (pessimistic.on()) {
       pessimistic.await(slot);
@@ -177,8 +208,8 @@ final class Control {
     int most = patience();
     for (int attempt = 0; Word.isLocked(timestamps.word(slot)); attempt++) {
       if (attempt >= most) {
-        tx.engine.requireHolder();
-        throw tx.abort(AbortCause.LOCK, LOCKED);
+        life.health.requireHolder();
+        throw life.abort(AbortCause.LOCK, LOCKED);
       }
       Thread.onSpinWait();
     }
@@ -189,7 +220,7 @@ final class Control {
     if (pessimistic.on()) {
       pessimistic.intend(item);
     } else if (kind == ProtocolKind.STO) {
-      Sto.lock(this, item, tx.pin(item), AbortCause.LOCK);
+      Sto.lock(this, item, pin(item), AbortCause.LOCK);
     } else {
       locks.exclude(item, AbortCause.LOCK);
     }
@@ -233,8 +264,8 @@ final class Control {
       return pessimistic.lockGap(item);
     }
     return switch (kind) {
-      case TICTOC, SILO -> lock(item, tx.pin(item), SPINS_OUT_OF_ORDER, AbortCause.PHANTOM);
-      case STO, MVTO -> Sto.lock(this, item, tx.pin(item), AbortCause.PHANTOM);
+      case TICTOC, SILO -> lock(item, pin(item), SPINS_OUT_OF_ORDER, AbortCause.PHANTOM);
+      case STO, MVTO -> Sto.lock(this, item, pin(item), AbortCause.PHANTOM);
       case TWO_PHASE_LOCKING -> locks.exclude(item, AbortCause.PHANTOM);
       case OCC -> {
         wrote(item, AbortCause.PHANTOM);
@@ -254,12 +285,12 @@ final class Control {
     }
     // Before, so that the pessimistic transaction waits for none that comes later.
     requireUnreserved(item, cause);
-    tx.engine.switches.probe().at(TxSwitches.Stage.UNRESERVED, tx);
+    switches.probe().at(TxSwitches.Stage.UNRESERVED, locked);
     SlotSet mine = locked;
     mine.stage(slot);
     for (int attempt = 0; !timestamps.tryLock(slot); attempt++) {
       if (attempt >= spins) {
-        throw tx.abort(cause, LOCKED);
+        throw life.abort(cause, LOCKED);
       }
       Thread.onSpinWait();
     }
@@ -282,7 +313,7 @@ final class Control {
     if (attempts != null) {
       attempts.met(r);
     }
-    return tx.abort(cause, RESERVED);
+    return life.abort(cause, RESERVED);
   }
 
   /** How often a locked item is looked at where the own ones were not locked in order. */
@@ -301,31 +332,31 @@ final class Control {
     }
     long ts =
         switch (kind) {
-          case TICTOC -> TicToc.commitTimestamp(tx.reads, locked, timestamps);
-          case SILO -> Silo.commitId(tx.reads, locked, timestamps);
+          case TICTOC -> TicToc.commitTimestamp(reads, locked, timestamps);
+          case SILO -> Silo.commitId(reads, locked, timestamps);
           case STO, MVTO -> Sto.commitTimestamp(this);
           case TWO_PHASE_LOCKING, OCC -> 0;
         };
     if (plain && !validate(ts)) {
-      throw tx.abort(AbortCause.VALIDATION, CHANGED);
+      throw life.abort(AbortCause.VALIDATION, CHANGED);
     }
     if (kind == ProtocolKind.OCC) {
       occ.validate();
     }
-    if (stamped && !timestamps.holds(tx.id)) {
-      throw tx.abort(AbortCause.TIMEOUT, EXPELLED);
+    if (stamped && !timestamps.holds(life.id)) {
+      throw life.abort(AbortCause.TIMEOUT, EXPELLED);
     }
     return ts;
   }
 
   private boolean validate(long ts) {
-    return tx.engine.switches.noValidation() || fresh(ts);
+    return switches.noValidation() || fresh(ts);
   }
 
   private boolean fresh(long ts) {
     return kind == ProtocolKind.TICTOC
-        ? TicToc.validate(tx.reads, locked, timestamps, ts, tx.engine.config().revalidateAll())
-        : Silo.validate(tx.reads, locked, timestamps);
+        ? TicToc.validate(reads, locked, timestamps, ts, shared.config.revalidateAll())
+        : Silo.validate(reads, locked, timestamps);
   }
 
   /** Whether what was read until now belongs to one state. */
@@ -335,9 +366,9 @@ final class Control {
     }
     return switch (kind) {
       case TICTOC ->
-          validate(TicToc.commitTimestamp(tx.reads, locked, timestamps)) && timestamps.holds(tx.id);
-      case SILO -> validate(0) && timestamps.holds(tx.id);
-      case STO, MVTO -> timestamps.holds(tx.id);
+          validate(TicToc.commitTimestamp(reads, locked, timestamps)) && timestamps.holds(life.id);
+      case SILO -> validate(0) && timestamps.holds(life.id);
+      case STO, MVTO -> timestamps.holds(life.id);
       case TWO_PHASE_LOCKING -> true;
       case OCC -> occ.unchanged();
     };
@@ -368,7 +399,7 @@ final class Control {
 
   // ---------------------------------------------------------------- the end
 
-  /** Lets go of what is locked; nothing was written. */
+  /** Unlocks what is locked; nothing was written. */
   void release() {
     if (stamped) {
       // One by one, so that an error in between leaves the others to the next call.
@@ -400,8 +431,8 @@ final class Control {
 
   void end() {
     release();
-    if (stamped && timestamps.entered(tx.id)) {
-      timestamps.exit(tx.id);
+    if (stamped && timestamps.entered(life.id)) {
+      timestamps.exit(life.id);
     }
     if (pessimistic.on()) {
       pessimistic.end();

@@ -3,17 +3,18 @@ package io.fovea.txn;
 import io.fovea.error.FoveaException;
 
 /**
- * Makes exact entries and lets them go: what is done under a column's lock.
+ * Makes entries of the exact table and evicts them: what is done under a column's lock.
  *
  * <pre>
  *   make      bound := periphery.get ─► a free place, or one that is made free ─► word, item, stamp
  *   release   stamp := 0 ─► word := LOCK ─► periphery.put ─► item := 0
  * </pre>
  *
- * <p>Who makes room: the entry nearest to the item's own place ({@link StoreKind#FOCUS_SKETCH}), or
- * of the bucket the one that is longest out of use ({@link StoreKind#isCache}). The latter is CLOCK
- * in sets of four: the epoch of the last use stands for the reference bit, and the hand moves with
- * the epoch, so that a hit stores nothing but what it stores anyway.
+ * <p>Which entry makes room: the one nearest to the item's own place ({@link
+ * StoreKind#FOCUS_SKETCH}), or of the bucket the one that is longest out of use ({@link
+ * StoreKind#isCache}). The latter is CLOCK in sets of four: the epoch of the last use stands for
+ * the reference bit, and the hand moves with the epoch, so that a hit stores nothing but what it
+ * stores anyway.
  *
  * <p>The rules that make a release safe against those who pin are in {@link Timestamps}.
  */
@@ -167,12 +168,12 @@ final class Entries {
   /**
    * Makes a slot free if its entry is not in use; under the column's lock.
    *
-   * <p>The CAS of the stamp to 0 is the moment of release: whoever pins before it makes it fail,
-   * whoever comes after it finds a free slot, goes to look under the lock, and waits until all rows
-   * of the sketch have what was in the word. The CAS of the word to LOCK takes the item's lock, as
-   * a writer would: it fails for a word that is locked (a poisoned database keeps its locks) or
-   * that an expelled transaction is just changing, and then the entry stays. So it does where the
-   * timestamps can't be put away, which only a device can do to it.
+   * <p>The CAS of the stamp to 0 is the moment of release: any thread that pins before it makes it
+   * fail, whoever comes after it finds a free slot, goes to look under the lock, and waits until
+   * all rows of the sketch have what was in the word. The CAS of the word to LOCK takes the item's
+   * lock, as a writer would: it fails for a word that is locked (a poisoned database keeps its
+   * locks) or that an expelled transaction is just changing, and then the entry stays. So it does
+   * where the timestamps can't be put away, which only a device can do to it.
    */
   private boolean release(TimestampContext c, int slot, int column, int level, long oldest) {
     long stamp = table.stampAcquire(slot);
@@ -293,7 +294,7 @@ final class Entries {
   }
 
   /**
-   * Lets an entry go right after its last user, who was the caller. If a device fails it stays, and
+   * Evicts an entry right after its last user, who was the caller. If a device fails it stays, and
    * whoever needs the place is told.
    *
    * @param item what was in the slot while it was referenced

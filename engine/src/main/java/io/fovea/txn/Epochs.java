@@ -4,8 +4,8 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
 /**
- * The clock of the exact entries: which epoch it is, and since which epoch every running
- * transaction runs.
+ * The clock of the exact table: which epoch it is, and since which epoch every running transaction
+ * runs.
  *
  * <p><b>What is promised.</b> Let a transaction be between {@link #enter} = e and {@link #exit}.
  * Then every value that {@link #oldest} returned before or returns in between is at most e. So

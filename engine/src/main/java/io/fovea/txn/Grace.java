@@ -4,8 +4,9 @@ import java.lang.invoke.VarHandle;
 import java.util.Arrays;
 
 /**
- * Tells when all transactions have ended that were active at a moment: whoever changed something
- * before that moment knows then that nobody acts on what was before. Nobody is held up by it.
+ * Tells when all transactions have ended that were active at a moment: a thread that changed
+ * something before that moment knows then that nobody acts on what was before. Nobody is held up by
+ * it.
  *
  * <pre>
  *   who changes the schema                     a transaction

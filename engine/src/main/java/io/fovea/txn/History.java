@@ -25,11 +25,11 @@ import java.lang.invoke.VarHandle;
  * items, raises {@code listed} (volatile), installs, raises {@code done} (volatile). Partners:
  *
  * <ul>
- *   <li><i>done → start of a transaction</i>: who starts at {@code done} sees all that was
- *       installed before it, so he needs to look at no earlier write set.
- *   <li><i>listed → validation</i>: who has read anything that a commit installed sees its write
- *       set listed, because that came before the install, and the leaf's version carried the order
- *       over.
+ *   <li><i>done → start of a transaction</i>: a transaction that starts at {@code done} sees all
+ *       that was installed before it, so he needs to look at no earlier write set.
+ *   <li><i>listed → validation</i>: a transaction that has read anything that a commit installed
+ *       sees its write set listed, because that came before the install, and the leaf's version
+ *       carried the order over.
  *   <li><i>claimed → validation</i>: a validator reads items, fences, then reads {@code claimed}.
  *       An item that was overwritten before he read it was so after {@code claimed} had been raised
  *       over its place: he sees that and gives up. The same as an optimistic read of a page.
@@ -54,7 +54,7 @@ final class History {
   private volatile long listed;
   private volatile long claimed;
 
-  /** The lock: it moves when somebody takes it and when he lets it go. */
+  /** The lock: it moves when somebody takes it and when it is unlocked. */
   private volatile int sections;
 
   /**
@@ -100,7 +100,8 @@ final class History {
     long from = done;
     claimed = from + count;
     VarHandle.fullFence();
-    // Of more than there is room for, the last ones: whoever began before them gives up anyway.
+    // Of more than there is room for, the last ones: any transaction that began before them gives
+    // up anyway.
     for (long i = Math.max(0, count - capacity); i < count; i++) {
       Mem.putLongOpaque(ring, (from + i & capacity - 1) << 3, items[(int) i]);
     }

@@ -15,14 +15,15 @@ import java.lang.foreign.MemorySegment;
  * </pre>
  *
  * A lock is a word at a place that follows from the item's hash; items that share a place are one
- * item, which is coarser and still right. So there is nothing to be made, found or let go, and the
+ * item, which is coarser and still right. So there is nothing to be made, found or evicted, and the
  * memory is bounded whatever transactions do: with 2^20 places and 800 of them held, one access in
  * a thousand meets a lock of another item.
  *
- * <p>Who holds what is known by the holders alone ({@link TwoPhaseLocking}). Nobody waits here.
+ * <p>The holders of a lock are known to themselves alone ({@link TwoPhaseLocking}). Nobody waits
+ * here.
  *
- * <p><b>Order.</b> A lock is taken by a compare-and-set and let go by a release (or an atomic add):
- * who gets it sees what the last holder has installed.
+ * <p><b>Order.</b> A lock is taken by a compare-and-set and unlocked by a release (or an atomic
+ * add): a thread that gets it sees what the last holder has installed.
  *
  * <p><i>Rejected:</i> the words of {@link Timestamps} as locks: counts of readers would go to the
  * sketch with them, and the dissertation's point about two-phase locking is that it needs no memory

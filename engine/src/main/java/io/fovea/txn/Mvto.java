@@ -37,12 +37,12 @@ import java.lang.foreign.MemorySegment;
  *
  * <p><b>Scans.</b> At t the interval has: of the keys in the trees, those with wts &lt;= 2t as they
  * are, the others as their versions say (absent: they were inserted later); and the keys that were
- * deleted since, which only the versions know. Who deletes x publishes the item of the first key
- * above x, and by induction whatever key is the first above x later has a wts above 2t too. So an
- * batch that meets no such item has missed nothing; a descending one looks again at the item above
- * it, which the gap before its first key belongs to. A delete that is installed before the batch's
- * leaf was copied has saved its version before; one installed after the leaf's version was looked
- * at again left the key in the copy.
+ * deleted since, which only the versions know. A transaction that deletes x publishes the item of
+ * the first key above x, and by induction whatever key is the first above x later has a wts above
+ * 2t too. So an batch that meets no such item has missed nothing; a descending one looks again at
+ * the item above it, which the gap before its first key belongs to. A delete that is installed
+ * before the batch's leaf was copied has saved its version before; one installed after the leaf's
+ * version was looked at again left the key in the copy.
  *
  * <p><b>What is different from the dissertation.</b> Items are locked at the commit, not at the
  * write: with versions there is no reason for a reader to wait for a body. Older versions are in a
@@ -56,7 +56,7 @@ final class Mvto {
 
   private static final String GONE = "the version of a record that it would see is not there";
 
-  private final Tx tx;
+  private final TxLife life;
   private final Control control;
   private final Versions versions;
   private long start;
@@ -67,10 +67,10 @@ final class Mvto {
   private long staged;
 
   Mvto(Control control, Versions versions) {
-    this.tx = control.tx;
+    this.life = control.life;
     this.control = control;
     this.versions = versions;
-    this.memory = control.tx.engine.memory();
+    this.memory = life.shared.memory;
   }
 
   /** Before the transaction's number is drawn. */
@@ -93,8 +93,8 @@ final class Mvto {
 
   private RuntimeException gone() {
     return versions.remembers(start)
-        ? tx.abort(AbortCause.ORDER, GONE)
-        : tx.abort(AbortCause.HISTORY, GONE);
+        ? life.abort(AbortCause.ORDER, GONE)
+        : life.abort(AbortCause.HISTORY, GONE);
   }
 
   /** The value of a record whose newest version is too new, as {@link Tx#get} gives it. */
@@ -137,7 +137,7 @@ final class Mvto {
   }
 
   /** All that has changed since in what a batch of a scan covers. */
-  void collect(TxScan scan, BTree tree, OldRecords to) {
+  void collect(ScanRange range, BTree tree, OldRecords to) {
     long ts = control.timestamp;
     to.clear();
     long end = versions.tail();
@@ -167,7 +167,7 @@ final class Mvto {
         if (!versions.remembers(p)) {
           throw gone();
         }
-        if (scan.covers(to.segment(), copy, key)) {
+        if (range.covers(to.segment(), copy, key)) {
           to.keep(key, value, began, ended);
         }
       }
@@ -208,7 +208,7 @@ final class Mvto {
         break;
       }
       value = -1;
-      tx.pause(attempt);
+      life.pause(attempt);
       tree.find(key, offset, length, p);
     }
     int size = Versions.size(length, value);

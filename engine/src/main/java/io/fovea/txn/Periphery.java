@@ -3,8 +3,8 @@ package io.fovea.txn;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The timestamps of items that have no exact entry, wherever they are: one predicted branch on a
- * final kind, for a store is of one kind as long as it lives.
+ * The timestamps of items that have no entry in the exact table, wherever they are: one predicted
+ * branch on a final kind, for a store is of one kind as long as it lives.
  *
  * <p><b>Promise.</b> For each item, what {@link #get} returns is not below, field by field, any
  * word that was put for it before, and wts &lt;= rts. That, and that nobody asks while an entry is

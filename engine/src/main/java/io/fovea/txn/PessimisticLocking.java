@@ -37,21 +37,20 @@ final class PessimisticLocking {
   private static final String LATE = "it took longer than its limit while others waited for it";
 
   private final Control control;
-  private final Tx tx;
+  private final TxLife life;
   private final Timestamps timestamps;
   private final Reservations reservations;
   private final TwoPhaseLocking locks;
-  private final KungRobinson occ;
+  private final Occ occ;
   private final ProtocolMemory memory;
   private @Nullable Reservation mine;
 
   /** What a protocol does not use is null, as in {@link Control}. */
-  PessimisticLocking(
-      Control control, TwoPhaseLocking locks, KungRobinson occ, ProtocolMemory memory) {
+  PessimisticLocking(Control control, TwoPhaseLocking locks, Occ occ, ProtocolMemory memory) {
     this.control = control;
-    this.tx = control.tx;
+    this.life = control.life;
     this.timestamps = control.timestamps;
-    this.reservations = tx.engine.reservations();
+    this.reservations = life.shared.reservations;
     this.locks = locks;
     this.occ = occ;
     this.memory = memory;
@@ -67,7 +66,7 @@ final class PessimisticLocking {
     Turn turn = attempts.turn();
     mine = turn == null ? null : reservations.open(turn, timeoutNanos);
     if (mine != null && control.stamped) {
-      timestamps.enterForLong(tx.id);
+      timestamps.enterForLong(life.id);
     }
   }
 
@@ -93,7 +92,7 @@ final class PessimisticLocking {
     }
     boolean added = r.add(item, false);
     if (control.stamped) {
-      return timestamps.pin(tx.id, item); // a lock of another is found by the look
+      return timestamps.pin(life.id, item); // a lock of another is found by the look
     }
     if (added) {
       occ.awaitSection();
@@ -101,14 +100,17 @@ final class PessimisticLocking {
     return 0;
   }
 
-  /** 0, or a locked word: wait, and begin again. */
+  /**
+   * 0, or a locked word: wait, and begin again. Where items have no timestamps, {@link #touch} has
+   * waited, and the number means something else.
+   */
   long look(int slot) {
-    return timestamps.word(slot) & Word.LOCK;
+    return control.stamped ? timestamps.word(slot) & Word.LOCK : 0;
   }
 
   void await(int slot) {
     for (int attempt = 0; Word.isLocked(timestamps.word(slot)); attempt++) {
-      tx.pauseForHolder(attempt);
+      life.pauseForHolder(attempt);
     }
   }
 
@@ -138,7 +140,7 @@ final class PessimisticLocking {
       occ.wrote(item);
       return false; // nobody else installs
     }
-    return lock(tx.pin(item));
+    return lock(control.pin(item));
   }
 
   private boolean lock(int slot) {
@@ -148,7 +150,7 @@ final class PessimisticLocking {
     SlotSet held = control.locked;
     held.stage(slot);
     for (int attempt = 0; !timestamps.tryLock(slot); attempt++) {
-      tx.pauseForHolder(attempt);
+      life.pauseForHolder(attempt);
     }
     held.size++; // nothing can fail between the lock and this
     return true;
@@ -157,7 +159,7 @@ final class PessimisticLocking {
   /** As {@link Control#decide}. */
   long decide() {
     if (!mine().decide()) {
-      throw tx.abort(AbortCause.TIMEOUT, LATE);
+      throw life.abort(AbortCause.TIMEOUT, LATE);
     }
     return switch (control.kind) {
       case TICTOC -> raised(lockedRts() + 1);
@@ -182,7 +184,7 @@ final class PessimisticLocking {
 
   private long readRts() {
     long rts = 0;
-    ReadSet reads = tx.reads;
+    ReadSet reads = control.reads;
     for (int i = 0, n = reads.size(); i < n; i++) {
       rts = Math.max(rts, Word.rts(timestamps.word(reads.slot(i))));
     }
@@ -205,7 +207,7 @@ final class PessimisticLocking {
    */
   private long raised(long at) {
     long ts = at;
-    ReadSet reads = tx.reads;
+    ReadSet reads = control.reads;
     for (int i = 0, n = reads.size(); i < n; ) {
       int slot = reads.slot(i);
       if (control.locked.contains(slot)) {

@@ -8,7 +8,7 @@ public enum ProtocolKind {
   STO,
   /** Multi-version timestamp ordering: the same, but who comes too late to read sees the past. */
   MVTO,
-  /** Two-phase locking; who does not get a lock at once aborts. */
+  /** Two-phase locking; a transaction that does not get a lock at once aborts. */
   TWO_PHASE_LOCKING,
   /** Optimistic with serial validation, after Kung and Robinson. */
   OCC,

@@ -15,7 +15,7 @@ import java.util.Arrays;
  *          rts    and the entry's timestamp slot leaf       -1: absent
  * </pre>
  *
- * The place is a hint (a guess that {@link io.fovea.btree.BTree#locate} checks): a second access, a
+ * The place is a hint ({@link io.fovea.btree.BTree#locate} checks it): a second access, a
  * validation and the install start from it instead of at the root. An entry's index is its
  * <i>handle</i>; it stays valid until the transaction ends.
  *

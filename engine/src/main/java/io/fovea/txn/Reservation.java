@@ -67,8 +67,8 @@ final class Reservation {
   // ---------------------------------------------------------------- the owner
 
   /**
-   * Reserves an item. Whoever has locked it by now, or locks it later without having seen this, is
-   * visible to the owner's next look at the item.
+   * Reserves an item. Any transaction that has locked it by now, or locks it later without having
+   * seen this, is visible to the owner's next look at the item.
    *
    * @return whether that is new
    */

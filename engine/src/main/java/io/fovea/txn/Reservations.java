@@ -49,7 +49,7 @@ final class Reservations {
   /** In order of arrival; the first one may run. Guarded by this. */
   private final Set<Turn> queue = new LinkedHashSet<>();
 
-  /** Who waits for the end of the current reservation. Guarded by this. */
+  /** The threads that wait for the end of the current reservation. Guarded by this. */
   private final Set<Thread> waiters = new HashSet<>();
 
   private volatile @Nullable Reservation current;

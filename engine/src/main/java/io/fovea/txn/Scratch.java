@@ -17,12 +17,12 @@ final class Scratch {
   static final int KEEP_BYTES = 1 << 20;
 
   private final long limitBytes;
-  private final Tx owner;
+  private final TxLife owner;
   private final Blocks memory;
   private MemorySegment segment = Blocks.NONE;
   private int used;
 
-  Scratch(long limitBytes, Tx owner, Blocks memory) {
+  Scratch(long limitBytes, TxLife owner, Blocks memory) {
     this.owner = owner;
     this.memory = memory;
     this.limitBytes = Math.min(limitBytes, Integer.MAX_VALUE - 8);
@@ -62,7 +62,7 @@ final class Scratch {
               + needed
               + " bytes, the limit is "
               + limitBytes
-              + ": split it or raise the option maxTransactionBytes");
+              + ": split it or raise TransactionOptions.bytesMax");
     }
     MemorySegment old = segment;
     MemorySegment larger = memory.take(Math.max(INITIAL_BYTES, needed));

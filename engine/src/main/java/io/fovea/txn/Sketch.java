@@ -8,7 +8,8 @@ import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The periphery: an upper bound of the timestamps of every item that has no exact entry.
+ * The periphery: an upper bound of the timestamps of every item that has no entry in the exact
+ * table.
  *
  * <pre>
  *            column = some bits of item x (an odd constant for each row)

@@ -14,7 +14,7 @@ import java.util.Arrays;
  *   size++           it counts: one store, which can't fail
  * </pre>
  */
-final class SlotSet {
+public final class SlotSet {
   private int[] list = new int[64];
   private int[] table = new int[256];
 

@@ -83,7 +83,7 @@ final class Sto {
       return c.locked.contains(slot) ? 0 : word;
     }
     if (Word.wts(word) > c.timestamp) {
-      throw c.tx.abort(AbortCause.ORDER, LATE);
+      throw c.life.abort(AbortCause.ORDER, LATE);
     }
     // It fails when the item was locked or written since.
     return timestamps.extend(slot, word, c.timestamp, false) ? 0 : Word.LOCK;
@@ -99,7 +99,7 @@ final class Sto {
       return false;
     }
     if (Word.rts(c.timestamps.word(slot)) > c.timestamp) {
-      throw c.tx.abort(AbortCause.ORDER, LATE);
+      throw c.life.abort(AbortCause.ORDER, LATE);
     }
     return true;
   }

@@ -5,10 +5,10 @@ package io.fovea.txn;
  * entry in {@link TimestampTable}, whatever the kind.
  *
  * <pre>
- *                   out of use          leaves the exact entries                     memory
+ *                   out of use          leaves the exact table                       memory
  *   DISK            page of a file      with its last user                           in use
  *   DISK_CACHE      page of a file      when its place is wanted, longest unused     in use + cache
- *   MEMORY          exact entry         never                                        all items
+ *   MEMORY          the exact table     never                                        all items
  *   FOCUS_COUNTER   one cell for all    when its place is wanted, longest unused     in use + cache
  *   FOCUS_SKETCH    rows x columns      when its place is wanted                     in use + sketch
  * </pre>
@@ -19,11 +19,11 @@ package io.fovea.txn;
 public enum StoreKind {
   /** In pages; each transaction fetches them anew. */
   DISK,
-  /** In pages, with a cache of exact entries. */
+  /** In pages, with a cache in the exact table. */
   DISK_CACHE,
   /** All in memory, for ever. */
   MEMORY,
-  /** One bound for all, with a cache of exact entries. */
+  /** One bound for all, with a cache in the exact table. */
   FOCUS_COUNTER,
   /** A sketch of bounds. */
   FOCUS_SKETCH;

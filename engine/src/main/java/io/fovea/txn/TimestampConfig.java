@@ -4,12 +4,12 @@ package io.fovea.txn;
  * The settings of {@link Timestamps}.
  *
  * @param kind where the timestamps of items out of use are
- * @param release how it is known that an exact entry is out of use; without effect with {@link
- *     StoreKind#MEMORY}, always {@link Timestamps.Release#IMMEDIATE} with {@link StoreKind#DISK}
- * @param exactBytes memory of the exact entries that is always used: 32 bytes for each, best twice
- *     as many as contexts times keys of a transaction; with {@link StoreKind#MEMORY} half of the
+ * @param release how it is known that an entry of the exact table is out of use; without effect
+ *     with {@link StoreKind#MEMORY}, always {@link Release#IMMEDIATE} with {@link StoreKind#DISK}
+ * @param exactBytes memory of the exact table that is always used: 32 bytes an entry, best twice as
+ *     many as contexts times keys of a transaction; with {@link StoreKind#MEMORY} half of the
  *     budget is taken instead
- * @param budgetBytes what the exact entries may take when transactions pin more than that; it costs
+ * @param budgetBytes what the exact table may take when transactions pin more than that; it costs
  *     address space until then
  * @param sketchRows of a sketch: 1 to 8
  * @param sketchColumns of a sketch: a power of two, with which it begins and below which it never
@@ -19,26 +19,39 @@ package io.fovea.txn;
  */
 public record TimestampConfig(
     StoreKind kind,
-    Timestamps.Release release,
+    Release release,
     long exactBytes,
     long budgetBytes,
     int sketchRows,
     int sketchColumns,
     int sketchColumnsMax) {
+  /** How it is known that an entry of the exact table is no longer in use. */
+  public enum Release {
+    /** No transaction is running that is as old as the last use. */
+    EPOCH,
+    /** Each user has added one and taken it away again. */
+    REFERENCE_COUNT,
+    /**
+     * The same, and any transaction that takes the last one away releases the entry: the
+     * dissertation's algorithm 2.
+     */
+    IMMEDIATE
+  }
+
   /** Twice the keys of 128 transactions of 64 keys each. */
   private static final long EXACT_BYTES = 512L << 10;
 
   /** The same for transactions of 16 keys: what a cache has beside what it was asked to have. */
   private static final long EXACT_BESIDE_CACHE_BYTES = 128L << 10;
 
-  /** How large the exact entries of a store are by default. */
+  /** How large the exact table of a store is by default. */
   public static long exactBytes(StoreKind kind) {
     return kind.isCache() ? EXACT_BESIDE_CACHE_BYTES : EXACT_BYTES;
   }
 
   /** Focus-Sketch of a fixed size. */
   public static TimestampConfig sketch(
-      long exactBytes, long budgetBytes, int rows, int columns, Timestamps.Release release) {
+      long exactBytes, long budgetBytes, int rows, int columns, Release release) {
     return new TimestampConfig(
         StoreKind.FOCUS_SKETCH, release, exactBytes, budgetBytes, rows, columns, columns);
   }
@@ -46,13 +59,13 @@ public record TimestampConfig(
   /**
    * Of a size in bytes: two rows, as in the dissertation, where they fit.
    *
-   * @param bytesMin what a sketch or, at least, a cache takes, exact entries apart; columns are
+   * @param bytesMin what a sketch or, at least, a cache takes, the exact table apart; columns are
    *     rounded down, a cache and the entries in use together up to a power of two
    * @param bytesMax up to which a sketch may grow
    */
   public static TimestampConfig of(
       StoreKind kind,
-      Timestamps.Release release,
+      Release release,
       long exactBytes,
       long budgetBytes,
       long bytesMin,
@@ -69,7 +82,7 @@ public record TimestampConfig(
   }
 
   /**
-   * A cache is a part of the exact entries, whose number is a power of two: the next larger one, so
+   * A cache is a part of the exact table, whose size is a power of two: the next larger one, so
    * that what was asked for is there.
    */
   private static long withCache(long exactBytes, long cacheBytes, long budgetBytes) {
@@ -87,8 +100,13 @@ public record TimestampConfig(
     return (int) Long.highestOneBit(Math.max(1, bytes / Long.BYTES / rows));
   }
 
-  Timestamps.Release effectiveRelease() {
-    return kind == StoreKind.DISK ? Timestamps.Release.IMMEDIATE : release;
+  /** The bytes that the sketch may take. */
+  public long sketchBytesMax() {
+    return (long) Long.BYTES * sketchRows * sketchColumnsMax;
+  }
+
+  Release effectiveRelease() {
+    return kind == StoreKind.DISK ? Release.IMMEDIATE : release;
   }
 
   /** How wide columns of the table are in level 0: see {@link TimestampTable}. */

@@ -15,7 +15,7 @@ final class TimestampContext extends TimestampContextPadding {
 
   /**
    * The epoch that this transaction pins with, not smaller than what it published; {@link
-   * Timestamps#COUNTING} when it counts references.
+   * Pins#COUNTING} when it counts references.
    */
   long epoch;
 

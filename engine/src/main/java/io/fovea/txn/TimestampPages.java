@@ -92,7 +92,7 @@ public final class TimestampPages {
     tree.find(a.memory, KEY, Long.BYTES, a.position);
   }
 
-  /** The word of an item that has no exact entry. */
+  /** The word of an item that has no entry in the exact table. */
   long get(int ctx, long item) {
     Access a = contexts[ctx];
     Mem.putLongBE(a.memory, KEY, item);

@@ -5,8 +5,8 @@ package io.fovea.txn;
  * right, together they need not belong to one moment.
  *
  * @param kind where the timestamps of items out of use are
- * @param live exact entries now, those no longer in use among them
- * @param capacity the most exact entries that the budget allows
+ * @param live entries of the exact table now, those no longer in use among them
+ * @param capacity the most entries that the budget allows
  * @param materialised entries made from the sketch, or from where such timestamps are
  * @param approximate how many of those found a bound above 0 there, which may be another item's
  * @param released entries that went back to the sketch

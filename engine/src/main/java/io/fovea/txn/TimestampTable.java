@@ -6,8 +6,8 @@ import io.fovea.memory.Waits;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The memory of the exact entries: where an item may live, and who may write what. The protocol is
- * in {@link Timestamps}.
+ * The exact table: where an item may live, and who may write what. The protocol is in {@link
+ * Timestamps}.
  *
  * <pre>
  *  bucket = 128 bytes, aligned: 4 slots of 32 bytes, two lines
@@ -17,7 +17,7 @@ import java.lang.foreign.MemorySegment;
  *   item    hash; 0 = free. Written under the column lock while stamp is 0
  *   stamp   0 = free, else live, references, epoch (below). Pinners raise it, a release sets it to 0,
  *           both by CAS on this one word: that is where they meet
- *   word    {@link Word}; who has the item pinned may lock and extend it. LOCK while free
+ *   word    {@link Word}; a thread that has the item pinned may lock and extend it. LOCK while free
  *   header  in slot 0 of a column's first bucket: its counters. Written under the column's lock
  *   lock    in slot 1 of it: the column's lock and how often it was held
  *   reach   in slot 3 of a bucket of the last level: how far behind it an entry may lie that would
@@ -34,7 +34,7 @@ import java.lang.foreign.MemorySegment;
  *
  *  header: 46..57 reach | 45 bits: how many entries the column has in levels 1 to 5
  *   reach   in the last level no entry lies more than this many buckets behind its own
- *  lock: 63 locked | version, which moves with every release: who finds nothing, and then locks the
+ *  lock: 63 locked | version, which moves with every release: a thread that finds nothing, and then locks the
  *   version that he had read before he looked, need not look again
  * </pre>
  *
@@ -104,7 +104,7 @@ final class TimestampTable {
   TimestampTable(long exactBytes, long budgetBytes, int wideBits) {
     if (exactBytes < 2 * BUCKET_BYTES || budgetBytes < exactBytes) {
       throw new IllegalArgumentException(
-          "Exact entries: "
+          "Exact table: "
               + exactBytes
               + " of "
               + budgetBytes
@@ -167,7 +167,7 @@ final class TimestampTable {
    * first, and a branch that is nearly always taken costs nothing. The other three of the bucket
    * are {@code slot ^ 1} to {@code slot ^ 3}; so for all that return a slot here.
    */
-  int home(long item) {
+  int firstSlot(long item) {
     long mixed = item * SPREAD;
     return (int) (mixed >>> homeShift) * SLOTS_PER_BUCKET | preferred(mixed);
   }
@@ -223,6 +223,7 @@ final class TimestampTable {
 
   /** Acquires: what was written before the stamp was set is visible, item and word among it. */
   long stampAcquire(int slot) {
+    assert slot >= 0 && slot < slots : slot;
     return Mem.peekLongAcquire(memory, ((long) slot << SLOT_SHIFT) + STAMP);
   }
 
@@ -239,7 +240,9 @@ final class TimestampTable {
     return Mem.getAndAddLong(memory, ((long) slot << SLOT_SHIFT) + STAMP, delta);
   }
 
+  /** Not checked by the memory: a number that is no slot would read what lies behind the table. */
   long word(int slot) {
+    assert slot >= 0 && slot < slots : slot;
     return Mem.peekLongVolatile(memory, ((long) slot << SLOT_SHIFT) + WORD);
   }
 
@@ -257,7 +260,7 @@ final class TimestampTable {
     return ((long) column << strideShift) + HEADER;
   }
 
-  /** The counters of a column; outside of its lock a guess. */
+  /** The counters of a column; outside of its lock a hint. */
   long header(int column) {
     return Mem.peekLongOpaque(memory, headerOffset(column));
   }
@@ -267,8 +270,8 @@ final class TimestampTable {
   }
 
   /**
-   * What {@link #tryLock(int, long)} expects. Acquires: who then locks this version has seen all
-   * entries that there are in the column, as far as it has looked.
+   * What {@link #tryLock(int, long)} expects. Acquires: a thread that then locks this version has
+   * seen all entries that there are in the column, as far as it has looked.
    */
   long version(int column) {
     return Mem.peekLongAcquire(memory, lockOffset(column));
@@ -331,7 +334,7 @@ final class TimestampTable {
 
   /**
    * How many buckets behind its own an entry may lie whose own bucket is that of a slot of the last
-   * level, while {@link #reach} of the column is not 0. Outside of the lock a guess.
+   * level, while {@link #reach} of the column is not 0. Outside of the lock a hint.
    */
   int bucketReach(int slot) {
     return (int) Mem.peekLongOpaque(memory, bucketReachOffset(slot));

@@ -21,29 +21,31 @@ import io.fovea.error.AbortCause;
  *       the version is what it was. A change of the item needs its lock exclusively and moves the
  *       version, so the content is that of the moment at which the lock was taken, and stays.
  *   <li><i>Phantoms.</i> A scan has the items of the keys that it passed and of the first installed
- *       key s above, which stand for all gaps between. Who inserts or deletes a key in one of these
- *       gaps needs the item of the first installed key above that key exclusively, and looks again
- *       when he has it ({@link Commit}): that is an item that the scan holds, for while it does no
- *       key can have appeared in the gap.
+ *       key s above, which stand for all gaps between. A transaction that inserts or deletes a key
+ *       in one of these gaps needs the item of the first installed key above that key exclusively,
+ *       and looks again when he has it ({@link Commit}): that is an item that the scan holds, for
+ *       while it does no key can have appeared in the gap.
  * </ul>
  *
- * <p><b>No deadlocks</b>, since nobody waits: who does not get a lock aborts at once (the
- * dissertation's choice, section 3.4.1, after trying wound-wait and wait-die). Two readers who both
- * want to write abort each other; back-off and {@link Reservations} keep that from going on. The
- * pessimistic transaction waits, and it is one: its locks are refused to those who come later as
- * soon as they are reserved, so that it waits for those who have them already and no others.
+ * <p><b>No deadlocks</b>, since nobody waits: a transaction that does not get a lock aborts at once
+ * (the dissertation's choice, section 3.4.1, after trying wound-wait and wait-die). Two readers who
+ * both want to write abort each other; back-off and {@link Reservations} keep that from going on.
+ * The pessimistic transaction waits, and it is one: its locks are refused to those who come later
+ * as soon as they are reserved, so that it waits for those who have them already and no others.
  */
 final class TwoPhaseLocking {
-  private final Tx tx;
+  private final Control control;
+  private final TxLife life;
   private final LockTable table;
   private final Reservations reservations;
   private final SlotSet shared = new SlotSet(); // upgraded ones stay in
   private final SlotSet exclusive = new SlotSet();
 
-  TwoPhaseLocking(Tx tx, LockTable table) {
-    this.tx = tx;
+  TwoPhaseLocking(Control control, LockTable table) {
+    this.control = control;
+    this.life = control.life;
     this.table = table;
-    this.reservations = tx.engine.reservations();
+    this.reservations = life.shared.reservations;
   }
 
   /** Locks an item for reading, unless it is locked by this transaction; returns its place. */
@@ -58,7 +60,7 @@ final class TwoPhaseLocking {
       mine.size++; // nothing can fail between the lock and this
       Reservation r = reservations.current();
       if (r != null && r.refusesReading(reserved(place)) && !reservations.expelIfExpired(r)) {
-        throw tx.control.refused(r, AbortCause.LOCK);
+        throw control.refused(r, AbortCause.LOCK);
       }
     }
     return place;
@@ -80,7 +82,7 @@ final class TwoPhaseLocking {
       return false;
     }
     requireUnreserved(place, cause);
-    tx.engine.switches.probe().at(TxSwitches.Stage.UNRESERVED, tx);
+    life.shared.switches.probe().at(TxSwitches.Stage.UNRESERVED, control.locked);
     boolean upgrade = shared.contains(place);
     SlotSet mine = exclusive;
     mine.stage(place);
@@ -95,7 +97,7 @@ final class TwoPhaseLocking {
   private void requireUnreserved(int place, AbortCause cause) {
     Reservation r = reservations.current();
     if (r != null && r.refusesWriting(reserved(place)) && !reservations.expelIfExpired(r)) {
-      throw tx.control.refused(r, cause);
+      throw control.refused(r, cause);
     }
   }
 
@@ -107,7 +109,7 @@ final class TwoPhaseLocking {
       SlotSet held = shared;
       held.stage(place);
       for (int attempt = 0; !table.tryShare(place); attempt++) {
-        tx.pauseForHolder(attempt);
+        life.pauseForHolder(attempt);
       }
       held.size++; // nothing can fail between the lock and this
     }
@@ -127,15 +129,15 @@ final class TwoPhaseLocking {
     for (int attempt = 0;
         !(upgrade ? table.tryUpgrade(place) : table.tryExclude(place));
         attempt++) {
-      tx.pauseForHolder(attempt);
+      life.pauseForHolder(attempt);
     }
     held.size++; // nothing can fail between the lock and this
     return true;
   }
 
   private RuntimeException refused(AbortCause cause) {
-    tx.engine.requireHolder();
-    return tx.abort(cause, "a key is locked by another transaction");
+    life.health.requireHolder();
+    return life.abort(cause, "a key is locked by another transaction");
   }
 
   /** Lets all locks go. */

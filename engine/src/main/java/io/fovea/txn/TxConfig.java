@@ -1,5 +1,7 @@
 package io.fovea.txn;
 
+import java.util.function.Consumer;
+
 /**
  * The settings of a {@link TxEngine}.
  *
@@ -39,6 +41,9 @@ public record TxConfig(
     NONE
   }
 
+  /** Above the number of every entry of a write set. */
+  static final int ENTRIES_MAX = 1 << 24;
+
   /** The most records that one transaction reads and writes, where nobody says otherwise. */
   public static final int ITEMS_MAX = 4 << 20;
 
@@ -56,7 +61,7 @@ public record TxConfig(
               256L << 20,
               2,
               2048,
-              Timestamps.Release.EPOCH),
+              TimestampConfig.Release.EPOCH),
           false,
           true,
           Durability.SYNC,
@@ -66,7 +71,7 @@ public record TxConfig(
 
   /** Refuses what a commit can't number. */
   public TxConfig {
-    if (itemsMax < 1 || itemsMax >= Commit.ENTRIES_MAX) {
+    if (itemsMax < 1 || itemsMax >= ENTRIES_MAX) {
       throw new IllegalArgumentException(
           "A transaction has at least one item, not " + itemsMax + ".");
     }
@@ -74,77 +79,36 @@ public record TxConfig(
 
   /** The same with other bounds. */
   public TxConfig withLimits(int contexts, long scratchBytesMax, int itemsMax) {
-    return new TxConfig(
-        contexts,
-        scratchBytesMax,
-        itemsMax,
-        timestamps,
-        revalidateAll,
-        placesRemembered,
-        durability,
-        commitPartBytes,
-        protocol,
-        protocolBytes);
+    return with(
+        draft -> {
+          draft.contexts = contexts;
+          draft.scratchBytesMax = scratchBytesMax;
+          draft.itemsMax = itemsMax;
+        });
   }
 
   /** The same with other timestamps. */
   public TxConfig with(TimestampConfig other) {
-    return new TxConfig(
-        contexts,
-        scratchBytesMax,
-        itemsMax,
-        other,
-        revalidateAll,
-        placesRemembered,
-        durability,
-        commitPartBytes,
-        protocol,
-        protocolBytes);
+    return with(draft -> draft.timestamps = other);
   }
 
   /** The same with or without {@link #revalidateAll}. */
   public TxConfig withRevalidation(boolean all) {
-    return new TxConfig(
-        contexts,
-        scratchBytesMax,
-        itemsMax,
-        timestamps,
-        all,
-        placesRemembered,
-        durability,
-        commitPartBytes,
-        protocol,
-        protocolBytes);
+    return with(draft -> draft.revalidateAll = all);
   }
 
   /** The same with or without {@link #placesRemembered}. */
   public TxConfig withPlaces(boolean remembered) {
-    return new TxConfig(
-        contexts,
-        scratchBytesMax,
-        itemsMax,
-        timestamps,
-        revalidateAll,
-        remembered,
-        durability,
-        commitPartBytes,
-        protocol,
-        protocolBytes);
+    return with(draft -> draft.placesRemembered = remembered);
   }
 
   /** The same with another durability, and parts that suit a log's buffer. */
   public TxConfig with(Durability other, int logBufferBytes) {
-    return new TxConfig(
-        contexts,
-        scratchBytesMax,
-        itemsMax,
-        timestamps,
-        revalidateAll,
-        placesRemembered,
-        other,
-        logBufferBytes / 8,
-        protocol,
-        protocolBytes);
+    return with(
+        draft -> {
+          draft.durability = other;
+          draft.commitPartBytes = logBufferBytes / 8;
+        });
   }
 
   /** The same under another protocol. */
@@ -154,16 +118,58 @@ public record TxConfig(
 
   /** The same under another protocol, with so much memory for what it keeps. */
   TxConfig with(ProtocolKind other, long bytes) {
-    return new TxConfig(
-        contexts,
-        scratchBytesMax,
-        itemsMax,
-        timestamps,
-        revalidateAll,
-        placesRemembered,
-        durability,
-        commitPartBytes,
-        other,
-        bytes);
+    return with(
+        draft -> {
+          draft.protocol = other;
+          draft.protocolBytes = bytes;
+        });
+  }
+
+  /** The same but for what the change does to a copy. */
+  private TxConfig with(Consumer<Draft> change) {
+    Draft draft = new Draft(this);
+    change.accept(draft);
+    return draft.build();
+  }
+
+  /** A config that can be changed: the components in one place, for all of the methods above. */
+  private static final class Draft {
+    int contexts;
+    long scratchBytesMax;
+    int itemsMax;
+    TimestampConfig timestamps;
+    boolean revalidateAll;
+    boolean placesRemembered;
+    Durability durability;
+    int commitPartBytes;
+    ProtocolKind protocol;
+    long protocolBytes;
+
+    Draft(TxConfig of) {
+      contexts = of.contexts;
+      scratchBytesMax = of.scratchBytesMax;
+      itemsMax = of.itemsMax;
+      timestamps = of.timestamps;
+      revalidateAll = of.revalidateAll;
+      placesRemembered = of.placesRemembered;
+      durability = of.durability;
+      commitPartBytes = of.commitPartBytes;
+      protocol = of.protocol;
+      protocolBytes = of.protocolBytes;
+    }
+
+    TxConfig build() {
+      return new TxConfig(
+          contexts,
+          scratchBytesMax,
+          itemsMax,
+          timestamps,
+          revalidateAll,
+          placesRemembered,
+          durability,
+          commitPartBytes,
+          protocol,
+          protocolBytes);
+    }
   }
 }

@@ -3,17 +3,11 @@ package io.fovea.txn;
 import io.fovea.error.AbortCause;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
-import io.fovea.error.FoveaException;
 import io.fovea.error.OperationInterruptedException;
 import io.fovea.error.TransactionAbortedException;
-import io.fovea.index.HintCounters;
 import io.fovea.memory.Blocks;
 import io.fovea.memory.Waits;
-import io.fovea.txn.TxConfig.Durability;
 import io.fovea.wal.Log;
-import io.fovea.wal.LogSession;
-import java.util.concurrent.ThreadLocalRandom;
-import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -24,35 +18,11 @@ import org.jspecify.annotations.Nullable;
  * others ({@link Attempts}, {@link Reservations}).
  */
 public final class TxEngine {
-  /** Aborts of a transaction after which it gives way, and does not sleep yet: decision 035. */
-  private static final int YIELDS = 4;
-
-  /** What a test has left out. */
-  final TxSwitches switches;
-
-  private final TxConfig config;
-  private final int pageSize;
-  private final Timestamps timestamps;
-  private final ProtocolMemory protocolMemory;
-  private final @Nullable Log log;
-  private final Runnable admission;
-  private final boolean waits;
+  private final TxShared shared;
+  private final EngineHealth health;
+  private final DurableWaits durable;
   private final Tx[] contexts;
   private final Admission admitted;
-  private final Reservations reservations = new Reservations();
-  private final Blocks memory = new Blocks("working memory of transactions");
-  private final LongAdder durableWaits = new LongAdder();
-  private final LongAdder durableWaitNanos = new LongAdder();
-
-  private volatile boolean closed;
-  private volatile boolean stopping;
-  private volatile String whyReadOnly = "A read-only transaction can't write.";
-  private volatile @Nullable Throwable poison;
-
-  /** Whether what a broken engine has not locked may be read. */
-  private volatile boolean pagesWhole;
-
-  private volatile boolean refuses;
 
   /**
    * Makes the engine of a database without a log.
@@ -106,19 +76,17 @@ public final class TxEngine {
       Runnable admission,
       @Nullable TimestampPages pages,
       TxSwitches switches) {
-    this.switches = switches;
-    this.config = config;
-    this.pageSize = pageSize;
-    this.log = log;
-    this.admission = admission;
-    this.waits = log != null && config.durability() == Durability.SYNC;
-    this.timestamps = new Timestamps(config.contexts(), config.timestamps(), pages);
-    this.protocolMemory = new ProtocolMemory(config.protocol(), config.protocolBytes());
+    this.durable = new DurableWaits(log, config.durability());
+    this.health = new EngineHealth(log, durable.waits());
+    this.shared =
+        new TxShared(config, pageSize, log, admission, pages, switches, health, durable.waits());
     this.contexts = new Tx[config.contexts()];
     for (int i = 0; i < contexts.length; i++) {
-      contexts[i] = new Tx(this, i);
+      contexts[i] = new Tx(this, shared, i);
     }
-    this.admitted = new Admission(this, contexts);
+    this.admitted = new Admission(health, contexts);
+    health.wakes(admitted::wake);
+    shared.onWantOfPages(this::releasePages);
   }
 
   /**
@@ -126,51 +94,24 @@ public final class TxEngine {
    * the engine is closed.
    */
   public Blocks memory() {
-    return memory;
+    return shared.memory;
   }
 
   TxConfig config() {
-    return config;
-  }
-
-  int pageSize() {
-    return pageSize;
+    return shared.config;
   }
 
   ProtocolMemory protocolMemory() {
-    return protocolMemory;
+    return shared.protocolMemory;
   }
 
   Reservations reservations() {
-    return reservations;
-  }
-
-  /** A new session of the log, for a context. */
-  LogSession session() {
-    Log l = log;
-    return l == null ? LogSession.unlogged() : l.session();
-  }
-
-  /** How large a part of a commit is at most: two of them fit into the largest record. */
-  int partBytes() {
-    Log l = log;
-    int bytes = config.commitPartBytes();
-    return l == null ? bytes : Math.min(bytes, l.recordMax() / 2);
-  }
-
-  /** A commit that holds nothing yet waits until it may append. */
-  void admit() {
-    admission.run();
-  }
-
-  /** Whether transactions that only read wait for what they read. */
-  boolean waits() {
-    return waits;
+    return shared.reservations;
   }
 
   /** The timestamps of every item, for the meters. */
   public Timestamps timestamps() {
-    return timestamps;
+    return shared.timestamps;
   }
 
   /**
@@ -185,7 +126,7 @@ public final class TxEngine {
    * @throws TransactionAbortedException with cause ADMISSION if it could not begin in time
    */
   public Tx begin(boolean readOnly, long timeoutNanos, @Nullable Attempts attempts) {
-    checkBegin(readOnly);
+    health.checkBegin(readOnly);
     Tx tx = admitted.enter(readOnly, timeoutNanos);
     return start(tx, readOnly, timeoutNanos, false, attempts);
   }
@@ -214,7 +155,7 @@ public final class TxEngine {
   }
 
   private Tx beginAlone(boolean readOnly, long timeoutNanos) {
-    checkBegin(readOnly);
+    health.checkBegin(readOnly);
     long began = System.nanoTime();
     for (int attempt = 0; !admitted.close(); attempt++) {
       waitToBegin(attempt, readOnly, began, timeoutNanos);
@@ -253,21 +194,12 @@ public final class TxEngine {
 
   private void waitToBegin(int attempt, boolean readOnly, long began, long timeoutNanos) {
     OperationInterruptedException.check("wait for transactions to end");
-    toWait(System.nanoTime() - began, readOnly, timeoutNanos);
+    admitted.toWait(System.nanoTime() - began, readOnly, timeoutNanos);
     if (attempt < 100) {
       Waits.giveWay();
     } else {
       Waits.sleep(50_000L);
     }
-  }
-
-  /** Says what a write in a read-only transaction is told. */
-  public void whyReadOnly(String why) {
-    whyReadOnly = why;
-  }
-
-  String whyReadOnly() {
-    return whyReadOnly;
   }
 
   /** Gives back the pages of the file that idle contexts keep for their next commits. */
@@ -283,23 +215,6 @@ public final class TxEngine {
     }
   }
 
-  /** How long a begin that has waited may wait still. */
-  long toWait(long waitedNanos, boolean readOnly, long timeoutNanos) {
-    checkBegin(readOnly);
-    if (timeoutNanos > 0 && waitedNanos > timeoutNanos) {
-      throw new TransactionAbortedException(
-          AbortCause.ADMISSION,
-          "It could not begin within "
-              + timeoutNanos / 1_000_000
-              + " ms: "
-              + contexts.length
-              + " transactions run at a time at most (option maxTransactions), and "
-              + admitted.waiting()
-              + " wait.");
-    }
-    return timeoutNanos > 0 ? timeoutNanos - waitedNanos + 1 : Long.MAX_VALUE;
-  }
-
   void ended(Tx tx, boolean alone) {
     admitted.leave(tx);
     if (alone) {
@@ -307,9 +222,19 @@ public final class TxEngine {
     }
   }
 
+  /**
+   * Begins to count the attempts to do one piece of work.
+   *
+   * @param abortsBeforeLocking after how many aborts they are to be pessimistic; 0: at once, if it
+   *     is nobody else's turn
+   */
+  public Attempts attempts(int abortsBeforeLocking) {
+    return new Attempts(shared.reservations, abortsBeforeLocking);
+  }
+
   /** How many transactions were pessimistic. */
   public long pessimistic() {
-    return reservations.begun();
+    return shared.reservations.begun();
   }
 
   /** How many threads wait for a context now. */
@@ -317,27 +242,11 @@ public final class TxEngine {
     return admitted.waiting();
   }
 
-  /**
-   * Waits before another attempt: gives way a few times, then sleeps longer from attempt to attempt
-   * and by a random share, so that those who collided do not meet again.
-   *
-   * @param attempt how often the transaction was aborted, from 1
-   */
-  public static void backOff(int attempt) {
-    if (attempt <= YIELDS) {
-      Thread.yield();
-      return;
-    }
-    long limit = 1_000L << Math.min(attempt, 10);
-    Waits.sleep(ThreadLocalRandom.current().nextLong(limit / 2, limit));
-  }
-
   // ---------------------------------------------------------------- end and failure
 
   /** Begins nothing more. Transactions that are active may go on. */
   public void beginNoMore() {
-    closed = true;
-    admitted.wake();
+    health.beginNoMore();
   }
 
   /**
@@ -345,7 +254,7 @@ public final class TxEngine {
    * already are found there when the database is opened again.
    */
   public void waitNoMore() {
-    stopping = true;
+    health.waitNoMore();
   }
 
   /**
@@ -357,20 +266,56 @@ public final class TxEngine {
    * @throws DurabilityLostException if nothing can become durable any more
    */
   public void requireWaits(RuntimeException lacking) {
-    if (stopping) {
-      throw new DatabaseClosedException(
-          "The database was closed while a commit waited for what it lacked: " + lacking, lacking);
-    }
-    requireLog();
+    health.requireWaits(lacking);
   }
 
   /** Transactions that wait for a page and have not committed are told that it is over. */
   public void refuse() {
-    refuses = true;
+    health.refuse();
   }
 
-  boolean refuses() {
-    return refuses;
+  /**
+   * A commit, or a change of the schema, failed in the middle: what it locked stays locked, and
+   * nothing begins any more.
+   *
+   * @param cause why
+   */
+  public void poison(Throwable cause) {
+    health.poison(cause);
+  }
+
+  /**
+   * Pages may be half changed: as {@link #poison}, and what was read is not to be told any more. To
+   * be called before anybody can see such a page.
+   *
+   * @param cause why
+   */
+  public void halt(Throwable cause) {
+    health.halt(cause);
+  }
+
+  /** What broke the engine, or null while it works. */
+  public @Nullable Throwable poison() {
+    return health.poison();
+  }
+
+  /** Whether what broke the engine left every page as a whole change has left it. */
+  public boolean leftPagesWhole() {
+    return health.leftPagesWhole();
+  }
+
+  /**
+   * Throws where a change that failed halfway has stopped the database.
+   *
+   * @param readOnly whether nothing will be changed, which whole pages are enough for
+   */
+  public void checkUsable(boolean readOnly) {
+    health.checkUsable(readOnly);
+  }
+
+  /** Says what a write in a read-only transaction is told. */
+  public void whyReadOnly(String why) {
+    health.whyReadOnly(why);
   }
 
   /**
@@ -379,9 +324,9 @@ public final class TxEngine {
    */
   public void close() {
     beginNoMore();
-    timestamps.close();
-    protocolMemory.close();
-    memory.close();
+    shared.timestamps.close();
+    shared.protocolMemory.close();
+    shared.memory.close();
   }
 
   /** How many transactions are active now. */
@@ -402,7 +347,7 @@ public final class TxEngine {
    * @return bytes, a moment's truth
    */
   public long memoryBytes() {
-    return protocolMemory.bytes() + memory.bytes();
+    return shared.protocolMemory.bytes() + shared.memory.bytes();
   }
 
   /** The age of the oldest active transaction in nanoseconds, 0 where there is none. */
@@ -415,44 +360,6 @@ public final class TxEngine {
       }
     }
     return age;
-  }
-
-  /**
-   * A commit, or a change of the schema, failed in the middle: what it locked stays locked, and
-   * nothing begins any more.
-   *
-   * @param cause why
-   */
-  public void poison(Throwable cause) {
-    poison(cause, false);
-  }
-
-  /**
-   * A commit failed in the middle: what it locked stays locked, and nothing that writes begins any
-   * more.
-   *
-   * @param cause why
-   * @param whole whether every page is as a whole change has left it. Then transactions that only
-   *     read go on: what the commit has changed, and was going to change, is locked.
-   */
-  void poison(Throwable cause, boolean whole) {
-    pagesWhole = whole && (poison == null || pagesWhole);
-    poison = cause;
-    admitted.wake();
-  }
-
-  /**
-   * Pages may be half changed: as {@link #poison}, and what was read is not to be told any more. To
-   * be called before anybody can see such a page.
-   *
-   * @param cause why
-   */
-  public void halt(Throwable cause) {
-    poison(cause, false);
-  }
-
-  boolean halted() {
-    return poison != null && !pagesWhole;
   }
 
   /**
@@ -470,70 +377,6 @@ public final class TxEngine {
     }
   }
 
-  /** What broke the engine, or null while it works. */
-  public @Nullable Throwable poison() {
-    return poison;
-  }
-
-  /** Whether what broke the engine left every page as a whole change has left it. */
-  public boolean leftPagesWhole() {
-    return pagesWhole;
-  }
-
-  /**
-   * Throws where a change that failed halfway has stopped the database.
-   *
-   * @param readOnly whether nothing will be changed, which whole pages are enough for
-   */
-  public void checkUsable(boolean readOnly) {
-    if (poison != null && !(readOnly && pagesWhole)) {
-      throw stopped();
-    }
-  }
-
-  /** Says that the engine is broken. */
-  private FoveaException stopped() {
-    Throwable p = poison;
-    if (log != null) {
-      return new DurabilityLostException(
-          "A change failed halfway, so the database stopped: "
-              + p
-              + ". What was acknowledged is found again when the database is opened anew.",
-          p);
-    }
-    return new DatabaseClosedException(
-        "A commit failed while it changed pages, so the database stopped: " + p, p);
-  }
-
-  /** For who meets a lock that stays: the holder may be the commit that broke the engine. */
-  void requireHolder() {
-    if (poison != null) {
-      throw stopped();
-    }
-  }
-
-  /**
-   * A transaction that only reads needs no log, as long as it finds nothing that is not durable
-   * yet: {@link #await} sees to that, where anybody waits at all.
-   */
-  private void checkBegin(boolean readOnly) {
-    if (closed) {
-      throw new DatabaseClosedException("The database is closed.");
-    }
-    checkUsable(readOnly);
-    if (!(readOnly && waits)) {
-      requireLog();
-    }
-  }
-
-  /** Throws where nothing can become durable any more. */
-  void requireLog() {
-    Log l = log;
-    if (l != null) {
-      l.requireAlive();
-    }
-  }
-
   // ---------------------------------------------------------------- durability
 
   /**
@@ -545,32 +388,12 @@ public final class TxEngine {
    * @throws DurabilityLostException if it can't become durable any more
    */
   public void await(long lsn, boolean wrote) {
-    await(lsn, wrote, false);
+    durable.await(lsn, wrote);
   }
 
   /** The same for what {@link #request} has returned. */
   public void awaitRequested(long lsn, boolean wrote) {
-    await(lsn, wrote, true);
-  }
-
-  private void await(long lsn, boolean wrote, boolean requested) {
-    Log l = log;
-    if (l == null || lsn == 0 || config.durability() == Durability.NONE) {
-      return;
-    }
-    if (!waits) {
-      if (wrote) {
-        awaitAll(l, 0, true, false);
-      }
-    } else if (l.durableLsn() < lsn) {
-      long began = System.nanoTime();
-      try {
-        awaitAll(l, lsn, wrote, requested);
-      } finally {
-        durableWaits.increment();
-        durableWaitNanos.add(System.nanoTime() - began);
-      }
-    }
+    durable.awaitRequested(lsn, wrote);
   }
 
   /**
@@ -583,16 +406,7 @@ public final class TxEngine {
    * @throws DurabilityLostException if it can't become durable any more
    */
   public long request(long lsn, boolean wrote) {
-    Log l = log;
-    if (!waits || l == null || lsn == 0 || lsn > l.tail()) {
-      await(lsn, wrote);
-      return 0;
-    }
-    if (l.durableLsn() >= lsn) {
-      return 0;
-    }
-    l.request(lsn);
-    return lsn;
+    return durable.request(lsn, wrote);
   }
 
   /**
@@ -601,46 +415,7 @@ public final class TxEngine {
    * @throws DurabilityLostException if it can't become durable any more
    */
   public boolean isDurable(long lsn, boolean wrote) {
-    Log l = log;
-    if (lsn == 0 || l == null || l.durableLsn() >= lsn) {
-      return true;
-    }
-    if (l.isAlive()) {
-      return false;
-    }
-    await(lsn, wrote); // throws, unless the last group was the one
-    return true;
-  }
-
-  /** Waits for a position, or, for 0, until no more than the window is behind. */
-  private static void awaitAll(Log l, long lsn, boolean wrote, boolean requested) {
-    try {
-      if (lsn == 0) {
-        l.awaitWindow();
-        return;
-      }
-      if (lsn > l.tail()) {
-        // A page whose change of structure the log did not take any more.
-        l.requireAlive();
-      }
-      if (requested) {
-        l.awaitRequested(lsn);
-      } else {
-        l.awaitDurable(Math.min(lsn, l.tail()));
-      }
-    } catch (DurabilityLostException e) {
-      throw wrote
-          ? new DurabilityLostException(
-              "The transaction is in the log, but that could not be made durable: it has committed"
-                  + " if its record is found when the database is opened again.",
-              e,
-              true)
-          : new DurabilityLostException(
-              "What the transaction has read can't be made durable any more, so that its result"
-                  + " might be undone: it is not given out.",
-              e,
-              false);
-    }
+    return durable.isDurable(lsn, wrote);
   }
 
   /** What all contexts have counted, a little behind for those at work. */
@@ -654,7 +429,7 @@ public final class TxEngine {
     long placesStale = 0;
     long[] aborts = new long[AbortCause.values().length];
     for (Tx tx : contexts) {
-      TxCounters c = tx.counters;
+      TxCounters c = tx.life().counters;
       commits += c.commits;
       rollbacks += c.rollbacks;
       commitNanos += c.commitNanos;
@@ -675,8 +450,8 @@ public final class TxEngine {
         childSteps,
         placesTried,
         placesStale,
-        durableWaits.sum(),
-        durableWaitNanos.sum());
+        durable.count(),
+        durable.nanos());
   }
 
   /** What all contexts have counted of hints in entries of indexes, a little behind. */

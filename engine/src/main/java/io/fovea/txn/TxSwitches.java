@@ -38,14 +38,14 @@ public record TxSwitches(
      * A commit has come to a stage.
      *
      * @param stage where it is
-     * @param tx whose it is
+     * @param locked what its transaction has locked: slots of {@link Timestamps}
      */
-    void at(Stage stage, Tx tx);
+    void at(Stage stage, SlotSet locked);
   }
 
   /** Nothing is left out, and nobody looks. */
   public static final TxSwitches NONE =
-      new TxSwitches(false, false, false, false, (stage, tx) -> {});
+      new TxSwitches(false, false, false, false, (stage, locked) -> {});
 
   /** The same with another probe. */
   public TxSwitches with(Probe other) {

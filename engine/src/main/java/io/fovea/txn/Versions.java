@@ -29,14 +29,14 @@ import java.lang.invoke.VarHandle;
  * <b>Collected by being overwritten.</b> A transaction notes the tail <i>before</i> it draws its
  * number t. A version before that position was saved by a transaction that had drawn a smaller
  * number, so its end is below t's, and t does not need it. So what anybody needs lies between his
- * start and the tail; nothing must be found out about who runs, and nothing is freed. Who is so old
- * that the ring has gone round since he began, and needs a version, aborts.
+ * start and the tail; nothing must be found out about who runs, and nothing is freed. A transaction
+ * that is so old that the ring has gone round since he began, and needs a version, aborts.
  *
- * <p><b>Order.</b> As in {@link History}: who saves holds the lock, raises {@code claimed}, writes,
- * raises {@code tail} and the bucket. Who reads copies, fences, and looks whether {@code claimed}
- * has passed over what he copied. A version is saved before its successor is installed or
- * published, so who finds an item too new, or a record gone, finds the version here. A version is
- * never changed.
+ * <p><b>Order.</b> As in {@link History}: a transaction that saves holds the lock, raises {@code
+ * claimed}, writes, raises {@code tail} and the bucket. A transaction that reads copies, fences,
+ * and looks whether {@code claimed} has passed over what he copied. A version is saved before its
+ * successor is installed or published, so who finds an item too new, or a record gone, finds the
+ * version here. A version is never changed.
  */
 final class Versions {
   static final int SIZE = 0;
@@ -119,7 +119,8 @@ final class Versions {
     int size = Mem.getInt(from, offset + SIZE);
     long at = tail;
     if (size > capacity / 4) {
-      // It would push out nearly all. So it does, and is not there: whoever is older gives up.
+      // It would push out nearly all. So it does, and is not there: any transaction that is older
+      // gives up.
       claimed = at + 2 * capacity;
       tail = at + 2 * capacity;
       return;

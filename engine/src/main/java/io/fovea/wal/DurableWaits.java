@@ -6,7 +6,7 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Who waits for the log to become durable, and up to where it is.
+ * The threads that wait for the log to become durable, and the position up to which it is.
  *
  * <pre>
  *   waiter                                     writer
@@ -85,8 +85,8 @@ final class DurableWaits {
   }
 
   /**
-   * Asks for durability, for a wait that follows or for somebody who looks again later. Who leads
-   * or tells the writer does so afterwards.
+   * Asks for durability, for a wait that follows or for somebody who looks again later. A thread
+   * that leads or tells the writer does so afterwards.
    *
    * @param lsn up to where
    */
@@ -101,7 +101,7 @@ final class DurableWaits {
   }
 
   /**
-   * Who had requested and worked on has nothing left to do: no more are to be gathered.
+   * A thread that had requested and worked on has nothing left to do: no more are to be gathered.
    *
    * @param lsn up to where
    * @param writer is told
@@ -189,31 +189,57 @@ final class DurableWaits {
     wake(Long.MAX_VALUE);
   }
 
+  /** If waking one fails, for there is no stack left, the others are woken all the same. */
   private int wake(long lsn) {
+    int woken = 0;
+    boolean done = false;
+    try {
+      woken = wakeSome(lsn);
+      done = true;
+    } finally {
+      if (!done) {
+        wakeSome(lsn);
+      }
+    }
+    return woken;
+  }
+
+  private int wakeSome(long lsn) {
     int woken = 0;
     Waiter waiter = (Waiter) WAITERS.getAndSet(this, null);
     Waiter first = null;
     Waiter last = null;
-    while (waiter != null) {
-      Waiter next = waiter.next;
-      Thread thread = waiter.thread;
-      if (thread != null) {
-        if (waiter.lsn <= lsn || ended) {
-          LockSupport.unpark(thread);
-          woken++;
-        } else {
-          waiter.next = first;
-          first = waiter;
-          last = last == null ? waiter : last;
+    try {
+      while (waiter != null) {
+        Waiter next = waiter.next;
+        Thread thread = waiter.thread;
+        if (thread != null) {
+          if (waiter.lsn <= lsn || ended) {
+            LockSupport.unpark(thread);
+            woken++;
+          } else {
+            waiter.next = first;
+            first = waiter;
+            last = last == null ? waiter : last;
+          }
         }
+        waiter = next;
       }
-      waiter = next;
+    } finally {
+      // Nobody else knows those that were not looked at.
+      while (waiter != null) {
+        Waiter next = waiter.next;
+        waiter.next = first;
+        first = waiter;
+        last = last == null ? waiter : last;
+        waiter = next;
+      }
+      if (first != null && last != null) {
+        push(first, last);
+      }
     }
-    if (first != null && last != null) {
-      push(first, last);
-      if (ended) {
-        woken += wake(Long.MAX_VALUE);
-      }
+    if (first != null && ended) {
+      woken += wake(Long.MAX_VALUE);
     }
     return woken;
   }

@@ -72,7 +72,7 @@ public final class Log implements AutoCloseable {
     this.file = file;
     this.windowBytes = Math.min(config.windowBytes(), ring.size() / 2);
     this.waits = new DurableWaits(ring.tail());
-    this.space = new Space(this, ring, file);
+    this.space = new Space(this, ring, file.room());
     this.writer = new LogWriter(this, config, ring, file, waits, space);
     this.maker =
         Thread.ofPlatform()
@@ -137,7 +137,7 @@ public final class Log implements AutoCloseable {
     LogSession[] more = Arrays.copyOf(sessions, sessions.length + 1);
     more[sessions.length] = session;
     sessions = more;
-    file.sessions(more.length);
+    file.room().sessions(more.length);
     return session;
   }
 
@@ -182,7 +182,7 @@ public final class Log implements AutoCloseable {
   /** How far it is durable, for somebody who keeps that elsewhere. */
   public Watermark watermark() {
     // In this order: what is durable reaches the start of a segment before that counts as begun.
-    long segment = file.durableNumber();
+    long segment = file.slots().durableNumber();
     return new Watermark(waits.durable(), segment);
   }
 
@@ -300,7 +300,7 @@ public final class Log implements AutoCloseable {
 
   private void wakeAll() {
     waits.end();
-    file.end();
+    file.room().end();
     space.changed();
     writer.wake();
   }
@@ -324,8 +324,8 @@ public final class Log implements AutoCloseable {
 
   /** Records below this position are not needed any more, except for pins. */
   public void recycleBelow(long lsn) {
-    file.recycleBelow(Math.min(lsn, waits.durable()));
-    if (file.isFar()) {
+    file.slots().recycleBelow(Math.min(lsn, waits.durable()));
+    if (file.slots().isFar()) {
       writer.wake();
     }
     space.changed();
@@ -333,7 +333,7 @@ public final class Log implements AutoCloseable {
 
   /** Holds back recycling, for a backup; {@link Pin#close} ends it. */
   public Pin pin() {
-    return new FilePin(file, file.pin());
+    return new FilePin(file.slots(), file.slots().pin());
   }
 
   /** Holds back recycling. */
@@ -346,12 +346,12 @@ public final class Log implements AutoCloseable {
   }
 
   private static final class FilePin implements Pin {
-    private final SegmentFile file;
+    private final SegmentSlots slots;
     private final long lsn;
     private boolean closed;
 
-    FilePin(SegmentFile file, long lsn) {
-      this.file = file;
+    FilePin(SegmentSlots slots, long lsn) {
+      this.slots = slots;
       this.lsn = lsn;
     }
 
@@ -364,7 +364,7 @@ public final class Log implements AutoCloseable {
     public synchronized void close() {
       if (!closed) {
         closed = true;
-        file.unpin(lsn);
+        slots.unpin(lsn);
       }
     }
   }
@@ -395,7 +395,7 @@ public final class Log implements AutoCloseable {
         writer.groups(),
         writer.groups(),
         waited.sum(),
-        file.fileBytes());
+        file.room().fileBytes());
   }
 
   /**
@@ -421,7 +421,7 @@ public final class Log implements AutoCloseable {
   }
 
   private void end() {
-    file.end();
+    file.room().end();
     boolean interrupted = false;
     while (true) {
       try {

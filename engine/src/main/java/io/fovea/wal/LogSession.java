@@ -142,8 +142,8 @@ public final class LogSession {
    * Waits until at least so many bytes are granted, those included that are left. Nothing is
    * latched.
    *
-   * <p>Who has to wait gives back first what is left, so that no two wait for each other. Hence
-   * nothing is granted after an exception.
+   * <p>A thread that has to wait gives back first what is left, so that no two wait for each other.
+   * Hence nothing is granted after an exception.
    *
    * @param bytes as for {@link #begin}
    * @throws io.fovea.error.StorageFullException where the log could not grow for half a minute; not
@@ -173,9 +173,12 @@ public final class LogSession {
    * becomes void. Does nothing where the session has not begun.
    */
   public void end() {
-    if (log == null || !active) {
-      return;
+    if (log != null && active) {
+      endActive();
     }
+  }
+
+  private void endActive() {
     try {
       cancel();
     } finally {

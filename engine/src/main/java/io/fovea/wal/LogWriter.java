@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Takes complete records out of the ring and makes them durable, a group at a time: the thread
- * "fovea-log", or whoever has nothing else to do.
+ * "fovea-log", or any thread that has nothing else to do.
  *
  * <pre>
  *   walk words from `complete` on ─► due? ─► copy to the buffer, zero the ring, release
@@ -47,26 +47,27 @@ import org.jspecify.annotations.Nullable;
  * <p>The ring is released before the write: its space is needed more than its bytes, and a write
  * that fails is the end of the log anyway. So a group can't be written a second time: what is left
  * of it in the ring is zeros, which would be written, synced and acknowledged. Therefore the log is
- * ended by whoever failed while he still has the turn (F1), and whoever gets the turn looks whether
- * it has ended before he writes (F2). Forbidden: F2 between the failure and F1.
+ * ended by whoever failed while he still has the turn (F1), and any thread that gets the turn looks
+ * whether it has ended before he writes (F2). Forbidden: F2 between the failure and F1.
  *
  * <p><b>Sleep.</b> The state says how the thread sleeps, and who wants something looks at it
  * afterwards:
  *
  * <ul>
- *   <li>{@code TIMED}: there are records, but nobody waits for them. Whoever waits raises the
- *       demand (D1) and then reads the state (D2); the writer stores the state (S1) and then reads
- *       the demand (S2). All are sequential, so that either S2 sees D1 or D2 sees S1 and unparks.
+ *   <li>{@code TIMED}: there are records, but nobody waits for them. Any thread that waits raises
+ *       the demand (D1) and then reads the state (D2); the writer stores the state (S1) and then
+ *       reads the demand (S2). All are sequential, so that either S2 sees D1 or D2 sees S1 and
+ *       unparks.
  *   <li>{@code IDLE}: there is no record, not even a reserved one. A commit is followed by a wait
- *       for durability or for the window, which look; whoever completes another record looks
- *       himself. Its reservation (a CAS of the tail) is the D1 of that pair.
+ *       for durability or for the window, which look; any thread that completes another record
+ *       looks himself. Its reservation (a CAS of the tail) is the D1 of that pair.
  *   <li>{@code GATHERING}: as {@code TIMED}, with the number of requests in the place of the
  *       demand, and left alone until that is {@link #enough}.
  * </ul>
  *
- * <p>Who leads has raised the demand and tells nobody; where it does not get as far as it has to,
- * for its record was not complete, it goes on as one who waits. Who finds the turn taken has told
- * the thread, or is in the group that is under way.
+ * <p>A thread that leads has raised the demand and tells nobody; where it does not get as far as it
+ * has to, for its record was not complete, it goes on as one who waits. A thread that finds the
+ * turn taken has told the thread, or is in the group that is under way.
  */
 final class LogWriter implements Runnable {
   private static final int AWAKE = 0;
@@ -315,7 +316,7 @@ final class LogWriter implements Runnable {
       if (log.hasEnded() || groups != seen) {
         return true;
       }
-      if (file.isFar() && !closing) {
+      if (file.slots().isFar() && !closing) {
         move();
       }
       long before = complete;
@@ -372,8 +373,8 @@ final class LogWriter implements Runnable {
   }
 
   /**
-   * Waits for those who are likely to come soon, from the end of the last group on: whoever comes
-   * first wakes nobody.
+   * Waits for those who are likely to come soon, from the end of the last group on: any thread that
+   * comes first wakes nobody.
    */
   private void gather() {
     if (!mayGather()) {

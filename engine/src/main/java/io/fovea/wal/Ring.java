@@ -187,7 +187,7 @@ final class Ring {
     Mem.putLongVolatile(words, RELEASED, to);
   }
 
-  /** Gives the memory back to the operating system; who comes late finds zeros. */
+  /** Gives the memory back to the operating system; a thread that comes late finds zeros. */
   void free() {
     if (region == null) {
       return;

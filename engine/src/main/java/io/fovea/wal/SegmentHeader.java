@@ -33,6 +33,9 @@ record SegmentHeader(
   private static final long MAGIC = 0x474F_4C41_4556_4F46L; // "FOVEALOG"
   private static final int CHECKSUM = 12;
 
+  /** The largest that a log is made with ({@code LogOptions.segmentBytes}). */
+  private static final long SEGMENT_MAX = 1L << 30;
+
   /** How much of a segment is for groups: all but the first block and the last. */
   static long capacity(long segmentBytes) {
     return segmentBytes - 2 * Group.BLOCK;
@@ -87,7 +90,7 @@ record SegmentHeader(
   private boolean isSane() {
     return segmentBytes >= 3 * Group.BLOCK
         && (segmentBytes & Group.BLOCK - 1) == 0
-        && segmentBytes <= 1L << 40
+        && segmentBytes <= SEGMENT_MAX
         && number >= 0
         && startLsn >= 0
         && (startLsn & 7) == 0;

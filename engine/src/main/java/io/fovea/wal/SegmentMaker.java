@@ -10,28 +10,30 @@ import io.fovea.error.StorageFullException;
  * may be about the writer's groups.
  */
 final class SegmentMaker implements Runnable {
-  private final SegmentFile file;
+  private final SegmentSlots slots;
+  private final SegmentRoom room;
   private final Log log;
 
   SegmentMaker(SegmentFile file, Log log) {
-    this.file = file;
+    this.slots = file.slots();
+    this.room = file.room();
     this.log = log;
   }
 
   @Override
   public void run() {
     try {
-      while (file.awaitNeed()) {
-        file.trim();
-        long questions = file.asked();
-        if (!file.isShort(questions)) {
+      while (slots.awaitNeed()) {
+        slots.trim();
+        long questions = room.asked();
+        if (!room.isShort(questions)) {
           continue;
         }
         try {
-          file.answer(questions, file.make(log::isStopping), null);
+          slots.answer(questions, slots.make(log::isStopping), null);
           log.space().changed();
         } catch (StorageFullException e) {
-          file.answer(questions, -1, e);
+          slots.answer(questions, -1, e);
         }
       }
     } catch (Throwable t) {

@@ -9,11 +9,11 @@ import java.util.concurrent.locks.ReentrantLock;
 /**
  * Where sessions wait for space in the ring.
  *
- * <p>The usual way is one compare-and-set. Who finds no space queues up; those that begin stand in
- * a line, so that a large operation gets its turn among small ones. Who is in the middle of an
- * operation does not stand behind those that begin, for they may wait for what he holds; and two of
- * his kind can't wait for each other, since {@link LogSession#grant} gives back what it has before
- * it waits for all of it.
+ * <p>The usual way is one compare-and-set. A thread that finds no space queues up; those that begin
+ * stand in a line, so that a large operation gets its turn among small ones. A thread that is in
+ * the middle of an operation does not stand behind those that begin, for they may wait for what he
+ * holds; and two of his kind can't wait for each other, since {@link LogSession#grant} gives back
+ * what it has before it waits for all of it.
  *
  * <p><b>No lost wake-up</b>: a waiter counts itself (W1, volatile) and then looks at the ring (W2);
  * who makes space changes the ring (M1: released or promised, both sequential) and then looks at
@@ -25,16 +25,16 @@ final class Space {
 
   private final Log log;
   private final Ring ring;
-  private final SegmentFile file;
+  private final SegmentRoom room;
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
   private final ArrayDeque<Thread> line = new ArrayDeque<>();
   private volatile int waiting;
 
-  Space(Log log, Ring ring, SegmentFile file) {
+  Space(Log log, Ring ring, SegmentRoom room) {
     this.log = log;
     this.ring = ring;
-    this.file = file;
+    this.room = room;
   }
 
   /** Whether somebody waits. */
@@ -46,7 +46,7 @@ final class Space {
   void begin(long bytes) {
     check(bytes);
     if (bytes > 0) {
-      file.requireRoom();
+      room.requireRoom();
     }
     log.requireAlive();
     if (bytes > 0 && (waiting > 0 || !ring.take(bytes))) {
@@ -59,7 +59,7 @@ final class Space {
    * not ask.
    */
   boolean hasReserve() {
-    return file.hasReserve();
+    return room.hasReserve();
   }
 
   /**
@@ -89,17 +89,17 @@ final class Space {
       if (beginning) {
         line.add(self);
       }
-      while (!((beginning ? line.peek() == self : must || file.hasReserve()) && ring.take(bytes))) {
+      while (!((beginning ? line.peek() == self : must || room.hasReserve()) && ring.take(bytes))) {
         log.requireAlive();
-        StorageFullException full = file.whyFull();
+        StorageFullException full = room.whyFull();
         // Who can't go back any more waits for as long as it takes.
         boolean patient = must || !beginning && System.nanoTime() - since <= PATIENCE_NANOS;
         if (full != null && !patient) {
           throw full;
         }
         log.wakeWriter();
-        if (!file.hasReserve()) {
-          file.ask();
+        if (!room.hasReserve()) {
+          room.ask();
         }
         try {
           changed.awaitNanos(LOOK_NANOS);

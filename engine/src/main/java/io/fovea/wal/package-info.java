@@ -1,9 +1,26 @@
 /**
- * The write-ahead log: what was done, in the order in which it holds.
+ * The write-ahead log: changes in the order in which they hold, made durable in groups.
+ *
+ * <pre>
+ *   LogSession    how to append: a slot, a grant of space, a record     Log         the facade
+ *   Ring          memory that appenders fill and the writer empties     Space       waits for room in it
+ *   LogWriter     groups: gathering, the turn of a leader, the sync     DurableWaits  those who wait
+ *   --- the file
+ *   SegmentFile   moves the writer from segment to segment              SegmentHeader
+ *   SegmentSlots  live and free slots, recycling, pins                  SegmentRoom   room, and waits
+ *   SegmentMaker  makes slots ahead of need                             SlotFile      slots on the device
+ *   --- reading
+ *   LogReader     where a log ends, and what is damage                  SegmentScan, ReadWindow
+ *   Watermark     how far the log is known to have been durable         LogCopy     for a backup
+ *   --- bytes
+ *   Record, RecordType, Group
+ * </pre>
  *
  * <p><b>May import</b>: io, memory, error. <b>Threads</b>: a {@link io.fovea.wal.LogSession}
  * belongs to one thread at a time; everything else is for any thread. <b>Latches</b>: none is taken
- * here; appending never waits once space was granted, so it is fine with latches held.
+ * here. Appending never waits once space was granted, so it may be done with latches held.
+ *
+ * <p>The memory order and the argument are in docs/concurrency/log.md.
  */
 @NullMarked
 package io.fovea.wal;

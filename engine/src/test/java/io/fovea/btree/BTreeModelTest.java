@@ -9,11 +9,13 @@ import io.fovea.io.MemoryDevice;
 import io.fovea.support.Roughness;
 import io.fovea.support.Surroundings;
 import java.util.Random;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Random operations on a tree and on a map: they must not differ. */
+@Tag("slow")
 class BTreeModelTest {
   /** Mostly short ones; or of all lengths up to some that take a page of their own. */
   private static byte[] value(Random random, int pageSize, boolean large) {

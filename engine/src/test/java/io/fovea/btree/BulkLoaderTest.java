@@ -15,13 +15,15 @@ import java.lang.foreign.MemorySegment;
 import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
+@Tag("slow")
 class BulkLoaderTest {
   private static void load(TestTree t, double fill) {
-    try (BulkLoader loader = t.tree.bulkLoad(fill, LogSession.NONE)) {
+    try (BulkLoader loader = new BulkLoader(t.tree, fill, LogSession.NONE)) {
       for (Map.Entry<byte[], byte[]> e : t.model.entrySet()) {
         int len = t.staging.key(e.getKey());
         int vLen = t.staging.value(e.getValue());
@@ -128,7 +130,7 @@ class BulkLoaderTest {
   void refuses() {
     try (TestTree t = new TestTree()) {
       MemorySegment key = t.staging.key;
-      BulkLoader loader = t.tree.bulkLoad(1, LogSession.NONE);
+      BulkLoader loader = new BulkLoader(t.tree, 1, LogSession.NONE);
       loader.add(key, 0, t.staging.key(TestTree.bytes("b")), key, 0, 1);
       int len = t.staging.key(TestTree.bytes("a"));
       assertThrows(InvalidUseException.class, () -> loader.add(key, 0, len, key, 0, 1));
@@ -140,7 +142,7 @@ class BulkLoaderTest {
       assertThrows(InvalidUseException.class, loader::finish);
       int late = t.staging.key(TestTree.bytes("c"));
       assertThrows(InvalidUseException.class, () -> loader.add(key, 0, late, key, 0, 1));
-      assertThrows(InvalidUseException.class, () -> t.tree.bulkLoad(1, LogSession.NONE));
+      assertThrows(InvalidUseException.class, () -> new BulkLoader(t.tree, 1, LogSession.NONE));
     }
   }
 
@@ -149,7 +151,7 @@ class BulkLoaderTest {
   void givenUp() {
     try (TestTree t = new TestTree(4096, 128, Translation.PREDICTIVE)) {
       for (int count : new int[] {0, 1, 100, 5000}) {
-        try (BulkLoader loader = t.tree.bulkLoad(1, LogSession.NONE)) {
+        try (BulkLoader loader = new BulkLoader(t.tree, 1, LogSession.NONE)) {
           for (Map.Entry<byte[], byte[]> e :
               records(RandomKeys.Kind.NUMBERS, 1, count, 4096).entrySet()) {
             int len = t.staging.key(e.getKey());
@@ -168,7 +170,7 @@ class BulkLoaderTest {
       try (MemoryDevice device = new MemoryDevice("small", 4096, room);
           TestTree t = new TestTree(4096, 128, Translation.PREDICTIVE, device)) {
         MemorySegment value = Arena.ofAuto().allocate(2000, 8);
-        try (BulkLoader loader = t.tree.bulkLoad(1, LogSession.NONE)) {
+        try (BulkLoader loader = new BulkLoader(t.tree, 1, LogSession.NONE)) {
           assertThrows(
               StorageFullException.class,
               () -> {

@@ -167,7 +167,7 @@ class ChildHintsTest {
       refs(
           t,
           (at, ref) -> {
-            int root = t.pool.guess(t.tree.rootPid());
+            int root = t.pool.predict(t.tree.rootPid());
             long version = t.pool.optimistic(root, t.tree.rootPid());
             t.pool.releaseShared(root);
             assertTrue(t.pool.tryExclusive(root, t.tree.rootPid()));

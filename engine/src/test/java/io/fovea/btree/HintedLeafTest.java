@@ -191,7 +191,7 @@ class HintedLeafTest {
     hint.clear();
     hint.pid = other.rootPid();
     assertEquals(HintedLeaf.OTHER_TREE, locate(10, hint), "another tree");
-    other.drop(LogSession.NONE);
+    TreeDrop.free(other, LogSession.NONE);
     hint.clear();
     hint.pid = other.rootPid();
     assertEquals(HintedLeaf.FREED, locate(10, hint));
@@ -286,7 +286,10 @@ class HintedLeafTest {
     assertEquals(0, pool.stats().framesDirty());
     assertTrue(store(40, 98, true));
     assertEquals(1, pool.stats().framesDirty());
-    assertEquals(0, pool.minRecLsn() == Long.MAX_VALUE ? 0 : pool.minRecLsn(), "nothing to redo");
+    assertEquals(
+        0,
+        pool.checkpoint().minRecLsn() == Long.MAX_VALUE ? 0 : pool.checkpoint().minRecLsn(),
+        "nothing to redo");
   }
 
   // ------------------------------------------------------------------------------ written pages
@@ -367,7 +370,7 @@ class HintedLeafTest {
   @Test
   void aBulkLoadKeepsTheLayout() {
     BTree loaded = BTree.create(pool, 11, true, LogSession.NONE);
-    try (BulkLoader loader = loaded.bulkLoad(0.9, LogSession.NONE)) {
+    try (BulkLoader loader = new BulkLoader(loaded, 0.9, LogSession.NONE)) {
       for (int i = 0; i < 2000; i++) {
         key(i);
         loader.add(key, 0, 8, value, 0, 12);

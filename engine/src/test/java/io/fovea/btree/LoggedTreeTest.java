@@ -259,7 +259,7 @@ class LoggedTreeTest {
         Replay replay = new Replay(4096, 2048)) {
       Random random = new Random(keys);
       t.session.begin(0);
-      try (BulkLoader loader = t.tree.bulkLoad(0.9, t.session)) {
+      try (BulkLoader loader = new BulkLoader(t.tree, 0.9, t.session)) {
         for (int i = 0; i < keys; i++) {
           byte[] key = TestTree.bytes(i);
           byte[] value = value(random, true);
@@ -295,7 +295,7 @@ class LoggedTreeTest {
     try (LoggedTree t = new LoggedTree(4096, 512);
         Replay replay = new Replay(4096, 2048)) {
       t.session.begin(0);
-      try (BulkLoader loader = t.tree.bulkLoad(0.9, t.session)) {
+      try (BulkLoader loader = new BulkLoader(t.tree, 0.9, t.session)) {
         Random random = new Random(3);
         for (int i = 0; i < 3000; i++) {
           int len = t.staging.key(TestTree.bytes(i));
@@ -321,7 +321,7 @@ class LoggedTreeTest {
       run(t, RandomKeys.Kind.PREFIXES, 5, 900, true);
       long pages = TreeVerifier.verify(t.tree).pages();
       t.session.begin(0);
-      t.tree.drop(t.session);
+      TreeDrop.free(t.tree, t.session);
       t.session.end();
       assertEquals(0, t.pagesInUse());
       List<LoggedTree.Entry> entries = t.entries();
@@ -335,10 +335,10 @@ class LoggedTreeTest {
           replay.recover();
           LongList allocated = new LongList();
           replay.inUse.forEach(allocated::add);
-          BTree.dropRest(replay.pool, TestTree.TREE_ID, replay.root, allocated, LogSession.NONE);
+          TreeDrop.freeRest(replay.pool, TestTree.TREE_ID, replay.root, allocated, LogSession.NONE);
           AllocatorState left = replay.pool.allocatorState();
           assertEquals(left.highWater() - AllocatorState.FIRST_PID, left.freePages());
-          replay.pool.freePages(pid -> {});
+          replay.pool.recovery().freePages(pid -> {});
         }
       }
     }

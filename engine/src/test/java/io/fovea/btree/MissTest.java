@@ -17,10 +17,12 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** While a page is on its way in, whoever does not want that page goes on. */
+@Tag("slow")
 @Timeout(60)
 class MissTest {
   private static final int KEYS = 4000;

@@ -99,9 +99,9 @@ class NodeSearchTest {
         assertEquals((byte) key.length, Mem.getByte(pages, at));
         for (int hint : new int[] {i, -1, i + 1, keys.size(), 70_000}) {
           assertEquals(
-              i << 1 | 1, BTreeNode.searchGuessed(pages, BASE, PAGE, 0, hint, other, 1, len));
+              i << 1 | 1, NodeSearch.searchHinted(pages, BASE, PAGE, 0, hint, other, 1, len));
         }
-        assertEquals(-1, BTreeNode.searchGuessed(pages, BASE, PAGE, 1, i, other, 1, len));
+        assertEquals(-1, NodeSearch.searchHinted(pages, BASE, PAGE, 1, i, other, 1, len));
       } else {
         assertEquals(2000 + key.length, BTreeNode.child(pages, BASE, i));
       }
@@ -120,18 +120,18 @@ class NodeSearchTest {
       Mem.putBytes(exact, 0, probe, 0, probe.length);
       int result =
           leaf
-              ? BTreeNode.searchLeaf(pages, BASE, PAGE, exact, 0, probe.length)
-              : BTreeNode.searchInner(pages, BASE, PAGE, exact, 0, probe.length);
+              ? NodeSearch.searchLeaf(pages, BASE, PAGE, exact, 0, probe.length)
+              : NodeSearch.searchInner(pages, BASE, PAGE, exact, 0, probe.length);
       assertEquals(
           expected << 1 | (found ? 1 : 0),
           result,
           () -> "search for " + TestTree.hex(probe) + " among " + keys.size());
       if (leaf) {
         assertEquals(
-            result, BTreeNode.searchGuessed(pages, BASE, PAGE, 0, 1, exact, 0, probe.length));
+            result, NodeSearch.searchHinted(pages, BASE, PAGE, 0, 1, exact, 0, probe.length));
         for (int i = 0; i < keys.size(); i += 1 + keys.size() / 10) {
           int c =
-              BTreeNode.compareKey(
+              NodeSearch.compareKey(
                   pages, BASE, PAGE, BTreeNode.leafSlot(pages, BASE, i), exact, 0, probe.length);
           assertEquals(
               Integer.signum(Arrays.compareUnsigned(keys.get(i), probe)), Integer.signum(c));
@@ -212,7 +212,7 @@ class NodeSearchTest {
         Mem.putIntBE(other, 0, k << 12);
         assertEquals(
             k >>> 1 << 1 | k & 1,
-            BTreeNode.searchLeaf(page, 0, pageSize, other, 0, 4),
+            NodeSearch.searchLeaf(page, 0, pageSize, other, 0, 4),
             "search for " + k + " among " + count);
       }
     }
@@ -261,12 +261,12 @@ class NodeSearchTest {
       boolean in = Arrays.compareUnsigned(key, low) > 0 && Arrays.compareUnsigned(key, high) <= 0;
       boolean after =
           Arrays.compareUnsigned(key, low) >= 0 && Arrays.compareUnsigned(key, high) < 0;
-      assertEquals(in, BTreeNode.covers(pages, BASE, PAGE, other, 0, key.length, false));
+      assertEquals(in, NodeSearch.covers(pages, BASE, PAGE, other, 0, key.length, false));
       if (leaf) {
-        int guessed = BTreeNode.searchGuessed(pages, BASE, PAGE, 0, 0, other, 0, key.length);
-        assertEquals(in, guessed >= 0);
+        int found = NodeSearch.searchHinted(pages, BASE, PAGE, 0, 0, other, 0, key.length);
+        assertEquals(in, found >= 0);
       }
-      assertEquals(after, BTreeNode.covers(pages, BASE, PAGE, other, 0, key.length, true));
+      assertEquals(after, NodeSearch.covers(pages, BASE, PAGE, other, 0, key.length, true));
     }
   }
 

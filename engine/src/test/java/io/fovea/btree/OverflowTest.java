@@ -103,10 +103,12 @@ class OverflowTest {
       long base = t.pool.base(reader.frame);
       long slot = BTreeNode.leafSlot(t.pool.pages(), base, reader.slot);
       long stub = BTreeNode.valueAt(base, 4096, slot);
-      long first = BTree.stubPid(t.pool.pages(), stub);
+      long first = OverflowChain.stubPid(t.pool.pages(), stub);
       t.put(key, value(30_000));
       for (int i = 0; i < 5; i++) {
-        assertFalse(OverflowChain.read(t.tree, reader, first, 20_000, t.staging.out, 0, 20_000));
+        assertFalse(
+            OverflowChain.read(
+                t.pool, t.tree.treeId(), reader, first, 20_000, t.staging.out, 0, 20_000));
         t.put(TestTree.bytes(i), value(9_000));
       }
       t.checkAll();

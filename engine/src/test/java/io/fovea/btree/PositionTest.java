@@ -15,7 +15,7 @@ import io.fovea.wal.LogSession;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** Positions are guesses: however stale, wrong or foreign, the answer is right. */
+/** Positions are hints: however stale, wrong or foreign, the answer is right. */
 class PositionTest {
   private static TestTree filled(int count) {
     TestTree t = new TestTree(4096, 2048, Translation.PREDICTIVE);
@@ -129,7 +129,7 @@ class PositionTest {
       assertTrue(t.tree.delete(t.staging.key, 0, len, p, LogSession.NONE));
       t.model.remove(TestTree.bytes(50));
       assertEquals(1, TreeVerifier.verify(other).keys());
-      other.drop(LogSession.NONE);
+      TreeDrop.free(other, LogSession.NONE);
       t.checkAll();
     }
   }
@@ -213,7 +213,7 @@ class PositionTest {
         t.put(TestTree.bytes(i * 7919L), new byte[i % 100 == 0 ? 9000 : 30]);
       }
       t.verify();
-      t.tree.drop(LogSession.NONE);
+      TreeDrop.free(t.tree, LogSession.NONE);
       assertEquals(0, t.pagesInUse());
     }
   }

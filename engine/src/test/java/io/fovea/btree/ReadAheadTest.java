@@ -124,7 +124,8 @@ class ReadAheadTest {
         assertEquals(leaves.size(), device.reads(), "each leaf once");
       }
     }
-    // The leaf that a scan begins with may push one that was only passed out of its home.
+    // The leaf that a scan begins with may push one that was only passed out of its preferred
+    // frame.
     assertTrue(device.reads() <= leaves.size() + 1, "the second scan read " + device.reads());
   }
 

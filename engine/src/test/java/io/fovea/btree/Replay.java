@@ -80,7 +80,7 @@ final class Replay implements AutoCloseable {
     } else {
       orphans.remove(record.pid());
       assertTrue(inUse.remove(record.pid()), "freed twice");
-      record.replayPage(pool, e.start(), e.end());
+      pool.recovery().replay(record, e.start(), e.end());
     }
   }
 
@@ -119,7 +119,7 @@ final class Replay implements AutoCloseable {
 
   /** What is between the two passes. */
   void recover() {
-    pool.recover(state);
+    pool.recovery().recover(state);
   }
 
   /** What the second pass does: changes of keys, whatever the pages have already. */
@@ -159,7 +159,7 @@ final class Replay implements AutoCloseable {
 
   /** What ends a recovery. */
   void reclaim() {
-    orphans.forEach(pid -> pool.reclaim(pid, LogSession.NONE));
+    orphans.forEach(pid -> pool.recovery().reclaim(pid, LogSession.NONE));
     orphans.clear();
   }
 
@@ -175,7 +175,7 @@ final class Replay implements AutoCloseable {
         report.pages(),
         "pages are lost, or used twice");
     Set<Long> free = new HashSet<>();
-    pool.freePages(free::add);
+    pool.recovery().freePages(free::add);
     assertEquals(now.freePages(), free.size());
     TestTree.Staging staging = new TestTree.Staging();
     Position p = new Position();

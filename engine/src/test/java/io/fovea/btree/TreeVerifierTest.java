@@ -13,12 +13,15 @@ import io.fovea.error.FoveaException;
 import io.fovea.memory.Mem;
 import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Damages pages in place, one rule at a time: the verifier must see it. */
+@Tag("slow")
 class TreeVerifierTest {
   private TestTree t;
   private BufferPool pool;
@@ -44,7 +47,7 @@ class TreeVerifierTest {
     int len = t.staging.key(TestTree.bytes(3_000_000_007L));
     t.tree.find(t.staging.key, 0, len, p);
     leaf = p.pid;
-    t.tree.descendTo(t.staging.key, 0, len, false, 1, p);
+    t.tree.descent().descendTo(t.staging.key, 0, len, false, 1, p);
     inner = p.pid;
     t.verify();
   }
@@ -163,7 +166,7 @@ class TreeVerifierTest {
         stub = BTreeNode.valueAt(base, 4096, slot) - base;
       }
     }
-    long first = BTree.stubPid(pages, base + stub);
+    long first = OverflowChain.stubPid(pages, base + stub);
     pool.releaseShared(frame);
     long at = stub;
     expect(TreeVerifier.Kind.OVERFLOW, leaf, b -> Mem.putLong(pages, b + at, leaf));
@@ -237,6 +240,52 @@ class TreeVerifierTest {
       Mem.putBytes(pages, pool.base(frame), before, 0, 4096);
       pool.releaseExclusive(frame);
     }
+    t.verify();
+  }
+
+  /**
+   * What the verifier would find in one node, a change of structure finds before it takes the node
+   * apart: else the parts would be in order, with keys that nobody had written.
+   */
+  @Test
+  void whatIsToBeTakenApartIsCheckedAsByTheVerifier() {
+    Random random = new Random(11);
+    int found = 0;
+    for (int i = 0; i < 3000; i++) {
+      long pid = i % 2 == 0 ? inner : leaf;
+      int level = i % 2 == 0 ? 1 : 0;
+      int frame = pool.fixExclusive(pid);
+      long base = pool.base(frame);
+      byte[] before = new byte[4096];
+      Mem.getBytes(pages, base, before, 0, 4096);
+      int to = random.nextInt(4) == 0 ? 4094 : 300;
+      int at = PageHeader.BYTES + random.nextInt(to - PageHeader.BYTES);
+      int was = Mem.getUnsignedShort(pages, base + at);
+      putShort(base + at, random.nextBoolean() ? was ^ 1 << random.nextInt(16) : was + 1);
+      pool.releaseExclusive(frame);
+      List<TreeVerifier.Problem> problems =
+          TreeVerifier.verify(t.tree).problems().stream()
+              .filter(
+                  p ->
+                      p.pid() == pid
+                          && (p.kind() == TreeVerifier.Kind.SPACE
+                              || p.kind() == TreeVerifier.Kind.ORDER
+                              || p.detail().contains("prefix")))
+              .toList();
+      frame = pool.fixExclusive(pid);
+      base = pool.base(frame);
+      if (!problems.isEmpty()) {
+        long node = base;
+        assertThrows(
+            IndexOutOfBoundsException.class,
+            () -> NodeCheck.node(pages, node, 4096, level, t.tree.treeId()),
+            () -> "two bytes at " + at + " of page " + pid + ": " + problems.getFirst());
+        found++;
+      }
+      Mem.putBytes(pages, base, before, 0, 4096);
+      pool.releaseExclusive(frame);
+    }
+    assertTrue(found > 300, found + " damages of one node");
     t.verify();
   }
 

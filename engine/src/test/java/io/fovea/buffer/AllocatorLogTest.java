@@ -25,10 +25,12 @@ import java.util.Random;
 import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** What the log says of page ids is what the allocator did, in its order. */
+@Tag("slow")
 @Timeout(120)
 class AllocatorLogTest {
   private static final int THREADS = 4;
@@ -85,7 +87,7 @@ class AllocatorLogTest {
           List<Long> mine = new ArrayList<>();
           for (int i = 0; i < 1500; i++) {
             if (t == 0) {
-              snapshots.add(pool.snapshot(log));
+              snapshots.add(pool.checkpoint().snapshot(log));
             }
             if (mine.isEmpty() || mine.size() < 30 && random.nextBoolean()) {
               mine.add(PoolLogs.page(pool, session));
@@ -95,7 +97,7 @@ class AllocatorLogTest {
           }
         });
     Pools.check(pool);
-    AllocatorSnapshot last = pool.snapshot(log);
+    AllocatorSnapshot last = pool.checkpoint().snapshot(log);
     assertEquals(log.tail(), last.lsn());
     snapshots.add(last);
     log.close();
@@ -160,7 +162,7 @@ class AllocatorLogTest {
         pool.releaseExclusive(frame);
         session.end();
       } else {
-        pool.flushOlder(log.tail() - random.nextInt(4096));
+        pool.checkpoint().flushOlder(log.tail() - random.nextInt(4096));
       }
     }
     log.awaitDurable(log.tail());
@@ -186,7 +188,7 @@ class AllocatorLogTest {
     LogSession reclaiming = next.session();
     for (long pid : orphans) {
       reclaiming.begin(AllocatorRecord.FREE_SPACE);
-      again.reclaim(pid, reclaiming);
+      again.recovery().reclaim(pid, reclaiming);
       reclaiming.end();
     }
     check(again, model, before.highWater(), seed);
@@ -210,7 +212,7 @@ class AllocatorLogTest {
         if (isAllocation(reader)) {
           AllocatorRecord record = parse(reader);
           state = record.after();
-          record.replayPage(pool, reader.start(), reader.end());
+          pool.recovery().replay(record, reader.start(), reader.end());
         } else if (reader.type() == RecordType.STRUCTURE) {
           long limit = reader.body() + reader.bodyLength();
           assertEquals(
@@ -219,7 +221,7 @@ class AllocatorLogTest {
                   pool, reader.segment(), reader.body(), limit, reader.start(), reader.end()));
         }
       }
-      pool.recover(state);
+      pool.recovery().recover(state);
       return reader.end();
     }
   }
@@ -227,7 +229,7 @@ class AllocatorLogTest {
   /** Each page is in use or free, and has what it should have. */
   private static void check(BufferPool pool, Map<Long, Long> model, long highWater, long seed) {
     Set<Long> free = new HashSet<>();
-    pool.freePages(pid -> assertTrue(free.add(pid)));
+    pool.recovery().freePages(pid -> assertTrue(free.add(pid)));
     assertEquals(highWater - AllocatorState.FIRST_PID, free.size() + model.size(), "seed " + seed);
     model.forEach(
         (pid, word) -> assertEquals(word, Pools.word(pool, pid), "seed " + seed + ", page " + pid));
@@ -286,10 +288,10 @@ class AllocatorLogTest {
   void recoverGrowsTheFile() {
     MemoryDevice device = new MemoryDevice();
     BufferPool pool = Pools.open(device);
-    pool.recover(new AllocatorState(1000, 0, 0));
+    pool.recovery().recover(new AllocatorState(1000, 0, 0));
     assertTrue(device.size() >= 1000 * 4096);
     assertEquals(1000, Pools.page(pool));
-    pool.recover(new AllocatorState(500, 0, 0));
+    pool.recovery().recover(new AllocatorState(500, 0, 0));
     assertEquals(1001, pool.allocatorState().highWater(), "it does not go back");
     for (AllocatorState wrong :
         new AllocatorState[] {
@@ -304,12 +306,14 @@ class AllocatorLogTest {
           new AllocatorState(1000, 5, -1),
           new AllocatorState(1000, 5, 998),
         }) {
-      assertThrows(CorruptionException.class, () -> pool.recover(wrong), wrong.toString());
+      assertThrows(
+          CorruptionException.class, () -> pool.recovery().recover(wrong), wrong.toString());
     }
     pool.close();
     BufferPool small = Pools.open(new TestDevice(4 << 20));
     assertThrows(
-        StorageFullException.class, () -> small.recover(new AllocatorState(1L << 37, 0, 0)));
+        StorageFullException.class,
+        () -> small.recovery().recover(new AllocatorState(1L << 37, 0, 0)));
     small.close();
   }
 

@@ -94,7 +94,7 @@ class BufferPoolTest {
 
   static long optimisticWord(BufferPool pool, long pid) {
     while (true) {
-      int frame = pool.guess(pid);
+      int frame = pool.predict(pid);
       long version = pool.optimistic(frame, pid);
       if (version == BufferPool.RESTART) {
         frame = pool.findSlow(pid);
@@ -208,7 +208,7 @@ class BufferPoolTest {
     BufferPool pool = Pools.open(device);
     long pid = Pools.page(pool);
     for (long bad : new long[] {0, -1, pid + 1, Long.MAX_VALUE, Long.MIN_VALUE, 1L << 48}) {
-      int frame = pool.guess(bad);
+      int frame = pool.predict(bad);
       assertTrue(frame >= 0 && frame < pool.frames());
       if (bad != 0) {
         assertEquals(BufferPool.RESTART, pool.optimistic(frame, bad));
@@ -226,7 +226,7 @@ class BufferPoolTest {
   void latchesAndVersions() {
     BufferPool pool = Pools.open(device);
     long pid = Pools.page(pool);
-    int frame = pool.guess(pid);
+    int frame = pool.predict(pid);
     long version = pool.optimistic(frame, pid);
     assertNotEquals(BufferPool.RESTART, version);
     assertEquals(BufferPool.RESTART, pool.optimistic(frame, pid + 1));
@@ -256,7 +256,10 @@ class BufferPoolTest {
     long[] pids = pages(pool, Pools.FRAMES - 4);
     if (kind == Translation.PREDICTIVE) {
       for (long pid : pids) {
-        assertEquals(pid, pool.pid(pool.guess(pid)), "a file that fits has every page at home");
+        assertEquals(
+            pid,
+            pool.pid(pool.predict(pid)),
+            "a file that fits has every page in its preferred frame");
       }
     }
     assertEquals(0, pool.stats().misses());
@@ -300,7 +303,7 @@ class BufferPoolTest {
 
     BufferPool again = Pools.open(device, kind, state);
     Set<Long> listed = new HashSet<>();
-    again.freePages(pid -> assertTrue(listed.add(pid)));
+    again.recovery().freePages(pid -> assertTrue(listed.add(pid)));
     assertEquals(freed, listed);
     for (int i = 0; i < 150; i++) {
       assertTrue(freed.remove(Pools.page(again)), "each freed page comes once");
@@ -400,7 +403,7 @@ class BufferPoolTest {
     // A free list that leads to a page in use.
     BufferPool again = Pools.open(device, Translation.PREDICTIVE, new AllocatorState(13, 5, 1));
     assertThrows(CorruptionException.class, () -> Pools.page(again));
-    assertThrows(CorruptionException.class, () -> again.freePages(pid -> {}));
+    assertThrows(CorruptionException.class, () -> again.recovery().freePages(pid -> {}));
     Pools.check(again);
     again.close();
   }
@@ -506,13 +509,13 @@ class BufferPoolTest {
     pool.markDirty(frame, 7, 11);
     pool.markDirty(frame, 9, 10);
     pool.releaseExclusive(frame);
-    assertEquals(7, pool.minRecLsn());
+    assertEquals(7, pool.checkpoint().minRecLsn());
     long[] pids = pages(pool, 200);
     assertThrows(InvalidUseException.class, pool::flushAll);
     assertEquals(pid, pool.pid(Pools.where(pool, pid)), "it stays");
     durable.set(11);
     pool.flushAll();
-    assertEquals(Long.MAX_VALUE, pool.minRecLsn());
+    assertEquals(Long.MAX_VALUE, pool.checkpoint().minRecLsn());
     Pools.evict(pool, pid, pids);
     pool.close();
   }
@@ -556,7 +559,7 @@ class BufferPoolTest {
   void lateAccessesCrashNothing() {
     BufferPool pool = Pools.open(device);
     long pid = Pools.page(pool);
-    int frame = pool.guess(pid);
+    int frame = pool.predict(pid);
     long version = pool.optimistic(frame, pid);
     pool.close();
     pool.close();

@@ -283,7 +283,7 @@ class DoubleWriteTest {
       Pools.page(pool);
       assertThrows(DurabilityLostException.class, pool::flushAll);
       if (file.equals(DATA)) {
-        assertThrows(DurabilityLostException.class, pool::sync);
+        assertThrows(DurabilityLostException.class, pool.checkpoint()::sync);
       }
       pool.abandon();
     }

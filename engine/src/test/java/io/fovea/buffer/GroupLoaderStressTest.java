@@ -15,6 +15,7 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -24,6 +25,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  * again, in a pool an eighth of the file, on a device that is slow now and then, out of order, and
  * fails.
  */
+@Tag("slow")
 @Timeout(120)
 class GroupLoaderStressTest {
   private static final int FRAMES = 96;
@@ -185,10 +187,10 @@ class GroupLoaderStressTest {
   }
 
   private static void promote(BufferPool pool, Mover mover, long pid) {
-    int home = pool.frames.translator.preferred(pid);
+    int preferred = pool.frames.translator.preferred(pid);
     int frame = pool.resident(pid);
-    if (frame >= 0 && home >= 0 && frame != home) {
-      mover.promote(pid, frame, home);
+    if (frame >= 0 && preferred >= 0 && frame != preferred) {
+      mover.promote(pid, frame, preferred);
     }
   }
 

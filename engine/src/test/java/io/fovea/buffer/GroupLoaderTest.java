@@ -133,21 +133,24 @@ class GroupLoaderTest {
     pool.close();
   }
 
-  /** A page that is only passed by goes home where that is free, and pushes nobody out. */
+  /**
+   * A page that is only passed by takes its preferred frame if it is free, and demotes no other.
+   */
   @Test
   void whatPassesByPushesNobodyOut() {
     BufferPool pool = cold(64);
-    // Of one home: the first is there, and cold; there is room elsewhere.
-    int home = Pools.where(pool, pid(0)) == 0 ? pool.findQuietly(pid(0)) : -1;
+    // With one preferred frame: the first is there, and cold; there is room elsewhere.
+    int preferred = Pools.where(pool, pid(0)) == 0 ? pool.findQuietly(pid(0)) : -1;
     group.add(pid(64));
     group.add(pid(65));
     assertEquals(2, Groups.fetch(pool, group, false));
-    assertEquals(pid(0), pool.pid(home));
+    assertEquals(pid(0), pool.pid(preferred));
     assertTrue(pool.predicted(pid(65)) && !pool.predicted(pid(64)));
     group.clear();
     group.add(pid(128));
     assertEquals(1, Groups.fetch(pool, group, true));
-    assertEquals(pid(128), pool.pid(home), "who is used takes the home of a cold page");
+    assertEquals(
+        pid(128), pool.pid(preferred), "a used page takes its preferred frame from a cold page");
     pool.close();
   }
 

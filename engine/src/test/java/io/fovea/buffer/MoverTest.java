@@ -38,14 +38,14 @@ class MoverTest {
     assertFalse(Latch.isExclusive(frames.headers, frame));
   }
 
-  /** A frame that is no home of any of these pages. */
+  /** A frame that none of these pages prefers. */
   private static int away(Frames frames, long... pids) {
     for (int frame = 0; ; frame++) {
-      boolean home = frames.pid(frame) != 0;
+      boolean preferred = frames.pid(frame) != 0;
       for (long pid : pids) {
-        home |= frames.translator.preferred(pid) == frame;
+        preferred |= frames.translator.preferred(pid) == frame;
       }
-      if (!home) {
+      if (!preferred) {
         return frame;
       }
     }
@@ -62,22 +62,22 @@ class MoverTest {
 
   @ParameterizedTest
   @EnumSource(value = Translation.class, names = "PREDICTIVE.*", mode = Mode.MATCH_ANY)
-  void toAFreeHome(Translation kind) {
+  void toAFreePreferredFrame(Translation kind) {
     Frames frames = frames(kind);
-    int home = frames.translator.preferred(70);
+    int preferred = frames.translator.preferred(70);
     int from = away(frames, 70);
     put(frames, 70, from, PageHeader.LEAF);
     FrameHeader.setRecLsn(frames.headers, from, 5);
     FrameHeader.setDirty(frames.headers, from, true);
     long version = Latch.optimistic(frames.headers, from);
-    assertEquals(home, new Mover(frames).promote(70, from, home));
-    checkAt(frames, 70, home);
+    assertEquals(preferred, new Mover(frames).promote(70, from, preferred));
+    checkAt(frames, 70, preferred);
     assertEquals(0, frames.pid(from));
-    assertEquals(5, FrameHeader.recLsn(frames.headers, home));
+    assertEquals(5, FrameHeader.recLsn(frames.headers, preferred));
     assertEquals(0, FrameHeader.recLsn(frames.headers, from));
-    assertTrue(FrameHeader.dirty(frames.headers, home));
+    assertTrue(FrameHeader.dirty(frames.headers, preferred));
     assertFalse(FrameHeader.dirty(frames.headers, from));
-    assertTrue(Latch.optimistic(frames.headers, home) > version);
+    assertTrue(Latch.optimistic(frames.headers, preferred) > version);
     assertTrue(Latch.optimistic(frames.headers, from) > version);
     assertEquals(63, frames.free.count());
     assertTrue(frames.claimFree(from));
@@ -85,16 +85,16 @@ class MoverTest {
 
   @ParameterizedTest
   @EnumSource(value = Translation.class, names = "PREDICTIVE.*", mode = Mode.MATCH_ANY)
-  void toTheHomeOfAColdPage(Translation kind) {
+  void toTheFrameOfAColdPage(Translation kind) {
     Frames frames = frames(kind);
-    int home = frames.translator.preferred(70);
+    int preferred = frames.translator.preferred(70);
     long cold = rival(frames, 70);
-    put(frames, cold, home, PageHeader.LEAF);
-    FrameHeader.setUsed(frames.headers, home, false);
+    put(frames, cold, preferred, PageHeader.LEAF);
+    FrameHeader.setUsed(frames.headers, preferred, false);
     int from = away(frames, 70, cold);
     put(frames, 70, from, PageHeader.LEAF);
-    assertEquals(home, new Mover(frames).promote(70, from, home));
-    checkAt(frames, 70, home);
+    assertEquals(preferred, new Mover(frames).promote(70, from, preferred));
+    checkAt(frames, 70, preferred);
     assertEquals(-1, frames.translator.locate(cold));
     assertEquals(63, frames.free.count());
     assertEquals(1, frames.counters.evictionsClean.sum());
@@ -104,39 +104,39 @@ class MoverTest {
   @EnumSource(value = Translation.class, names = "PREDICTIVE.*", mode = Mode.MATCH_ANY)
   void demotesAPageThatIsInUse(Translation kind) {
     Frames frames = frames(kind);
-    int home = frames.translator.preferred(70);
+    int preferred = frames.translator.preferred(70);
     long other = rival(frames, 70);
-    put(frames, other, home, PageHeader.LEAF);
-    FrameHeader.setDirty(frames.headers, home, true);
-    FrameHeader.setRecLsn(frames.headers, home, 9);
+    put(frames, other, preferred, PageHeader.LEAF);
+    FrameHeader.setDirty(frames.headers, preferred, true);
+    FrameHeader.setRecLsn(frames.headers, preferred, 9);
     int from = away(frames, 70, other);
     put(frames, 70, from, PageHeader.LEAF);
-    assertEquals(home, new Mover(frames).promote(70, from, home));
-    checkAt(frames, 70, home);
+    assertEquals(preferred, new Mover(frames).promote(70, from, preferred));
+    checkAt(frames, 70, preferred);
     checkAt(frames, other, from);
     assertTrue(FrameHeader.dirty(frames.headers, from));
     assertEquals(9, FrameHeader.recLsn(frames.headers, from));
-    assertFalse(FrameHeader.dirty(frames.headers, home));
-    assertEquals(0, FrameHeader.recLsn(frames.headers, home));
+    assertFalse(FrameHeader.dirty(frames.headers, preferred));
+    assertEquals(0, FrameHeader.recLsn(frames.headers, preferred));
     assertEquals(1, frames.counters.demotions.sum());
   }
 
   @ParameterizedTest
   @EnumSource(value = Translation.class, names = "PREDICTIVE.*", mode = Mode.MATCH_ANY)
-  void bothCanComeHome(Translation kind) {
+  void bothCanBePromoted(Translation kind) {
     Frames frames = frames(kind);
     long a = 70;
     long b = 71;
     while (frames.translator.preferred(b) == frames.translator.preferred(a)) {
       b++;
     }
-    int homeA = frames.translator.preferred(a);
-    int homeB = frames.translator.preferred(b);
-    put(frames, a, homeB, PageHeader.LEAF);
-    put(frames, b, homeA, PageHeader.LEAF);
-    assertEquals(homeA, new Mover(frames).promote(a, homeB, homeA));
-    checkAt(frames, a, homeA);
-    checkAt(frames, b, homeB);
+    int preferredA = frames.translator.preferred(a);
+    int preferredB = frames.translator.preferred(b);
+    put(frames, a, preferredB, PageHeader.LEAF);
+    put(frames, b, preferredA, PageHeader.LEAF);
+    assertEquals(preferredA, new Mover(frames).promote(a, preferredB, preferredA));
+    checkAt(frames, a, preferredA);
+    checkAt(frames, b, preferredB);
   }
 
   @Test

@@ -100,11 +100,11 @@ class PageImagesTest {
           MemorySegment.mismatch(page, 0, PAGE, pool.pages(), base, base + PAGE),
           "page " + pid);
       pool.releaseShared(frame);
-      assertTrue(pool.minRecLsn() <= start);
+      assertTrue(pool.checkpoint().minRecLsn() <= start);
       assertTrue(pool.allocatorState().highWater() > pid);
     }
     pool.flushAll();
-    assertEquals(Long.MAX_VALUE, pool.minRecLsn());
+    assertEquals(Long.MAX_VALUE, pool.checkpoint().minRecLsn());
     pool.close();
   }
 
@@ -119,12 +119,12 @@ class PageImagesTest {
       assertEquals(end, PageImages.apply(pool, log, 8, end, lsn - 100, lsn));
       assertEquals(0x11, at(pool, 5, 40));
       assertEquals(6000, Pools.lsn(pool, 5));
-      assertEquals(Long.MAX_VALUE, pool.minRecLsn(), "it is not even dirty");
+      assertEquals(Long.MAX_VALUE, pool.checkpoint().minRecLsn(), "it is not even dirty");
     }
     PageImages.apply(pool, log, 8, end, 5900, 6008);
     assertEquals(0x22, at(pool, 5, 40));
     assertEquals(6008, Pools.lsn(pool, 5));
-    assertEquals(5900, pool.minRecLsn());
+    assertEquals(5900, pool.checkpoint().minRecLsn());
     pool.close();
   }
 
@@ -143,7 +143,7 @@ class PageImagesTest {
       device.write(5 * PAGE, page, 0, PAGE);
       BufferPool again = Pools.open(device, Translation.PREDICTIVE, state);
       assertThrows(CorruptionException.class, () -> again.fixShared(5));
-      int frame = again.fixForImage(5);
+      int frame = again.recovery().fixForImage(5);
       assertEquals(0, PageHeader.pageLsn(again.pages(), again.base(frame)));
       assertEquals(PageHeader.NEVER_WRITTEN, PageHeader.type(again.pages(), again.base(frame)));
       again.releaseExclusive(frame);
@@ -210,9 +210,9 @@ class PageImagesTest {
   void superblocksAreNoPagesOfThePool() {
     BufferPool pool = Pools.open(new MemoryDevice());
     for (long pid : new long[] {-1, 0, 1, 1L << 48, Long.MIN_VALUE, Long.MAX_VALUE}) {
-      assertThrows(CorruptionException.class, () -> pool.fixForImage(pid));
+      assertThrows(CorruptionException.class, () -> pool.recovery().fixForImage(pid));
     }
-    pool.releaseExclusive(pool.fixForImage(2));
+    pool.releaseExclusive(pool.recovery().fixForImage(2));
     pool.close();
   }
 }

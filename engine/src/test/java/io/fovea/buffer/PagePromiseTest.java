@@ -69,7 +69,7 @@ class PagePromiseTest {
                       int n = 1 + random.nextInt(promises ? 60 : 5);
                       try {
                         if (promises) {
-                          pool.promise(log, n);
+                          pool.promises().promise(log, n);
                         }
                       } catch (StorageFullException e) {
                         refused.increment();
@@ -80,10 +80,10 @@ class PagePromiseTest {
                         pool.free(pool.fixExclusive(mine.removeLast()), log);
                       }
                       if (promises) {
-                        pool.release(log, random.nextInt(20));
+                        pool.promises().release(log, random.nextInt(20));
                       }
                     }
-                    pool.release(log, 0);
+                    pool.promises().release(log, 0);
                     mine.forEach(pid -> pool.free(pool.fixExclusive(pid), log));
                   }));
     }
@@ -149,12 +149,12 @@ class PagePromiseTest {
     }
     LogSession a = LogSession.unlogged();
     LogSession b = LogSession.unlogged();
-    pool.promise(a, 20);
-    pool.promise(a, 10); // what it has counts
-    assertThrows(StorageFullException.class, () -> pool.promise(b, 11));
-    pool.promise(b, 10);
+    pool.promises().promise(a, 20);
+    pool.promises().promise(a, 10); // what it has counts
+    assertThrows(StorageFullException.class, () -> pool.promises().promise(b, 11));
+    pool.promises().promise(b, 10);
     assertThrows(StorageFullException.class, () -> allocate(pool, none));
-    pool.release(a, 0);
+    pool.promises().release(a, 0);
     for (int i = 0; i < 20; i++) {
       allocate(pool, none);
     }

@@ -9,7 +9,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.StorageException;
 import io.fovea.io.BlockDevice;
-import io.fovea.io.DeviceOptions;
+import io.fovea.io.DeviceConfig;
 import io.fovea.io.Devices;
 import io.fovea.io.IoKind;
 import io.fovea.support.HeldDevice;
@@ -48,7 +48,7 @@ class PageReadsTest {
   /** A device that lends rings; no test where the kernel has none. */
   private BlockDevice rings() {
     BlockDevice device =
-        Devices.open(dir.resolve("pages"), DeviceOptions.defaults().kind(IoKind.URING));
+        Devices.open(dir.resolve("pages"), DeviceConfig.defaults().kind(IoKind.URING));
     assumeTrue(device.kind().startsWith("uring"), device.kind());
     return device;
   }

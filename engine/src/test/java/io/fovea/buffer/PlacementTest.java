@@ -11,28 +11,28 @@ class PlacementTest {
 
   @ParameterizedTest
   @EnumSource(value = Translation.class, names = "PREDICTIVE.*", mode = Mode.MATCH_ANY)
-  void pagesAtHomeAreThoseWhoseFrameIsGuessed(Translation kind) {
+  void pagesInTheirPreferredFrameArePredicted(Translation kind) {
     Frames frames = new Frames(PoolConfig.ofFrames(4096, FRAMES, kind));
     assertEquals(new Placement(0, 0, 0, 0), Placement.of(frames));
-    int home = frames.translator.preferred(70);
-    int elsewhere = (home + 1) % FRAMES;
+    int preferred = frames.translator.preferred(70);
+    int elsewhere = (preferred + 1) % FRAMES;
     MoverTest.put(frames, 70, elsewhere, PageHeader.LEAF);
     assertEquals(new Placement(1, 0, 0, 0), Placement.of(frames));
-    assertEquals(home, new Mover(frames).promote(70, elsewhere, home));
+    assertEquals(preferred, new Mover(frames).promote(70, elsewhere, preferred));
     assertEquals(new Placement(1, 1, 1, 0), Placement.of(frames));
     long rival = 71;
-    while (frames.translator.preferred(rival) != home) {
+    while (frames.translator.preferred(rival) != preferred) {
       rival++;
     }
     MoverTest.put(frames, rival, elsewhere, PageHeader.LEAF);
     assertEquals(new Placement(2, 1, 1, 0), Placement.of(frames));
-    assertEquals(home, new Mover(frames).promote(rival, elsewhere, home));
+    assertEquals(preferred, new Mover(frames).promote(rival, elsewhere, preferred));
     assertEquals(new Placement(2, 1, 2, 1), Placement.of(frames));
   }
 
   @ParameterizedTest
   @EnumSource(value = Translation.class, names = "PREDICTIVE.*", mode = Mode.MATCH_NONE)
-  void otherTranslationsHaveNoHome(Translation kind) {
+  void otherTranslationsPreferNoFrame(Translation kind) {
     Frames frames = new Frames(PoolConfig.ofFrames(4096, FRAMES, kind));
     MoverTest.put(frames, 70, 3, PageHeader.LEAF);
     assertEquals(new Placement(1, 0, 0, 0), Placement.of(frames));

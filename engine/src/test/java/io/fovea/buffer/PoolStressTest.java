@@ -19,6 +19,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.IntConsumer;
 import java.util.stream.LongStream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -28,6 +29,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  * Threads that add to counters in random pages of a file four times the pool, beside readers
  * without a latch that must always see the two words of a page agree.
  */
+@Tag("slow")
 @Timeout(120)
 class PoolStressTest {
   private static final int FRAMES = 128;
@@ -74,7 +76,9 @@ class PoolStressTest {
     }
   }
 
-  /** Pages with four homes in all: they push each other about, while the clock evicts them. */
+  /**
+   * Pages with four preferred frames in all: they demote each other, while the clock evicts them.
+   */
   @ParameterizedTest
   @EnumSource(value = Translation.class, names = "PREDICTIVE.*", mode = EnumSource.Mode.MATCH_ANY)
   void promotionAndDemotion(Translation translation) throws Exception {
@@ -99,9 +103,9 @@ class PoolStressTest {
               if (t == 0) {
                 // As promotion does, without waiting for luck.
                 int frame = translator.lookup(pid);
-                int home = translator.preferred(pid);
-                if (frame >= 0 && frame != home) {
-                  mover.promote(pid, frame, home);
+                int preferred = translator.preferred(pid);
+                if (frame >= 0 && frame != preferred) {
+                  mover.promote(pid, frame, preferred);
                 }
               } else if (i % 2 == 0) {
                 add(pool, pid, random.nextInt(3));
@@ -311,7 +315,7 @@ class PoolStressTest {
       frame = pool.fixExclusive(pid);
     } else {
       while (true) {
-        frame = pool.guess(pid);
+        frame = pool.predict(pid);
         long version = pool.optimistic(frame, pid);
         if (version == BufferPool.RESTART) {
           frame = pool.findSlow(pid);
@@ -334,7 +338,7 @@ class PoolStressTest {
 
   static long read(BufferPool pool, long pid) {
     while (true) {
-      int frame = pool.guess(pid);
+      int frame = pool.predict(pid);
       long version = pool.optimistic(frame, pid);
       if (version == BufferPool.RESTART) {
         frame = pool.findSlow(pid);

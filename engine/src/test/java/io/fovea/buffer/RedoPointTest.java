@@ -41,12 +41,12 @@ class RedoPointTest {
 
   private void checkpoint(BufferPool pool, Log log) {
     long tail = log.tail();
-    pool.flushOlder(tail - 20_000);
+    pool.checkpoint().flushOlder(tail - 20_000);
     long redo = Math.min(tail, log.minActive());
-    redo = Math.min(redo, pool.minRecLsn());
-    AllocatorSnapshot snapshot = pool.snapshot(log);
+    redo = Math.min(redo, pool.checkpoint().minRecLsn());
+    AllocatorSnapshot snapshot = pool.checkpoint().snapshot(log);
     log.awaitDurable(snapshot.lsn());
-    pool.sync();
+    pool.checkpoint().sync();
     superblock.set(new Superblock(redo, snapshot));
   }
 

@@ -170,7 +170,7 @@ class ReplacementTest {
     Replacement replacement = new Replacement(frames, 20, NO_WRITER);
     assertThrows(PoolExhaustedException.class, () -> replacement.acquire(-1));
     assertThrows(PoolExhaustedException.class, () -> replacement.acquire(3));
-    PoolStats stats = frames.counters.stats(frames);
+    PoolStats stats = frames.stats();
     assertEquals(2, stats.frameWaits());
     assertTrue(stats.frameWaitNanos() >= 2 * 20_000_000L, stats.toString());
   }
@@ -219,9 +219,12 @@ class ReplacementTest {
     return (double) misses / uses;
   }
 
-  /** A look takes the usage byte of a hot page away; that makes nobody push it out of its home. */
+  /**
+   * A look takes the usage byte of a hot page away; that makes nobody push it out of its preferred
+   * frame.
+   */
   @Test
-  void aHomeIsNotTakenFromAPageWithCredit() {
+  void aPreferredFrameIsNotTakenFromAPageWithCredit() {
     Frames frames = full(ReplacementKind.SAMPLING);
     Replacement replacement = new Replacement(frames, 100, NO_WRITER);
     long scanned = 1000;
@@ -230,9 +233,9 @@ class ReplacementTest {
       bring(frames, replacement, scanned++);
     }
     FrameHeader.setUsed(frames.headers, 5, false);
-    assertFalse(replacement.claimHome(5));
+    assertFalse(replacement.claimPreferred(5));
     FrameHeader.giveUp(frames.headers, 5);
-    assertTrue(replacement.claimHome(5), "what the policy has given up may go");
+    assertTrue(replacement.claimPreferred(5), "what the policy has given up may go");
   }
 
   @Test
@@ -245,17 +248,17 @@ class ReplacementTest {
       assertTrue(use(frames, hot), "it stays");
       bring(frames, replacement, 1000 + i);
     }
-    int home = frames.translator.preferred(hot);
-    assertNotEquals(home, frame);
-    assertEquals(home, new Mover(frames).promote(hot, frame, home));
-    FrameHeader.setUsed(frames.headers, home, false);
+    int preferred = frames.translator.preferred(hot);
+    assertNotEquals(preferred, frame);
+    assertEquals(preferred, new Mover(frames).promote(hot, frame, preferred));
+    FrameHeader.setUsed(frames.headers, preferred, false);
     FrameHeader.setUsed(frames.headers, frame, false);
-    assertFalse(frames.expendable(home));
+    assertFalse(frames.expendable(preferred));
     // The frame that it left is free, or has a page of no credit.
-    frames.policy.left(home);
+    frames.policy.left(preferred);
     bring(frames, replacement, 5000);
-    FrameHeader.setUsed(frames.headers, home, false);
-    assertFalse(frames.expendable(home), "nobody has looked at it yet");
+    FrameHeader.setUsed(frames.headers, preferred, false);
+    assertFalse(frames.expendable(preferred), "nobody has looked at it yet");
   }
 
   @Test
@@ -290,7 +293,7 @@ class ReplacementTest {
   }
 
   @Test
-  void innerNodesAreNotPushedOutOfTheirHomes() {
+  void innerNodesAreNotDemotedByLeaves() {
     BufferPool pool = Pools.open(device);
     int inner = pool.allocate(1, PageHeader.INNER, LogSession.NONE);
     int leaf = pool.allocate(1, PageHeader.LEAF, LogSession.NONE);
@@ -303,9 +306,9 @@ class ReplacementTest {
     FrameHeader.setUsed(frames.headers, leaf, false);
     Replacement replacement =
         new Replacement(frames, 100, new BackgroundWriter(frames, pool.writeBack));
-    assertFalse(replacement.claimHome(inner));
+    assertFalse(replacement.claimPreferred(inner));
     assertEquals(innerPid, frames.pid(inner));
-    assertTrue(replacement.claimHome(leaf));
+    assertTrue(replacement.claimPreferred(leaf));
     assertEquals(0, frames.pid(leaf));
     frames.giveBack(leaf);
     assertNotEquals(0, frames.free.count());
@@ -317,7 +320,7 @@ class ReplacementTest {
     BufferPool pool = Pools.open(device);
     long pid = Pools.page(pool);
     Frames frames = pool.frames;
-    int frame = pool.guess(pid);
+    int frame = pool.predict(pid);
     FrameHeader.setUsed(frames.headers, frame, false);
     assertFalse(frames.claimCold(frame), "dirty");
     pool.flushAll();

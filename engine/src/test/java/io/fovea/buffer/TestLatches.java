@@ -4,7 +4,7 @@ package io.fovea.buffer;
 public final class TestLatches {
   private TestLatches() {}
 
-  /** Which frames stay latched; empty where none does. */
+  /** Which frames stay latched or reserved; empty where none does. */
   public static String held(BufferPool pool) {
     StringBuilder held = new StringBuilder();
     Frames frames = pool.frames;
@@ -23,6 +23,13 @@ public final class TestLatches {
             .append(Long.toHexString(Latch.word(frames.headers, frame)));
       }
     }
+    int round = 0;
+    while (round < 3_000 && pool.groups().reserved() != 0) {
+      round = Backoff.pause(round);
+    }
+    if (pool.groups().reserved() != 0) {
+      held.append(" frames reserved for groups: ").append(pool.groups().reserved());
+    }
     return held.toString();
   }
 
@@ -33,5 +40,10 @@ public final class TestLatches {
   /** Takes the latch of a page, as somebody does who then is slow. */
   public static int latch(BufferPool pool, long pid) {
     return pool.fixExclusive(pid);
+  }
+
+  /** Stops a pool, as an operation does that fails while it changes pages. */
+  public static void stop(BufferPool pool, Error cause) {
+    pool.frames.stop(cause);
   }
 }

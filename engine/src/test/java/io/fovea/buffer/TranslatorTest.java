@@ -23,7 +23,7 @@ class TranslatorTest {
   }
 
   @Property(tries = 2000)
-  void homeIsTheRemainder(
+  void preferredFrameIsTheRemainder(
       @ForAll @IntRange(min = 64, max = 1 << 29) int frames,
       @ForAll @LongRange(min = 0, max = PageRef.PID_MASK) long pid,
       @ForAll @IntRange(min = -2, max = 2) int near) {
@@ -31,35 +31,37 @@ class TranslatorTest {
         new Translator(Translation.PREDICTIVE, frames, MemorySegment.NULL, MemorySegment.NULL);
     long multiple = Math.max(0, pid / frames * frames + near);
     for (long p : new long[] {pid, multiple & PageRef.PID_MASK, PageRef.PID_MASK}) {
-      assertEquals(p % frames, t.home(p));
+      assertEquals(p % frames, t.remainder(p));
       assertEquals((int) (p / frames), t.tag(p));
     }
   }
 
   @Property(tries = 1000)
-  void guessesAreLegalWhateverIsAsked(
+  void predictionsAreLegalWhateverIsAsked(
       @ForAll Translation kind,
       @ForAll @IntRange(min = 64, max = 300) int frames,
       @ForAll long pid) {
     Translator t = translator(kind, frames);
-    int frame = t.guess(pid);
+    int frame = t.predict(pid);
     assertTrue(frame >= 0 && frame < frames, () -> "frame " + frame);
     int preferred = t.preferred(pid);
     assertTrue(preferred >= -1 && preferred < frames);
     assertTrue(t.bucket(pid) >= 0 && t.bucket(pid) < t.buckets);
   }
 
-  /** Pages with few different homes, so that entries and chains fill up. */
+  /** Pages with few different preferred frames, so that entries and chains fill up. */
   @Property(tries = 300)
   void tableIsAMap(
-      @ForAll Translation kind, @ForAll @IntRange(min = 1, max = 80) int homes, @ForAll long seed) {
+      @ForAll Translation kind,
+      @ForAll @IntRange(min = 1, max = 80) int preferredFrames,
+      @ForAll long seed) {
     int frames = 64;
     Translator t = translator(kind, frames);
     Random random = new Random(seed);
     Map<Long, Integer> model = new HashMap<>();
     boolean[] used = new boolean[frames];
     for (int i = 0; i < 400; i++) {
-      long pid = 64 + random.nextInt(homes) + 64L * random.nextInt(40);
+      long pid = 64 + random.nextInt(preferredFrames) + 64L * random.nextInt(40);
       int bucket = t.bucket(pid);
       Integer frame = model.get(pid);
       t.lock(bucket);
@@ -80,13 +82,13 @@ class TranslatorTest {
       model.forEach((p, f) -> assertEquals(f, t.locate(p)));
       model.forEach((p, f) -> assertEquals(f, t.lookup(p)));
       if (kind != Translation.PREDICTIVE) {
-        model.forEach((p, f) -> assertEquals(f, t.guess(p)));
+        model.forEach((p, f) -> assertEquals(f, t.predict(p)));
       }
     }
   }
 
   @Property(tries = 200)
-  void homesSpread(@ForAll long seed) {
+  void preferredFramesSpread(@ForAll long seed) {
     Translator t = translator(Translation.PREDICTIVE_HASHED, 64);
     int[] hits = new int[64];
     Random random = new Random(seed);

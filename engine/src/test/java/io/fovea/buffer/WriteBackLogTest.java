@@ -128,8 +128,8 @@ class WriteBackLogTest {
     try {
       for (int i = 0; i < 20; i++) {
         long target = log.tail();
-        pool.flushOlder(target);
-        assertTrue(pool.minRecLsn() >= target, "redo could begin at " + target);
+        pool.checkpoint().flushOlder(target);
+        assertTrue(pool.checkpoint().minRecLsn() >= target, "redo could begin at " + target);
         log.recycleBelow(target);
       }
     } finally {
@@ -152,23 +152,23 @@ class WriteBackLogTest {
       pids.add(PoolLogs.page(pool, session));
     }
     long writes = data.writes.get();
-    assertEquals(starts.getFirst(), pool.minRecLsn());
-    pool.flushOlder(starts.get(15));
+    assertEquals(starts.getFirst(), pool.checkpoint().minRecLsn());
+    pool.checkpoint().flushOlder(starts.get(15));
     assertEquals(writes + 15, data.writes.get());
-    assertEquals(starts.get(15), pool.minRecLsn());
+    assertEquals(starts.get(15), pool.checkpoint().minRecLsn());
     assertEquals(0, data.syncs.get());
-    pool.sync();
+    pool.checkpoint().sync();
     assertEquals(1, data.syncs.get());
     // One whose latch is held is left, and keeps its place.
     int frame = pool.fixExclusive(pids.get(15));
-    pool.flushOlder(starts.get(20));
+    pool.checkpoint().flushOlder(starts.get(20));
     assertEquals(writes + 19, data.writes.get());
-    assertEquals(starts.get(15), pool.minRecLsn());
+    assertEquals(starts.get(15), pool.checkpoint().minRecLsn());
     pool.releaseExclusiveUnchanged(frame);
-    pool.flushOlder(starts.get(20));
-    assertEquals(starts.get(20), pool.minRecLsn());
-    pool.flushOlder(Long.MAX_VALUE);
-    assertEquals(Long.MAX_VALUE, pool.minRecLsn());
+    pool.checkpoint().flushOlder(starts.get(20));
+    assertEquals(starts.get(20), pool.checkpoint().minRecLsn());
+    pool.checkpoint().flushOlder(Long.MAX_VALUE);
+    assertEquals(Long.MAX_VALUE, pool.checkpoint().minRecLsn());
     pool.close();
     log.close();
   }
@@ -184,12 +184,12 @@ class WriteBackLogTest {
     data.beforeWrite =
         () -> {
           recLsn.set(FrameHeader.recLsn(pool.frames.headers, Pools.where(pool, pid)));
-          seen.set(pool.minRecLsn());
+          seen.set(pool.checkpoint().minRecLsn());
         };
-    pool.flushOlder(Long.MAX_VALUE);
+    pool.checkpoint().flushOlder(Long.MAX_VALUE);
     assertEquals(0, recLsn.get());
     assertEquals(start, seen.get());
-    assertEquals(Long.MAX_VALUE, pool.minRecLsn());
+    assertEquals(Long.MAX_VALUE, pool.checkpoint().minRecLsn());
     pool.close();
     log.close();
   }
@@ -202,18 +202,18 @@ class WriteBackLogTest {
     final long pid = PoolLogs.page(pool, session);
     data.writeFails = offset -> true;
     for (int i = 0; i < 3; i++) {
-      assertThrows(StorageException.class, () -> pool.flushOlder(Long.MAX_VALUE));
-      assertEquals(start, pool.minRecLsn());
+      assertThrows(StorageException.class, () -> pool.checkpoint().flushOlder(Long.MAX_VALUE));
+      assertEquals(start, pool.checkpoint().minRecLsn());
       // Both words name it, for whoever has looked at the first one before.
       int frame = Pools.where(pool, pid);
       assertEquals(start, FrameHeader.recLsn(pool.frames.headers, frame));
       assertEquals(start, FrameHeader.writingRecLsn(pool.frames.headers, frame));
       PoolLogs.setWord(pool, session, pid, i);
-      assertEquals(start, pool.minRecLsn());
+      assertEquals(start, pool.checkpoint().minRecLsn());
     }
     data.writeFails = offset -> false;
-    pool.flushOlder(Long.MAX_VALUE);
-    assertEquals(Long.MAX_VALUE, pool.minRecLsn());
+    pool.checkpoint().flushOlder(Long.MAX_VALUE);
+    assertEquals(Long.MAX_VALUE, pool.checkpoint().minRecLsn());
     pool.close();
     log.close();
   }
@@ -232,7 +232,7 @@ class WriteBackLogTest {
       PoolLogs.page(pool, session);
     }
     assertThrows(DurabilityLostException.class, () -> log.awaitDurable(log.tail()));
-    assertThrows(DurabilityLostException.class, () -> pool.flushOlder(Long.MAX_VALUE));
+    assertThrows(DurabilityLostException.class, () -> pool.checkpoint().flushOlder(Long.MAX_VALUE));
     assertThrows(DurabilityLostException.class, pool::flushAll);
     // Pages that are durable make room; then there is none any more, and it is said why.
     DurabilityLostException e =
@@ -240,7 +240,7 @@ class WriteBackLogTest {
             DurabilityLostException.class,
             () -> {
               for (long pid = 3; ; pid++) {
-                int frame = pool.fixForImage(1000 + pid);
+                int frame = pool.recovery().fixForImage(1000 + pid);
                 pool.markDirty(frame, durable, durable + 8);
                 pool.releaseExclusive(frame);
               }
@@ -271,7 +271,8 @@ class WriteBackLogTest {
     assertEquals(end - 8, e.expected());
     assertEquals(end, e.found());
     assertTrue(e.getMessage().contains("log was lost or replaced"), e.getMessage());
-    assertThrows(CorruptionException.class, () -> again.fixForImage(b), "no damage to repair");
+    assertThrows(
+        CorruptionException.class, () -> again.recovery().fixForImage(b), "no damage to repair");
     again.abandon();
     BufferPool whole = new BufferPool(data, config.withLsnLimit(() -> end), state);
     assertEquals(b, Pools.word(whole, b));
@@ -285,10 +286,10 @@ class WriteBackLogTest {
     BufferPool pool =
         new BufferPool(disk.device("data"), PoolLogs.config(log), AllocatorState.EMPTY);
     PoolLogs.page(pool, session);
-    pool.flushOlder(Long.MAX_VALUE);
+    pool.checkpoint().flushOlder(Long.MAX_VALUE);
     disk.fail(SimFault.once(1).of(IoOp.SYNC));
-    assertThrows(StorageException.class, pool::sync);
-    assertThrows(DurabilityLostException.class, pool::sync);
+    assertThrows(StorageException.class, pool.checkpoint()::sync);
+    assertThrows(DurabilityLostException.class, pool.checkpoint()::sync);
     assertThrows(DurabilityLostException.class, log::requireAlive);
     assertThrows(DurabilityLostException.class, () -> session.begin(64));
     pool.abandon();
@@ -299,8 +300,8 @@ class WriteBackLogTest {
   void withoutALogEverythingIsAsBefore() {
     BufferPool pool = Pools.open(new MemoryDevice());
     long pid = Pools.page(pool);
-    assertEquals(Long.MAX_VALUE, pool.minRecLsn());
-    pool.flushOlder(Long.MAX_VALUE);
+    assertEquals(Long.MAX_VALUE, pool.checkpoint().minRecLsn());
+    pool.checkpoint().flushOlder(Long.MAX_VALUE);
     assertEquals(1, pool.stats().framesDirty());
     pool.flushAll();
     assertEquals(0, pool.stats().framesDirty());

@@ -129,7 +129,7 @@ class BrokenStepsTest {
         Stage.SUCCESSOR_FOUND,
         0,
         inserter,
-        tx -> {
+        locked -> {
           s.seed(BETWEEN);
           scanner[0] = s.begin();
           assertTrue(scanner[0].scan(INSERTED, BETWEEN - 1).isEmpty());
@@ -159,7 +159,7 @@ class BrokenStepsTest {
         Stage.INSTALLING,
         1,
         writer,
-        tx -> {
+        locked -> {
           Actor reader = s.begin();
           reader.read(A, OTHER);
           reader.commit();
@@ -199,8 +199,8 @@ class BrokenStepsTest {
         Stage.VALIDATED,
         0,
         t2,
-        tx -> {
-          Runnable restore = forget ? Forgetful.raiseReads(tx, 100) : () -> {};
+        locked -> {
+          Runnable restore = forget ? Forgetful.raiseReads(s.engine(), locked, 100) : () -> {};
           t1.append(k2);
           t1.commit();
           restore.run();
@@ -237,8 +237,8 @@ class BrokenStepsTest {
         Stage.VALIDATED,
         0,
         t1,
-        tx -> {
-          Runnable restore = forget ? Forgetful.raiseToCommit(tx) : () -> {};
+        locked -> {
+          Runnable restore = forget ? Forgetful.raiseToCommit(s.engine(), locked) : () -> {};
           t2.append(A);
           restore.run();
         });

@@ -13,6 +13,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -25,6 +26,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  * acknowledged transaction had read. With ASYNC the last of it may be gone, so after a crash only
  * what is seen then has happened; what went before is checked before.
  */
+@Tag("slow")
 @Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class CrashHistoryTest {
   private static final int CRASHES = 3;
@@ -67,7 +69,7 @@ class CrashHistoryTest {
                 o ->
                     o.durability(durability)
                         .bufferBytes(600_000)
-                        .asyncWindow(Duration.ofHours(1), 32 << 10))
+                        .log(log -> log.asyncWindow(Duration.ofHours(1), 32 << 10)))
             .load(8, 30, 200);
     SplittableRandom random = new SplittableRandom(seed);
     Workload load = new Workload(setup, seed);

@@ -7,6 +7,7 @@ import io.fovea.checker.Script.Actor;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -16,6 +17,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  * each of them with a thread of its own, in the given order. One of them is aborted, or what they
  * did is serializable; what was done is held against all serial orders, and against the checker.
  */
+@Tag("slow")
 class HermitageTest {
   /** Two records. */
   private static final long X = Keys.list(0, 0);

@@ -8,11 +8,13 @@ import io.fovea.support.SimDisk;
 import io.fovea.support.SoakReport;
 import io.fovea.txn.Forgetful;
 import io.fovea.txn.Settings;
+import io.fovea.txn.TxEngine;
 import io.fovea.txn.TxSwitches;
 import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -87,11 +89,12 @@ class RaisedTimestampsTest {
   @Test
   void lockedItemsMayNot() {
     Quiet.please();
+    AtomicReference<TxEngine> engine = new AtomicReference<>();
     TxSwitches raising =
         TxSwitches.NONE.with(
-            (stage, tx) -> {
+            (stage, locked) -> {
               if (stage == TxSwitches.Stage.VALIDATED) {
-                Runnable restore = Forgetful.raiseReads(tx, 100);
+                Runnable restore = Forgetful.raiseReads(engine.get(), locked, 100);
                 for (int i = 0; i < 10; i++) {
                   Thread.yield();
                 }
@@ -103,6 +106,7 @@ class RaisedTimestampsTest {
       Workload load = new Workload(setup, SerializabilityTest.SEED + round);
       History history;
       try (Database db = setup.open(new SimDisk(round))) {
+        engine.set(SimDatabase.engine(db));
         history = load.run(db, 250, () -> false);
       }
       Checker.Report report = Checker.check(history);

@@ -9,7 +9,7 @@ import io.fovea.checker.Txn.Outcome;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.support.SimDisk;
-import io.fovea.txn.Tx;
+import io.fovea.txn.SlotSet;
 import io.fovea.txn.TxEngine;
 import io.fovea.txn.TxSwitches;
 import java.util.ArrayList;
@@ -38,30 +38,30 @@ final class Script implements AutoCloseable {
   private TxSwitches.@Nullable Stage stage;
   private @Nullable Actor whose;
   private int after;
-  private @Nullable Consumer<Tx> then;
+  private @Nullable Consumer<SlotSet> then;
 
   Script(Setup setup) {
     Quiet.please();
     TxSwitches.Probe asked = setup.switches().probe();
     TxSwitches.Probe mine =
-        (at, tx) -> {
-          asked.at(at, tx);
-          reached(at, tx);
+        (at, locked) -> {
+          asked.at(at, locked);
+          reached(at, locked);
         };
     db = setup.switches(setup.switches().with(mine)).open(new SimDisk(1));
     ListClient.create(db);
   }
 
   /** What is done by a commit's thread, in the middle of it. */
-  private void reached(TxSwitches.Stage at, Tx tx) {
-    Consumer<Tx> todo = then;
+  private void reached(TxSwitches.Stage at, SlotSet locked) {
+    Consumer<SlotSet> todo = then;
     if (todo != null
         && at == stage
         && whose != null
         && Thread.currentThread() == whose.thread
         && after-- == 0) {
       then = null;
-      todo.accept(tx);
+      todo.accept(locked);
     }
   }
 
@@ -70,7 +70,7 @@ final class Script implements AutoCloseable {
    *
    * @param times how often it passes the stage before
    */
-  void during(TxSwitches.Stage at, int times, Actor actor, Consumer<Tx> what) {
+  void during(TxSwitches.Stage at, int times, Actor actor, Consumer<SlotSet> what) {
     stage = at;
     after = times;
     whose = actor;

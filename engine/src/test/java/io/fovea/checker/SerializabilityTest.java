@@ -9,6 +9,7 @@ import io.fovea.support.SoakReport;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -17,12 +18,16 @@ import org.junit.jupiter.params.provider.MethodSource;
  * Random histories of every setup are serializable.
  *
  * <p>{@code -Dchecker.minutes=N} gives each setup N minutes, in rounds of a new database each;
- * without it each gets one short round. {@code -Dchecker.seed=N} begins elsewhere.
+ * without it each gets one short round. {@code -Dchecker.seed=N} begins elsewhere, and {@code
+ * -Dchecker.setups=REGEX} takes some of the setups only.
  */
+@Tag("slow")
 @Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class SerializabilityTest {
   static final long SEED = Long.getLong("checker.seed", 1);
   static final long MINUTES = Long.getLong("checker.minutes", 0);
+
+  private static final String SETUPS = System.getProperty("checker.setups", ".*");
 
   /** Transactions of a round: short, and long. */
   private static final int SHORT = 4_000;
@@ -30,7 +35,7 @@ class SerializabilityTest {
   private static final int LONG = 60_000;
 
   static Stream<Setup> setups() {
-    return Setup.all().stream();
+    return Setup.all().stream().filter(setup -> setup.toString().matches(SETUPS));
   }
 
   @ParameterizedTest

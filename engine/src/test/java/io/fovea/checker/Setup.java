@@ -3,6 +3,7 @@ package io.fovea.checker;
 import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.Hints;
+import io.fovea.LeakDetection;
 import io.fovea.Options;
 import io.fovea.Protocol;
 import io.fovea.SimDatabase;
@@ -47,12 +48,10 @@ record Setup(
         Options.defaults()
             .durability(Durability.NONE)
             .bufferBytes(16 << 20)
-            .timestampBytes(4 << 20)
-            .maxTransactions(THREADS + 2)
-            .logBytesMax(8 << 20)
-            .logBufferBytes(256 << 10)
-            .logSegmentBytes(256 << 10)
-            .leakDetection(Options.LeakDetection.OFF),
+            .memory(mem -> mem.timestampBytes(4 << 20))
+            .transactions(txs -> txs.activeMax(THREADS + 2))
+            .log(log -> log.bytesMax(8 << 20).bufferBytes(256 << 10).segmentBytes(256 << 10))
+            .transactions(txs -> txs.leakDetection(LeakDetection.OFF)),
         UnaryOperator.identity(),
         TxSwitches.NONE,
         THREADS,
@@ -65,22 +64,24 @@ record Setup(
   static List<Setup> all() {
     List<Setup> all = new ArrayList<>(ofTicToc());
     for (TimestampStore store : TimestampStore.values()) {
-      if (store != Options.defaults().timestamps()) {
-        all.add(usual("timestamps " + store).options(o -> o.timestamps(store)));
+      if (store != Options.defaults().experiments().timestamps()) {
+        all.add(
+            usual("timestamps " + store).options(o -> o.experiments(exp -> exp.timestamps(store))));
       }
     }
     for (Protocol protocol : Protocol.values()) {
       all.add(
           usual(protocol + ", one in sixteen pessimistic")
-              .options(o -> o.protocol(protocol))
+              .options(o -> o.experiments(exp -> exp.protocol(protocol)))
               .pessimistic(16));
       all.add(
           usual(protocol + ", one in two pessimistic, one cell")
-              .options(o -> o.protocol(protocol))
+              .options(o -> o.experiments(exp -> exp.protocol(protocol)))
               .settings(c -> Settings.sketch(c, 1, 1))
               .pessimistic(2));
-      if (protocol != Options.defaults().protocol()) {
-        Setup usual = usual(protocol.toString()).options(o -> o.protocol(protocol));
+      if (protocol != Options.defaults().experiments().protocol()) {
+        Setup usual =
+            usual(protocol.toString()).options(o -> o.experiments(exp -> exp.protocol(protocol)));
         all.add(usual);
         all.add(
             usual
@@ -99,8 +100,9 @@ record Setup(
         usual("a sketch of one cell").settings(c -> Settings.sketch(c, 1, 1)),
         usual("reference counts, a sketch of one cell")
             .settings(c -> Settings.counting(Settings.sketch(c, 1, 1))),
-        usual("reads validated against now").options(o -> o.revalidateReads(true)),
-        usual("no hints").options(o -> o.hints(Hints.NONE)),
+        usual("reads validated against now")
+            .options(o -> o.transactions(txs -> txs.revalidateReads(true))),
+        usual("no hints").options(o -> o.experiments(exp -> exp.hints(Hints.NONE))),
         usual("a pool smaller than the data").options(o -> o.bufferBytes(400_000)).load(8, 20, 500),
         usual("a pool smaller than the data, one cell")
             .options(o -> o.bufferBytes(400_000))
@@ -109,7 +111,9 @@ record Setup(
         usual("durability ASYNC").options(o -> o.durability(Durability.ASYNC)),
         usual("durability SYNC").options(o -> o.durability(Durability.SYNC)),
         usual("two threads").load(2, 100, 20),
-        usual("many threads").options(o -> o.maxTransactions(34)).load(32, 30, 20));
+        usual("many threads")
+            .options(o -> o.transactions(txs -> txs.activeMax(34)))
+            .load(32, 30, 20));
   }
 
   Setup named(String other) {

@@ -17,6 +17,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -30,6 +31,7 @@ import org.junit.jupiter.api.io.TempDir;
  * <p>{@code -Dchurn.seconds=N} in all, {@code -Dchurn.seed=N}, {@code -Dchurn.deeds=KIND,KIND} for
  * some kinds only, {@code -Dchurn.dump=FILE} for a heap dump at the end.
  */
+@Tag("slow")
 class ChurnTest {
   private static final long SECONDS = Long.getLong("churn.seconds", 120);
   private static final long FIRST_SECONDS = Math.min(60, SECONDS / 4);

@@ -6,27 +6,27 @@ import io.fovea.ByteTable;
 import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Durability;
-import io.fovea.Field;
-import io.fovea.FieldType;
 import io.fovea.Index;
-import io.fovea.IndexSpec;
 import io.fovea.Io;
 import io.fovea.Key;
-import io.fovea.KeySpec;
-import io.fovea.Layout;
 import io.fovea.Options;
 import io.fovea.Order;
 import io.fovea.Protocol;
 import io.fovea.Range;
 import io.fovea.Row;
 import io.fovea.Table;
-import io.fovea.TableSpec;
 import io.fovea.TimestampStore;
 import io.fovea.Transaction;
 import io.fovea.Translation;
 import io.fovea.TxOptions;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.ByteBuffer;
@@ -98,13 +98,9 @@ final class Deeds {
     return Options.defaults()
         .durability(Durability.ASYNC)
         .bufferBytes(8 << 20)
-        .timestampBytes(8 << 20)
-        .sketchBytes(1 << 20)
-        .maxTransactions(12)
-        .maxTransactionBytes(4 << 20)
-        .logBytesMax(8 << 20)
-        .logBufferBytes(512 << 10)
-        .logSegmentBytes(512 << 10);
+        .memory(mem -> mem.timestampBytes(8 << 20).sketchBytes(1 << 20))
+        .transactions(txs -> txs.activeMax(12).bytesMax(4 << 20))
+        .log(log -> log.bytesMax(8 << 20).bufferBytes(512 << 10).segmentBytes(512 << 10));
   }
 
   /** What every deed relies on. */
@@ -399,7 +395,7 @@ final class Deeds {
    * transaction to the next is there then, whichever of them had what kind of luck before.
    */
   static void largest(Database db) throws Exception {
-    int n = db.options().maxTransactions();
+    int n = db.options().transactions().activeMax();
     CyclicBarrier all = new CyclicBarrier(n);
     List<FutureTask<@Nullable Void>> tasks = new ArrayList<>();
     for (int i = 0; i < n; i++) {
@@ -567,9 +563,11 @@ final class Deeds {
   private Options anyOptions() {
     return options()
         .bufferBytes((1 + r.nextInt(8)) << 20)
-        .protocol(any(Protocol.class))
-        .timestamps(any(TimestampStore.class))
-        .translation(any(Translation.class));
+        .experiments(
+            exp ->
+                exp.protocol(any(Protocol.class))
+                    .timestamps(any(TimestampStore.class))
+                    .translation(any(Translation.class)));
   }
 
   private static void use(Database other, int n) {
@@ -588,11 +586,13 @@ final class Deeds {
     int n = 1 + r.nextInt(2_000);
     Durability durability = any(Durability.class);
     try (Database other =
-        Database.open(file, anyOptions().io(any(Io.class)).durability(durability))) {
+        Database.open(
+            file, anyOptions().device(dev -> dev.io(any(Io.class))).durability(durability))) {
       use(other, n);
     }
     try (Database other =
-        Database.open(file, anyOptions().io(any(Io.class)).durability(durability))) {
+        Database.open(
+            file, anyOptions().device(dev -> dev.io(any(Io.class))).durability(durability))) {
       Table t = other.table(ACCOUNT);
       is(
           sumTo(n),

@@ -7,6 +7,7 @@ import io.fovea.crash.CrashExplorer.Violation;
 import io.fovea.support.SoakReport;
 import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -14,6 +15,7 @@ import org.junit.jupiter.api.Timeout;
  * The tests can fail: an engine that is broken in one place is caught by the explorer that finds
  * nothing wrong with the whole one.
  */
+@Tag("slow")
 @Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class BrokenTest {
   /**
@@ -67,6 +69,7 @@ class BrokenTest {
 
   @Test
   void pagesThatAreNotWrittenTwice() {
-    caught("pagesThatAreNotWrittenTwice", Session.small().doubleWrite(false), e -> e);
+    caught(
+        "pagesThatAreNotWrittenTwice", Session.small().log(log -> log.doubleWrite(false)), e -> e);
   }
 }

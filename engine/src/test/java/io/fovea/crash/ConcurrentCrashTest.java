@@ -6,12 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Durability;
-import io.fovea.Field;
-import io.fovea.FieldType;
-import io.fovea.IndexSpec;
 import io.fovea.Key;
-import io.fovea.KeySpec;
-import io.fovea.Layout;
 import io.fovea.Options;
 import io.fovea.Order;
 import io.fovea.Protocol;
@@ -19,9 +14,14 @@ import io.fovea.Range;
 import io.fovea.Row;
 import io.fovea.SimDatabase;
 import io.fovea.Table;
-import io.fovea.TableSpec;
 import io.fovea.Transaction;
 import io.fovea.VerifyReport;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
@@ -37,6 +37,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -59,6 +60,7 @@ import org.junit.jupiter.params.provider.CsvSource;
  *   <li>and the sum of the balances is what it was.
  * </ul>
  */
+@Tag("slow")
 @Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ConcurrentCrashTest {
   private static final int ACCOUNTS = 200;
@@ -85,11 +87,11 @@ class ConcurrentCrashTest {
 
   private static Options options(Durability durability, Protocol protocol) {
     return Session.small()
-        .protocol(protocol)
+        .experiments(exp -> exp.protocol(protocol))
         .durability(durability)
-        .maxTransactions(THREADS + 1)
+        .transactions(txs -> txs.activeMax(THREADS + 1))
         .bufferBytes(480_000)
-        .asyncWindow(java.time.Duration.ofHours(1), 32 << 10);
+        .log(log -> log.asyncWindow(java.time.Duration.ofHours(1), 32 << 10));
   }
 
   @ParameterizedTest

@@ -311,19 +311,26 @@ final class CrashExplorer {
     int twice = random.nextInt(2);
     Options o =
         options
-            .translation(Translation.values()[random.nextInt(Translation.values().length)])
+            .experiments(
+                exp ->
+                    exp.translation(
+                        Translation.values()[random.nextInt(Translation.values().length)]))
             .bufferBytes(options.bufferBytes() + random.nextInt(2) * 1_000_000)
-            .logSegmentBytes(options.logSegmentBytes() << twice)
-            .logBytesMax(options.logBytesMax() << twice);
+            .log(
+                log ->
+                    log.segmentBytes(options.log().segmentBytes() << twice)
+                        .bytesMax(options.log().bytesMax() << twice));
     if (random.nextInt(3) == 0) {
       o =
-          o.logBufferBytes(2 * options.logBufferBytes())
-              .logSegmentBytes(4 * options.logSegmentBytes())
-              .logBytesMax(4 * options.logBytesMax());
+          o.log(
+              log ->
+                  log.bufferBytes(2 * options.log().bufferBytes())
+                      .segmentBytes(4 * options.log().segmentBytes())
+                      .bytesMax(4 * options.log().bytesMax()));
     }
     if (!nest) {
       // Not where there is a crash yet to come, which these do not survive.
-      o = o.doubleWrite(random.nextInt(4) > 0);
+      o = o.log(log -> log.doubleWrite(random.nextInt(4) > 0));
       if (random.nextInt(8) == 0) {
         o = o.durability(Durability.NONE);
       }

@@ -15,6 +15,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -24,6 +25,7 @@ import org.junit.jupiter.api.Timeout;
  * <p>{@code -Dcrash.states=N} distinct crash states at least, {@code -Dcrash.seed=N} where to
  * begin, {@code -Dcrash.files=FOLDER} opens what a failure has left.
  */
+@Tag("slow")
 @Timeout(value = 30, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class CrashTest {
   static final long STATES = Long.getLong("crash.states", 1_000);
@@ -57,7 +59,9 @@ class CrashTest {
   @Test
   void commitsThatDoNotWait() {
     Options options =
-        Session.small().durability(Durability.ASYNC).asyncWindow(Duration.ofHours(1), 16 << 10);
+        Session.small()
+            .durability(Durability.ASYNC)
+            .log(log -> log.asyncWindow(Duration.ofHours(1), 16 << 10));
     CrashExplorer explorer = new CrashExplorer(SEED + 2, options).crashes(2).nest(20, 3, 1, 1);
     for (int i = 0; i == 0 || explorer.distinct() < STATES / 8; i++) {
       explorer.workload(60);
@@ -71,9 +75,8 @@ class CrashTest {
     Options large =
         Session.small()
             .bufferBytes(8 << 20)
-            .pageSize(8192)
-            .logBufferBytes(128 << 10)
-            .logBytesMax(512 << 10);
+            .device(dev -> dev.pageSize(8192))
+            .log(log -> log.bufferBytes(128 << 10).bytesMax(512 << 10));
     CrashExplorer explorer = new CrashExplorer(SEED + 3, large).crashes(2).nest(20, 3, 1, 1);
     for (int i = 0; i == 0 || explorer.distinct() < STATES / 8; i++) {
       explorer.workload(25);
@@ -85,7 +88,7 @@ class CrashTest {
   @Test
   void withoutCopies() {
     CrashExplorer explorer =
-        new CrashExplorer(SEED + 4, Session.small().doubleWrite(false))
+        new CrashExplorer(SEED + 4, Session.small().log(log -> log.doubleWrite(false)))
             .withoutTearing()
             .crashes(3)
             .nest(20, 3, 1, 1);

@@ -2,6 +2,7 @@ package io.fovea.crash;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -12,10 +13,13 @@ import io.fovea.Table;
 import io.fovea.VerifyReport;
 import io.fovea.buffer.PageHeader;
 import io.fovea.error.CorruptionException;
+import io.fovea.error.DurabilityLostException;
 import io.fovea.support.SimDisk;
 import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -25,6 +29,7 @@ import org.junit.jupiter.api.Timeout;
  * for ever. What a machine thinks of besides is in {@link HostileTest}.
  */
 @Timeout(value = 5, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+@Tag("slow")
 class DamagedPagesTest {
   private static final int PAGE = PageForger.PAGE;
   private static DeepBase.Base clean;
@@ -189,6 +194,86 @@ class DamagedPagesTest {
       }
     }
     assertTrue(noticed > 0, "no recovery came to a damaged page");
+  }
+
+  /**
+   * The records behind the count are gone for whoever reads. When the last one before it went, the
+   * leaf began anew, and nothing told of them any more.
+   */
+  @Test
+  void aLeafThatSaysItHasOneRecord() {
+    int noticed = 0;
+    for (boolean remove : new boolean[] {true, false}) {
+      for (long pid : new PageForger(clean.disk(), new StringBuilder()).find(PageHeader.LEAF, 0)) {
+        SimDisk one = withOneRecord(clean.disk(), pid);
+        if (one == null) {
+          continue;
+        }
+        Session s = open(one);
+        Table t = s.db().table(clean.state().tables.get("bytes").spec("bytes"));
+        boolean stopped = false;
+        for (int i = 0; i < 220; i++) {
+          byte[] key = DeepBase.key(i).bytes();
+          try {
+            s.db()
+                .run(
+                    tx -> {
+                      if (remove) {
+                        t.bytes().delete(tx, key);
+                      } else if (t.bytes().get(tx, key) != null) {
+                        t.bytes().put(tx, key, new byte[1000]);
+                      }
+                    });
+          } catch (DurabilityLostException e) {
+            // It is logged already when the leaf is changed: the database stops there.
+            assertNames(assertInstanceOf(CorruptionException.class, e.getCause()), pid);
+            stopped = true;
+            noticed++;
+            break;
+          }
+        }
+        if (!stopped) {
+          assertNoticed(s.db());
+        }
+        s.abandon();
+      }
+    }
+    assertTrue(noticed > 10, "in " + noticed + " leaves only");
+  }
+
+  @Test
+  void recoveryComesToALeafThatSaysItHasOneRecord() {
+    DeepBase.Base killed = DeepBase.make(false, CrashTest.SEED);
+    int noticed = 0;
+    for (long pid : new PageForger(killed.disk(), new StringBuilder()).find(PageHeader.LEAF, 0)) {
+      SimDisk one = withOneRecord(killed.disk(), pid);
+      if (one == null) {
+        continue;
+      }
+      try {
+        Session s = new Session(one, Session.small(), false, killed.state());
+        s.open();
+        if (s.db().verify().ok()) {
+          s.check(); // the log had an image of the page
+        }
+        s.abandon();
+      } catch (CorruptionException e) {
+        assertNames(e, pid);
+        noticed++;
+      }
+    }
+    assertTrue(noticed > 0, "no recovery came to a damaged page");
+  }
+
+  private static @Nullable SimDisk withOneRecord(SimDisk disk, long pid) {
+    SimDisk one = disk.copy();
+    PageForger f = new PageForger(one, new StringBuilder());
+    if (f.load(pid).count() < 2) {
+      return null;
+    }
+    f.setCount(1);
+    f.store(pid);
+    return one;
   }
 
   /** A scan met the record, a search did not: read was done again for ever. */

@@ -53,7 +53,11 @@ final class DamagedUse {
   @Nullable String run() {
     // A body that is done again for ever has time for it: that is a round that does not end.
     Session s =
-        new Session(disk, Session.small().transactionTimeout(Duration.ofMinutes(10)), false, state);
+        new Session(
+            disk,
+            Session.small().transactions(txs -> txs.timeout(Duration.ofMinutes(10))),
+            false,
+            state);
     try {
       s.open();
       Database db = s.db();

@@ -26,9 +26,9 @@ public final class ErrorProbe {
   private static int held;
   private static int giving;
   private static long passed;
-  private static int errors;
+  private static volatile int errors;
   private static @Nullable String hit;
-  private static @Nullable Throwable thrown;
+  private static volatile @Nullable Throwable thrown;
 
   private ErrorProbe() {}
 
@@ -94,7 +94,7 @@ public final class ErrorProbe {
             : errors % 3 == 1
                 ? new StackOverflowError("thrown on purpose before " + hit)
                 : new InternalError("thrown on purpose before " + hit);
-    errors++;
+    errors = errors + 1;
     thrown = e;
     throw e;
   }

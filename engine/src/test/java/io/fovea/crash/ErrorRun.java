@@ -56,7 +56,7 @@ public final class ErrorRun implements Supplier<String> {
   }
 
   private Options options() {
-    return Session.small().protocol(protocol);
+    return Session.small().experiments(exp -> exp.protocol(protocol));
   }
 
   /** Runs it; says what was tried. */

@@ -25,7 +25,8 @@ final class ErrorWeaver extends ClassLoader {
   private static final String PROBE = "io/fovea/crash/ErrorProbe";
 
   private static final Set<String> ROOMS =
-      Set.of("io.fovea.btree", "io.fovea.buffer", "io.fovea.txn", "io.fovea.wal");
+      Set.of(
+          "io.fovea.btree", "io.fovea.buffer", "io.fovea.catalog", "io.fovea.txn", "io.fovea.wal");
 
   /**
    * Give back what is held, or say that the database has stopped: neither they nor calls of them
@@ -38,9 +39,12 @@ final class ErrorWeaver extends ClassLoader {
           "releaseShared",
           "releaseMoved",
           "downgrade",
+          "end", // of a session of the log
+          "endActive",
           "ended", // of a read: on a thread of the device, whose stack is its own
           "unlock",
           "unlockBoth",
+          "unreserve",
           "unshare",
           "moveEnds",
           "resume",
@@ -49,10 +53,11 @@ final class ErrorWeaver extends ClassLoader {
           "stop");
 
   /**
-   * Take a latch over from who calls them, or all that a transaction has: he could not know whether
-   * they have. So the call does not fail; all that they do does.
+   * Take a latch over from who calls them, all that a transaction has, or trees that nobody knows:
+   * he could not know whether they have. So the call does not fail; all that they do does.
    */
-  private static final Set<String> TAKES_OVER = Set.of("free", "push", "giveBack", "endAll");
+  private static final Set<String> TAKES_OVER =
+      Set.of("free", "push", "giveBack", "endAll", "drop", "dropAll");
 
   /** Class and method of what takes, where it answers whether it did. */
   private static final Map<String, Set<String>> TRIES =
@@ -63,9 +68,15 @@ final class ErrorWeaver extends ClassLoader {
           "io/fovea/txn/LockTable", Set.of("tryShare", "tryExclude"),
           "io/fovea/txn/History", Set.of("tryLock"));
 
-  /** Class and method of what takes without asking. */
+  /**
+   * Class and method of what takes without asking. A session of the log that has begun counts, for
+   * it holds back the redo point.
+   */
   private static final Map<String, Set<String>> TAKES =
-      Map.of("io/fovea/txn/Versions", Set.of("lock"), "io/fovea/buffer/Translator", Set.of("lock"));
+      Map.of(
+          "io/fovea/txn/Versions", Set.of("lock"),
+          "io/fovea/buffer/Translator", Set.of("lock"),
+          "io/fovea/wal/LogSession", Set.of("begin"));
 
   /** Class and method of what gives back. */
   private static final Map<String, Set<String>> RETURNS =
@@ -83,7 +94,9 @@ final class ErrorWeaver extends ClassLoader {
           "io/fovea/txn/Versions",
           Set.of("unlock"),
           "io/fovea/buffer/Translator",
-          Set.of("unlock"));
+          Set.of("unlock"),
+          "io/fovea/wal/LogSession",
+          Set.of("endActive"));
 
   ErrorWeaver(ClassLoader parent) {
     super(parent);

@@ -2,8 +2,12 @@ package io.fovea.crash;
 
 import io.fovea.Protocol;
 import io.fovea.support.SoakReport;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.function.Supplier;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -13,12 +17,16 @@ import org.junit.jupiter.params.provider.EnumSource;
  * OutOfMemoryError}, {@link StackOverflowError}, {@link InternalError}. See {@link ErrorRun} for
  * what has to come of it.
  */
-@Timeout(value = 30, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+@Tag("slow")
+@Timeout(value = 30, unit = TimeUnit.MINUTES)
 class ErrorsUnderLatchTest {
   /**
    * Of so many places one is tried, by each protocol another; all with {@code -Dcrash.errors=1}.
    */
   private static final int STRIDE = Integer.getInteger("crash.errors", 16);
+
+  /** An error comes every few milliseconds. */
+  private static final int STANDSTILL_SECONDS = 30;
 
   @ParameterizedTest
   @EnumSource
@@ -29,7 +37,25 @@ class ErrorsUnderLatchTest {
             .loadClass(ErrorRun.class.getName())
             .getConstructor(String.class)
             .newInstance(protocol + " " + CrashTest.SEED + " " + STRIDE);
-    SoakReport.line(
-        "ErrorsUnderLatchTest.underEveryLatch " + protocol, ((Supplier<?>) run).get().toString());
+    FutureTask<Object> task = new FutureTask<>(((Supplier<?>) run)::get);
+    Thread runner = Thread.ofPlatform().daemon().name("errors-" + protocol).start(task);
+    Object report = null;
+    for (long before = -1; report == null; ) {
+      try {
+        report = task.get(STANDSTILL_SECONDS, TimeUnit.SECONDS);
+      } catch (ExecutionException e) {
+        throw new AssertionError(e.getCause().getMessage(), e.getCause());
+      } catch (TimeoutException e) {
+        long now = ErrorProbe.errors();
+        if (now == before) {
+          AssertionError hangs =
+              new AssertionError("hangs after error " + now, ErrorProbe.thrown());
+          hangs.setStackTrace(runner.getStackTrace());
+          throw hangs;
+        }
+        before = now;
+      }
+    }
+    SoakReport.line("ErrorsUnderLatchTest.underEveryLatch " + protocol, report.toString());
   }
 }

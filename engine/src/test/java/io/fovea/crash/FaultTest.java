@@ -20,6 +20,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -29,6 +30,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  * Operation n of the disk fails, for n = 1, 2, 3 ... (RELIABILITY.md, 3, 4 and 10): what comes of
  * it is success or a typed error, never a wrong answer, and a database that opens again.
  */
+@Tag("slow")
 @Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class FaultTest {
   private static final int STEPS = 50;
@@ -170,7 +172,7 @@ class FaultTest {
                 SimFault.from(n).of(IoOp.WRITE),
                 Session.small()
                     .durability(Durability.ASYNC)
-                    .asyncWindow(java.time.Duration.ofHours(1), 16 << 10)));
+                    .log(log -> log.asyncWindow(java.time.Duration.ofHours(1), 16 << 10))));
   }
 
   /** A sync that fails is final: nothing is acknowledged after it, whatever later syncs say. */

@@ -10,9 +10,9 @@ import io.fovea.DatabaseStats;
 import io.fovea.Durability;
 import io.fovea.Options;
 import io.fovea.SimDatabase;
-import io.fovea.TableSpec;
 import io.fovea.TimestampStore;
 import io.fovea.error.StorageFullException;
+import io.fovea.schema.TableSpec;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
 import io.fovea.support.SoakReport;
@@ -21,6 +21,7 @@ import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -36,6 +37,7 @@ import org.junit.jupiter.params.provider.CsvSource;
  *   after:   everything works, in the same open database; nothing acknowledged is lost
  * </pre>
  */
+@Tag("slow")
 @Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class FullDiskTest {
   private static final int THREADS = 3;
@@ -50,9 +52,9 @@ class FullDiskTest {
     return Session.small()
         .durability(durability)
         .bufferBytes(1 << 20)
-        .timestampBytes(2 << 20)
-        .maxTransactions(4)
-        .logBytesMax(512 << 10);
+        .memory(mem -> mem.timestampBytes(2 << 20))
+        .transactions(txs -> txs.activeMax(4))
+        .log(log -> log.bytesMax(512 << 10));
   }
 
   /** What the tables hold of one thread's keys. */
@@ -257,7 +259,10 @@ class FullDiskTest {
   void fullAtEachSize(String file, Durability durability, long step) throws Exception {
     Options options = options(durability);
     if (file.equals("db.ts")) {
-      options = options.timestamps(TimestampStore.DISK).timestampBytes(1 << 20);
+      options =
+          options
+              .experiments(exp -> exp.timestamps(TimestampStore.DISK))
+              .memory(mem -> mem.timestampBytes(1 << 20));
     }
     int refused = 0;
     int runs = 0;

@@ -11,6 +11,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -23,6 +24,7 @@ import org.junit.jupiter.api.io.TempDir;
  * <p>{@code -Dcrash.forged=N} files, {@code -Dcrash.pages=N} databases with damaged pages; {@code
  * -Dcrash.forged.from=N} where to begin, for a replay.
  */
+@Tag("slow")
 @Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class HostileTest {
   private static final int FILES = Integer.getInteger("crash.forged", 400);

@@ -13,6 +13,7 @@ import io.fovea.support.SimStorage;
 import java.io.OutputStream;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -22,6 +23,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  * Pages that the device has lost, so that they read as zeros: each page of a database, one by one.
  * Neither a backup nor verify may take one for a page that was never written.
  */
+@Tag("slow")
 @Timeout(value = 10, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class LostPagesTest {
   private static final int PAGE = PageForger.PAGE;

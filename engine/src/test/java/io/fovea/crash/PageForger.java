@@ -90,6 +90,10 @@ final class PageForger {
     return u16(COUNT);
   }
 
+  void setCount(int count) {
+    Mem.putShort(page, COUNT, (short) count);
+  }
+
   long child(int i) {
     return Mem.getLong(page, INNER_SLOTS + 16L * i + 8);
   }
@@ -286,7 +290,7 @@ final class PageForger {
     int n = Math.min(count(), leaf ? 500 : 240);
     int i = n == 0 ? 0 : r.nextInt(n);
     switch (r.nextInt(leaf ? 12 : 13)) {
-      case 0 -> set("count", COUNT, 2, near(n, r));
+      case 0 -> set("count", COUNT, 2, r.nextBoolean() ? r.nextInt(n + 1) : near(n, r));
       case 1 -> set("prefix", PREFIX, 2, near(u16(PREFIX), r));
       case 2 -> {
         int at = r.nextBoolean() ? LOW : HIGH;

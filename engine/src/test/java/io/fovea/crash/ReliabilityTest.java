@@ -7,20 +7,20 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Durability;
-import io.fovea.Field;
-import io.fovea.FieldType;
 import io.fovea.Io;
 import io.fovea.Key;
-import io.fovea.KeySpec;
-import io.fovea.Layout;
 import io.fovea.Options;
 import io.fovea.Order;
 import io.fovea.Range;
 import io.fovea.Row;
 import io.fovea.Table;
-import io.fovea.TableSpec;
 import io.fovea.VerifyReport;
 import io.fovea.error.PoolTooSmallException;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
 import io.fovea.support.SimDisk;
 import java.nio.file.Path;
 import java.util.Random;
@@ -101,7 +101,8 @@ class ReliabilityTest {
   @ParameterizedTest
   @EnumSource(names = {"SYNC", "ASYNC"})
   void interruptsDoNoHarm(Durability durability) throws Exception {
-    Options options = Victim.options().durability(durability).maxTransactions(THREADS);
+    Options options =
+        Victim.options().durability(durability).transactions(txs -> txs.activeMax(THREADS));
     Path file = dir.resolve("interrupts-" + durability);
     try (Database db = Database.open(file, options)) {
       Table t = fill(db);
@@ -132,7 +133,7 @@ class ReliabilityTest {
   @Test
   void theSmallestPool() {
     for (int transactions : new int[] {1, 2, 8}) {
-      Options options = Session.small().maxTransactions(transactions);
+      Options options = Session.small().transactions(txs -> txs.activeMax(transactions));
       SimDisk disk = new SimDisk(transactions);
       Session s = new Session(disk, options.bufferBytes(1), false, new State());
       PoolTooSmallException e = assertThrows(PoolTooSmallException.class, s::open);
@@ -153,7 +154,7 @@ class ReliabilityTest {
   /** The smallest pool under threads: every one gets through. */
   @Test
   void theSmallestPoolUnderThreads() throws Exception {
-    Options options = Victim.options().maxTransactions(THREADS).bufferBytes(1);
+    Options options = Victim.options().transactions(txs -> txs.activeMax(THREADS)).bufferBytes(1);
     Path file = dir.resolve("small");
     PoolTooSmallException e =
         assertThrows(PoolTooSmallException.class, () -> Database.open(file, options));
@@ -178,7 +179,10 @@ class ReliabilityTest {
     boolean first = true;
     for (Io io : Io.values()) {
       for (boolean direct : new boolean[] {true, false}) {
-        Options options = Victim.options().io(io).directIo(direct).maxTransactions(THREADS);
+        Options options =
+            Victim.options()
+                .device(dev -> dev.io(io).directIo(direct))
+                .transactions(txs -> txs.activeMax(THREADS));
         try (Database db = Database.open(file, options)) {
           Table t = first ? fill(db) : db.table(SPEC);
           first = false;

@@ -2,6 +2,7 @@ package io.fovea.crash;
 
 import io.fovea.Database;
 import io.fovea.Durability;
+import io.fovea.LeakDetection;
 import io.fovea.Options;
 import io.fovea.SimDatabase;
 import io.fovea.VerifyReport;
@@ -65,13 +66,15 @@ final class Session {
     return Options.defaults()
         .durability(Durability.SYNC)
         .bufferBytes(400_000)
-        .timestampBytes(1 << 20)
-        .maxTransactions(2)
-        .logBytesMax(256 << 10)
-        .logBufferBytes(64 << 10)
-        .logSegmentBytes(64 << 10)
-        .checkpointInterval(java.time.Duration.ZERO)
-        .leakDetection(Options.LeakDetection.OFF);
+        .memory(mem -> mem.timestampBytes(1 << 20))
+        .transactions(txs -> txs.activeMax(2))
+        .log(
+            log ->
+                log.bytesMax(256 << 10)
+                    .bufferBytes(64 << 10)
+                    .segmentBytes(64 << 10)
+                    .checkpointInterval(java.time.Duration.ZERO))
+        .transactions(txs -> txs.leakDetection(LeakDetection.OFF));
   }
 
   /** To be asked before the disk is looked at for {@code acked}, and after it for {@code begun}. */

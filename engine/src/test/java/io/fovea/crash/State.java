@@ -3,19 +3,19 @@ package io.fovea.crash;
 import io.fovea.ByteCursor;
 import io.fovea.Cursor;
 import io.fovea.Database;
-import io.fovea.Field;
 import io.fovea.Index;
-import io.fovea.IndexSpec;
 import io.fovea.Key;
-import io.fovea.KeySpec;
-import io.fovea.Layout;
 import io.fovea.Order;
 import io.fovea.Range;
 import io.fovea.Row;
 import io.fovea.Table;
-import io.fovea.TableSpec;
 import io.fovea.Transaction;
 import io.fovea.error.IncompatibleFormatException;
+import io.fovea.schema.Field;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Comparator;
@@ -93,6 +93,9 @@ final class State {
 
     static Pk of(byte[] bytes) {
       String s = new String(bytes, StandardCharsets.ISO_8859_1);
+      if (s.isEmpty()) {
+        throw new AssertionError("a key without a byte");
+      }
       return new Pk(s.charAt(0) - 'A', s.substring(1));
     }
 

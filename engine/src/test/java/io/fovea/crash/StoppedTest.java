@@ -14,13 +14,13 @@ import io.fovea.Options;
 import io.fovea.Order;
 import io.fovea.Protocol;
 import io.fovea.SimDatabase;
-import io.fovea.TableSpec;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.FoveaException;
 import io.fovea.error.PoolExhaustedException;
 import io.fovea.error.StorageException;
 import io.fovea.error.StorageFullException;
 import io.fovea.io.IoOp;
+import io.fovea.schema.TableSpec;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimFault;
 import io.fovea.support.SimStorage;
@@ -31,6 +31,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -41,6 +42,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  * can pass is waited for, without a limit and until a close; what can't stops the database, and
  * reads go on.
  */
+@Tag("slow")
 @Timeout(value = 10, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class StoppedTest {
   /** How many records the commit writes that is disturbed. */
@@ -110,7 +112,8 @@ class StoppedTest {
 
   private final SimDisk disk = new SimDisk(1);
 
-  private Options options = Session.small().maxTransactions(4).bufferBytes(1 << 20);
+  private Options options =
+      Session.small().transactions(txs -> txs.activeMax(4)).bufferBytes(1 << 20);
 
   private static ByteTable table(Database db) {
     return db.table(TableSpec.bytes("t", 16)).bytes();
@@ -196,7 +199,7 @@ class StoppedTest {
   void aCloseEndsTheWait() throws Exception {
     for (int k = 0; k < CHANGES; k++) {
       Disturbance d = new Disturbance(k, Integer.MAX_VALUE, StoppedTest::noSpace);
-      options = options.closeGrace(Duration.ofMillis(1));
+      options = options.transactions(txs -> txs.closeGrace(Duration.ofMillis(1)));
       Database db = open(d);
       AtomicReference<Throwable> thrown = new AtomicReference<>();
       Thread writer = Thread.ofPlatform().start(() -> catching(thrown, () -> change(db, d)));
@@ -216,7 +219,7 @@ class StoppedTest {
   @ParameterizedTest
   @EnumSource
   void readsGoOnWhenACommitCouldNot(Protocol protocol) {
-    options = options.protocol(protocol);
+    options = options.experiments(exp -> exp.protocol(protocol));
     for (int k = 0; k < CHANGES; k++) {
       Disturbance d = new Disturbance(k, Integer.MAX_VALUE, StoppedTest::unreadable);
       Database db = open(d);

@@ -3,6 +3,7 @@ package io.fovea.crash;
 import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.Io;
+import io.fovea.LeakDetection;
 import io.fovea.Options;
 import io.fovea.SimDatabase;
 import java.io.PrintStream;
@@ -40,15 +41,17 @@ final class Victim {
   static Options options() {
     return Options.defaults()
         .durability(Durability.SYNC)
-        .io(Io.valueOf(System.getProperty("victim.io", "AUTO")))
+        .device(dev -> dev.io(Io.valueOf(System.getProperty("victim.io", "AUTO"))))
         .bufferBytes(600_000)
-        .timestampBytes(1 << 20)
-        .maxTransactions(4)
-        .logBytesMax(512 << 10)
-        .logBufferBytes(64 << 10)
-        .logSegmentBytes(64 << 10)
-        .checkpointInterval(Duration.ZERO)
-        .leakDetection(Options.LeakDetection.OFF);
+        .memory(mem -> mem.timestampBytes(1 << 20))
+        .transactions(txs -> txs.activeMax(4))
+        .log(
+            log ->
+                log.bytesMax(512 << 10)
+                    .bufferBytes(64 << 10)
+                    .segmentBytes(64 << 10)
+                    .checkpointInterval(Duration.ZERO))
+        .transactions(txs -> txs.leakDetection(LeakDetection.OFF));
   }
 
   /** What a model is after some parts. */

@@ -29,16 +29,18 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** What every device promises, asked of all of them. */
+@Tag("slow")
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class DeviceContractTest {
   private static final int BLOCK = 4096;
-  private static final DeviceOptions OPTIONS = DeviceOptions.defaults();
+  private static final DeviceConfig OPTIONS = DeviceConfig.defaults();
 
   /**
    * The devices. Where io_uring is not to be had, positioned reads and writes stand in, as ever.

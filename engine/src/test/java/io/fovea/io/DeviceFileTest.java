@@ -232,7 +232,7 @@ class DeviceFileTest {
     IoStats stats = new IoStats();
     try (PosixDevice device =
         new PosixDevice(
-            DeviceOptions.defaults(), new DeviceFile(Path.of("fickle"), raw, stats), stats)) {
+            DeviceConfig.defaults(), new DeviceFile(Path.of("fickle"), raw, stats), stats)) {
       MemorySegment memory = Arena.ofAuto().allocate(BLOCK, BLOCK);
       group(device, memory).throwIfFailed(); // who knows what was written before it was opened
       assertEquals(1, raw.syncs);

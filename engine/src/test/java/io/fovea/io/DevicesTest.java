@@ -75,7 +75,7 @@ class DevicesTest {
       value = IoKind.class,
       names = {"URING", "POSIX"})
   void saysWhatCannotBeOpened(IoKind kind) {
-    DeviceOptions options = DeviceOptions.defaults().kind(kind).create(false);
+    DeviceConfig options = DeviceConfig.defaults().kind(kind).create(false);
     StorageException e =
         assertThrows(
             StorageException.class, () -> Devices.open(folder.resolve("missing"), options));
@@ -93,8 +93,8 @@ class DevicesTest {
   void tellsAFullDiskFromABrokenOne(IoKind kind) {
     Path full = Path.of("/dev/full");
     assumeTrue(Files.exists(full));
-    DeviceOptions options =
-        DeviceOptions.defaults().kind(kind).direct(false).create(false).lonePread(false);
+    DeviceConfig options =
+        DeviceConfig.defaults().kind(kind).direct(false).create(false).lonePread(false);
     try (BlockDevice device = Devices.open(full, options);
         Arena arena = Arena.ofShared()) {
       MemorySegment seg = arena.allocate(BLOCK, BLOCK);
@@ -139,7 +139,7 @@ class DevicesTest {
     try {
       for (IoKind kind : new IoKind[] {IoKind.AUTO, IoKind.URING}) {
         lines.clear();
-        DeviceOptions options = DeviceOptions.defaults().kind(kind);
+        DeviceConfig options = DeviceConfig.defaults().kind(kind);
         try (BlockDevice device =
                 Devices.open(
                     folder.resolve("file"),

@@ -108,7 +108,7 @@ class PoolMissTest {
   void allReadsAreUnderWayAtOnce() throws Exception {
     Path path = dir.resolve("data");
     BlockingFile file = new BlockingFile(ChannelFile.open(path, true));
-    DeviceOptions options = DeviceOptions.defaults().workers(PAGES);
+    DeviceConfig options = DeviceConfig.defaults().workers(PAGES);
     IoStats stats = new IoStats();
     PoolConfig config = PoolConfig.ofFrames(4096, 4 * PAGES, Translation.PREDICTIVE);
     try (PosixDevice device = new PosixDevice(options, new DeviceFile(path, file, stats), stats)) {
@@ -144,7 +144,7 @@ class PoolMissTest {
         Thread.yield();
       }
       // The carriers are free: another virtual thread gets on.
-      Thread.startVirtualThread(() -> pool.guess(1)).join();
+      Thread.startVirtualThread(() -> pool.predict(1)).join();
       file.blocking = false;
       file.go.countDown();
       for (Thread thread : threads) {

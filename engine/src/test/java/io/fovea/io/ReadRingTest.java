@@ -45,7 +45,7 @@ class ReadRingTest {
     assumeTrue(Uring.probe() instanceof Availability.Available);
     raw = new RingPollerTest.Breaks(folder.resolve("file"));
     IoStats stats = new IoStats();
-    DeviceOptions options = DeviceOptions.defaults().kind(IoKind.URING);
+    DeviceConfig options = DeviceConfig.defaults().kind(IoKind.URING);
     file = new DeviceFile(folder.resolve("file"), raw, stats);
     device = UringDevice.open(options, file, stats, Uring::probe).device();
     for (int i = 0; i < READS; i++) {

@@ -8,7 +8,8 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.fovea.bindings.Availability;
 import io.fovea.bindings.Errno;
-import io.fovea.bindings.Libc;
+import io.fovea.bindings.EventFd;
+import io.fovea.bindings.FileCalls;
 import io.fovea.bindings.Uring;
 import io.fovea.error.StorageException;
 import io.fovea.memory.Mem;
@@ -24,8 +25,8 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class RingPollerTest {
   private static final int BLOCK = DeviceFile.BLOCK;
-  private static final DeviceOptions OPTIONS =
-      DeviceOptions.defaults().kind(IoKind.URING).lonePread(false).rings(1, 4);
+  private static final DeviceConfig OPTIONS =
+      DeviceConfig.defaults().kind(IoKind.URING).lonePread(false).rings(1, 4);
 
   @TempDir Path folder;
 
@@ -108,7 +109,7 @@ class RingPollerTest {
 
   /** An eventfd takes no number of all ones: EINVAL, as from a file system without O_DIRECT. */
   private static final class SaysItIsDirect extends Wrapped {
-    final int refuses = Libc.eventfd(0, Libc.EFD_CLOEXEC);
+    final int refuses = EventFd.open(0, EventFd.EFD_CLOEXEC);
     volatile boolean direct = true;
 
     SaysItIsDirect(Path path) {
@@ -133,7 +134,7 @@ class RingPollerTest {
 
     @Override
     public int close() {
-      Libc.close(refuses);
+      FileCalls.close(refuses);
       return super.close();
     }
   }

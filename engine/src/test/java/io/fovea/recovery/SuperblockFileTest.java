@@ -12,7 +12,7 @@ import io.fovea.buffer.PageHeader;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.IncompatibleFormatException;
 import io.fovea.io.BlockDevice;
-import io.fovea.io.DeviceOptions;
+import io.fovea.io.DeviceConfig;
 import io.fovea.io.Devices;
 import io.fovea.io.IoKind;
 import io.fovea.memory.Mem;
@@ -26,7 +26,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 class SuperblockFileTest {
   private final BlockDevice device =
-      Devices.open(Path.of("x"), DeviceOptions.defaults().kind(IoKind.MEMORY));
+      Devices.open(Path.of("x"), DeviceConfig.defaults().kind(IoKind.MEMORY));
   private final MemorySegment block = Arena.ofAuto().allocate(4096, 4096);
 
   private SuperblockFile file() {

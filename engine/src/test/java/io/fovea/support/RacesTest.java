@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -29,6 +30,7 @@ import org.junit.jupiter.api.Timeout;
  * or with {@code -Dtest.jvm="-Dfovea.races=-m_tough_-t_PinRaces"} whatever options of jcstress's
  * own are wanted, underscores for blanks. The report of the last run is target/jcstress/index.html.
  */
+@Tag("slow")
 @Timeout(value = 1, unit = TimeUnit.DAYS) // jcstress has limits of its own
 class RacesTest {
   private static final String SHORT = "-f 1 -iters 2 -time 150 -sc false -af NONE -hs 256";

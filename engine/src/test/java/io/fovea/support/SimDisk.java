@@ -78,6 +78,11 @@ public final class SimDisk {
   private final List<Armed> faults = new ArrayList<>();
   private final List<Runnable> tasks = new ArrayList<>();
   private final Set<IoOp> held = EnumSet.noneOf(IoOp.class);
+
+  /** Of this kind the next operation is held alone. */
+  private @Nullable IoOp heldNext;
+
+  private boolean oneHeld;
   private int waiting;
   private boolean asynchronous;
   private boolean workerRuns;
@@ -305,7 +310,20 @@ public final class SimDisk {
     lock.lock();
     try {
       held.clear();
+      heldNext = null;
+      oneHeld = false;
       changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** The next operation of a kind waits, until {@link #letGo}; those behind it don't. */
+  public void holdNext(IoOp op) {
+    lock.lock();
+    try {
+      heldNext = op;
+      oneHeld = true;
     } finally {
       lock.unlock();
     }
@@ -423,10 +441,14 @@ public final class SimDisk {
     hook.accept(locked(() -> ++operations));
     lock.lock();
     try {
-      if (held.contains(op)) {
+      boolean next = op == heldNext;
+      if (next) {
+        heldNext = null;
+      }
+      if (next || held.contains(op)) {
         waiting++;
         changed.signalAll();
-        while (held.contains(op)) {
+        while (next && oneHeld || held.contains(op)) {
           changed.awaitUninterruptibly();
         }
         waiting--;

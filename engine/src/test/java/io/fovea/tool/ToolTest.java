@@ -16,10 +16,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The command line: what it says, in words and as JSON, and how it ends. */
+@Tag("slow")
 class ToolTest {
   private static final Options SMALL =
       Options.defaults().durability(Durability.NONE).bufferBytes(8 << 20);

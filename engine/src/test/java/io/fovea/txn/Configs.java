@@ -5,7 +5,7 @@ final class Configs {
   private Configs() {}
 
   static TxConfig contexts(int n) {
-    return of(n, 2, 2048, Timestamps.Release.EPOCH, false);
+    return of(n, 2, 2048, TimestampConfig.Release.EPOCH, false);
   }
 
   static TxConfig limits(int contexts, long scratchBytes, int items) {
@@ -14,7 +14,7 @@ final class Configs {
 
   /** A small exact table, so that entries come and go all the time. */
   static TxConfig of(
-      int contexts, int rows, int columns, Timestamps.Release release, boolean revalidateAll) {
+      int contexts, int rows, int columns, TimestampConfig.Release release, boolean revalidateAll) {
     TxConfig d = TxConfig.DEFAULT;
     return d.withLimits(contexts, d.scratchBytesMax(), d.itemsMax())
         .with(

@@ -12,24 +12,22 @@ public final class Forgetful {
    *
    * @return puts back what was there, before the commit publishes
    */
-  public static Runnable raiseReads(Tx tx, int by) {
-    return raise(tx, word -> Word.pack(Word.wts(word), Word.rts(word) + by));
+  public static Runnable raiseReads(TxEngine engine, SlotSet locked, int by) {
+    return raise(engine, locked, word -> Word.pack(Word.wts(word), Word.rts(word) + by));
   }
 
   /** Raises wts and rts of what a commit has locked to the timestamp that it has chosen. */
-  public static Runnable raiseToCommit(Tx tx) {
-    SlotSet locked = tx.control.locked;
+  public static Runnable raiseToCommit(TxEngine engine, SlotSet locked) {
     long commitTs = 0;
     for (int i = 0; i < locked.size(); i++) {
-      commitTs = Math.max(commitTs, Word.rts(tx.timestamps.word(locked.get(i))) + 1);
+      commitTs = Math.max(commitTs, Word.rts(engine.timestamps().word(locked.get(i))) + 1);
     }
     long ts = commitTs;
-    return raise(tx, word -> Word.pack(ts, ts));
+    return raise(engine, locked, word -> Word.pack(ts, ts));
   }
 
-  private static Runnable raise(Tx tx, LongUnaryOperator how) {
-    SlotSet locked = tx.control.locked;
-    TimestampTable table = tx.timestamps.table();
+  private static Runnable raise(TxEngine engine, SlotSet locked, LongUnaryOperator how) {
+    TimestampTable table = engine.timestamps().table();
     int n = locked.size();
     int[] slots = new int[n];
     long[] before = new long[n];

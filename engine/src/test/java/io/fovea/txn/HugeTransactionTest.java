@@ -3,7 +3,7 @@ package io.fovea.txn;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.fovea.txn.Timestamps.Release;
+import io.fovea.txn.TimestampConfig.Release;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.params.ParameterizedTest;

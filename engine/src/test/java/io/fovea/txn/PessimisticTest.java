@@ -17,11 +17,13 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** The pessimistic transaction under every protocol: what it keeps from others, and what not. */
+@Tag("slow")
 class PessimisticTest {
   private static final long NO_LIMIT = 0;
 
@@ -67,7 +69,7 @@ class PessimisticTest {
   void whatItHasReadStaysAsItIs(ProtocolKind kind) {
     try (TxFixture f = fixture(kind, "b=1", "e=1", "g=1", "k=1", "m=1", "p=1", "t=1")) {
       BTree t = f.tree();
-      try (Attempts attempts = new Attempts(f.engine, 0)) {
+      try (Attempts attempts = f.engine.attempts(0)) {
         Client p = begin(f, attempts);
         assertEquals("1", p.get(t, "b"));
         assertNull(p.get(t, "c"));
@@ -102,12 +104,41 @@ class PessimisticTest {
     }
   }
 
+  /**
+   * Under each protocol the number of an item means a place in another table: of timestamps, which
+   * is the smaller one here, or of locks. {@link TimestampTable#word} says when one is taken for
+   * the other.
+   */
+  @ParameterizedTest
+  @EnumSource(ProtocolKind.class)
+  void itLooksWhereItsProtocolHasItems(ProtocolKind kind) {
+    TxConfig small =
+        Configs.contexts(16)
+            .with(TimestampConfig.sketch(16 << 10, 64 << 10, 2, 64, TimestampConfig.Release.EPOCH))
+            .with(kind, 4 << 20);
+    try (TxFixture f = fixture(small, TxSwitches.NONE, "b=1", "e=1", "g=1", "k=1");
+        Attempts attempts = f.engine.attempts(0)) {
+      BTree t = f.tree();
+      Client p = begin(f, attempts);
+      for (String key : List.of("a", "b", "c", "d", "e", "f", "g", "k")) {
+        p.get(t, key);
+      }
+      assertEquals(List.of("b=1", "e=1", "g=1", "k=1"), p.all(t));
+      p.put(t, "b", "2");
+      p.insert(t, "f", "2");
+      p.delete(t, "k");
+      p.tx.commit();
+      assertEquals(List.of("b=2", "e=1", "f=2", "g=1"), f.run(c -> c.all(t)));
+      ProtocolsTest.atRest(f);
+    }
+  }
+
   @ParameterizedTest
   @EnumSource(ProtocolKind.class)
   void itCommitsAfterOthersHaveRaisedEverything(ProtocolKind kind) {
     try (TxFixture f = fixture(kind, "a=1", "b=1", "c=1")) {
       BTree t = f.tree();
-      try (Attempts attempts = new Attempts(f.engine, 0)) {
+      try (Attempts attempts = f.engine.attempts(0)) {
         Client p = begin(f, attempts);
         assertEquals("1", p.get(t, "a"));
         // Readers of a that commit later and later in the order of all: its timestamps overflow.
@@ -162,7 +193,7 @@ class PessimisticTest {
       CompletableFuture<String> slower =
           CompletableFuture.supplyAsync(
               () -> {
-                try (Attempts attempts = new Attempts(f.engine, 0)) {
+                try (Attempts attempts = f.engine.attempts(0)) {
                   Client p = begin(f, attempts);
                   asks.countDown();
                   String gap = p.get(t, "b");
@@ -199,7 +230,7 @@ class PessimisticTest {
     TxConfig config = Configs.contexts(16).with(kind);
     try (TxFixture f = fixture(config, TxSwitches.NONE.with(probe), "a=1")) {
       BTree t = f.tree();
-      try (Attempts attempts = new Attempts(f.engine, 0)) {
+      try (Attempts attempts = f.engine.attempts(0)) {
         Client[] p = new Client[1];
         between.set(
             () -> {
@@ -235,8 +266,8 @@ class PessimisticTest {
   void whoTakesTooLongIsNotWaitedFor(ProtocolKind kind) {
     try (TxFixture f = fixture(kind, "a=1", "b=1")) {
       BTree t = f.tree();
-      try (Attempts attempts = new Attempts(f.engine, 0);
-          Attempts next = new Attempts(f.engine, 0)) {
+      try (Attempts attempts = f.engine.attempts(0);
+          Attempts next = f.engine.attempts(0)) {
         long limit = 20_000_000;
         long began = System.nanoTime();
         Client p = new Client(f.engine.begin(false, limit, attempts));
@@ -264,9 +295,9 @@ class PessimisticTest {
   @EnumSource(ProtocolKind.class)
   void oneAtATime(ProtocolKind kind) {
     try (TxFixture f = fixture(kind, "a=1")) {
-      Attempts first = new Attempts(f.engine, 0);
-      Attempts second = new Attempts(f.engine, 0);
-      Attempts third = new Attempts(f.engine, 0);
+      Attempts first = f.engine.attempts(0);
+      Attempts second = f.engine.attempts(0);
+      Attempts third = f.engine.attempts(0);
       Client p = begin(f, first);
       Client q = new Client(f.engine.begin(false, NO_LIMIT, second));
       assertFalse(q.tx.pessimistic(), "goes on optimistically");
@@ -276,7 +307,7 @@ class PessimisticTest {
       first.close();
       begin(f, third).tx.rollback();
       third.close();
-      Attempts fourth = new Attempts(f.engine, 1);
+      Attempts fourth = f.engine.attempts(1);
       Client r = new Client(f.engine.begin(false, NO_LIMIT, fourth));
       assertFalse(r.tx.pessimistic());
       r.tx.rollback();
@@ -330,7 +361,7 @@ class PessimisticTest {
   private static boolean increment(
       TxFixture f, BTree t, int me, int k, AtomicInteger most, AtomicInteger pessimistic) {
     String key = "" + (char) ('a' + (me + k) % 3);
-    try (Attempts attempts = new Attempts(f.engine, k % 3)) {
+    try (Attempts attempts = f.engine.attempts(k % 3)) {
       for (int attempt = 1; ; attempt++) {
         Tx tx = f.engine.begin(false, NO_LIMIT, attempts);
         try {

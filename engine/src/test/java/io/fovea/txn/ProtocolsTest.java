@@ -112,12 +112,12 @@ class ProtocolsTest {
         Timestamps t = f.engine.timestamps();
         t.enter(0);
         for (BTree tree : f.trees) {
-          unlocked(t, Tx.itemAtEnd(tree));
+          unlocked(t, Items.atEnd(tree));
           for (char k = 'a'; k <= 'z'; k++) {
-            unlocked(t, Tx.item(tree, TxFixture.bytes("" + k), 0, 1));
+            unlocked(t, Items.of(tree, TxFixture.bytes("" + k), 0, 1));
           }
           for (String k : more) {
-            unlocked(t, Tx.item(tree, TxFixture.bytes(k), 0, TxFixture.length(k)));
+            unlocked(t, Items.of(tree, TxFixture.bytes(k), 0, TxFixture.length(k)));
           }
         }
         t.exit(0);
@@ -310,7 +310,7 @@ class ProtocolsTest {
         switch (end) {
           case 0 -> c.tx.rollback();
           case 1 -> {
-            c.tx.abort(AbortCause.VALIDATION, "by the test");
+            c.tx.life().abort(AbortCause.VALIDATION, "by the test");
             assertThrows(TransactionAbortedException.class, c.tx::commit);
           }
           default -> c.tx.commit();
@@ -330,7 +330,7 @@ class ProtocolsTest {
   @EnumSource
   void oneTransactionMeetsItself(ProtocolKind kind) {
     // Few places and cells: many keys are one item.
-    TxConfig few = Configs.of(8, 1, 1, Timestamps.Release.EPOCH, false).with(kind, 32);
+    TxConfig few = Configs.of(8, 1, 1, TimestampConfig.Release.EPOCH, false).with(kind, 32);
     try (TxFixture f = new TxFixture(few, 256, 1)) {
       BTree t = f.tree();
       for (int round = 0; round < 3; round++) {

@@ -16,7 +16,7 @@ public final class Settings {
     return c.with(
         new TimestampConfig(
             t.kind(),
-            Timestamps.Release.REFERENCE_COUNT,
+            TimestampConfig.Release.REFERENCE_COUNT,
             t.exactBytes(),
             t.budgetBytes(),
             t.sketchRows(),

@@ -5,7 +5,7 @@ import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.Translation;
 import io.fovea.io.MemoryDevice;
-import io.fovea.txn.Timestamps.Release;
+import io.fovea.txn.TimestampConfig.Release;
 import java.util.ArrayDeque;
 import java.util.Deque;
 

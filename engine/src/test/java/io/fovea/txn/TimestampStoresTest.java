@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.error.AbortCause;
 import io.fovea.error.TransactionAbortedException;
-import io.fovea.txn.Timestamps.Release;
+import io.fovea.txn.TimestampConfig.Release;
 import java.lang.management.ManagementFactory;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.AfterEach;

@@ -8,7 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.error.AbortCause;
 import io.fovea.error.TransactionAbortedException;
-import io.fovea.txn.Timestamps.Release;
+import io.fovea.txn.TimestampConfig.Release;
 import java.util.HashSet;
 import java.util.Set;
 import java.util.SplittableRandom;

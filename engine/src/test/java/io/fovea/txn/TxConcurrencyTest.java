@@ -17,6 +17,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -25,6 +26,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  * timestamps, over a sketch of one cell (every over-approximation there can be), with both ways to
  * release an entry, and with pools smaller than the data.
  */
+@Tag("slow")
 class TxConcurrencyTest {
   private static final int THREADS = 8;
 
@@ -37,12 +39,12 @@ class TxConcurrencyTest {
 
   static Stream<Setting> settings() {
     int n = THREADS + 4;
-    Timestamps.Release epoch = Timestamps.Release.EPOCH;
-    Timestamps.Release count = Timestamps.Release.REFERENCE_COUNT;
+    TimestampConfig.Release epoch = TimestampConfig.Release.EPOCH;
+    TimestampConfig.Release count = TimestampConfig.Release.REFERENCE_COUNT;
     return Stream.concat(ofTicToc(n, epoch, count), ofOthers(n, count));
   }
 
-  private static Stream<Setting> ofOthers(int n, Timestamps.Release count) {
+  private static Stream<Setting> ofOthers(int n, TimestampConfig.Release count) {
     TxConfig exact = Configs.contexts(n);
     TxConfig coarse = Configs.of(n, 1, 1, count, false);
     return Stream.of(ProtocolKind.values())
@@ -56,7 +58,7 @@ class TxConcurrencyTest {
   }
 
   private static Stream<Setting> ofTicToc(
-      int n, Timestamps.Release epoch, Timestamps.Release count) {
+      int n, TimestampConfig.Release epoch, TimestampConfig.Release count) {
     return Stream.of(
         new Setting("epochs", Configs.contexts(n), 1024),
         new Setting("one-cell sketch", Configs.of(n, 1, 1, epoch, false), 1024),

@@ -89,7 +89,7 @@ final class TxFixture implements AutoCloseable {
 
   /** Runs the body until it commits. */
   <R> R run(Body<R> body) {
-    try (Attempts attempts = new Attempts(engine, 16)) {
+    try (Attempts attempts = engine.attempts(16)) {
       while (true) {
         Tx tx = engine.begin(false, 0, attempts);
         try {

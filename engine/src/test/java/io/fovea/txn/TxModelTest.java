@@ -35,8 +35,8 @@ class TxModelTest {
       @ForAll @IntRange(min = 5, max = 400) int keys,
       @ForAll boolean counting,
       @ForAll ProtocolKind protocol) {
-    Timestamps.Release release =
-        counting ? Timestamps.Release.REFERENCE_COUNT : Timestamps.Release.EPOCH;
+    TimestampConfig.Release release =
+        counting ? TimestampConfig.Release.REFERENCE_COUNT : TimestampConfig.Release.EPOCH;
     Surroundings plain = Surroundings.PLAIN;
     TxConfig config = Configs.of(4, 1, 16, release, false).with(protocol, 4 << 10);
     try (TxFixture f = new TxFixture(config, frames, 2)) {

@@ -1,6 +1,6 @@
 package io.fovea.txn;
 
-import io.fovea.txn.Timestamps.Release;
+import io.fovea.txn.TimestampConfig.Release;
 import java.lang.invoke.VarHandle;
 import org.openjdk.jcstress.annotations.Actor;
 import org.openjdk.jcstress.annotations.Arbiter;

@@ -10,12 +10,14 @@ import io.fovea.support.SimDisk;
 import io.fovea.support.SimFault;
 import java.util.ArrayList;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
  * The k-th operation of the disk fails, for every k: what was acknowledged is there afterwards, on
  * the same machine, after a loss of power, and after the next opening and another loss of power.
  */
+@Tag("slow")
 class LogFaultsTest {
   private static final int RECORDS = 20;
 

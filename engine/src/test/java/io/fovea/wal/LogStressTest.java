@@ -14,6 +14,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -21,6 +22,7 @@ import org.junit.jupiter.params.provider.CsvSource;
  * Many appenders on a ring and segments of 64 KiB, while the power fails: everything up to the
  * durable position is found, in order, and what is found beyond is what was appended there.
  */
+@Tag("slow")
 class LogStressTest {
   private static final int THREADS = 10;
   private static final int OPERATIONS = 150;

@@ -25,20 +25,20 @@ public final class ReplayPool implements AutoCloseable {
 
   private final Frames frames;
   private final Replacement replacement;
-  private final boolean homes;
+  private final boolean preferred;
 
   /**
    * An empty pool.
    *
    * @param count how many frames it has, {@link PoolConfig#FRAMES_MIN} or more
    * @param kind which pages leave first
-   * @param homes whether a page takes its home frame where that costs nothing, as in the engine;
-   *     else the policy alone chooses
+   * @param preferred whether a page takes its preferred frame where that costs nothing, as in the
+   *     engine; else the policy alone chooses
    */
-  public ReplayPool(int count, ReplacementKind kind, boolean homes) {
+  public ReplayPool(int count, ReplacementKind kind, boolean preferred) {
     this.frames = new Frames(PoolConfig.ofFrames(PAGE_SIZE, count, Translation.PREDICTIVE, kind));
     this.replacement = new Replacement(frames, 1_000, IDLE);
-    this.homes = homes;
+    this.preferred = preferred;
   }
 
   /**
@@ -49,14 +49,14 @@ public final class ReplayPool implements AutoCloseable {
    */
   public boolean access(long pid) {
     Translator translator = frames.translator;
-    if (FrameHeader.use(frames.headers, translator.guess(pid), pid)) {
+    if (FrameHeader.use(frames.headers, translator.predict(pid), pid)) {
       return true;
     }
     int frame = translator.lookup(pid);
     if (frame >= 0 && FrameHeader.use(frames.headers, frame, pid)) {
       return true;
     }
-    frame = replacement.acquire(homes ? translator.preferred(pid) : -1);
+    frame = replacement.acquire(preferred ? translator.preferred(pid) : -1);
     int bucket = translator.bucket(pid);
     translator.lock(bucket);
     translator.insert(bucket, pid, frame);

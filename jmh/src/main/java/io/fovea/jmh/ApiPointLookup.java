@@ -1,17 +1,17 @@
 package io.fovea.jmh;
 
 import io.fovea.Database;
-import io.fovea.Field;
 import io.fovea.Key;
-import io.fovea.KeySpec;
-import io.fovea.Layout;
 import io.fovea.Options;
 import io.fovea.Row;
 import io.fovea.Table;
-import io.fovea.TableSpec;
 import io.fovea.Task;
 import io.fovea.Transaction;
 import io.fovea.Translation;
+import io.fovea.schema.Field;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
@@ -78,7 +78,7 @@ public class ApiPointLookup {
           Database.inMemory(
               Options.defaults()
                   .bufferBytes((256L << 20) + records * 220L)
-                  .translation(Translation.valueOf(translation)));
+                  .experiments(exp -> exp.translation(Translation.valueOf(translation))));
       table = db.table(TableSpec.of("lookup", k.build(), b.build()));
       Key key = table.key();
       Row row = table.row();

@@ -7,7 +7,7 @@ import io.fovea.btree.Position;
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PoolConfig;
-import io.fovea.index.Tuple;
+import io.fovea.encoding.Tuple;
 import io.fovea.io.MemoryDevice;
 import io.fovea.memory.Hash;
 import io.fovea.memory.Mem;

@@ -41,7 +41,7 @@ public class BudgetState {
         Database.inMemory(
             Options.defaults()
                 .bufferBytes((256L << 20) + data)
-                .translation(Translation.valueOf(translation)));
+                .experiments(exp -> exp.translation(Translation.valueOf(translation))));
   }
 
   /** Closes it. */

@@ -1,13 +1,13 @@
 package io.fovea.jmh;
 
 import io.fovea.Database;
-import io.fovea.Field;
 import io.fovea.Key;
-import io.fovea.KeySpec;
-import io.fovea.Layout;
 import io.fovea.Row;
 import io.fovea.Table;
-import io.fovea.TableSpec;
+import io.fovea.schema.Field;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
 
 /**
  * Two tables shaped like TPC-C's largest: STOCK (a record of {@value #STOCK_BYTES} bytes under a

@@ -4,7 +4,7 @@ import com.sun.management.OperatingSystemMXBean;
 import io.fovea.bindings.NativeException;
 import io.fovea.bindings.generated.LibUring;
 import io.fovea.io.BlockDevice;
-import io.fovea.io.DeviceOptions;
+import io.fovea.io.DeviceConfig;
 import io.fovea.io.Devices;
 import io.fovea.io.IoBatch;
 import io.fovea.io.IoKind;
@@ -147,9 +147,9 @@ public final class DeviceReads {
   }
 
   private List<Way> ways() {
-    DeviceOptions defaults = DeviceOptions.defaults().create(false);
-    DeviceOptions posix = defaults.kind(IoKind.POSIX);
-    DeviceOptions byRing = defaults.kind(IoKind.URING).lonePread(false);
+    DeviceConfig defaults = DeviceConfig.defaults().create(false);
+    DeviceConfig posix = defaults.kind(IoKind.POSIX);
+    DeviceConfig byRing = defaults.kind(IoKind.URING).lonePread(false);
     int plain = LibUring.IORING_SETUP_COOP_TASKRUN() | LibUring.IORING_SETUP_TASKRUN_FLAG();
     int deferred =
         LibUring.IORING_SETUP_SINGLE_ISSUER()
@@ -210,7 +210,7 @@ public final class DeviceReads {
   }
 
   /** Each thread reads one block after the other. */
-  private void byThreads(DeviceOptions options, int threads, boolean virtual, Clock clock)
+  private void byThreads(DeviceConfig options, int threads, boolean virtual, Clock clock)
       throws InterruptedException {
     try (BlockDevice device = Devices.open(file, options);
         Arena arena = Arena.ofShared()) {
@@ -236,7 +236,7 @@ public final class DeviceReads {
   }
 
   /** One thread runs a batch after the other; a latency is that of a batch. */
-  private void byBatches(DeviceOptions options, int depth, Clock clock) {
+  private void byBatches(DeviceConfig options, int depth, Clock clock) {
     try (BlockDevice device = Devices.open(file, options);
         Arena arena = Arena.ofShared()) {
       MemorySegment memory = arena.allocate((long) depth * BLOCK, BLOCK);

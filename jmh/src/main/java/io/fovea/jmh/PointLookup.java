@@ -76,7 +76,7 @@ public class PointLookup {
     tree = BTree.create(pool, 1, LogSession.NONE);
     MemorySegment key = Arena.ofAuto().allocate(8, 8);
     MemorySegment value = Arena.ofAuto().allocate(VALUE_BYTES, 8);
-    try (BulkLoader loader = tree.bulkLoad(1, LogSession.NONE)) {
+    try (BulkLoader loader = new BulkLoader(tree, 1, LogSession.NONE)) {
       for (long n = 0; n < records; n++) {
         Mem.putLongBE(key, 0, n);
         Mem.putLong(value, 0, n);

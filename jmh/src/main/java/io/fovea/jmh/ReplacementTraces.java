@@ -45,7 +45,7 @@ public final class ReplacementTraces {
   private static final int[] PERCENT = {5, 10, 25, 50};
 
   private static final String[] COLUMNS = {
-    "MIN", "LRU", "second chance", "sampling", "second chance, homes", "sampling, homes"
+    "MIN", "LRU", "second chance", "sampling", "second chance, preferred", "sampling, preferred"
   };
 
   private ReplacementTraces() {}
@@ -129,9 +129,9 @@ public final class ReplacementTraces {
     return new Line(name, percent, frames, accesses.length, misses);
   }
 
-  static long misses(int[] accesses, int frames, ReplacementKind kind, boolean homes) {
+  static long misses(int[] accesses, int frames, ReplacementKind kind, boolean preferred) {
     long misses = 0;
-    try (ReplayPool pool = new ReplayPool(frames, kind, homes)) {
+    try (ReplayPool pool = new ReplayPool(frames, kind, preferred)) {
       for (int pid : accesses) {
         if (!pool.access(pid)) {
           misses++;

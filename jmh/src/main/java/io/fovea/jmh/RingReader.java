@@ -1,6 +1,6 @@
 package io.fovea.jmh;
 
-import io.fovea.bindings.Libc;
+import io.fovea.bindings.FileCalls;
 import io.fovea.bindings.NativeException;
 import io.fovea.bindings.Ring;
 import java.lang.foreign.Arena;
@@ -40,7 +40,7 @@ final class RingReader implements AutoCloseable {
     fixed = registerBuffers;
     slots = new long[depth];
     results = new int[depth];
-    fd = Libc.open(file.toString(), Libc.O_DIRECT | Libc.O_CLOEXEC, 0);
+    fd = FileCalls.open(file.toString(), FileCalls.O_DIRECT | FileCalls.O_CLOEXEC, 0);
     if (fd < 0) {
       throw new NativeException("open", fd);
     }
@@ -95,7 +95,7 @@ final class RingReader implements AutoCloseable {
   @Override
   public void close() {
     ring.close();
-    Libc.close(fd);
+    FileCalls.close(fd);
     arena.close();
   }
 }

@@ -2,8 +2,8 @@ package io.fovea.jmh;
 
 import io.fovea.txn.StoreKind;
 import io.fovea.txn.TimestampConfig;
+import io.fovea.txn.TimestampConfig.Release;
 import io.fovea.txn.Timestamps;
-import io.fovea.txn.Timestamps.Release;
 import io.fovea.txn.Word;
 import java.util.SplittableRandom;
 import java.util.concurrent.ConcurrentHashMap;
@@ -30,11 +30,11 @@ import org.openjdk.jmh.annotations.Warmup;
  * What the timestamps of one key cost in a transaction of 32 keys, in ns for each key: begin, end,
  * making and releasing entries included.
  *
- * <p>{@code hot} accesses keys of a set so small that all have exact entries; {@code cold} ones of
- * a set far larger than the table, so that nearly each is materialised from the sketch and another
- * one released to it. Rivals: a ConcurrentHashMap from every key to its word (what a store of exact
- * timestamps in memory would be; it never forgets, so it also takes memory for each key there is),
- * and an array of words whose index is known (the ideal, timestamps in the records).
+ * <p>{@code hot} accesses keys of a set so small that all are in the exact table; {@code cold} ones
+ * of a set far larger than the table, so that nearly each is materialised from the sketch and
+ * another one released to it. Rivals: a ConcurrentHashMap from every key to its word (what a store
+ * of exact timestamps in memory would be; it never forgets, so it also takes memory for each key
+ * there is), and an array of words whose index is known (the ideal, timestamps in the records).
  *
  * <pre>
  *   java -jar jmh/target/benchmarks.jar TimestampCost

@@ -7,9 +7,9 @@ import io.fovea.buffer.Translation;
 import io.fovea.io.MemoryDevice;
 import io.fovea.txn.StoreKind;
 import io.fovea.txn.TimestampConfig;
+import io.fovea.txn.TimestampConfig.Release;
 import io.fovea.txn.TimestampPages;
 import io.fovea.txn.Timestamps;
-import io.fovea.txn.Timestamps.Release;
 import io.fovea.txn.Word;
 import java.util.SplittableRandom;
 import java.util.concurrent.ConcurrentHashMap;
@@ -39,9 +39,9 @@ import org.openjdk.jmh.annotations.Warmup;
  * compute for the extension. The map boxes and never forgets. A second map has keys that wrap a
  * long, and words that are changed in place.
  *
- * <p>With 2,000 keys all of them have exact entries; with a million nearly each is made anew and
- * another one goes, except in memory. Pages are on a device in memory, and a pool that has a tenth
- * of them, so that {@code DISK} shows what the processor has to do for an I/O.
+ * <p>With 2,000 keys all of them are in the exact table; with a million nearly each is made anew
+ * and another one goes, except in memory. Pages are on a device in memory, and a pool that has a
+ * tenth of them, so that {@code DISK} shows what the processor has to do for an I/O.
  *
  * <p>{@code EPOCH}, {@code REFERENCE_COUNT} and {@code IMMEDIATE} compare how it is known that an
  * entry is out of use; two threads or more show what a reference count costs the readers of a key.

@@ -31,11 +31,11 @@ import org.openjdk.jmh.infra.BenchmarkParams;
 
 /**
  * Question: what does each step of page translation bring? The ladder of section 6.4 of "Predictive
- * Translation" (SIGMOD 2026), with the guess-first order as its last rung.
+ * Translation" (SIGMOD 2026), with the prediction before the table as its last rung.
  *
  * <pre>
  *   one operation = one descent:   root ──► inner ··· ──► leaf      fan-out 480, uniform keys
- *   at each level: guess, optimistic (slow path where the guess was wrong), validate the parent,
+ *   at each level: predict, optimistic (slow path where the prediction was wrong), validate the parent,
  *                  two dependent words of the page, of which the second is the child's page id
  *   the next key depends on a word of the leaf: nothing overlaps from one descent to the next
  * </pre>
@@ -220,7 +220,7 @@ public class TranslationLadder {
     int parent = -1;
     long parentVersion = 0;
     for (int level = height; ; level--) {
-      int frame = pool.guess(pid);
+      int frame = pool.predict(pid);
       long version = pool.optimistic(frame, pid);
       if (version == BufferPool.RESTART) {
         if (parent >= 0 && !pool.validate(parent, parentVersion)) {

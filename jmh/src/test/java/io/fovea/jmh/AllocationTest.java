@@ -15,6 +15,7 @@ import io.fovea.Transaction;
 import java.lang.management.ManagementFactory;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -25,6 +26,7 @@ import org.junit.jupiter.api.Test;
  * recompilation may bring it back for a moment; so rounds are repeated until one is free of it, and
  * only if none of {@value #ROUNDS} is, there is an allocation on the way.
  */
+@Tag("slow")
 class AllocationTest {
   private static final int ROUNDS = 60;
   private static final int TRANSACTIONS = 1_000;

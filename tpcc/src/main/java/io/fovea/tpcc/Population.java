@@ -1,7 +1,7 @@
 package io.fovea.tpcc;
 
-import io.fovea.Field;
 import io.fovea.Row;
+import io.fovea.schema.Field;
 import io.fovea.tpcc.Schema.Address;
 import io.fovea.tpcc.Schema.Customer;
 import io.fovea.tpcc.Schema.District;

@@ -50,7 +50,7 @@ final class RecoverBench {
 
   /** No checkpoint comes by itself: there is room for much more log than is wanted. */
   static Options options(Settings settings) {
-    return settings.engineOptions().checkpointInterval(Duration.ZERO);
+    return settings.engineOptions().log(log -> log.checkpointInterval(Duration.ZERO));
   }
 
   /**

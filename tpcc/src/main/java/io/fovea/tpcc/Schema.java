@@ -1,10 +1,10 @@
 package io.fovea.tpcc;
 
-import io.fovea.Field;
-import io.fovea.IndexSpec;
-import io.fovea.KeySpec;
-import io.fovea.Layout;
-import io.fovea.TableSpec;
+import io.fovea.schema.Field;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
 
 /**
  * The nine tables of clause 1.3 and one of the driver's own.

@@ -3,7 +3,7 @@ package io.fovea.tpcc;
 import io.fovea.Database;
 import io.fovea.Index;
 import io.fovea.Table;
-import io.fovea.TableSpec;
+import io.fovea.schema.TableSpec;
 import java.util.List;
 
 /** A database's tables, opened. Any thread. */

@@ -4,11 +4,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.fovea.Field;
 import io.fovea.Key;
 import io.fovea.Row;
 import io.fovea.Table;
 import io.fovea.Transaction;
+import io.fovea.schema.Field;
 import io.fovea.tpcc.Schema.Customer;
 import io.fovea.tpcc.Schema.District;
 import io.fovea.tpcc.Schema.History;

@@ -27,12 +27,14 @@ import java.util.Set;
 import java.util.TreeSet;
 import org.HdrHistogram.EncodableHistogram;
 import org.HdrHistogram.HistogramLogReader;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The whole program on fewer rows: what a user types, sees and gets back. */
+@Tag("slow")
 class EndToEndTest {
   @TempDir Path folder;
 

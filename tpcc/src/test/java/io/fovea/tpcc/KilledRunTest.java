@@ -21,6 +21,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -32,6 +33,7 @@ import org.junit.jupiter.api.io.TempDir;
  * <p>{@code -Dtpcc.kills=50} kills so often, {@code -Dtpcc.seed=N} draws the same moments as the
  * run that named the seed, as far as the clock allows.
  */
+@Tag("slow")
 class KilledRunTest {
   private static final int KILLS = Integer.getInteger("tpcc.kills", 5);
   private static final long SEED = Long.getLong("tpcc.seed", System.nanoTime());

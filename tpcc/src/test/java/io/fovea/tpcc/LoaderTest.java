@@ -4,9 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.fovea.Field;
 import io.fovea.Row;
 import io.fovea.Table;
+import io.fovea.schema.Field;
 import io.fovea.tpcc.Schema.Customer;
 import io.fovea.tpcc.Schema.District;
 import io.fovea.tpcc.Schema.History;

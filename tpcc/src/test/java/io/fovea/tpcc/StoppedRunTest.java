@@ -15,6 +15,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -24,6 +25,7 @@ import org.junit.jupiter.params.provider.CsvSource;
  * A command that is ended by a signal shows what it has measured so far, or says what is missing,
  * and closes the database.
  */
+@Tag("slow")
 class StoppedRunTest {
   private static final int SIGTERM = 15;
   private static final int PATIENCE_SECONDS = 180;

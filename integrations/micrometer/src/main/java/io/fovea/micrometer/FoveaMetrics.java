@@ -221,7 +221,7 @@ public final class FoveaMetrics implements MeterBinder {
       gauge("buffer.pages", pages, null, FoveaMetrics::framesClean, "state", "clean");
       gauge("buffer.size", "Memory of the buffer", "bytes", s -> s.buffer().bytes());
       gauge("buffer.max", "Most memory of the buffer", "bytes", s -> s.buffer().bytesMax());
-      String translations = "Page accesses by whether the frame was guessed right";
+      String translations = "Page accesses by whether the frame was predicted right";
       counter(
           "buffer.translations",
           translations,
@@ -236,7 +236,11 @@ public final class FoveaMetrics implements MeterBinder {
           s -> s.buffer().mispredicted(),
           "result",
           "mispredicted");
-      counter("buffer.promotions", "Pages moved to their home", null, s -> s.buffer().promotions());
+      counter(
+          "buffer.promotions",
+          "Pages moved to their preferred frame",
+          null,
+          s -> s.buffer().promotions());
     }
 
     void descents() {

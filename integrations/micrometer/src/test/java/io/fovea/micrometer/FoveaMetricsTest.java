@@ -6,13 +6,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.Database;
 import io.fovea.DatabaseStats;
-import io.fovea.FieldType;
-import io.fovea.KeySpec;
-import io.fovea.Layout;
 import io.fovea.Options;
 import io.fovea.Table;
-import io.fovea.TableSpec;
 import io.fovea.error.DatabaseClosedException;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
 import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.Tag;

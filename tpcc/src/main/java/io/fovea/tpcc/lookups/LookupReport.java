@@ -59,7 +59,7 @@ final class LookupReport {
         "%.2f %% of the page accesses found the page where predicted, %.2f %% of the pages in the"
             + " pool are there, %.2f bytes copied an access",
         100 * r.predictedShare(),
-        100 * r.atHomeShare(),
+        100 * r.preferredShare(),
         r.copiedBytesPerAccess());
     line(b, "");
     return b.toString();
@@ -80,7 +80,7 @@ final class LookupReport {
         "cpu us",
         "per read",
         "predicted",
-        "at home",
+        "preferred",
         "copied B");
     for (LookupResult r : results) {
       CostModel.Point point = r.point();
@@ -95,7 +95,7 @@ final class LookupReport {
           r.cpuMicrosPerLookup(),
           r.cpuMicrosPerDeviceRead(),
           100 * r.predictedShare(),
-          100 * r.atHomeShare(),
+          100 * r.preferredShare(),
           r.copiedBytesPerAccess());
     }
     if (model == null) {
@@ -178,7 +178,7 @@ final class LookupReport {
     o.add("cpuMicrosPerLookup", number(r.cpuMicrosPerLookup()));
     o.add("cpuMicrosPerDeviceRead", number(r.cpuMicrosPerDeviceRead()));
     o.add("predictedShare", number(r.predictedShare()));
-    o.add("atHomeShare", number(r.atHomeShare()));
+    o.add("preferredShare", number(r.preferredShare()));
     o.add("copiedBytesPerAccess", number(r.copiedBytesPerAccess()));
     JsonObject kinds = new JsonObject();
     kind(kinds, "reading", r.readingOperations(), r.reads());
@@ -186,7 +186,7 @@ final class LookupReport {
     o.add("transactions", kinds);
     JsonObject engine = JsonReport.engine(r.before(), r.after());
     engine.addProperty("pagesInPool", r.placedAfter().pages());
-    engine.addProperty("pagesAtHome", r.placedAfter().pagesAtHome());
+    engine.addProperty("pagesInPreferredFrame", r.placedAfter().pagesInPreferredFrame());
     engine.addProperty("promotions", r.placedAfter().promotions() - r.placedBefore().promotions());
     engine.addProperty("demotions", r.placedAfter().demotions() - r.placedBefore().demotions());
     o.add("engine", engine);

@@ -96,10 +96,10 @@ record LookupResult(
   }
 
   /** The part of the pages in the pool that lay in their preferred frame at the end. */
-  double atHomeShare() {
+  double preferredShare() {
     return placedAfter.pages() == 0
         ? Double.NaN
-        : (double) placedAfter.pagesAtHome() / placedAfter.pages();
+        : (double) placedAfter.pagesInPreferredFrame() / placedAfter.pages();
   }
 
   /** What was copied from frame to frame, in bytes for each page access. */

@@ -2,14 +2,14 @@ package io.fovea.tpcc.lookups;
 
 import io.fovea.Database;
 import io.fovea.DatabaseStats;
-import io.fovea.Field;
-import io.fovea.FieldType;
 import io.fovea.Key;
-import io.fovea.KeySpec;
-import io.fovea.Layout;
 import io.fovea.Row;
 import io.fovea.Table;
-import io.fovea.TableSpec;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
 import java.util.Set;
 
 /**

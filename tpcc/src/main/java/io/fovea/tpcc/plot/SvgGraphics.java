@@ -25,6 +25,10 @@ import java.util.Map;
  * all that charts need. Text stays text. The same drawing gives the same bytes: there are no times
  * and no names but numbers in it.
  *
+ * <p>JFreeChart draws the charts; this class is the paper under them. Libraries for that exist and
+ * were not taken: JFreeSVG is under the GPL, VectorGraphics2D has had no release since 2017, and
+ * Batik brings a DOM in some ten jars.
+ *
  * <p>Images, gradients, XOR and clips of other forms are refused with {@link
  * UnsupportedOperationException}. One thread.
  */

@@ -45,7 +45,7 @@ public class EngineOptions {
       completionCandidates = TranslationConverter.class,
       converter = TranslationConverter.class,
       description = "how pages are found: ${COMPLETION-CANDIDATES} (default: predictive)")
-  private Translation translation = Options.defaults().translation();
+  private Translation translation = Options.defaults().experiments().translation();
 
   @Option(
       names = "--hints",
@@ -64,13 +64,13 @@ public class EngineOptions {
       converter = ReplacementConverter.class,
       description =
           "which pages leave the buffer: ${COMPLETION-CANDIDATES} (default: second-chance)")
-  private Replacement replacement = Options.defaults().replacement();
+  private Replacement replacement = Options.defaults().experiments().replacement();
 
   @Option(
       names = "--reads",
       paramLabel = "N",
       description = "how many pages a thread has read at a time, 1 to 64 (default: 64)")
-  private int reads = Options.defaults().readsMax();
+  private int reads = Options.defaults().device().readsMax();
 
   @Option(
       names = "--protocol",
@@ -79,7 +79,7 @@ public class EngineOptions {
       converter = ProtocolConverter.class,
       description =
           "what makes transactions serializable: ${COMPLETION-CANDIDATES} (default: tictoc)")
-  private Protocol protocol = Options.defaults().protocol();
+  private Protocol protocol = Options.defaults().experiments().protocol();
 
   @Option(
       names = "--timestamps",
@@ -89,14 +89,14 @@ public class EngineOptions {
       description =
           "where timestamps of keys out of use are: ${COMPLETION-CANDIDATES} (default:"
               + " focus-sketch)")
-  private TimestampStore timestamps = Options.defaults().timestamps();
+  private TimestampStore timestamps = Options.defaults().experiments().timestamps();
 
   @Option(
       names = "--sketch-bytes",
       paramLabel = "SIZE",
       converter = SizeConverter.class,
       description = "how large a sketch or a cache of timestamps is (default: 32k)")
-  private long sketchBytes = Options.defaults().sketchBytesMin();
+  private long sketchBytes = Options.defaults().memory().sketchBytesMin();
 
   @Option(
       names = "--sketch-bytes-max",
@@ -130,7 +130,7 @@ public class EngineOptions {
   public Path json;
 
   public int pageSize() {
-    return pageSize != null ? Math.toIntExact(pageSize) : Options.defaults().pageSize();
+    return pageSize != null ? Math.toIntExact(pageSize) : Options.defaults().device().pageSize();
   }
 
   /** Whether there is no file at all. */
@@ -140,8 +140,8 @@ public class EngineOptions {
 
   /** What is wrong, or null. */
   public String mistake() {
-    if (reads < 1 || reads > Options.defaults().readsMax()) {
-      return "--reads is 1 to " + Options.defaults().readsMax() + ", not " + reads;
+    if (reads < 1 || reads > Options.defaults().device().readsMax()) {
+      return "--reads is 1 to " + Options.defaults().device().readsMax() + ", not " + reads;
     }
     return inMemory() && durability != null && durability != Durability.NONE
         ? "--io memory has no log: --durability none is all there is"
@@ -153,7 +153,7 @@ public class EngineOptions {
     boolean memory = inMemory();
     return new EngineSettings(
         durability != null ? durability : memory ? Durability.NONE : DEFAULT_DURABILITY,
-        log != null ? log : Options.defaults().logBytesMax(),
+        log != null ? log : Options.defaults().log().bytesMax(),
         buffer != null ? buffer : defaultBuffer.getAsLong(),
         pageSize(),
         memory ? Io.AUTO : Io.valueOf(io.name()),
@@ -169,7 +169,9 @@ public class EngineOptions {
 
   /** What a file's name says of pages that are not of the usual size. */
   public static String pages(int pageSize) {
-    return pageSize == Options.defaults().pageSize() ? "" : "-" + Sizes.format(pageSize) + "-pages";
+    return pageSize == Options.defaults().device().pageSize()
+        ? ""
+        : "-" + Sizes.format(pageSize) + "-pages";
   }
 
   static final class IoConverter extends WordConverter<IoKind> {

@@ -65,22 +65,25 @@ public record EngineSettings(
     // Several segments, and a buffer that is a part of it: what the engine asks for.
     long quarter = Long.highestOneBit(Math.max(logBytes, LOG_BYTES_MIN) / 4);
     return defaults
-        .logBytesMax(logBytes)
-        .logSegmentBytes(Math.min(quarter, defaults.logSegmentBytes()))
-        .logBufferBytes((int) Math.min(quarter, defaults.logBufferBytes()))
-        .pageSize(pageSize)
+        .log(
+            log ->
+                log.bytesMax(logBytes)
+                    .segmentBytes(Math.min(quarter, defaults.log().segmentBytes()))
+                    .bufferBytes((int) Math.min(quarter, defaults.log().bufferBytes())))
+        .device(dev -> dev.pageSize(pageSize))
         .bufferBytes(bufferBytes)
-        .pretouch(Pretouch.AHEAD)
-        .io(io)
-        .translation(translation)
-        .hints(hints.hints())
-        .replacement(replacement)
-        .readsMax(reads)
-        .protocol(protocol)
-        .timestamps(timestamps)
-        .sketchBytes(sketchBytes, sketchBytesMax)
+        .memory(mem -> mem.pretouch(Pretouch.AHEAD))
+        .device(dev -> dev.io(io))
+        .experiments(
+            exp -> exp.translation(translation).hints(hints.hints()).replacement(replacement))
+        .device(dev -> dev.readsMax(reads))
+        .experiments(exp -> exp.protocol(protocol).timestamps(timestamps))
+        .memory(mem -> mem.sketchBytes(sketchBytes, sketchBytesMax))
         .durability(durability)
-        .maxTransactions(Math.max(defaults.maxTransactions(), Math.min(clients + 2, 4096)));
+        .transactions(
+            txs ->
+                txs.activeMax(
+                    Math.max(defaults.transactions().activeMax(), Math.min(clients + 2, 4096))));
   }
 
   /** Adds them to the options of a report. */

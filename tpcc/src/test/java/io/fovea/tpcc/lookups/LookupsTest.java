@@ -11,13 +11,13 @@ import com.google.gson.JsonParser;
 import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Durability;
-import io.fovea.FieldType;
-import io.fovea.KeySpec;
-import io.fovea.Layout;
 import io.fovea.Options;
 import io.fovea.Order;
 import io.fovea.Range;
-import io.fovea.TableSpec;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
 import io.fovea.tpcc.DriverCommand;
 import io.fovea.tpcc.bench.Exit;
 import io.fovea.tpcc.bench.Percentiles;
@@ -28,12 +28,14 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The subcommand as a user sees it, on some megabytes. */
+@Tag("slow")
 class LookupsTest {
   /** 5.5 MB, of which the pool holds a third. */
   private static final int RECORDS = 40_000;
@@ -119,7 +121,7 @@ class LookupsTest {
     assertTrue(r.get("cpuMicrosPerLookup").getAsDouble() > 0);
     assertTrue(r.get("cpuMicrosPerDeviceRead").getAsDouble() > 0);
     assertTrue(r.get("workingSetRatio").getAsDouble() > 2);
-    for (String share : List.of("predictedShare", "atHomeShare")) {
+    for (String share : List.of("predictedShare", "preferredShare")) {
       double d = r.get(share).getAsDouble();
       assertTrue(d > 0 && d <= 1, share + " " + d);
     }

@@ -8,13 +8,13 @@ import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
 import io.fovea.Database;
 import io.fovea.Durability;
-import io.fovea.FieldType;
 import io.fovea.Key;
-import io.fovea.KeySpec;
-import io.fovea.Layout;
 import io.fovea.Options;
 import io.fovea.Row;
-import io.fovea.TableSpec;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
 import io.fovea.tpcc.DriverCommand;
 import io.fovea.tpcc.bench.Exit;
 import io.fovea.tpcc.bench.Percentiles;
@@ -27,6 +27,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.BiConsumer;
 import org.HdrHistogram.HistogramLogReader;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -34,6 +35,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The subcommand as a user sees it, on some megabytes. */
+@Tag("slow")
 class YcsbTest {
   private static final int RECORDS = 8_000;
   private static final Options SMALL =

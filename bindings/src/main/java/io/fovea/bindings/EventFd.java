@@ -1,0 +1,99 @@
+package io.fovea.bindings;
+
+import io.fovea.bindings.generated.LibC;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
+
+/**
+ * A counter behind a descriptor: one thread wakes another that waits in the kernel, for example in
+ * a {@link Ring} that has a read of the counter in flight. Errors and threads are as {@link Libc}
+ * says.
+ *
+ * @since 0.1.0
+ */
+public final class EventFd {
+  /** {@link #open}: reads of a zero count fail with {@link Errno#EAGAIN} instead of waiting. */
+  public static final int EFD_NONBLOCK = 0x800;
+
+  /** {@link #open}: not inherited by programs that this process starts. */
+  public static final int EFD_CLOEXEC = 0x80000;
+
+  private EventFd() {}
+
+  /**
+   * Makes a counter; {@link FileCalls#close} closes it.
+   *
+   * @param initial the first count
+   * @param flags {@code EFD_*}
+   * @return the descriptor or a negated error number
+   * @since 0.1.0
+   */
+  public static int open(int initial, int flags) {
+    CallState state = CallState.acquire();
+    try {
+      int result = (int) Calls.EVENTFD.invokeExact(state.captured, initial, flags);
+      return result < 0 ? -state.errno() : result;
+    } catch (Throwable t) {
+      throw Downcall.unexpected(t);
+    } finally {
+      state.release();
+    }
+  }
+
+  /**
+   * Adds to the count.
+   *
+   * @param fd the eventfd
+   * @param count what to add, at least 1
+   * @return 0 or a negated error number
+   * @since 0.1.0
+   */
+  public static int add(int fd, long count) {
+    CallState state = CallState.acquire();
+    try {
+      state.scratch.set(ValueLayout.JAVA_LONG, 0, count);
+      long result;
+      do {
+        result = (long) Calls.WRITE.invokeExact(state.captured, fd, state.scratch.address(), 8L);
+      } while (result < 0 && state.errno() == Errno.EINTR);
+      return result < 0 ? -state.errno() : 0;
+    } catch (Throwable t) {
+      throw Downcall.unexpected(t);
+    } finally {
+      state.release();
+    }
+  }
+
+  /**
+   * Takes the count and leaves 0; waits while it is 0, unless it was made with {@link
+   * #EFD_NONBLOCK}.
+   *
+   * @param fd the eventfd
+   * @return the count, or a negated error number
+   * @since 0.1.0
+   */
+  public static long take(int fd) {
+    CallState state = CallState.acquire();
+    try {
+      long result;
+      do {
+        result = (long) Calls.READ.invokeExact(state.captured, fd, state.scratch.address(), 8L);
+      } while (result < 0 && state.errno() == Errno.EINTR);
+      return result < 0 ? -state.errno() : state.scratch.get(ValueLayout.JAVA_LONG, 0);
+    } catch (Throwable t) {
+      throw Downcall.unexpected(t);
+    } finally {
+      state.release();
+    }
+  }
+
+  /** Linked by the first call; {@code Libc.probe} links nothing. */
+  private static final class Calls {
+    static final MethodHandle EVENTFD =
+        Downcall.link(LibC.eventfd$address(), LibC.eventfd$descriptor());
+    static final MethodHandle WRITE = Downcall.link(LibC.write$address(), LibC.write$descriptor());
+    static final MethodHandle READ = Downcall.link(LibC.read$address(), LibC.read$descriptor());
+
+    private Calls() {}
+  }
+}

@@ -1,0 +1,177 @@
+package io.fovea;
+
+import java.util.Objects;
+import java.util.function.Consumer;
+
+/**
+ * The switches of the papers: what the engine is compared with, by benchmarks.
+ *
+ * <p>The defaults are what the papers, and our own figures, find best. All choices give the same
+ * results, with the same isolation; they differ in speed and memory. An application has no reason
+ * to touch them.
+ *
+ * <p>A value: every method with an argument gives a new one. Any thread. Part of {@link Options}.
+ *
+ * @since 0.1.0
+ */
+public final class ExperimentOptions {
+  private static final ExperimentOptions DEFAULTS = new ExperimentOptions(new Values());
+
+  /** The values, mutable only while new options are being made. */
+  private static final class Values implements Cloneable {
+    Protocol protocol = Protocol.TICTOC;
+    TimestampStore timestamps = TimestampStore.FOCUS_SKETCH;
+    Translation translation = Translation.PREDICTIVE;
+    Replacement replacement = Replacement.SECOND_CHANCE;
+    Hints hints = Hints.ALL;
+
+    @Override
+    public Values clone() {
+      try {
+        return (Values) super.clone();
+      } catch (CloneNotSupportedException e) {
+        throw new AssertionError(e);
+      }
+    }
+  }
+
+  private final Values v;
+
+  private ExperimentOptions(Values v) {
+    this.v = v;
+  }
+
+  /**
+   * The defaults.
+   *
+   * @return the options that the others are made from
+   */
+  public static ExperimentOptions defaults() {
+    return DEFAULTS;
+  }
+
+  private ExperimentOptions with(Consumer<Values> change) {
+    Values copy = v.clone();
+    change.accept(copy);
+    return new ExperimentOptions(copy);
+  }
+
+  /**
+   * Sets what makes transactions serializable. It may be another choice each time that a file is
+   * opened.
+   *
+   * @param protocol the protocol; the default is {@link Protocol#TICTOC}
+   * @return new options
+   */
+  public ExperimentOptions protocol(Protocol protocol) {
+    Objects.requireNonNull(protocol, "protocol");
+    return with(v -> v.protocol = protocol);
+  }
+
+  /**
+   * The protocol that makes transactions serializable.
+   *
+   * @return the protocol
+   */
+  public Protocol protocol() {
+    return v.protocol;
+  }
+
+  /**
+   * Sets where the timestamps of records are that no transaction uses. It may be another choice
+   * each time that a file is opened.
+   *
+   * @param store the place; the default is {@link TimestampStore#FOCUS_SKETCH}
+   * @return new options
+   */
+  public ExperimentOptions timestamps(TimestampStore store) {
+    Objects.requireNonNull(store, "store");
+    return with(v -> v.timestamps = store);
+  }
+
+  /**
+   * Where the timestamps of records are that no transaction uses.
+   *
+   * @return the place
+   */
+  public TimestampStore timestamps() {
+    return v.timestamps;
+  }
+
+  /**
+   * Sets how the frame of a page is found.
+   *
+   * @param translation the kind of translation
+   * @return new options
+   */
+  public ExperimentOptions translation(Translation translation) {
+    Objects.requireNonNull(translation, "translation");
+    return with(v -> v.translation = translation);
+  }
+
+  /**
+   * How the frame of a page is found.
+   *
+   * @return the kind of translation
+   */
+  public Translation translation() {
+    return v.translation;
+  }
+
+  /**
+   * Sets which pages leave the buffer when others need their frames. It matters where the data is
+   * larger than the buffer.
+   *
+   * @param replacement the policy; the default is {@link Replacement#SECOND_CHANCE}
+   * @return new options
+   */
+  public ExperimentOptions replacement(Replacement replacement) {
+    Objects.requireNonNull(replacement, "replacement");
+    return with(v -> v.replacement = replacement);
+  }
+
+  /**
+   * Which pages leave the buffer when others need their frames.
+   *
+   * @return the policy
+   */
+  public Replacement replacement() {
+    return v.replacement;
+  }
+
+  /**
+   * Sets where physical addresses are remembered beside logical names. It may be another choice
+   * each time that a file is opened.
+   *
+   * @param hints the places; the default is {@link Hints#ALL}
+   * @return new options
+   */
+  public ExperimentOptions hints(Hints hints) {
+    Objects.requireNonNull(hints, "hints");
+    return with(v -> v.hints = hints);
+  }
+
+  /**
+   * Where physical addresses are remembered beside logical names.
+   *
+   * @return the places
+   */
+  public Hints hints() {
+    return v.hints;
+  }
+
+  @Override
+  public String toString() {
+    return "ExperimentOptions[protocol="
+        + v.protocol
+        + ", timestamps="
+        + v.timestamps
+        + ", translation="
+        + v.translation
+        + ", replacement="
+        + v.replacement
+        + ", hints="
+        + v.hints
+        + "]";
+  }
+}

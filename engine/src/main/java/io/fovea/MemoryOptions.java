@@ -1,0 +1,169 @@
+package io.fovea;
+
+import java.util.Objects;
+import java.util.function.Consumer;
+
+/**
+ * The memory that a database takes beside its buffer, and when it is taken.
+ *
+ * <p>{@link Options#bufferBytes} is the buffer itself.
+ *
+ * <p>A value: every method with an argument gives a new one. Any thread. Part of {@link Options}.
+ *
+ * @since 0.1.0
+ */
+public final class MemoryOptions {
+  private static final MemoryOptions DEFAULTS = new MemoryOptions(new Values());
+
+  /** The values, mutable only while new options are being made. */
+  private static final class Values implements Cloneable {
+    long timestampBytes = 256L << 20;
+    long sketchBytesMin = 32 << 10;
+    long sketchBytesMax = 32 << 10;
+    Pretouch pretouch = Pretouch.NONE;
+
+    @Override
+    public Values clone() {
+      try {
+        return (Values) super.clone();
+      } catch (CloneNotSupportedException e) {
+        throw new AssertionError(e);
+      }
+    }
+  }
+
+  private final Values v;
+
+  private MemoryOptions(Values v) {
+    this.v = v;
+  }
+
+  /**
+   * The defaults.
+   *
+   * @return the options that the others are made from
+   */
+  public static MemoryOptions defaults() {
+    return DEFAULTS;
+  }
+
+  private MemoryOptions with(Consumer<Values> change) {
+    Values copy = v.clone();
+    change.accept(copy);
+    return new MemoryOptions(copy);
+  }
+
+  /**
+   * Sets the memory that the timestamps of records in use may take, beside the buffer. It is
+   * address space until transactions need it: 32 bytes for each record that active transactions
+   * have read or written.
+   *
+   * @param bytes a hard limit; a transaction that would exceed it is aborted
+   * @return new options
+   * @throws IllegalArgumentException if it is less than 64 KiB
+   */
+  public MemoryOptions timestampBytes(long bytes) {
+    Options.check(bytes >= 64 << 10, "MemoryOptions.timestampBytes is at least 65536", bytes);
+    return with(v -> v.timestampBytes = bytes);
+  }
+
+  /**
+   * The memory that the timestamps of records in use may take.
+   *
+   * @return bytes
+   */
+  public long timestampBytes() {
+    return v.timestampBytes;
+  }
+
+  /**
+   * Sets the memory for the timestamps of records that no transaction uses: a sketch, or a cache,
+   * as {@link ExperimentOptions#timestamps(TimestampStore)} says. It stays as it is. {@link
+   * TimestampStore#DISK} and {@link TimestampStore#MEMORY} have neither.
+   *
+   * @param bytes the default is 32 KiB. For a sketch rounded down to a power of two. A cache is one
+   *     table with the 128 KiB of entries in use, and the sum is rounded up to a power of two
+   * @return new options
+   * @throws IllegalArgumentException if it is less than 8 or more than 1 GiB
+   */
+  public MemoryOptions sketchBytes(long bytes) {
+    return sketchBytes(bytes, bytes);
+  }
+
+  /**
+   * Sets limits for the memory of the sketch of {@link TimestampStore#FOCUS_SKETCH}. It begins with
+   * the lower one, doubles while transactions are aborted for conflicts that a larger sketch may
+   * keep apart, as long as that helps, and halves when there are hardly any. Changes go on beside
+   * transactions. A cache has the lower limit.
+   *
+   * @param min rounded down to a power of two
+   * @param max rounded down to a power of two
+   * @return new options
+   * @throws IllegalArgumentException if {@code min} is less than 8, or more than {@code max}, or
+   *     {@code max} is more than 1 GiB
+   */
+  public MemoryOptions sketchBytes(long min, long max) {
+    Options.check(min >= Long.BYTES, "MemoryOptions.sketchBytes is at least 8", min);
+    Options.check(
+        max >= min,
+        "The upper limit of MemoryOptions.sketchBytes is at least its lower one, " + min,
+        max);
+    Options.check(max <= 1 << 30, "MemoryOptions.sketchBytes is at most 1 GiB", max);
+    return with(
+        v -> {
+          v.sketchBytesMin = min;
+          v.sketchBytesMax = max;
+        });
+  }
+
+  /**
+   * The memory with which the sketch begins, or that of the cache.
+   *
+   * @return bytes
+   */
+  public long sketchBytesMin() {
+    return v.sketchBytesMin;
+  }
+
+  /**
+   * The memory up to which the sketch grows where that helps.
+   *
+   * @return bytes; {@link #sketchBytesMin()} for a fixed size
+   */
+  public long sketchBytesMax() {
+    return v.sketchBytesMax;
+  }
+
+  /**
+   * Sets when the operating system has to find the memory of the buffer.
+   *
+   * @param pretouch when
+   * @return new options
+   */
+  public MemoryOptions pretouch(Pretouch pretouch) {
+    Objects.requireNonNull(pretouch, "pretouch");
+    return with(v -> v.pretouch = pretouch);
+  }
+
+  /**
+   * When the operating system has to find the memory of the buffer.
+   *
+   * @return when
+   */
+  public Pretouch pretouch() {
+    return v.pretouch;
+  }
+
+  @Override
+  public String toString() {
+    return "MemoryOptions[timestampBytes="
+        + v.timestampBytes
+        + ", sketchBytesMin="
+        + v.sketchBytesMin
+        + ", sketchBytesMax="
+        + v.sketchBytesMax
+        + ", pretouch="
+        + v.pretouch
+        + "]";
+  }
+}

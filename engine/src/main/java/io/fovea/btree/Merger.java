@@ -1,0 +1,384 @@
+package io.fovea.btree;
+
+import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.PageHeader;
+import io.fovea.memory.Mem;
+import io.fovea.wal.LogSession;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * Merges an underfull node with a neighbour, and takes the only child of a root into the root. The
+ * rules are those of {@link StructureChange}.
+ *
+ * <p><b>When to merge.</b> A node below a quarter of the page asks, when its count is a power of
+ * two: seven times at most on its way down from full, not at each delete. Two nodes become one if
+ * that is at most three quarters full, so that the next insert does not split it; if one is empty,
+ * whenever they fit. A neighbour that is too full, or under another parent, is left alone.
+ */
+final class Merger {
+  private final StructureChange change;
+  private final Descent descent;
+  private final BufferPool pool;
+  private final MemorySegment pages;
+  private final int pageSize;
+  private final int treeId;
+  private final long rootPid;
+
+  Merger(StructureChange change) {
+    this.change = change;
+    this.descent = change.descent;
+    this.pool = change.pool;
+    this.pages = change.pages;
+    this.pageSize = change.pageSize;
+    this.treeId = change.treeId;
+    this.rootPid = change.rootPid;
+  }
+
+  /** Whether a node should look for a neighbour to merge with, now. */
+  static boolean underfull(MemorySegment s, long base, int pageSize, boolean leaf) {
+    int count = BTreeNode.count(s, base);
+    return (count & count - 1) == 0 && BTreeNode.used(s, base, pageSize, leaf) < pageSize >>> 2;
+  }
+
+  /**
+   * Merges a node with a neighbour under the same parent, if they fit; then perhaps the parent.
+   *
+   * @param key a key that belongs into the node
+   * @return whether anything was merged
+   */
+  boolean merge(int level, long pid, MemorySegment key, long off, int len, LogSession log) {
+    TreeScratch scratch = change.scratches.take();
+    try {
+      for (int i = 0; i < StructureChange.TRIES; i++) {
+        int result = tryMerge(level, pid, key, off, len, scratch, log);
+        long parentPid = scratch.parent.pid;
+        if (result == StructureChange.NEEDLESS) {
+          return false;
+        }
+        if (result == StructureChange.DONE) {
+          if (parentPid == rootPid) {
+            shrinkRoot(scratch.key, log);
+          } else if (scratch.parent.found) {
+            merge(level + 1, parentPid, key, off, len, log);
+          }
+          return true;
+        }
+        if (result == StructureChange.ALONE) {
+          if (parentPid == rootPid) {
+            return shrinkRoot(scratch.key, log);
+          }
+          if (!merge(level + 1, parentPid, key, off, len, log)) {
+            return false;
+          }
+        }
+        Pause.after(i);
+      }
+      return false;
+    } finally {
+      change.scratches.give(scratch);
+    }
+  }
+
+  /**
+   * One attempt; after StructureChange.DONE the position of the parent says in {@code found}: it is
+   * underfull.
+   */
+  private int tryMerge(
+      int level,
+      long pid,
+      MemorySegment key,
+      long off,
+      int len,
+      TreeScratch scratch,
+      LogSession log) {
+    MemorySegment s = pages;
+    Position parent = scratch.parent;
+    descent.descendTo(key, off, len, false, level + 1, parent);
+    if (parent.frame < 0) {
+      return StructureChange.NEEDLESS;
+    }
+    long parentBase = pool.base(parent.frame);
+    int slot = parent.slot;
+    int count = BTreeNode.innerCount(s, parentBase, pageSize);
+    if (slot > count || BTreeNode.child(s, parentBase, slot) != pid) {
+      return pool.validate(parent.frame, parent.version)
+          ? StructureChange.NEEDLESS
+          : StructureChange.AGAIN;
+    }
+    if (count == 0) {
+      return pool.validate(parent.frame, parent.version)
+          ? StructureChange.ALONE
+          : StructureChange.AGAIN;
+    }
+    int result = StructureChange.NEEDLESS;
+    if (slot < count) {
+      result = tryMergePair(level, slot, scratch, log);
+    }
+    if (slot > 0 && result == StructureChange.NEEDLESS) {
+      result = tryMergePair(level, slot - 1, scratch, log);
+    }
+    return result;
+  }
+
+  /** Merges the children of two neighbouring slots of the parent. */
+  private int tryMergePair(int level, int slot, TreeScratch scratch, LogSession log) {
+    MemorySegment s = pages;
+    Position parent = scratch.parent;
+    long parentBase = pool.base(parent.frame);
+    long leftPid = BTreeNode.child(s, parentBase, slot);
+    long rightPid = BTreeNode.child(s, parentBase, slot + 1);
+    if (!pool.validate(parent.frame, parent.version)) {
+      return StructureChange.AGAIN;
+    }
+    int left = change.resolve(leftPid);
+    int right = change.resolve(rightPid);
+    // A look without latches first: most attempts end here.
+    if (!mayFit(left, leftPid, right, rightPid, level)) {
+      return StructureChange.NEEDLESS;
+    }
+    log.grant(change.space);
+    if (!pool.tryUpgrade(parent.frame, parent.version)) {
+      return StructureChange.AGAIN;
+    }
+    int latched = 1;
+    boolean changed = false;
+    boolean whole = false;
+    int result = StructureChange.AGAIN;
+    long next = 0;
+    long looked = parent.pid;
+    try {
+      if (change.tryLatch(left, leftPid)) {
+        latched = 2;
+        if (change.tryLatch(right, rightPid)) {
+          latched = 3;
+          long leftBase = pool.base(left);
+          long rightBase = pool.base(right);
+          next = level == 0 ? BTreeNode.next(s, rightBase) : 0;
+          NodeCheck.node(s, parentBase, pageSize, level + 1, treeId);
+          looked = rightPid;
+          NodeCheck.node(s, rightBase, pageSize, level, treeId);
+          looked = leftPid;
+          NodeCheck.node(s, leftBase, pageSize, level, treeId);
+          NodeCheck.child(s, parentBase, slot, leftBase, pageSize, scratch.key);
+          NodeCheck.child(s, parentBase, slot + 1, rightBase, pageSize, scratch.key);
+          change.load(s, parentBase, slot, scratch.separator);
+          result = StructureChange.NEEDLESS;
+          if (fitTogether(leftBase, rightBase, level, scratch)) {
+            changed = true;
+            mergeInto(leftBase, rightBase, level, scratch);
+            NodeEditor.noteRemove(s, parentBase, slot);
+            NodeEditor.removeInner(s, parentBase, pageSize, slot);
+            NodeEditor.setChild(s, parentBase, slot, pool.reference(leftPid, left));
+            NodeEditor.makeHeads(s, parentBase);
+            parent.found = underfull(s, parentBase, pageSize, false);
+            whole = true;
+            change.append(log, rightPid, left, parent.frame, StructureRecord.NONE);
+            result = StructureChange.DONE;
+          }
+        }
+      }
+    } catch (Throwable t) {
+      if (latched > 2) {
+        BrokenOff.giveWhole(pool, right, whole, changed, t);
+      }
+      if (latched > 1) {
+        BrokenOff.giveWhole(pool, left, whole, changed, t);
+      }
+      BrokenOff.giveWhole(pool, parent.frame, whole, changed, t);
+      throw BrokenOff.meaning(pool, looked, t);
+    }
+    if (result != StructureChange.DONE) {
+      if (latched > 2) {
+        pool.releaseExclusiveUnchanged(right);
+      }
+      if (latched > 1) {
+        pool.releaseExclusiveUnchanged(left);
+      }
+      pool.releaseExclusiveUnchanged(parent.frame);
+      return result;
+    }
+    pool.releaseExclusive(left);
+    pool.releaseExclusive(parent.frame);
+    pool.free(right, log); // the change has cut it loose
+    change.repairPrev(next, rightPid, leftPid);
+    return StructureChange.DONE;
+  }
+
+  /** A rough answer from pages that are not latched: a wrong one costs a merge or an attempt. */
+  private boolean mayFit(int left, long leftPid, int right, long rightPid, int level) {
+    if (pool.optimistic(left, leftPid) == BufferPool.RESTART
+        || pool.optimistic(right, rightPid) == BufferPool.RESTART) {
+      return true;
+    }
+    boolean leaf = level == 0;
+    int bytes =
+        BTreeNode.used(pages, pool.base(left), pageSize, leaf)
+            + BTreeNode.used(pages, pool.base(right), pageSize, leaf);
+    return bytes <= pageSize;
+  }
+
+  private boolean fitTogether(long left, long right, int level, TreeScratch scratch) {
+    MemorySegment s = pages;
+    int low = BTreeNode.low(s, left);
+    int high = BTreeNode.high(s, right);
+    long lowAt = left + BTreeNode.lowAt(s, left, pageSize);
+    long highAt = right + BTreeNode.highAt(s, right, pageSize);
+    int leftCount = BTreeNode.count(s, left);
+    int rightCount = BTreeNode.count(s, right);
+    int bytes = BTreeNode.fenceBytes(low, pageSize) + BTreeNode.fenceBytes(high, pageSize);
+    if (level == 0) {
+      boolean open = low == BTreeNode.NONE || high == BTreeNode.NONE;
+      int prefix = open ? 0 : Mem.commonPrefix(s, lowAt, low, s, highAt, high);
+      bytes += BTreeNode.leafBytes(s, left, pageSize, 0, leftCount, prefix);
+      bytes += BTreeNode.leafBytes(s, right, pageSize, 0, rightCount, prefix);
+    } else {
+      loadEnds(left, right, scratch);
+      int prefix =
+          NodeEditor.innerPrefix(s, lowAt, low, scratch.left, s, highAt, high, scratch.right);
+      bytes += high == BTreeNode.NONE ? prefix : 0;
+      bytes += BTreeNode.innerBytes(s, left, 0, leftCount, prefix);
+      bytes += BTreeNode.innerBytes(s, right, 0, rightCount, prefix);
+      bytes += NodeEditor.innerEntryBytes(prefix, scratch.separator.length());
+    }
+    boolean anEmptyOne = leftCount == 0 || rightCount == 0;
+    return bytes
+        <= pageSize - BTreeNode.slotsEnd(level == 0, 0) - (anEmptyOne ? 0 : pageSize >>> 2);
+  }
+
+  /**
+   * Loads the first and the last separator that two inner nodes have together with that between.
+   */
+  private void loadEnds(long left, long right, TreeScratch scratch) {
+    KeyBuffer separator = scratch.separator;
+    int rightCount = BTreeNode.count(pages, right);
+    if (BTreeNode.count(pages, left) > 0) {
+      change.load(pages, left, 0, scratch.left);
+    } else {
+      scratch.left.set(separator.segment(), 0, separator.length());
+    }
+    if (rightCount > 0) {
+      change.load(pages, right, rightCount - 1, scratch.right);
+    } else {
+      scratch.right.set(separator.segment(), 0, separator.length());
+    }
+  }
+
+  /** Puts everything into the left node. */
+  private void mergeInto(long left, long right, int level, TreeScratch scratch) {
+    MemorySegment s = pages;
+    MemorySegment old = scratch.page;
+    NodeEditor.copyBody(s, left, old, 0, pageSize);
+    int leftCount = BTreeNode.count(s, left);
+    int rightCount = BTreeNode.count(s, right);
+    NodeEditor.init(
+        s,
+        left,
+        pageSize,
+        level,
+        old,
+        BTreeNode.lowAt(old, 0, pageSize),
+        BTreeNode.low(old, 0),
+        s,
+        right + BTreeNode.highAt(s, right, pageSize),
+        BTreeNode.high(s, right));
+    KeyBuffer key = scratch.key;
+    if (level == 0) {
+      NodeEditor.appendLeaf(old, 0, 0, leftCount, s, left, pageSize, key);
+      NodeEditor.appendLeaf(s, right, 0, rightCount, s, left, pageSize, key);
+      NodeEditor.setPrev(s, left, BTreeNode.prev(old, 0));
+      NodeEditor.setNext(s, left, BTreeNode.next(s, right));
+      return;
+    }
+    // The ends were loaded when it was asked whether the two fit.
+    NodeEditor.chooseOpenPrefix(s, left, pageSize, scratch.left, scratch.right);
+    KeyBuffer separator = scratch.separator;
+    NodeEditor.appendInner(old, 0, 0, leftCount, s, left, pageSize, key);
+    NodeEditor.insertInner(
+        s,
+        left,
+        pageSize,
+        leftCount,
+        separator.segment(),
+        0,
+        separator.length(),
+        BTreeNode.childRef(old, 0, leftCount));
+    NodeEditor.appendInner(s, right, 0, rightCount, s, left, pageSize, key);
+    NodeEditor.setChild(
+        s, left, leftCount + 1 + rightCount, BTreeNode.childRef(s, right, rightCount));
+    NodeEditor.makeHeads(s, left);
+  }
+
+  /**
+   * Takes the contents of an only child into the root, as often as there is one.
+   *
+   * @param key for a fence
+   */
+  private boolean shrinkRoot(KeyBuffer key, LogSession log) {
+    MemorySegment s = pages;
+    boolean shrunk = false;
+    for (int i = 0; i < StructureChange.TRIES; i++) {
+      int root = change.resolve(rootPid);
+      long version = pool.optimistic(root, rootPid);
+      if (version != BufferPool.RESTART) {
+        long base = pool.base(root);
+        boolean only = BTreeNode.isInner(s, base) && BTreeNode.count(s, base) == 0;
+        long child = BTreeNode.child(s, base, 0);
+        if (pool.validate(root, version)) {
+          if (!only) {
+            return shrunk;
+          }
+          shrunk |= pullUp(root, version, child, key, log);
+        }
+      }
+      Pause.after(i);
+    }
+    return shrunk;
+  }
+
+  private boolean pullUp(int root, long version, long child, KeyBuffer key, LogSession log) {
+    MemorySegment s = pages;
+    int frame = change.resolve(child);
+    log.grant(change.space);
+    if (!pool.tryUpgrade(root, version)) {
+      return false;
+    }
+    boolean both = false;
+    boolean changed = false;
+    boolean whole = false;
+    try {
+      both = change.tryLatch(frame, child);
+      if (both) {
+        long base = pool.base(root);
+        long childBase = pool.base(frame);
+        int level = PageHeader.level(s, base) - 1;
+        NodeCheck.node(s, childBase, pageSize, level, treeId);
+        NodeCheck.child(s, base, 0, childBase, pageSize, key);
+        changed = true;
+        NodeEditor.copyBody(s, childBase, s, base, pageSize);
+        PageHeader.setType(s, base, PageHeader.type(s, childBase));
+        PageHeader.setLayout(s, base, PageHeader.layout(s, childBase));
+        PageHeader.setLevel(s, base, PageHeader.level(s, childBase));
+        if (PageHeader.level(s, base) == 0) {
+          // The only leaf has no neighbours, whatever its hints say.
+          NodeEditor.setNext(s, base, 0);
+          NodeEditor.setPrev(s, base, 0);
+        }
+        whole = true;
+        change.append(log, child, root, StructureRecord.NONE, StructureRecord.NONE);
+      }
+    } catch (Throwable t) {
+      if (both) {
+        BrokenOff.giveWhole(pool, frame, whole, changed, t);
+      }
+      BrokenOff.giveWhole(pool, root, whole, changed, t);
+      throw BrokenOff.meaning(pool, child, t);
+    }
+    if (!both) {
+      pool.releaseExclusiveUnchanged(root);
+      return false;
+    }
+    pool.releaseExclusive(root);
+    pool.free(frame, log); // the change has cut it loose
+    return true;
+  }
+}

@@ -1,0 +1,435 @@
+package io.fovea.btree;
+
+import io.fovea.buffer.PageHeader;
+import io.fovea.memory.Mem;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * The search in a node, whose layout is {@link BTreeNode}'s.
+ *
+ * <pre>
+ *   leaf     sixteenths of the slots, as long as there are many -&gt; first slots of up to 18 groups
+ *            -&gt; the eight slots of one group -&gt; the tail, where the head is the key's
+ *   inner    the 16 sampled heads -&gt; halves, as long as more than 16 slots are left
+ *            -&gt; first slots of 4 groups -&gt; the four slots of one group -&gt; the tail
+ * </pre>
+ *
+ * <ul>
+ *   <li>Heads decide nearly always, so a search touches slots and no records.
+ *   <li>The last steps of a search do not halve but count: the loads do not depend on each other,
+ *       so the misses of a cold leaf overlap instead of waiting for each other.
+ *   <li>The three searches have more than 325 bytecodes each, so the JVM never inlines them. That
+ *       is wanted: see {@link Descent}.
+ * </ul>
+ *
+ * <p>Everything here may run on a page that a writer is changing. So counts, lengths and offsets
+ * are clamped to the page; what is still outside of the mapping is an {@link
+ * IndexOutOfBoundsException}, caught by the caller; and no result means anything before the version
+ * was validated.
+ */
+final class NodeSearch {
+  /** How many groups of eight slots of a leaf are looked at in one step. */
+  private static final int GROUPS_MAX = 18;
+
+  private NodeSearch() {}
+
+  /**
+   * Finds the first slot of a leaf whose key is not below a key.
+   *
+   * <p>The heads decide: of up to {@value #GROUPS_MAX} groups of eight slots, a group being a cache
+   * line, the first slot of each; then a count in one group. Where there are more slots, sixteenths
+   * of them come first. The loads of a step do not depend on each other, and those of the groups
+   * not even on the count: a cold leaf costs the waits for memory of two steps, its header's among
+   * them, where halving waited for each probe. Groups are moved back to where there are slots; then
+   * what is before them is below, too.
+   *
+   * @return the slot times two, plus one if its key is the key
+   */
+  static int searchLeaf(
+      MemorySegment s, long base, int pageSize, MemorySegment key, long off, int len) {
+    long shape = BTreeNode.shape(s, base);
+    int count = Math.min(BTreeNode.shapeCount(shape), BTreeNode.leafCountMax(pageSize));
+    int prefix = Math.min(BTreeNode.shapePrefix(shape), len);
+    long word = word(key, off, len, len - prefix);
+    long head = word >>> 32;
+    long slots = base + BTreeNode.LEAF_SLOTS;
+    int from = 0;
+    if (count < 8) {
+      while (from < count
+          && Mem.peekLong(s, slots + ((long) from << BTreeNode.LEAF_SHIFT)) >>> 32 < head) {
+        from++;
+      }
+    } else {
+      int n = count;
+      while (n > GROUPS_MAX << 3) {
+        int step = n >>> 4;
+        int below = 0;
+        for (int i = 1; i < 16; i++) {
+          below += (int) leafLess(s, slots, from + i * step - 1, head);
+        }
+        from += below * step;
+        n = below < 15 ? step : n - 15 * step;
+      }
+      // Where to look does not depend on the count, so the header is not waited for; what is behind
+      // the last slot is anything, and does not count.
+      long at = slots + ((long) from << BTreeNode.LEAF_SHIFT);
+      int end = n <= 32 ? 32 : n <= 64 ? 64 : GROUPS_MAX << 3;
+      long group = 0;
+      for (int i = 8; i < end; i += 8) {
+        group += leafLess(s, at, i, head) & less(i, n);
+      }
+      long start = Math.min(from + (group << 3), count - 8L);
+      at = slots + (start << BTreeNode.LEAF_SHIFT);
+      from =
+          (int)
+              (start
+                  + leafLess(s, at, 0, head)
+                  + leafLess(s, at, 1, head)
+                  + leafLess(s, at, 2, head)
+                  + leafLess(s, at, 3, head)
+                  + leafLess(s, at, 4, head)
+                  + leafLess(s, at, 5, head)
+                  + leafLess(s, at, 6, head)
+                  + leafLess(s, at, 7, head));
+    }
+    if (from == count) {
+      return from << 1;
+    }
+    long entry = Mem.peekLong(s, slots + ((long) from << BTreeNode.LEAF_SHIFT));
+    if (entry >>> 32 != head) {
+      return from << 1;
+    }
+    // With at most four bytes of suffix nothing is left to compare.
+    int c = BTreeNode.suffixLength(entry) - (len - prefix);
+    if (BTreeNode.suffixLength(entry) > BTreeNode.HEAD_BYTES
+        && len - prefix > BTreeNode.HEAD_BYTES) {
+      c =
+          compareTail(
+              s, base + BTreeNode.FIELD_BYTES, entry, word, key, off + prefix, len - prefix);
+    }
+    if (c >= 0) {
+      return c == 0 ? from << 1 | 1 : from << 1;
+    }
+    return among(
+        s,
+        base + BTreeNode.FIELD_BYTES,
+        slots,
+        BTreeNode.LEAF_SHIFT,
+        from + 1,
+        count,
+        word,
+        key,
+        off + prefix,
+        len - prefix);
+  }
+
+  /**
+   * Finds the first slot of an inner node whose separator is not below a key: as searchLeaf.
+   *
+   * <p>The sampled heads leave about 14 slots of a full page of 4 KiB; these are asked in groups of
+   * four, again a cache line.
+   */
+  static int searchInner(
+      MemorySegment s, long base, int pageSize, MemorySegment key, long off, int len) {
+    long shape = BTreeNode.shape(s, base);
+    int count = Math.min(BTreeNode.shapeCount(shape), BTreeNode.innerCountMax(pageSize));
+    int prefix = Math.min(BTreeNode.shapePrefix(shape), len);
+    if (BTreeNode.shapeOpen(shape)) {
+      int c = comparePrefix(s, base, pageSize, key, off, len);
+      if (c != 0) {
+        return c > 0 ? 0 : count << 1;
+      }
+    }
+    long word = word(key, off, len, len - prefix);
+    long head = word >>> 32;
+    long slots = base + BTreeNode.INNER_SLOTS;
+    int from = 0;
+    if (count < 4) {
+      while (from < count
+          && Mem.peekLong(s, slots + ((long) from << BTreeNode.INNER_SHIFT)) >>> 32 < head) {
+        from++;
+      }
+    } else {
+      int n = count;
+      if (count >= BTreeNode.HINTS_FROM) {
+        int step = count / (BTreeNode.HEADS_COUNT + 1);
+        int below = headsBelow(s, base + BTreeNode.HEADS, head);
+        from = below * step;
+        n = below == BTreeNode.HEADS_COUNT ? count - from : step;
+      }
+      while (n > 16) {
+        int half = n >>> 1;
+        long probe =
+            Mem.peekLong(s, slots + ((long) (from + half - 1) << BTreeNode.INNER_SHIFT)) >>> 32;
+        from += half & -(int) less(probe, head);
+        n -= half;
+      }
+      long at = slots + ((long) from << BTreeNode.INNER_SHIFT);
+      int last = count - 1 - from;
+      long group =
+          innerLess(s, at, Math.min(4, last), head)
+              + innerLess(s, at, Math.min(8, last), head)
+              + innerLess(s, at, Math.min(12, last), head);
+      long start = Math.min(from + (group << 2), count - 4L);
+      at = slots + (start << BTreeNode.INNER_SHIFT);
+      from =
+          (int)
+              (start
+                  + innerLess(s, at, 0, head)
+                  + innerLess(s, at, 1, head)
+                  + innerLess(s, at, 2, head)
+                  + innerLess(s, at, 3, head));
+    }
+    if (from == count) {
+      return from << 1;
+    }
+    long entry = Mem.peekLong(s, slots + ((long) from << BTreeNode.INNER_SHIFT));
+    if (entry >>> 32 != head) {
+      return from << 1;
+    }
+    int c = compareTail(s, base, entry, word, key, off + prefix, len - prefix);
+    if (c >= 0) {
+      return c == 0 ? from << 1 | 1 : from << 1;
+    }
+    return among(
+        s,
+        base,
+        slots,
+        BTreeNode.INNER_SHIFT,
+        from + 1,
+        count,
+        word,
+        key,
+        off + prefix,
+        len - prefix);
+  }
+
+  /** 1 if the i-th slot has a head below a head. */
+  private static long leafLess(MemorySegment s, long at, int i, long head) {
+    return less(Mem.peekLong(s, at + ((long) i << BTreeNode.LEAF_SHIFT)) >>> 32, head);
+  }
+
+  private static long innerLess(MemorySegment s, long at, int i, long head) {
+    return less(Mem.peekLong(s, at + ((long) i << BTreeNode.INNER_SHIFT)) >>> 32, head);
+  }
+
+  /** How many of an inner node's 16 sampled heads are below a head: one line, no branches. */
+  private static int headsBelow(MemorySegment s, long at, long head) {
+    long group = headLess(s, at, 3, head) + headLess(s, at, 7, head) + headLess(s, at, 11, head);
+    long in = at + (group << 4);
+    return (int)
+        ((group << 2)
+            + headLess(s, in, 0, head)
+            + headLess(s, in, 1, head)
+            + headLess(s, in, 2, head)
+            + headLess(s, in, 3, head));
+  }
+
+  private static long headLess(MemorySegment s, long at, int i, long head) {
+    return less(Mem.peekInt(s, at + ((long) i << 2)) & 0xFFFF_FFFFL, head);
+  }
+
+  /** 1 if a head is below another: both have 32 bits, so that the difference cannot overflow. */
+  private static long less(long a, long b) {
+    return a - b >>> 63;
+  }
+
+  /** Compares the prefix of a node with a key: 0 if the key begins with it. */
+  private static int comparePrefix(
+      MemorySegment s, long base, int pageSize, MemorySegment key, long off, int len) {
+    int prefix = Math.min(BTreeNode.prefix(s, base), BTreeNode.keyMax(pageSize));
+    int common = Math.min(prefix, len);
+    int c = Mem.compare(s, base + BTreeNode.highAt(s, base, pageSize), common, key, off, common);
+    return c != 0 ? c : prefix - common;
+  }
+
+  /**
+   * The first eight bytes of a key's suffix, big-endian, padded with zeros.
+   *
+   * <p>A suffix of fewer is read together with what is before it, which is then shifted out: so no
+   * byte behind the key is touched, and keys of eight bytes or more need no branch.
+   */
+  static long word(MemorySegment key, long off, int len, int suffix) {
+    if (len < 8) {
+      return shortWord(key, off + len - suffix, suffix);
+    }
+    int missing = Math.max(0, 8 - suffix);
+    // In two steps, for Java shifts by 64 as by 0.
+    return Mem.getLongBE(key, off + len - suffix - missing) << 4 * missing << 4 * missing;
+  }
+
+  private static long shortWord(MemorySegment key, long off, int len) {
+    if (len >= 4) {
+      int missing = 8 - len;
+      long first = Mem.getIntBE(key, off) & 0xFFFF_FFFFL;
+      long last = Mem.getIntBE(key, off + len - 4) & 0xFFFF_FFFFL;
+      return first << 32 | last << 8 * missing & 0xFFFF_FFFFL;
+    }
+    long word = 0;
+    for (int i = 0; i < len; i++) {
+      word |= (long) Mem.getUnsignedByte(key, off + i) << 56 - 8 * i;
+    }
+    return word;
+  }
+
+  /** Several keys share the head: an ordinary binary search decides. */
+  private static int among(
+      MemorySegment s,
+      long tails,
+      long slots,
+      int shift,
+      int from,
+      int to,
+      long word,
+      MemorySegment key,
+      long off,
+      int len) {
+    while (from < to) {
+      int middle = from + to >>> 1;
+      long entry = Mem.peekLong(s, slots + ((long) middle << shift));
+      int c =
+          entry >>> 32 != word >>> 32
+              ? Long.compare(entry >>> 32, word >>> 32)
+              : compareTail(s, tails, entry, word, key, off, len);
+      if (c == 0) {
+        return middle << 1 | 1;
+      }
+      if (c < 0) {
+        from = middle + 1;
+      } else {
+        to = middle;
+      }
+    }
+    return from << 1;
+  }
+
+  /** Compares the suffix of a slot with that of a key, where the heads are the same. */
+  private static int compareTail(
+      MemorySegment s, long tails, long slot, long word, MemorySegment key, long off, int len) {
+    int length = BTreeNode.suffixLength(slot);
+    // Heads are padded with zeros: where one is the whole suffix, it is a prefix of the other.
+    if (length <= BTreeNode.HEAD_BYTES || len <= BTreeNode.HEAD_BYTES) {
+      return length - len;
+    }
+    long at = tails + BTreeNode.offset(slot);
+    long a = tailWord(s, at, length - BTreeNode.HEAD_BYTES);
+    long b = word & 0xFFFF_FFFFL;
+    if (a != b) {
+      return a < b ? -1 : 1;
+    }
+    if (length <= 8 || len <= 8) {
+      return length - len;
+    }
+    return Mem.compare(s, at + 4, length - 8, key, off + 8, len - 8);
+  }
+
+  /**
+   * The first four bytes of a tail, padded with zeros; what is read before it is in the page too.
+   */
+  private static long tailWord(MemorySegment s, long at, int len) {
+    int missing = Math.max(0, 4 - len);
+    return (Mem.peekIntBE(s, at - missing) & 0xFFFF_FFFFL) << 8 * missing & 0xFFFF_FFFFL;
+  }
+
+  // ------------------------------------------------------------------------------------- fences
+
+  /**
+   * Whether a key belongs into a node, by its fences.
+   *
+   * @param after whether what follows the key is meant rather than the key
+   */
+  static boolean covers(
+      MemorySegment s,
+      long base,
+      int pageSize,
+      MemorySegment key,
+      long off,
+      int len,
+      boolean after) {
+    int low = BTreeNode.low(s, base);
+    int high = BTreeNode.high(s, base);
+    int lowBytes = BTreeNode.fenceBytes(low, pageSize);
+    long highAt = base + BTreeNode.highAt(s, base, pageSize);
+    int least = after ? 0 : 1;
+    return (high == BTreeNode.NONE
+            || Mem.compare(s, highAt, BTreeNode.fenceBytes(high, pageSize), key, off, len)
+                >= 1 - least)
+        && (low == BTreeNode.NONE
+            || Mem.compare(key, off, len, s, highAt - lowBytes, lowBytes) >= least);
+  }
+
+  // ------------------------------------------------------------------------- hints, single keys
+
+  /**
+   * Finds a key in the page that a hint names as its leaf.
+   *
+   * @param hint the slot where the key is believed to be, or -1
+   * @return as {@link #searchLeaf}, or -1: this is not the leaf of the key
+   */
+  static int searchHinted(
+      MemorySegment s,
+      long base,
+      int pageSize,
+      int treeId,
+      int hint,
+      MemorySegment key,
+      long off,
+      int len) {
+    if (!BTreeNode.kindLeaf(BTreeNode.kind(s, base)) || PageHeader.treeId(s, base) != treeId) {
+      return -1;
+    }
+    long shape = BTreeNode.shape(s, base);
+    int prefix = Math.min(BTreeNode.shapePrefix(shape), BTreeNode.keyMax(pageSize));
+    int low = (int) (shape >>> BTreeNode.LOW_SHIFT) & 0xFFFF;
+    int high = (int) (shape >>> BTreeNode.HIGH_SHIFT) & 0xFFFF;
+    int highBytes = BTreeNode.fenceBytes(high, pageSize);
+    long highAt = base + pageSize - (high == BTreeNode.NONE ? prefix : highBytes);
+    if (hint >= 0
+        && hint < Math.min(BTreeNode.shapeCount(shape), BTreeNode.leafCountMax(pageSize))
+        && len >= prefix) {
+      int suffix = len - prefix;
+      long entry =
+          Mem.peekLong(s, base + BTreeNode.LEAF_SLOTS + ((long) hint << BTreeNode.LEAF_SHIFT));
+      long word = word(key, off, len, suffix);
+      if (BTreeNode.suffixLength(entry) == suffix && entry >>> 32 == word >>> 32) {
+        // Where the whole key is the same, the fences need not be asked.
+        int c =
+            suffix <= BTreeNode.HEAD_BYTES
+                ? 0
+                : compareTail(
+                    s, base + BTreeNode.FIELD_BYTES, entry, word, key, off + prefix, suffix);
+        if (c == 0 && Mem.equal(s, highAt, prefix, key, off, prefix)) {
+          return hint << 1 | 1;
+        }
+      }
+    }
+    if (high != BTreeNode.NONE && Mem.compare(s, highAt, highBytes, key, off, len) < 0) {
+      return -1;
+    }
+    if (low != BTreeNode.NONE) {
+      int lowBytes = BTreeNode.fenceBytes(low, pageSize);
+      if (Mem.compare(key, off, len, s, highAt - lowBytes, lowBytes) <= 0) {
+        return -1;
+      }
+    }
+    return searchLeaf(s, base, pageSize, key, off, len);
+  }
+
+  /** Compares the key of a leaf's slot with a key that may be from anywhere. */
+  static int compareKey(
+      MemorySegment s, long base, int pageSize, long slot, MemorySegment key, long off, int len) {
+    int prefix = Math.min(BTreeNode.prefix(s, base), BTreeNode.keyMax(pageSize));
+    int common = Math.min(prefix, len);
+    int c = Mem.compare(s, base + BTreeNode.highAt(s, base, pageSize), common, key, off, common);
+    if (c != 0) {
+      return c;
+    }
+    if (len < prefix) {
+      return 1;
+    }
+    long word = word(key, off, len, len - prefix);
+    return slot >>> 32 != word >>> 32
+        ? Long.compare(slot >>> 32, word >>> 32)
+        : compareTail(s, base + BTreeNode.FIELD_BYTES, slot, word, key, off + prefix, len - prefix);
+  }
+}

@@ -1,0 +1,409 @@
+package io.fovea.btree;
+
+import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.PageHeader;
+import io.fovea.wal.LogSession;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * Splits a node that has no room: into itself and a new node on its right, or, of the root, into
+ * two new ones. The rules are those of {@link StructureChange}.
+ *
+ * <p>{@link Separators} says where a node is split and what separates the halves.
+ */
+final class Splitter {
+  private final StructureChange change;
+  private final Descent descent;
+  private final BufferPool pool;
+  private final MemorySegment pages;
+  private final int pageSize;
+  private final int treeId;
+  private final long rootPid;
+
+  /** What is to be entered in a leaf is the key itself. */
+  private final KeyBuffer noEntry = new KeyBuffer(0);
+
+  Splitter(StructureChange change) {
+    this.change = change;
+    this.descent = change.descent;
+    this.pool = change.pool;
+    this.pages = change.pages;
+    this.pageSize = change.pageSize;
+    this.treeId = change.treeId;
+    this.rootPid = change.rootPid;
+  }
+
+  /**
+   * Splits the leaf of a key, if a record still finds no room there.
+   *
+   * @param pid the leaf
+   * @param inlineBytes what the leaf would hold of the value
+   */
+  void splitLeaf(long pid, MemorySegment key, long off, int len, int inlineBytes, LogSession log) {
+    split(0, pid, key, off, len, noEntry, inlineBytes, log);
+  }
+
+  /**
+   * Splits a node.
+   *
+   * @param key a key that belongs into the node
+   * @param entry the separator that is to be entered, in an inner node
+   */
+  private void split(
+      int level,
+      long pid,
+      MemorySegment key,
+      long off,
+      int len,
+      KeyBuffer entry,
+      int inlineBytes,
+      LogSession log) {
+    TreeScratch scratch = change.scratches.take();
+    try {
+      log.grant(change.space);
+      if (pid == rootPid) {
+        splitRoot(level, key, off, len, entry, inlineBytes, scratch, log);
+        return;
+      }
+      int type = level == 0 ? PageHeader.LEAF : PageHeader.INNER;
+      int fresh = pool.allocate(treeId, type, log);
+      int result = StructureChange.AGAIN;
+      scratch.changed = false;
+      try {
+        for (int i = 0; i < StructureChange.TRIES && result == StructureChange.AGAIN; i++) {
+          result = trySplit(level, pid, fresh, key, off, len, entry, inlineBytes, scratch, log);
+          if (result == StructureChange.AGAIN) {
+            Pause.after(i);
+          }
+        }
+      } finally {
+        if (!scratch.changed) {
+          free(fresh, log);
+        }
+      }
+      if (result == StructureChange.PARENT_FULL) {
+        long parent = scratch.parent.pid;
+        split(level + 1, parent, key, off, len, scratch.separator, 0, log);
+      }
+    } finally {
+      change.scratches.give(scratch);
+    }
+  }
+
+  private int trySplit(
+      int level,
+      long pid,
+      int fresh,
+      MemorySegment key,
+      long off,
+      int len,
+      KeyBuffer entry,
+      int inlineBytes,
+      TreeScratch scratch,
+      LogSession log) {
+    MemorySegment s = pages;
+    Position parent = scratch.parent;
+    descent.descendTo(key, off, len, false, level + 1, parent);
+    if (parent.frame < 0) {
+      return StructureChange.NEEDLESS;
+    }
+    int frame = change.resolve(pid);
+    if (!pool.tryUpgrade(parent.frame, parent.version)) {
+      return StructureChange.AGAIN;
+    }
+    boolean both = false;
+    boolean whole = false;
+    int result;
+    long next = 0;
+    long freshPid = 0;
+    long looked = parent.pid;
+    try {
+      long parentBase = pool.base(parent.frame);
+      boolean gone = BTreeNode.child(s, parentBase, parent.slot) != pid;
+      both = !gone && change.tryLatch(frame, pid);
+      if (gone && claims(frame, pid, level, key, off, len)) {
+        throw TreeDamage.of(pool, pid, "a node that is not its parent's child", parent.pid, pid);
+      }
+      result = gone ? StructureChange.NEEDLESS : StructureChange.AGAIN;
+      if (both) {
+        long base = pool.base(frame);
+        NodeCheck.node(s, parentBase, pageSize, level + 1, treeId);
+        looked = pid;
+        NodeCheck.node(s, base, pageSize, level, treeId);
+        NodeCheck.child(s, parentBase, parent.slot, base, pageSize, scratch.key);
+        result =
+            hasRoom(base, level, len, entry, inlineBytes)
+                ? StructureChange.NEEDLESS
+                : splitLatched(level, base, parentBase, fresh, key, off, len, scratch);
+      }
+      if (result == StructureChange.DONE) {
+        freshPid = pool.pid(fresh);
+        if (level == 0) {
+          long base = pool.base(frame);
+          next = BTreeNode.next(scratch.page, 0);
+          NodeEditor.setPrev(s, base, BTreeNode.prev(scratch.page, 0));
+          NodeEditor.setNext(s, base, freshPid);
+          NodeEditor.setPrev(s, pool.base(fresh), pid);
+          NodeEditor.setNext(s, pool.base(fresh), next);
+        }
+        whole = true;
+        change.append(log, 0, fresh, frame, parent.frame);
+      }
+    } catch (Throwable t) {
+      if (both) {
+        BrokenOff.giveWhole(pool, frame, whole, scratch.changed, t);
+      }
+      BrokenOff.giveWhole(pool, parent.frame, whole, scratch.changed, t);
+      if (scratch.changed) {
+        BrokenOff.giveWhole(pool, fresh, whole, true, t);
+      }
+      throw BrokenOff.meaning(pool, looked, t);
+    }
+    if (result != StructureChange.DONE) {
+      if (both) {
+        pool.releaseExclusiveUnchanged(frame);
+      }
+      pool.releaseExclusiveUnchanged(parent.frame);
+      return result;
+    }
+    pool.releaseExclusive(fresh);
+    pool.releaseExclusive(frame);
+    pool.releaseExclusive(parent.frame);
+    change.repairPrev(next, pid, freshPid);
+    return StructureChange.DONE;
+  }
+
+  /**
+   * Whether a page says that a key is its own. Where the latched parent of that key has another
+   * child, nobody may: a node that is cut loose stays latched until it is free.
+   */
+  private boolean claims(int frame, long pid, int level, MemorySegment key, long off, int len) {
+    long version = pool.optimistic(frame, pid);
+    return version != BufferPool.RESTART
+        && NodeCheck.isNode(pages, pool.base(frame), level, treeId)
+        && NodeSearch.covers(pages, pool.base(frame), pageSize, key, off, len, false)
+        && pool.validate(frame, version);
+  }
+
+  /** A new page that nobody needed; unless the pool has stopped, and nothing matters any more. */
+  private void free(int fresh, LogSession log) {
+    if (pool.stopped() == null) {
+      pool.giveBack(fresh, log);
+    } else {
+      pool.releaseExclusive(fresh);
+    }
+  }
+
+  private int splitLatched(
+      int level,
+      long base,
+      long parentBase,
+      int fresh,
+      MemorySegment key,
+      long off,
+      int len,
+      TreeScratch scratch) {
+    MemorySegment s = pages;
+    int at = plan(base, level, key, off, len, scratch);
+    int prefix = NodeEditor.prefixWith(s, parentBase, pageSize, scratch.separator);
+    if (prefix < 0) {
+      return StructureChange.PARENT_FULL;
+    }
+    int slot = scratch.parent.slot;
+    long left = BTreeNode.childRef(s, parentBase, slot);
+    scratch.changed = true;
+    enter(parentBase, slot, left, pool.reference(pool.pid(fresh), fresh), prefix, scratch);
+    splitInto(base, level, at >> 16, at & 0xFFFF, base, pool.base(fresh), scratch);
+    return StructureChange.DONE;
+  }
+
+  private boolean hasRoom(long base, int level, int len, KeyBuffer entry, int inlineBytes) {
+    if (level > 0) {
+      return NodeEditor.prefixWith(pages, base, pageSize, entry) >= 0;
+    }
+    int prefix = BTreeNode.prefix(pages, base);
+    return NodeEditor.fits(
+        pages, base, pageSize, true, NodeEditor.leafEntryBytes(prefix, len, inlineBytes));
+  }
+
+  /**
+   * Decides where to split; the separator is in the scratch.
+   *
+   * @return the slot of the split in the upper half, the slot of the key in the lower
+   */
+  private int plan(
+      long base, int level, MemorySegment key, long off, int len, TreeScratch scratch) {
+    MemorySegment s = pages;
+    if (level == 0) {
+      int slot = NodeSearch.searchLeaf(s, base, pageSize, key, off, len) >>> 1;
+      return Separators.planLeaf(s, base, pageSize, slot, key, off, len, scratch) << 16 | slot;
+    }
+    int slot = NodeSearch.searchInner(s, base, pageSize, key, off, len) >>> 1;
+    return Separators.planInner(s, base, pageSize, slot, scratch) << 16 | slot;
+  }
+
+  /** Makes an entry (separator, left) before the one whose child becomes right. */
+  private void enter(
+      long parentBase, int slot, long left, long right, int prefix, TreeScratch scratch) {
+    MemorySegment s = pages;
+    KeyBuffer separator = scratch.separator;
+    NodeEditor.prepareInner(s, parentBase, pageSize, prefix, separator, scratch);
+    NodeEditor.noteInsert(s, parentBase, slot);
+    NodeEditor.insertInner(
+        s, parentBase, pageSize, slot, separator.segment(), 0, separator.length(), left);
+    NodeEditor.setChild(s, parentBase, slot + 1, right);
+    NodeEditor.makeHeads(s, parentBase);
+  }
+
+  /** Distributes a node over two pages, of which the left may be the node's own. */
+  private void splitInto(
+      long base, int level, int at, int slot, long left, long right, TreeScratch scratch) {
+    MemorySegment s = pages;
+    MemorySegment old = scratch.page;
+    int count = BTreeNode.count(s, base);
+    int run = BTreeNode.run(s, base);
+    KeyBuffer separator = scratch.separator;
+    int layout = PageHeader.layout(s, base);
+    NodeEditor.copyBody(s, base, old, 0, pageSize);
+    NodeEditor.init(
+        s,
+        left,
+        pageSize,
+        level,
+        old,
+        BTreeNode.lowAt(old, 0, pageSize),
+        BTreeNode.low(old, 0),
+        separator.segment(),
+        0,
+        separator.length());
+    NodeEditor.init(
+        s,
+        right,
+        pageSize,
+        level,
+        separator.segment(),
+        0,
+        separator.length(),
+        old,
+        BTreeNode.highAt(old, 0, pageSize),
+        BTreeNode.high(old, 0));
+    if (level == 0) {
+      PageHeader.setLayout(s, left, layout);
+      PageHeader.setLayout(s, right, layout);
+      NodeEditor.appendLeaf(old, 0, 0, at, s, left, pageSize, scratch.key);
+      NodeEditor.appendLeaf(old, 0, at, count, s, right, pageSize, scratch.key);
+      continueRun(left, right, run, slot, scratch.keyGoesLeft ? at + 1 : at);
+    } else {
+      choosePrefix(old, 0, at, left, scratch);
+      NodeEditor.appendInner(old, 0, 0, at, s, left, pageSize, scratch.key);
+      NodeEditor.setChild(s, left, at, BTreeNode.childRef(old, 0, at));
+      NodeEditor.makeHeads(s, left);
+      choosePrefix(old, at + 1, count, right, scratch);
+      NodeEditor.appendInner(old, 0, at + 1, count, s, right, pageSize, scratch.key);
+      NodeEditor.setChild(s, right, count - at - 1, BTreeNode.childRef(old, 0, count));
+      NodeEditor.makeHeads(s, right);
+      continueRun(left, right, run, slot, at + 1);
+    }
+  }
+
+  /** Lets an inner node that lacks a fence have the prefix of the entries that it is to get. */
+  private void choosePrefix(
+      MemorySegment from, int first, int behindLast, long base, TreeScratch scratch) {
+    if (first < behindLast) {
+      change.load(from, 0, first, scratch.left);
+      change.load(from, 0, behindLast - 1, scratch.right);
+      NodeEditor.chooseOpenPrefix(pages, base, pageSize, scratch.left, scratch.right);
+    }
+  }
+
+  /** Ascending inserts go on in the half where the next one will be. */
+  private void continueRun(long left, long right, int run, int slot, int firstOnTheRight) {
+    if (slot >= firstOnTheRight) {
+      NodeEditor.setRun(pages, right, run, slot - firstOnTheRight - 1 & 0xFFFF);
+    } else {
+      NodeEditor.setRun(pages, left, run, slot - 1 & 0xFFFF);
+    }
+  }
+
+  private void splitRoot(
+      int level,
+      MemorySegment key,
+      long off,
+      int len,
+      KeyBuffer entry,
+      int inlineBytes,
+      TreeScratch scratch,
+      LogSession log) {
+    MemorySegment s = pages;
+    int type = level == 0 ? PageHeader.LEAF : PageHeader.INNER;
+    int left = pool.allocate(treeId, type, log);
+    int right;
+    try {
+      right = pool.allocate(treeId, type, log);
+    } catch (RuntimeException | Error e) {
+      free(left, log);
+      throw e;
+    }
+    // Nobody can wait for the two new pages, so waiting for the root is safe.
+    int root;
+    try {
+      root = pool.fixExclusive(rootPid);
+    } catch (RuntimeException | Error e) {
+      free(left, log);
+      free(right, log);
+      throw e;
+    }
+    boolean split = false;
+    boolean whole = false;
+    scratch.changed = false;
+    try {
+      long base = pool.base(root);
+      if (PageHeader.level(s, base) == level) {
+        NodeCheck.node(s, base, pageSize, level, treeId);
+        split = !hasRoom(base, level, len, entry, inlineBytes);
+      }
+      if (split) {
+        int at = plan(base, level, key, off, len, scratch);
+        splitInto(base, level, at >> 16, at & 0xFFFF, pool.base(left), pool.base(right), scratch);
+        scratch.changed = true;
+        raiseRoot(base, level, left, right, scratch);
+        whole = true;
+        change.append(log, 0, left, right, root);
+      }
+    } catch (Throwable t) {
+      BrokenOff.giveWhole(pool, root, whole, scratch.changed, t);
+      if (scratch.changed) {
+        BrokenOff.giveWhole(pool, left, whole, true, t);
+        BrokenOff.giveWhole(pool, right, whole, true, t);
+      } else {
+        free(left, log);
+        free(right, log);
+      }
+      throw BrokenOff.meaning(pool, rootPid, t);
+    }
+    if (!split) {
+      pool.releaseExclusiveUnchanged(root);
+      free(left, log);
+      free(right, log);
+      return;
+    }
+    pool.releaseExclusive(left);
+    pool.releaseExclusive(right);
+    pool.releaseExclusive(root);
+  }
+
+  /** Makes the root the parent of the two pages that have what was in it. */
+  private void raiseRoot(long base, int level, int left, int right, TreeScratch scratch) {
+    MemorySegment s = pages;
+    long leftPid = pool.pid(left);
+    long rightPid = pool.pid(right);
+    if (level == 0) {
+      NodeEditor.setNext(s, pool.base(left), rightPid);
+      NodeEditor.setPrev(s, pool.base(right), leftPid);
+    }
+    NodeEditor.init(s, base, pageSize, level + 1, s, base, BTreeNode.NONE, s, base, BTreeNode.NONE);
+    long rightRef = pool.reference(rightPid, right);
+    NodeEditor.setChild(s, base, 0, rightRef);
+    enter(base, 0, pool.reference(leftPid, left), rightRef, scratch.separator.length(), scratch);
+  }
+}

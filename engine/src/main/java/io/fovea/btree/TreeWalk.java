@@ -1,0 +1,100 @@
+package io.fovea.btree;
+
+import io.fovea.memory.Mem;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Reads a tree without a transaction: the catalog, under the lock of the schema, and tables while
+ * no transaction is active. Not for hot paths.
+ */
+public final class TreeWalk {
+  private TreeWalk() {}
+
+  /** Gets all records of a tree, in order. */
+  public interface Visitor {
+    /** One record; the memory is valid during the call. */
+    void visit(
+        MemorySegment key, long keyOff, int keyLen, MemorySegment value, long valueOff, int len);
+  }
+
+  /** Whether a tree has a key. */
+  public static boolean contains(BTree tree, MemorySegment key, long off, int len, Position p) {
+    while (true) {
+      tree.find(key, off, len, p);
+      boolean found = p.found;
+      if (tree.valid(p)) {
+        return found;
+      }
+    }
+  }
+
+  /** Visits all records. Keys that come and go meanwhile are met or not. */
+  public static void forEach(BTree tree, Visitor visitor) {
+    forEach(tree, new Position(), visitor);
+  }
+
+  /**
+   * Visits all records.
+   *
+   * @param place out: where the record is that is visited
+   */
+  public static void forEach(BTree tree, Position place, Visitor visitor) {
+    LeafScan scan = new LeafScan();
+    MemorySegment key = Arena.ofAuto().allocate(Math.max(8, tree.maxKeySize()), 8);
+    MemorySegment value = Arena.ofAuto().allocate(tree.pool().pageSize(), 8);
+    scan.seek(tree, key, 0, -1, true, false);
+    while (scan.load()) {
+      for (int slot = scan.from(); slot < scan.to(); slot++) {
+        int keyLen = scan.copyKey(slot, key, 0);
+        scan.position(place, slot);
+        if (!scan.isOverflow(slot)) {
+          visitor.visit(
+              key, 0, keyLen, scan.segment(), scan.valueOffset(slot), scan.valueLength(slot));
+        } else {
+          value = visitLong(tree, key, keyLen, value, visitor);
+        }
+      }
+    }
+  }
+
+  /** Visits a record whose value is not in its leaf; returns the memory that it took. */
+  private static MemorySegment visitLong(
+      BTree tree, MemorySegment key, int keyLen, MemorySegment memory, Visitor visitor) {
+    Position p = new Position();
+    MemorySegment value = memory;
+    while (true) {
+      tree.find(key, 0, keyLen, p);
+      boolean found = p.found;
+      int len = found ? tree.copyValue(p, value, 0, (int) value.byteSize()) : 0;
+      if (len < 0 || !tree.valid(p)) {
+        continue;
+      }
+      if (len > value.byteSize()) {
+        value = Arena.ofAuto().allocate(len, 8);
+        continue;
+      }
+      if (found) {
+        visitor.visit(key, 0, keyLen, value, 0, len);
+      }
+      return value;
+    }
+  }
+
+  /** A copy of bytes in native memory. */
+  public static byte[] bytes(MemorySegment seg, long off, int len) {
+    byte[] out = new byte[len];
+    Mem.getBytes(seg, off, out, 0, len);
+    return out;
+  }
+
+  /** The message of a throwable, or its class where it has none. */
+  public static String say(@Nullable Throwable t) {
+    if (t == null) {
+      return "";
+    }
+    String m = t.getMessage();
+    return m == null ? t.getClass().getSimpleName() : m;
+  }
+}

@@ -1,0 +1,113 @@
+package io.fovea.buffer;
+
+import io.fovea.error.CorruptionException;
+import io.fovea.memory.Mem;
+import io.fovea.wal.LogSession;
+import java.util.function.LongConsumer;
+
+/**
+ * What a pool does for recovery, and for whoever checks its outcome: {@link BufferPool#recovery}.
+ * One thread, while nobody else uses the pool.
+ *
+ * @since 0.1.0
+ */
+public final class PoolRecovery {
+  private final Frames frames;
+  private final PageAllocator allocator;
+  private final Loader loader;
+  private final Resolver resolver;
+
+  PoolRecovery(Frames frames, PageAllocator allocator, Loader loader, Resolver resolver) {
+    this.frames = frames;
+    this.allocator = allocator;
+    this.loader = loader;
+    this.resolver = resolver;
+  }
+
+  /**
+   * What the allocator was, as far as the log has been read. The file is grown to where its last
+   * page is; the high-water mark does not go back.
+   *
+   * @throws io.fovea.error.CorruptionException where the numbers contradict each other
+   * @throws io.fovea.error.StorageFullException where the file cannot grow
+   */
+  public void recover(AllocatorState state) {
+    frames.checkOpen();
+    allocator.recover(state);
+  }
+
+  /**
+   * From this page on, pages were given out after the checkpoint, so that the log has images of all
+   * that they ever were, and {@link #fixForImage} does not read them from the file.
+   *
+   * @param pid the high-water mark at the checkpoint
+   */
+  public void unreadFrom(long pid) {
+    loader.unreadFrom(pid);
+  }
+
+  /**
+   * Latches the page of an image exclusively, whatever the file has there: nothing, or a damaged
+   * page, whose LSN then is 0 and whose type {@link PageHeader#NEVER_WRITTEN}. The high-water mark
+   * is raised, and the file grown, where the page needs it.
+   *
+   * @throws io.fovea.error.CorruptionException where there can be no such page, or it is newer than
+   *     the log
+   */
+  public int fixForImage(long pid) {
+    frames.checkOpen();
+    return resolver.fixForImage(pid);
+  }
+
+  /**
+   * Puts a page into the free list that was given out and that nobody ended up using.
+   *
+   * @param log has {@link AllocatorRecord#FREE_SPACE} granted and begun
+   */
+  public void reclaim(long pid, LogSession log) {
+    frames.checkOpen();
+    allocator.reclaim(pid, log);
+  }
+
+  /**
+   * Makes the page of a FREE a link of the free list, where the page is older. Of an ALLOCATE
+   * nothing is to be replayed but the state: whatever the page was used for has images.
+   *
+   * @param record what the log says of the page
+   * @param start where the record begins
+   * @param end where it ends
+   */
+  public void replay(AllocatorRecord record, long start, long end) {
+    if (record.pageType() == PageHeader.FREE) {
+      frames.checkOpen();
+      allocator.replayFree(record.pid(), record.next(), start, end);
+    }
+  }
+
+  /**
+   * Walks the free list. Nobody allocates or frees pages meanwhile.
+   *
+   * @param visitor gets each page id once
+   * @throws CorruptionException where the list is not what the allocator's state says
+   */
+  public void freePages(LongConsumer visitor) {
+    frames.checkOpen();
+    AllocatorState state = allocator.state();
+    long pid = state.freeHead();
+    for (long i = 0; i < state.freePages(); i++) {
+      int frame = resolver.fixShared(pid);
+      int type = PageHeader.type(frames.pages, frames.base(frame));
+      long next = Mem.getLong(frames.pages, frames.base(frame) + PageAllocator.NEXT_FREE);
+      Latch.releaseShared(frames.headers, frame);
+      if (type != PageHeader.FREE) {
+        throw new CorruptionException(
+            "a page of the free list", pid, pid << frames.pageShift, PageHeader.FREE, type);
+      }
+      visitor.accept(pid);
+      pid = next;
+    }
+    if (pid != 0) {
+      throw new CorruptionException("end of the free list", pid, -1, 0, pid);
+    }
+  }
+}

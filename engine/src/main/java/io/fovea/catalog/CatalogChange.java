@@ -1,0 +1,292 @@
+package io.fovea.catalog;
+
+import io.fovea.btree.BTree;
+import io.fovea.btree.Position;
+import io.fovea.buffer.PagePromises;
+import io.fovea.error.PoolExhaustedException;
+import io.fovea.error.StorageException;
+import io.fovea.error.StorageFullException;
+import io.fovea.io.IoOp;
+import io.fovea.io.KillPoint;
+import io.fovea.memory.LongList;
+import io.fovea.memory.Mem;
+import io.fovea.memory.Waits;
+import io.fovea.recovery.SchemaRecord;
+import io.fovea.store.Store;
+import io.fovea.txn.CommitRecord;
+import io.fovea.txn.TxEngine;
+import io.fovea.wal.LogSession;
+import io.fovea.wal.RecordType;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A change of records of the catalog, as one SCHEMA record of the log and in the tree.
+ *
+ * <pre>
+ *   long values to chains ─► SCHEMA record ─► the catalog's tree ─► old chains freed
+ *                            │
+ *      before: nothing has happened    after: it has, whatever fails
+ * </pre>
+ *
+ * <p>With the record the trees that it publishes exist, and those that it drops do not. After it
+ * nothing may fail: pages for splits were promised before, lack of frames is waited for, a read
+ * that fails is done again, anything else stops the database, and the record is found when it is
+ * opened again.
+ *
+ * <p>Under the lock of the schema.
+ */
+public final class CatalogChange {
+  private static final long PAUSE_NANOS = 1_000_000;
+
+  /** How often a page of the catalog is read in vain before the database stops. */
+  private static final int READS_MAX = 32;
+
+  private final TxEngine engine;
+  private final BTree catalog;
+  private final LogSession session;
+  private final List<BTree> published = new ArrayList<>();
+  private final List<BTree> dropped = new ArrayList<>();
+  private final List<Operation> operations = new ArrayList<>();
+  private final LongList adopted = new LongList();
+  private final LongList released = new LongList();
+  private final Position place = new Position();
+
+  /** Whether it is in the log: then it counts, even if {@link #run} threw. */
+  boolean happened;
+
+  /**
+   * Whether it is in the tree and in memory too. One that happened and is not whole has stopped the
+   * engine, and sessions that hold back the redo point go on doing so.
+   */
+  boolean whole;
+
+  CatalogChange(Store store) {
+    this.engine = store.engine();
+    this.catalog = store.catalog();
+    this.session = store.session();
+  }
+
+  /** A tree that the catalog knows from here on. */
+  CatalogChange publishes(BTree tree) {
+    published.add(tree);
+    return this;
+  }
+
+  /** A tree that the catalog knows no longer. */
+  CatalogChange drops(BTree tree) {
+    dropped.add(tree);
+    return this;
+  }
+
+  /** Sets a record. */
+  CatalogChange put(byte[] key, byte[] value) {
+    operations.add(new Operation(key, value));
+    return this;
+  }
+
+  /** Removes a record, where there is one. */
+  CatalogChange delete(byte[] key) {
+    operations.add(new Operation(key, null));
+    return this;
+  }
+
+  /**
+   * Makes the change, as a whole or not at all.
+   *
+   * @return up to where the log must be durable; 0 without one
+   */
+  long run() {
+    return run(() -> {});
+  }
+
+  /**
+   * Makes the change, as a whole or not at all.
+   *
+   * @param follows what follows in memory. If it fails, memory says something else than the
+   *     catalog, so the database stops
+   * @return up to where the log must be durable; 0 without one
+   */
+  long run(Runnable follows) {
+    try (Arena arena = Arena.ofConfined()) {
+      operations.forEach(o -> o.copy(arena));
+      session.begin(0);
+      try {
+        change();
+        follows.run();
+        whole = true;
+      } catch (Throwable t) {
+        if (happened) {
+          engine.poison(t);
+        }
+        throw t;
+      } finally {
+        try {
+          if (!happened) {
+            catalog.freeChain(adopted, session);
+          }
+        } finally {
+          // Halfway it holds back the redo point for good.
+          if (whole || !happened) {
+            session.end();
+            catalog.pool().promises().release(session, 0);
+          }
+        }
+      }
+    }
+    return session.logging() ? session.recordEnd() : 0;
+  }
+
+  private void change() {
+    for (Operation o : operations) {
+      catalog.checkSizes(o.keyLen, Math.max(0, o.len));
+    }
+    for (Operation o : operations) {
+      if (catalog.mayHoldLong()) {
+        catalog.chain(o.key, 0, o.keyLen, place, released);
+      }
+      if (o.len > catalog.inlineMax()) {
+        o.first = catalog.writeChain(o.value, 0, o.len, adopted, session);
+      }
+    }
+    if (session.logging()) {
+      promisePages();
+      append();
+    }
+    happened = true; // without a log, here
+    KillPoint.here("schema.appended");
+    operations.forEach(this::install);
+    catalog.freeChain(released, session);
+  }
+
+  /** What the changes may split is promised before they are in the log. */
+  private void promisePages() {
+    int inserts = 0;
+    long bytes = 0;
+    for (Operation o : operations) {
+      if (o.len >= 0) {
+        inserts++;
+        bytes += o.keyLen + o.len;
+      }
+    }
+    PagePromises promises = catalog.pool().promises();
+    promises.promise(session, promises.pagesFor(inserts, bytes));
+  }
+
+  private void append() {
+    int opBytes = operations.stream().mapToInt(Operation::bytes).sum();
+    int bytes =
+        SchemaRecord.bytes(
+            published.size(), dropped.size(), opBytes, adopted.size(), released.size());
+    int[] ids = published.stream().mapToInt(BTree::treeId).toArray();
+    int[] droppedIds = dropped.stream().mapToInt(BTree::treeId).toArray();
+    long[] droppedRoots = dropped.stream().mapToLong(BTree::rootPid).toArray();
+    session.grant(LogSession.space(bytes));
+    long at = session.reserve(RecordType.SCHEMA, bytes);
+    boolean put = false;
+    try {
+      put(session.buffer(), at, ids, droppedIds, droppedRoots);
+      put = true;
+    } finally {
+      if (!put) {
+        session.cancel();
+      }
+    }
+    happened = true; // before the log knows: whatever fails from here on comes too late
+    session.complete();
+    session.position(session.recordStart(), session.recordEnd());
+  }
+
+  private void put(MemorySegment to, long body, int[] ids, int[] droppedIds, long[] droppedRoots) {
+    long at =
+        SchemaRecord.put(
+            to,
+            body,
+            ids,
+            droppedIds,
+            droppedRoots,
+            operations.size(),
+            adopted.size(),
+            released.size());
+    for (Operation o : operations) {
+      at = o.put(to, at, catalog.treeId());
+    }
+    at = SchemaRecord.putPids(to, at, adopted);
+    SchemaRecord.putPids(to, at, released);
+  }
+
+  private void install(Operation o) {
+    int reads = 0;
+    while (true) {
+      try {
+        if (o.len < 0) {
+          catalog.remove(o.key, 0, o.keyLen, true, place, session);
+        } else if (o.first != 0) {
+          catalog.upsertChain(o.key, 0, o.keyLen, o.first, o.len, place, session);
+        } else {
+          catalog.upsertInline(o.key, 0, o.keyLen, o.value, 0, o.len, place, session);
+        }
+        return;
+      } catch (PoolExhaustedException | StorageFullException e) {
+        engine.requireWaits(e);
+        Waits.sleep(PAUSE_NANOS);
+      } catch (StorageException unread) {
+        if (!unread.operation().equals(IoOp.READ.word()) || ++reads == READS_MAX) {
+          throw unread;
+        }
+        Waits.sleep(PAUSE_NANOS);
+      }
+    }
+  }
+
+  /** One record of the catalog, set or removed. */
+  private static final class Operation {
+    private final byte[] keyBytes;
+    private final byte @Nullable [] valueBytes;
+    final int keyLen;
+
+    /** Below 0: removed. */
+    final int len;
+
+    MemorySegment key = MemorySegment.NULL;
+    MemorySegment value = MemorySegment.NULL;
+
+    /** The first page of a long value, or 0. */
+    long first;
+
+    Operation(byte[] key, byte @Nullable [] value) {
+      this.keyBytes = key;
+      this.valueBytes = value;
+      this.keyLen = key.length;
+      this.len = value == null ? -1 : value.length;
+    }
+
+    void copy(Arena arena) {
+      key = copy(arena, keyBytes);
+      value = valueBytes == null ? key : copy(arena, valueBytes);
+    }
+
+    private static MemorySegment copy(Arena arena, byte[] bytes) {
+      MemorySegment s = arena.allocate(Math.max(8, bytes.length), 8);
+      Mem.putBytes(s, 0, bytes, 0, bytes.length);
+      return s;
+    }
+
+    int bytes() {
+      return len < 0
+          ? CommitRecord.deleteBytes(keyLen)
+          : first != 0 ? CommitRecord.chainBytes(keyLen) : CommitRecord.putBytes(keyLen, len);
+    }
+
+    long put(MemorySegment to, long at, int tree) {
+      return len < 0
+          ? CommitRecord.delete(to, at, tree, key, 0, keyLen)
+          : first != 0
+              ? CommitRecord.chain(to, at, tree, key, 0, keyLen, first, len)
+              : CommitRecord.put(to, at, tree, key, 0, keyLen, value, 0, len);
+    }
+  }
+}

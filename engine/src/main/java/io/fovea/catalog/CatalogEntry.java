@@ -1,0 +1,277 @@
+package io.fovea.catalog;
+
+import io.fovea.error.CorruptionException;
+import io.fovea.error.IncompatibleFormatException;
+import io.fovea.index.IndexCore;
+import io.fovea.schema.EntryHints;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A table as the catalog keeps it.
+ *
+ * <pre>
+ *   record of the catalog tree:  key "t" name (UTF-8)   value, all numbers big-endian:
+ *
+ *   version (1 byte): 2 if an index has hints, else 1 · tree id (4) · root page (8) · key · has layout (1) · [fields]
+ *   · number of indexes (2) · each: name · flags (1: 1 unique, 2 extracted, 4 times the number of
+ *     {@link EntryHints}) · tree id (4) · root page (8) · extracted: key; else: number of fields (2), each: 1 if of the key (1),
+ *     ordinal (2)
+ *
+ *   key      raw (1) · fields
+ *   fields   number (2) · each: name · type (1) · width (4)
+ *   name     length (2) · UTF-8
+ * </pre>
+ *
+ * @param name the table's name
+ * @param treeId the id of its tree
+ * @param rootPid the root of its tree
+ * @param key the parts of its key
+ * @param layout the fields of its rows, null for a table of byte strings
+ * @param indexes its indexes in the order of their creation
+ */
+public record CatalogEntry(
+    String name,
+    int treeId,
+    long rootPid,
+    KeySpec key,
+    @Nullable Layout layout,
+    List<IndexEntry> indexes) {
+  private static final int VERSION = 2;
+
+  /** What older versions of Fovea write and know: no hints. */
+  private static final int VERSION_WITHOUT_HINTS = 1;
+
+  private static final int UNIQUE = 1;
+  private static final int EXTRACTED = 2;
+  private static final int HINTS_SHIFT = 2;
+
+  /**
+   * An index as the catalog keeps it.
+   *
+   * @param name the index's name
+   * @param unique whether its values are
+   * @param treeId the id of its tree
+   * @param rootPid the root of its tree
+   * @param extractedKey of an extracted index, its key
+   * @param fields of another index, its fields
+   * @param hints what its entries remember
+   */
+  public record IndexEntry(
+      String name,
+      boolean unique,
+      int treeId,
+      long rootPid,
+      @Nullable KeySpec extractedKey,
+      List<Field> fields,
+      EntryHints hints) {
+
+    /** What the catalog keeps of an index. */
+    static IndexEntry of(IndexCore i) {
+      return new IndexEntry(
+          i.name,
+          i.unique,
+          i.tree.treeId(),
+          i.tree.rootPid(),
+          i.isExtracted() ? i.key : null,
+          i.fields,
+          i.hints.kind);
+    }
+
+    /** In what a specification differs from it, in words, or null. */
+    public @Nullable String difference(IndexSpec spec) {
+      if (spec.isUnique() != unique) {
+        return unique ? "it is unique in the file" : "it is not unique in the file";
+      }
+      KeySpec extracted = spec.extractedKey();
+      if ((extracted == null) != (extractedKey == null)) {
+        return extractedKey == null
+            ? "it is by fields in the file, and extracted here"
+            : "it is extracted in the file, and by fields here";
+      }
+      if (extracted != null && !extracted.equals(extractedKey)) {
+        return "its key in the file is " + extractedKey + ", here it is " + extracted;
+      }
+      if (!fields.equals(spec.fields())) {
+        return "its fields in the file are " + fields + ", here they are " + spec.fields();
+      }
+      return null;
+    }
+  }
+
+  public byte[] encode() {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    try (DataOutputStream out = new DataOutputStream(bytes)) {
+      boolean hinted = indexes.stream().anyMatch(i -> i.hints != EntryHints.NONE);
+      out.writeByte(hinted ? VERSION : VERSION_WITHOUT_HINTS);
+      out.writeInt(treeId);
+      out.writeLong(rootPid);
+      writeKey(out, key);
+      out.writeBoolean(layout != null);
+      if (layout != null) {
+        writeFields(out, layout.fields());
+      }
+      out.writeShort(indexes.size());
+      for (IndexEntry i : indexes) {
+        out.writeUTF(i.name);
+        out.writeByte(
+            (i.unique ? UNIQUE : 0)
+                | (i.extractedKey != null ? EXTRACTED : 0)
+                | i.hints.ordinal() << HINTS_SHIFT);
+        out.writeInt(i.treeId);
+        out.writeLong(i.rootPid);
+        if (i.extractedKey != null) {
+          writeKey(out, i.extractedKey);
+        } else {
+          out.writeShort(i.fields.size());
+          for (Field f : i.fields) {
+            out.writeBoolean(f.key());
+            out.writeShort(f.ordinal());
+          }
+        }
+      }
+    } catch (IOException e) {
+      throw new IllegalStateException("Writing to memory failed.", e);
+    }
+    return bytes.toByteArray();
+  }
+
+  private static void writeKey(DataOutputStream out, KeySpec key) throws IOException {
+    out.writeBoolean(key.isRaw());
+    writeFields(out, key.parts());
+  }
+
+  private static void writeFields(DataOutputStream out, List<Field> fields) throws IOException {
+    out.writeShort(fields.size());
+    for (Field f : fields) {
+      out.writeUTF(f.name());
+      out.writeByte(f.type().code());
+      out.writeInt(f.width());
+    }
+  }
+
+  /**
+   * Reads an entry.
+   *
+   * @throws IncompatibleFormatException if a newer version wrote it
+   * @throws CorruptionException if it makes no sense
+   */
+  public static CatalogEntry decode(String name, byte[] value) {
+    try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(value))) {
+      int version = in.readUnsignedByte();
+      if (version != VERSION && version != VERSION_WITHOUT_HINTS) {
+        throw new IncompatibleFormatException(
+            "The catalog's entry of table "
+                + name
+                + " has version "
+                + version
+                + "; this version of Fovea knows "
+                + VERSION
+                + ". Use a newer one.");
+      }
+      int treeId = in.readInt();
+      long rootPid = in.readLong();
+      KeySpec key = readKey(in);
+      Layout layout = in.readBoolean() ? readLayout(in) : null;
+      int n = in.readUnsignedShort();
+      List<IndexEntry> indexes = new ArrayList<>();
+      for (int i = 0; i < n; i++) {
+        indexes.add(readIndex(in, key, layout));
+      }
+      if (in.read() >= 0) {
+        throw new IOException("bytes behind the end");
+      }
+      return new CatalogEntry(name, treeId, rootPid, key, layout, List.copyOf(indexes));
+    } catch (IOException | IllegalArgumentException | IndexOutOfBoundsException e) {
+      CorruptionException c =
+          new CorruptionException("the catalog's entry of table " + name, -1, -1, VERSION, -1);
+      c.initCause(e);
+      throw c;
+    }
+  }
+
+  private static IndexEntry readIndex(DataInputStream in, KeySpec key, @Nullable Layout layout)
+      throws IOException {
+    String name = in.readUTF();
+    int flags = in.readUnsignedByte();
+    boolean unique = (flags & UNIQUE) != 0;
+    EntryHints hints = hints(flags >>> HINTS_SHIFT);
+    int treeId = in.readInt();
+    long rootPid = in.readLong();
+    if ((flags & EXTRACTED) != 0) {
+      return new IndexEntry(name, unique, treeId, rootPid, readKey(in), List.of(), hints);
+    }
+    int n = in.readUnsignedShort();
+    List<Field> fields = new ArrayList<>();
+    for (int i = 0; i < n; i++) {
+      boolean ofKey = in.readBoolean();
+      int ordinal = in.readUnsignedShort();
+      if (!ofKey && layout == null) {
+        throw new IOException("an index on fields of a table without");
+      }
+      fields.add((ofKey || layout == null ? key.parts() : layout.fields()).get(ordinal));
+    }
+    return new IndexEntry(name, unique, treeId, rootPid, null, List.copyOf(fields), hints);
+  }
+
+  /** What a number in a file stands for, which is its place in the order of their definition. */
+  private static EntryHints hints(int code) throws IOException {
+    EntryHints[] all = EntryHints.values();
+    if (code >= all.length) {
+      throw new IOException("no hints of an index have the code " + code);
+    }
+    return all[code];
+  }
+
+  private static KeySpec readKey(DataInputStream in) throws IOException {
+    boolean raw = in.readBoolean();
+    int n = in.readUnsignedShort();
+    if (raw) {
+      in.readUTF();
+      in.readUnsignedByte();
+      return KeySpec.ofBytes(in.readInt());
+    }
+    KeySpec.Builder b = KeySpec.builder();
+    for (int i = 0; i < n; i++) {
+      b.add(in.readUTF(), FieldType.ofCode(in.readUnsignedByte()), in.readInt());
+    }
+    return b.build();
+  }
+
+  private static Layout readLayout(DataInputStream in) throws IOException {
+    int n = in.readUnsignedShort();
+    Layout.Builder b = Layout.builder();
+    for (int i = 0; i < n; i++) {
+      b.add(in.readUTF(), FieldType.ofCode(in.readUnsignedByte()), in.readInt());
+    }
+    return b.build();
+  }
+
+  /** In what a specification differs from the table, indexes aside, in words, or null. */
+  public @Nullable String difference(TableSpec spec) {
+    if (spec.isBytes() != (layout == null)) {
+      return layout == null
+          ? "it holds byte strings in the file, and rows here"
+          : "it holds rows in the file, and byte strings here";
+    }
+    if (!spec.key().equals(key)) {
+      return "its key in the file is " + key + ", here it is " + spec.key();
+    }
+    if (layout != null && !layout.equals(spec.layout())) {
+      return "its layout in the file is " + layout + ", here it is " + spec.layout();
+    }
+    return null;
+  }
+}

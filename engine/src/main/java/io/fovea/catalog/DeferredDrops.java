@@ -1,0 +1,411 @@
+package io.fovea.catalog;
+
+import io.fovea.btree.BTree;
+import io.fovea.btree.TreeDrop;
+import io.fovea.btree.TreeWalk;
+import io.fovea.buffer.AllocatorRecord;
+import io.fovea.error.CorruptionException;
+import io.fovea.error.DatabaseClosedException;
+import io.fovea.error.DurabilityLostException;
+import io.fovea.error.FoveaException;
+import io.fovea.memory.Mem;
+import io.fovea.store.Store;
+import io.fovea.txn.Grace;
+import io.fovea.wal.LogSession;
+import java.lang.System.Logger.Level;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The trees whose pages are to be freed: of dropped tables and indexes, and of indexes whose
+ * building did not end.
+ *
+ * <pre>
+ *   catalog:  "t" table  ─┐ one SCHEMA record
+ *             "d" tree   ◄┘     ─► transactions that may use the tree end (grace)
+ *                                 ─► pages freed, some at a time, each piece a session of its own
+ *                                   ─► "d" tree removed
+ * </pre>
+ *
+ * <ol>
+ *   <li><b>The catalog knows them</b> from the record on with which they stop being a table's, and
+ *       until their last page is free: so neither the redo point nor a close has to wait, and who
+ *       opens the database goes on.
+ *   <li><b>Nobody is held up.</b> Transactions that were active when the catalog changed may still
+ *       go down the tree: its pages stay until those have ended ({@link Grace}). Meanwhile others
+ *       begin, and do what they like.
+ *   <li><b>A piece</b> frees some pages: it holds back the redo point, and keeps others waiting for
+ *       single pages, for so long only. Between pieces of the background thread as much time passes
+ *       as the last one took.
+ *   <li>What is small, and what nobody else can use, is freed by the thread that has dropped it.
+ * </ol>
+ *
+ * <p>Threads: any; {@link #work} is held for each piece. Order of locks: the schema's, then this.
+ */
+public final class DeferredDrops {
+  private static final System.Logger LOG = System.getLogger("io.fovea");
+
+  /** The first byte of their keys in the catalog. */
+  static final char KEY = 'd';
+
+  private static final int VERSION = 1;
+
+  /** How many pages a piece frees. */
+  static final int PIECE_PAGES = 64;
+
+  /** How many pages the thread that has dropped a tree frees itself. */
+  private static final int OWN_PIECES = 4;
+
+  private static final long PAUSE_MIN_NANOS = 1_000_000;
+  private static final long PAUSE_MAX_NANOS = 50_000_000;
+  private static final long FAILED_NANOS = 500_000_000;
+
+  /** What became of a piece. */
+  private enum Piece {
+    /** The tree has no pages any more. */
+    DONE,
+    /** There are more. */
+    MORE,
+    /** Transactions must end first, another thread is at it, or what has failed may pass. */
+    LATER
+  }
+
+  /** A tree. */
+  private static final class Drop {
+    final int treeId;
+    final long rootPid;
+
+    /** Null where the database was opened since, so that the root may be free already. */
+    final @Nullable BTree tree;
+
+    /** What follows when no transaction knows of a change any more; then another grace begins. */
+    @Nullable Runnable then;
+
+    /** Over, or null. */
+    @Nullable Grace grace;
+
+    @Nullable TreeDrop pages;
+    boolean pagesFree;
+    boolean told;
+
+    Drop(BTree tree, Grace grace, @Nullable Runnable then) {
+      this.treeId = tree.treeId();
+      this.rootPid = tree.rootPid();
+      this.tree = tree;
+      this.grace = grace;
+      this.then = then;
+    }
+
+    /** Of one that a close or a crash has cut short. */
+    Drop(int treeId, long rootPid) {
+      this.treeId = treeId;
+      this.rootPid = rootPid;
+      this.tree = null;
+    }
+  }
+
+  /** Removes a tree from the catalog; under the lock of the schema. */
+  private final Consumer<byte[]> forget;
+
+  private final Store store;
+  private final Leftovers leftovers;
+  private final ReentrantLock work = new ReentrantLock();
+  private final List<Drop> drops = new CopyOnWriteArrayList<>();
+  private @Nullable LogSession session;
+
+  /** Guarded by this object's monitor. */
+  private @Nullable Thread thread;
+
+  private volatile boolean stopped;
+
+  DeferredDrops(Store store, Leftovers leftovers, Consumer<byte[]> forget) {
+    this.store = store;
+    this.leftovers = leftovers;
+    this.forget = forget;
+  }
+
+  // -------------------------------------------------------------------------------- the catalog
+
+  /** The key of a tree in the catalog. */
+  static byte[] key(int treeId) {
+    return ByteBuffer.allocate(5).put((byte) KEY).putInt(treeId).array();
+  }
+
+  /** Its record. */
+  static byte[] value(BTree tree) {
+    return ByteBuffer.allocate(9).put((byte) VERSION).putLong(tree.rootPid()).array();
+  }
+
+  /** Gets a tree that the catalog has. */
+  public interface Visitor {
+    void tree(int treeId, long rootPid);
+  }
+
+  /** Finds those that the catalog has. */
+  public static void forEach(BTree catalog, Visitor visitor) {
+    TreeWalk.forEach(
+        catalog,
+        (k, kOff, kLen, v, vOff, vLen) -> {
+          if (kLen == 5 && Mem.getByte(k, kOff) == KEY) {
+            int id = ByteBuffer.wrap(TreeWalk.bytes(k, kOff + 1, 4)).getInt();
+            if (vLen != 9 || Mem.getByte(v, vOff) != VERSION) {
+              throw new CorruptionException(
+                  "the catalog's entry of a dropped tree, " + id, -1, -1, VERSION, vLen);
+            }
+            visitor.tree(id, ByteBuffer.wrap(TreeWalk.bytes(v, vOff + 1, 8)).getLong());
+          }
+        });
+  }
+
+  // ---------------------------------------------------------------------------------------- trees
+
+  /** Those of this opening whose pages are not all free. Any thread. */
+  List<BTree> trees() {
+    List<BTree> trees = new ArrayList<>();
+    for (Drop drop : drops) {
+      if (drop.tree != null) {
+        trees.add(drop.tree);
+      }
+    }
+    return trees;
+  }
+
+  /** All whose pages are not all free. Any thread. */
+  public void forEach(Visitor visitor) {
+    drops.forEach(d -> visitor.tree(d.treeId, d.rootPid));
+  }
+
+  /**
+   * Takes over a tree that is in the catalog so from now on, and that only transactions use which
+   * are active.
+   *
+   * @param then what follows when those have ended, after which others may use it still; null for
+   *     nothing
+   */
+  void add(BTree tree, @Nullable Runnable then) {
+    drops.add(new Drop(tree, store.engine().grace(), then));
+  }
+
+  /** Those that the catalog had when the database was opened. */
+  void addRest(int treeId, long rootPid) {
+    drops.add(new Drop(treeId, rootPid));
+  }
+
+  /**
+   * Frees what is small and what nobody uses, and leaves the rest to the background. Ends early
+   * when the thread is interrupted. Without the lock of the schema.
+   */
+  void run() {
+    if (drops.isEmpty() || stopped) {
+      return;
+    }
+    try {
+      int pieces = OWN_PIECES;
+      for (Drop drop : drops) {
+        Piece piece = Piece.MORE;
+        while (piece == Piece.MORE && pieces-- > 0 && !Thread.currentThread().isInterrupted()) {
+          piece = piece(drop);
+        }
+      }
+    } catch (DurabilityLostException | DatabaseClosedException e) {
+      return;
+    }
+    if (!drops.isEmpty()) {
+      start();
+    }
+  }
+
+  // --------------------------------------------------------------------------------------- pieces
+
+  /** Nothing is freed while this does something. */
+  void paused(Runnable what) {
+    work.lock();
+    try {
+      what.run();
+    } finally {
+      work.unlock();
+    }
+  }
+
+  private Piece piece(Drop drop) {
+    if (!work.tryLock()) {
+      return Piece.LATER; // another may wait for a page: no reason to wait with it
+    }
+    try {
+      // A change of the catalog may be in the log though it failed: then the tree that was taken
+      // back here is a table's or an index's after all. Such a failure stops the engine first.
+      store.engine().checkUsable(false);
+      if (!isUnused(drop)) {
+        return Piece.LATER;
+      }
+      if (!drop.pagesFree) {
+        drop.pagesFree = freed(drop);
+      }
+      BTree tree = drop.tree;
+      if (tree != null) {
+        leftovers.strays(tree);
+      }
+      if (!drop.pagesFree) {
+        return Piece.MORE;
+      }
+      if (tree != null && tree.hasStrays()) {
+        return Piece.LATER;
+      }
+    } catch (DurabilityLostException | DatabaseClosedException e) {
+      throw e;
+    } catch (FoveaException e) {
+      failed(drop, e);
+      return Piece.LATER;
+    } finally {
+      work.unlock();
+    }
+    try {
+      forget.accept(key(drop.treeId));
+    } catch (DurabilityLostException | DatabaseClosedException e) {
+      throw e;
+    } catch (FoveaException e) {
+      failed(drop, e);
+      return Piece.LATER;
+    }
+    drops.remove(drop);
+    return Piece.DONE;
+  }
+
+  private boolean isUnused(Drop drop) {
+    Grace grace = drop.grace;
+    while (grace != null && grace.isOver()) {
+      Runnable then = drop.then;
+      drop.then = null;
+      grace = null;
+      if (then != null) {
+        then.run();
+        grace = store.engine().grace();
+      }
+      drop.grace = grace;
+    }
+    return grace == null;
+  }
+
+  private boolean freed(Drop drop) {
+    LogSession own = session();
+    TreeDrop pages = drop.pages;
+    if (pages == null) {
+      pages =
+          drop.tree == null
+              ? TreeDrop.rest(store.pool(), drop.treeId, drop.rootPid, own)
+              : TreeDrop.of(drop.tree, own);
+      drop.pages = pages;
+    }
+    own.begin(AllocatorRecord.FREE_SPACE);
+    try {
+      return pages.step(PIECE_PAGES);
+    } catch (CorruptionException e) {
+      LOG.log(Level.WARNING, "Pages of a dropped tree of " + store.name() + " are lost", e);
+      pages.skip();
+      return false;
+    } finally {
+      own.end();
+    }
+  }
+
+  private LogSession session() {
+    LogSession own = session;
+    if (own == null) {
+      store.willWrite();
+      own = store.newSession();
+      session = own;
+    }
+    return own;
+  }
+
+  private void failed(Drop drop, FoveaException e) {
+    if (!drop.told) {
+      drop.told = true;
+      LOG.log(
+          Level.WARNING,
+          "Not all pages of a dropped tree of " + store.name() + " could be freed yet",
+          e);
+    }
+  }
+
+  // ----------------------------------------------------------------------------------- background
+
+  private synchronized void start() {
+    if (thread == null && !stopped) {
+      Thread t = new Thread(this::background, "fovea-reclaim " + store.name());
+      t.setDaemon(true);
+      thread = t;
+      t.start();
+    }
+  }
+
+  private void background() {
+    long pause = PAUSE_MIN_NANOS;
+    try {
+      while (!stopped && store.engine().poison() == null && !ends()) {
+        long began = System.nanoTime();
+        boolean freed = false;
+        boolean failed = false;
+        for (Drop drop : drops) {
+          if (!stopped) {
+            freed |= piece(drop) != Piece.LATER;
+            failed |= drop.told;
+          }
+        }
+        pause =
+            freed
+                ? Math.clamp(System.nanoTime() - began, PAUSE_MIN_NANOS, PAUSE_MAX_NANOS)
+                : Math.min(2 * pause, failed ? FAILED_NANOS : PAUSE_MAX_NANOS);
+        if (!stopped) {
+          LockSupport.parkNanos(this, pause);
+        }
+      }
+    } catch (DurabilityLostException | DatabaseClosedException e) {
+      // Who opens the database again goes on.
+    }
+  }
+
+  /** Whether there is nothing left; then the thread is none any more. */
+  private synchronized boolean ends() {
+    if (!drops.isEmpty()) {
+      return false;
+    }
+    thread = null;
+    return true;
+  }
+
+  /** No further piece begins. */
+  void cancel() {
+    Thread t;
+    synchronized (this) {
+      stopped = true;
+      t = thread;
+    }
+    LockSupport.unpark(t);
+  }
+
+  /** Waits for the thread to end, after {@link #cancel}. An interrupt does not end the wait. */
+  void join() {
+    Thread t;
+    synchronized (this) {
+      t = thread;
+    }
+    boolean interrupted = false;
+    while (t != null && t.isAlive()) {
+      try {
+        t.join();
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

@@ -1,0 +1,351 @@
+package io.fovea.catalog;
+
+import io.fovea.btree.BTree;
+import io.fovea.btree.TreeWalk;
+import io.fovea.error.InvalidUseException;
+import io.fovea.index.HintPoison;
+import io.fovea.index.HintUse;
+import io.fovea.index.IndexCore;
+import io.fovea.index.IndexHints;
+import io.fovea.index.TableCore;
+import io.fovea.memory.Mem;
+import io.fovea.recovery.Recovery;
+import io.fovea.schema.EntryHints;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
+import io.fovea.store.Store;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentSkipListMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The tables of a database: {@link #table} opens or makes one, {@link #dropTable} drops one.
+ *
+ * <p>Changes of the schema are no transactions: they are done when they return. Those of the
+ * catalog exclude one another ({@link SchemaChanges#locked}); those of one table exclude one
+ * another by {@link TableCore#changing}, which is taken before. Transactions go on beside all of
+ * them: a table that is dropped is refused to who uses it next, and its pages stay until nobody can
+ * be at them ({@link DeferredDrops}); an index comes and goes by stages ({@link IndexChanges}).
+ */
+public final class Schema {
+  private final Store store;
+  private final BTree catalog;
+  private final HintUse hintUse;
+  private final Map<String, TableCore> tables = new ConcurrentSkipListMap<>();
+  private final SchemaChanges changes;
+  private final IndexChanges indexChanges;
+  private final DeferredDrops drops;
+
+  /**
+   * The tables of a store that was opened.
+   *
+   * @param hintUse how hints in entries are used
+   * @param entryHints what entries of new indexes remember, where their specification does not say
+   */
+  public Schema(Host host, Store store, HintUse hintUse, EntryHints entryHints) {
+    this.store = store;
+    this.catalog = store.catalog();
+    this.hintUse = hintUse;
+    Leftovers leftovers = new Leftovers(store);
+    this.changes = new SchemaChanges(host, store, leftovers, hintUse, entryHints);
+    this.indexChanges = new IndexChanges(host, store, changes);
+    this.drops = changes.drops;
+    // What is put right makes pages dirty, and these would stay in memory.
+    hintUse.repairs = !store.isReadOnly();
+    TreeWalk.forEach(
+        catalog,
+        (k, kOff, kLen, v, vOff, vLen) -> {
+          if (kLen > 0 && Mem.getByte(k, kOff) == SchemaChanges.TABLE) {
+            String name = new String(TreeWalk.bytes(k, kOff + 1, kLen - 1), StandardCharsets.UTF_8);
+            tables.put(name, open(CatalogEntry.decode(name, TreeWalk.bytes(v, vOff, vLen))));
+          }
+        });
+    DeferredDrops.forEach(catalog, drops::addRest);
+    store.leftovers(() -> leftovers.free(trees()));
+    store.background(drops::run, drops::join);
+  }
+
+  /** Goes on with drops that a close or a crash has cut short. */
+  public void begin() {
+    if (store.isMarked() && !store.isReadOnly()) {
+      drops.run(); // else with the first change: a file that is only read stays as it is
+    }
+  }
+
+  /** Ends what goes on in the background, and does not wait for it. */
+  public void cancel() {
+    drops.cancel();
+  }
+
+  /** Ends what goes on in the background. */
+  public void end() {
+    drops.cancel();
+    drops.join();
+  }
+
+  /** Does something while the schema does not change. */
+  public void whileNothingChanges(Runnable what) {
+    changes.whileNothingChanges(what);
+  }
+
+  /**
+   * Does something while nothing at all changes: neither the schema nor records, and no pages are
+   * freed. Waits until no transaction is active, and lets none begin meanwhile.
+   */
+  public void whileAllIsStill(String what, Runnable work) {
+    changes.locked(
+        what,
+        () -> {
+          store.alone(what, () -> drops.paused(work));
+          return true;
+        });
+  }
+
+  /** The tables, in the order of their names. Any thread. */
+  public Collection<TableCore> tables() {
+    return tables.values();
+  }
+
+  /** Visits the trees that were dropped and have pages yet. Any thread. */
+  public void forEachDropped(DeferredDrops.Visitor visitor) {
+    drops.forEach(visitor);
+  }
+
+  /** All trees, the catalog and those that are being dropped included. Any thread. */
+  private List<BTree> trees() {
+    List<BTree> all = new ArrayList<>();
+    all.add(catalog);
+    for (TableCore table : tables.values()) {
+      all.add(table.tree);
+      for (IndexCore index : table.indexes()) {
+        all.add(index.tree);
+      }
+    }
+    all.addAll(drops.trees());
+    return all;
+  }
+
+  /** A table; for tests. */
+  public @Nullable TableCore core(String name) {
+    return tables.get(name);
+  }
+
+  /** Makes hints wrong; for tests. */
+  public void poison(HintPoison poison) {
+    hintUse.poison = poison;
+  }
+
+  /** Lets wrong hints be put right, or not; for benchmarks. */
+  public void repairHints(boolean repairs) {
+    hintUse.repairs = repairs;
+  }
+
+  /** How many kinds of hints of how many indexes are not repaired now. */
+  public long repairsOff() {
+    long off = 0;
+    for (TableCore table : tables.values()) {
+      for (IndexCore index : table.indexes()) {
+        off += index.hints.switchedOff();
+      }
+    }
+    return off;
+  }
+
+  /** The native memory that all trees keep for changes of their structure. */
+  public long scratchBytes() {
+    return trees().stream().mapToLong(BTree::scratchBytes).sum();
+  }
+
+  /** The trees that a catalog knows, for recovery. */
+  public static void trees(BTree catalog, Recovery.TreeVisitor visitor) {
+    TreeWalk.forEach(
+        catalog,
+        (k, kOff, kLen, v, vOff, vLen) -> {
+          if (kLen > 0 && Mem.getByte(k, kOff) == SchemaChanges.TABLE) {
+            String name = new String(TreeWalk.bytes(k, kOff + 1, kLen - 1), StandardCharsets.UTF_8);
+            CatalogEntry e = CatalogEntry.decode(name, TreeWalk.bytes(v, vOff, vLen));
+            visitor.tree(e.treeId(), e.rootPid());
+            for (CatalogEntry.IndexEntry i : e.indexes()) {
+              visitor.tree(i.treeId(), i.rootPid());
+            }
+          }
+        });
+    DeferredDrops.forEach(catalog, visitor::deferred);
+  }
+
+  private TableCore open(CatalogEntry e) {
+    List<IndexCore> indexes = new ArrayList<>();
+    for (CatalogEntry.IndexEntry i : e.indexes()) {
+      IndexHints hints = new IndexHints(i.hints(), hintUse);
+      indexes.add(
+          new IndexCore(
+              i.name(),
+              i.unique(),
+              i.fields(),
+              i.extractedKey(),
+              null,
+              e.key(),
+              layoutOf(e),
+              // Values are primary keys with hints, which are short.
+              tree(i.treeId(), i.rootPid(), (long) catalog.maxKeySize() + hints.bytes()),
+              hints));
+    }
+    return new TableCore(
+        e.name(),
+        e.key(),
+        e.layout(),
+        tree(e.treeId(), e.rootPid(), e.layout() == null ? Long.MAX_VALUE : e.layout().size()),
+        indexes.toArray(IndexCore[]::new));
+  }
+
+  private BTree tree(int id, long rootPid, long valueBytesMax) {
+    return BTree.open(store.pool(), id, rootPid).valuesUpTo(valueBytesMax);
+  }
+
+  private static Layout layoutOf(CatalogEntry e) {
+    Layout l = e.layout();
+    return l == null ? Layout.builder().build() : l;
+  }
+
+  /** The names of the tables, in order. */
+  public List<String> names() {
+    store.requireOpen();
+    return List.copyOf(tables.keySet());
+  }
+
+  /** Opens a table, making it or indexes of it where they are not there. */
+  public TableCore table(TableSpec spec) {
+    while (true) {
+      // Without a lock where nothing is to be done, so that a transaction may open its tables while
+      // somebody waits, with a lock, for its end.
+      TableCore there = tables.get(spec.name());
+      if (there != null && SpecCheck.isOpenedAs(store, there, spec)) {
+        store.requireOpen();
+        return there;
+      }
+      TableCore core =
+          changes.locked(
+              "open table " + spec.name(),
+              () -> {
+                TableCore known = tables.get(spec.name());
+                return known == null ? create(spec) : known;
+              });
+      adapt(core, spec);
+      if (!core.isDropped()) {
+        return core;
+      }
+    }
+  }
+
+  // ------------------------------------------------------------------------------------- creation
+
+  private TableCore create(TableSpec spec) {
+    if (store.isReadOnly()) {
+      throw new InvalidUseException(
+          "There is no table "
+              + spec.name()
+              + " in "
+              + store.name()
+              + ", which was opened for reading only.");
+    }
+    SpecCheck.checkSizes(catalog, spec);
+    TableCore[] made = new TableCore[1];
+    changes.making(
+        (change, trees) -> {
+          BTree tree = changes.newTree(trees, change, false);
+          List<IndexCore> indexes = new ArrayList<>();
+          for (IndexSpec i : spec.indexes()) {
+            indexes.add(changes.newIndex(spec, i, trees, change));
+          }
+          TableCore core =
+              new TableCore(
+                  spec.name(),
+                  spec.key(),
+                  spec.isBytes() ? null : spec.layout(),
+                  tree,
+                  indexes.toArray(IndexCore[]::new));
+          SchemaChanges.save(core, indexes, change);
+          made[0] = core;
+        },
+        () -> tables.put(spec.name(), made[0]));
+    return made[0];
+  }
+
+  // ------------------------------------------------------------------------------- opening again
+
+  private void adapt(TableCore core, TableSpec spec) {
+    SpecCheck.check(store, core, spec);
+    adoptExtractors(core, spec);
+    for (IndexSpec s : spec.indexes()) {
+      if (core.index(s.name()) == null) {
+        indexChanges.build(core, spec, s);
+      }
+    }
+  }
+
+  /** After a database was opened, extracted indexes wait for their extractors. */
+  private void adoptExtractors(TableCore core, TableSpec spec) {
+    for (IndexCore i : core.readable()) {
+      IndexSpec s = SpecCheck.spec(spec, i.name);
+      if (s != null && i.isExtracted() && i.maker == null) {
+        core.replace(i, changes.index(spec, s, i.tree, i.hints));
+      }
+    }
+  }
+
+  // -------------------------------------------------------------------------------------- dropping
+
+  /** Drops a table, if there is one of that name. */
+  public boolean dropTable(String name) {
+    String what = "drop table " + name;
+    TableCore core = tables.get(name);
+    store.requireOpen();
+    if (core == null) {
+      return false;
+    }
+    store.requireNoTransaction(what);
+    core.leaving(true);
+    try {
+      IndexBuild.lock(core.changing, what);
+      try {
+        if (core.isDropped()) {
+          return false;
+        }
+        changes.locked(what, () -> drop(core));
+      } finally {
+        core.changing.unlock();
+      }
+    } finally {
+      core.leaving(false);
+    }
+    drops.run();
+    return true;
+  }
+
+  private boolean drop(TableCore core) {
+    List<BTree> trees = new ArrayList<>();
+    core.readable().forEach(i -> trees.add(i.tree));
+    trees.add(core.tree);
+    changes.dropping(
+        trees,
+        change -> change.delete(SchemaChanges.catalogKey(core.name)),
+        () -> {
+          core.drop();
+          trees.forEach(t -> drops.add(t, null));
+          tables.remove(core.name);
+        });
+    return true;
+  }
+
+  /** Drops an index, if there is one of that name. */
+  public boolean dropIndex(String table, String name) {
+    TableCore core = tables.get(table);
+    store.requireOpen();
+    return core != null && indexChanges.drop(core, name);
+  }
+}

@@ -1,0 +1,220 @@
+package io.fovea.catalog;
+
+import io.fovea.btree.BTree;
+import io.fovea.btree.TreeDrop;
+import io.fovea.error.FoveaException;
+import io.fovea.index.HintUse;
+import io.fovea.index.IndexCore;
+import io.fovea.index.IndexHints;
+import io.fovea.index.TableCore;
+import io.fovea.schema.EntryHints;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.TableSpec;
+import io.fovea.store.Store;
+import io.fovea.wal.LogSession;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BiConsumer;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+
+/**
+ * How the catalog changes: trees are made and published, or taken out and freed.
+ *
+ * <p>Changes of the catalog exclude one another by a lock, which is held for one record at a time
+ * ({@link #locked}). Everything here but {@link #locked} and {@link #whileNothingChanges} is under
+ * that lock.
+ *
+ * <p><b>With a log</b> a change is a record of its own ({@link CatalogChange}). New trees exist
+ * from that record on, dropped ones until then. A session holds back the redo point from before the
+ * first page of a new tree until that record, so that recovery always knows what was begun; a
+ * dropped tree stays in the catalog, as one that is to be freed, until it has no page any more.
+ */
+final class SchemaChanges {
+  static final char TABLE = 't';
+
+  /** Pages of trees that the catalog does not know any more. */
+  final DeferredDrops drops;
+
+  private final Host host;
+  private final Store store;
+  private final HintUse hintUse;
+  private final EntryHints entryHints;
+
+  /** Held while the schema changes, and while the database closes. */
+  private final ReentrantLock lock = new ReentrantLock();
+
+  /**
+   * Changes of the catalog of a store.
+   *
+   * @param hintUse how hints in entries are used
+   * @param entryHints what entries of new indexes remember, where their specification does not say
+   */
+  SchemaChanges(
+      Host host, Store store, Leftovers leftovers, HintUse hintUse, EntryHints entryHints) {
+    this.host = host;
+    this.store = store;
+    this.hintUse = hintUse;
+    this.entryHints = entryHints;
+    this.drops = new DeferredDrops(store, leftovers, this::forget);
+  }
+
+  /** Does something while the schema does not change. */
+  void whileNothingChanges(Runnable what) {
+    lock.lock();
+    try {
+      what.run();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Takes the lock, and does something in a store that is open. */
+  <T> T locked(String what, Supplier<T> work) {
+    IndexBuild.lock(lock, what);
+    try {
+      store.requireOpen();
+      return work.get();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  // ------------------------------------------------------------------------------- making trees
+
+  /**
+   * Makes trees and publishes them with records of the catalog. If that fails, they are dropped
+   * again; if the machine dies meanwhile, recovery does so, for the redo point stays before all of
+   * it.
+   *
+   * @param work makes trees, which it adds to the list, and says what becomes of the catalog
+   * @param then what follows in memory once the catalog has changed
+   */
+  void making(BiConsumer<CatalogChange, List<BTree>> work, Runnable then) {
+    store.willWrite();
+    List<BTree> made = new ArrayList<>();
+    CatalogChange change = new CatalogChange(store);
+    LogSession hold = store.hold();
+    hold.begin(0);
+    long end;
+    try {
+      work.accept(change, made);
+      end = change.run(then);
+    } finally {
+      // Halfway it holds back the redo point for good. Looks at fields: a call may fail.
+      if (change.happened ? change.whole : dropAll(made)) {
+        hold.end();
+      }
+    }
+    store.awaitDurable(end);
+  }
+
+  /** Frees the pages of trees that nobody can use; false where recovery has to. */
+  private boolean dropAll(List<BTree> trees) {
+    for (BTree tree : trees) {
+      drop(tree);
+    }
+    return store.engine().poison() == null;
+  }
+
+  IndexCore newIndex(TableSpec table, IndexSpec spec, List<BTree> made, CatalogChange change) {
+    EntryHints chosen = spec.hints();
+    IndexHints hints = new IndexHints(chosen == null ? entryHints : chosen, hintUse);
+    return index(table, spec, newTree(made, change, hints.kind.frames()), hints);
+  }
+
+  BTree newTree(List<BTree> made, CatalogChange change, boolean endInFrames) {
+    LogSession session = store.session();
+    BTree tree;
+    session.begin(0);
+    try {
+      tree = BTree.create(store.pool(), store.nextTreeId(), endInFrames, session);
+    } finally {
+      session.end();
+    }
+    boolean known = false;
+    try {
+      made.add(tree);
+      known = true;
+    } finally {
+      if (!known) {
+        drop(tree);
+      }
+    }
+    change.publishes(tree);
+    return tree;
+  }
+
+  /** Frees the pages of a tree that nobody can use. What can't be freed now is tried again. */
+  private void drop(BTree tree) {
+    LogSession session = store.session();
+    try {
+      session.begin(0);
+      TreeDrop.free(tree, session);
+    } catch (FoveaException e) {
+      drops.add(tree, null);
+    } catch (Throwable t) {
+      store.engine().poison(t); // recovery frees them
+      throw t;
+    } finally {
+      session.end();
+    }
+  }
+
+  /** An index as it is specified, over a tree that is there. */
+  IndexCore index(TableSpec table, IndexSpec spec, BTree tree, IndexHints hints) {
+    return new IndexCore(
+        spec.name(),
+        spec.isUnique(),
+        spec.fields(),
+        spec.extractedKey(),
+        host.maker(table, spec),
+        table.key(),
+        table.layout(),
+        tree,
+        hints);
+  }
+
+  /** Puts a table into the catalog, with these indexes. */
+  static void save(TableCore core, List<IndexCore> indexes, CatalogChange change) {
+    List<CatalogEntry.IndexEntry> entries =
+        indexes.stream().map(CatalogEntry.IndexEntry::of).toList();
+    change.put(catalogKey(core.name), entry(core, entries).encode());
+  }
+
+  /** What the catalog keeps of a table. */
+  static CatalogEntry entry(TableCore core, List<CatalogEntry.IndexEntry> indexes) {
+    return new CatalogEntry(
+        core.name, core.tree.treeId(), core.tree.rootPid(), core.key, core.layout, indexes);
+  }
+
+  /** The key of a table's record in the catalog. */
+  static byte[] catalogKey(String name) {
+    return (TABLE + name).getBytes(StandardCharsets.UTF_8);
+  }
+
+  // ------------------------------------------------------------------------------ dropping trees
+
+  /**
+   * Takes trees out of the catalog, which knows them from then on as those whose pages are to be
+   * freed.
+   *
+   * @param then what follows in memory once the catalog has changed
+   */
+  void dropping(List<BTree> trees, Consumer<CatalogChange> work, Runnable then) {
+    store.willWrite();
+    CatalogChange change = new CatalogChange(store);
+    work.accept(change);
+    for (BTree tree : trees) {
+      change.drops(tree).put(DeferredDrops.key(tree.treeId()), DeferredDrops.value(tree));
+    }
+    store.awaitDurable(change.run(then));
+  }
+
+  /** The pages of a tree are free: the catalog need not know of it any more. */
+  private void forget(byte[] key) {
+    locked("free pages", () -> new CatalogChange(store).delete(key).run());
+  }
+}

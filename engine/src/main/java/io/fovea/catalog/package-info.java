@@ -1,0 +1,21 @@
+/**
+ * Which tables and indexes there are, and how they change.
+ *
+ * <pre>
+ *   Schema          the tables of an open database             SpecCheck      tables as specified
+ *   SchemaChanges   trees are made and published               CatalogChange  one change, with the log
+ *   IndexChanges    indexes come and go beside transactions    IndexBuild     fills one
+ *   DeferredDrops   pages of dropped trees, freed in pieces    Leftovers      of long values
+ *   CatalogEntry    what the catalog keeps of a table          Host           the rooms above
+ * </pre>
+ *
+ * <p>Contract: a change of the schema is done when it returns, durably, or has not happened. What
+ * needs transactions of its own is run by the {@link io.fovea.catalog.Host} above.
+ *
+ * <p>May import: everything below it, with the exported rooms {@code schema} and {@code error}.
+ * Threading: any thread; changes exclude one another.
+ */
+@NullMarked
+package io.fovea.catalog;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,55 @@
+package io.fovea.encoding;
+
+import io.fovea.memory.Mem;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.KeySpec;
+import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.List;
+
+/** Encoded keys in words, for messages and debuggers: {@code (17, "text", ...)}. */
+public final class KeyText {
+  private KeyText() {}
+
+  /**
+   * An encoded key in words.
+   *
+   * @param spec what parts it has
+   * @param key holds it
+   * @param len its length; of a prefix, the parts that are complete are told
+   */
+  public static String of(KeySpec spec, MemorySegment key, long off, int len) {
+    List<Field> parts = spec.parts();
+    StringBuilder b = new StringBuilder("(");
+    if (spec.isRaw()) {
+      byte[] all = new byte[len];
+      Mem.getBytes(key, off, all, 0, len);
+      return (len > 0 ? b.append(Arrays.toString(all)) : b.append("...")).append(')').toString();
+    }
+    int at = (int) off;
+    int limit = (int) off + len;
+    int n = 0;
+    while (n < parts.size() && at < limit) {
+      FieldType type = parts.get(n).type();
+      int end = Tuple.skip(key, at, limit, type.code());
+      if (end < 0) {
+        break;
+      }
+      b.append(n > 0 ? ", " : "");
+      switch (type) {
+        case INT32 -> b.append(Tuple.getInt32(key, at));
+        case INT64 -> b.append(Tuple.getInt64(key, at));
+        case TEXT ->
+            b.append('"')
+                .append(new String(Tuple.getBytes(key, at, end), StandardCharsets.UTF_8))
+                .append('"');
+        case BYTES -> b.append(Arrays.toString(Tuple.getBytes(key, at, end)));
+      }
+      at = end;
+      n++;
+    }
+    return b.append(n < parts.size() ? ", ...)" : ")").toString();
+  }
+}

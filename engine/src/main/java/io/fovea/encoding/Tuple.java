@@ -1,0 +1,197 @@
+package io.fovea.encoding;
+
+import io.fovea.error.InvalidUseException;
+import io.fovea.memory.Mem;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * The encoding of keys: a byte string whose unsigned order is the order of the values.
+ *
+ * <pre>
+ *   INT32, INT64   big-endian, sign bit flipped                        4 or 8 bytes
+ *   TEXT, BYTES    the bytes, each 0x00 as 0x00 0xFF, then 0x00 0x01   at most 2 n + 2 bytes
+ * </pre>
+ *
+ * <b>Why the end mark has two bytes.</b> With a single 0x00 the value {@code a} followed by a part
+ * that begins with 0xFF could not be told from {@code a, 0x00}. The second byte of the mark, 0x01,
+ * is below that of an escaped zero, so that a string comes before every longer one that it begins.
+ * Every encoded part ends in a way that no other value of the part continues: encoded tuples are
+ * prefix-free, and a tuple of fewer parts is a prefix of exactly those that begin with its values.
+ *
+ * <p>Nothing here allocates, but for the exceptions.
+ */
+public final class Tuple {
+  /** An integer of 4 bytes. */
+  public static final int INT32 = 1;
+
+  /** An integer of 8 bytes. */
+  public static final int INT64 = 2;
+
+  /** UTF-8 of any length. */
+  public static final int TEXT = 3;
+
+  /** Bytes of any length. */
+  public static final int BYTES = 4;
+
+  private static final int ESCAPE = 0x00;
+  private static final int ZERO = 0xFF;
+  private static final int END = 0x01;
+
+  private Tuple() {}
+
+  /** Writes an integer of 4 bytes; returns the offset behind it. */
+  public static int putInt32(MemorySegment seg, int off, int value) {
+    Mem.putIntBE(seg, off, value ^ Integer.MIN_VALUE);
+    return off + 4;
+  }
+
+  /** Writes an integer of 8 bytes; returns the offset behind it. */
+  public static int putInt64(MemorySegment seg, int off, long value) {
+    Mem.putLongBE(seg, off, value ^ Long.MIN_VALUE);
+    return off + 8;
+  }
+
+  /** Reads an integer of 4 bytes. */
+  public static int getInt32(MemorySegment seg, int off) {
+    return Mem.getIntBE(seg, off) ^ Integer.MIN_VALUE;
+  }
+
+  /** Reads an integer of 8 bytes. */
+  public static long getInt64(MemorySegment seg, int off) {
+    return Mem.getLongBE(seg, off) ^ Long.MIN_VALUE;
+  }
+
+  /**
+   * Escapes bytes, without the end mark.
+   *
+   * @return the offset behind them
+   */
+  public static int escape(MemorySegment src, long srcOff, int len, MemorySegment dst, int dstOff) {
+    int at = dstOff;
+    for (int i = 0; i < len; i++) {
+      byte b = Mem.getByte(src, srcOff + i);
+      Mem.putByte(dst, at++, b);
+      if (b == ESCAPE) {
+        Mem.putByte(dst, at++, (byte) ZERO);
+      }
+    }
+    return at;
+  }
+
+  /** As {@link #escape(MemorySegment, long, int, MemorySegment, int)}, from the heap. */
+  public static int escape(byte[] src, int srcOff, int len, MemorySegment dst, int dstOff) {
+    int at = dstOff;
+    for (int i = 0; i < len; i++) {
+      byte b = src[srcOff + i];
+      Mem.putByte(dst, at++, b);
+      if (b == ESCAPE) {
+        Mem.putByte(dst, at++, (byte) ZERO);
+      }
+    }
+    return at;
+  }
+
+  /**
+   * Escapes text as UTF-8, without the end mark.
+   *
+   * @param bytesMax the most bytes that its UTF-8 may have, before escaping
+   * @return the offset behind it, or -1 - (bytes of its UTF-8) if there are more
+   * @throws InvalidUseException if the text holds half a surrogate pair
+   */
+  public static int escapeText(CharSequence text, int bytesMax, MemorySegment dst, int dstOff) {
+    int at = dstOff;
+    int n = text.length();
+    int zeros = 0;
+    if (n > bytesMax) {
+      return -1 - Utf8.length(text);
+    }
+    for (int i = 0; i < n; i++) {
+      char c = text.charAt(i);
+      if (c == 0) {
+        Mem.putShortBE(dst, at, (short) ZERO);
+        at += 2;
+        zeros++;
+      } else if (c < 0x80) {
+        Mem.putByte(dst, at++, (byte) c);
+      } else {
+        if (at - dstOff - zeros + 4 > bytesMax && Utf8.length(text) > bytesMax) {
+          return -1 - Utf8.length(text);
+        }
+        int point = Utf8.codePoint(text, i);
+        at = Utf8.put(point, dst, at);
+        i += point >= 0x10000 ? 1 : 0;
+      }
+    }
+    int bytes = at - dstOff - zeros;
+    return bytes <= bytesMax ? at : -1 - bytes;
+  }
+
+  /** Ends a text or byte string; returns the offset behind the mark. */
+  public static int end(MemorySegment seg, int off) {
+    Mem.putShortBE(seg, off, (short) END);
+    return off + 2;
+  }
+
+  /**
+   * The offset behind an encoded part.
+   *
+   * @param type {@link #INT32} and so on
+   * @param off where the part begins
+   * @param limit where the key ends
+   * @return an offset up to {@code limit}, or -1 if the part is not complete
+   */
+  public static int skip(MemorySegment seg, int off, int limit, int type) {
+    if (type == INT32 || type == INT64) {
+      int end = off + (type == INT32 ? 4 : 8);
+      return end <= limit ? end : -1;
+    }
+    int at = off;
+    while (at + 1 < limit) {
+      if (Mem.getByte(seg, at) != ESCAPE) {
+        at++;
+      } else if (Mem.getUnsignedByte(seg, at + 1) == END) {
+        return at + 2;
+      } else {
+        at += 2;
+      }
+    }
+    return -1;
+  }
+
+  /**
+   * The bytes of an encoded text or byte string.
+   *
+   * @param off where the part begins
+   * @param end where it ends, behind its mark
+   * @return a new array
+   */
+  public static byte[] getBytes(MemorySegment seg, int off, int end) {
+    byte[] out = new byte[end - 2 - off];
+    int n = 0;
+    for (int at = off; at < end - 2; at++) {
+      byte b = Mem.getByte(seg, at);
+      out[n++] = b;
+      if (b == ESCAPE) {
+        at++;
+      }
+    }
+    return n == out.length ? out : java.util.Arrays.copyOf(out, n);
+  }
+
+  /**
+   * Turns a key into the smallest byte string above all that begin with it.
+   *
+   * @param seg holds the key and is changed
+   * @return the new length; 0 if there is no such string, that is above the key of only 0xFF
+   */
+  public static int successorOfPrefix(MemorySegment seg, int off, int len) {
+    for (int n = len; n > 0; n--) {
+      int b = Mem.getUnsignedByte(seg, off + n - 1);
+      if (b != 0xFF) {
+        Mem.putByte(seg, off + n - 1, (byte) (b + 1));
+        return n;
+      }
+    }
+    return 0;
+  }
+}

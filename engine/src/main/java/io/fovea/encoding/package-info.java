@@ -1,0 +1,13 @@
+/**
+ * The encoding of keys.
+ *
+ * <p>Purpose: turns values into byte strings whose order is the order of the values ({@link
+ * io.fovea.encoding.Tuple}), text into UTF-8 and back ({@link io.fovea.encoding.Utf8}), and encoded
+ * keys into words for messages ({@link io.fovea.encoding.KeyText}).
+ *
+ * <p>May import: error, schema, memory. Threading: static methods only, on the caller's memory.
+ */
+@NullMarked
+package io.fovea.encoding;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,207 @@
+package io.fovea.index;
+
+import io.fovea.btree.BTree;
+import io.fovea.error.KeyTooLargeException;
+import io.fovea.memory.Mem;
+import io.fovea.schema.Field;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A secondary index as the database knows it.
+ *
+ * <pre>
+ *   named fields    entry = fields [+ the rest of the primary key]     EntryPlan, bytes to bytes
+ *   extractor       entry = computed key [+ the primary key]           EntryMaker, a user's code
+ *   value of an entry = primary key + hint; what is in [] is missing in a unique index
+ * </pre>
+ *
+ * <p>Any thread.
+ */
+public final class IndexCore {
+  public final String name;
+  public final boolean unique;
+  public final BTree tree;
+
+  /** Where the fields are from; empty for an extracted index. */
+  public final List<Field> fields;
+
+  /** The parts that a user names in a search. */
+  public final KeySpec key;
+
+  /** All parts of an entry's key. */
+  public final KeySpec entry;
+
+  /** Of an extracted index; null where its table was opened without its specification. */
+  public final @Nullable EntryMaker maker;
+
+  /** What its entries remember of the places of records. */
+  public final IndexHints hints;
+
+  /** What statements do with it. */
+  public final IndexStage stage;
+
+  private final @Nullable EntryPlan plan;
+
+  /** The fields that an entry depends on, one bit each; null where that can't be known. */
+  private final long @Nullable [] dependsOn;
+
+  /**
+   * Makes one.
+   *
+   * @param tableKey the key of the table, as the extractor's author wrote it
+   * @param tableLayout the layout of the table, likewise
+   */
+  public IndexCore(
+      String name,
+      boolean unique,
+      List<Field> fields,
+      @Nullable KeySpec extractedKey,
+      @Nullable EntryMaker maker,
+      KeySpec tableKey,
+      Layout tableLayout,
+      BTree tree,
+      IndexHints hints) {
+    this.name = name;
+    this.stage = IndexStage.READABLE;
+    this.hints = hints;
+    this.unique = unique;
+    this.fields = fields;
+    this.tree = tree;
+    this.maker = maker;
+    if (extractedKey == null) {
+      List<Field> sources = new ArrayList<>(fields);
+      if (!unique) {
+        for (Field part : tableKey.parts()) {
+          if (!fields.contains(part)) {
+            sources.add(part);
+          }
+        }
+      }
+      this.key = named(fields);
+      this.entry = named(sources);
+      this.plan = plan(sources, tableKey, fields.size());
+      long[] bits = new long[(tableLayout.fields().size() + 63) >>> 6];
+      for (Field f : fields) {
+        if (!f.key()) {
+          bits[f.ordinal() >>> 6] |= 1L << f.ordinal();
+        }
+      }
+      this.dependsOn = bits;
+    } else {
+      List<Field> all = new ArrayList<>(extractedKey.parts());
+      if (!unique) {
+        all.addAll(tableKey.parts());
+      }
+      this.key = extractedKey;
+      this.entry = unique ? extractedKey : named(all);
+      this.plan = null;
+      this.dependsOn = null;
+    }
+  }
+
+  private IndexCore(IndexCore of, IndexStage stage) {
+    this.name = of.name;
+    this.stage = stage;
+    this.hints = of.hints;
+    this.unique = of.unique;
+    this.fields = of.fields;
+    this.tree = of.tree;
+    this.maker = of.maker;
+    this.key = of.key;
+    this.entry = of.entry;
+    this.plan = of.plan;
+    this.dependsOn = of.dependsOn;
+  }
+
+  /** The same index at another stage. */
+  public IndexCore at(IndexStage other) {
+    return new IndexCore(this, other);
+  }
+
+  private static KeySpec named(List<Field> fields) {
+    KeySpec.Builder b = KeySpec.builder();
+    for (int i = 0; i < fields.size(); i++) {
+      Field f = fields.get(i);
+      String name = f.name();
+      for (int k = 0; k < i; k++) {
+        // A field of the row and a part of the key may have the same name.
+        name = fields.get(k).name().equals(f.name()) ? f.name() + "#" + i : name;
+      }
+      b.add(name, f.type(), f.width());
+    }
+    return b.build();
+  }
+
+  private static EntryPlan plan(List<Field> sources, KeySpec tableKey, int declared) {
+    int n = sources.size();
+    int[] types = new int[n];
+    int[] widths = new int[n];
+    boolean[] fromKey = new boolean[n];
+    int[] offsets = new int[n];
+    int[] parts = new int[n];
+    for (int i = 0; i < n; i++) {
+      Field f = sources.get(i);
+      types[i] = f.type().code();
+      widths[i] = f.width();
+      fromKey[i] = f.key();
+      offsets[i] = f.offset();
+      parts[i] = f.key() ? f.ordinal() : -1;
+    }
+    int[] keyTypes = tableKey.parts().stream().mapToInt(f -> f.type().code()).toArray();
+    return new EntryPlan(types, widths, fromKey, offsets, parts, keyTypes, declared);
+  }
+
+  public boolean isExtracted() {
+    return plan == null;
+  }
+
+  /** The most bytes of an entry's key. */
+  public int entryBytesMax() {
+    return entry.bytesMax();
+  }
+
+  /** Whether what was changed of a record can change its entry. */
+  public boolean dependsOn(RecordBuffer record) {
+    return dependsOn == null || record.changed(dependsOn);
+  }
+
+  /**
+   * Makes the key of a record's entry.
+   *
+   * @return its length, or -1 if the record has no entry
+   */
+  public int build(
+      Slot slot,
+      MemorySegment pk,
+      long pkOff,
+      int pkLen,
+      MemorySegment record,
+      long recordOff,
+      MemorySegment out,
+      long outOff) {
+    if (plan != null) {
+      return plan.build(pk, (int) pkOff, pkLen, record, recordOff, out, (int) outOff);
+    }
+    int len =
+        Objects.requireNonNull(maker, "maker")
+            .make(slot, pk, pkOff, pkLen, record, recordOff, out, outOff);
+    if (len < 0) {
+      return -1;
+    }
+    if (!unique) {
+      Mem.copy(pk, pkOff, out, outOff + len, pkLen);
+      len += pkLen;
+    }
+    return len;
+  }
+
+  public KeyTooLargeException keyTooLong(long bytes) {
+    return new KeyTooLargeException("index " + name, bytes, tree.maxKeySize());
+  }
+}

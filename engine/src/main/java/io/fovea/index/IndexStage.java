@@ -1,0 +1,37 @@
+package io.fovea.index;
+
+/**
+ * What statements do with an index. A change goes one step at a time, and the next step follows
+ * when all transactions have ended that may act upon the step before ({@link io.fovea.txn.Grace}):
+ * so at every moment two neighbours are acted upon at most.
+ *
+ * <pre>
+ *                      entry of a new value   of an old value    unique     lookups
+ *   (no index)         -                      -                  -          -
+ *   DELETE_ONLY        -                      removed            -          -
+ *   BUILDING           added                  removed            held       -
+ *   READABLE           added                  removed            held       yes
+ *   LEAVING            added                  removed            held       -
+ *   DELETE_ONLY        -                      removed            -          -
+ *   (no index)
+ * </pre>
+ *
+ * <p>So an entry is there only if a record has its value, from the first one on; see
+ * docs/concurrency/schema.md. The steps are those of Rae et al., Online, Asynchronous Schema Change
+ * in F1, VLDB 2013.
+ */
+public enum IndexStage {
+  /** Entries that there are do not outlive their records' values. */
+  DELETE_ONLY,
+  /** A transaction that changes a record keeps its entry; all other records are gone through. */
+  BUILDING,
+  /** Complete, and used. */
+  READABLE,
+  /** Complete, and used by nobody who begins now. */
+  LEAVING;
+
+  /** Whether it has all entries, and the catalog has it. */
+  public boolean isComplete() {
+    return this == READABLE || this == LEAVING;
+  }
+}

@@ -1,0 +1,428 @@
+package io.fovea.index;
+
+import io.fovea.btree.BTree;
+import io.fovea.encoding.KeyText;
+import io.fovea.error.DuplicateKeyException;
+import io.fovea.error.InvalidUseException;
+import io.fovea.memory.Mem;
+import io.fovea.txn.Tx;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The statements that change tables with secondary indexes.
+ *
+ * <pre>
+ *   1. read the old record, where there is one        (own changes included)
+ *   2. entries before and after, for each index       keys too long are refused here
+ *   3. unique indexes: is the new entry there?        duplicates are refused here
+ *   4. write the record
+ *   5. write the entries that differ
+ * </pre>
+ *
+ * <b>A statement is done as a whole or not at all.</b> Everything that a program may catch and
+ * survive is thrown in steps 1 to 3 or by the write of step 4 itself. If a later write fails all
+ * the same, the transaction can't commit any more.
+ *
+ * <p>The old record is read again even where a row of the API holds it: another row may have
+ * changed the record in this transaction, and entries made from stale fields would stay behind for
+ * ever. The read finds its place in the read set; a wrong entry would be found by nobody.
+ */
+public final class Maintenance {
+  private static final int NONE = -1;
+
+  private Maintenance() {}
+
+  public static void insert(
+      Slot slot,
+      Tx t,
+      TableCore core,
+      IndexCore[] indexes,
+      MemorySegment key,
+      long keyOff,
+      int keyLen,
+      MemorySegment record,
+      long recordOff) {
+    t.requireWritable();
+    MemorySegment entries = room(slot, indexes);
+    int[] after = slot.lengths(1, indexes.length);
+    int at = 0;
+    for (int i = 0; i < indexes.length; i++) {
+      after[i] = newEntry(slot, indexes[i], key, keyOff, keyLen, record, recordOff, entries, at);
+      requireAbsent(t, core, indexes[i], entries, at, after[i]);
+      at += 2 * indexes[i].entryBytesMax();
+    }
+    try {
+      t.insert(core.tree, key, keyOff, keyLen, record, recordOff, core.recordBytes());
+    } catch (DuplicateKeyException e) {
+      throw new DuplicateKeyException("table \"" + core.name + '"');
+    }
+    try {
+      at = 0;
+      for (int i = 0; i < indexes.length; i++) {
+        if (after[i] != NONE) {
+          add(slot, t, core, indexes[i], entries, at, after[i], key, keyOff, keyLen);
+        }
+        at += 2 * indexes[i].entryBytesMax();
+      }
+    } catch (Throwable e) {
+      slot.breakDown(e);
+      throw e;
+    }
+  }
+
+  public static void put(
+      Slot slot,
+      Tx t,
+      TableCore core,
+      IndexCore[] indexes,
+      MemorySegment key,
+      long keyOff,
+      int keyLen,
+      MemorySegment record,
+      long recordOff) {
+    t.requireWritable();
+    int size = core.recordBytes();
+    MemorySegment old = slot.record(2L * size);
+    int n = t.get(core.tree, key, keyOff, keyLen, old, 0, size);
+    if (n < 0) {
+      insert(slot, t, core, indexes, key, keyOff, keyLen, record, recordOff);
+      return;
+    }
+    core.requireSize(t, n);
+    replace(slot, t, core, indexes, key, keyOff, keyLen, old, record, recordOff, null);
+  }
+
+  /** Writes the changed fields of a record that was read. */
+  public static void update(
+      Slot slot, Tx t, TableCore core, IndexCore[] indexes, RecordBuffer changed) {
+    t.requireWritable();
+    MemorySegment key = changed.segment();
+    long keyOff = changed.keyBase();
+    int keyLen = changed.keyLength();
+    int size = changed.size();
+    MemorySegment records = slot.record(2L * size);
+    int n = t.get(core.tree, key, keyOff, keyLen, records, 0, size);
+    if (n < 0) {
+      t.requireReadsValid();
+      throw new InvalidUseException(
+          "There is no record any more with the key of the row: "
+              + KeyText.of(core.key, key, keyOff, keyLen)
+              + ".");
+    }
+    core.requireSize(t, n);
+    Mem.copy(records, 0, records, size, size);
+    for (int f = changed.nextChanged(0); f >= 0; f = changed.nextChanged(f + 1)) {
+      int from = changed.start(f);
+      Mem.copy(key, changed.base() + from, records, size + from, changed.end(f) - from);
+    }
+    replace(slot, t, core, indexes, key, keyOff, keyLen, records, records, size, changed);
+  }
+
+  private static void replace(
+      Slot slot,
+      Tx t,
+      TableCore core,
+      IndexCore[] indexes,
+      MemorySegment key,
+      long keyOff,
+      int keyLen,
+      MemorySegment old,
+      MemorySegment record,
+      long recordOff,
+      @Nullable RecordBuffer patches) {
+    MemorySegment entries = room(slot, indexes);
+    int[] before = slot.lengths(0, indexes.length);
+    int[] after = slot.lengths(1, indexes.length);
+    int at = 0;
+    for (int i = 0; i < indexes.length; i++) {
+      IndexCore index = indexes[i];
+      int max = index.entryBytesMax();
+      if (patches != null && !index.dependsOn(patches)) {
+        before[i] = NONE;
+        after[i] = NONE;
+      } else {
+        after[i] = newEntry(slot, index, key, keyOff, keyLen, record, recordOff, entries, at);
+        before[i] = oldEntry(slot, index, key, keyOff, keyLen, old, 0, entries, at + max);
+        if (before[i] == after[i]
+            && (before[i] < 0 || Mem.equal(entries, at, after[i], entries, at + max, before[i]))) {
+          before[i] = NONE;
+          after[i] = NONE;
+        }
+        requireAbsent(t, core, index, entries, at, after[i]);
+      }
+      at += 2 * max;
+    }
+    try {
+      if (patches != null) {
+        patch(t, core, patches);
+      } else {
+        t.put(core.tree, key, keyOff, keyLen, record, recordOff, core.recordBytes());
+      }
+      at = 0;
+      for (int i = 0; i < indexes.length; i++) {
+        IndexCore index = indexes[i];
+        int max = index.entryBytesMax();
+        if (before[i] != NONE) {
+          remove(slot, t, index, entries, at + max, before[i], key, keyOff, keyLen);
+        }
+        if (after[i] != NONE) {
+          add(slot, t, core, index, entries, at, after[i], key, keyOff, keyLen);
+        }
+        at += 2 * max;
+      }
+    } catch (Throwable e) {
+      slot.breakDown(e);
+      throw e;
+    }
+  }
+
+  /** One patch for each run of changed fields that lie side by side. */
+  public static void patch(Tx t, TableCore core, RecordBuffer record) {
+    int f = record.nextChanged(0);
+    while (f >= 0) {
+      int from = record.start(f);
+      int end = record.end(f);
+      int next = record.nextChanged(f + 1);
+      while (next >= 0 && record.start(next) == end) {
+        end = record.end(next);
+        next = record.nextChanged(next + 1);
+      }
+      t.patch(
+          core.tree,
+          record.segment(),
+          record.keyBase(),
+          record.keyLength(),
+          record.handle(),
+          from,
+          record.segment(),
+          record.base() + from,
+          end - from);
+      f = next;
+    }
+  }
+
+  public static boolean delete(
+      Slot slot,
+      Tx t,
+      TableCore core,
+      IndexCore[] indexes,
+      MemorySegment key,
+      long keyOff,
+      int keyLen) {
+    t.requireWritable();
+    int size = core.recordBytes();
+    MemorySegment old = slot.record(2L * size);
+    int n = t.get(core.tree, key, keyOff, keyLen, old, 0, size);
+    if (n < 0) {
+      return false;
+    }
+    core.requireSize(t, n);
+    MemorySegment entries = room(slot, indexes);
+    int[] before = slot.lengths(0, indexes.length);
+    int at = 0;
+    for (int i = 0; i < indexes.length; i++) {
+      before[i] = oldEntry(slot, indexes[i], key, keyOff, keyLen, old, 0, entries, at);
+      at += 2 * indexes[i].entryBytesMax();
+    }
+    try {
+      t.delete(core.tree, key, keyOff, keyLen);
+      at = 0;
+      for (int i = 0; i < indexes.length; i++) {
+        if (before[i] != NONE) {
+          remove(slot, t, indexes[i], entries, at, before[i], key, keyOff, keyLen);
+        }
+        at += 2 * indexes[i].entryBytesMax();
+      }
+    } catch (Throwable e) {
+      slot.breakDown(e);
+      throw e;
+    }
+    return true;
+  }
+
+  // -------------------------------------------------------------------------------------- support
+
+  /** Room for an entry before and one after, for each index. */
+  private static MemorySegment room(Slot slot, IndexCore[] indexes) {
+    long bytes = 0;
+    for (IndexCore i : indexes) {
+      bytes += 2L * i.entryBytesMax();
+    }
+    return slot.entries(bytes);
+  }
+
+  private static int entry(
+      Slot slot,
+      IndexCore index,
+      MemorySegment key,
+      long keyOff,
+      int keyLen,
+      MemorySegment record,
+      long recordOff,
+      MemorySegment entries,
+      int at) {
+    int len = index.build(slot, key, keyOff, keyLen, record, recordOff, entries, at);
+    if (len > index.tree.maxKeySize()) {
+      throw index.keyTooLong(len);
+    }
+    return len;
+  }
+
+  /** The entry of a record as it will be, where the index takes new ones. */
+  private static int newEntry(
+      Slot slot,
+      IndexCore index,
+      MemorySegment key,
+      long keyOff,
+      int keyLen,
+      MemorySegment record,
+      long recordOff,
+      MemorySegment entries,
+      int at) {
+    return index.stage == IndexStage.DELETE_ONLY
+        ? NONE
+        : entry(slot, index, key, keyOff, keyLen, record, recordOff, entries, at);
+  }
+
+  /**
+   * The entry of a record as it was. Of an index that is not used, a record for which none can be
+   * made has none: that is for its building to say, and not for who removes the record.
+   */
+  private static int oldEntry(
+      Slot slot,
+      IndexCore index,
+      MemorySegment key,
+      long keyOff,
+      int keyLen,
+      MemorySegment record,
+      long recordOff,
+      MemorySegment entries,
+      int at) {
+    if (index.stage == IndexStage.READABLE) {
+      return entry(slot, index, key, keyOff, keyLen, record, recordOff, entries, at);
+    }
+    try {
+      return entry(slot, index, key, keyOff, keyLen, record, recordOff, entries, at);
+    } catch (RuntimeException e) {
+      return NONE;
+    }
+  }
+
+  /** Removes an entry, if it is that of the record. */
+  private static void remove(
+      Slot slot,
+      Tx t,
+      IndexCore index,
+      MemorySegment entries,
+      int at,
+      int len,
+      MemorySegment key,
+      long keyOff,
+      int keyLen) {
+    if (!index.unique || index.stage == IndexStage.READABLE) {
+      t.delete(index.tree, entries, at, len);
+      return;
+    }
+    // A record that was not gone through yet has none, and another one may have taken its key.
+    if (isOf(slot, t, index, entries, at, len, key, keyOff, keyLen) > 0) {
+      t.delete(index.tree, entries, at, len);
+    }
+  }
+
+  /** 1 if a unique index has an entry and it is of a record, 0 if of another, -1 if it has none. */
+  private static int isOf(
+      Slot slot,
+      Tx t,
+      IndexCore index,
+      MemorySegment entries,
+      int at,
+      int len,
+      MemorySegment key,
+      long keyOff,
+      int keyLen) {
+    int room = keyLen + index.hints.bytes();
+    MemorySegment stage = slot.keyStage(room);
+    int n = t.get(index.tree, entries, at, len, stage, 0, room);
+    if (n < 0) {
+      return -1;
+    }
+    boolean own =
+        index.hints.keyLength(n) == keyLen && Mem.equal(stage, 0, keyLen, key, keyOff, keyLen);
+    return own ? 1 : 0;
+  }
+
+  /** Makes the entry of a record, as it is now, in an index that is being built. */
+  public static void fill(
+      Slot slot,
+      Tx t,
+      TableCore core,
+      IndexCore index,
+      MemorySegment key,
+      long keyOff,
+      int keyLen) {
+    int size = core.recordBytes();
+    MemorySegment record = slot.record(2L * size);
+    int n = t.get(core.tree, key, keyOff, keyLen, record, 0, size);
+    if (n < 0) {
+      return;
+    }
+    core.requireSize(t, n);
+    MemorySegment entries = slot.entries(index.entryBytesMax());
+    int len = entry(slot, index, key, keyOff, keyLen, record, 0, entries, 0);
+    if (len == NONE) {
+      return;
+    }
+    if (index.unique) {
+      int own = isOf(slot, t, index, entries, 0, len, key, keyOff, keyLen);
+      if (own == 0) {
+        throw duplicate(core, index, entries, 0, len, true);
+      }
+      if (own > 0) {
+        return;
+      }
+    }
+    add(slot, t, core, index, entries, 0, len, key, keyOff, keyLen);
+  }
+
+  private static void requireAbsent(
+      Tx t, TableCore core, IndexCore index, MemorySegment entries, int at, int len) {
+    if (index.unique && len != NONE && t.get(index.tree, entries, at, len, entries, at, 0) >= 0) {
+      throw duplicate(core, index, entries, at, len, index.stage == IndexStage.BUILDING);
+    }
+  }
+
+  /**
+   * Two records would have the same entry.
+   *
+   * @param built whether the index is being built
+   */
+  static DuplicateKeyException duplicate(
+      TableCore core, IndexCore index, MemorySegment entry, long at, int len, boolean built) {
+    return DuplicateKeyException.ofIndex(
+        index.name, core.name, KeyText.of(index.key, entry, at, len), built);
+  }
+
+  private static void add(
+      Slot slot,
+      Tx t,
+      TableCore core,
+      IndexCore index,
+      MemorySegment entries,
+      int at,
+      int len,
+      MemorySegment key,
+      long keyOff,
+      int keyLen) {
+    BTree tree = index.tree;
+    IndexHints hints = index.hints;
+    MemorySegment value = hints.staged(slot, key, keyOff, keyLen);
+    hints.write(t, core, key, keyOff, keyLen, value, keyLen, slot.there);
+    if (index.unique) {
+      t.insert(tree, entries, at, len, value, 0, keyLen + hints.bytes());
+    } else {
+      // Nobody else can have this entry: it contains the primary key, whose item is ours.
+      t.put(tree, entries, at, len, value, 0, keyLen + hints.bytes());
+    }
+  }
+}

@@ -1,0 +1,163 @@
+package io.fovea.index;
+
+import io.fovea.memory.Mem;
+import io.fovea.schema.Field;
+import io.fovea.schema.Layout;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * A record in memory outside the Java heap: its bytes, behind them its key, and which of its fields
+ * were changed since it was read.
+ *
+ * <pre>
+ *   base                  keyBase (a multiple of 8 behind base)
+ *   | fields, as Layout    | key, encoded           |
+ * </pre>
+ *
+ * <p>What a row of the API is to the rooms below it: nothing here asks whose it is, or whether it
+ * may be used. Used by one thread at a time.
+ */
+public final class RecordBuffer {
+  private final Field[] fields;
+  private final int size;
+  private final MemorySegment segment;
+  private final long base;
+
+  private int keyLength;
+
+  /** What the transaction's read set calls the record, or negative. */
+  private int handle;
+
+  /** One bit per field: changed since it was read. */
+  private final long[] dirty;
+
+  /** Whether {@link #dirty} has a bit set. */
+  private boolean changed;
+
+  /**
+   * A buffer in somebody's memory.
+   *
+   * @param segment has {@link #bytes} bytes from {@code base} on
+   * @param base a multiple of 8
+   */
+  public RecordBuffer(Layout layout, MemorySegment segment, long base) {
+    this.fields = layout.fields().toArray(Field[]::new);
+    this.size = layout.size();
+    this.segment = segment;
+    this.base = base;
+    this.dirty = new long[(fields.length + 63) >>> 6];
+  }
+
+  /** How many bytes a record with its key needs. */
+  public static int bytes(Layout layout, int keyBytesMax) {
+    return align(layout.size()) + keyBytesMax;
+  }
+
+  private static int align(int bytes) {
+    return (bytes + 7) & ~7;
+  }
+
+  // ------------------------------------------------------------------------------------ its memory
+
+  /** Where it lies. */
+  public MemorySegment segment() {
+    return segment;
+  }
+
+  /** Where in {@link #segment} the record begins. */
+  public long base() {
+    return base;
+  }
+
+  /** The bytes of a record. */
+  public int size() {
+    return size;
+  }
+
+  /** Where the key of a record that was read begins in {@link #segment}. */
+  public long keyBase() {
+    return base + align(size);
+  }
+
+  /** The bytes of that key. */
+  public int keyLength() {
+    return keyLength;
+  }
+
+  /** What the transaction's read set calls the record that was read, or negative. */
+  public int handle() {
+    return handle;
+  }
+
+  /** The record was read: takes over what is known of it besides its bytes. */
+  public void read(MemorySegment key, long keyOff, int keyLen, int newHandle) {
+    Mem.copy(key, keyOff, segment, keyBase(), keyLen);
+    keyLength = keyLen;
+    handle = newHandle;
+  }
+
+  // --------------------------------------------------------------------------------------- changes
+
+  /** Notes that a field has changed. */
+  public void mark(int ordinal) {
+    dirty[ordinal >>> 6] |= 1L << ordinal;
+    changed = true;
+  }
+
+  /** The record is what this holds: nothing is changed any more. */
+  public void unchanged() {
+    for (int i = 0; i < dirty.length; i++) {
+      dirty[i] = 0;
+    }
+    changed = false;
+  }
+
+  /** Whether any field was changed. */
+  public boolean changed() {
+    return changed;
+  }
+
+  /** The first changed field from one on, or -1. */
+  public int nextChanged(int from) {
+    int word = from >>> 6;
+    if (word >= dirty.length) {
+      return -1;
+    }
+    long bits = dirty[word] & (-1L << from);
+    while (bits == 0) {
+      if (++word == dirty.length) {
+        return -1;
+      }
+      bits = dirty[word];
+    }
+    return (word << 6) + Long.numberOfTrailingZeros(bits);
+  }
+
+  /** Whether one of these fields was changed, a bit each. */
+  public boolean changed(long[] of) {
+    for (int i = 0; i < of.length; i++) {
+      if ((of[i] & dirty[i]) != 0) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Where in the record the bytes of a field begin. */
+  public int start(int field) {
+    return fields[field].offset();
+  }
+
+  /** Where the bytes of a field's value end: text and bytes take as many as they have. */
+  public int end(int field) {
+    Field f = fields[field];
+    return f.type().isFixed()
+        ? f.offset() + f.width()
+        : f.offset() + 2 + storedBytes(f, segment, base + f.offset());
+  }
+
+  /** The bytes of a text or byte string; never more than the field, whatever the file says. */
+  public static int storedBytes(Field field, MemorySegment segment, long at) {
+    return Math.min(Mem.getUnsignedShort(segment, at), field.width());
+  }
+}

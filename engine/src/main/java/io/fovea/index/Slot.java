@@ -1,0 +1,258 @@
+package io.fovea.index;
+
+import io.fovea.btree.Position;
+import io.fovea.memory.Blocks;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.IdentityHashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What the API lends to one active transaction: scratch memory, and the two words by which the
+ * close of the database and the transaction's thread agree who may touch the engine. Slots live as
+ * long as their database; a transaction claims one when it begins and releases it at its end.
+ *
+ * <pre>
+ *   owner's thread                      closing thread
+ *     operations := odd                   refused := true
+ *     refused? ── yes ─► even, throw      (a pause that outlasts any store buffer)
+ *     ... the operation ...               wait until operations is even
+ *     operations := even                  flush, unmap
+ * </pre>
+ *
+ * <b>Why that is enough without a fence in every operation.</b> The forbidden outcome is that the
+ * owner misses {@code refused} and the closing thread misses the odd number. A fence between the
+ * owner's store and load would forbid it; it would cost every operation of every transaction about
+ * as much as the rest of its checks. Instead the closing thread waits some milliseconds between its
+ * store and its load. A store that has been executed becomes visible within the time of a cache
+ * miss (and a thread that is preempted has its stores visible by then), so after the pause the
+ * closing thread sees the odd number of every operation whose look at {@code refused} came too
+ * early. Both sides use opaque accesses, which the compiler neither drops nor swaps for each other.
+ *
+ * <p>Belongs to the thread whose transaction has it, but for those two words.
+ */
+public final class Slot {
+  private static final VarHandle CLAIMED;
+  private static final VarHandle OPERATIONS;
+  private static final VarHandle REFUSED;
+  private static final int STAGE_BYTES = 4096;
+  private static final int KEEP_BYTES = 1 << 20;
+  private static final int SPARE_BYTES = 64 << 10;
+
+  static {
+    try {
+      MethodHandles.Lookup lookup = MethodHandles.lookup();
+      CLAIMED = lookup.findVarHandle(Slot.class, "claimed", boolean.class);
+      OPERATIONS = lookup.findVarHandle(Slot.class, "operations", long.class);
+      REFUSED = lookup.findVarHandle(Slot.class, "refused", boolean.class);
+    } catch (ReflectiveOperationException e) {
+      throw new ExceptionInInitializerError(e);
+    }
+  }
+
+  @SuppressWarnings("unused") // through CLAIMED
+  private volatile boolean claimed;
+
+  private long operations;
+  private boolean refused;
+  private @Nullable Thread owner;
+
+  /** Why the transaction must not commit any more, if it must not. */
+  private @Nullable Throwable broken;
+
+  private final Blocks memory;
+  private MemorySegment keyStage = Blocks.NONE;
+  private MemorySegment valueStage = Blocks.NONE;
+  private MemorySegment record = Blocks.NONE;
+  private MemorySegment entries = Blocks.NONE;
+
+  /** Where the entry of a lookup was found. */
+  public final Position entry = new Position();
+
+  /** The hint of an entry as it was found, and where its record is. */
+  final Position hinted = new Position();
+
+  final Position there = new Position();
+
+  /** Room for a hint as it is stored. */
+  final MemorySegment hint;
+
+  private final int[][] lengths = {new int[4], new int[4]};
+  private final MemorySegment[] spare = new MemorySegment[8];
+  private int spares;
+
+  /** Which of the database's slots it is, and how many there are; of a private one, -1 and 0. */
+  final int number;
+
+  final int count;
+
+  /** Of a private one what {@link SlotLocal} keeps for it: it goes with the slot. */
+  private final Map<Object, Object> kept = new IdentityHashMap<>();
+
+  /** A private one, of no database: it does not outlive the work that it was made for. */
+  public Slot() {
+    this(-1, 0, Blocks.COLLECTED);
+  }
+
+  /**
+   * One of a database's.
+   *
+   * @param number which
+   * @param count how many there are
+   * @param memory where its memory comes from
+   */
+  public Slot(int number, int count, Blocks memory) {
+    this.number = number;
+    this.count = count;
+    this.memory = memory;
+    hint = memory.take(16);
+  }
+
+  // ------------------------------------------------------------------------------------- lending
+
+  /** Takes it for the calling thread if it is free. */
+  public boolean claim() {
+    if (claimed || !CLAIMED.compareAndSet(this, false, true)) {
+      return false;
+    }
+    owner = Thread.currentThread();
+    return true;
+  }
+
+  /** Gives it back at the end of a transaction, within its last operation. */
+  public void release() {
+    ended();
+    owner = null;
+    broken = null;
+    exit();
+    CLAIMED.setRelease(this, false);
+  }
+
+  /** Whether a transaction of the calling thread has it. */
+  public boolean isMine() {
+    return claimed && owner == Thread.currentThread();
+  }
+
+  // ------------------------------------------------------------------- operations and their end
+
+  /** Begins an operation; false if the database refuses it. */
+  public boolean enter() {
+    OPERATIONS.setOpaque(this, operations + 1);
+    if ((boolean) REFUSED.getOpaque(this)) {
+      exit();
+      return false;
+    }
+    return true;
+  }
+
+  /** Ends an operation. What it did to memory is visible to who sees that it has ended. */
+  public void exit() {
+    OPERATIONS.setRelease(this, operations + 1);
+  }
+
+  /** Refuses what comes; for the closing thread. */
+  public void refuse() {
+    REFUSED.setVolatile(this, true);
+  }
+
+  /** Whether an operation is under way; for the closing thread, after a pause. */
+  public boolean busy() {
+    return ((long) OPERATIONS.getAcquire(this) & 1) != 0;
+  }
+
+  /**
+   * An operation was aborted, or a statement failed when a part of it was done: whatever the
+   * program does with the exception, the transaction does not commit any more.
+   */
+  public void breakDown(Throwable cause) {
+    if (broken == null) {
+      broken = cause;
+    }
+  }
+
+  /** What broke it down first, or null. */
+  public @Nullable Throwable broken() {
+    return broken;
+  }
+
+  // -------------------------------------------------------------------------------------- scratch
+
+  /** Room for a key. */
+  public MemorySegment keyStage(long bytes) {
+    if (keyStage.byteSize() < bytes) {
+      keyStage = memory.exchange(keyStage, Math.max(bytes, 256));
+    }
+    return keyStage;
+  }
+
+  /** Room for a value, given back at the end of the transaction if it is large. */
+  public MemorySegment valueStage(long bytes) {
+    if (valueStage.byteSize() < Math.max(bytes, STAGE_BYTES)) {
+      valueStage = memory.exchange(valueStage, Math.max(bytes, STAGE_BYTES));
+    }
+    return valueStage;
+  }
+
+  /** Room for the records before and after a change. */
+  MemorySegment record(long bytes) {
+    if (record.byteSize() < bytes) {
+      record = memory.exchange(record, Math.max(bytes, STAGE_BYTES));
+    }
+    return record;
+  }
+
+  /** Room for the keys of index entries. */
+  public MemorySegment entries(long bytes) {
+    if (entries.byteSize() < bytes) {
+      entries = memory.exchange(entries, Math.max(bytes, STAGE_BYTES));
+    }
+    return entries;
+  }
+
+  /** Memory for a cursor, used again by later ones. */
+  public MemorySegment take(long bytes) {
+    for (int i = spares - 1; i >= 0; i--) {
+      if (spare[i].byteSize() >= bytes) {
+        MemorySegment found = spare[i];
+        spare[i] = spare[--spares];
+        return found;
+      }
+    }
+    return memory.take(Math.max(512, bytes));
+  }
+
+  /** What {@link SlotLocal}s keep here, by themselves. */
+  Map<Object, Object> kept() {
+    return kept;
+  }
+
+  /** Takes back what {@link #take} returned; what are too many, or too large, is not kept. */
+  public void give(MemorySegment block) {
+    if (spares < spare.length && block.byteSize() <= SPARE_BYTES) {
+      spare[spares++] = block;
+    } else {
+      memory.give(block);
+    }
+  }
+
+  /** Room for the lengths of entries, before (0) and after (1). */
+  int[] lengths(int which, int n) {
+    int[] room = lengths[which];
+    if (room.length < n) {
+      room = new int[n];
+      lengths[which] = room;
+    }
+    return room;
+  }
+
+  /** The transaction has ended: what it used too much of goes. */
+  private void ended() {
+    if (valueStage.byteSize() > KEEP_BYTES) {
+      MemorySegment large = valueStage;
+      valueStage = Blocks.NONE;
+      memory.give(large);
+    }
+  }
+}

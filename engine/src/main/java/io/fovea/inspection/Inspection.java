@@ -1,0 +1,311 @@
+package io.fovea.inspection;
+
+import io.fovea.btree.TreeWalk;
+import io.fovea.catalog.CatalogEntry;
+import io.fovea.catalog.Host;
+import io.fovea.catalog.Schema;
+import io.fovea.error.CorruptionException;
+import io.fovea.error.DatabaseLockedException;
+import io.fovea.error.FoveaException;
+import io.fovea.error.IncompatibleFormatException;
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.StorageException;
+import io.fovea.index.HintUse;
+import io.fovea.io.BlockDevice;
+import io.fovea.io.FileLock;
+import io.fovea.io.OverlayStorage;
+import io.fovea.io.Storage;
+import io.fovea.memory.Mem;
+import io.fovea.recovery.PageScan;
+import io.fovea.recovery.Superblock;
+import io.fovea.recovery.SuperblockFile;
+import io.fovea.schema.EntryHints;
+import io.fovea.store.Opening;
+import io.fovea.store.Store;
+import io.fovea.store.StoreConfig;
+import io.fovea.store.Switches;
+import io.fovea.wal.LogReader;
+import io.fovea.wal.RecordType;
+import java.lang.System.Logger.Level;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Looks at the files of a database that nobody has open, and changes none of them.
+ *
+ * <pre>
+ *   files ──► as they are: every page by itself, every record of the log, the double-write area
+ *     │
+ *     └─► overlay in memory ──► opened, which recovers it where it must ──► verified whole
+ *                           ──► closed ──► its pages added up
+ * </pre>
+ *
+ * <p>What stands on disk of a file that needs recovery may be of different ages, but each page by
+ * itself must be whole (or have a whole copy in the double-write area), and none may be newer than
+ * the log. What the pages mean together can be said of the recovered copy only.
+ *
+ * <p>One thread.
+ */
+public final class Inspection implements AutoCloseable {
+  private static final System.Logger LOG = System.getLogger("io.fovea");
+  private static final int PROBLEMS_MAX = 200;
+  private static final char TABLE = 't';
+
+  /** What a tree is called. */
+  private record Name(String table, String index, int treeId, long rootPid) {}
+
+  private final Path file;
+  private final StoreConfig config;
+  private final OverlayStorage storage;
+  private final @Nullable FileLock lock;
+
+  /** In the order in which they were found; the same twice is one. */
+  private final Set<String> problems = new LinkedHashSet<>();
+
+  private long problemCount;
+  private final List<Name> names = new ArrayList<>();
+  private long records;
+  private long logEnd;
+  private long logRecords;
+  private long logCommits;
+
+  private Inspection(Path file, StoreConfig config) {
+    this.file = file;
+    this.config = config;
+    if (Files.isDirectory(file)) {
+      throw new IncompatibleFormatException(file + " is a directory. A database is one file.");
+    }
+    if (!Files.exists(file)) {
+      throw new IncompatibleFormatException("There is no file " + file + ".");
+    }
+    this.lock = lock(file);
+    this.storage = new OverlayStorage(file);
+  }
+
+  /** Locks the file where that can be done. Others may read it meanwhile. */
+  private static @Nullable FileLock lock(Path file) {
+    try {
+      return FileLock.acquireShared(file);
+    } catch (DatabaseLockedException e) {
+      throw e;
+    } catch (FoveaException e) {
+      LOG.log(Level.INFO, () -> file + " is looked at without a lock: " + e.getMessage());
+      return null;
+    }
+  }
+
+  /**
+   * Looks at a file.
+   *
+   * @param whole whether everything is checked, or only added up
+   */
+  public static FileFindings run(Path file, StoreConfig config, boolean whole) {
+    try (Inspection i = new Inspection(file, config)) {
+      return i.report(whole);
+    }
+  }
+
+  @Override
+  public void close() {
+    storage.close();
+    if (lock != null) {
+      lock.close();
+    }
+  }
+
+  private void problem(String text) {
+    problemCount++;
+    if (problems.size() < PROBLEMS_MAX) {
+      problems.add(text);
+    }
+  }
+
+  // ------------------------------------------------------------------------------------- steps
+
+  private FileFindings report(boolean whole) {
+    long dataBytes = size(Storage.DATA);
+    long logBytes = size(Storage.LOG);
+    long doubleWriteBytes = size(Storage.DOUBLE_WRITE);
+    Superblock found;
+    try (BlockDevice data = storage.open(Storage.DATA)) {
+      found = new SuperblockFile(data, file.toString()).read();
+      if (found == null) {
+        throw new IncompatibleFormatException(
+            file + " is no Fovea database yet: it is empty, or its making was cut short.");
+      }
+      if (found.state() == Superblock.LOGGED) {
+        log(found);
+        if (whole) {
+          raw(data, found);
+        }
+      } else {
+        logEnd = found.endLsn();
+      }
+    }
+    boolean opened = recovered(found, whole);
+    try (BlockDevice data = storage.open(Storage.DATA)) {
+      Superblock now = opened ? new SuperblockFile(data, file.toString()).read() : found;
+      long highWater = (now == null ? found : now).allocator().highWater();
+      PageScan scan =
+          new PageScan(
+                  data,
+                  found.pageSize(),
+                  highWater,
+                  // A log that was opened again has gone on behind this.
+                  found.clean() && logEnd > 0 ? logEnd : Long.MAX_VALUE,
+                  this::problem)
+              .run();
+      List<String> all = new ArrayList<>(problems);
+      if (problemCount > PROBLEMS_MAX) {
+        all.add("and more: " + problemCount + " in all");
+      }
+      return new FileFindings(
+          found,
+          highWater,
+          dataBytes,
+          logBytes,
+          doubleWriteBytes,
+          logEnd == Long.MAX_VALUE ? 0 : logEnd,
+          logRecords,
+          logCommits,
+          trees(scan),
+          scan.freePages(),
+          scan.unwrittenPages(),
+          records,
+          all);
+    }
+  }
+
+  private long size(String suffix) {
+    if (!storage.exists(suffix)) {
+      return 0;
+    }
+    try (BlockDevice device = storage.open(suffix)) {
+      return device.size();
+    }
+  }
+
+  /** Reads the log from the redo point to its end. */
+  private void log(Superblock superblock) {
+    logEnd = Long.MAX_VALUE; // not known so far: no page is measured by it
+    if (!storage.exists(Storage.LOG)) {
+      problem("the log is missing, and the file was not closed");
+      return;
+    }
+    try (BlockDevice device = storage.open(Storage.LOG);
+        LogReader reader =
+            LogReader.open(device, superblock.id(), superblock.redoLsn(), superblock.durable())) {
+      while (reader.next()) {
+        logRecords++;
+        logCommits += reader.type() == RecordType.COMMIT ? 1 : 0;
+      }
+      logEnd = reader.end();
+    } catch (CorruptionException | StorageException e) {
+      problem("the log: " + e.getMessage());
+    }
+  }
+
+  /**
+   * Looks at the pages of a file that was not closed, as they lie on disk, for those that are newer
+   * than the log. Damaged ones are no problem yet: what was torn is restored, what the log has an
+   * image of is made anew, and what is left is found after that.
+   */
+  private void raw(BlockDevice data, Superblock superblock) {
+    long pages = data.size() / superblock.pageSize();
+    new PageScan(data, superblock.pageSize(), pages, logEnd, text -> {}, this::problem).run();
+  }
+
+  /** Opens a copy, which recovers it, and looks at that as a whole. */
+  private boolean recovered(Superblock superblock, boolean whole) {
+    if (superblock.state() == Superblock.IN_USE) {
+      problem(
+          "the file was not closed, and was made without a log: it can't be opened. Restore it from"
+              + " a backup");
+      return false;
+    }
+    StoreConfig how =
+        config.toLookAt("inspect " + file.getFileName(), superblock.pageSize(), superblock.clean());
+    try {
+      opened(Opening.open(storage, how, Switches.NONE, Schema::trees), whole);
+      return true;
+    } catch (InvalidUseException | IncompatibleFormatException e) {
+      throw e;
+    } catch (FoveaException e) {
+      problem("opening it: " + e.getMessage());
+      return false;
+    }
+  }
+
+  /** Looks at a copy that is open, and closes it. */
+  private void opened(Store store, boolean whole) {
+    Schema schema = null;
+    boolean done = false;
+    try {
+      HintUse unused = new HintUse(store::isMarked, false, false);
+      schema = new Schema(Host.NONE, store, unused, EntryHints.NONE);
+      schema.begin();
+      names(store);
+      if (whole) {
+        Verification.Result result = Verification.run(store, schema);
+        records = result.records();
+        result.problems().forEach(this::problem);
+      }
+      done = true;
+    } finally {
+      if (!done) {
+        if (schema != null) {
+          schema.cancel();
+        }
+        store.discard();
+      }
+    }
+    boolean quiet = store.quiesce(Duration.ZERO);
+    schema.end();
+    schema.whileNothingChanges(() -> store.close(quiet));
+  }
+
+  private void names(Store store) {
+    names.add(new Name("", "", Superblock.CATALOG_TREE_ID, store.catalog().rootPid()));
+    TreeWalk.forEach(
+        store.catalog(),
+        (k, kOff, kLen, v, vOff, vLen) -> {
+          if (kLen > 0 && Mem.getByte(k, kOff) == TABLE) {
+            String table =
+                new String(TreeWalk.bytes(k, kOff + 1, kLen - 1), StandardCharsets.UTF_8);
+            CatalogEntry e = CatalogEntry.decode(table, TreeWalk.bytes(v, vOff, vLen));
+            names.add(new Name(table, "", e.treeId(), e.rootPid()));
+            for (CatalogEntry.IndexEntry i : e.indexes()) {
+              names.add(new Name(table, i.name(), i.treeId(), i.rootPid()));
+            }
+          }
+        });
+  }
+
+  private List<FileFindings.Tree> trees(PageScan scan) {
+    List<FileFindings.Tree> trees = new ArrayList<>();
+    Set<Integer> named = new LinkedHashSet<>();
+    for (Name n : names) {
+      named.add(n.treeId);
+      trees.add(tree(n, scan.trees().getOrDefault(n.treeId, new PageScan.Sum())));
+    }
+    scan.trees()
+        .forEach(
+            (id, sum) -> {
+              if (!named.contains(id) && sum.pages() > 0) {
+                trees.add(tree(new Name("?", "", id, 0), sum));
+              }
+            });
+    return trees;
+  }
+
+  private static FileFindings.Tree tree(Name n, PageScan.Sum sum) {
+    return new FileFindings.Tree(n.table, n.index, n.treeId, n.rootPid, sum);
+  }
+}

@@ -1,0 +1,176 @@
+package io.fovea.inspection;
+
+import io.fovea.btree.BTree;
+import io.fovea.btree.Position;
+import io.fovea.btree.TreeWalk;
+import io.fovea.catalog.DeferredDrops;
+import io.fovea.catalog.Schema;
+import io.fovea.encoding.KeyText;
+import io.fovea.error.FoveaException;
+import io.fovea.error.OperationInterruptedException;
+import io.fovea.index.IndexCore;
+import io.fovea.index.Slot;
+import io.fovea.index.TableCore;
+import io.fovea.memory.Mem;
+import io.fovea.recovery.PageCensus;
+import io.fovea.store.Store;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * Checks a database at rest: its pages by {@link PageCensus}, its records against their size, its
+ * indexes against their tables.
+ */
+public final class Verification {
+  private final Store store;
+  private final PageCensus census;
+  private long records;
+
+  private Verification(Store store) {
+    this.store = store;
+    this.census = new PageCensus(store.pool());
+  }
+
+  /**
+   * What was found.
+   *
+   * @param pages all that the file has
+   * @param freePages those that are free
+   * @param trees how many there are
+   * @param records of all tables
+   * @param problems in words
+   */
+  public record Result(
+      long pages, long freePages, int trees, long records, List<String> problems) {}
+
+  /** Checks everything. Waits until no transaction is active, and lets none begin meanwhile. */
+  public static Result run(Store store, Schema schema) {
+    Result[] result = new Result[1];
+    schema.whileAllIsStill("verify " + store.name(), () -> result[0] = atRest(store, schema));
+    return result[0];
+  }
+
+  private static Result atRest(Store store, Schema schema) {
+    Verification v = new Verification(store);
+    v.census.tree("catalog", store.catalog());
+    for (TableCore t : schema.tables()) {
+      v.table(t);
+    }
+    // Those of the catalog, and those that have no record there as they were never in use.
+    DeferredDrops.Visitor deferred = (id, root) -> v.census.deferred("a dropped tree", id, root);
+    DeferredDrops.forEach(store.catalog(), deferred);
+    schema.forEachDropped(deferred);
+    v.census.rest();
+    return new Result(
+        store.pool().allocatorState().highWater(),
+        v.census.freePages(),
+        v.census.trees(),
+        v.records,
+        v.census.problems());
+  }
+
+  private void table(TableCore table) {
+    String what = "table " + table.name;
+    records += census.tree(what, table.tree);
+    IndexCore[] indexes =
+        Arrays.stream(table.indexes()).filter(i -> i.stage.isComplete()).toArray(IndexCore[]::new);
+    long[] entries = new long[indexes.length];
+    for (int i = 0; i < indexes.length; i++) {
+      entries[i] = census.tree(what + ", index " + indexes[i].name, indexes[i].tree);
+    }
+    try {
+      contents(what, table, indexes, entries);
+    } catch (OperationInterruptedException e) {
+      throw e;
+    } catch (FoveaException | IndexOutOfBoundsException e) {
+      census.problem(what + ": " + e.getMessage());
+    }
+  }
+
+  private void contents(String what, TableCore table, IndexCore[] indexes, long[] entries) {
+    if (table.layout == null) {
+      return;
+    }
+    Slot slot = new Slot();
+    Position p = new Position();
+    long[] expected = new long[indexes.length];
+    long entryBytes = 8;
+    for (IndexCore i : indexes) {
+      entryBytes = Math.max(entryBytes, i.entryBytesMax());
+    }
+    MemorySegment entry = Arena.ofAuto().allocate(entryBytes, 8);
+    MemorySegment found = Arena.ofAuto().allocate(table.tree.maxKeySize() + 16L, 8);
+    TreeWalk.forEach(
+        table.tree,
+        (k, kOff, kLen, v, vOff, vLen) -> {
+          if (kLen > table.keyBytesMax) {
+            census.problem(
+                what + ": a key of " + kLen + " bytes; here it may have " + table.keyBytesMax);
+            return;
+          }
+          OperationInterruptedException.check("verify the records");
+          if (vLen != table.recordBytes()) {
+            census.problem(
+                what + ": a record of " + vLen + " bytes instead of " + table.recordBytes());
+            return;
+          }
+          for (int i = 0; i < indexes.length; i++) {
+            IndexCore index = indexes[i];
+            if (index.isExtracted() && index.maker == null) {
+              expected[i] = -1;
+              continue;
+            }
+            int len = index.build(slot, k, kOff, kLen, v, vOff, entry, 0);
+            if (len < 0) {
+              continue;
+            }
+            expected[i]++;
+            if (!names(index, entry, len, p, found, k, kOff, kLen)) {
+              census.problem(
+                  what
+                      + ", index "
+                      + index.name
+                      + ": the entry of a record is missing or names another: "
+                      + KeyText.of(table.key, k, kOff, kLen));
+            }
+          }
+        });
+    for (int i = 0; i < indexes.length; i++) {
+      if (expected[i] >= 0 && expected[i] != entries[i]) {
+        census.problem(
+            what
+                + ", index "
+                + indexes[i].name
+                + ": "
+                + entries[i]
+                + " entries, where the records have "
+                + expected[i]);
+      }
+    }
+  }
+
+  /** Whether an index has an entry, and its value is a primary key, with any hint behind it. */
+  private static boolean names(
+      IndexCore index,
+      MemorySegment entry,
+      int len,
+      Position p,
+      MemorySegment found,
+      MemorySegment k,
+      long kOff,
+      int kLen) {
+    BTree tree = index.tree;
+    while (true) {
+      tree.find(entry, 0, len, p);
+      int n = p.found ? tree.copyValue(p, found, 0, (int) found.byteSize()) : 0;
+      boolean there = p.found;
+      if (n >= 0 && tree.valid(p)) {
+        return there
+            && index.hints.keyLength(n) == kLen
+            && Mem.equal(found, 0, kLen, k, kOff, kLen);
+      }
+    }
+  }
+}

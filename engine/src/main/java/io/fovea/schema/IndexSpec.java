@@ -1,0 +1,203 @@
+package io.fovea.schema;
+
+import java.util.List;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A secondary index: another order of a table's records, kept up to date in the transactions that
+ * change them.
+ *
+ * <p>An index over named fields knows which fields it depends on: an update that touches none of
+ * them costs it nothing. An extractor sees the whole record and is asked about every update.
+ *
+ * <p>A value; any thread.
+ *
+ * @since 0.1.0
+ */
+public final class IndexSpec {
+  /**
+   * Computes the entry of a record in an index.
+   *
+   * <p>Must depend on nothing but its arguments, give the same entry for the same record in every
+   * run of the program, and be safe for every thread. It may see records of transactions that will
+   * be aborted.
+   *
+   * @since 0.1.0
+   */
+  @FunctionalInterface
+  public interface Extractor {
+    /**
+     * Computes an entry.
+     *
+     * @param primaryKey the record's key
+     * @param record the record
+     * @param entry where to put the entry's key; empty when it is passed
+     * @return false where the index is to have no entry for this record
+     */
+    boolean extract(KeyReader primaryKey, RowReader record, KeyWriter entry);
+  }
+
+  private final String name;
+  private final boolean unique;
+  private final List<Field> fields;
+  private final @Nullable KeySpec extractedKey;
+  private final @Nullable Extractor extractor;
+  private final @Nullable EntryHints hints;
+
+  private IndexSpec(
+      String name,
+      boolean unique,
+      List<Field> fields,
+      @Nullable KeySpec extractedKey,
+      @Nullable Extractor extractor,
+      @Nullable EntryHints hints) {
+    TableSpec.checkName(name);
+    this.name = name;
+    this.unique = unique;
+    this.fields = fields;
+    this.extractedKey = extractedKey;
+    this.extractor = extractor;
+    this.hints = hints;
+  }
+
+  /**
+   * An index by fields of the row and parts of the key. Several records may have the same values;
+   * they follow one another in the order of their keys.
+   *
+   * @param name its name, unique in its table
+   * @param fields the fields in the order of comparison, at least one
+   * @return the specification
+   * @throws IllegalArgumentException if there are no fields, or one appears twice
+   */
+  public static IndexSpec on(String name, Field... fields) {
+    return new IndexSpec(name, false, checked(fields), null, null, null);
+  }
+
+  /**
+   * An index by fields of the row and parts of the key, whose values together belong to one record
+   * at most.
+   *
+   * @param name its name, unique in its table
+   * @param fields the fields in the order of comparison, at least one
+   * @return the specification
+   * @throws IllegalArgumentException if there are no fields, or one appears twice
+   */
+  public static IndexSpec unique(String name, Field... fields) {
+    return new IndexSpec(name, true, checked(fields), null, null, null);
+  }
+
+  /**
+   * An index by a computed key.
+   *
+   * @param name its name, unique in its table; it stands for the extractor in the file, so give a
+   *     changed extractor another name
+   * @param key the parts of the computed key
+   * @param unique whether a key belongs to one record at most
+   * @param extractor computes it
+   * @return the specification
+   */
+  public static IndexSpec extracted(String name, KeySpec key, boolean unique, Extractor extractor) {
+    return new IndexSpec(
+        name,
+        unique,
+        List.of(),
+        Objects.requireNonNull(key, "key"),
+        Objects.requireNonNull(extractor, "extractor"),
+        null);
+  }
+
+  /**
+   * The same index with hints of choice in its entries. It counts when the index is created, and
+   * stays with it: later specifications of an index that exists may say anything, or nothing.
+   * Without this an index gets what {@link io.fovea.ExperimentOptions#hints} say: {@link
+   * EntryHints#PAGE_FRAME_SLOT} with frames and pages, {@link EntryHints#PAGE_SLOT} with pages
+   * alone, else {@link EntryHints#NONE}.
+   *
+   * <p>What the entries have is used as far as the options of the database that is open say so.
+   *
+   * @param entryHints what entries remember
+   * @return another specification
+   */
+  public IndexSpec hints(EntryHints entryHints) {
+    return new IndexSpec(
+        name,
+        unique,
+        fields,
+        extractedKey,
+        extractor,
+        Objects.requireNonNull(entryHints, "entryHints"));
+  }
+
+  private static List<Field> checked(Field[] fields) {
+    List<Field> list = List.of(fields);
+    if (list.isEmpty()) {
+      throw new IllegalArgumentException("An index has at least one field.");
+    }
+    if (list.stream().distinct().count() != list.size()) {
+      throw new IllegalArgumentException("A field appears twice in an index.");
+    }
+    return list;
+  }
+
+  /**
+   * Its name.
+   *
+   * @return the name, unique in its table
+   */
+  public String name() {
+    return name;
+  }
+
+  /**
+   * Whether an entry's values belong to one record at most.
+   *
+   * @return true for a unique index
+   */
+  public boolean isUnique() {
+    return unique;
+  }
+
+  /**
+   * The fields that it is declared by.
+   *
+   * @return an immutable list, empty for an extracted index
+   */
+  public List<Field> fields() {
+    return fields;
+  }
+
+  /**
+   * The hints in the entries of the index.
+   *
+   * @return what was chosen, or null: what the options say
+   */
+  public @Nullable EntryHints hints() {
+    return hints;
+  }
+
+  /**
+   * The key that its extractor computes.
+   *
+   * @return the parts, or null for an index by fields
+   */
+  public @Nullable KeySpec extractedKey() {
+    return extractedKey;
+  }
+
+  /**
+   * The extractor that computes the entries.
+   *
+   * @return the extractor, or null for an index by fields
+   */
+  public @Nullable Extractor extractor() {
+    return extractor;
+  }
+
+  @Override
+  public String toString() {
+    return (unique ? "unique index " : "index ")
+        + name
+        + (extractedKey == null ? Layout.describe(fields) : " extracted " + extractedKey);
+  }
+}

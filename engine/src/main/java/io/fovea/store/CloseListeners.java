@@ -1,0 +1,44 @@
+package io.fovea.store;
+
+import java.lang.System.Logger.Level;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Listeners that are told, once, when a database closes. Any thread. */
+public final class CloseListeners {
+  private static final System.Logger LOG = System.getLogger("io.fovea");
+
+  private final Store store;
+  private final List<Runnable> actions = new ArrayList<>();
+
+  /** Those of a store. */
+  public CloseListeners(Store store) {
+    this.store = store;
+  }
+
+  /**
+   * Adds one.
+   *
+   * @throws io.fovea.error.DatabaseClosedException if the store was closed
+   */
+  public synchronized void add(Runnable action) {
+    store.requireOpen();
+    actions.add(action);
+  }
+
+  /** Tells all, in the order in which they came; what one throws is logged. */
+  public void tell() {
+    List<Runnable> all;
+    synchronized (this) {
+      all = List.copyOf(actions);
+      actions.clear();
+    }
+    for (Runnable r : all) {
+      try {
+        r.run();
+      } catch (RuntimeException e) {
+        LOG.log(Level.WARNING, "A listener failed while " + store.name() + " closed", e);
+      }
+    }
+  }
+}

@@ -1,0 +1,145 @@
+package io.fovea.store;
+
+import io.fovea.error.DurabilityLostException;
+import io.fovea.index.Slot;
+import io.fovea.memory.Waits;
+import io.fovea.recovery.SuperblockFile;
+import io.fovea.txn.TxEngine;
+import java.lang.System.Logger.Level;
+import java.time.Duration;
+
+/**
+ * How a store closes.
+ *
+ * <pre>
+ *   {@link #quiesce}    no more begins ─► grace ─► operations refused ─► those under way awaited
+ *   {@link #finish}     pages written and synced ─► superblock: clean
+ *   {@link #giveBack}   threads end ─► pool ─► transactions ─► files ─► lock
+ * </pre>
+ *
+ * <p>The pages are given back even if writing fails: {@link #giveBack} follows in any case. One
+ * thread.
+ */
+final class Closing {
+  private static final System.Logger LOG = System.getLogger("io.fovea");
+
+  /** From one look at the transactions that still run to the next. */
+  private static final long QUIESCE_NANOS = 200_000;
+
+  /** How long a store may take to become visible, generously; see {@link Slot}. */
+  private static final long SETTLE_NANOS = 2_000_000;
+
+  /** How long an operation that is under way may keep a close waiting. */
+  private static final long OPERATION_NANOS = 60_000_000_000L;
+
+  private Closing() {}
+
+  /**
+   * Lets transactions end, then refuses their operations.
+   *
+   * @return whether no operation is under way any more
+   */
+  static boolean quiesce(Parts parts, Slots slots, Duration grace) {
+    TxEngine engine = parts.engine();
+    engine.beginNoMore();
+    int own = slots.mine(); // they can't go on while their thread is here
+    long deadline = System.nanoTime() + grace.toNanos();
+    while (engine.active() > own && System.nanoTime() < deadline) {
+      Waits.sleep(QUIESCE_NANOS);
+    }
+    engine.waitNoMore();
+    slots.refuse();
+    engine.refuse(); // also those in the middle of an operation who wait for a page
+    // Whoever claimed a context before the line above is counted here; any thread that claims one
+    // later sees it.
+    if (engine.active() == 0) {
+      return true;
+    }
+    LOG.log(
+        Level.INFO,
+        () ->
+            "Closing "
+                + parts.name()
+                + ": aborting "
+                + engine.active()
+                + " transactions that still run");
+    long settle = System.nanoTime() + SETTLE_NANOS;
+    while (System.nanoTime() < settle) {
+      Thread.onSpinWait();
+    }
+    return slots.awaitOperations(OPERATION_NANOS);
+  }
+
+  /**
+   * Writes everything, and says that the file is complete.
+   *
+   * @param marked whether the file says that it is in use
+   * @param quiet what {@link #quiesce} returned
+   * @param leftovers frees pages that could not be freed when they were let go
+   * @throws DurabilityLostException if the file can't be marked clean
+   */
+  static void finish(Parts parts, boolean marked, boolean quiet, Runnable leftovers) {
+    Journal journal = parts.journal();
+    SuperblockFile superblocks = parts.superblocks();
+    if (superblocks == null || !marked) {
+      if (journal != null) {
+        journal.leave();
+      }
+      return;
+    }
+    Throwable poison = parts.engine().poison();
+    if (poison != null) {
+      if (journal != null && parts.engine().leftPagesWhole()) {
+        journal.persist();
+      }
+      throw new DurabilityLostException(
+          parts.name() + " is not marked clean, for a commit had failed halfway" + parts.outlook(),
+          poison);
+    }
+    if (!quiet) {
+      throw new DurabilityLostException(
+          parts.name()
+              + " is not marked clean, for an operation of a transaction did not end within "
+              + OPERATION_NANOS / 1_000_000_000
+              + " s"
+              + parts.outlook(),
+          null);
+    }
+    if (journal != null) {
+      journal.finish(parts.pool(), parts.treeIds().get());
+    } else {
+      leftovers.run();
+      parts.pool().flushAll();
+      parts.writeSuperblock(superblocks, true);
+    }
+  }
+
+  /**
+   * Gives everything back. What is not written is not written.
+   *
+   * @param join waits for the threads of the rooms above, which were told to end
+   */
+  static void giveBack(Parts parts, Runnable join) {
+    Journal journal = parts.journal();
+    if (journal != null) {
+      journal.stop();
+    }
+    join.run();
+    parts.pool().abandon();
+    parts.engine().close();
+    try {
+      TimestampFile timestamps = parts.timestamps();
+      if (timestamps != null) {
+        timestamps.close();
+      }
+      parts.device().close();
+      if (journal != null) {
+        journal.closeFiles();
+      }
+    } finally {
+      if (parts.lock() != null) {
+        parts.lock().close();
+      }
+    }
+  }
+}

@@ -1,0 +1,401 @@
+package io.fovea.store;
+
+import io.fovea.btree.BTree;
+import io.fovea.buffer.AllocatorState;
+import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.DoubleWrite;
+import io.fovea.buffer.PoolConfig;
+import io.fovea.error.CorruptionException;
+import io.fovea.error.DurabilityLostException;
+import io.fovea.error.FoveaException;
+import io.fovea.error.StorageException;
+import io.fovea.io.BlockDevice;
+import io.fovea.io.KillPoint;
+import io.fovea.io.Storage;
+import io.fovea.recovery.Checkpointer;
+import io.fovea.recovery.LogGate;
+import io.fovea.recovery.Recovery;
+import io.fovea.recovery.RecoveryReport;
+import io.fovea.recovery.Superblock;
+import io.fovea.recovery.SuperblockFile;
+import io.fovea.wal.Log;
+import io.fovea.wal.LogSession;
+import io.fovea.wal.LogStart;
+import java.lang.System.Logger.Level;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.IntSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a database on files has besides pages: the log, the double-write area, the checkpointer. It
+ * knows in which order they open, recover and close.
+ *
+ * <pre>
+ *   state of the file     what is done
+ *   none                  superblock 0 ─► log ─► superblock 1: in use ─► catalog, logged
+ *   clean                 log, at the end that the superblock names; in use at the first write
+ *   in use with a log     torn pages ─► analysis ─► superblock: incarnation ─► log
+ *                         ─► superblock: how far the log is durable ─► replay
+ *
+ *   close                 log durable ─► pages ─► superblock: clean, end of the log ─► log
+ *                         ─► log cut to a segment
+ * </pre>
+ *
+ * <p>The log has a segment that can be found before the superblock says that it is needed. The
+ * incarnation is in the superblock, durably, before anything is appended.
+ *
+ * <p>Opening and closing: one thread. The rest: any.
+ */
+public final class Journal {
+  private static final System.Logger LOG = System.getLogger("io.fovea");
+
+  private static final int REPLAY_WORKERS_MAX = 16;
+  private static final int REPLAY_WORKERS_PER_CPU = 2;
+
+  private final String name;
+  private final StoreConfig config;
+  private final SuperblockFile superblocks;
+  private final BlockDevice data;
+  private final BlockDevice logFile;
+  private final @Nullable BlockDevice copies;
+  private final @Nullable DoubleWrite doubleWrite;
+  private final LogGate gate;
+  private final long pagesRestored;
+
+  /** Set once, by {@link #open}. */
+  private @Nullable Log log;
+
+  private @Nullable LogSession session;
+  private @Nullable LogSession hold;
+  private @Nullable Checkpointer checkpointer;
+  private RecoveryReport report = RecoveryReport.NONE;
+  private long incarnation;
+
+  /** Whether the file says that it needs no log, durably. */
+  private boolean clean;
+
+  private volatile Runnable leftovers = () -> {};
+
+  private Journal(
+      String name,
+      StoreConfig config,
+      SuperblockFile superblocks,
+      BlockDevice data,
+      BlockDevice logFile,
+      @Nullable BlockDevice copies,
+      @Nullable DoubleWrite doubleWrite,
+      LogGate gate,
+      long pagesRestored) {
+    this.name = name;
+    this.config = config;
+    this.superblocks = superblocks;
+    this.data = data;
+    this.logFile = logFile;
+    this.copies = copies;
+    this.doubleWrite = doubleWrite;
+    this.gate = gate;
+    this.pagesRestored = pagesRestored;
+  }
+
+  // --------------------------------------------------------------------------------------- opening
+
+  /**
+   * Opens the files beside the data file, and makes torn pages whole. To be called before anything
+   * reads the pages.
+   *
+   * @param superblock what the file says, or what a new one will
+   */
+  static Journal prepare(
+      String name,
+      Storage storage,
+      StoreConfig config,
+      Switches switches,
+      SuperblockFile superblocks,
+      Superblock superblock,
+      BlockDevice data) {
+    boolean unclean = superblock.state() == Superblock.LOGGED;
+    if (unclean && !storage.exists(Storage.LOG)) {
+      throw new CorruptionException(
+          "the log of "
+              + storage.name()
+              + ", which was not closed and needs it: there is no file "
+              + storage.name()
+              + Storage.LOG,
+          -1,
+          -1,
+          superblock.redoLsn(),
+          0);
+    }
+    BlockDevice logFile = storage.open(Storage.LOG);
+    BlockDevice copies = null;
+    boolean done = false;
+    try {
+      long restored = 0;
+      long nextBatch = 1;
+      if (unclean && storage.exists(Storage.DOUBLE_WRITE)) {
+        copies = storage.open(Storage.DOUBLE_WRITE);
+        DoubleWrite.Restored r = DoubleWrite.restore(copies, data, superblock.pageSize());
+        restored = r.pagesRestored();
+        nextBatch = r.nextBatch();
+        KillPoint.here("recovery.restored");
+      }
+      DoubleWrite doubleWrite = null;
+      if (config.doubleWrite()) {
+        if (copies == null) {
+          copies = storage.open(Storage.DOUBLE_WRITE);
+        }
+        doubleWrite = new DoubleWrite(copies, superblock.pageSize(), nextBatch);
+      } else {
+        if (copies != null) {
+          copies.close();
+          copies = null;
+        }
+        storage.delete(Storage.DOUBLE_WRITE);
+      }
+      Journal journal =
+          new Journal(
+              name,
+              config,
+              superblocks,
+              data,
+              logFile,
+              copies,
+              doubleWrite,
+              new LogGate(switches.pageBeforeLog()),
+              restored);
+      done = true;
+      return journal;
+    } finally {
+      if (!done) {
+        logFile.close();
+        if (copies != null) {
+          copies.close();
+        }
+      }
+    }
+  }
+
+  /** What a pool needs to know of it. */
+  PoolConfig configure(PoolConfig config) {
+    PoolConfig c = config.withLog(gate).withLsnLimit(gate::lsnLimit);
+    return doubleWrite == null ? c : c.with(doubleWrite);
+  }
+
+  private Log openLog(Superblock superblock, long start, long redo) {
+    Log opened =
+        Log.open(logFile, config.log(), new LogStart(superblock.id(), incarnation, start, redo));
+    log = opened;
+    session = opened.session();
+    hold = opened.session();
+    gate.open(opened);
+    return opened;
+  }
+
+  /**
+   * Opens the log; recovers where the file was not closed, and makes the catalog where it is new.
+   *
+   * @param pool the pages
+   * @param fresh whether the file is new
+   * @param treeIds the first id that no tree ever had; a recovery may find a higher one
+   * @param trees finds the trees that the catalog knows
+   * @return the catalog
+   */
+  BTree open(BufferPool pool, boolean fresh, AtomicInteger treeIds, Recovery.Catalog trees) {
+    Superblock s = superblocks.current();
+    if (s.state() == Superblock.LOGGED && !fresh) {
+      BTree catalog = recover(pool, s, treeIds, trees);
+      checkpointer = checkpointer(pool, treeIds::get);
+      return catalog;
+    }
+    incarnation = s.incarnation() + 1;
+    long start = Math.max(Log.FIRST_LSN, s.endLsn());
+    openLog(s, start, start);
+    checkpointer = checkpointer(pool, treeIds::get);
+    if (!fresh) {
+      return BTree.open(pool, Superblock.CATALOG_TREE_ID, s.catalogRootPid());
+    }
+    mark(s.allocator(), s.nextTreeId());
+    LogSession own = session();
+    own.begin(BTree.rootSpace(pool));
+    try {
+      return BTree.createAt(pool, Superblock.CATALOG_TREE_ID, s.catalogRootPid(), own);
+    } finally {
+      own.end();
+    }
+  }
+
+  private Checkpointer checkpointer(BufferPool pool, IntSupplier nextTreeId) {
+    return new Checkpointer(
+        name,
+        log(),
+        pool,
+        superblocks,
+        nextTreeId,
+        () -> leftovers.run(),
+        config.log().keepBytes(),
+        config.checkpointNanos());
+  }
+
+  private BTree recover(
+      BufferPool pool, Superblock s, AtomicInteger treeIds, Recovery.Catalog trees) {
+    Recovery recovery = new Recovery(name, s, pool, data, logFile, gate);
+    recovery.analyze();
+    incarnation = recovery.incarnation();
+    superblocks.write(s.opened(incarnation, config.log().segmentBytes()));
+    Log opened = openLog(s, recovery.end(), s.redoLsn());
+    // From here on the segment of this opening is known to be there, should it be lost as a whole.
+    superblocks.write(superblocks.current().durable(opened.watermark()));
+    int cpus = Runtime.getRuntime().availableProcessors();
+    int workers = Math.min(REPLAY_WORKERS_MAX, REPLAY_WORKERS_PER_CPU * cpus);
+    BTree catalog = recovery.replay(opened, trees, workers);
+    recovery.finish(opened);
+    report = recovery.report(pagesRestored);
+    treeIds.set(recovery.nextTreeId());
+    return catalog;
+  }
+
+  /** Says that the file is in use, durably, before anything is appended. */
+  void mark(AllocatorState pages, int nextTreeId) {
+    Log l = log();
+    long start = l.tail();
+    Superblock staged =
+        superblocks.stage(
+            superblocks
+                .current()
+                .opened(incarnation, config.log().segmentBytes())
+                .logged(start, pages, start, nextTreeId, l.watermark()));
+    try {
+      superblocks.sync(staged);
+    } catch (StorageException e) {
+      l.fail(e); // nobody knows what the file says now
+      throw e;
+    }
+  }
+
+  /** Checkpoints may be made: the file says that it is in use, and is recovered. */
+  void begin() {
+    checkpointer().begin();
+  }
+
+  // --------------------------------------------------------------------------------------- parts
+
+  /** Frees pages that could not be freed when they were released; see {@link Store#leftovers}. */
+  void leftovers(Runnable free) {
+    leftovers = free;
+  }
+
+  public Log log() {
+    Log l = log;
+    if (l == null) {
+      throw new IllegalStateException("The log of " + name + " is not open.");
+    }
+    return l;
+  }
+
+  /** The session of changes of the schema, which are made one at a time. */
+  LogSession session() {
+    LogSession s = session;
+    if (s == null) {
+      throw new IllegalStateException("The log of " + name + " is not open.");
+    }
+    return s;
+  }
+
+  /** Another one, which holds back the redo point until such a change is in the log as a whole. */
+  LogSession hold() {
+    LogSession s = hold;
+    if (s == null) {
+      throw new IllegalStateException("The log of " + name + " is not open.");
+    }
+    return s;
+  }
+
+  Checkpointer checkpointer() {
+    Checkpointer c = checkpointer;
+    if (c == null) {
+      throw new IllegalStateException("The log of " + name + " is not open.");
+    }
+    return c;
+  }
+
+  RecoveryReport report() {
+    return report;
+  }
+
+  BlockDevice logFile() {
+    return logFile;
+  }
+
+  // --------------------------------------------------------------------------------------- closing
+
+  /** Writes everything and says that the file is complete. Nobody changes anything any more. */
+  void finish(BufferPool pool, int nextTreeId) {
+    Checkpointer c = checkpointer();
+    c.close();
+    Log l = log();
+    l.requireAlive();
+    leftovers.run();
+    l.awaitDurable(l.tail());
+    pool.flushAll();
+    KillPoint.here("close.before-clean");
+    superblocks.write(superblocks.current().closed(pool.allocatorState(), nextTreeId, l.tail()));
+    clean = true;
+  }
+
+  /** Nothing was written since the file was opened, and found clean. */
+  void leave() {
+    clean = superblocks.current().clean() && log().isAlive();
+  }
+
+  /** Makes what is in the log durable, if that is possible: for a database that has stopped. */
+  void persist() {
+    Log l = log();
+    try {
+      l.awaitDurable(l.tail());
+    } catch (DurabilityLostException e) {
+      LOG.log(Level.DEBUG, name + ": the end of the log is lost", e);
+    }
+  }
+
+  /** Ends all threads; what is not written is not written. */
+  void stop() {
+    Checkpointer c = checkpointer;
+    if (c != null) {
+      c.cancel();
+    }
+    Log l = log;
+    if (l != null) {
+      l.abandon(); // who waits for it, the checkpointer too, waits no longer
+    }
+    if (c != null) {
+      c.close();
+    }
+  }
+
+  /** The file is clean and the log is not needed: a segment of it stays, to be used again. */
+  private void trimLog() {
+    try {
+      long segment = log().segmentBytes();
+      if (logFile.size() > segment) {
+        logFile.resize(segment);
+        KillPoint.here("close.trimmed");
+      }
+    } catch (FoveaException e) {
+      LOG.log(Level.DEBUG, name + ": its log stays larger than it need be", e);
+    }
+  }
+
+  /** Closes the files, after the pool. */
+  void closeFiles() {
+    try {
+      if (clean) {
+        trimLog();
+      }
+      logFile.close();
+    } finally {
+      if (copies != null) {
+        copies.close();
+      }
+    }
+  }
+}

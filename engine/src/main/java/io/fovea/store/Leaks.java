@@ -1,0 +1,96 @@
+package io.fovea.store;
+
+import java.lang.System.Logger.Level;
+import java.lang.ref.Cleaner;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Finds what was never closed, and says where it was made.
+ *
+ * <p>Watches databases and explicit transactions by phantom reachability, cursors when their
+ * transaction ends before them. Any thread.
+ */
+public final class Leaks {
+  private static final System.Logger LOG = System.getLogger("io.fovea");
+
+  /** Outlives databases, since it is there to notice that one was forgotten. */
+  private static final class Holder {
+    static final Cleaner CLEANER = Cleaner.create();
+  }
+
+  private final int oneOf;
+  private final AtomicLong found = new AtomicLong();
+
+  /**
+   * A detector.
+   *
+   * @param oneOf of so many things that are watched one remembers where it was made: 1 for all, 0
+   *     to watch nothing
+   */
+  public Leaks(int oneOf) {
+    this.oneOf = oneOf;
+  }
+
+  /** How many leaks were reported. */
+  public long found() {
+    return found.get();
+  }
+
+  public @Nullable Throwable siteOfCursor() {
+    return oneOf == 1 ? new Throwable("opened here") : null;
+  }
+
+  /**
+   * Watches something that is to be closed.
+   *
+   * @param release called, by a thread of its own, when it was forgotten
+   * @return to be run when it is closed; null if it is not watched
+   */
+  public @Nullable Runnable watch(Object closeable, String what, Runnable release) {
+    if (oneOf == 0) {
+      return null;
+    }
+    boolean site = ThreadLocalRandom.current().nextInt(oneOf) == 0;
+    Watch watch = new Watch(this, what, site ? new Throwable("made here") : null, release);
+    Cleaner.Cleanable cleanable = Holder.CLEANER.register(closeable, watch);
+    return () -> {
+      watch.closed = true;
+      cleanable.clean();
+    };
+  }
+
+  public void report(String what, @Nullable Throwable site) {
+    found.incrementAndGet();
+    if (site != null) {
+      LOG.log(Level.WARNING, what, site);
+    } else {
+      LOG.log(
+          Level.WARNING, what + " (TransactionOptions.leakDetection(ALL) tells where it was made)");
+    }
+  }
+
+  private static final class Watch implements Runnable {
+    private final Leaks leaks;
+    private final String what;
+    private final @Nullable Throwable site;
+    private final Runnable release;
+    volatile boolean closed;
+
+    Watch(Leaks leaks, String what, @Nullable Throwable site, Runnable release) {
+      this.leaks = leaks;
+      this.what = what;
+      this.site = site;
+      this.release = release;
+    }
+
+    @Override
+    public void run() {
+      if (!closed) {
+        leaks.report(what + " was never closed", site);
+        release.run();
+      }
+    }
+  }
+}

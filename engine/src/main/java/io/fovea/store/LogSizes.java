@@ -1,0 +1,103 @@
+package io.fovea.store;
+
+import io.fovea.error.InvalidUseException;
+import io.fovea.wal.LogConfig;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What the sizes of a log must be to each other.
+ *
+ * <pre>
+ *   page size ──x 16──► buffer ──/ 4, and three blocks──► segment
+ *                          └──────────x 4──────────► maximum ◄──x 4──┘
+ * </pre>
+ *
+ * <p>The buffer holds what a change of structure logs, which is images of pages. A quarter of it is
+ * the largest group, which must fit into a segment beside the segment's first block and its last.
+ * The maximum leaves room for a checkpoint while there is more to come, in segments and in buffers.
+ *
+ * <p>All four are looked at together: a thread that follows a message is not refused for the next
+ * one.
+ *
+ * @param bufferBytes of the log's buffer, LogOptions.bufferBytes
+ * @param segmentBytes of a segment, LogOptions.segmentBytes
+ * @param bytesMax of the whole log, LogOptions.bytesMax
+ */
+public record LogSizes(long bufferBytes, long segmentBytes, long bytesMax) {
+  private static final int PAGES = 16;
+  private static final long BLOCK = 4096;
+  private static final int PARTS = 4;
+  private static final long BUFFER_MIN = 64 << 10;
+  private static final long SEGMENT_MIN = 64 << 10;
+
+  static LogSizes of(LogConfig log) {
+    return new LogSizes(log.bufferBytes(), log.segmentBytes(), log.keepBytes());
+  }
+
+  /**
+   * Looks at all of them.
+   *
+   * @throws InvalidUseException where they do not fit, with sizes that do
+   */
+  public static void check(LogConfig log, int pageSize) {
+    LogSizes is = of(log);
+    LogSizes larger = is.raised(pageSize);
+    if (larger.equals(is)) {
+      return;
+    }
+    LogSizes smaller = is.lowered(pageSize);
+    throw new InvalidUseException(
+        "The sizes of the log do not fit together: pages of "
+            + pageSize
+            + " bytes, Options"
+            + is
+            + ". The buffer must hold "
+            + PAGES
+            + " pages, a segment a quarter of the buffer and three blocks of "
+            + BLOCK
+            + " bytes, and the maximum four segments and four buffers. These do: Options"
+            + larger
+            + (smaller == null ? "" : ", or with less Options" + smaller)
+            + '.');
+  }
+
+  /** The same where they fit; else with those larger that are too small for the others. */
+  public LogSizes raised(int pageSize) {
+    long buffer = Math.max(bufferBytes, bufferMin(pageSize));
+    long segment = Math.max(segmentBytes, segmentMin(buffer));
+    return new LogSizes(buffer, segment, Math.max(bytesMax, maxMin(buffer, segment)));
+  }
+
+  /** As large as fits under the maximum; null where nothing does, or it is not the maximum. */
+  private @Nullable LogSizes lowered(int pageSize) {
+    long most = bytesMax / PARTS;
+    long buffer = Math.min(bufferBytes, Long.highestOneBit(most));
+    long segment = Math.min(segmentBytes, most & -BLOCK);
+    LogSizes smaller = new LogSizes(buffer, segment, bytesMax);
+    return smaller.equals(this) || !smaller.raised(pageSize).equals(smaller) ? null : smaller;
+  }
+
+  private static long bufferMin(int pageSize) {
+    return Math.max(BUFFER_MIN, (long) PAGES * pageSize);
+  }
+
+  private static long segmentMin(long buffer) {
+    return Math.max(SEGMENT_MIN, buffer / PARTS + 3 * BLOCK);
+  }
+
+  private static long maxMin(long buffer, long segment) {
+    return PARTS * Math.max(buffer, segment);
+  }
+
+  /** The setters, as one would write them. */
+  @Override
+  public String toString() {
+    return ".log(log -> log.bufferBytes("
+        + bufferBytes
+        + ").segmentBytes("
+        + segmentBytes
+        + ").bytesMax("
+        + bytesMax
+        + "))";
+  }
+}

@@ -1,0 +1,90 @@
+package io.fovea.store;
+
+import io.fovea.memory.Mem;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+
+/** What the machine, or the container, lets this process have. */
+public final class Machine {
+  private static final System.Logger LOG = System.getLogger("io.fovea");
+
+  private Machine() {}
+
+  /**
+   * The memory that this process may use: the machine's, or the container's limit where that is
+   * less.
+   *
+   * @return bytes, or {@link Long#MAX_VALUE} where it can't be found out
+   */
+  static long memoryBytes() {
+    long limit = Long.MAX_VALUE;
+    for (String line : lines("/proc/meminfo")) {
+      if (line.startsWith("MemTotal:")) {
+        limit = Math.min(limit, number(line.replaceAll("[^0-9]", "")) << 10);
+      }
+    }
+    for (String line : lines("/proc/self/cgroup")) {
+      // "0::/path" in version 2; "9:memory:/path" in version 1
+      String[] parts = line.split(":", 3);
+      if (parts.length < 3) {
+        continue;
+      }
+      if (parts[1].isEmpty()) {
+        limit = Math.min(limit, above("/sys/fs/cgroup", parts[2], "memory.max"));
+      } else if (List.of(parts[1].split(",")).contains("memory")) {
+        limit = Math.min(limit, above("/sys/fs/cgroup/memory", parts[2], "memory.limit_in_bytes"));
+      }
+    }
+    return limit;
+  }
+
+  /** The least limit of a group and those above it. */
+  private static long above(String root, String path, String file) {
+    long limit = Long.MAX_VALUE;
+    Path base = Path.of(root);
+    Path p = base.resolve(path.startsWith("/") ? path.substring(1) : path).normalize();
+    while (p.startsWith(base)) {
+      for (String line : lines(p.resolve(file).toString())) {
+        limit = Math.min(limit, number(line.trim()));
+      }
+      if (p.equals(base)) {
+        break;
+      }
+      p = p.getParent();
+    }
+    return limit;
+  }
+
+  private static long number(String text) {
+    try {
+      return text.isEmpty() ? Long.MAX_VALUE : Long.parseLong(text);
+    } catch (NumberFormatException e) {
+      return Long.MAX_VALUE; // "max"
+    }
+  }
+
+  private static List<String> lines(String file) {
+    try {
+      return Files.readAllLines(Path.of(file));
+    } catch (IOException | RuntimeException e) {
+      LOG.log(System.Logger.Level.TRACE, file, e);
+      return List.of();
+    }
+  }
+
+  /**
+   * The flag that allows native access, if it is missing.
+   *
+   * @return the flag as it is to be written on the command line, or an empty string
+   */
+  static String missingFlag() {
+    Module engine = Machine.class.getModule();
+    Module bindings = io.fovea.bindings.Libc.class.getModule();
+    if (engine.isNativeAccessEnabled() && bindings.isNativeAccessEnabled()) {
+      return "";
+    }
+    return Mem.nativeAccessFlag();
+  }
+}

@@ -1,0 +1,404 @@
+package io.fovea.store;
+
+import io.fovea.btree.BTree;
+import io.fovea.buffer.BufferPool;
+import io.fovea.error.IncompatibleFormatException;
+import io.fovea.error.UncleanShutdownException;
+import io.fovea.io.BlockDevice;
+import io.fovea.io.DeviceConfig;
+import io.fovea.io.Devices;
+import io.fovea.io.FileLock;
+import io.fovea.io.FileStorage;
+import io.fovea.io.IoKind;
+import io.fovea.io.OverlayStorage;
+import io.fovea.io.Storage;
+import io.fovea.memory.Mem;
+import io.fovea.recovery.Recovery;
+import io.fovea.recovery.Superblock;
+import io.fovea.recovery.SuperblockFile;
+import io.fovea.txn.TimestampPages;
+import io.fovea.txn.TxConfig;
+import io.fovea.txn.TxEngine;
+import io.fovea.wal.Log;
+import io.fovea.wal.LogSession;
+import io.fovea.wal.Watermark;
+import java.lang.System.Logger.Level;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How a store opens.
+ *
+ * <pre>
+ *   options, memory ─► lock ─► device ─► superblock ─► pool ─► log, recovery ({@link Journal})
+ *   ─► transactions ─► catalog
+ * </pre>
+ *
+ * <p>No page is written to a file before it was found to be a database of this page size, and
+ * before it says that it is in use. Without a log a file that was not closed is refused; with one
+ * it is recovered, whatever durability it is opened with.
+ *
+ * <p>Each step pushes what it has opened. An opening that fails closes that in the opposite order.
+ * One thread.
+ */
+public final class Opening {
+  private static final System.Logger LOG = System.getLogger("io.fovea");
+  private static final AtomicBoolean FLAG_SHOWN = new AtomicBoolean();
+
+  private final StoreConfig config;
+  private final Switches switches;
+  private final Recovery.Catalog trees;
+
+  /** What is to be closed if the opening fails; the last one first. */
+  private final Deque<AutoCloseable> opened;
+
+  /** Where a database is: its files and devices, before there is a pool. */
+  private record Place(
+      String name,
+      @Nullable Storage storage,
+      @Nullable FileLock lock,
+      BlockDevice device,
+      @Nullable SuperblockFile superblocks) {}
+
+  private Opening(
+      StoreConfig config, Switches switches, Recovery.Catalog trees, Deque<AutoCloseable> opened) {
+    this.config = config;
+    this.switches = switches;
+    this.trees = trees;
+    this.opened = opened;
+  }
+
+  /**
+   * Opens a file, or a new store in memory.
+   *
+   * @param path of the data file; null in memory
+   * @param trees finds the trees that the catalog knows, for a recovery
+   */
+  public static Store open(@Nullable Path path, StoreConfig config, Recovery.Catalog trees) {
+    check(config, path != null);
+    return guarded(
+        config,
+        Switches.NONE,
+        trees,
+        opening -> path == null ? opening.memory() : opening.file(path));
+  }
+
+  /** Opens files that somebody else keeps to one opener, on devices of whatever kind. */
+  public static Store open(
+      Storage storage, StoreConfig config, Switches switches, Recovery.Catalog trees) {
+    check(config, true);
+    return guarded(
+        config, switches, trees, opening -> opening.storage(storage, null, Making.of(storage)));
+  }
+
+  private static Store guarded(
+      StoreConfig config,
+      Switches switches,
+      Recovery.Catalog trees,
+      Function<Opening, Store> opening) {
+    Deque<AutoCloseable> opened = new ArrayDeque<>();
+    boolean done = false;
+    try {
+      Store store = opening.apply(new Opening(config, switches, trees, opened));
+      done = true;
+      return store;
+    } finally {
+      while (!done && !opened.isEmpty()) {
+        try {
+          opened.pop().close();
+        } catch (Exception e) {
+          LOG.log(Level.DEBUG, "while giving up opening", e);
+        }
+      }
+    }
+  }
+
+  /** Before any file is touched. */
+  private static void check(StoreConfig config, boolean files) {
+    config.checkMemory(Machine.memoryBytes(), Runtime.getRuntime().maxMemory());
+    config.dataPool(Switches.NONE);
+    if (files && config.logged()) {
+      LogSizes.check(config.log(), config.pageSize());
+    }
+    String flag = Machine.missingFlag();
+    if (!flag.isEmpty() && FLAG_SHOWN.compareAndSet(false, true)) {
+      LOG.log(
+          Level.WARNING,
+          (Mem.isRaw()
+                  ? "Native access is not enabled, which newer JDKs warn of and later ones refuse."
+                  : "Native access is denied, which costs speed: databases are read and written"
+                      + " through the page cache, by threads of their own, without io_uring and"
+                      + " direct I/O; their memory has no huge pages, and each access is checked.")
+              + " Start java with "
+              + flag
+              + ".");
+    }
+  }
+
+  // --------------------------------------------------------------------------------------- places
+
+  private Store memory() {
+    BlockDevice device =
+        Devices.open(Path.of("memory"), DeviceConfig.defaults().kind(IoKind.MEMORY));
+    opened.push(device);
+    String name = config.name().isEmpty() ? "memory" : config.name();
+    return withoutLog(
+        new Place(name, null, null, device, null), Superblock.ofNew(config.pageSize()), true);
+  }
+
+  private Store file(Path path) {
+    if (config.readOnly()) {
+      return fileToRead(path);
+    }
+    if (Files.isDirectory(path)) {
+      throw new IncompatibleFormatException(path + " is a directory. A database is one file.");
+    }
+    if (!config.create() && !Files.exists(path)) {
+      throw new IncompatibleFormatException(
+          "There is no file " + path + ", and the options say not to create one.");
+    }
+    boolean there = Files.exists(path);
+    boolean cutShort = FileLock.isNoted(path);
+    FileLock lock = FileLock.acquire(path);
+    opened.push(lock);
+    FileStorage storage = new FileStorage(path, config.devices());
+    Making making = new Making(storage, there, cutShort || storage.exists(Storage.LOG));
+    return storage(storage, lock, making);
+  }
+
+  /** Opens a copy in memory: recovery, and what the pool writes, may do there as they like. */
+  private Store fileToRead(Path path) {
+    if (!Files.isRegularFile(path)) {
+      throw new IncompatibleFormatException(
+          Files.isDirectory(path)
+              ? path + " is a directory. A database is one file."
+              : "There is no file " + path + ", and one that is to be read only is not created.");
+    }
+    FileLock lock = FileLock.acquireShared(path);
+    opened.push(lock);
+    OverlayStorage storage = new OverlayStorage(path);
+    lock.covers(storage);
+    Superblock found;
+    try (BlockDevice data = storage.open(Storage.DATA)) {
+      found = new SuperblockFile(data, path.toString()).read();
+    }
+    if (found == null) {
+      throw new IncompatibleFormatException(
+          path + " is no Fovea database yet: it is empty, or its making was cut short.");
+    }
+    StoreConfig how = config.toLookAt(config.name(), found.pageSize(), found.clean());
+    Store store =
+        new Opening(how, switches, trees, opened).storage(storage, lock, Making.of(storage));
+    store.refuseWrites();
+    return store;
+  }
+
+  private Store storage(Storage storage, @Nullable FileLock lock, Making making) {
+    String path = storage.name();
+    opened.push(making);
+    BlockDevice device = storage.open(Storage.DATA);
+    opened.push(device);
+    SuperblockFile superblocks = new SuperblockFile(device, path);
+    Superblock found = making.read(superblocks, device);
+    String name =
+        config.name().isEmpty() ? String.valueOf(Path.of(path).getFileName()) : config.name();
+    boolean fresh = found == null;
+    if (found == null) {
+      found = Superblock.ofNew(config.pageSize());
+    }
+    if (found.pageSize() != config.pageSize()) {
+      throw new IncompatibleFormatException(
+          path
+              + " has pages of "
+              + found.pageSize()
+              + " bytes, the options ask for "
+              + config.pageSize()
+              + ". A file keeps its page size: use DeviceOptions.pageSize("
+              + found.pageSize()
+              + ").");
+    }
+    if (!fresh && found.state() == Superblock.IN_USE) {
+      throw new UncleanShutdownException(path);
+    }
+    Place place = new Place(name, storage, lock, device, superblocks);
+    if (config.logged()) {
+      return withLog(place, storage, superblocks, found, fresh);
+    }
+    if (found.state() == Superblock.LOGGED) {
+      recoverOnly(place, storage, superblocks, found);
+      found = superblocks.current();
+    }
+    return withoutLog(place, found, fresh);
+  }
+
+  // ------------------------------------------------------------------------------------ the parts
+
+  private Store withoutLog(Place place, Superblock superblock, boolean fresh) {
+    BufferPool pool =
+        new BufferPool(place.device, config.dataPool(switches), superblock.allocator());
+    opened.push(pool::abandon);
+    if (fresh && place.superblocks != null) {
+      // From here on the file says that it is not clean. Not before: options that are refused leave
+      // nothing behind that could not be opened.
+      place.superblocks.write(superblock);
+    }
+    long root = superblock.catalogRootPid();
+    BTree catalog =
+        fresh
+            ? BTree.createAt(pool, Superblock.CATALOG_TREE_ID, root, LogSession.NONE)
+            : BTree.open(pool, Superblock.CATALOG_TREE_ID, root);
+    TimestampFile timestamps = timestampFile(place.storage);
+    TxEngine engine = engine(null, timestamps);
+    AtomicInteger treeIds = new AtomicInteger(superblock.nextTreeId());
+    return store(place, null, pool, engine, timestamps, catalog, treeIds, fresh);
+  }
+
+  private Store withLog(
+      Place place,
+      Storage storage,
+      SuperblockFile superblocks,
+      Superblock superblock,
+      boolean fresh) {
+    if (fresh) {
+      // What another database has left under these names, or a making that was cut short.
+      storage.delete(Storage.LOG);
+      storage.delete(Storage.DOUBLE_WRITE);
+    }
+    Journal journal = journal(place, storage, superblocks, superblock);
+    opened.push(journal::closeFiles);
+    BufferPool pool =
+        new BufferPool(
+            place.device, journal.configure(config.dataPool(switches)), superblock.allocator());
+    opened.push(pool::abandon);
+    opened.push(journal::stop);
+    if (fresh) {
+      superblocks.write(
+          superblock.logged(
+              Log.FIRST_LSN,
+              superblock.allocator(),
+              Log.FIRST_LSN,
+              superblock.nextTreeId(),
+              Watermark.NONE));
+    }
+    AtomicInteger treeIds = new AtomicInteger(superblock.nextTreeId());
+    boolean marked = fresh || superblock.state() == Superblock.LOGGED;
+    BTree catalog = journal.open(pool, fresh, treeIds, trees);
+    TimestampFile timestamps = timestampFile(storage);
+    TxEngine engine = engine(journal, timestamps);
+    opened.push(engine::close);
+    if (marked) {
+      journal.begin();
+    }
+    return store(place, journal, pool, engine, timestamps, catalog, treeIds, marked);
+  }
+
+  /** Recovers a file that had a log and is to have none now, and closes it. */
+  private void recoverOnly(
+      Place place, Storage storage, SuperblockFile superblocks, Superblock superblock) {
+    LogSizes.check(config.log(), config.pageSize());
+    Journal journal = journal(place, storage, superblocks, superblock);
+    try {
+      BufferPool pool =
+          new BufferPool(
+              place.device, journal.configure(config.dataPool(switches)), superblock.allocator());
+      try {
+        AtomicInteger treeIds = new AtomicInteger(superblock.nextTreeId());
+        journal.open(pool, false, treeIds, trees);
+        journal.finish(pool, treeIds.get());
+      } finally {
+        journal.stop();
+        pool.abandon();
+      }
+    } finally {
+      journal.closeFiles();
+    }
+  }
+
+  private Journal journal(
+      Place place, Storage storage, SuperblockFile superblocks, Superblock superblock) {
+    return Journal.prepare(
+        place.name, storage, config, switches, superblocks, superblock, place.device);
+  }
+
+  /** Null where timestamps are in memory. */
+  private @Nullable TimestampFile timestampFile(@Nullable Storage storage) {
+    if (storage != null) {
+      TimestampFile.removeOld(storage);
+    }
+    if (!TimestampFile.wanted(config)) {
+      return null;
+    }
+    TimestampFile file = TimestampFile.open(storage, config, config.timestampPool(switches));
+    opened.push(file);
+    return file;
+  }
+
+  private TxEngine engine(@Nullable Journal journal, @Nullable TimestampFile file) {
+    TxConfig transactions = switches.settings().apply(config.transactions());
+    TimestampPages pages = file == null ? null : file.pages();
+    if (journal == null) {
+      return new TxEngine(
+          transactions, config.pageSize(), null, () -> {}, pages, switches.transactions());
+    }
+    return new TxEngine(
+        transactions,
+        config.pageSize(),
+        journal.log(),
+        journal.checkpointer()::awaitRoom,
+        pages,
+        switches.transactions());
+  }
+
+  private Store store(
+      Place place,
+      @Nullable Journal journal,
+      BufferPool pool,
+      TxEngine engine,
+      @Nullable TimestampFile timestamps,
+      BTree catalog,
+      AtomicInteger treeIds,
+      boolean marked) {
+    Parts parts =
+        new Parts(
+            place.name,
+            config,
+            place.lock,
+            place.device,
+            place.superblocks,
+            journal,
+            pool,
+            engine,
+            timestamps,
+            catalog,
+            treeIds);
+    Store store = new Store(parts, marked);
+    LOG.log(
+        Level.INFO,
+        () ->
+            "Opened "
+                + place.name
+                + ": "
+                + place.device.kind()
+                + ", pages of "
+                + config.pageSize()
+                + " bytes, buffer "
+                + StoreConfig.mib(config.pool().bufferBytes())
+                + " ("
+                + pool.frames()
+                + " frames), translation "
+                + config.pool().translation()
+                + ", replacement "
+                + config.pool().replacement()
+                + ", durability "
+                + (journal == null
+                    ? TxConfig.Durability.NONE
+                    : config.transactions().durability()));
+    return store;
+  }
+}

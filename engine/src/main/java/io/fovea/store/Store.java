@@ -1,0 +1,366 @@
+package io.fovea.store;
+
+import io.fovea.btree.BTree;
+import io.fovea.buffer.BufferPool;
+import io.fovea.error.DatabaseClosedException;
+import io.fovea.error.DurabilityLostException;
+import io.fovea.error.InvalidUseException;
+import io.fovea.index.Slot;
+import io.fovea.io.BlockDevice;
+import io.fovea.recovery.Backup;
+import io.fovea.recovery.Checkpointer;
+import io.fovea.recovery.RecoveryReport;
+import io.fovea.recovery.Superblock;
+import io.fovea.recovery.SuperblockFile;
+import io.fovea.txn.Tx;
+import io.fovea.txn.TxEngine;
+import io.fovea.wal.LogSession;
+import io.fovea.wal.LogStats;
+import java.time.Duration;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What is behind a database: the file and its lock, the pool, the transactions. {@link Opening}
+ * says in which order they open, {@link Closing} in which order they close.
+ *
+ * <p>The store lends its parts to the rooms above. It keeps whether the store is open, and whether
+ * the file says that it is in use.
+ *
+ * <p>Threading: one thread closes; the rest by any.
+ */
+public final class Store {
+  /** How long a change of the schema waits to be alone. */
+  private static final Duration ALONE_WAIT = Duration.ofSeconds(60);
+
+  private final Parts parts;
+  private final BufferPool pool;
+  private final TxEngine engine;
+
+  /** Null where there is no log. */
+  private final @Nullable Journal journal;
+
+  private final Slots slots;
+
+  /** Whether the file says that it is not clean. */
+  private volatile boolean marked;
+
+  private volatile boolean open = true;
+
+  /** Frees pages that could not be freed when they were let go. */
+  private volatile Runnable leftovers = () -> {};
+
+  private volatile Runnable onMarked = () -> {};
+  private volatile Runnable join = () -> {};
+
+  /**
+   * A store that is open.
+   *
+   * @param marked whether the file says that it is in use
+   */
+  Store(Parts parts, boolean marked) {
+    this.parts = parts;
+    this.pool = parts.pool();
+    this.engine = parts.engine();
+    this.journal = parts.journal();
+    this.marked = marked;
+    pool.onStop(engine::halt);
+    pool.whileWaiting(engine::checkWaiting);
+    TimestampFile timestamps = parts.timestamps();
+    if (timestamps != null) {
+      timestamps.onStop(engine::halt);
+    }
+    this.slots = new Slots(parts.config().transactions().contexts(), engine);
+  }
+
+  // --------------------------------------------------------------------------------------- parts
+
+  /** Whether it was opened for reading only. */
+  public boolean isReadOnly() {
+    return parts.config().readOnly();
+  }
+
+  public String name() {
+    return parts.name();
+  }
+
+  public BlockDevice device() {
+    return parts.device();
+  }
+
+  public BufferPool pool() {
+    return pool;
+  }
+
+  public TxEngine engine() {
+    return engine;
+  }
+
+  public BTree catalog() {
+    return parts.catalog();
+  }
+
+  /**
+   * Frees pages that could not be freed when they were released; see {@link
+   * io.fovea.btree.BTree#freeStrays}.
+   */
+  public void leftovers(Runnable free) {
+    leftovers = free;
+    if (journal != null) {
+      journal.leftovers(free);
+    }
+  }
+
+  /**
+   * Frees pages in the background.
+   *
+   * @param marked follows when the file says that it is in use
+   * @param join waits for the thread, which was told to end
+   */
+  public void background(Runnable marked, Runnable join) {
+    this.onMarked = marked;
+    this.join = join;
+  }
+
+  /** The path of the data file; what it is called where there is none. */
+  public String fileName() {
+    SuperblockFile superblocks = parts.superblocks();
+    return superblocks == null ? parts.name() : superblocks.path();
+  }
+
+  /** What the superblock of a copy says that is complete without a log. */
+  public Superblock complete() {
+    return parts.complete();
+  }
+
+  /** Copies everything, beside everything else; there is a log. */
+  public Backup.Result backup(Backup backup) {
+    Journal j = journal;
+    SuperblockFile s = parts.superblocks();
+    if (j == null || s == null) {
+      throw new IllegalStateException(parts.name() + " has no log.");
+    }
+    willWrite();
+    return backup.hot(
+        parts.device(),
+        pool,
+        j.log(),
+        j.logFile(),
+        () -> {
+          j.checkpointer().checkpoint();
+          return s.current();
+        });
+  }
+
+  public boolean isOpen() {
+    return open;
+  }
+
+  /** Null where there is no log. */
+  public @Nullable Journal journal() {
+    return journal;
+  }
+
+  /** The session of changes of the schema, for the holder of its lock. */
+  public LogSession session() {
+    return journal == null ? LogSession.NONE : journal.session();
+  }
+
+  /** Another one, to hold back the redo point meanwhile. */
+  public LogSession hold() {
+    // What failed halfway holds the redo point back for ever.
+    engine().checkUsable(false);
+    return journal == null ? LogSession.NONE : journal.hold();
+  }
+
+  /** A new session of the log, where there is one. */
+  public LogSession newSession() {
+    return journal == null ? LogSession.NONE : journal.log().session();
+  }
+
+  /** Returns when the log is durable up to a position, if there is one. */
+  public void awaitDurable(long lsn) {
+    if (journal != null) {
+      journal.log().awaitDurable(lsn);
+    }
+  }
+
+  /** An id that no tree has or had. */
+  public int nextTreeId() {
+    return parts.treeIds().getAndIncrement();
+  }
+
+  /** Whether the file says that it is in use, or there is none to say so. */
+  public boolean isMarked() {
+    return marked || parts.superblocks() == null;
+  }
+
+  /** From now on commits that have changed something are refused: the file is read only. */
+  void refuseWrites() {
+    engine.whyReadOnly(readOnlyRefusal());
+  }
+
+  private String readOnlyRefusal() {
+    return "Database "
+        + parts.name()
+        + " was opened for reading only: open it without Options.readOnly.";
+  }
+
+  /** Before the first change of a page: takes the clean flag off the disk. */
+  public void willWrite() {
+    if (isReadOnly()) {
+      throw new InvalidUseException(readOnlyRefusal());
+    }
+    if (!marked && mark()) {
+      onMarked.run();
+    }
+  }
+
+  private synchronized boolean mark() {
+    SuperblockFile superblocks = parts.superblocks();
+    if (marked || !open || superblocks == null) {
+      return false;
+    }
+    if (journal != null) {
+      journal.mark(pool.allocatorState(), parts.treeIds().get());
+      journal.begin();
+    } else {
+      parts.writeSuperblock(superblocks, false);
+    }
+    marked = true;
+    return true;
+  }
+
+  /** Makes a checkpoint, where there is a log and something was written. */
+  public void checkpoint() {
+    if (journal != null && marked) {
+      journal.checkpointer().checkpoint();
+    }
+  }
+
+  /** Whether it has stopped: nothing that was changed can be trusted to be in the pages. */
+  public boolean hasStopped() {
+    return engine.poison() != null;
+  }
+
+  /** Whether what is committed can become durable. */
+  public boolean canBeDurable() {
+    try {
+      if (journal != null) {
+        journal.log().requireAlive();
+      }
+      return true;
+    } catch (DurabilityLostException e) {
+      return false;
+    }
+  }
+
+  /** What the log has done; null where there is none. */
+  public @Nullable LogStats logStats() {
+    return journal == null ? null : journal.log().stats();
+  }
+
+  /** What checkpoints have done; null where there are none. */
+  public Checkpointer.@Nullable Stats checkpointStats() {
+    return journal == null ? null : journal.checkpointer().stats();
+  }
+
+  /** What the recovery has done, if there was one. */
+  public RecoveryReport recoveryReport() {
+    return journal == null ? RecoveryReport.NONE : journal.report();
+  }
+
+  public long logMemoryBytes() {
+    return journal == null ? 0 : journal.log().memoryBytes();
+  }
+
+  /** The memory that the pool of the records' pages may take. */
+  public long bufferBytesMax() {
+    return parts.config().dataPool(Switches.NONE).bufferBytes();
+  }
+
+  /** The native memory of transactions, cursors and operations. */
+  public long transactionBytes() {
+    return engine.memoryBytes();
+  }
+
+  public long logFileBytes() {
+    return journal == null ? 0 : journal.log().stats().fileBytes();
+  }
+
+  /** A free slot for the calling thread. */
+  public Slot claimSlot() {
+    return slots.claim();
+  }
+
+  /** How many transactions of the calling thread are active. */
+  public int mine() {
+    return slots.mine();
+  }
+
+  // ---------------------------------------------------------------------------------- being alone
+
+  /** Throws unless it is open. */
+  public void requireOpen() {
+    if (!open) {
+      throw closedException();
+    }
+  }
+
+  /** Throws where the thread has a transaction: what is done here waits for transactions to end. */
+  public void requireNoTransaction(String what) {
+    if (mine() > 0) {
+      throw new InvalidUseException(
+          "Can't " + what + " in a transaction: end the transaction of this thread first.");
+    }
+  }
+
+  /**
+   * Runs something while no transaction is active and none begins.
+   *
+   * @throws io.fovea.error.TransactionAbortedException if transactions don't end in time
+   */
+  public void alone(String what, Runnable work) {
+    requireNoTransaction(what);
+    Tx tx = engine.begin(false, ALONE_WAIT.toNanos(), true);
+    try {
+      work.run();
+    } finally {
+      tx.rollback();
+    }
+  }
+
+  // --------------------------------------------------------------------------------------- closing
+
+  /** Begins nothing more, lets transactions end, then refuses their operations. */
+  public boolean quiesce(Duration grace) {
+    open = false;
+    return Closing.quiesce(parts, slots, grace);
+  }
+
+  /**
+   * Writes everything and gives everything back. The pages are given back even if writing fails.
+   *
+   * @param quiet what {@link #quiesce} returned
+   */
+  public synchronized void close(boolean quiet) {
+    try {
+      Closing.finish(parts, marked, quiet, leftovers);
+    } finally {
+      Closing.giveBack(parts, join);
+    }
+  }
+
+  /** Gives everything back without writing. */
+  public void discard() {
+    open = false;
+    engine.beginNoMore();
+    engine.waitNoMore();
+    synchronized (this) {
+      Closing.giveBack(parts, join);
+    }
+  }
+
+  public DatabaseClosedException closedException() {
+    return new DatabaseClosedException("Database " + parts.name() + " is closed.");
+  }
+}

@@ -1,0 +1,125 @@
+package io.fovea.store;
+
+import io.fovea.buffer.FrameHints;
+import io.fovea.buffer.PoolConfig;
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.PoolTooSmallException;
+import io.fovea.io.DeviceConfig;
+import io.fovea.txn.TimestampConfig;
+import io.fovea.txn.TxConfig;
+import io.fovea.wal.LogConfig;
+
+/**
+ * How a store is opened.
+ *
+ * @param name in log lines; empty for that of the file
+ * @param create whether a file that is not there is made
+ * @param readOnly whether the files are opened for reading only, and what has to be changed is
+ *     changed in a copy in memory
+ * @param devices which device, and how
+ * @param logged whether there is a log
+ * @param doubleWrite whether pages are written twice, so that none is torn; with a log only
+ * @param log sizes and windows of the log
+ * @param checkpointNanos a checkpoint at least so often
+ * @param pool the whole buffer; what timestamps take of it is taken off by {@link #dataPool}
+ * @param transactions protocol, timestamps, limits; with a log, when a commit is durable
+ */
+public record StoreConfig(
+    String name,
+    boolean create,
+    boolean readOnly,
+    DeviceConfig devices,
+    boolean logged,
+    boolean doubleWrite,
+    LogConfig log,
+    long checkpointNanos,
+    PoolConfig pool,
+    TxConfig transactions) {
+
+  /** The size of pages, in bytes. */
+  int pageSize() {
+    return pool.pageSize();
+  }
+
+  /**
+   * The same for a file that is to be looked at: as it says itself, and with a log where it needs
+   * one to be recovered.
+   *
+   * @param otherName in log lines
+   * @param filePageSize what the file says
+   * @param clean whether it needs no recovery
+   */
+  public StoreConfig toLookAt(String otherName, int filePageSize, boolean clean) {
+    return new StoreConfig(
+        otherName,
+        false,
+        readOnly,
+        devices,
+        !clean,
+        doubleWrite,
+        log,
+        checkpointNanos,
+        pool.withPageSize(filePageSize),
+        clean ? transactions : transactions.with(TxConfig.Durability.ASYNC, log.bufferBytes()));
+  }
+
+  // --------------------------------------------------------------------------------------- memory
+
+  /**
+   * Of the pool of the data: the buffer, less what timestamps take of it.
+   *
+   * @throws PoolTooSmallException if that is too little
+   */
+  PoolConfig dataPool(Switches switches) {
+    PoolConfig all = pool(switches);
+    long timestamps = TimestampFile.bufferBytes(this);
+    long least = PoolConfig.bytesMin(all.pageSize(), all.translation(), all.replacement());
+    if (all.bufferBytes() - timestamps < least) {
+      throw new PoolTooSmallException(all.bufferBytes(), timestamps == 0 ? least : 2 * least);
+    }
+    return timestamps == 0 ? all : all.withBufferBytes(all.bufferBytes() - timestamps);
+  }
+
+  /** Of the pool of the timestamps, where they have one. */
+  PoolConfig timestampPool(Switches switches) {
+    PoolConfig all = pool(switches);
+    return all.withBufferBytes(all.bufferBytes() - dataPool(switches).bufferBytes());
+  }
+
+  private PoolConfig pool(Switches switches) {
+    return pool.frameHints() == FrameHints.ON && switches.poisonedHints()
+        ? pool.with(FrameHints.POISONED)
+        : pool;
+  }
+
+  /**
+   * Refuses what the machine can't have. Timestamps count with what they may take at most, though
+   * they are address space until they are needed.
+   *
+   * @param memory of the machine or the container, in bytes
+   * @param heap the largest, in bytes
+   * @throws InvalidUseException if it has less
+   */
+  public void checkMemory(long memory, long heap) {
+    TimestampConfig t = transactions.timestamps();
+    long timestamps = t.budgetBytes() + (t.kind().onDisk() ? 0 : t.sketchBytesMax());
+    long left = memory - Math.min(heap, memory) - Math.min(timestamps, memory);
+    if (pool.bufferBytes() > left) {
+      throw new InvalidUseException(
+          "A buffer of "
+              + mib(pool.bufferBytes())
+              + ", timestamps of "
+              + mib(timestamps)
+              + " and a heap of "
+              + mib(heap)
+              + " together exceed the "
+              + mib(memory)
+              + " that this machine or container has. Lower Options.bufferBytes,"
+              + " MemoryOptions.timestampBytes, or the heap, with -Xmx.");
+    }
+  }
+
+  static String mib(long bytes) {
+    return (bytes + (1 << 20) - 1 >> 20) + " MiB";
+  }
+}

@@ -1,0 +1,114 @@
+package io.fovea.store;
+
+import io.fovea.buffer.AllocatorState;
+import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.PoolConfig;
+import io.fovea.io.BlockDevice;
+import io.fovea.io.DeviceConfig;
+import io.fovea.io.Devices;
+import io.fovea.io.IoKind;
+import io.fovea.io.Storage;
+import io.fovea.txn.TimestampPages;
+import java.nio.file.Path;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The file of timestamps and the pool over it, where they are kept in pages ({@link
+ * StoreKind#DISK}, {@link StoreKind#DISK_CACHE}).
+ *
+ * <pre>
+ *   open     what is left of a crash is removed ─► file ─► pool
+ *   close    pool abandoned ─► file removed: nobody needs timestamps of transactions that are over
+ * </pre>
+ *
+ * <p>The pool is a part of the buffer: about what 16 bytes are of a record of 124 with its
+ * timestamps, the dissertation's. In an index of its own rather than in the records, the
+ * timestamps' share of the buffer is fixed instead of found by the replacement.
+ */
+public final class TimestampFile implements AutoCloseable {
+  private static final int BUFFER_SHARE = 8;
+
+  private final @Nullable Storage storage;
+  private final BlockDevice device;
+  private final BufferPool pool;
+  private final TimestampPages pages;
+
+  private TimestampFile(
+      @Nullable Storage storage, BlockDevice device, BufferPool pool, TimestampPages pages) {
+    this.storage = storage;
+    this.device = device;
+    this.pool = pool;
+    this.pages = pages;
+  }
+
+  /** Whether there is to be one. */
+  static boolean wanted(StoreConfig config) {
+    return config.transactions().timestamps().kind().onDisk();
+  }
+
+  /** The part of the buffer that it takes, in bytes. */
+  static long bufferBytes(StoreConfig config) {
+    if (!wanted(config)) {
+      return 0;
+    }
+    PoolConfig of = config.pool();
+    long least = PoolConfig.bytesMin(of.pageSize(), of.translation(), of.replacement());
+    return Math.max(least, of.bufferBytes() / BUFFER_SHARE);
+  }
+
+  /** Removes what a crash has left. */
+  static void removeOld(Storage storage) {
+    if (storage.exists(Storage.TIMESTAMPS)) {
+      storage.delete(Storage.TIMESTAMPS);
+    }
+  }
+
+  /** See {@link BufferPool#onStop}. */
+  void onStop(Consumer<Throwable> action) {
+    pool.onStop(action);
+  }
+
+  /**
+   * Opens it.
+   *
+   * @param storage the files of the database; null in memory
+   * @param of what the pool is made from
+   */
+  static TimestampFile open(@Nullable Storage storage, StoreConfig config, PoolConfig of) {
+    BlockDevice device =
+        storage == null
+            ? Devices.open(Path.of("timestamps"), DeviceConfig.defaults().kind(IoKind.MEMORY))
+            : storage.open(Storage.TIMESTAMPS);
+    BufferPool pool = null;
+    boolean done = false;
+    try {
+      pool = new BufferPool(device, of, AllocatorState.EMPTY);
+      TimestampFile file =
+          new TimestampFile(
+              storage, device, pool, new TimestampPages(pool, config.transactions().contexts()));
+      done = true;
+      return file;
+    } finally {
+      if (!done) {
+        if (pool != null) {
+          pool.abandon();
+        }
+        device.close();
+      }
+    }
+  }
+
+  TimestampPages pages() {
+    return pages;
+  }
+
+  @Override
+  public void close() {
+    pool.abandon();
+    device.close();
+    if (storage != null) {
+      storage.delete(Storage.TIMESTAMPS);
+    }
+  }
+}

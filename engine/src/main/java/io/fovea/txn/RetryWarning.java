@@ -1,0 +1,46 @@
+package io.fovea.txn;
+
+import io.fovea.error.AbortCause;
+import java.lang.System.Logger.Level;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * Says in the log {@code io.fovea} which work of an application is done again and again: after
+ * sixteen attempts, and each time their number has doubled. At most one line in ten seconds, for
+ * all of a database.
+ */
+public final class RetryWarning {
+  private static final System.Logger LOG = System.getLogger("io.fovea");
+  private static final int FIRST = 16;
+  private static final long BETWEEN_NANOS = 10_000_000_000L;
+
+  private final AtomicLong next = new AtomicLong(System.nanoTime());
+
+  /**
+   * An attempt was aborted.
+   *
+   * @param body the work
+   * @param attempts how many there have been
+   * @param cause why the last one was aborted
+   */
+  public void aborted(Object body, int attempts, AbortCause cause) {
+    if (attempts < FIRST || Integer.bitCount(attempts) != 1) {
+      return;
+    }
+    long due = next.get();
+    long now = System.nanoTime();
+    if (now - due >= 0 && next.compareAndSet(due, now + BETWEEN_NANOS)) {
+      LOG.log(
+          Level.WARNING,
+          "The work of "
+              + body.getClass().getName()
+              + " was aborted "
+              + attempts
+              + " times, the last time because "
+              + cause.explanation()
+              + ". It is done again until it commits. Shorter transactions, fewer records in one,"
+              + " or another order of its reads and writes make that rarer; see"
+              + " TxOptions.attemptsMax and abortsBeforeLocking.");
+    }
+  }
+}

@@ -1,0 +1,409 @@
+package io.fovea.txn;
+
+import io.fovea.btree.LeafScan;
+import io.fovea.btree.Position;
+import io.fovea.memory.Blocks;
+import io.fovea.memory.Mem;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The installed keys of a scan's interval, in batches, each of which is a read.
+ *
+ * <p><b>Atomicity.</b> Keys are taken in batches from a copy of a leaf. For each batch: the copy is
+ * there; the items' words are read and are unlocked; then the leaf's version is what it was before
+ * the copy was taken. By the argument in {@link TxReads}, words and keys belong together. Where an
+ * ascending batch begins in another leaf than the last key was in, every leaf from that one on must
+ * still have its version too ({@link LeafScan#stillValid}), else a key might have been installed
+ * behind the scan's back: it would have moved the word of the new leaf's first key before it was
+ * read. A descending scan needs no such thing: the gap below its last key belongs to that key's
+ * item, which is looked at once more with the batch that has the gap. Batches grow (1, 4, 16, 64
+ * keys), so that a scan for the first key reads one item and a long one looks at the version
+ * seldom.
+ */
+abstract class ScanBatches extends ScanRange {
+  private static final int BATCH_MAX = 64;
+
+  final Control control;
+  final LeafScan leaf;
+  final int keysBytes;
+  private final TxLife life;
+  private final Workspace work;
+  private final ReadSet reads;
+  private final TxReads reader;
+  private final TxSwitches switches;
+
+  /** Whether what is read must be durable before anybody is told. */
+  private final boolean waits;
+
+  private final LeafScan above;
+
+  // the leaf copy
+  private boolean positioned;
+  private int slot;
+  private boolean boundRead;
+
+  /** Of the key above the next batch of a descending scan; 0 for none. */
+  private long upperItem;
+
+  private boolean finished;
+
+  // the batch: full keys in a row, their leaf slots, items and handles
+  // (a negative slot: the record is in the old ones, at -1 - slot)
+  MemorySegment keys = Blocks.NONE;
+  int[] keyOffsets = new int[BATCH_MAX + 1];
+  int[] slots = new int[BATCH_MAX];
+  long[] items = new long[BATCH_MAX + 1];
+  int[] handles = new int[BATCH_MAX + 1];
+  private final boolean[] tooNew = new boolean[BATCH_MAX + 1];
+  private int batchTarget;
+
+  /** How far the batch in the making goes; negative: to the end of the interval. */
+  private int coverFrom;
+
+  private int coverLength;
+  int batchSize;
+  int batchAt;
+
+  /** Where there are versions: those of what a batch covers. */
+  final @Nullable OldRecords old;
+
+  /** What the old ones are merged into, and then the batch. */
+  private final @Nullable ScanBatch merged;
+
+  private long pageAccessesTaken;
+
+  ScanBatches(TxLife life, Workspace work, Control control, TxReads reader) {
+    super(life.shared.memory, life.shared.pageSize);
+    this.life = life;
+    this.work = work;
+    this.reads = work.reads;
+    this.control = control;
+    this.reader = reader;
+    this.switches = life.shared.switches;
+    this.waits = life.shared.waits;
+    this.keysBytes = Math.max(life.shared.pageSize, 8 << 10);
+    this.leaf = new LeafScan(memory);
+    this.above = new LeafScan(memory);
+    this.old = control.versioned ? new OldRecords(memory) : null;
+    this.merged = control.versioned ? new ScanBatch(memory) : null;
+  }
+
+  /** Begins before the first key of the interval. */
+  final void openBatches() {
+    if (keys.byteSize() == 0) {
+      keys = memory.take(keysBytes);
+    }
+    positioned = false;
+    boundRead = !descending;
+    upperItem = 0;
+    finished = false;
+    batchTarget = 1;
+    batchSize = 0;
+    batchAt = 0;
+  }
+
+  /** Gives the memory back; {@link #openBatches} takes some again. */
+  final void freeBatches() {
+    leaf.free();
+    above.free();
+    freeKeys();
+    if (old != null) {
+      old.free();
+    }
+    if (merged != null) {
+      merged.free();
+    }
+  }
+
+  /** The scan has ended: gives back what old records took too much of. */
+  final void shrinkBatches(long keepBytes) {
+    OldRecords o = old;
+    ScanBatch b = merged;
+    if (o != null && b != null && o.memoryBytes() > keepBytes) {
+      o.free();
+      b.free(); // the batch had room for all of the old ones
+      freeKeys();
+    }
+  }
+
+  private void freeKeys() {
+    MemorySegment was = keys;
+    keys = Blocks.NONE;
+    memory.give(was);
+  }
+
+  /** Pages that were looked at since this was last asked. */
+  final long takePageAccesses() {
+    long all = leaf.pageAccesses() + above.pageAccesses();
+    long since = all - pageAccessesTaken;
+    pageAccessesTaken = all;
+    return since;
+  }
+
+  /** Takes the next batch from the tree; false at the end of the interval. */
+  final boolean fill() {
+    batchSize = 0;
+    batchAt = 0;
+    if (finished) {
+      return false;
+    }
+    do {
+      for (int attempt = 0; !tryFill(); attempt++) {
+        positioned = false; // something moved: from the last key again
+        if (attempt > 64) {
+          life.pause(attempt);
+        }
+      }
+      // Where there are versions, all keys of a batch may be too new.
+    } while (batchSize == 0 && !finished);
+    if (batchTarget < BATCH_MAX) {
+      batchTarget *= 4;
+    }
+    return batchSize > 0;
+  }
+
+  private boolean tryFill() {
+    if (!boundRead && !readBound()) {
+      return false;
+    }
+    boolean more = true;
+    if (!positioned) {
+      leaf.seek(tree, bounds, 2L * keyBytesMax, fromLength, fromInclusive, descending);
+      more = leaf.load();
+      slot = firstSlot();
+      positioned = true;
+    } else if (slot < leaf.from() || slot >= leaf.to()) {
+      more = leaf.load();
+      slot = firstSlot();
+    }
+    int n = 0;
+    boolean last = !more;
+    long beyond = descending ? upperItem : more ? 0 : Items.atEnd(tree);
+    int keyEnd = 0;
+    while (more && n < batchTarget && slot >= leaf.from() && slot < leaf.to()) {
+      if (keyEnd + keyBytesMax > keys.byteSize()) {
+        break; // the rest is for the next batch; one key always fits
+      }
+      int length = leaf.copyKey(slot, keys, keyEnd);
+      long item = Items.of(tree, keys, keyEnd, length);
+      boolean inside =
+          descending
+              ? above(keys, keyEnd, length, 0, lowLength, lowInclusive)
+              : below(keys, keyEnd, length, keyBytesMax, highLength, highInclusive);
+      if (!inside) {
+        beyond = descending ? upperItem : item;
+        last = true;
+        break;
+      }
+      items[n] = item;
+      keyOffsets[n] = keyEnd;
+      slots[n] = slot;
+      keyEnd += length;
+      n++;
+      slot += descending ? -1 : 1;
+    }
+    keyOffsets[n] = keyEnd;
+    int all = n;
+    if (beyond != 0 && !switches.noNextKey()) {
+      items[all++] = beyond;
+    }
+    if (!readItems(all)) {
+      return false;
+    }
+    OldRecords o = old;
+    boolean changed = o != null && collectOld(o, n, all, last);
+    enter(n, last);
+    if (changed) {
+      merge(n);
+    }
+    return true;
+  }
+
+  // ---------------------------------------------------------------- versions
+
+  /** Fetches what this batch covers and what has changed since the transaction's timestamp. */
+  private boolean collectOld(OldRecords o, int n, int all, boolean last) {
+    Mvto mvto = control.mvto;
+    boolean changed = false;
+    for (int i = 0; i < all; i++) {
+      changed |= tooNew[i];
+    }
+    if (changed) {
+      coverFrom = !last && n > 0 ? keyOffsets[n - 1] : -1;
+      coverLength = coverFrom < 0 ? 0 : keyOffsets[n] - coverFrom;
+      mvto.collect(this, tree, o);
+    }
+    return changed;
+  }
+
+  @Override
+  final boolean covers(MemorySegment key, long offset, int length) {
+    if (!contains(key, offset, length)) {
+      return false;
+    }
+    int from = 2 * keyBytesMax;
+    if (descending
+        ? !below(key, offset, length, from, fromLength, fromInclusive)
+        : !above(key, offset, length, from, fromLength, fromInclusive)) {
+      return false;
+    }
+    if (coverFrom < 0) {
+      return true;
+    }
+    int c = Mem.compare(key, offset, length, keys, coverFrom, coverLength);
+    return descending ? c >= 0 : c <= 0;
+  }
+
+  /** Lays the old records over the batch: some are too new for us, some have gone. */
+  @SuppressWarnings("NullAway") // there are versions
+  private void merge(int n) {
+    OldRecords o = old;
+    ScanBatch b = merged;
+    Mvto mvto = control.mvto;
+    int m = o.size();
+    b.clear(n + m, keyOffsets[n] + o.memoryBytes() + keyBytesMax);
+    for (int i = 0, j = 0; i < n || j < m; ) {
+      int k = descending ? m - 1 - j : j;
+      int c = i == n ? 1 : j == m ? -1 : compareOld(i, o, k);
+      if (c < 0 && tooNew[i]) {
+        throw mvto.unknown();
+      }
+      if (c < 0 || (c == 0 && !tooNew[i])) {
+        int at = keyOffsets[i];
+        b.add(keys, at, keyOffsets[i + 1] - at, slots[i], items[i], handles[i]);
+      } else if (mvto.sees(o, k)) {
+        long item = Items.of(tree, o.segment(), o.keyOffset(k), o.keyLength(k));
+        b.add(o.segment(), o.keyOffset(k), o.keyLength(k), -1 - k, item, -1);
+      }
+      i += c <= 0 ? 1 : 0;
+      j += c >= 0 ? 1 : 0;
+    }
+    batchSize = b.size;
+    swap(b);
+  }
+
+  private int compareOld(int i, OldRecords o, int k) {
+    int at = keyOffsets[i];
+    int c =
+        Mem.compare(keys, at, keyOffsets[i + 1] - at, o.segment(), o.keyOffset(k), o.keyLength(k));
+    return descending ? -c : c;
+  }
+
+  private void swap(ScanBatch b) {
+    MemorySegment k = keys;
+    int[] offsets = keyOffsets;
+    int[] s = slots;
+    long[] it = items;
+    int[] h = handles;
+    keys = b.keys;
+    keyOffsets = b.keyOffsets;
+    slots = b.slots;
+    items = b.items;
+    handles = b.handles;
+    b.keys = k;
+    b.keyOffsets = offsets;
+    b.slots = s;
+    b.items = it;
+    b.handles = h;
+  }
+
+  private int firstSlot() {
+    return descending ? leaf.to() - 1 : leaf.from();
+  }
+
+  /**
+   * A descending scan begins with the item of the first installed key above its interval. The word
+   * is read before any leaf of the interval is copied: any transaction that installs a key between
+   * that one and the first key of the scan later must take this item's lock later, and moves its
+   * wts; whoever did so before is in the copies. That it is the first one above is true at the
+   * moment of the look at the word, because the leaves from the bound to it have the same version
+   * before and after.
+   *
+   * <p>It is read once more with the first batch, and so is the item of each batch's last key with
+   * the next one. A key that goes from the gap between two batches leaves no trace but at that
+   * item; and the first look alone is one at a version that may still be valid at the time of the
+   * commit, while the gap was read after it. The second look finds another wts, and the transaction
+   * aborts.
+   */
+  private boolean readBound() {
+    if (switches.noNextKey()) {
+      boundRead = true;
+      return true;
+    }
+    if (highLength < 0) {
+      items[0] = Items.atEnd(tree);
+      if (!readWord(0)) {
+        return false;
+      }
+    } else {
+      above.seek(tree, bounds, keyBytesMax, highLength, !highInclusive, false);
+      if (above.load()) {
+        int length = above.copyKey(above.from(), keys, 0);
+        items[0] = Items.of(tree, keys, 0, length);
+      } else {
+        items[0] = Items.atEnd(tree);
+      }
+      if (!readWord(0) || !above.stillValid()) {
+        return false;
+      }
+    }
+    upperItem = items[0];
+    boundRead = true;
+    return true;
+  }
+
+  /** Words of the batch's items, then the versions of the leaves again. */
+  private boolean readItems(int n) {
+    for (int i = 0; i < n; i++) {
+      if (!readWord(i)) {
+        return false;
+      }
+    }
+    if (!leaf.stillValid()) {
+      return false;
+    }
+    if (waits) {
+      // The leaf above a bound does not count: nothing of it is told.
+      work.sawLsn(leaf.pageLsn());
+    }
+    return true;
+  }
+
+  /**
+   * Reads the word of an item; false where it was locked, after the lock was gone. The item enters
+   * the read set here, though its content is confirmed later only: an attempt that fails has then
+   * read one item more than needed, and the next one must find it with the same wts.
+   */
+  private boolean readWord(int i) {
+    long item = items[i];
+    int h = reads.find(item);
+    int stamp = h >= 0 ? reads.slot(h) : control.pin(item);
+    long word = control.look(stamp);
+    if (Word.isLocked(word) && !switches.readLocked()) {
+      control.await(stamp);
+      return false;
+    }
+    tooNew[i] = old != null && word == Mvto.OLD;
+    handles[i] = reader.enter(h, item, stamp, Word.withoutLock(word));
+    return true;
+  }
+
+  private void enter(int n, boolean last) {
+    Position p = work.position;
+    leaf.position(p, 0);
+    for (int i = 0; i < n; i++) {
+      int s = slots[i];
+      reads.place(handles[i], p.frame, p.version, p.pid, s, leaf.valueLength(s));
+    }
+    if (n > 0) {
+      upperItem = descending ? items[n - 1] : 0;
+      int start = keyOffsets[n - 1];
+      fromLength = keyOffsets[n] - start;
+      fromInclusive = false;
+      Mem.copy(keys, start, bounds, 2L * keyBytesMax, fromLength);
+    }
+    batchSize = n;
+    finished = last;
+  }
+}

@@ -1,0 +1,129 @@
+package io.fovea.txn;
+
+import io.fovea.btree.BTree;
+import io.fovea.btree.HintedLeaf;
+import io.fovea.btree.Lookahead;
+import io.fovea.btree.Position;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Reads that begin from a hint, and the hints that a transaction gives: where a record is believed
+ * to be. Whatever a hint says is checked; a wrong one costs time.
+ *
+ * <pre>
+ *   lookahead        goes down for many keys at once; get takes its hints one by one
+ *   getHinted        a hint from outside of the tree: an entry of an index
+ *   peek             a look that is no read
+ *   placeOf          where a key was when this transaction last read it
+ * </pre>
+ */
+final class TxHints {
+  private static final int NOT_ASKED = -1;
+
+  private final TxLife life;
+  private final Workspace work;
+  private final TxReads reader;
+  private final HintCounters hintCounters = new HintCounters();
+
+  /** Made when it is asked for: most contexts never read several keys at once. */
+  private @Nullable Lookahead ahead;
+
+  private int hinted = NOT_ASKED;
+
+  TxHints(TxLife life, Workspace work, TxReads reader) {
+    this.life = life;
+    this.work = work;
+    this.reader = reader;
+  }
+
+  /** Pages that the lookahead has looked at since this was last asked. */
+  long takePageAccesses() {
+    Lookahead a = ahead;
+    return a == null ? 0 : a.takePageAccesses();
+  }
+
+  /** As {@link Tx#lookahead}. */
+  Lookahead lookahead() {
+    Lookahead a = ahead;
+    if (a == null) {
+      a = new Lookahead();
+      ahead = a;
+    }
+    return a;
+  }
+
+  /** As {@link Tx#getHinted}. */
+  int getHinted(
+      BTree tree,
+      MemorySegment key,
+      long keyOffset,
+      int keyLength,
+      MemorySegment out,
+      long outOffset,
+      int cap,
+      Position hint) {
+    life.operation();
+    hinted = NOT_ASKED;
+    long item = Items.of(tree, key, keyOffset, keyLength);
+    int w = work.writes.find(tree, item, key, keyOffset, keyLength);
+    if (w >= 0) {
+      return reader.getOwn(w, item, key, keyOffset, out, outOffset, cap);
+    }
+    if (work.reads.find(item) >= 0) {
+      return reader.read(tree, item, key, keyOffset, keyLength, out, outOffset, cap, null);
+    }
+    Position p = work.position;
+    p.copyFrom(hint);
+    hinted = HintedLeaf.locate(tree, key, keyOffset, keyLength, p, cap);
+    if ((hinted & HintedLeaf.NO_PAGE) != 0) {
+      tree.find(key, keyOffset, keyLength, p);
+    }
+    return reader.readAt(tree, item, key, keyOffset, keyLength, out, outOffset, cap, -1, -1);
+  }
+
+  /** As {@link Tx#peek}. */
+  int peek(
+      BTree tree,
+      MemorySegment key,
+      long keyOffset,
+      int keyLength,
+      MemorySegment out,
+      long outOffset,
+      int cap,
+      Position place) {
+    life.operation();
+    Position p = work.position;
+    tree.find(key, keyOffset, keyLength, p);
+    int length = p.found ? tree.copyValue(p, out, outOffset, cap) : TxReads.ABSENT;
+    place.copyFrom(p);
+    return tree.valid(p) ? length : TxReads.ABSENT;
+  }
+
+  /** As {@link Tx#hinted}. */
+  int hinted() {
+    return hinted;
+  }
+
+  /** As {@link Tx#hintCounters}. */
+  HintCounters hintCounters() {
+    return hintCounters;
+  }
+
+  /** As {@link Tx#placeOfRead}. */
+  void placeOfRead(int handle, Position p) {
+    work.reads.locate(handle, p);
+  }
+
+  /** As {@link Tx#placeOf}. */
+  void placeOf(BTree tree, MemorySegment key, long keyOffset, int keyLength, Position p) {
+    long item = Items.of(tree, key, keyOffset, keyLength);
+    int w = work.writes.find(tree, item, key, keyOffset, keyLength);
+    int handle = w >= 0 ? work.writes.handle(w) : work.reads.find(item);
+    if (handle >= 0) {
+      work.reads.locate(handle, p);
+    } else {
+      p.clear();
+    }
+  }
+}

@@ -1,0 +1,175 @@
+package io.fovea.txn;
+
+import io.fovea.error.AbortCause;
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.TransactionAbortedException;
+import io.fovea.memory.Waits;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Whether a transaction may go on: active, doomed, too old; and how it waits.
+ *
+ * <p>An abort dooms: every later operation throws the same cause, until the transaction has been
+ * rolled back. Its age is looked at every {@value #CHECK_DEADLINE_EVERY} operations, and while it
+ * waits.
+ */
+final class TxLife {
+  private static final int CHECK_DEADLINE_EVERY = 256;
+
+  /** The number of the context: no two transactions at a time have the same. */
+  final int id;
+
+  final TxShared shared;
+  final EngineHealth health;
+  final TxCounters counters = new TxCounters();
+
+  /** Whether operations are accepted. {@link Tx} writes it: a store can't fail, a call can. */
+  boolean active;
+
+  /** Whose it is; likewise. */
+  @Nullable Thread thread;
+
+  private boolean readOnly;
+
+  /** Why it can only be rolled back; null while it may commit. */
+  @Nullable AbortCause doomed;
+
+  private long beganNanos;
+  private long timeoutNanos;
+  private int operationsToCheck;
+
+  TxLife(TxShared shared, int id) {
+    this.shared = shared;
+    this.health = shared.health;
+    this.id = id;
+  }
+
+  // ---------------------------------------------------------------- begin and end
+
+  /** The calling thread begins a transaction. */
+  void begin(boolean readOnly, long timeoutNanos) {
+    this.readOnly = readOnly;
+    this.timeoutNanos = timeoutNanos;
+    beganNanos = System.nanoTime();
+    operationsToCheck = CHECK_DEADLINE_EVERY;
+    doomed = null;
+    thread = Thread.currentThread();
+  }
+
+  boolean readOnly() {
+    return readOnly;
+  }
+
+  /** When it began, on the clock of {@link System#nanoTime}. */
+  long beganNanos() {
+    return beganNanos;
+  }
+
+  /** Any thread: a moment's truth, which is exact for the thread itself. */
+  boolean belongsTo(Thread other) {
+    return thread == other;
+  }
+
+  // ---------------------------------------------------------------- may it go on?
+
+  /** An operation begins. */
+  void operation() {
+    if (!active || doomed != null) {
+      throw refusal();
+    }
+    if (--operationsToCheck == 0) {
+      operationsToCheck = CHECK_DEADLINE_EVERY;
+      checkDeadline();
+    }
+  }
+
+  /** As {@link Tx#requireWritable}. */
+  void requireWritable() {
+    if (readOnly) {
+      throw new InvalidUseException(health.whyReadOnly());
+    }
+  }
+
+  /** Why nothing is accepted. */
+  RuntimeException refusal() {
+    if (!active) {
+      return new InvalidUseException("The transaction has ended.");
+    }
+    return aborted(doomed, "the transaction was doomed by an earlier abort");
+  }
+
+  void requireActive() {
+    if (!active) {
+      throw refusal();
+    }
+  }
+
+  void checkDeadline() {
+    checkDeadline(timeoutNanos > 0 ? System.nanoTime() : 0);
+  }
+
+  /** Throws where an earlier abort has doomed the transaction. */
+  void requireUndoomed() {
+    if (doomed != null) {
+      throw aborted(doomed, "the transaction was doomed by an earlier abort");
+    }
+  }
+
+  void checkDeadline(long now) {
+    health.checkUsable(readOnly);
+    if (timeoutNanos > 0 && now - beganNanos > timeoutNanos) {
+      throw abort(
+          AbortCause.TIMEOUT,
+          "the transaction is older than its limit of " + timeoutNanos / 1_000_000 + " ms");
+    }
+  }
+
+  // ---------------------------------------------------------------- waits
+
+  /** One step of waiting: first a few spins, then the core goes to who may be holding the lock. */
+  void pause(int attempt) {
+    if (attempt < 32) {
+      Thread.onSpinWait();
+    } else {
+      Waits.giveWay();
+      if ((attempt & 63) == 63) {
+        checkDeadline();
+      }
+    }
+  }
+
+  /** The same where the wait is for a lock, which stays if its holder has broken the engine. */
+  void pauseForHolder(int attempt) {
+    if ((attempt & 63) == 63) {
+      health.requireHolder();
+    }
+    pause(attempt);
+  }
+
+  // ---------------------------------------------------------------- aborts
+
+  /** Dooms the transaction; the caller throws what this returns. */
+  TransactionAbortedException abort(AbortCause cause, String message) {
+    if (doomed == null) {
+      doomed = cause;
+      counters.abort(cause);
+      if (cause == AbortCause.VALIDATION) {
+        shared.timestamps.conflict(id);
+      }
+    }
+    return aborted(cause, message);
+  }
+
+  /** An abort that arose where nobody knows transactions. */
+  TransactionAbortedException counted(TransactionAbortedException e) {
+    if (doomed == null) {
+      doomed = e.abortCause();
+      counters.abort(doomed);
+    }
+    return e;
+  }
+
+  private static TransactionAbortedException aborted(@Nullable AbortCause cause, String message) {
+    return new TransactionAbortedException(cause == null ? AbortCause.VALIDATION : cause, message);
+  }
+}

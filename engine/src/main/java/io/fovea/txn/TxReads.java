@@ -1,0 +1,309 @@
+package io.fovea.txn;
+
+import io.fovea.btree.BTree;
+import io.fovea.btree.Position;
+import io.fovea.buffer.PageHeader;
+import io.fovea.error.AbortCause;
+import io.fovea.error.CorruptionException;
+import io.fovea.memory.Mem;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The point reads of a transaction.
+ *
+ * <pre>
+ *   get ─► own writes? ─► tree: leaf version → content ─► item word, unlocked ─► leaf version again
+ *                                                              │
+ *                           read set: item → (word seen, place in the leaf)
+ * </pre>
+ *
+ * <b>Why one look at the word is enough.</b> RULES.md asks for version, content, words, words
+ * again, version again. A writer holds the item's lock from before it changes the leaf until it
+ * publishes the new timestamps, and a change of the leaf moves its version. Let the word be read,
+ * unlocked, at t1 between the two equal looks at the version at t0 and t2. No install touched the
+ * leaf in [t0, t2], so the content is that of t1; at t1 the item was unlocked, so every install
+ * under a wts up to the one seen had happened and none above it had begun. Content and wts belong
+ * together; a second look at the word could add nothing. The word's read may float within [t0, t2]
+ * freely, for the same reason, so it needs no fence of its own.
+ */
+final class TxReads {
+  static final int ABSENT = -1;
+
+  private final TxLife life;
+  private final Workspace work;
+  private final ReadSet reads;
+  private final WriteSet writes;
+  private final Position position;
+  private final Control control;
+  private final TxSwitches switches;
+
+  /** Whether what is read must be durable before anybody is told. */
+  private final boolean waits;
+
+  /** Whether places that were seen are begun from. */
+  private final boolean placed;
+
+  private int lastRead = -1;
+
+  TxReads(TxLife life, Workspace work, Control control) {
+    this.life = life;
+    this.work = work;
+    this.reads = work.reads;
+    this.writes = work.writes;
+    this.position = work.position;
+    this.control = control;
+    this.switches = life.shared.switches;
+    this.waits = life.shared.waits;
+    this.placed = work.placed;
+  }
+
+  /** A transaction begins. */
+  void begin() {
+    lastRead = -1;
+  }
+
+  /** As {@link Tx#get}. */
+  int get(
+      BTree tree,
+      MemorySegment key,
+      long keyOffset,
+      int keyLength,
+      MemorySegment out,
+      long outOffset,
+      int cap,
+      @Nullable Position near) {
+    life.operation();
+    long item = Items.of(tree, key, keyOffset, keyLength);
+    int w = writes.find(tree, item, key, keyOffset, keyLength);
+    return w >= 0
+        ? getOwn(w, item, key, keyOffset, out, outOffset, cap)
+        : read(tree, item, key, keyOffset, keyLength, out, outOffset, cap, near);
+  }
+
+  /** As {@link Tx#wrote}. */
+  boolean wrote(BTree tree, MemorySegment key, long keyOffset, int keyLength) {
+    return writes.find(tree, Items.of(tree, key, keyOffset, keyLength), key, keyOffset, keyLength)
+        >= 0;
+  }
+
+  int getOwn(
+      int w,
+      long item,
+      MemorySegment key,
+      long keyOffset,
+      MemorySegment out,
+      long outOffset,
+      int cap) {
+    switch (writes.kind(w)) {
+      case WriteSet.INSERT, WriteSet.PUT -> {
+        int length = writes.valueLength(w);
+        Mem.copy(
+            writes.scratch.segment(), writes.valueOffset(w), out, outOffset, Math.min(length, cap));
+        lastRead = writes.handle(w);
+        return length;
+      }
+      case WriteSet.PATCH -> {
+        BTree tree = writes.tree(w);
+        int length =
+            read(tree, item, key, keyOffset, writes.keyLength(w), out, outOffset, cap, null);
+        writes.applyPatches(w, out, outOffset, Math.min(length, cap));
+        return length;
+      }
+      default -> {
+        lastRead = writes.handle(w);
+        return ABSENT;
+      }
+    }
+  }
+
+  /** Reads from the tree and enters the read set; the protocol of the class comment. */
+  int read(
+      BTree tree,
+      long item,
+      MemorySegment key,
+      long keyOffset,
+      int keyLength,
+      MemorySegment out,
+      long outOffset,
+      int cap,
+      @Nullable Position hint) {
+    Position p = position;
+    int handle = reads.find(item);
+    int slot = -1;
+    if (handle >= 0) {
+      slot = reads.slot(handle);
+    }
+    if (handle >= 0 && placed) {
+      reads.locate(handle, p);
+      tree.locate(key, keyOffset, keyLength, p);
+    } else if (hint != null) {
+      p.copyFrom(hint);
+      tree.locate(key, keyOffset, keyLength, p);
+    } else {
+      tree.find(key, keyOffset, keyLength, p);
+    }
+    return readAt(tree, item, key, keyOffset, keyLength, out, outOffset, cap, handle, slot);
+  }
+
+  /** The rest of it, from where the position is. */
+  int readAt(
+      BTree tree,
+      long item,
+      MemorySegment key,
+      long keyOffset,
+      int keyLength,
+      MemorySegment out,
+      long outOffset,
+      int cap,
+      int handle,
+      int pinned) {
+    Position p = position;
+    int slot = pinned;
+    for (int attempt = 0; ; attempt++) {
+      int length = p.found ? tree.copyValue(p, out, outOffset, cap) : ABSENT;
+      if (length >= 0 || !p.found) {
+        if (slot < 0) {
+          slot = control.pin(item);
+        }
+        long word = control.look(slot);
+        if (!Word.isLocked(word) || switches.readLocked()) {
+          long lsn = waits ? pageLsn(tree, p) : 0;
+          if (tree.valid(p)) {
+            work.sawLsn(lsn);
+            if (word == Mvto.OLD && control.versioned) {
+              return readOld(tree, item, key, keyOffset, keyLength, out, outOffset, cap, slot);
+            }
+            enterRead(handle, item, slot, Word.withoutLock(word), p, length);
+            return length;
+          }
+        } else {
+          control.await(slot);
+        }
+      }
+      if (attempt > 64) {
+        life.pause(attempt);
+      }
+      tree.find(key, keyOffset, keyLength, p);
+    }
+  }
+
+  /** What a record was, where what it is belongs to a later transaction. Its place is not known. */
+  private int readOld(
+      BTree tree,
+      long item,
+      MemorySegment key,
+      long keyOffset,
+      int keyLength,
+      MemorySegment out,
+      long outOffset,
+      int cap,
+      int slot) {
+    int length = control.mvto.read(tree, item, key, keyOffset, keyLength, out, outOffset, cap);
+    int entry = enter(reads.find(item), item, slot, 0);
+    reads.place(entry, -1, 0, 0, -1, length);
+    lastRead = entry;
+    return length;
+  }
+
+  /** In the line that the search began with. To be validated like all else. */
+  private static long pageLsn(BTree tree, Position p) {
+    return PageHeader.pageLsn(tree.pool().pages(), tree.pool().base(p.frame));
+  }
+
+  /** Reads a value whose item this transaction has locked: nobody else changes it. */
+  void readUnderLock(int e, MemorySegment out, int length) {
+    BTree tree = writes.tree(e);
+    MemorySegment s = writes.scratch.segment();
+    Position p = position;
+    work.place(e, p);
+    tree.locate(s, writes.keyOffset(e), writes.keyLength(e), p);
+    for (int attempt = 0; ; attempt++) {
+      int found = p.found ? tree.copyValue(p, out, 0, length) : ABSENT;
+      if (tree.valid(p) && (found >= 0 || !p.found)) {
+        if (found != length) {
+          throw new IllegalStateException(
+              "A value of " + length + " bytes changed under its lock: " + found + ".");
+        }
+        return;
+      }
+      life.pause(attempt);
+      tree.find(s, writes.keyOffset(e), writes.keyLength(e), p);
+    }
+  }
+
+  private void enterRead(int handle, long item, int slot, long word, Position p, int length) {
+    int entry = enter(handle, item, slot, word);
+    reads.place(entry, p.frame, p.version, p.pid, p.slot, length);
+    lastRead = entry;
+  }
+
+  /**
+   * Enters an unlocked word into the read set.
+   *
+   * @param handle of the item, or -1 where it is new
+   * @return its handle
+   */
+  int enter(int handle, long item, int slot, long word) {
+    if (handle < 0) {
+      return reads.add(item, slot, word);
+    }
+    // One entry per item: another wts means that the first read is already stale. Not so where the
+    // item is reserved: its wts may be raised, but what was read is as it was.
+    if (Word.wts(reads.word(handle)) != Word.wts(word) && !control.pessimistic.on()) {
+      throw life.abort(AbortCause.VALIDATION, "a key that was read twice has changed in between");
+    }
+    return handle;
+  }
+
+  /** A point read past the write set, for a scan whose record has its value outside of the leaf. */
+  int readScanned(
+      BTree tree, MemorySegment key, long keyOffset, int keyLength, MemorySegment out, int cap) {
+    int length =
+        read(
+            tree,
+            Items.of(tree, key, keyOffset, keyLength),
+            key,
+            keyOffset,
+            keyLength,
+            out,
+            0,
+            cap,
+            null);
+    if (length < 0) {
+      // Both reads have the same wts, or the second had aborted: if they still hold, nobody has
+      // taken the record away, and doing it all again would show the same.
+      requireValid();
+      throw new CorruptionException(
+          "a record that a scan meets and a search does not",
+          position.pid,
+          position.pid * tree.pool().pageSize(),
+          1,
+          0);
+    }
+    return length;
+  }
+
+  /** The handle of the last read. */
+  int lastRead() {
+    return lastRead;
+  }
+
+  /** As {@link Tx#page}. */
+  long page() {
+    return position.frame < 0 ? -1 : position.pid;
+  }
+
+  /** As {@link Tx#readsValid}. */
+  boolean valid() {
+    life.requireActive();
+    return life.doomed == null && control.readsValid() && !life.health.halted();
+  }
+
+  /** As {@link Tx#requireReadsValid}. */
+  void requireValid() {
+    if (!valid()) {
+      throw life.abort(AbortCause.VALIDATION, "what was read has changed");
+    }
+  }
+}

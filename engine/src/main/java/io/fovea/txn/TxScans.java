@@ -1,0 +1,101 @@
+package io.fovea.txn;
+
+import io.fovea.btree.BTree;
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+
+/**
+ * The scans of a transaction: those that are open, and a few that wait for the next with memory.
+ */
+final class TxScans {
+  /** How many scans a context keeps with their memory. */
+  private static final int KEPT = 4;
+
+  private final TxLife life;
+  private final Workspace work;
+  private final Control control;
+  private final TxReads reader;
+  private TxScan[] scans = new TxScan[KEPT];
+  private int open;
+
+  TxScans(TxLife life, Workspace work, Control control, TxReads reader) {
+    this.life = life;
+    this.work = work;
+    this.control = control;
+    this.reader = reader;
+  }
+
+  /** As {@link Tx#scan}. */
+  TxScan open(
+      BTree tree,
+      MemorySegment low,
+      long lowOffset,
+      int lowLength,
+      boolean lowInclusive,
+      MemorySegment high,
+      long highOffset,
+      int highLength,
+      boolean highInclusive,
+      boolean descending) {
+    life.operation();
+    if (open == scans.length) {
+      scans = Arrays.copyOf(scans, open * 2);
+    }
+    TxScan scan = scans[open];
+    if (scan == null) {
+      scan = new TxScan(life, work, control, reader, this::closed);
+      scans[open] = scan;
+    }
+    scan.index = open++;
+    scan.open(
+        tree,
+        low,
+        lowOffset,
+        lowLength,
+        lowInclusive,
+        high,
+        highOffset,
+        highLength,
+        highInclusive,
+        descending);
+    return scan;
+  }
+
+  private void closed(TxScan scan) {
+    int last = --open;
+    TxScan other = scans[last];
+    scans[scan.index] = other;
+    other.index = scan.index;
+    scans[last] = scan;
+    scan.index = last;
+    life.counters.pageAccesses += scan.takePageAccesses();
+  }
+
+  /** The transaction ends: so do its scans. */
+  void end() {
+    while (open > 0) {
+      life.counters.pageAccesses += scans[--open].abandon();
+    }
+    if (scans.length > KEPT) {
+      forget();
+    }
+  }
+
+  /** Whatever failed before: none is open. */
+  void clear() {
+    open = 0;
+  }
+
+  /** What many scans at a time took goes; a few stay for the next transaction. */
+  private void forget() {
+    TxScan[] few = scans.length > 1 << 10 ? new TxScan[KEPT] : scans;
+    for (int i = KEPT; i < scans.length; i++) {
+      TxScan scan = scans[i];
+      if (scan == null) {
+        break;
+      }
+      scan.free();
+    }
+    scans = few;
+  }
+}

@@ -1,0 +1,224 @@
+package io.fovea.txn;
+
+import io.fovea.btree.BTree;
+import io.fovea.btree.Position;
+import io.fovea.error.DuplicateKeyException;
+import io.fovea.error.InvalidUseException;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The writes of a transaction: each is noted in the write set, and nothing reaches a tree before
+ * the commit. What is known of a record from an earlier read or write decides what the note says.
+ */
+final class TxWrites {
+  private final TxLife life;
+  private final ReadSet reads;
+  private final WriteSet writes;
+  private final Control control;
+  private final TxReads reader;
+  private final boolean placed;
+
+  /** Where the last inserted key was read to be absent: the next one is often near it. */
+  private final Position insertPlace = new Position();
+
+  private @Nullable BTree insertTree;
+  private int insertHandle;
+
+  TxWrites(TxLife life, Workspace work, Control control, TxReads reader) {
+    this.life = life;
+    this.reads = work.reads;
+    this.writes = work.writes;
+    this.control = control;
+    this.reader = reader;
+    this.placed = work.placed;
+  }
+
+  /** A transaction begins. */
+  void begin() {
+    insertTree = null;
+  }
+
+  /** As {@link Tx#insert}. */
+  void insert(
+      BTree tree,
+      MemorySegment key,
+      long keyOffset,
+      int keyLength,
+      MemorySegment value,
+      long valueOffset,
+      int valueLength) {
+    writing(tree, keyLength, valueLength);
+    long item = Items.of(tree, key, keyOffset, keyLength);
+    int w = writes.find(tree, item, key, keyOffset, keyLength);
+    if (w >= 0) {
+      byte kind = writes.kind(w);
+      if (kind != WriteSet.DELETE && kind != WriteSet.NONE) {
+        throw new DuplicateKeyException("the tree " + tree.treeId());
+      }
+      writes.value(w, replacing(w), value, valueOffset, valueLength);
+      return;
+    }
+    intend(item);
+    // Outside of an own write, a present key is a read like any other: the exception is a result.
+    // Keys that are inserted one after the other often belong to one leaf: begin where the last
+    // was.
+    Position near = null;
+    if (insertTree == tree && placed) {
+      near = insertPlace;
+      reads.locate(insertHandle, near);
+    }
+    int length = reader.read(tree, item, key, keyOffset, keyLength, key, keyOffset, 0, near);
+    if (length >= 0) {
+      throw new DuplicateKeyException("the tree " + tree.treeId());
+    }
+    insertTree = tree;
+    insertHandle = reader.lastRead();
+    w =
+        writes.add(
+            tree,
+            item,
+            key,
+            keyOffset,
+            keyLength,
+            WriteSet.INSERT,
+            WriteSet.ABSENT,
+            reader.lastRead(),
+            reads.slot(reader.lastRead()));
+    writes.value(w, WriteSet.INSERT, value, valueOffset, valueLength);
+  }
+
+  private byte replacing(int w) {
+    return writes.existed(w) == WriteSet.ABSENT ? WriteSet.INSERT : WriteSet.PUT;
+  }
+
+  /** As {@link Tx#put}. */
+  void put(
+      BTree tree,
+      MemorySegment key,
+      long keyOffset,
+      int keyLength,
+      MemorySegment value,
+      long valueOffset,
+      int valueLength) {
+    writing(tree, keyLength, valueLength);
+    long item = Items.of(tree, key, keyOffset, keyLength);
+    int w = writes.find(tree, item, key, keyOffset, keyLength);
+    if (w < 0) {
+      intend(item);
+      int handle = reads.find(item);
+      int slot = handle >= 0 ? reads.slot(handle) : control.pin(item);
+      w =
+          writes.add(
+              tree, item, key, keyOffset, keyLength, WriteSet.PUT, WriteSet.UNKNOWN, handle, slot);
+    }
+    writes.value(w, replacing(w), value, valueOffset, valueLength);
+  }
+
+  /** As {@link Tx#patch}. */
+  void patch(
+      BTree tree,
+      MemorySegment key,
+      long keyOffset,
+      int keyLength,
+      int handle,
+      int at,
+      MemorySegment bytes,
+      long offset,
+      int length) {
+    writing(tree, keyLength, 0);
+    long item = handle >= 0 ? reads.item(handle) : Items.of(tree, key, keyOffset, keyLength);
+    int w = writes.find(tree, item, key, keyOffset, keyLength);
+    if (w < 0) {
+      intend(item);
+      int recordLength;
+      if (handle >= 0) {
+        recordLength = reads.length(handle);
+      } else {
+        recordLength = reader.read(tree, item, key, keyOffset, keyLength, key, keyOffset, 0, null);
+        handle = reader.lastRead();
+      }
+      checkPatch(at, length, recordLength);
+      w =
+          writes.add(
+              tree,
+              item,
+              key,
+              keyOffset,
+              keyLength,
+              WriteSet.PATCH,
+              WriteSet.PRESENT,
+              handle,
+              reads.slot(handle));
+      writes.addPatch(w, at, bytes, offset, length);
+      return;
+    }
+    switch (writes.kind(w)) {
+      case WriteSet.INSERT, WriteSet.PUT -> {
+        checkPatch(at, length, writes.valueLength(w));
+        writes.overwrite(w, at, bytes, offset, length);
+      }
+      case WriteSet.PATCH -> {
+        checkPatch(at, length, reads.length(writes.handle(w)));
+        writes.addPatch(w, at, bytes, offset, length);
+      }
+      default -> checkPatch(at, length, TxReads.ABSENT);
+    }
+  }
+
+  private void checkPatch(int at, int length, int recordLength) {
+    if (at >= 0 && length >= 0 && at <= recordLength - length) {
+      return;
+    }
+    reader.requireValid();
+    if (recordLength < 0) {
+      throw new InvalidUseException("There is no record with this key to be changed.");
+    }
+    throw new InvalidUseException(
+        "Bytes " + at + " to " + (at + length) + " of a record of " + recordLength + " bytes.");
+  }
+
+  /** As {@link Tx#delete}. */
+  boolean delete(BTree tree, MemorySegment key, long keyOffset, int keyLength) {
+    writing(tree, keyLength, 0);
+    long item = Items.of(tree, key, keyOffset, keyLength);
+    int w = writes.find(tree, item, key, keyOffset, keyLength);
+    if (w >= 0) {
+      byte kind = writes.kind(w);
+      if (kind == WriteSet.DELETE || kind == WriteSet.NONE) {
+        return false;
+      }
+      writes.discard(w, writes.existed(w) == WriteSet.ABSENT ? WriteSet.NONE : WriteSet.DELETE);
+      return true;
+    }
+    intend(item);
+    int length = reader.read(tree, item, key, keyOffset, keyLength, key, keyOffset, 0, null);
+    if (length < 0) {
+      return false;
+    }
+    writes.add(
+        tree,
+        item,
+        key,
+        keyOffset,
+        keyLength,
+        WriteSet.DELETE,
+        WriteSet.PRESENT,
+        reader.lastRead(),
+        reads.slot(reader.lastRead()));
+    return true;
+  }
+
+  /** Under some protocols a write is more than a note. */
+  private void intend(long item) {
+    if (control.eager) {
+      control.intend(item);
+    }
+  }
+
+  private void writing(BTree tree, int keyLength, int valueLength) {
+    life.operation();
+    life.requireWritable();
+    tree.checkSizes(keyLength, valueLength);
+  }
+}

@@ -1,0 +1,52 @@
+package io.fovea.txn;
+
+import io.fovea.btree.Position;
+
+/**
+ * The private workspace of a transaction: what it has read and written, and where that was. Nobody
+ * else sees any of it before the commit.
+ */
+final class Workspace {
+  final ReadSet reads = new ReadSet();
+  final WriteSet writes;
+
+  /** Where the operation that is under way stands. */
+  final Position position = new Position();
+
+  /** Whether places that were seen are begun from. */
+  final boolean placed;
+
+  /** As {@link Tx#readLsn}. {@link Tx} sets it back: a store can't fail, a call can. */
+  long readLsn;
+
+  Workspace(TxLife life) {
+    TxShared shared = life.shared;
+    this.placed = shared.config.placesRemembered();
+    this.writes = new WriteSet(new Scratch(shared.config.scratchBytesMax(), life, shared.memory));
+  }
+
+  /** Puts what is known of the place of a written key into a position. */
+  void place(int e, Position p) {
+    int handle = writes.handle(e);
+    if (!placed) {
+      p.clear();
+    } else if (handle >= 0) {
+      reads.locate(handle, p);
+    } else {
+      writes.locate(e, p);
+    }
+  }
+
+  /** A leaf was read whose last change is at a position of the log. */
+  void sawLsn(long lsn) {
+    if (lsn > readLsn) {
+      readLsn = lsn;
+    }
+  }
+
+  void clear() {
+    reads.clear();
+    writes.clear();
+    writes.scratch.clear();
+  }
+}

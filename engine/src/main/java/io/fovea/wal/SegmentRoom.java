@@ -1,0 +1,268 @@
+package io.fovea.wal;
+
+import io.fovea.error.StorageFullException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How much room the log's file has, who waits for more, and what the maker answers.
+ *
+ * <pre>
+ *   room = rest of the current segment + free slots
+ *
+ *        0 ............ low / 2 ............ low ............ low + segment / 4
+ *          those that can't    those that have    the next slot is
+ *          go back, groups     begun              made ahead
+ * </pre>
+ *
+ * <p>{@code low} is what must be left for an operation to begin, so that those that have begun find
+ * room for what they log. Where the storage is full, nobody may begin ({@link #requireRoom}) until
+ * there is room, by a recycled segment or a larger file. Half of it ({@link #hasReserve}) is for
+ * those that can't go back any more, and for the groups that make durable what is in the ring: a
+ * large operation does not use up what a checkpoint needs to recycle segments.
+ *
+ * <p><b>Questions.</b> A thread that needs a slot raises {@code asked} and waits until {@code
+ * answered} has reached its number. The answer is a slot, or why there is none.
+ *
+ * <p>Threads: any. Numbers that one thread writes are volatile; everything else is under the lock,
+ * which {@link SegmentSlots} shares.
+ */
+final class SegmentRoom {
+  final ReentrantLock lock = new ReentrantLock();
+  private final Condition changed = lock.newCondition();
+  private final SlotFile file;
+  private final long segmentBytes;
+
+  /** What must be left for an operation to begin, without the sessions' blocks; and with them. */
+  private final long lowAlone;
+
+  private volatile long low;
+
+  /** What is left of the current segment, in bytes. The writer's. */
+  private volatile long rest;
+
+  /** How many slots are free. Written under the lock. */
+  private volatile int freeSlots;
+
+  // Under the lock.
+  private long asked;
+  private long answered;
+  private boolean ended;
+  private @Nullable StorageFullException full;
+
+  SegmentRoom(SlotFile file, long segmentBytes, long low) {
+    this.file = file;
+    this.segmentBytes = segmentBytes;
+    this.lowAlone = low;
+    this.low = low;
+  }
+
+  // ----------------------------------------------------------------------------------- how much
+
+  /** How many bytes can be written before another slot must be made. */
+  long room() {
+    return rest + freeSlots * SegmentHeader.capacity(segmentBytes);
+  }
+
+  /** How large the file is, in bytes. */
+  long fileBytes() {
+    return file.bytes();
+  }
+
+  /** Whether an operation may begin. */
+  boolean isEnough() {
+    return room() >= low;
+  }
+
+  /** Whether another slot is to be made ahead of need. */
+  boolean isScarce() {
+    return room() < low + segmentBytes / 4;
+  }
+
+  /** Whether there is room for those that have begun and can still give up. */
+  boolean hasReserve() {
+    return room() >= low >> 1;
+  }
+
+  /** How many free slots there should be: one more than the maker would make. */
+  long ready() {
+    return (low + segmentBytes / 4) / SegmentHeader.capacity(segmentBytes) + 2;
+  }
+
+  /** There are so many sessions: each of them may need a block of its own for a short record. */
+  void sessions(int n) {
+    low = lowAlone + (long) n * Group.BLOCK;
+  }
+
+  /** The writer: so many bytes of the current segment are left. */
+  void rest(long bytes) {
+    rest = bytes;
+  }
+
+  /** So many slots are free; under the lock. */
+  void freeSlots(int n) {
+    freeSlots = n;
+  }
+
+  // ------------------------------------------------------------------------------------- who waits
+
+  /** A thread that waits looks again. */
+  void tell() {
+    lock.lock();
+    try {
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Asks for another slot where there is too little room, and does not wait for the answer. */
+  void ask() {
+    lock.lock();
+    try {
+      if (!isEnough() && answered >= asked && full == null) {
+        asked++;
+        changed.signalAll();
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Returns when there is room for an operation to begin.
+   *
+   * @throws StorageFullException where there is none and the file can't be made larger
+   */
+  void requireRoom() {
+    if (isEnough()) {
+      return;
+    }
+    lock.lock();
+    try {
+      while (!isEnough() && !ended) {
+        long mine = ++asked;
+        changed.signalAll();
+        while (answered < mine && !isEnough() && !ended) {
+          await(1000);
+        }
+        if (!isEnough() && full != null) {
+          throw isFull(full);
+        }
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Why the file can't be made larger, if it is too small and can't. */
+  @Nullable StorageFullException whyFull() {
+    lock.lock();
+    try {
+      return !isEnough() && full != null ? isFull(full) : null;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private StorageFullException isFull(StorageFullException why) {
+    StorageFullException e =
+        new StorageFullException(
+            "another segment of " + segmentBytes + " bytes", "the log", file.bytes(), "no space");
+    e.initCause(why);
+    return e;
+  }
+
+  /**
+   * The writer, under the lock: asks for a slot, and waits until one is free.
+   *
+   * @param pauseNanos how long to wait at least until it asks again
+   * @param stop whether to wait no longer
+   * @return whether a slot is free
+   */
+  boolean awaitSlot(long pauseNanos, SlotFile.Stop stop) {
+    while (freeSlots == 0) {
+      long mine = ++asked;
+      changed.signalAll();
+      // First the answer, then a pause: a full disk is not asked at every signal.
+      long again = System.nanoTime() + pauseNanos;
+      while (freeSlots == 0 && (answered < mine || System.nanoTime() < again)) {
+        if (ended || stop.now()) {
+          return false;
+        }
+        await(20);
+      }
+    }
+    return true;
+  }
+
+  /** Waits a while, or until something changed; the interrupt flag is kept. Under the lock. */
+  private void await(long millis) {
+    boolean interrupted = Thread.interrupted();
+    try {
+      changed.await(millis, TimeUnit.MILLISECONDS);
+    } catch (InterruptedException e) {
+      interrupted = true;
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /** Nobody waits any more. */
+  void end() {
+    lock.lock();
+    try {
+      ended = true;
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  // -------------------------------------------------------------------------------- who answers
+
+  /** Whether nobody waits any more; under the lock. */
+  boolean hasEnded() {
+    return ended;
+  }
+
+  /** The maker, under the lock: waits for questions, a second at most, then forgets its answer. */
+  void awaitQuestions() {
+    await(1000);
+    full = null; // another attempt from time to time
+  }
+
+  /** Whether another slot is needed, or somebody waits for an answer; under the lock. */
+  boolean isShort() {
+    return answered < asked || (isScarce() && full == null);
+  }
+
+  /** The maker: whether another slot is needed, or somebody waits for an answer. */
+  boolean isShort(long questions) {
+    lock.lock();
+    try {
+      return answered < questions || isShort();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** How many questions there are; what is made now answers them. */
+  long asked() {
+    lock.lock();
+    try {
+      return asked;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** The maker, under the lock: so many questions have an answer, perhaps why there is no slot. */
+  void answered(long questions, @Nullable StorageFullException why) {
+    full = why;
+    answered = Math.max(answered, questions);
+  }
+}

@@ -1,0 +1,313 @@
+package io.fovea.wal;
+
+import io.fovea.error.StorageException;
+import io.fovea.error.StorageFullException;
+import java.lang.System.Logger.Level;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.TreeSet;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Which slots of the log's file hold segments that are needed, and which are free.
+ *
+ * <p>A slot goes round: free, live, free again when the redo point and all pins are beyond its end.
+ * The lowest free slot is used first, so that a file that has become too large empties from its
+ * end.
+ *
+ * <p><b>It shrinks.</b> What something held back for long (a backup, checkpoints that failed) has
+ * made it large, and no longer does. The maker cuts off free slots at its end, down to the number
+ * that the log needs as a rule; never those in between. Where the current segment is among them the
+ * writer begins another in the lowest free slot ({@link #isFar}), though there is room in this one.
+ *
+ * <p>Threads: any, under the lock of {@link SegmentRoom}. One thread at a time makes slots or cuts
+ * them off: any thread that opens the log, then the maker. Nothing is written to the device under
+ * the lock.
+ */
+final class SegmentSlots {
+  private static final System.Logger LOG = System.getLogger("io.fovea");
+
+  /** A segment that is needed. */
+  private record Live(int slot, long number, long startLsn) {}
+
+  private final SlotFile file;
+  private final SegmentRoom room;
+  private final ReentrantLock lock;
+
+  /** How many slots the file has for good, once it had them. */
+  private final int kept;
+
+  // Under the lock.
+  private final ArrayDeque<Live> live = new ArrayDeque<>();
+  private final TreeSet<Integer> free = new TreeSet<>();
+  private final List<Long> pins = new ArrayList<>();
+  private long keepFrom;
+
+  /** How many there are. Written while the log is opened, and by the maker. */
+  private volatile int count;
+
+  /** The newest segment whose header is durable. Written by the writer. */
+  private volatile long durableNumber;
+
+  private volatile boolean far;
+
+  /**
+   * Without any slot.
+   *
+   * @param kept how many slots are not cut off
+   * @param keepFrom the position from which on records are needed
+   */
+  SegmentSlots(SlotFile file, SegmentRoom room, int kept, long keepFrom) {
+    this.file = file;
+    this.room = room;
+    this.lock = room.lock;
+    this.kept = kept;
+    this.keepFrom = keepFrom;
+  }
+
+  /** Takes over what was found in a file. Slots that can't be read are made anew. */
+  void adopt(SegmentScan scan, LogStart start) {
+    int slots = scan.slots();
+    free.addAll(scan.spares());
+    List<SegmentScan.Found> segments = scan.segments();
+    for (int i = 0; i < segments.size(); i++) {
+      SegmentScan.Found found = segments.get(i);
+      long end = i + 1 < segments.size() ? segments.get(i + 1).startLsn() : start.startLsn();
+      if (found.startLsn() < start.startLsn() && end > start.redoLsn()) {
+        live.add(new Live(found.slot(), found.header().number(), found.startLsn()));
+      } else {
+        free.add(found.slot());
+      }
+    }
+    for (SegmentScan.Found found : scan.superseded()) {
+      free.add(found.slot());
+    }
+    // What is at the end of the file was not made to its end, and is made anew when it is needed.
+    int all = slots;
+    free.removeIf(slot -> slot >= all);
+    List<Integer> unreadable = new ArrayList<>(scan.unreadable());
+    unreadable.removeIf(slot -> slot >= all);
+    while (!unreadable.isEmpty() && unreadable.getLast() == slots - 1) {
+      slots--;
+      unreadable.removeLast();
+    }
+    count = slots;
+    for (int slot : unreadable) {
+      file.fill(slot, () -> false);
+      free.add(slot);
+    }
+    room.freeSlots(free.size());
+    if (free.isEmpty()) {
+      add(make(() -> false));
+    }
+  }
+
+  /** How many there are; any thread. */
+  int count() {
+    return count;
+  }
+
+  // ------------------------------------------------------------------------------ taken, given
+  // back
+
+  /** Takes the lowest free slot; under the lock, or while the log is opened. */
+  int take() {
+    int slot = free.removeFirst();
+    room.freeSlots(free.size());
+    return slot;
+  }
+
+  /** A slot holds a segment that is needed; under the lock, or while the log is opened. */
+  void used(int slot, long number, long startLsn) {
+    live.add(new Live(slot, number, startLsn));
+  }
+
+  /** Another slot is free. */
+  void add(int slot) {
+    lock.lock();
+    try {
+      free.add(slot);
+      room.freeSlots(free.size());
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Makes a slot at the end of the file; -1 where it was stopped. One thread at a time. */
+  int make(SlotFile.Stop stop) {
+    int slot = count;
+    if (!file.make(slot, stop)) {
+      return -1;
+    }
+    count = slot + 1;
+    return slot;
+  }
+
+  // ----------------------------------------------------------------------------------- the maker's
+
+  /** The maker: waits until there is something to do; false at the end. */
+  boolean awaitNeed() {
+    lock.lock();
+    try {
+      while (!room.hasEnded()) {
+        if (room.isShort() || excess() > 0) {
+          return true;
+        }
+        room.awaitQuestions();
+      }
+      return false;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** The maker: there is another slot, or why there is none. */
+  void answer(long questions, int slot, @Nullable StorageFullException why) {
+    lock.lock();
+    try {
+      room.answered(questions, why);
+      if (slot >= 0) {
+        add(slot);
+      }
+      room.tell();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** How many slots at the end of the file are free, and beyond those that are kept. */
+  private int excess() {
+    long most = Math.min(count - kept, free.size() - room.ready());
+    int n = 0;
+    while (n < most && free.contains(count - n - 1)) {
+      n++;
+    }
+    return n;
+  }
+
+  /**
+   * The maker: cuts off what is too much. Durable on return, so that no slot is made in its place
+   * of which the medium has half the old and half the new.
+   */
+  void trim() {
+    lock.lock();
+    try {
+      int n = excess();
+      if (n == 0) {
+        return;
+      }
+      for (int slot = count - n; slot < count; slot++) {
+        free.remove(slot);
+      }
+      count -= n;
+      room.freeSlots(free.size());
+    } finally {
+      lock.unlock();
+    }
+    try {
+      file.cut(count);
+    } catch (StorageException e) {
+      LOG.log(Level.DEBUG, "the log's file stays larger than it need be", e);
+      return;
+    }
+    file.sync();
+  }
+
+  // ----------------------------------------------------------------------------------- recycling
+
+  /** The writer: the header of a segment is durable. */
+  void durable(long number) {
+    durableNumber = number;
+  }
+
+  /** The number of the newest segment that is durable; any thread. */
+  long durableNumber() {
+    return durableNumber;
+  }
+
+  /** Records below a position are not needed any more. */
+  void recycleBelow(long lsn) {
+    lock.lock();
+    try {
+      keepFrom = Math.max(keepFrom, lsn);
+      recycle();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * A segment is needed while something of it is; and while the next one may not be there.
+   *
+   * <p>The next one may begin at the very position from which on the log is needed: nothing lies
+   * between. Then it is in memory first and in the file later, and until its header is durable a
+   * crash leaves this one only, to be read from its end. So it is kept until then. A thread that
+   * has pinned that position may have looked at the headers before the next one had its own, and
+   * reads this one: for a pin it is kept until the end of the pin.
+   */
+  private void recycle() {
+    long pinned = Long.MAX_VALUE;
+    for (long pin : pins) {
+      pinned = Math.min(pinned, pin);
+    }
+    while (live.size() > 1) {
+      Live first = live.remove();
+      Live second = live.element();
+      boolean over = second.startLsn <= keepFrom && second.number <= durableNumber;
+      if (!over || second.startLsn >= pinned) {
+        live.addFirst(first);
+        break;
+      }
+      free.add(first.slot);
+    }
+    room.freeSlots(free.size());
+    far = !live.isEmpty() && live.getLast().slot >= kept && isFreeBelow(kept);
+    room.tell();
+  }
+
+  private boolean isFreeBelow(int slot) {
+    return !free.isEmpty() && free.first() < slot;
+  }
+
+  /**
+   * Whether the current segment is what keeps the file too large, and there is a place for another
+   * nearer to its start: the writer goes on there. Any thread.
+   */
+  boolean isFar() {
+    return far;
+  }
+
+  /**
+   * The writer, under the lock, where {@link #isFar} said so: whether that still holds.
+   *
+   * @param current the slot of the current segment
+   */
+  boolean isStillFar(int current) {
+    far = false;
+    return isFreeBelow(kept) && current >= kept;
+  }
+
+  /** Keeps what is needed now; returns where that begins. */
+  long pin() {
+    lock.lock();
+    try {
+      pins.add(keepFrom);
+      return keepFrom;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** What a pin has kept is kept no longer. */
+  void unpin(long lsn) {
+    lock.lock();
+    try {
+      pins.remove((Object) lsn);
+      recycle();
+    } finally {
+      lock.unlock();
+    }
+  }
+}

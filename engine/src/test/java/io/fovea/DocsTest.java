@@ -1,0 +1,357 @@
+package io.fovea;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.FileVisitResult;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.SimpleFileVisitor;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.function.Consumer;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+
+/**
+ * Documents are held against the repository.
+ *
+ * <ol>
+ *   <li>Each relative link of each Markdown file leads to a file, and its anchor to a heading
+ *       there.
+ *   <li>Each {@code docs/….md} that a Java file names exists, with its anchor.
+ *   <li>{@code docs/ARCHITECTURE.md} has each package of the engine in its map.
+ *   <li>Each type, member and package that one of the pages {@link #NAMING} names exists.
+ *   <li>Each page of {@code docs/concurrency} is in the contents, and ends with the tests that
+ *       attack it.
+ * </ol>
+ *
+ * What counts as a name, inside of single backticks:
+ *
+ * <ul>
+ *   <li>{@code io.fovea.xyz}: a package, or a package and a type.
+ *   <li>{@code UpperCamelCase} with a small letter in it: a type of any module, tests included.
+ *   <li>{@code Type.member}, {@code Type#member}: the type's file has the word {@code member}.
+ *   <li>{@code room.Type}, {@code room/Type}: the file of that type lies in that room.
+ *   <li>{@code lowerCamelCase}, with at least one capital: a word in some Java file.
+ * </ul>
+ *
+ * Any other text in backticks is no name: constants, options of commands, file names, expressions.
+ * In a block of code only words with a capital inside count as types ({@code BTreeNode}); in the
+ * map of ARCHITECTURE each word with a capital does.
+ */
+class DocsTest {
+  /** Pages whose names are held against the code; a folder stands for the pages in it. */
+  private static final List<String> NAMING =
+      List.of(
+          "docs/ARCHITECTURE.md",
+          "docs/PAPERS.md",
+          "docs/GLOSSARY.md",
+          "docs/TROUBLESHOOTING.md",
+          "docs/CHOOSING.md",
+          "docs/CONCURRENCY.md",
+          "docs/concurrency");
+
+  /** Names of the JDK and of others' systems. */
+  private static final Set<String> FOREIGN =
+      Set.of(
+          "OutOfMemoryError",
+          "StackOverflowError",
+          "InternalError",
+          "IndexOutOfBoundsException",
+          "Thread",
+          "Arena",
+          "MemorySegment",
+          "VarHandle",
+          "TreeMap");
+
+  private static final Pattern FENCE = Pattern.compile("(?ms)^ *```[^\\n]*\\n(.*?)^ *```");
+  private static final Pattern SPAN = Pattern.compile("`([^`\\n]+)`");
+  private static final Pattern LINK =
+      Pattern.compile("\\]\\(([^)\\s]+)(?:\\s+\"[^\"]*\")?\\)|(?:href|src)=\"([^\"]+)\"");
+  private static final Pattern HEADING = Pattern.compile("(?m)^#{1,6} +(.+?) *#*$");
+  private static final Pattern ID = Pattern.compile("(?:id|name)=\"([^\"]+)\"");
+  private static final Pattern IN_JAVA = Pattern.compile("\\b(docs/[\\w./-]+?\\.md)(#[\\w-]+)?");
+  private static final Pattern TYPE =
+      Pattern.compile("\\b(?:class|interface|record|enum)\\s+([A-Z]\\w*)");
+  private static final Pattern WORD = Pattern.compile("[A-Za-z_]\\w*");
+
+  private static final String CAMEL = "[A-Z]\\w*[a-z]\\w*";
+  private static final Pattern NAME =
+      Pattern.compile("(?:([a-z]+)[./])?(" + CAMEL + ")((?:[.#]\\w+)*)(?:\\(.*\\))?(?:<.*>)?");
+  private static final Pattern MEMBER = Pattern.compile("\\.?([a-z]+[A-Z]\\w*)(?:\\(.*\\))?");
+  private static final Pattern PACKAGE = Pattern.compile("io\\.fovea(?:\\.[a-z]\\w*)*");
+  private static final Pattern INNER_CAPITAL =
+      Pattern.compile("\\b[A-Z]+[a-z0-9]+[A-Z]\\w*\\b|\\b[A-Z]{2,}[a-z]\\w*\\b");
+
+  private final Path root = root();
+  private final List<Path> pages = new ArrayList<>();
+  private final List<Path> sources = new ArrayList<>();
+  private final TreeSet<String> wrong = new TreeSet<>();
+
+  DocsTest() throws IOException {
+    Files.walkFileTree(
+        root,
+        new SimpleFileVisitor<>() {
+          @Override
+          public FileVisitResult preVisitDirectory(Path dir, BasicFileAttributes attributes) {
+            String name = dir.getFileName().toString();
+            boolean skip = !dir.equals(root) && (name.equals("target") || name.startsWith("."));
+            return skip ? FileVisitResult.SKIP_SUBTREE : FileVisitResult.CONTINUE;
+          }
+
+          @Override
+          public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) {
+            if (file.toString().endsWith(".md")) {
+              pages.add(file);
+            } else if (file.toString().endsWith(".java")) {
+              sources.add(file);
+            }
+            return FileVisitResult.CONTINUE;
+          }
+        });
+    assertTrue(pages.size() > 40 && sources.size() > 400, "found " + pages.size() + " pages");
+  }
+
+  @Test
+  void linksLeadSomewhere() {
+    for (Path page : pages) {
+      String text = SPAN.matcher(FENCE.matcher(read(page)).replaceAll("")).replaceAll("");
+      each(LINK, text, m -> checkLink(page, page, m.group(1) != null ? m.group(1) : m.group(2)));
+    }
+    nothingWrong();
+  }
+
+  @Test
+  void pagesThatTheCodeNamesExist() {
+    Path here = root.resolve("engine/src/test/java/io/fovea/DocsTest.java");
+    for (Path source : sources) {
+      if (!source.equals(here)) {
+        String text = read(source);
+        each(IN_JAVA, text, m -> checkLink(source, root.resolve("README.md"), m.group()));
+      }
+    }
+    nothingWrong();
+  }
+
+  @Test
+  void theMapHasEachPackageOfTheEngine() {
+    Set<String> packages = new TreeSet<>();
+    Path main = root.resolve("engine/src/main/java");
+    for (Path source : sources) {
+      if (source.startsWith(main) && !source.getParent().equals(main)) {
+        packages.add(main.relativize(source.getParent()).toString().replace('/', '.'));
+      }
+    }
+    Set<String> inMap = new TreeSet<>();
+    each(PACKAGE, map(), m -> inMap.add(m.group()));
+    assertEquals(packages, inMap, "packages of the engine beside those in ARCHITECTURE's map");
+  }
+
+  @Test
+  void whatPagesNameExists() {
+    Code code = new Code();
+    String map = map();
+    for (Path page : namingPages()) {
+      String text = read(page);
+      each(
+          FENCE,
+          text,
+          fence -> {
+            boolean isMap = fence.group(1).equals(map);
+            Pattern types = isMap ? Pattern.compile("\\b" + CAMEL + "\\b") : INNER_CAPITAL;
+            each(types, fence.group(1), m -> code.checkType(page, m.group()));
+          });
+      each(SPAN, FENCE.matcher(text).replaceAll(""), m -> code.check(page, m.group(1)));
+    }
+    nothingWrong();
+  }
+
+  @Test
+  void pagesOfTheProtocolAreListedAndEndWithTheirTests() {
+    Path folder = root.resolve("docs/concurrency");
+    String contents = read(root.resolve("docs/CONCURRENCY.md"));
+    for (Path page : pages) {
+      if (page.startsWith(folder)) {
+        if (!contents.contains("(concurrency/" + page.getFileName() + ")")) {
+          wrong.add(where(page) + ": not in the contents of docs/CONCURRENCY.md");
+        }
+        String text = read(page);
+        String end = text.substring(text.lastIndexOf("\n## ") + 1);
+        if (!end.startsWith("## Attacked by\n") || !end.contains("Test`")) {
+          wrong.add(where(page) + ": does not end with \"Attacked by\" and a test");
+        }
+      }
+    }
+    nothingWrong();
+  }
+
+  /** Types, with the text of their files, and all words of all sources. */
+  private final class Code {
+    private final Map<String, List<Path>> types = new HashMap<>();
+    private final Map<Path, Set<String>> words = new HashMap<>();
+    private final Set<String> allWords = new HashSet<>();
+    private final Set<String> packages = new HashSet<>();
+
+    Code() {
+      for (Path source : sources) {
+        String text = read(source);
+        Set<String> here = new HashSet<>();
+        each(WORD, text, m -> here.add(m.group()));
+        words.put(source, here);
+        allWords.addAll(here);
+        each(
+            TYPE, text, m -> types.computeIfAbsent(m.group(1), k -> new ArrayList<>()).add(source));
+        String folder = source.getParent().toString();
+        int at = folder.indexOf("/io/fovea");
+        if (at >= 0) {
+          packages.add(folder.substring(at + 1).replace('/', '.'));
+        }
+      }
+    }
+
+    void check(Path page, String span) {
+      Matcher name = NAME.matcher(span);
+      Matcher member = MEMBER.matcher(span);
+      if (span.startsWith("io.fovea.") || span.equals("io.fovea")) {
+        Matcher found = PACKAGE.matcher(span);
+        if (!found.lookingAt() || !packages.contains(found.group())) {
+          wrong.add(where(page) + ": no package " + span);
+        } else if (found.end() < span.length()) {
+          check(page, span.substring(found.end() + 1));
+        }
+      } else if (name.matches()) {
+        List<Path> files = types.get(name.group(2));
+        if (FOREIGN.contains(name.group(2))) {
+          return;
+        }
+        checkType(page, name.group(2));
+        if (files == null) {
+          return;
+        }
+        String room = name.group(1);
+        if (room != null && files.stream().noneMatch(f -> f.getParent().endsWith(room))) {
+          wrong.add(where(page) + ": no type " + name.group(2) + " in the room " + room);
+        }
+        each(
+            WORD,
+            name.group(3),
+            m -> {
+              if (files.stream().noneMatch(f -> words.get(f).contains(m.group()))) {
+                wrong.add(where(page) + ": " + name.group(2) + " has no " + m.group());
+              }
+            });
+      } else if (member.matches() && !allWords.contains(member.group(1))) {
+        wrong.add(where(page) + ": no source has the word " + member.group(1));
+      }
+    }
+
+    void checkType(Path page, String name) {
+      if (!types.containsKey(name) && !FOREIGN.contains(name)) {
+        wrong.add(where(page) + ": no type " + name);
+      }
+    }
+  }
+
+  private void checkLink(Path from, Path base, String link) {
+    if (link.matches("[a-z]+:.*")) {
+      return;
+    }
+    int hash = link.indexOf('#');
+    String path = hash < 0 ? link : link.substring(0, hash);
+    Path target = path.isEmpty() ? base : base.getParent().resolve(path).normalize();
+    if (!Files.exists(target)) {
+      wrong.add(where(from) + ": no file for " + link);
+    } else if (hash >= 0 && !anchors(target).contains(link.substring(hash + 1))) {
+      wrong.add(where(from) + ": no heading for " + link);
+    }
+  }
+
+  /** Anchors as GitHub makes them of headings, and ids that are written down. */
+  private Set<String> anchors(Path page) {
+    String text = FENCE.matcher(read(page)).replaceAll("");
+    Set<String> anchors = new HashSet<>();
+    each(
+        HEADING,
+        text,
+        m -> {
+          String words = m.group(1).replaceAll("\\[([^\\]]*)\\]\\([^)]*\\)", "$1");
+          String anchor =
+              words.toLowerCase(Locale.ROOT).replaceAll("[^\\p{L}\\p{N} _-]", "").replace(' ', '-');
+          String distinct = anchor;
+          for (int i = 1; !anchors.add(distinct); i++) {
+            distinct = anchor + "-" + i;
+          }
+        });
+    each(ID, text, m -> anchors.add(m.group(1)));
+    return anchors;
+  }
+
+  /** The block of code that begins with the topmost package. */
+  private String map() {
+    List<String> maps = new ArrayList<>();
+    each(
+        FENCE,
+        read(root.resolve("docs/ARCHITECTURE.md")),
+        m -> {
+          if (m.group(1).stripLeading().startsWith("io.fovea.tool")) {
+            maps.add(m.group(1));
+          }
+        });
+    assertEquals(1, maps.size(), "blocks of ARCHITECTURE that begin with io.fovea.tool");
+    return maps.get(0);
+  }
+
+  private List<Path> namingPages() {
+    List<Path> found = new ArrayList<>();
+    for (String name : NAMING) {
+      Path path = root.resolve(name);
+      if (Files.isDirectory(path)) {
+        pages.stream().filter(p -> p.startsWith(path)).forEach(found::add);
+      } else if (Files.exists(path)) {
+        found.add(path);
+      }
+    }
+    return found;
+  }
+
+  private void nothingWrong() {
+    assertTrue(wrong.isEmpty(), () -> String.join("\n", wrong));
+  }
+
+  private String where(Path file) {
+    return root.relativize(file).toString();
+  }
+
+  private static void each(Pattern pattern, String text, Consumer<Matcher> action) {
+    for (Matcher m = pattern.matcher(text); m.find(); ) {
+      action.accept(m);
+    }
+  }
+
+  private static String read(Path file) {
+    try {
+      return Files.readString(file);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static Path root() {
+    return Stream.iterate(Path.of("").toAbsolutePath(), p -> p != null, Path::getParent)
+        .filter(p -> Files.exists(p.resolve("docs/ARCHITECTURE.md")))
+        .findFirst()
+        .orElseThrow();
+  }
+}

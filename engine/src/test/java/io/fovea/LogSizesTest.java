@@ -1,0 +1,114 @@
+package io.fovea;
+
+import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.error.InvalidUseException;
+import io.fovea.schema.TableSpec;
+import io.fovea.store.LogSizes;
+import io.fovea.store.Switches;
+import io.fovea.support.SimDisk;
+import io.fovea.support.SimStorage;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Test;
+
+/**
+ * Who sets the sizes of a log to their least, their most or anything between, in any combination,
+ * is let in, or told in one message what to write; and is let in with that.
+ */
+class LogSizesTest {
+  private static final Pattern FITTING =
+      Pattern.compile(
+          "\\.bufferBytes\\((\\d+)\\)\\.segmentBytes\\((\\d+)\\)\\.bytesMax\\((\\d+)\\)");
+  private static final long[] BUFFERS = {64 << 10, 128 << 10, 1 << 20, 4 << 20, 1 << 30};
+  private static final long[] SEGMENTS = {64 << 10, 68 << 10, 1 << 20, 16 << 20, 1 << 30};
+  private static final long[] MAXIMA = {256 << 10, 1 << 20, 5 << 20, 512 << 20, 8L << 30};
+
+  private static Options with(Options o, long buffer, long segment, long max) {
+    return o.log(log -> log.bufferBytes((int) buffer).segmentBytes(segment).bytesMax(max));
+  }
+
+  /** What a message says to write: what was asked for, and then what fits. */
+  private static List<Options> fitting(Options o, String message) {
+    List<Options> all = new ArrayList<>();
+    Matcher m = FITTING.matcher(message);
+    while (m.find()) {
+      all.add(
+          with(
+              o,
+              Long.parseLong(m.group(1)),
+              Long.parseLong(m.group(2)),
+              Long.parseLong(m.group(3))));
+    }
+    return all;
+  }
+
+  @Test
+  void allCombinationsAreLetInOrToldWhatIs() {
+    int refused = 0;
+    for (int size = 4096; size <= 65536; size *= 2) {
+      int page = size;
+      for (long buffer : BUFFERS) {
+        for (long segment : SEGMENTS) {
+          for (long max : MAXIMA) {
+            Options o =
+                with(Options.defaults().device(dev -> dev.pageSize(page)), buffer, segment, max);
+            try {
+              LogSizes.check(o.toStore().log(), o.device().pageSize());
+            } catch (InvalidUseException e) {
+              refused++;
+              List<Options> told = fitting(o, e.getMessage());
+              assertTrue(told.size() > 1, e::getMessage);
+              for (Options fits : told.subList(1, told.size())) {
+                assertDoesNotThrow(
+                    () -> LogSizes.check(fits.toStore().log(), fits.device().pageSize()),
+                    e::getMessage);
+              }
+              Options larger = told.get(1);
+              assertTrue(
+                  larger.log().bufferBytes() >= buffer
+                      && larger.log().segmentBytes() >= segment
+                      && larger.log().bytesMax() >= max,
+                  e::getMessage);
+            }
+          }
+        }
+      }
+    }
+    assertTrue(refused > 100);
+  }
+
+  /** What the check lets in can be opened and written to, at the very limit. */
+  @Test
+  void whatFitsExactlyOpens() {
+    for (int size = 4096; size <= 65536; size *= 4) {
+      int page = size;
+      LogSizes least = new LogSizes(0, 0, 0).raised(page);
+      assertEquals(least, least.raised(page));
+      Options o =
+          with(
+                  Options.defaults()
+                      .device(dev -> dev.pageSize(page))
+                      .bufferBytes(16 << 20)
+                      .memory(mem -> mem.timestampBytes(1 << 20)),
+                  least.bufferBytes(),
+                  least.segmentBytes(),
+                  least.bytesMax())
+              .transactions(txs -> txs.activeMax(2));
+      SimDisk disk = new SimDisk(page);
+      int valueBytes = 3 * page;
+      try (Database db = Database.open(new SimStorage(disk), o, Switches.NONE)) {
+        ByteTable t = db.table(TableSpec.bytes("t", 8)).bytes();
+        for (int i = 0; i < 40; i++) {
+          byte[] key = {(byte) i};
+          db.run(tx -> t.put(tx, key, new byte[valueBytes]));
+        }
+        assertTrue(db.verify().ok());
+      }
+    }
+  }
+}

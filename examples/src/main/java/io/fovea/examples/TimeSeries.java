@@ -1,0 +1,165 @@
+package io.fovea.examples;
+
+import io.fovea.Cursor;
+import io.fovea.Database;
+import io.fovea.Durability;
+import io.fovea.Key;
+import io.fovea.Options;
+import io.fovea.Order;
+import io.fovea.Range;
+import io.fovea.Row;
+import io.fovea.Table;
+import io.fovea.schema.Field;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Measurements of sensors: keys of series and time, scans of ranges, retention.
+ *
+ * <p>The key begins with the series, so the measurements of one series lie together and in the
+ * order of time: a window is one range, the latest value is the first step of a scan from the end.
+ * Large work, such as loading and retention, is done in transactions of some thousand records.
+ *
+ * <p>Usage: {@code TimeSeries FOLDER}
+ */
+public final class TimeSeries {
+  private static final int BATCH = 1_000;
+
+  private static final KeySpec.Builder KEY = KeySpec.builder();
+  private static final Field SERIES = KEY.text("series", 40);
+  private static final Field TIME = KEY.int64("time_millis");
+  private static final Layout.Builder LAYOUT = Layout.builder();
+  private static final Field VALUE = LAYOUT.int64("value"); // the bits of a double
+  private static final TableSpec SPEC = TableSpec.of("points", KEY.build(), LAYOUT.build());
+
+  private record Point(Instant time, double value) {}
+
+  private final Database db;
+  private final Table points;
+
+  private TimeSeries(Database db) {
+    this.db = db;
+    this.points = db.table(SPEC);
+  }
+
+  public static void main(String[] args) {
+    Path file = Path.of(args[0]).resolve("series.fovea");
+    // A sensor's last ten milliseconds may be lost with the power: no commit waits for the disk.
+    Options options = Options.defaults().durability(Durability.ASYNC);
+    try (Database db = Database.open(file, options)) {
+      TimeSeries series = new TimeSeries(db);
+      Instant begin = Instant.parse("2025-06-01T00:00:00Z");
+      for (String name : List.of("cellar/temperature", "roof/temperature")) {
+        List<Point> day = new ArrayList<>();
+        for (int minute = 0; minute < 24 * 60; minute++) {
+          double value = 15 + 5 * Math.sin(Math.PI * minute / 720);
+          day.add(new Point(begin.plus(Duration.ofMinutes(minute)), value));
+        }
+        series.add(name, day);
+      }
+
+      Instant six = begin.plus(Duration.ofHours(6));
+      Instant seven = begin.plus(Duration.ofHours(7));
+      System.out.printf("mean from 6 to 7: %.2f%n", series.mean("roof/temperature", six, seven));
+      System.out.println("latest: " + series.latest("roof/temperature").time());
+      System.out.println("removed: " + series.removeBefore("roof/temperature", six));
+      System.out.println("left: " + series.count("roof/temperature"));
+      System.out.println("left of the other: " + series.count("cellar/temperature"));
+    }
+  }
+
+  /** Adds measurements, some at a time: a crash in between leaves the first of them. */
+  private void add(String series, List<Point> added) {
+    Key key = points.key();
+    Row row = points.row();
+    for (int from = 0; from < added.size(); from += BATCH) {
+      List<Point> batch = added.subList(from, Math.min(from + BATCH, added.size()));
+      db.run(
+          tx -> {
+            for (Point p : batch) {
+              key.clear().text(series).int64(p.time().toEpochMilli());
+              points.put(tx, key, row.setLong(VALUE, Double.doubleToRawLongBits(p.value())));
+            }
+          });
+    }
+  }
+
+  /** The mean of a window, its end excluded; not a number if there are no measurements. */
+  private double mean(String series, Instant from, Instant to) {
+    Range window = Range.of(at(series, from), true, at(series, to), false);
+    return db.read(
+        tx -> {
+          double sum = 0;
+          int count = 0;
+          try (Cursor c = points.scan(tx, window, Order.ASCENDING)) {
+            while (c.next()) {
+              sum += Double.longBitsToDouble(c.row().getLong(VALUE));
+              count++;
+            }
+          }
+          return sum / count;
+        });
+  }
+
+  private Point latest(String series) {
+    Range all = Range.prefix(points.key().text(series));
+    return db.read(
+        tx -> {
+          try (Cursor c = points.scan(tx, all, Order.DESCENDING)) {
+            if (!c.next()) {
+              throw new IllegalArgumentException("No measurements of " + series);
+            }
+            double value = Double.longBitsToDouble(c.row().getLong(VALUE));
+            return new Point(Instant.ofEpochMilli(c.key().getLong(TIME)), value);
+          }
+        });
+  }
+
+  /** Removes what is older, some at a time, so that no transaction is large. */
+  private int removeBefore(String series, Instant time) {
+    Range old = Range.of(points.key().text(series), true, at(series, time), false);
+    int removed = 0;
+    int n;
+    do {
+      n =
+          db.call(
+              tx -> {
+                int count = 0;
+                try (Cursor c = points.scan(tx, old, Order.ASCENDING)) {
+                  while (count < BATCH && c.next()) {
+                    points.delete(tx, c.key());
+                    count++;
+                  }
+                }
+                return count;
+              });
+      removed += n;
+    } while (n == BATCH);
+    return removed;
+  }
+
+  private int count(String series) {
+    Range all = Range.prefix(points.key().text(series));
+    return db.read(
+        tx -> {
+          int count = 0;
+          try (Cursor c = points.scan(tx, all, Order.ASCENDING)) {
+            while (c.next()) {
+              assert c.key().getText(SERIES).equals(series);
+              count++;
+            }
+          }
+          return count;
+        });
+  }
+
+  private Key at(String series, Instant time) {
+    return points.key().text(series).int64(time.toEpochMilli());
+  }
+}

@@ -1,0 +1,470 @@
+package io.fovea.examples.pages;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.BackupOptions;
+import io.fovea.BackupReport;
+import io.fovea.Batch;
+import io.fovea.ByteTable;
+import io.fovea.Codec;
+import io.fovea.Cursor;
+import io.fovea.Database;
+import io.fovea.DatabaseStats;
+import io.fovea.Durability;
+import io.fovea.FileReport;
+import io.fovea.Index;
+import io.fovea.Key;
+import io.fovea.KeyCodec;
+import io.fovea.Options;
+import io.fovea.Order;
+import io.fovea.Projection;
+import io.fovea.Range;
+import io.fovea.Receipt;
+import io.fovea.Row;
+import io.fovea.Table;
+import io.fovea.Transaction;
+import io.fovea.TxOptions;
+import io.fovea.TypedTable;
+import io.fovea.error.AbortCause;
+import io.fovea.error.CorruptionException;
+import io.fovea.error.DuplicateKeyException;
+import io.fovea.error.DurabilityLostException;
+import io.fovea.error.StorageFullException;
+import io.fovea.error.TransactionAbortedException;
+import io.fovea.schema.EntryHints;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The code of docs/GUIDE.md: {@link PagesTest} holds the page against what is marked here. */
+class GuideTest {
+  // begin docs/GUIDE.md
+  static final KeySpec.Builder KEY = KeySpec.builder();
+  static final Field CUSTOMER = KEY.int64("customer");
+  static final Field NUMBER = KEY.int32("number");
+
+  static final Layout.Builder LAYOUT = Layout.builder();
+  static final Field STATE = LAYOUT.int32("state"); // changes often: first
+  static final Field PLACED = LAYOUT.int64("placed_millis");
+  static final Field CENTS = LAYOUT.int64("cents");
+  static final Field CODE = LAYOUT.text("code", 12);
+  static final Field NOTE = LAYOUT.text("note", 200); // wide, seldom read: last
+
+  static final TableSpec ORDERS = TableSpec.of("orders", KEY.build(), LAYOUT.build());
+
+  // end
+
+  // begin docs/GUIDE.md
+  static final TableSpec INDEXED =
+      ORDERS
+          .with(IndexSpec.on("by_state", STATE, PLACED))
+          .with(IndexSpec.unique("by_code", CODE))
+          .with(
+              IndexSpec.extracted(
+                  "large",
+                  KeySpec.of(FieldType.INT64),
+                  false,
+                  (key, order, entry) -> {
+                    if (order.getLong(CENTS) < 100_000) {
+                      return false; // no entry for this record
+                    }
+                    entry.set(order.getLong(CENTS));
+                    return true;
+                  }));
+
+  // end
+
+  // begin docs/GUIDE.md
+  record Customer(String name, String city) {}
+
+  static final Layout.Builder PERSON = Layout.builder();
+  static final Field NAME = PERSON.text("name", 80);
+  static final Field CITY = PERSON.text("city", 80);
+
+  static final KeyCodec<Long> IDS =
+      new KeyCodec<>() {
+        @Override
+        public void encode(Long id, Key key) {
+          key.set(id);
+        }
+
+        @Override
+        public Long decode(Key key) {
+          return key.getLong(0);
+        }
+      };
+
+  static final Codec<Customer> CUSTOMERS =
+      new Codec<>() {
+        @Override
+        public void encode(Customer c, Row row) {
+          row.setText(NAME, c.name()).setText(CITY, c.city());
+        }
+
+        @Override
+        public Customer decode(Row row) {
+          return new Customer(row.getText(NAME), row.getText(CITY));
+        }
+      };
+
+  // end
+
+  @TempDir Path folder;
+
+  private Database db;
+  private Table orders;
+
+  @BeforeEach
+  void open() {
+    db =
+        Database.open(
+            folder.resolve("guide.fovea"),
+            Options.defaults().durability(Durability.ASYNC).bufferBytes(16 << 20));
+    orders = db.table(INDEXED);
+    Key key = orders.key();
+    Row row = orders.row();
+    db.run(
+        tx -> {
+          for (int i = 1; i <= 30; i++) {
+            row.clear().setInt(STATE, i % 3).setLong(PLACED, i).setLong(CENTS, i * 10_000L);
+            orders.insert(tx, key.set(i % 4, i), row.setText(CODE, "C-" + i));
+          }
+        });
+  }
+
+  @AfterEach
+  void close() {
+    db.close();
+  }
+
+  @Test
+  void typed() {
+    // begin docs/GUIDE.md
+    TableSpec spec = TableSpec.of("customers", KeySpec.of(FieldType.INT64), PERSON.build());
+    TypedTable<Long, Customer> customers = db.table(spec).as(IDS, CUSTOMERS);
+    db.run(tx -> customers.put(tx, 7L, new Customer("Ada", "London")));
+    Customer ada = db.read(tx -> customers.get(tx, 7L));
+    // end
+    assertEquals(new Customer("Ada", "London"), ada);
+  }
+
+  @Test
+  void byteStrings() {
+    // begin docs/GUIDE.md
+    ByteTable blobs = db.table(TableSpec.bytes("blobs", 64)).bytes();
+    byte[] name = "logo.png".getBytes(StandardCharsets.UTF_8);
+    db.run(tx -> blobs.put(tx, name, new byte[100_000]));
+    byte[] value = db.read(tx -> blobs.get(tx, name));
+    // end
+    assertEquals(100_000, value.length);
+  }
+
+  @Test
+  void indexes() {
+    // begin docs/GUIDE.md
+    Index byCode = orders.index("by_code");
+    Index byState = orders.index("by_state");
+    Key code = byCode.key().set("C-17");
+    Key open = byState.key().set(1); // a prefix: all times
+    Row row = orders.row();
+    long cents = db.read(tx -> byCode.get(tx, code, row) ? row.getLong(CENTS) : 0L);
+    int oldest =
+        db.read(
+            tx -> {
+              try (Cursor c = byState.scan(tx, Range.prefix(open), Order.ASCENDING)) {
+                return c.next() ? c.key().getInt(NUMBER) : -1;
+              }
+            });
+    // end
+    assertEquals(170_000, cents);
+    assertEquals(1, oldest);
+    TableSpec small =
+        // begin docs/GUIDE.md
+        ORDERS.with(IndexSpec.on("by_state", STATE).hints(EntryHints.NONE));
+    // end
+    assertEquals(1, small.indexes().size());
+  }
+
+  @Test
+  void reads() {
+    // begin docs/GUIDE.md
+    Key key = orders.key().set(1, 17);
+    Row row = orders.row();
+    Projection state = Projection.of(ORDERS.layout(), STATE); // copies 4 bytes instead of 236
+    int found = db.read(tx -> orders.get(tx, key, row, state) ? row.getInt(STATE) : -1);
+    // end
+    assertEquals(2, found);
+    // begin docs/GUIDE.md
+    Batch batch = orders.batch(64);
+    for (int number = 1; number <= 30; number++) {
+      batch.add().set(number % 4, number);
+    }
+    long sum =
+        db.read(
+            tx -> {
+              orders.getAll(tx, batch);
+              long cents = 0;
+              for (int i = 0; i < batch.size(); i++) {
+                cents += batch.found(i) ? batch.row(i).getLong(CENTS) : 0;
+              }
+              return cents;
+            });
+    // end
+    assertEquals(30 * 31 / 2 * 10_000L, sum);
+  }
+
+  @Test
+  void scans() {
+    // begin docs/GUIDE.md
+    Key customer = orders.key().int64(1); // a prefix
+    Key from = orders.key().int64(1).int32(10);
+    Key to = orders.key().int64(1).int32(20);
+    List<Range> ranges =
+        List.of(
+            Range.all(),
+            Range.prefix(customer), // all orders of customer 1
+            Range.between(from, to), // both ends included
+            Range.of(from, true, to, false), // the upper end excluded
+            Range.atLeast(from)); // to the end of the table, other customers included
+    List<Integer> numbers =
+        db.read(
+            tx -> {
+              List<Integer> list = new ArrayList<>();
+              try (Cursor c = orders.scan(tx, Range.between(from, to), Order.DESCENDING)) {
+                while (list.size() < 10 && c.next()) {
+                  list.add(c.key().getInt(NUMBER)); // c.row() would read the fields
+                }
+              }
+              return list;
+            });
+    // end
+    assertEquals(5, ranges.size());
+    assertEquals(List.of(17, 13), numbers);
+  }
+
+  @Test
+  void pages() {
+    // begin docs/GUIDE.md
+    Key from = orders.key(); // empty: all keys begin with it
+    Key rest = orders.key();
+    boolean more = true;
+    while (more) {
+      more =
+          db.call(
+              tx -> {
+                int count = 0;
+                try (Cursor c = orders.scan(tx, Range.atLeast(from), Order.ASCENDING)) {
+                  while (c.next()) {
+                    if (count++ == 10) {
+                      rest.set(c.key());
+                      return true;
+                    }
+                    orders.update(tx, c.row().setInt(STATE, 9));
+                  }
+                }
+                return false;
+              });
+      from.set(rest); // after the commit: the body may run more than once
+    }
+    // end
+    try (Transaction tx = db.begin();
+        Cursor c = orders.scan(tx, Range.all(), Order.ASCENDING)) {
+      for (int i = 0; i < 30; i++) {
+        assertTrue(c.next());
+        assertEquals(9, c.row().getInt(STATE));
+      }
+    }
+  }
+
+  @Test
+  void transactions() {
+    // begin docs/GUIDE.md
+    Key key = orders.key().set(1, 17);
+    Row row = orders.row();
+    boolean paid =
+        db.call(
+            tx -> {
+              if (!orders.getForUpdate(tx, key, row) || row.getInt(STATE) == 9) {
+                return false;
+              }
+              orders.update(tx, row.setInt(STATE, 9)); // writes the field that has changed
+              return true;
+            });
+    // end
+    assertTrue(paid);
+    // begin docs/GUIDE.md
+    TxOptions patient = TxOptions.defaults().timeout(Duration.ofMinutes(10)).abortsBeforeLocking(0);
+    db.run(
+        patient,
+        tx -> {
+          try (Cursor c = orders.scan(tx, Range.all(), Order.ASCENDING)) {
+            while (c.next()) {
+              orders.update(tx, c.row().setText(NOTE, "checked"));
+            }
+          }
+        });
+    // end
+    assertEquals("checked", db.read(tx -> orders.get(tx, key, row) ? row.getText(NOTE) : ""));
+    // begin docs/GUIDE.md
+    try (Transaction tx = db.begin()) {
+      orders.delete(tx, key);
+      tx.commit(); // or tx.rollback(); close() rolls back what has not ended
+    }
+    // end
+    boolean there = db.read(tx -> orders.exists(tx, key));
+    assertFalse(there);
+  }
+
+  @Test
+  void threads() throws Exception {
+    // begin docs/GUIDE.md
+    try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
+      for (int n = 1; n <= 30; n++) {
+        int number = n;
+        threads.submit(
+            () -> {
+              Key key = orders.key().set(number % 4, number); // of this thread
+              db.run(tx -> orders.delete(tx, key));
+            });
+      }
+    }
+    // end
+    assertEquals(0, db.verify().records());
+  }
+
+  @Test
+  void ahead() {
+    // begin docs/GUIDE.md
+    Key key = orders.key().set(1, 17);
+    Receipt receipt = db.runAhead(tx -> orders.delete(tx, key));
+    // ... begin the work of another client ...
+    receipt.await(); // now the first client may be told
+    // end
+    assertTrue(receipt.isDurable());
+  }
+
+  @Test
+  void options() {
+    Path file = folder.resolve("options.fovea");
+    // begin docs/GUIDE.md
+    Options options =
+        Options.defaults()
+            .bufferBytes(1L << 30)
+            .durability(Durability.SYNC)
+            .log(log -> log.bytesMax(1L << 30))
+            .transactions(t -> t.timeout(Duration.ofSeconds(30)).activeMax(32));
+    // end
+    try (Database other = Database.open(file, options.bufferBytes(64 << 20))) {
+      assertEquals(32, other.options().transactions().activeMax());
+    }
+  }
+
+  @Test
+  void backups() throws Exception {
+    Path backups = folder.resolve("backups");
+    // begin docs/GUIDE.md
+    BackupReport copied =
+        db.backup(backups.resolve("monday"), BackupOptions.defaults().bytesPerSecond(50 << 20));
+    FileReport checked =
+        Database.verify(
+            backups.resolve("monday/guide.fovea"), Options.defaults().bufferBytes(64 << 20));
+    if (!checked.ok()) {
+      throw new IllegalStateException("Not a good backup: " + checked.problems());
+    }
+    // end
+    assertTrue(copied.pages() > 0);
+    Path restored = folder.resolve("restored");
+    // begin docs/GUIDE.md
+    Files.createDirectories(restored);
+    try (Stream<Path> files = Files.list(backups.resolve("monday"))) {
+      for (Path file : files.toList()) { // the data file and its log belong together
+        Files.copy(file, restored.resolve(file.getFileName()));
+      }
+    }
+    try (Database again = Database.open(restored.resolve("guide.fovea"), Options.defaults())) {
+      System.out.println(again.tables());
+    }
+    // end
+    // begin docs/GUIDE.md
+    Options looking = Options.defaults().readOnly(true).bufferBytes(64 << 20);
+    try (Database report = Database.open(restored.resolve("guide.fovea"), looking)) {
+      Table copy = report.table(INDEXED);
+      boolean there = report.read(tx -> copy.exists(tx, copy.key().set(1, 17)));
+      System.out.println(there);
+    }
+    // end
+  }
+
+  @Test
+  void errors() {
+    Key key = orders.key().set(1, 17);
+    Row row = orders.row().setText(CODE, "C-17");
+    assertEquals("exists", place(key, row));
+    assertEquals("done", place(key.set(9, 99), row.setText(CODE, "C-99")));
+  }
+
+  // begin docs/GUIDE.md
+  String place(Key key, Row row) {
+    try {
+      db.run(tx -> orders.insert(tx, key, row));
+      return "done";
+    } catch (DuplicateKeyException e) {
+      return "exists"; // an answer, not a fault
+    } catch (TransactionAbortedException e) {
+      return "busy: " + e.abortCause(); // not retryable, or attempts are used up: shed load
+    } catch (StorageFullException e) {
+      return "full"; // nothing has changed; works again when there is space
+    } catch (DurabilityLostException e) {
+      return e.mayHaveCommitted() ? "unknown" : "failed"; // close the database, open it again
+    } catch (CorruptionException e) {
+      return "damaged"; // verify, then restore a backup
+    }
+  }
+
+  // end
+
+  @Test
+  void aborts() {
+    TransactionAbortedException e =
+        assertThrows(
+            TransactionAbortedException.class,
+            () ->
+                db.run(
+                    TxOptions.defaults().timeout(Duration.ofNanos(1)),
+                    tx -> orders.delete(tx, orders.key().set(1, 17))));
+    assertEquals(AbortCause.TIMEOUT, e.abortCause());
+  }
+
+  @Test
+  void watching() {
+    // begin docs/GUIDE.md
+    DatabaseStats stats = db.stats();
+    System.out.printf(
+        "%s, %d commits, %d retries, aborts %s%n",
+        stats.health(), stats.commits(), stats.retries(), stats.abortsByCause());
+    System.out.printf(
+        "%d of %d MiB off the heap%n",
+        stats.memory().bytes() >> 20, stats.memory().bytesMax() >> 20);
+    // end
+    assertEquals(DatabaseStats.Health.OK, stats.health());
+  }
+}

@@ -1,0 +1,127 @@
+package io.fovea.consumers;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.consumers.Consumer.Run;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * Where the JVM denies native access a database is written, closed, opened again and verified all
+ * the same, with a warning that says what that costs and which flag mends it.
+ */
+@Tag("slow")
+class NativeAccessTest {
+  private static final String SAID = "verify ok\nsum 49995000\n";
+
+  @TempDir Path work;
+
+  @Test
+  void deniedOnTheClassPath() throws Exception {
+    Consumer bank = Consumer.onClassPath("engine-path", work, "shared");
+    Run run = bank.run(work, Denial.ofAll(), "bank.Bank", file());
+    assertWorksWithAWarning(run, "--enable-native-access=ALL-UNNAMED");
+  }
+
+  @Test
+  void deniedOnTheModulePath() throws Exception {
+    Consumer bank = Consumer.onModulePath("engine-path", work, "shared", "modular");
+    Run run = bank.run(work, Denial.ofAll(), "bank.Bank", file());
+    assertWorksWithAWarning(run, "--enable-native-access=io.fovea.bindings,io.fovea.engine");
+  }
+
+  /** What was granted to one of the two alone is no use. */
+  @ParameterizedTest
+  @ValueSource(strings = {"io.fovea.bindings", "io.fovea.engine"})
+  void grantedByHalves(String module) throws Exception {
+    Consumer bank = Consumer.onModulePath("engine-path", work, "shared", "modular");
+    Run run = bank.run(work, Denial.exceptFor(module), "bank.Bank", file());
+    assertWorksWithAWarning(run, "--enable-native-access=io.fovea.bindings,io.fovea.engine");
+  }
+
+  /** A database is the same file whichever way it was written. */
+  @Test
+  void oneFileForBoth() throws Exception {
+    Consumer bank = Consumer.onClassPath("engine-path", work, "shared");
+    Run denied = bank.run(work, Denial.ofAll(), "bank.Bank", file());
+    assertEquals(0, denied.code(), denied::err);
+    Run granted = bank.run(work, Denial.exceptFor("ALL-UNNAMED"), "bank.Look", file());
+    assertEquals(new Run(0, SAID, granted.err()), granted);
+    Run again = bank.run(work, Denial.ofAll(), "bank.Look", file());
+    assertEquals(new Run(0, SAID, again.err()), again);
+  }
+
+  /** A lock that one of them has keeps the other one out. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void oneLockForBoth(boolean holderIsDenied) throws Exception {
+    Consumer bank = Consumer.onClassPath("engine-path", work, "shared");
+    List<String> granted = Denial.exceptFor("ALL-UNNAMED");
+    Run run =
+        bank.run(
+            work,
+            holderIsDenied ? Denial.ofAll() : granted,
+            "bank.Locked",
+            concat(file(), holderIsDenied ? granted : Denial.ofAll()));
+    assertEquals(0, run.code(), run::err);
+    assertEquals("kept out\n", run.out());
+  }
+
+  /** Those that only read share it, and keep out one that writes. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void readersOfBothKinds(boolean firstIsDenied) throws Exception {
+    Consumer bank = Consumer.onClassPath("engine-path", work, "shared");
+    List<String> granted = Denial.exceptFor("ALL-UNNAMED");
+    assertEquals(0, bank.run(work, granted, "bank.Bank", file()).code());
+    Run run =
+        bank.run(
+            work,
+            firstIsDenied ? Denial.ofAll() : granted,
+            "bank.Readers",
+            concat(file(), firstIsDenied ? granted : Denial.ofAll()));
+    assertEquals(0, run.code(), run::err);
+    assertEquals("sum 49995000\nsum 49995000\nkept out\n", run.out(), run::err);
+  }
+
+  @Test
+  void whereNothingWorksTheFlagIsNamed() throws Exception {
+    Consumer bank = Consumer.onClassPath("engine-path", work, "shared");
+    List<String> flags = new ArrayList<>(Denial.ofAll());
+    flags.add("-XX:MaxDirectMemorySize=64m");
+    flags.add("-Djava.io.tmpdir=" + work.resolve("nowhere"));
+    Run run = bank.run(work, flags, "bank.Bank", file());
+    assertEquals(1, run.code());
+    assertTrue(
+        run.err().contains("Native access is denied: allow it with --enable-native-access="),
+        run::err);
+  }
+
+  private String file() {
+    return work.resolve("bank.fovea").toString();
+  }
+
+  private static String[] concat(String first, List<String> rest) {
+    List<String> all = new ArrayList<>(List.of(first));
+    all.addAll(rest);
+    return all.toArray(String[]::new);
+  }
+
+  private static void assertWorksWithAWarning(Run run, String flag) {
+    assertEquals(0, run.code(), run::err);
+    assertEquals(SAID, run.out());
+    List<String> warnings = run.err().lines().filter(l -> l.startsWith("WARNING: ")).toList();
+    assertEquals(1, warnings.size(), run::err);
+    String warning = warnings.get(0);
+    assertTrue(warning.contains("denied") && warning.contains("io_uring"), warning);
+    assertTrue(warning.contains(flag + "."), warning);
+    assertTrue(run.err().contains("channel, buffered"), run::err);
+  }
+}

@@ -1,0 +1,34 @@
+package io.fovea;
+
+import io.fovea.btree.Position;
+import io.fovea.index.IndexCore;
+import io.fovea.txn.Tx;
+import java.lang.foreign.MemorySegment;
+
+/** Where hints of entries point to, beside where the records are. */
+final class HintPlaces {
+  private HintPlaces() {}
+
+  /** The hint of an entry, and where its record is. */
+  static void peek(
+      SecondaryStore s,
+      Transaction tx,
+      Index index,
+      Key key,
+      Row row,
+      Position hint,
+      Position there) {
+    Tx t = tx.enter(s.db);
+    try {
+      MemorySegment value = tx.slot().keyStage(64);
+      IndexCore core = index.core();
+      int n = t.get(core.tree, key.segment(), key.base(), key.length(), value, 0, 64);
+      int pkLen = core.hints.keyLength(n);
+      core.hints.codec.read(value, pkLen, hint);
+      t.get(s.table.core().tree, value, 0, pkLen, row.segment(), row.base(), 0);
+      t.placeOfRead(t.lastRead(), there);
+    } finally {
+      tx.exit();
+    }
+  }
+}

@@ -1,0 +1,235 @@
+package io.fovea;
+
+import io.fovea.btree.HintedLeaf;
+import io.fovea.btree.Position;
+import io.fovea.index.IndexCore;
+import io.fovea.schema.EntryHints;
+import io.fovea.txn.Tx;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import java.util.SplittableRandom;
+
+/** Figure 6 of {@link SecondaryLookups}: lookups beside changes that make hints wrong. */
+final class HintRepair {
+  private static final int SAMPLES_MAX = 1 << 20;
+
+  private final SecondaryLookups b;
+
+  HintRepair(SecondaryLookups b) {
+    this.b = b;
+  }
+
+  void run() throws InterruptedException {
+    int[] mix =
+        Arrays.stream(System.getProperty("mix", "10/10/80").split("/"))
+            .mapToInt(Integer::parseInt)
+            .toArray();
+    int threads = Integer.getInteger("threads", 1);
+    Markdown.head(
+        "lookups/changes",
+        "hints",
+        "p2",
+        "p25",
+        "ns, median",
+        "p75",
+        "p98",
+        "lookups",
+        "% of pages right after it");
+    String[] names = {"no hint", "repair", "no repair"};
+    EntryHints full = EntryHints.PAGE_FRAME_SLOT;
+    for (int lookups : new int[] {100, 80, 60, 40, 20}) {
+      try (SecondaryStore s = b.store(b.size, 1, 1, EntryHints.NONE, full, full)) {
+        List<List<Mixed>> teams = new ArrayList<>();
+        for (Index index : s.indexes) {
+          List<Mixed> team = new ArrayList<>();
+          for (int i = 0; i < threads; i++) {
+            team.add(new Mixed(s, index, lookups, mix, i));
+          }
+          teams.add(team);
+        }
+        double[][] medians = new double[names.length][b.rounds - b.rounds / 4];
+        for (int round = -(b.rounds / 4); round < b.rounds - b.rounds / 4; round++) {
+          for (int i = 0; i < names.length; i++) {
+            s.db.repairHints(names[i].equals("repair"));
+            double m = piece(teams.get(i), round >= 0);
+            if (round >= 0) {
+              medians[i][round] = m / (i == 0 ? 1 : medians[0][round]);
+            }
+          }
+        }
+        for (int i = 0; i < names.length; i++) {
+          print(
+              s,
+              lookups,
+              names[i],
+              s.indexes.get(i),
+              teams.get(i),
+              i == 0 ? 1 : InTurn.median(medians[i]));
+        }
+      }
+    }
+  }
+
+  /** All threads of an index for a piece; the median of what their lookups took in it. */
+  private static double piece(List<Mixed> team, boolean counts) throws InterruptedException {
+    List<Thread> threads = new ArrayList<>();
+    for (Mixed m : team) {
+      m.counts = counts;
+      m.first = m.samples;
+      if (team.size() > 1) {
+        Thread t = new Thread(m);
+        threads.add(t);
+        t.start();
+      } else {
+        m.run();
+      }
+    }
+    for (Thread t : threads) {
+      t.join();
+    }
+    return counts ? InTurn.median(all(team, true)) : 0;
+  }
+
+  /** What was sampled, in all pieces or in the last one. */
+  private static double[] all(List<Mixed> team, boolean last) {
+    double[] nanos = new double[0];
+    for (Mixed m : team) {
+      int from = last ? m.first : 0;
+      int at = nanos.length;
+      nanos = Arrays.copyOf(nanos, at + m.samples - from);
+      for (int i = from; i < m.samples; i++) {
+        nanos[at++] = m.nanos[i];
+      }
+    }
+    return nanos;
+  }
+
+  private void print(
+      SecondaryStore s, int lookups, String how, Index index, List<Mixed> team, double ratio) {
+    double[] nanos = all(team, false);
+    Arrays.sort(nanos);
+    double[] shares = {0.02, 0.25, 0.5, 0.75, 0.98};
+    Object[] cells = new Object[shares.length + 3];
+    cells[0] = how;
+    for (int i = 0; i < shares.length; i++) {
+      double v = nanos[(int) ((nanos.length - 1) * shares[i])];
+      cells[i + 1] = String.format(Locale.ROOT, i == 2 ? "%.0f (%.2f)" : "%.0f", v, ratio);
+    }
+    cells[6] = team.stream().mapToLong(m -> m.done).sum();
+    cells[7] = String.format(Locale.ROOT, "%.0f", rightPages(s, index));
+    Markdown.line(lookups + "/" + (100 - lookups), cells);
+  }
+
+  /** Percent. */
+  private double rightPages(SecondaryStore s, Index index) {
+    if (index.hints() == EntryHints.NONE) {
+      return 0;
+    }
+    int sample = Math.min(b.records, 10_000);
+    long[] right = new long[1];
+    Position hint = new Position();
+    Position there = new Position();
+    s.db.run(
+        TxOptions.forReading(),
+        tx -> {
+          right[0] = 0;
+          Key key = index.key();
+          Row row = s.table.row();
+          for (int i = 0; i < sample; i++) {
+            long id = (long) i * b.records / sample;
+            HintPlaces.peek(s, tx, index, key.set(s.numberOf(id)), row, hint, there);
+            right[0] += hint.pid == there.pid ? 1 : 0;
+          }
+        });
+    return 100.0 * right[0] / sample;
+  }
+
+  /** Looks records up and makes hints wrong, a piece at a time. */
+  private final class Mixed implements Runnable {
+    private final SecondaryStore s;
+    private final Index index;
+    private final Key key;
+    private final Row row;
+    private final int lookups;
+    private final int[] mix;
+    private final SplittableRandom r;
+    private final Position hint = new Position();
+    final long[] nanos = new long[SAMPLES_MAX];
+    int samples;
+
+    /** The first sample of this piece. */
+    int first;
+
+    /** Whether this piece is sampled. */
+    boolean counts;
+
+    /** Lookups, of all pieces. */
+    long done;
+
+    Mixed(SecondaryStore s, Index index, int lookups, int[] mix, int number) {
+      this.s = s;
+      this.index = index;
+      this.key = index.key();
+      this.row = s.table.row();
+      this.lookups = lookups;
+      this.mix = mix;
+      this.r = new SplittableRandom(number);
+    }
+
+    @Override
+    public void run() {
+      long begin = System.nanoTime();
+      do {
+        s.db.run(TxOptions.forReading(), this::some);
+      } while (System.nanoTime() - begin < InTurn.PIECE_NANOS);
+    }
+
+    private void some(Transaction tx) {
+      for (int i = 0; i < b.group; i++) {
+        key.set(s.numberOf(r.nextInt(b.records)));
+        if (r.nextInt(100) >= lookups) {
+          if (index.hints() != EntryHints.NONE) {
+            spoil(tx);
+          }
+          continue;
+        }
+        done++;
+        long begin = System.nanoTime();
+        index.get(tx, key, row);
+        long took = System.nanoTime() - begin;
+        if (counts && samples < nanos.length && r.nextInt(4) == 0) {
+          nanos[samples++] = took;
+        }
+      }
+    }
+
+    /** Takes 1 from the page, the frame or the slot of a hint. */
+    private void spoil(Transaction tx) {
+      Tx t = tx.enter(s.db);
+      try {
+        MemorySegment value = tx.slot().keyStage(64);
+        IndexCore core = index.core();
+        int n = t.get(core.tree, key.segment(), key.base(), key.length(), value, 0, 64);
+        int at = core.hints.keyLength(n);
+        core.hints.codec.read(value, at, hint);
+        int which = r.nextInt(100);
+        if (which < mix[0]) {
+          hint.pid = Math.max(1, hint.pid - 1);
+        } else if (which < mix[0] + mix[1]) {
+          hint.frame = hint.frame > 0 ? hint.frame - 1 : 1;
+        } else {
+          hint.slot = Math.max(0, hint.slot - 1);
+        }
+        core.hints.codec.write(value, at, hint, true);
+        Position entry = tx.slot().entry;
+        t.placeOfRead(t.lastRead(), entry);
+        HintedLeaf.store(core.tree, entry, value, at, core.hints.bytes(), false);
+      } finally {
+        tx.exit();
+      }
+    }
+  }
+}

@@ -1,0 +1,118 @@
+package io.fovea.jmh;
+
+import io.fovea.jmh.BesideOthers.Figures;
+import io.fovea.jmh.BesideStore.Engine;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import java.util.stream.DoubleStream;
+
+/**
+ * Draws the figures of {@link BesideOthers} as horizontal bars in SVG, 800 pixels wide. Workloads
+ * differ by factors of a hundred, so each has a linear scale of its own: its longest bar is as long
+ * as there is room, and every bar has its figure beside it. Colours are readable on light and on
+ * dark backgrounds; the background is transparent.
+ *
+ * <pre>
+ *   workload
+ *   engine  |==========================| 1,230,000
+ *   engine  |==========|                  480,000
+ * </pre>
+ */
+final class BesideChart {
+  private static final int WIDTH = 800;
+  private static final int MARGIN = 16;
+  private static final int LEFT = 100;
+  private static final int BAR = 12;
+  private static final int STEP = 16;
+  private static final int HEAD = 23;
+  private static final int GAP = 10;
+  private static final int TOP = 56;
+  private static final int FIGURE = 110;
+  private static final String[] COLOURS = {"#2f81f7", "#8b949e", "#8b949e", "#8b949e"};
+
+  private BesideChart() {}
+
+  /** A whole file. */
+  static String draw(List<Engine> engines, List<Figures> figures) {
+    int group = HEAD + engines.size() * STEP + GAP;
+    int height = TOP + figures.size() * group + MARGIN;
+    StringBuilder s = new StringBuilder();
+    s.append(
+        """
+        <svg xmlns="http://www.w3.org/2000/svg" width="%1$d" height="%2$d" viewBox="0 0 %1$d %2$d" role="img" \
+        aria-label="Transactions a second of embedded engines">
+        <style>
+          text { font: 12.5px system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif; fill: #6e7781 }
+          .title { font-size: 15px; font-weight: 600 }
+          .head { font-weight: 600 }
+          .spread { stroke: #24292f; stroke-width: 1.5 }
+          @media (prefers-color-scheme: dark) {
+            text { fill: #b6bec7 }
+            .spread { stroke: #e6edf3 }
+          }
+        </style>
+        """
+            .formatted(WIDTH, height));
+    text(s, MARGIN, 24, "title", "Transactions a second; longer is better");
+    text(
+        s,
+        MARGIN,
+        44,
+        "note",
+        "Each workload has a scale of its own. Medians; the line at a bar's end spans all rounds.");
+    int y = TOP;
+    for (Figures f : figures) {
+      group(s, y, engines, f);
+      y += group;
+    }
+    return s.append("</svg>\n").toString();
+  }
+
+  private static void group(StringBuilder s, int top, List<Engine> engines, Figures f) {
+    text(s, MARGIN, top + 16, "head", f.line().title());
+    double most = engines.stream().flatMapToDouble(e -> range(f, e)).max().orElseThrow();
+    double scale = (WIDTH - MARGIN - LEFT - FIGURE) / most;
+    int y = top + HEAD;
+    for (Engine e : engines) {
+      double[] range = range(f, e).sorted().toArray();
+      double median = f.median(e);
+      text(s, MARGIN, y + 10, "engine", e.title);
+      line(
+          s,
+          "<rect x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"%d\" rx=\"2\" fill=\"%s\"/>",
+          LEFT,
+          y,
+          Math.max(1, median * scale),
+          BAR,
+          COLOURS[e.ordinal()]);
+      double middle = y + BAR / 2.0;
+      line(
+          s,
+          "<line class=\"spread\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>",
+          LEFT + range[0] * scale,
+          middle,
+          LEFT + range[range.length - 1] * scale,
+          middle);
+      text(
+          s,
+          LEFT + range[range.length - 1] * scale + 8,
+          y + 10,
+          "figure",
+          BesideOthers.number(median));
+      y += STEP;
+    }
+  }
+
+  private static DoubleStream range(Figures f, Engine e) {
+    return Arrays.stream(f.rounds().get(e));
+  }
+
+  private static void text(StringBuilder s, double x, double y, String style, String text) {
+    line(s, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\">%s</text>", style, x, y, text);
+  }
+
+  private static void line(StringBuilder s, String format, Object... args) {
+    s.append(String.format(Locale.ROOT, format, args)).append('\n');
+  }
+}

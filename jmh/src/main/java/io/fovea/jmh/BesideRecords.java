@@ -1,0 +1,110 @@
+package io.fovea.jmh;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteOrder;
+
+/**
+ * The records of {@link BesideOthers}, the same for all engines. Record n has the key {@code
+ * hash(n)}, 8 bytes, big-endian, so that keys are unique and in no order of n. All numbers of a
+ * value are big-endian:
+ *
+ * <pre>
+ *   0      8         16               92                                 100
+ *   | n    | version | filler by n    | check: of n and of the version   |
+ * </pre>
+ *
+ * The version is the number of times that the record was updated. {@link #check} needs three reads
+ * of eight bytes, and sees a value of another record, a torn one, and one that is too short.
+ */
+final class BesideRecords {
+  static final int KEY_BYTES = 8;
+  static final int VALUE_BYTES = 100;
+
+  private static final int VERSION = 8;
+  private static final int FILLER = 16;
+  private static final int CHECK = 92;
+  private static final VarHandle LONGS =
+      MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN);
+
+  private BesideRecords() {}
+
+  /** A value that is not the one of its key. The run fails. */
+  static final class WrongValueException extends IllegalStateException {
+    private static final long serialVersionUID = 1;
+
+    WrongValueException(String message) {
+      super(message);
+    }
+  }
+
+  /** Sets the key of record n. */
+  static void key(long n, byte[] key) {
+    LONGS.set(key, 0, hash(n));
+  }
+
+  /** The key as a number; its unsigned order is that of the keys. */
+  static long number(byte[] key) {
+    return (long) LONGS.get(key, 0);
+  }
+
+  /** Sets a key to a number. */
+  static void setNumber(long number, byte[] key) {
+    LONGS.set(key, 0, number);
+  }
+
+  /** Sets the value of record n as it is loaded: version 0. */
+  static void value(long n, byte[] value) {
+    LONGS.set(value, 0, n);
+    LONGS.set(value, VERSION, 0L);
+    for (int at = FILLER; at + 8 <= CHECK; at += 8) {
+      LONGS.set(value, at, n * at);
+    }
+    LONGS.set(value, CHECK, sum(n, 0));
+  }
+
+  /**
+   * The version of a value.
+   *
+   * @throws WrongValueException if the value is not of the key, or is not one
+   */
+  static long check(byte[] key, byte[] value) {
+    if (value == null || value.length != VALUE_BYTES) {
+      throw new WrongValueException(
+          "key "
+              + Long.toHexString(number(key))
+              + (value == null ? ": no value" : ": a value of " + value.length + " bytes"));
+    }
+    long n = (long) LONGS.get(value, 0);
+    long version = (long) LONGS.get(value, VERSION);
+    if (hash(n) != number(key) || (long) LONGS.get(value, CHECK) != sum(n, version)) {
+      throw new WrongValueException(
+          "key "
+              + Long.toHexString(number(key))
+              + ": value of record "
+              + n
+              + ", version "
+              + version);
+    }
+    return version;
+  }
+
+  /** Checks a value and raises its version by one. */
+  static void update(byte[] key, byte[] value) {
+    long version = check(key, value) + 1;
+    LONGS.set(value, VERSION, version);
+    LONGS.set(value, CHECK, sum((long) LONGS.get(value, 0), version));
+  }
+
+  private static long sum(long n, long version) {
+    return ~n ^ version * 0x9E37_79B9_7F4A_7C15L;
+  }
+
+  /** The finalizer of SplitMix64: each number has a result of its own. */
+  static long hash(long n) {
+    long z = n + 0x9E37_79B9_7F4A_7C15L;
+    z = (z ^ z >>> 30) * 0xBF58_476D_1CE4_E5B9L;
+    z = (z ^ z >>> 27) * 0x94D0_49BB_1331_11EBL;
+    return z ^ z >>> 31;
+  }
+}

@@ -1,0 +1,257 @@
+package io.fovea.jmh;
+
+import io.fovea.jmh.BesideRecords.WrongValueException;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * One engine of {@link BesideOthers}, in a JVM of its own: loads the records, then does what the
+ * lines of its input say, and answers each with one line. A line that does not begin with {@value
+ * #PREFIX} is none of ours: some library has printed it.
+ *
+ * <pre>
+ *   answer to the start         ready ISOLATION, or missing REASON: its native library does not load
+ *   WORKLOAD THREADS NANOS      done OPERATIONS-PER-SECOND
+ *   check                       done NUMBER-OF-RECORDS: all records are read, and their versions count all updates
+ *   end                         no answer
+ * </pre>
+ *
+ * Any failure ends the JVM with a stack trace and without an answer.
+ */
+final class BesideWork {
+  static final String PREFIX = "beside> ";
+  static final String READY = "ready ";
+  static final String MISSING = "missing ";
+  static final String DONE = "done ";
+  static final String CHECK = "check";
+  static final String END = "end";
+
+  private static final int LOAD_BATCH = 10_000;
+  private static final int CHECK_BATCH = 1000;
+
+  /** What is measured. */
+  enum Workload {
+    /** One record, one transaction. */
+    READ,
+    /** {@value #SCANNED} records from a random key, one transaction. */
+    SCAN,
+    /** {@value #READS} records read, {@value #UPDATES} updated, one transaction. */
+    UPDATE
+  }
+
+  static final int SCANNED = 100;
+  static final int READS = 4;
+  static final int UPDATES = 4;
+
+  /** A look at the clock for so many operations. */
+  private static final int READS_PER_LOOK = 16;
+
+  private final BesideStore store;
+  private final int records;
+  private final List<Worker> workers = new ArrayList<>();
+  private final ExecutorService threads = Executors.newCachedThreadPool();
+  private final AtomicLong updates = new AtomicLong();
+  private long lastStart;
+
+  private BesideWork(BesideStore store, int records) {
+    this.store = store;
+    this.records = records;
+  }
+
+  /** ENGINE FOLDER MEMORY RECORDS DURABLE. */
+  public static void main(String[] args) throws Exception {
+    PrintStream out = System.out;
+    BesideStore.Engine engine = BesideStore.Engine.valueOf(args[0]);
+    int records = Integer.parseInt(args[3]);
+    BesideStore.Setup setup =
+        new BesideStore.Setup(
+            Path.of(args[1]), Long.parseLong(args[2]), records, Boolean.parseBoolean(args[4]));
+    BesideStore store;
+    try {
+      store = engine.open(setup);
+    } catch (LinkageError e) {
+      // Without a native library for this platform. Fovea must run.
+      if (engine == BesideStore.Engine.FOVEA) {
+        throw e;
+      }
+      Throwable cause = e.getCause() == null ? e : e.getCause();
+      out.println(PREFIX + MISSING + String.valueOf(cause).lines().findFirst().orElse(""));
+      return;
+    }
+    try (store) {
+      BesideWork work = new BesideWork(store, records);
+      work.load();
+      out.println(PREFIX + READY + store.isolation());
+      work.serve(out);
+    } catch (Exception e) {
+      // Threads may hang in native code.
+      e.printStackTrace();
+      Runtime.getRuntime().halt(1);
+    }
+  }
+
+  private void load() throws Exception {
+    for (long from = 0; from < records; from += LOAD_BATCH) {
+      store.load(from, Math.min(records, from + LOAD_BATCH));
+    }
+    store.settle();
+    // Fills the caches.
+    checkAll();
+    // The greatest key that has enough records from it on.
+    long[] numbers = new long[records];
+    for (int n = 0; n < records; n++) {
+      numbers[n] = BesideRecords.hash(n) ^ Long.MIN_VALUE;
+    }
+    Arrays.parallelSort(numbers);
+    lastStart = numbers[Math.max(0, records - SCANNED)] ^ Long.MIN_VALUE;
+  }
+
+  private void serve(PrintStream out) throws Exception {
+    BufferedReader in =
+        new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+    for (String line = in.readLine(); line != null && !line.equals(END); line = in.readLine()) {
+      if (line.equals(CHECK)) {
+        out.println(PREFIX + DONE + checkAll());
+      } else {
+        String[] words = line.split(" ");
+        double perSecond =
+            measure(
+                Workload.valueOf(words[0]), Integer.parseInt(words[1]), Long.parseLong(words[2]));
+        out.println(PREFIX + DONE + perSecond);
+      }
+    }
+    threads.shutdown();
+    workers.forEach(w -> w.session.close());
+  }
+
+  private double measure(Workload workload, int n, long nanos) throws Exception {
+    while (workers.size() < n) {
+      workers.add(new Worker(store.session(), workers.size() + 1));
+    }
+    List<Future<Double>> running = new ArrayList<>();
+    for (Worker w : workers.subList(0, n)) {
+      running.add(threads.submit(() -> w.run(workload, nanos)));
+    }
+    double sum = 0;
+    for (Future<Double> f : running) {
+      sum += f.get();
+    }
+    return sum;
+  }
+
+  /** Reads all records in the order of keys. No update may be lost. */
+  private long checkAll() throws Exception {
+    try (BesideStore.Session session = store.session()) {
+      Checker checker = new Checker();
+      byte[] from = new byte[BesideRecords.KEY_BYTES];
+      while (session.scan(from, CHECK_BATCH, checker) == CHECK_BATCH && checker.last != -1) {
+        BesideRecords.setNumber(checker.last + 1, from);
+      }
+      if (checker.count != records || checker.versions != updates.get()) {
+        throw new WrongValueException(
+            "found %d records with %d updates, expected %d with %d"
+                .formatted(checker.count, checker.versions, records, updates.get()));
+      }
+      return checker.count;
+    }
+  }
+
+  /** Checks what a scan visits. */
+  private static final class Checker implements BesideStore.Visitor {
+    private long last;
+    private long count;
+    private long versions;
+
+    @Override
+    public void record(byte[] key, byte[] value) {
+      long number = BesideRecords.number(key);
+      if (count > 0 && Long.compareUnsigned(number, last) <= 0) {
+        throw new WrongValueException("a scan went back to key " + Long.toHexString(number));
+      }
+      versions += BesideRecords.check(key, value);
+      last = number;
+      count++;
+    }
+  }
+
+  /** What one thread does in one slice after the other. */
+  private final class Worker {
+    private final BesideStore.Session session;
+    private final KeyChooser chooser;
+    private final byte[] key = new byte[BesideRecords.KEY_BYTES];
+    private final byte[][] keys = new byte[READS + UPDATES][BesideRecords.KEY_BYTES];
+
+    Worker(BesideStore.Session session, long seed) {
+      this.session = session;
+      this.chooser = new KeyChooser(records, "uniform", seed);
+    }
+
+    /** Operations a second. */
+    double run(Workload workload, long nanos) throws Exception {
+      long begin = System.nanoTime();
+      long operations = 0;
+      long elapsed;
+      do {
+        switch (workload) {
+          case READ -> {
+            for (int i = 0; i < READS_PER_LOOK; i++) {
+              read();
+            }
+            operations += READS_PER_LOOK;
+          }
+          case SCAN -> {
+            scan();
+            operations++;
+          }
+          case UPDATE -> {
+            update();
+            operations++;
+          }
+        }
+        elapsed = System.nanoTime() - begin;
+      } while (elapsed < nanos);
+      return operations * 1e9 / elapsed;
+    }
+
+    private void read() throws Exception {
+      BesideRecords.key(chooser.next(), key);
+      BesideRecords.check(key, session.read(key));
+    }
+
+    private void scan() throws Exception {
+      do {
+        BesideRecords.key(chooser.next(), key);
+      } while (Long.compareUnsigned(BesideRecords.number(key), lastStart) > 0);
+      int expected = Math.min(records, SCANNED);
+      int n = session.scan(key, expected, new Checker());
+      if (n != expected) {
+        throw new WrongValueException("a scan found " + n + " records, expected " + expected);
+      }
+    }
+
+    private void update() throws Exception {
+      for (byte[] k : keys) {
+        BesideRecords.key(chooser.next(), k);
+      }
+      session.update(keys, READS);
+      updates.addAndGet(UPDATES);
+    }
+  }
+
+  /** The engine's answer was an end of its output, or another line than expected. */
+  static IOException unexpected(BesideStore.Engine engine, String line) {
+    return new IOException(
+        engine.title + (line == null ? " ended before its answer" : " answered \"" + line + '"'));
+  }
+}
