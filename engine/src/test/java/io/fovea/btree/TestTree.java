@@ -21,6 +21,7 @@ import java.util.Arrays;
 import java.util.Comparator;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /** A tree, its pool, and a model of what it should contain. One thread. */
@@ -103,7 +104,7 @@ final class TestTree implements AutoCloseable {
         absent,
         tree.upsert(staging.key, 0, len, staging.value, 0, vLen, position, LogSession.NONE),
         "upsert");
-    assertUndisturbed(tree.valid(position), "the position is that of the change");
+    assertUndisturbed(() -> tree.valid(position), "the position is that of the change");
     model.put(key, value);
   }
 
@@ -150,17 +151,28 @@ final class TestTree implements AutoCloseable {
         assertEquals(length, copied);
         return found ? staging.out(length) : null;
       }
-      assertUndisturbed(false, "the leaf has not changed");
+      assertUndisturbed(
+          () -> tree.valid(position) && tree.copyValue(position, staging.out, 0, length) >= 0,
+          "the leaf has not changed");
       tree.find(staging.key, 0, len, position);
     }
   }
 
-  /** What only the pool may make false, by taking a page out of its frame meanwhile. */
-  private void assertUndisturbed(boolean condition, String what) {
-    if (!condition) {
-      PoolStats s = pool.stats();
-      assertTrue(s.evictionsClean() + s.evictionsDirty() + s.promotions() > 0, what);
+  /**
+   * What only the pool may make false: for good, by taking the page out of its frame, and for a
+   * moment, by latching a frame in order to see whether it could.
+   */
+  private void assertUndisturbed(BooleanSupplier condition, String what) {
+    long start = System.nanoTime();
+    while (!condition.getAsBoolean() && !pagesWereMoved()) {
+      assertTrue(System.nanoTime() - start < 60_000_000_000L, what);
+      Thread.onSpinWait();
     }
+  }
+
+  private boolean pagesWereMoved() {
+    PoolStats s = pool.stats();
+    return s.evictionsClean() + s.evictionsDirty() + s.promotions() > 0;
   }
 
   void checkGet(byte[] key) {
@@ -205,10 +217,10 @@ final class TestTree implements AutoCloseable {
         var entry = expected.next();
         checkEntry(scan, slot, entry.getKey(), entry.getValue());
       }
-      assertUndisturbed(scan.stillValid(), "still valid");
+      assertUndisturbed(scan::stillValid, "still valid");
     }
     assertTrue(!expected.hasNext(), "the scan ends too early");
-    assertUndisturbed(scan.stillValid(), "still valid at the end");
+    assertUndisturbed(scan::stillValid, "still valid at the end");
   }
 
   private void checkEntry(LeafScan scan, int slot, byte[] key, byte[] value) {
@@ -224,7 +236,9 @@ final class TestTree implements AutoCloseable {
     }
     int copied = scan.copyValue(slot, staging.out, 0, value.length);
     if (copied < 0) {
-      assertUndisturbed(false, "the leaf has not changed");
+      assertUndisturbed(
+          () -> scan.copyValue(slot, staging.out, 0, value.length) >= 0,
+          "the leaf has not changed");
       return;
     }
     assertEquals(value.length, copied);
