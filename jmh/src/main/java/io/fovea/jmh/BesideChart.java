@@ -10,8 +10,12 @@ import java.util.stream.DoubleStream;
 /**
  * Draws the figures of {@link BesideOthers} as horizontal bars in SVG, 800 pixels wide. Workloads
  * differ by factors of a hundred, so each has a linear scale of its own: its longest bar is as long
- * as there is room, and every bar has its figure beside it. Colours are readable on light and on
- * dark backgrounds; the background is transparent.
+ * as there is room, and every bar has its figure beside it.
+ *
+ * <p>The background is transparent. A page may be light or dark, and may differ from what the
+ * reader's system prefers, so there is no media query: text and bars have colours that are readable
+ * on both, and a spread is a dark line with a light border. Bars can be told apart by colour-blind
+ * people too (Okabe and Ito).
  *
  * <pre>
  *   workload
@@ -29,7 +33,9 @@ final class BesideChart {
   private static final int GAP = 10;
   private static final int TOP = 56;
   private static final int FIGURE = 110;
-  private static final String[] COLOURS = {"#2f81f7", "#8b949e", "#8b949e", "#8b949e"};
+
+  /** By engine. */
+  private static final String[] COLOURS = {"#2f81f7", "#e69f00", "#009e73", "#cc79a7"};
 
   private BesideChart() {}
 
@@ -46,21 +52,24 @@ final class BesideChart {
           text { font: 12.5px system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif; fill: #6e7781 }
           .title { font-size: 15px; font-weight: 600 }
           .head { font-weight: 600 }
+          .border { stroke: #ffffff; stroke-width: 4 }
           .spread { stroke: #24292f; stroke-width: 1.5 }
-          @media (prefers-color-scheme: dark) {
-            text { fill: #b6bec7 }
-            .spread { stroke: #e6edf3 }
-          }
         </style>
         """
             .formatted(WIDTH, height));
-    text(s, MARGIN, 24, "title", "Transactions a second; longer is better");
+    text(
+        s,
+        MARGIN,
+        24,
+        "title",
+        "Transactions a second beside other engines: longer bars are better");
     text(
         s,
         MARGIN,
         44,
         "note",
-        "Each workload has a scale of its own. Medians; the line at a bar's end spans all rounds.");
+        "Each workload has a scale of its own. Bars and figures are medians; lines span the slowest to"
+            + " the fastest round.");
     int y = TOP;
     for (Figures f : figures) {
       group(s, y, engines, f);
@@ -87,19 +96,19 @@ final class BesideChart {
           BAR,
           COLOURS[e.ordinal()]);
       double middle = y + BAR / 2.0;
-      line(
-          s,
-          "<line class=\"spread\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>",
-          LEFT + range[0] * scale,
-          middle,
-          LEFT + range[range.length - 1] * scale,
-          middle);
-      text(
-          s,
-          LEFT + range[range.length - 1] * scale + 8,
-          y + 10,
-          "figure",
-          BesideOthers.number(median));
+      double from = LEFT + range[0] * scale;
+      double to = LEFT + range[range.length - 1] * scale;
+      for (String style : new String[] {"border", "spread"}) {
+        line(
+            s,
+            "<line class=\"%s\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>",
+            style,
+            from,
+            middle,
+            to,
+            middle);
+      }
+      text(s, to + 8, y + 10, "figure", BesideOthers.number(median));
       y += STEP;
     }
   }
