@@ -40,8 +40,8 @@ import java.util.UUID;
  * not matter which of them an image or a page that was written had already.
  *
  * <p><b>What was read must be durable</b> before a page is written because of it: the end of the
- * log may be in the system's cache only, where a killed process left it. So the log's file is
- * synced before it is read.
+ * log may be in the system's cache only, where a killed process left it. So whoever begins a
+ * recovery has synced the log's file.
  *
  * <p><b>Dropped trees.</b> Records of trees that are no table's or index's at the end are not
  * replayed: their pages may be free or others' by now. Of those that the catalog knows as deferred
@@ -111,7 +111,7 @@ public final class Recovery {
    * @param superblock what the file says
    * @param pool its pages; nobody else uses them
    * @param data the file
-   * @param log its log
+   * @param log its log, synced since anybody else wrote to it
    * @param gate what the pool takes for the log, until that is open
    */
   public Recovery(
@@ -126,7 +126,6 @@ public final class Recovery {
     this.pool = pool;
     this.data = data;
     this.log = log;
-    log.sync();
     pool.recovery().unreadFrom(superblock.allocator().highWater());
     UUID id = superblock.id();
     this.first = LogReader.open(log, id, superblock.redoLsn(), superblock.durable());

@@ -21,7 +21,8 @@ import java.util.UUID;
  * @param logSegmentBytes the size of the log's segments
  * @param endLsn of a clean file: where the log goes on, above the LSN of every page; 0 where there
  *     never was a log
- * @param durable how far the log was known to be durable when this was written
+ * @param durable how far the log was known to be durable when this was written; of a clean file:
+ *     its end, and a number that no segment's is higher than
  */
 public record Superblock(
     int pageSize,
@@ -130,8 +131,10 @@ public record Superblock(
         log);
   }
 
-  /** The same, complete, with where its log ends. */
-  public Superblock closed(AllocatorState pages, int treeId, long end) {
+  /**
+   * The same, complete, with where its log ends, and the highest number that a segment may have.
+   */
+  public Superblock closed(AllocatorState pages, int treeId, long end, long lastSegment) {
     return new Superblock(
         pageSize,
         id,
@@ -146,7 +149,7 @@ public record Superblock(
         incarnation,
         logSegmentBytes,
         end,
-        durable);
+        new Watermark(end, lastSegment));
   }
 
   /** The same with a log that is opened once more, with segments of some size. */

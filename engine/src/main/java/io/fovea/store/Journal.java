@@ -183,7 +183,11 @@ public final class Journal {
 
   private Log openLog(Superblock superblock, long start, long redo) {
     Log opened =
-        Log.open(logFile, config.log(), new LogStart(superblock.id(), incarnation, start, redo));
+        Log.open(
+            logFile,
+            config.log(),
+            new LogStart(
+                superblock.id(), incarnation, start, redo, superblock.durable().segment()));
     log = opened;
     session = opened.session();
     hold = opened.session();
@@ -201,6 +205,13 @@ public final class Journal {
    * @return the catalog
    */
   BTree open(BufferPool pool, boolean fresh, AtomicInteger treeIds, Recovery.Catalog trees) {
+    // Before anything is read of the log, and once: from here to the first write of Log.open the
+    // log is only read, and nobody else has the file. So this one sync is for both:
+    // 1. A recovery writes no page because of a record that a killed process left in the system's
+    //    cache only, and that the next failure takes back.
+    // 2. Log.open gives out no number again that the file has behind an end which trimLog has moved
+    //    and nobody has synced.
+    logFile.sync();
     Superblock s = superblocks.current();
     if (s.state() == Superblock.LOGGED && !fresh) {
       BTree catalog = recover(pool, s, treeIds, trees);
@@ -338,7 +349,10 @@ public final class Journal {
     l.awaitDurable(l.tail());
     pool.flushAll();
     KillPoint.here("close.before-clean");
-    superblocks.write(superblocks.current().closed(pool.allocatorState(), nextTreeId, l.tail()));
+    // The log may be about to begin one more segment, nearer to the start of its file.
+    long lastSegment = l.watermark().segment() + 1;
+    superblocks.write(
+        superblocks.current().closed(pool.allocatorState(), nextTreeId, l.tail(), lastSegment));
     clean = true;
   }
 

@@ -87,10 +87,23 @@ public final class Log implements AutoCloseable {
    * <p>On return the file has a segment of this incarnation, durably: it can be found by a {@link
    * LogReader} from {@code start.startLsn()} on.
    *
+   * <p><b>Numbers.</b> A close makes the file shorter, and does not sync that. Were the header of
+   * the first new segment durable and the length not, a crash would bring back the old end of the
+   * file, beside a segment of the same number or a lower one that begins later: nobody could read
+   * that. Two things forbid it, of which either would do but for a fault:
+   *
+   * <ul>
+   *   <li>The caller has synced the file since anybody else wrote to it, and before it was read to
+   *       find {@code start}. So nothing is decided here by what a crash may take back. But a sync
+   *       that failed before leaves the length in doubt, and one that succeeds does not help.
+   *   <li>{@code start.lastSegment()}: a file that was closed knows elsewhere which number was the
+   *       last. But a release that did not note it may have closed the file.
+   * </ul>
+   *
    * <p>The segments of a file that is still needed keep their size, whatever the configuration
    * says; where they are too small for it the buffer is made smaller.
    *
-   * @param device the file; stays the caller's
+   * @param device the file, synced; stays the caller's
    * @param config sizes and times
    * @param start where it goes on
    * @throws io.fovea.error.CorruptionException where it is the log of another database

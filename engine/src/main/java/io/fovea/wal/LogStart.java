@@ -10,5 +10,13 @@ import java.util.UUID;
  *     append, and part of every checksum
  * @param startLsn where the first record goes: the end of what was found to be valid
  * @param redoLsn segments with records from here on are kept
+ * @param lastSegment no segment had a higher number, as far as is known elsewhere than in the file;
+ *     0 where nothing is
  */
-public record LogStart(UUID database, long incarnation, long startLsn, long redoLsn) {}
+public record LogStart(
+    UUID database, long incarnation, long startLsn, long redoLsn, long lastSegment) {
+  /** Where the file has all its numbers. */
+  public LogStart(UUID database, long incarnation, long startLsn, long redoLsn) {
+    this(database, incarnation, startLsn, redoLsn, 0);
+  }
+}

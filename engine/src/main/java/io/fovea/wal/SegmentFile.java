@@ -110,6 +110,9 @@ final class SegmentFile {
   /**
    * Takes over a file: what is there from the redo point on stays, everything else is free. Makes
    * the first segment of this incarnation, durably, and what was found before it as well.
+   *
+   * <p>What the scan has seen is durable, the file's length included; see {@link Log#open}. Where
+   * the file is emptied here, the two syncs of its first slot come before the first header.
    */
   static SegmentFile open(
       BlockDevice device,
@@ -122,9 +125,6 @@ final class SegmentFile {
       device.resize(0);
       scan = SegmentScan.EMPTY;
     }
-    // What was seen is durable from here on. A close makes the file shorter and need not sync that:
-    // after a crash the old end could be there again, with numbers that are given out here anew.
-    device.sync();
     if (scan.foreign()) {
       throw new CorruptionException(
           "log: it has segments of another database; these are expected and found",
@@ -136,7 +136,7 @@ final class SegmentFile {
     long group = Group.fileBytes(payloadMax(bufferBytes));
     long low = bufferBytes + bufferBytes / 2 + 2 * group;
     SegmentFile file = new SegmentFile(device, start, segmentBytes, low, keepBytes);
-    file.nextNumber = scan.lastNumber() + 1;
+    file.nextNumber = Math.max(scan.lastNumber(), start.lastSegment()) + 1;
     file.slots.adopt(scan, start);
     file.takeSlot();
     if (start.redoLsn() < start.startLsn()) {

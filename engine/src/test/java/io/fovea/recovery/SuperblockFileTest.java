@@ -95,10 +95,11 @@ class SuperblockFileTest {
     assertEquals(7, read().incarnation());
     assertEquals(5000, read().redoLsn());
     assertEquals(6000, read().snapshotLsn());
-    Superblock closed = f.write(open.closed(new AllocatorState(10, 0, 0), 34, 7000));
+    Superblock closed = f.write(open.closed(new AllocatorState(10, 0, 0), 34, 7000, 4));
     assertTrue(read().clean());
     assertEquals(closed, read());
     assertEquals(7000, read().endLsn());
+    assertEquals(new Watermark(7000, 4), read().durable());
     // Without a log for a while: where it goes on is not forgotten.
     f.write(closed.with(false, 35, AllocatorState.EMPTY));
     assertEquals(Superblock.IN_USE, read().state());
@@ -118,7 +119,7 @@ class SuperblockFileTest {
 
   @Test
   void theFirstFormatHadNoLog() {
-    file().write(Superblock.ofNew(4096).opened(9, 9).closed(AllocatorState.EMPTY, 3, 9000));
+    file().write(Superblock.ofNew(4096).opened(9, 9).closed(AllocatorState.EMPTY, 3, 9000, 1));
     device.read(0, block, 0, 4096);
     Mem.putInt(block, 40, 1);
     PageHeader.seal(block, 0, 4096);

@@ -176,6 +176,22 @@ public final class SimDisk {
     }
   }
 
+  /** The same, where the test says what survives: of as many changes as there are now. */
+  public SimDisk crash(SimChoice how) {
+    lock.lock();
+    try {
+      SimDisk after = new SimDisk(random.nextLong());
+      int first = 0;
+      for (Map.Entry<String, SimFile> e : files.entrySet()) {
+        after.files.put(e.getKey(), e.getValue().crash(how, first));
+        first += e.getValue().unsyncedChanges();
+      }
+      return after;
+    } finally {
+      lock.unlock();
+    }
+  }
+
   /** The disk as it is, unsynced writes included: for a second look that changes nothing. */
   public SimDisk copy() {
     lock.lock();

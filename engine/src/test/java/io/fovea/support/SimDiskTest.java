@@ -19,6 +19,7 @@ import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -43,6 +44,64 @@ class SimDiskTest {
       }
     }
     return bytes[0];
+  }
+
+  /** Each choice leaves what it says. */
+  @Test
+  void aCrashLeavesWhatIsChosen() {
+    SimDisk disk = new SimDisk(1);
+    SimDevice a = disk.device("a");
+    SimDevice b = disk.device("b");
+    write(a, 2, 1);
+    a.sync();
+    write(a, 0, 2);
+    a.resize(BLOCK);
+    write(b, 0, 3);
+    Set<String> left = new HashSet<>();
+    for (SimChoice choice : SimChoice.of(disk.unsyncedChanges(), 3)) {
+      SimDisk after = disk.crash(choice);
+      left.add(
+          choice
+              + " "
+              + value(after, "a", 0)
+              + after.device("a").size() / BLOCK
+              + value(after, "b", 0));
+    }
+    assertEquals(
+        Set.of(
+            "--- 030", "x-- 230", "-x- 010", "xx- 210", "--x 033", "x-x 233", "-xx 013", "xxx 213"),
+        left.stream().filter(s -> s.matches("[-x]{3}.*")).collect(Collectors.toSet()));
+    assertTrue(left.contains("f-- -130"), left::toString);
+    assertTrue(left.contains("xxl 21-1"), left::toString);
+  }
+
+  /** A sync that failed leaves doubt; a later one that succeeds is not undone by that. */
+  @Test
+  void whatIsInDoubtIsOlderThanWhatIsSyncedLater() {
+    SimDisk disk = new SimDisk(1);
+    SimDevice a = disk.device("a");
+    write(a, 0, 1);
+    write(a, 3, 1);
+    a.sync();
+    disk.fail(SimFault.once(1).of(IoOp.SYNC));
+    write(a, 0, 2);
+    write(a, 1, 2);
+    a.resize(2 * BLOCK);
+    assertThrows(StorageException.class, a::sync);
+    assertEquals(3, disk.unsyncedChanges());
+    write(a, 0, 3);
+    a.sync();
+    assertEquals(2, disk.unsyncedChanges());
+    SimDisk after = disk.crash(SimCrash.LOSE_ALL);
+    assertEquals(3, value(after, "a", 0));
+    assertEquals(0, value(after, "a", 1));
+    assertEquals(4 * BLOCK, after.device("a").size());
+    assertEquals(3, value(disk.crash(SimCrash.KEEP_ALL), "a", 0));
+    assertEquals(2 * BLOCK, disk.crash(SimCrash.KEEP_ALL).device("a").size());
+    a.resize(5 * BLOCK);
+    a.sync();
+    assertEquals(1, disk.unsyncedChanges());
+    assertEquals(0, value(disk.crash(SimCrash.LOSE_ALL), "a", 3));
   }
 
   @Test

@@ -16,7 +16,8 @@ import java.util.zip.CRC32C;
  *   write ──► seen                      what reads return
  *        └──► unsynced: w1 w2 w3 ...    in the order of the writes
  *   sync ───► medium := medium + unsynced, applied in order
- *   failed sync ► doubtful += unsynced  later syncs do not write them any more
+ *   failed sync ► doubtful += unsynced  later syncs do not write them any more; but what they do
+ *                                       write is not undone by them
  *   crash ──► medium + some of doubtful + some of unsynced, torn, reordered
  * </pre>
  *
@@ -141,8 +142,55 @@ final class SimFile {
   }
 
   void sync() {
+    if (!doubtful.isEmpty()) {
+      settle();
+    }
     unsynced.forEach(medium::apply);
     unsynced.clear();
+  }
+
+  /**
+   * What is being synced came later than what is in doubt: that can't undo it any more. Lengths are
+   * journalled, and a later one is not durable without those before it.
+   */
+  private void settle() {
+    for (Change later : unsynced) {
+      List<Change> left = new ArrayList<>();
+      for (Change change : doubtful) {
+        if (change instanceof Change.Write w) {
+          if (later instanceof Change.Write l) {
+            without(w, l, left);
+          } else {
+            left.add(w);
+          }
+        } else if (later instanceof Change.Resize) {
+          medium.apply(change);
+        } else {
+          left.add(change);
+        }
+      }
+      doubtful.clear();
+      doubtful.addAll(left);
+    }
+  }
+
+  /** What of a write another does not cover. */
+  private static void without(Change.Write write, Change.Write other, List<Change> left) {
+    long end = write.offset + write.bytes.length;
+    long from = Math.max(write.offset, other.offset);
+    long to = Math.min(end, other.offset + other.bytes.length);
+    if (from >= to) {
+      left.add(write);
+      return;
+    }
+    if (write.offset < from) {
+      byte[] before = Arrays.copyOf(write.bytes, (int) (from - write.offset));
+      left.add(new Change.Write(write.offset, before));
+    }
+    if (to < end) {
+      int skip = (int) (to - write.offset);
+      left.add(new Change.Write(to, Arrays.copyOfRange(write.bytes, skip, write.bytes.length)));
+    }
   }
 
   void failSync() {
@@ -203,6 +251,28 @@ final class SimFile {
         tear(after.medium, w, random);
       } else {
         after.medium.apply(change);
+      }
+    }
+    after.seen = after.medium.copy();
+    return after;
+  }
+
+  /** The same, where a test says what survives; the file's changes have numbers from one on. */
+  SimFile crash(SimChoice how, int first) {
+    SimFile after = new SimFile(name);
+    after.medium = medium.copy();
+    int i = first;
+    for (List<Change> changes : List.of(doubtful, unsynced)) {
+      for (Change change : changes) {
+        SimChoice.Part part = how.of(i++);
+        if (part == SimChoice.Part.ALL) {
+          after.medium.apply(change);
+        } else if (part != SimChoice.Part.NOTHING && change instanceof Change.Write w) {
+          int half = (w.bytes.length / SECTOR + 1) / 2 * SECTOR;
+          int from = part == SimChoice.Part.FIRST_HALF ? 0 : half;
+          int to = part == SimChoice.Part.FIRST_HALF ? half : w.bytes.length;
+          after.medium.write(w.offset + from, w.bytes, from, to - from);
+        }
       }
     }
     after.seen = after.medium.copy();

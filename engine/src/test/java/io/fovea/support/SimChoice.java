@@ -1,0 +1,92 @@
+package io.fovea.support;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * What becomes of each change that was not synced when the power fails: chosen by a test, where
+ * {@link SimCrash} leaves it to chance.
+ *
+ * <p>Changes are numbered as a disk counts them in {@link SimDisk#unsyncedChanges}: files in the
+ * order of their names, and of each file the oldest first.
+ */
+public final class SimChoice {
+  /** How much of a write survives. Of a change of length that is all of it or nothing. */
+  public enum Part {
+    NOTHING,
+    FIRST_HALF,
+    LAST_HALF,
+    ALL
+  }
+
+  private final Part[] parts;
+
+  private SimChoice(Part[] parts) {
+    this.parts = parts;
+  }
+
+  Part of(int change) {
+    return parts[change];
+  }
+
+  /**
+   * Choices for so many changes: every set of survivors where there are few; else none, all, and
+   * each change as the first that is lost, the only one, or the only one that is lost. And each
+   * write torn, beside all others and alone.
+   *
+   * @param changes how many there are
+   * @param few up to how many changes every set is tried
+   */
+  public static List<SimChoice> of(int changes, int few) {
+    List<SimChoice> all = new ArrayList<>();
+    if (changes <= few) {
+      for (int set = 0; set < 1 << changes; set++) {
+        Part[] parts = filled(changes, Part.NOTHING);
+        for (int i = 0; i < changes; i++) {
+          parts[i] = (set >> i & 1) == 0 ? Part.NOTHING : Part.ALL;
+        }
+        all.add(new SimChoice(parts));
+      }
+    } else {
+      all.add(new SimChoice(filled(changes, Part.NOTHING)));
+      all.add(new SimChoice(filled(changes, Part.ALL)));
+      for (int i = 0; i < changes; i++) {
+        Part[] prefix = filled(changes, Part.NOTHING);
+        Arrays.fill(prefix, 0, i, Part.ALL);
+        all.add(new SimChoice(prefix));
+        all.add(one(changes, i, Part.ALL, Part.NOTHING));
+        all.add(one(changes, i, Part.NOTHING, Part.ALL));
+      }
+    }
+    for (int i = 0; i < changes; i++) {
+      for (Part others : new Part[] {Part.NOTHING, Part.ALL}) {
+        all.add(one(changes, i, Part.FIRST_HALF, others));
+        all.add(one(changes, i, Part.LAST_HALF, others));
+      }
+    }
+    return all;
+  }
+
+  private static SimChoice one(int changes, int i, Part part, Part others) {
+    Part[] parts = filled(changes, others);
+    parts[i] = part;
+    return new SimChoice(parts);
+  }
+
+  private static Part[] filled(int changes, Part part) {
+    Part[] parts = new Part[changes];
+    Arrays.fill(parts, part);
+    return parts;
+  }
+
+  /** One letter for each change: {@code -} lost, {@code f} and {@code l} torn, {@code x} there. */
+  @Override
+  public String toString() {
+    StringBuilder s = new StringBuilder();
+    for (Part part : parts) {
+      s.append("-flx".charAt(part.ordinal()));
+    }
+    return s.toString();
+  }
+}
