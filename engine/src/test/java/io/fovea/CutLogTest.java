@@ -39,6 +39,8 @@ import java.util.logging.Level;
 import java.util.logging.Logger;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
  * The log of an abandoned database, cut behind each of its records: what a crash leaves that comes
@@ -50,6 +52,7 @@ import org.junit.jupiter.api.Test;
  * end of one.
  */
 @Tag("slow")
+@Execution(ExecutionMode.CONCURRENT)
 class CutLogTest {
   /** Kept, for it would forget its level. */
   private static final Logger QUIET = Logger.getLogger("io.fovea");

@@ -18,9 +18,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Isolated;
 
 /** What is forgotten is found, and its context is used again; what is closed leaves nothing. */
 @Tag("slow")
+@Isolated("it counts mappings, and collects garbage")
 class LeaksTest {
   private static final Options ALL =
       Options.defaults()

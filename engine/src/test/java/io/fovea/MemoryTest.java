@@ -17,6 +17,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.parallel.Isolated;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
@@ -26,6 +27,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  */
 @Tag("slow")
 @Timeout(value = 10, unit = TimeUnit.MINUTES)
+@Isolated("it uses up the JVM's direct memory")
 class MemoryTest {
   private static final int THREADS = 8;
   private static final int MIB = 1 << 20;

@@ -11,6 +11,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -22,6 +24,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * -Dmisuse.seed=...} tries another, {@code -Dmisuse.races=10000} goes on for longer.
  */
 @Tag("slow")
+@Execution(ExecutionMode.CONCURRENT)
 class MisuseTest {
   private static final int RACES = Integer.getInteger("misuse.races", 1000);
   private static final long SEED = Long.getLong("misuse.seed", 1);

@@ -19,20 +19,14 @@ import io.fovea.schema.FieldType;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
-import io.fovea.txn.RetryWarning;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.logging.Handler;
-import java.util.logging.Level;
-import java.util.logging.LogRecord;
-import java.util.logging.Logger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -533,41 +527,6 @@ class TransactionTest {
       assertEquals(3, d.stats().pessimisticAttempts());
       assertEquals(0, d.stats().waitingTransactions());
     }
-  }
-
-  @Test
-  void workThatIsDoneAgainAndAgainIsNamed() {
-    List<String> lines = Collections.synchronizedList(new ArrayList<>());
-    Logger logger = Logger.getLogger("io.fovea");
-    Handler handler =
-        new Handler() {
-          @Override
-          public void publish(LogRecord line) {
-            lines.add(line.getMessage());
-          }
-
-          @Override
-          public void flush() {}
-
-          @Override
-          public void close() {}
-        };
-    Level level = logger.getLevel();
-    logger.setLevel(Level.WARNING); // other tests of this JVM may have made it quiet
-    logger.addHandler(handler);
-    try {
-      RetryWarning warning = new RetryWarning();
-      Task<RuntimeException> body = tx -> {};
-      for (int attempts = 1; attempts <= 64; attempts++) {
-        warning.aborted(body, attempts, AbortCause.LOCK);
-      }
-    } finally {
-      logger.removeHandler(handler);
-      logger.setLevel(level);
-    }
-    assertEquals(1, lines.size(), lines.toString());
-    assertTrue(lines.get(0).contains(TransactionTest.class.getName()), lines.get(0));
-    assertTrue(lines.get(0).contains("16 times"), lines.get(0));
   }
 
   @Test

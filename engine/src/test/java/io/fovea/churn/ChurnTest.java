@@ -21,6 +21,8 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
  * A process that does everything again and again (tables, indexes, cursors, long values, backups,
@@ -32,6 +34,7 @@ import org.junit.jupiter.api.io.TempDir;
  * some kinds only, {@code -Dchurn.dump=FILE} for a heap dump at the end.
  */
 @Tag("slow")
+@Execution(ExecutionMode.CONCURRENT)
 class ChurnTest {
   private static final long SECONDS = Long.getLong("churn.seconds", 120);
   private static final long FIRST_SECONDS = Math.min(60, SECONDS / 4);

@@ -9,6 +9,8 @@ import java.util.concurrent.TimeoutException;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
@@ -19,6 +21,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  */
 @Tag("slow")
 @Timeout(value = 30, unit = TimeUnit.MINUTES)
+@Execution(ExecutionMode.CONCURRENT)
 class ErrorsUnderLatchTest {
   /**
    * Of so many places one is tried, by each protocol another; all with {@code -Dcrash.errors=1}.
@@ -28,8 +31,10 @@ class ErrorsUnderLatchTest {
   /** An error comes every few milliseconds. */
   private static final int STANDSTILL_SECONDS = 30;
 
+  /** One after the other: they share {@link ErrorProbe}. */
   @ParameterizedTest
   @EnumSource
+  @Execution(ExecutionMode.SAME_THREAD)
   void underEveryLatch(Protocol protocol) throws Exception {
     ErrorWeaver loader = new ErrorWeaver(ErrorsUnderLatchTest.class.getClassLoader());
     Object run =

@@ -15,6 +15,8 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
  * Forged files, and pages that are wrong though their checksum is right, in a JVM of their own
@@ -26,6 +28,7 @@ import org.junit.jupiter.api.io.TempDir;
  */
 @Tag("slow")
 @Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+@Execution(ExecutionMode.CONCURRENT)
 class HostileTest {
   private static final int FILES = Integer.getInteger("crash.forged", 400);
   private static final int PAGES = Integer.getInteger("crash.pages", 250);

@@ -28,6 +28,8 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
  * A process is killed, at random and at every named place (RELIABILITY.md, 5 and 6): what it had
@@ -37,6 +39,7 @@ import org.junit.jupiter.api.io.TempDir;
  */
 @Tag("slow")
 @Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+@Execution(ExecutionMode.CONCURRENT)
 class KillTest {
   private static final int KILLS = Integer.getInteger("crash.kills", 6);
   private static final Path SOURCES = Path.of("src", "main", "java");

@@ -12,8 +12,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Isolated;
 
 /** Regions are aligned, zero, bounded, and outlive their release. */
+@Isolated("it counts mappings and their page tables")
 class NativeRegionTest {
   @Test
   void isAlignedAndZero() {

@@ -16,6 +16,8 @@ import java.util.regex.Pattern;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
  * Runs the jcstress tests (the classes {@code *Races}) in JVMs of their own: every test once, for a
@@ -32,6 +34,7 @@ import org.junit.jupiter.api.Timeout;
  */
 @Tag("slow")
 @Timeout(value = 1, unit = TimeUnit.DAYS) // jcstress has limits of its own
+@Execution(ExecutionMode.CONCURRENT)
 class RacesTest {
   private static final String SHORT = "-f 1 -iters 2 -time 150 -sc false -af NONE -hs 256";
   private static final String SHORT_JVM =

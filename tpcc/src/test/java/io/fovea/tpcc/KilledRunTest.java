@@ -24,6 +24,8 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
  * Runs the driver in a JVM of its own, kills that with signal 9 at random moments of its opening,
@@ -34,6 +36,7 @@ import org.junit.jupiter.api.io.TempDir;
  * run that named the seed, as far as the clock allows.
  */
 @Tag("slow")
+@Execution(ExecutionMode.CONCURRENT)
 class KilledRunTest {
   private static final int KILLS = Integer.getInteger("tpcc.kills", 5);
   private static final long SEED = Long.getLong("tpcc.seed", System.nanoTime());

@@ -18,6 +18,8 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -26,6 +28,7 @@ import org.junit.jupiter.params.provider.CsvSource;
  * and closes the database.
  */
 @Tag("slow")
+@Execution(ExecutionMode.CONCURRENT)
 class StoppedRunTest {
   private static final int SIGTERM = 15;
   private static final int PATIENCE_SECONDS = 180;
