@@ -18,18 +18,18 @@ import org.junit.jupiter.api.Timeout;
 
 /**
  * A page that can't be read at the moment when it is to be freed is freed later: before the redo
- * point forgets of it, and before the database closes. The n-th read fails once, for n = 1, 6, 11
- * and so on.
+ * point forgets of it, and before the database closes. The n-th read fails once, for n = 1, 32,
+ * 63 and so on.
  */
 @Timeout(300)
 class LeftoversTest {
   private static final TableSpec SPEC = TableSpec.bytes("long", 60);
 
-  /** More pages than the pool has frames, so that those that are to be freed have to be read. */
-  private static final int VALUES = 24;
+  /** Three times as many pages as the pool has frames: most of those to be freed must be read. */
+  private static final int VALUES = 60;
 
   private static final int VALUE_BYTES = 20_000;
-  private static final int STRIDE = 5;
+  private static final int STRIDE = 31;
 
   private static final Options SMALL =
       Options.defaults()
@@ -38,7 +38,7 @@ class LeftoversTest {
           .transactions(txs -> txs.activeMax(2))
           .log(
               log ->
-                  log.bytesMax(1 << 20)
+                  log.bytesMax(4 << 20)
                       .bufferBytes(64 << 10)
                       .segmentBytes(64 << 10)
                       .checkpointInterval(Duration.ZERO))
