@@ -67,7 +67,7 @@ class CrashTest {
             .log(log -> log.asyncWindow(Duration.ofHours(1), 16 << 10));
     CrashExplorer explorer = new CrashExplorer(SEED + 2, options).crashes(2).nest(20, 3, 1, 1);
     for (int i = 0; i == 0 || explorer.distinct() < STATES / 8; i++) {
-      explorer.workload(60);
+      explorer.workload(20);
     }
     SoakReport.line("CrashTest.commitsThatDoNotWait", "seed " + (SEED + 2) + ": " + explorer);
   }
