@@ -18,8 +18,8 @@ import org.junit.jupiter.api.Timeout;
 
 /**
  * A page that can't be read at the moment when it is to be freed is freed later: before the redo
- * point forgets of it, and before the database closes. The n-th read fails once, for n = 1, 32,
- * 63 and so on.
+ * point forgets of it, and before the database closes. The n-th read fails once, for n = 1, 32, 63
+ * and so on.
  */
 @Timeout(300)
 class LeftoversTest {
