@@ -65,7 +65,8 @@ class CrashTest {
         Session.small()
             .durability(Durability.ASYNC)
             .log(log -> log.asyncWindow(Duration.ofHours(1), 16 << 10));
-    CrashExplorer explorer = new CrashExplorer(SEED + 2, options).crashes(2).nest(20, 3, 1, 1);
+    CrashExplorer explorer =
+        new CrashExplorer(SEED + 2, options).crashes(2).nest(20, 3, 1, 1).enough(STATES / 2);
     for (int i = 0; i == 0 || explorer.distinct() < STATES / 8; i++) {
       explorer.workload(20);
     }
