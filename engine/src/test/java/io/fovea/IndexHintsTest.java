@@ -438,6 +438,7 @@ class IndexHintsTest {
     }
   }
 
+  @net.jqwik.api.Tag("slow")
   @Property(tries = 12, shrinking = ShrinkingMode.OFF)
   void whateverHintsSay(@ForAll long seed) {
     Random r = new Random(seed);
@@ -526,6 +527,7 @@ class IndexHintsTest {
 
   // --------------------------------------------------------------------------- crashes and copies
 
+  @net.jqwik.api.Tag("slow")
   @Property(tries = 6, shrinking = ShrinkingMode.OFF)
   void hintsOfARecoveredFileAreHarmless(@ForAll long seed) {
     Random r = new Random(seed);

@@ -13,6 +13,7 @@ import io.fovea.support.SimStorage;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.function.BiConsumer;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -21,6 +22,7 @@ import org.junit.jupiter.api.Timeout;
  * point forgets of it, and before the database closes. The n-th read fails once, for n = 1, 32, 63
  * and so on.
  */
+@Tag("slow")
 @Timeout(300)
 class LeftoversTest {
   private static final TableSpec SPEC = TableSpec.bytes("long", 60);

@@ -28,6 +28,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 class TxModelTest {
   private static final int MANY = 1000;
 
+  @net.jqwik.api.Tag("slow")
   @Property(tries = 120)
   void behavesLikeSortedMaps(
       @ForAll long seed,
