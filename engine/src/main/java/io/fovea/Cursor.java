@@ -7,7 +7,6 @@ import io.fovea.index.RecordBuffer;
 import io.fovea.index.Slot;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
-import io.fovea.schema.TableSpec;
 import io.fovea.txn.Tx;
 import io.fovea.txn.TxScan;
 import java.lang.foreign.MemorySegment;
@@ -27,9 +26,8 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Cursor implements AutoCloseable {
   private final Transaction tx;
-  private final Database database;
+  private final Table of;
   private final TableCore table;
-  private final TableSpec spec;
   private final @Nullable IndexCore index;
   private final MemorySegment memory;
   private @Nullable TxScan scan;
@@ -52,14 +50,13 @@ public final class Cursor implements AutoCloseable {
   /** Where it was opened, if the leak detector asks. */
   private final @Nullable Throwable site;
 
-  private Cursor(Transaction tx, Table table, @Nullable IndexCore index, MemorySegment memory) {
+  private Cursor(Transaction tx, Table of, @Nullable IndexCore index, MemorySegment memory) {
     this.tx = tx;
-    this.database = table.database();
-    this.table = table.core();
-    this.spec = table.spec();
+    this.of = of;
+    this.table = of.core();
     this.index = index;
     this.memory = memory;
-    this.site = database.leaks().siteOfCursor();
+    this.site = of.database().leaks().siteOfCursor();
   }
 
   /** Opens a cursor, within an operation. */
@@ -151,7 +148,7 @@ public final class Cursor implements AutoCloseable {
       }
       tx.requireMine("The cursor has ended with its transaction");
     }
-    return tx.enter(database);
+    return tx.enter(of.database());
   }
 
   /**
@@ -189,7 +186,7 @@ public final class Cursor implements AutoCloseable {
       TxScan s = standing();
       Row r = row;
       if (r == null) {
-        r = new Row(spec.layout(), table, memory, 0);
+        r = of.row(memory);
         row = r;
       }
       if (!rowRead) {
@@ -249,10 +246,10 @@ public final class Cursor implements AutoCloseable {
     if (k == null) {
       k =
           new Key(
-              spec.key(),
+              of.spec().key(),
               table,
               memory,
-              align(RecordBuffer.bytes(spec.layout(), table.key.bytesMax())));
+              align(RecordBuffer.bytes(of.spec().layout(), table.key.bytesMax())));
       key = k;
     }
     if (!keyRead) {
@@ -290,7 +287,7 @@ public final class Cursor implements AutoCloseable {
                 i.entry,
                 i,
                 memory,
-                align(RecordBuffer.bytes(spec.layout(), table.key.bytesMax()))
+                align(RecordBuffer.bytes(of.spec().layout(), table.key.bytesMax()))
                     + align(table.key.bytesMax()));
         indexKey = k;
       }
@@ -354,7 +351,7 @@ public final class Cursor implements AutoCloseable {
     slot.give(memory);
     Throwable s = site;
     if (s != null) {
-      database.leaks().report("A cursor of table " + table.name + " was not closed", s);
+      of.database().leaks().report("A cursor of table " + table.name + " was not closed", s);
     }
   }
 }

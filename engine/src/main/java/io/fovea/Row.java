@@ -61,18 +61,22 @@ public final class Row implements RowReader {
   private final RecordBuffer buffer;
 
   Row(Layout layout, Object owner, int keyBytesMax) {
-    this(layout, owner, memory(layout, keyBytesMax), 0);
+    this(layout, layout.fields().toArray(Field[]::new), owner, memory(layout, keyBytesMax), 0);
   }
 
-  /** A row in scratch memory of the caller, of {@link RecordBuffer#bytes}. */
-  Row(Layout layout, Object owner, MemorySegment segment, long base) {
+  /**
+   * A row in scratch memory of the caller, of {@link RecordBuffer#bytes}.
+   *
+   * @param fields those of the layout; shared by all rows of a table, and never written
+   */
+  Row(Layout layout, Field[] fields, Object owner, MemorySegment segment, long base) {
     this.layout = layout;
-    this.fields = layout.fields().toArray(Field[]::new);
+    this.fields = fields;
     this.size = layout.size();
     this.owner = owner;
     this.segment = segment;
     this.base = base;
-    this.buffer = new RecordBuffer(layout, segment, base);
+    this.buffer = new RecordBuffer(fields, size, segment, base);
     this.limit = size;
   }
 

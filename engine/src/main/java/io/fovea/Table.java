@@ -10,9 +10,11 @@ import io.fovea.index.IndexCore;
 import io.fovea.index.Maintenance;
 import io.fovea.index.RecordBuffer;
 import io.fovea.index.TableCore;
+import io.fovea.schema.Field;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.TableSpec;
 import io.fovea.txn.Tx;
+import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 
 /**
@@ -41,16 +43,18 @@ public final class Table {
   // The file has more than 600 lines because each method of the API has its contract here. Most of
   // them are Javadoc; what the methods do is in the rooms index and txn.
 
-  // Long for its documentation.
-
   private final Database database;
   private final TableCore core;
   private final TableSpec spec;
+
+  /** Those of the specification's layout, for all rows; never written. */
+  private final Field[] fields;
 
   Table(Database database, TableCore core, TableSpec spec) {
     this.database = database;
     this.core = core;
     this.spec = spec;
+    this.fields = spec.isBytes() ? new Field[0] : spec.layout().fields().toArray(Field[]::new);
   }
 
   TableCore core() {
@@ -59,6 +63,11 @@ public final class Table {
 
   Database database() {
     return database;
+  }
+
+  /** A row in scratch memory of a cursor. */
+  Row row(MemorySegment memory) {
+    return new Row(spec.layout(), fields, core, memory, 0);
   }
 
   // ---------------------------------------------------------------------------------- description

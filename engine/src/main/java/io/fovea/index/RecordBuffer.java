@@ -37,12 +37,14 @@ public final class RecordBuffer {
   /**
    * A buffer in somebody's memory.
    *
+   * @param fields those of its layout; kept, and never written
+   * @param size {@link Layout#size}
    * @param segment has {@link #bytes} bytes from {@code base} on
    * @param base a multiple of 8
    */
-  public RecordBuffer(Layout layout, MemorySegment segment, long base) {
-    this.fields = layout.fields().toArray(Field[]::new);
-    this.size = layout.size();
+  public RecordBuffer(Field[] fields, int size, MemorySegment segment, long base) {
+    this.fields = fields;
+    this.size = size;
     this.segment = segment;
     this.base = base;
     this.dirty = new long[(fields.length + 63) >>> 6];
