@@ -154,7 +154,7 @@ final class Merger {
           long leftBase = pool.base(left);
           long rightBase = pool.base(right);
           next = level == 0 ? BTreeNode.next(s, rightBase) : 0;
-          NodeCheck.node(s, parentBase, pageSize, level + 1, treeId);
+          NodeCheck.parent(s, parentBase, pageSize, level + 1, treeId);
           looked = rightPid;
           NodeCheck.node(s, rightBase, pageSize, level, treeId);
           looked = leftPid;
@@ -204,17 +204,33 @@ final class Merger {
     return StructureChange.DONE;
   }
 
-  /** A rough answer from pages that are not latched: a wrong one costs a merge or an attempt. */
+  /**
+   * A rough answer from pages that are not latched: a wrong one costs a merge or an attempt. Of two
+   * nodes of one state it never says no where {@link #fitTogether} says yes: together they have the
+   * fences between them no more, and a prefix that is not longer than theirs.
+   */
   private boolean mayFit(int left, long leftPid, int right, long rightPid, int level) {
     if (pool.optimistic(left, leftPid) == BufferPool.RESTART
         || pool.optimistic(right, rightPid) == BufferPool.RESTART) {
       return true;
     }
     boolean leaf = level == 0;
+    long leftBase = pool.base(left);
+    long rightBase = pool.base(right);
+    int between =
+        BTreeNode.fenceBytes(BTreeNode.high(pages, leftBase), pageSize)
+            + BTreeNode.fenceBytes(BTreeNode.low(pages, rightBase), pageSize);
     int bytes =
-        BTreeNode.used(pages, pool.base(left), pageSize, leaf)
-            + BTreeNode.used(pages, pool.base(right), pageSize, leaf);
-    return bytes <= pageSize;
+        BTreeNode.used(pages, leftBase, pageSize, leaf)
+            + BTreeNode.used(pages, rightBase, pageSize, leaf)
+            - between;
+    return bytes <= room(leftBase, rightBase, leaf);
+  }
+
+  /** What two nodes may take together: a quarter stays free, or the next insert would split. */
+  private int room(long left, long right, boolean leaf) {
+    boolean anEmptyOne = BTreeNode.count(pages, left) == 0 || BTreeNode.count(pages, right) == 0;
+    return pageSize - BTreeNode.slotsEnd(leaf, 0) - (anEmptyOne ? 0 : pageSize >>> 2);
   }
 
   private boolean fitTogether(long left, long right, int level, TreeScratch scratch) {
@@ -240,9 +256,7 @@ final class Merger {
       bytes += BTreeNode.innerBytes(s, right, 0, rightCount, prefix);
       bytes += NodeEditor.innerEntryBytes(prefix, scratch.separator.length());
     }
-    boolean anEmptyOne = leftCount == 0 || rightCount == 0;
-    return bytes
-        <= pageSize - BTreeNode.slotsEnd(level == 0, 0) - (anEmptyOne ? 0 : pageSize >>> 2);
+    return bytes <= room(left, right, level == 0);
   }
 
   /**

@@ -39,13 +39,29 @@ final class NodeCheck {
    * @throws NodeDamage if anything of it is wrong
    */
   static void node(MemorySegment s, long base, int pageSize, int level, int treeId) {
+    kind(s, base, level, treeId);
+    entries(s, base, pageSize, level == 0);
+  }
+
+  /**
+   * Checks a node of which one entry goes: what that trusts, and no more, for a parent has
+   * hundreds. {@link #child} looks at the separators beside the entry.
+   *
+   * @param level its level, as its place implies it
+   * @throws NodeDamage if anything of it is wrong
+   */
+  static void parent(MemorySegment s, long base, int pageSize, int level, int treeId) {
+    kind(s, base, level, treeId);
+    BTreeNode.checkSane(s, base, pageSize, false);
+  }
+
+  private static void kind(MemorySegment s, long base, int level, int treeId) {
     if (!isNode(s, base, level, treeId)) {
       boolean owner = PageHeader.treeId(s, base) != treeId;
       throw owner
           ? new NodeDamage("tree id of a node", treeId, PageHeader.treeId(s, base))
           : new NodeDamage("level of a node", level, PageHeader.level(s, base));
     }
-    entries(s, base, pageSize, level == 0);
   }
 
   /**

@@ -251,7 +251,7 @@ class BrokenStepsTest {
 
   private static final Set<Stage> SLOW = EnumSet.of(Stage.SUCCESSOR_FOUND, Stage.INSTALLING);
 
-  private static final int ROUNDS_MAX = 1_000;
+  private static final int ROUNDS_MAX = 10_000;
 
   /** What the random load meets within some rounds; the rest needs many, and the long form. */
   private static final Set<Broken> SOON = EnumSet.of(Broken.VALIDATION, Broken.LOCKS_OF_OTHERS);

@@ -32,11 +32,15 @@ import org.junit.jupiter.api.Timeout;
 @Tag("slow")
 class DamagedPagesTest {
   private static final int PAGE = PageForger.PAGE;
+
+  /** Of a database that has all nodes that are damaged here; others are HostileTest's. */
+  private static final long SEED = 1;
+
   private static DeepBase.Base clean;
 
   @BeforeAll
   static void make() {
-    clean = DeepBase.make(true, CrashTest.SEED);
+    clean = DeepBase.make(true, SEED);
   }
 
   /** An inner node of a level that has a parent and children, in the deep table's tree. */
@@ -171,7 +175,7 @@ class DamagedPagesTest {
   /** Recovery has to insert below such a node, and never came to an end. */
   @Test
   void recoveryComesToAChildOfTheSameLevel() {
-    DeepBase.Base killed = DeepBase.make(false, CrashTest.SEED);
+    DeepBase.Base killed = DeepBase.make(false, SEED);
     int noticed = 0;
     for (long pid : new PageForger(killed.disk(), new StringBuilder()).find(PageHeader.INNER, -1)) {
       SimDisk one = killed.disk().copy();
@@ -243,7 +247,7 @@ class DamagedPagesTest {
 
   @Test
   void recoveryComesToALeafThatSaysItHasOneRecord() {
-    DeepBase.Base killed = DeepBase.make(false, CrashTest.SEED);
+    DeepBase.Base killed = DeepBase.make(false, SEED);
     int noticed = 0;
     for (long pid : new PageForger(killed.disk(), new StringBuilder()).find(PageHeader.LEAF, 0)) {
       SimDisk one = withOneRecord(killed.disk(), pid);

@@ -205,6 +205,14 @@ final class ErrorWeaver extends ClassLoader {
       super.visitLineNumber(number, start);
     }
 
+    /**
+     * A fence is one instruction and allocates nothing. Where it is still a call, that needs less
+     * of the stack than the exchange before it, which has just taken a latch.
+     */
+    private static boolean isFence(String of, String called) {
+      return of.equals("java/lang/invoke/VarHandle") && called.endsWith("Fence");
+    }
+
     private void place(String what, boolean allocation) {
       String where = owner.substring(owner.lastIndexOf('/') + 1) + "." + name + ":" + line;
       super.visitLdcInsn(ErrorProbe.place(what + " in " + where));
@@ -216,7 +224,11 @@ final class ErrorWeaver extends ClassLoader {
     public void visitMethodInsn(
         int opcode, String of, String called, String descriptor, boolean isInterface) {
       boolean begins = called.equals("<init>"); // its allocation has failed already, or it is super
-      if (fails && !begins && !GIVES.contains(called) && !TAKES_OVER.contains(called)) {
+      if (fails
+          && !begins
+          && !GIVES.contains(called)
+          && !TAKES_OVER.contains(called)
+          && !isFence(of, called)) {
         place(of.substring(of.lastIndexOf('/') + 1) + "." + called, false);
       }
       super.visitMethodInsn(opcode, of, called, descriptor, isInterface);
