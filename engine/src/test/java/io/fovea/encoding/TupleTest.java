@@ -41,7 +41,8 @@ class TupleTest {
     assertEquals(x, Tuple.getInt64(a, 0));
   }
 
-  @Property(tries = 500)
+  @net.jqwik.api.Tag("slow")
+  @Property(tries = 2000)
   void bytesKeepTheirOrder(@ForAll("zeros") byte[] x, @ForAll("zeros") byte[] y) {
     int n = Tuple.end(a, Tuple.escape(x, 0, x.length, a, 0));
     int m = Tuple.end(b, Tuple.escape(y, 0, y.length, b, 0));
@@ -50,7 +51,8 @@ class TupleTest {
     assertArrayEquals(x, Tuple.getBytes(a, 0, n));
   }
 
-  @Property(tries = 500)
+  @net.jqwik.api.Tag("slow")
+  @Property(tries = 2000)
   void textKeepsTheOrderOfItsCodePoints(@ForAll("texts") String x, @ForAll("texts") String y) {
     int n = Tuple.end(a, Tuple.escapeText(x, 200, a, 0));
     int m = Tuple.end(b, Tuple.escapeText(y, 200, b, 0));
@@ -60,7 +62,8 @@ class TupleTest {
   }
 
   /** Parts can't run into one another: (a, b) is ordered by a, then by b. */
-  @Property(tries = 500)
+  @net.jqwik.api.Tag("slow")
+  @Property(tries = 2000)
   void tuplesKeepTheirOrder(
       @ForAll("zeros") byte[] x1, @ForAll int x2, @ForAll("zeros") byte[] y1, @ForAll int y2) {
     int n = Tuple.putInt32(a, Tuple.end(a, Tuple.escape(x1, 0, x1.length, a, 0)), x2);
@@ -71,7 +74,8 @@ class TupleTest {
   }
 
   /** A tuple of fewer parts is a prefix of exactly those that begin with its values. */
-  @Property(tries = 500)
+  @net.jqwik.api.Tag("slow")
+  @Property(tries = 2000)
   void prefixesAreExact(@ForAll("zeros") byte[] x, @ForAll("zeros") byte[] y, @ForAll long rest) {
     int n = Tuple.end(a, Tuple.escape(x, 0, x.length, a, 0));
     int m = Tuple.putInt64(b, Tuple.end(b, Tuple.escape(y, 0, y.length, b, 0)), rest);
@@ -79,7 +83,8 @@ class TupleTest {
     assertEquals(Arrays.equals(x, y), prefix);
   }
 
-  @Property(tries = 500)
+  @net.jqwik.api.Tag("slow")
+  @Property(tries = 2000)
   void theSuccessorOfAPrefixIsTheLeastAboveItsKeys(
       @ForAll("zeros") byte[] prefix, @ForAll("zeros") byte[] other) {
     Mem.putBytes(a, 0, prefix, 0, prefix.length);
