@@ -64,7 +64,7 @@ public final class Cursor implements AutoCloseable {
       Transaction tx, Tx t, Table of, @Nullable IndexCore index, Range range, Order order) {
     Slot slot = tx.slot();
     TableCore table = of.core();
-    int rowBytes = align(RecordBuffer.bytes(of.spec().layout(), table.key.bytesMax()));
+    int rowBytes = rowBytes(of);
     int keyBytes = align(table.key.bytesMax());
     int entryBytes = index == null ? 0 : align(index.entryBytesMax());
     int stride = Math.max(keyBytes, entryBytes);
@@ -77,6 +77,11 @@ public final class Cursor implements AutoCloseable {
     cursor.scan = scan;
     tx.opened(cursor);
     return cursor;
+  }
+
+  /** What its row takes of its memory; behind that are its keys. */
+  private static int rowBytes(Table of) {
+    return align(RecordBuffer.bytes(of.spec().layout(), of.core().key.bytesMax()));
   }
 
   private static int align(int bytes) {
@@ -244,12 +249,7 @@ public final class Cursor implements AutoCloseable {
   private Key primaryKey() {
     Key k = key;
     if (k == null) {
-      k =
-          new Key(
-              of.spec().key(),
-              table,
-              memory,
-              align(RecordBuffer.bytes(of.spec().layout(), table.key.bytesMax())));
+      k = new Key(of.spec().key(), table, memory, rowBytes(of));
       key = k;
     }
     if (!keyRead) {
@@ -282,13 +282,7 @@ public final class Cursor implements AutoCloseable {
       TxScan s = standing();
       Key k = indexKey;
       if (k == null) {
-        k =
-            new Key(
-                i.entry,
-                i,
-                memory,
-                align(RecordBuffer.bytes(of.spec().layout(), table.key.bytesMax()))
-                    + align(table.key.bytesMax()));
+        k = new Key(i.entry, i, memory, rowBytes(of) + align(table.key.bytesMax()));
         indexKey = k;
       }
       requireKey(s, i.entryBytesMax());

@@ -13,6 +13,7 @@ import io.fovea.index.SlotLocal;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
 import io.fovea.schema.EntryHints;
+import io.fovea.schema.Field;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
@@ -405,7 +406,7 @@ public final class Index {
 
       Extraction(KeySpec tableKey, Layout layout, KeySpec key) {
         primaryKey = new Key(tableKey, this);
-        row = new Row(layout, this, 0);
+        row = new Row(layout, layout.fields().toArray(Field[]::new), this, 0);
         entry = new Key(key, this);
       }
     }

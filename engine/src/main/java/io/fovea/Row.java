@@ -60,14 +60,15 @@ public final class Row implements RowReader {
   /** The same memory, as the engine sees it. */
   private final RecordBuffer buffer;
 
-  Row(Layout layout, Object owner, int keyBytesMax) {
-    this(layout, layout.fields().toArray(Field[]::new), owner, memory(layout, keyBytesMax), 0);
+  /** A row in memory of its own. */
+  Row(Layout layout, Field[] fields, Object owner, int keyBytesMax) {
+    this(layout, fields, owner, memory(layout, keyBytesMax), 0);
   }
 
   /**
    * A row in scratch memory of the caller, of {@link RecordBuffer#bytes}.
    *
-   * @param fields those of the layout; shared by all rows of a table, and never written
+   * @param fields those of the layout; shared by rows, and never written
    */
   Row(Layout layout, Field[] fields, Object owner, MemorySegment segment, long base) {
     this.layout = layout;

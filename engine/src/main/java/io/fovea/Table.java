@@ -109,7 +109,7 @@ public final class Table {
   public Row row() {
     database.requireOpen();
     requireRows();
-    return new Row(spec.layout(), core, core.key.bytesMax());
+    return new Row(spec.layout(), fields, core, core.key.bytesMax());
   }
 
   /**

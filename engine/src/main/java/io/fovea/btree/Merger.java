@@ -205,9 +205,10 @@ final class Merger {
   }
 
   /**
-   * A rough answer from pages that are not latched: a wrong one costs a merge or an attempt. Of two
-   * nodes of one state it never says no where {@link #fitTogether} says yes: together they have the
-   * fences between them no more, and a prefix that is not longer than theirs.
+   * A rough answer from pages that are not latched: a wrong one costs a merge or an attempt.
+   * Together two nodes have the fences between them no more, and a prefix that is not longer than
+   * theirs. So it says no where {@link #fitTogether} says yes for a few bytes at most, which heads
+   * take in.
    */
   private boolean mayFit(int left, long leftPid, int right, long rightPid, int level) {
     if (pool.optimistic(left, leftPid) == BufferPool.RESTART
