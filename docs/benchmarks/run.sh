@@ -8,6 +8,9 @@
 #                                              smaller tables, 5 s for each line of lookups, 90 s for a plot
 #   docs/benchmarks/run.sh profile BudgetInsertDelete.insert
 #                                              where the time goes in one benchmark: hot methods
+#   docs/benchmarks/run.sh change OLD.jar [OPERATION...]
+#                                              the budget's operations beside those of an older build, in turn in
+#                                              one JVM: whether a change has made one slower; ten minutes
 #
 #   beside      Fovea beside LMDB, RocksDB and MVStore: a table, and plots/beside.svg
 #   tpcc        TPC-C in memory, 1 warehouse with 1 thread, 2 with 2, 10 with 2
@@ -631,6 +634,15 @@ do_profile() {
   done
 }
 
+# A build beside an older one.
+do_change() {
+  say "change: $*"
+  old=$1
+  shift
+  "$java" --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.jmh.BudgetBeside ${quick:+--rounds 4 --jvms 1} \
+    "$old" "$jar" "$@" | tee "$out/change.md"
+}
+
 mkdir -p "$out" || die "cannot make $out"
 out=$(CDPATH='' cd -- "$out" && pwd)
 table=$out/records.fovea
@@ -643,6 +655,12 @@ if [ "${1:-}" = profile ]; then
   for benchmark; do
     do_profile "$benchmark"
   done
+  exit 0
+fi
+if [ "${1:-}" = change ]; then
+  [ $# -ge 2 ] || die "which older jar?"
+  shift
+  do_change "$@"
   exit 0
 fi
 [ $# -gt 0 ] || set -- beside tpcc contention ladder budget lookups timestamps disk durability recovery reads larger transition \

@@ -1,5 +1,6 @@
 package io.fovea;
 
+import io.fovea.btree.RangeEstimate;
 import io.fovea.encoding.Tuple;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
@@ -28,6 +29,9 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1.0
  */
 public final class ByteTable {
+  /** Instead of a length: no key is below this end. */
+  private static final int EMPTY = -2;
+
   private final Table table;
   private final Database database;
   private final TableCore core;
@@ -281,21 +285,12 @@ public final class ByteTable {
     Tx t = tx.enter(database);
     try {
       core.requireThere();
-      int loLen = from == null ? 0 : checkBound(from).length;
-      int hiLen = to == null ? -1 : checkBound(to).length;
-      MemorySegment s = tx.slot().keyStage((long) loLen + Math.max(hiLen, 0) + 8);
-      if (from != null) {
-        Mem.putBytes(s, 0, from, 0, loLen);
+      int loLen = from == null ? 0 : from.length;
+      int hiLen = stage(tx.slot(), from, to, prefix);
+      if (hiLen == EMPTY) {
+        return new ByteCursor(tx, table, null);
       }
-      if (to != null) {
-        Mem.putBytes(s, loLen, to, 0, hiLen);
-        if (prefix) {
-          hiLen = Tuple.successorOfPrefix(s, loLen, hiLen);
-          hiLen = hiLen == 0 ? -1 : hiLen;
-        } else if (hiLen == 0) {
-          return new ByteCursor(tx, table, null);
-        }
-      }
+      MemorySegment s = tx.slot().keyStage(0);
       TxScan scan =
           t.scan(
               core.tree,
@@ -309,6 +304,77 @@ public final class ByteTable {
               false,
               order == Order.DESCENDING);
       return new ByteCursor(tx, table, scan);
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /**
+   * Puts the ends of an interval into the stage for keys, one behind the other.
+   *
+   * @return the length of the upper end; -1 for none, {@link #EMPTY} if nothing is below it
+   */
+  private int stage(Slot slot, byte @Nullable [] from, byte @Nullable [] to, boolean prefix) {
+    int loLen = from == null ? 0 : checkBound(from).length;
+    int hiLen = to == null ? -1 : checkBound(to).length;
+    MemorySegment s = slot.keyStage((long) loLen + Math.max(hiLen, 0) + 8);
+    if (from != null) {
+      Mem.putBytes(s, 0, from, 0, loLen);
+    }
+    if (to != null) {
+      Mem.putBytes(s, loLen, to, 0, hiLen);
+      if (prefix) {
+        hiLen = Tuple.successorOfPrefix(s, loLen, hiLen);
+        return hiLen == 0 ? -1 : hiLen;
+      }
+      return hiLen == 0 ? EMPTY : hiLen;
+    }
+    return hiLen;
+  }
+
+  /**
+   * Estimates how many records an interval has, and how large they are: as {@link Table#estimate}.
+   *
+   * @param tx the transaction
+   * @param from the smallest key of the interval, null for no bound
+   * @param to the key below which the interval ends, itself excluded; null for no bound
+   * @return the estimate
+   * @throws KeyTooLargeException if a bound is longer than a key of the table can be
+   */
+  public Estimate estimate(Transaction tx, byte @Nullable [] from, byte @Nullable [] to) {
+    return estimate(tx, from, to, false);
+  }
+
+  /**
+   * Estimates how many records have keys that begin with a prefix, and how large they are: as
+   * {@link Table#estimate}.
+   *
+   * @param tx the transaction
+   * @param prefix what they begin with
+   * @return the estimate
+   * @throws KeyTooLargeException if the prefix is longer than a key of the table can be
+   */
+  public Estimate estimatePrefix(Transaction tx, byte[] prefix) {
+    Objects.requireNonNull(prefix, "prefix");
+    return estimate(tx, prefix, prefix, true);
+  }
+
+  private Estimate estimate(
+      Transaction tx, byte @Nullable [] from, byte @Nullable [] to, boolean prefix) {
+    tx.enter(database);
+    try {
+      core.requireThere();
+      int loLen = from == null ? 0 : from.length;
+      int hiLen = stage(tx.slot(), from, to, prefix);
+      if (hiLen == EMPTY) {
+        return new Estimate(0, 0);
+      }
+      MemorySegment s = tx.slot().keyStage(0);
+      RangeEstimate e =
+          RangeEstimate.of(core.tree, s, 0, loLen == 0 ? -1 : loLen, true, s, loLen, hiLen, false);
+      return new Estimate(e.entries(), e.bytes());
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {

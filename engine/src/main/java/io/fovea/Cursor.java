@@ -67,7 +67,7 @@ public final class Cursor implements AutoCloseable {
     int rowBytes = rowBytes(of);
     int keyBytes = align(table.key.bytesMax());
     int entryBytes = index == null ? 0 : align(index.entryBytesMax());
-    int stride = Math.max(keyBytes, entryBytes);
+    int stride = stride(table, index);
     MemorySegment stage = slot.entries(2L * stride);
     TxScan scan =
         index == null
@@ -77,6 +77,21 @@ public final class Cursor implements AutoCloseable {
     cursor.scan = scan;
     tx.opened(cursor);
     return cursor;
+  }
+
+  /** The room that an end of a range takes. */
+  private static int stride(TableCore table, @Nullable IndexCore index) {
+    int keyBytes = align(table.key.bytesMax());
+    return index == null ? keyBytes : Math.max(keyBytes, align(index.entryBytesMax()));
+  }
+
+  /** Estimates what a scan would find, within an operation. */
+  static Estimate estimate(Slot slot, TableCore table, @Nullable IndexCore index, Range range) {
+    int stride = stride(table, index);
+    MemorySegment stage = slot.entries(2L * stride);
+    return index == null
+        ? range.estimate(table.tree, table, true, stage, stride)
+        : range.estimate(index.tree, index, index.unique, stage, stride);
   }
 
   /** What its row takes of its memory; behind that are its keys. */

@@ -235,6 +235,11 @@ public final class Database implements AutoCloseable {
     store.requireOpen();
   }
 
+  /** For what a body needs: it may go on while {@link #close} waits for its transaction. */
+  void requireServing() {
+    store.requireServing();
+  }
+
   DatabaseClosedException closedException() {
     return store.closedException();
   }
@@ -616,7 +621,7 @@ public final class Database implements AutoCloseable {
 
   /**
    * Copies the database into a stream, as a tar archive of the files that {@link #backup(Path,
-   * BackupOptions)} makes: {@code tar x} restores it. The stream is flushed and stays open. Of a
+   * BackupOptions)} makes: {@link Restore} takes it. The stream is flushed and stays open. Of a
    * backup that fails the stream has a part, without an end.
    *
    * @param out where to

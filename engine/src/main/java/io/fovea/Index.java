@@ -92,7 +92,7 @@ public final class Index {
    * @return a new key without parts
    */
   public Key key() {
-    table.database().requireOpen();
+    table.database().requireServing();
     return new Key(core.key, core);
   }
 
@@ -266,6 +266,27 @@ public final class Index {
     try {
       requireThere();
       return Cursor.open(tx, t, table, core, range, order);
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /**
+   * Estimates how many entries are in a range, and how large they are: as {@link Table#estimate}.
+   *
+   * @param tx the transaction
+   * @param range which entries, by keys of this index
+   * @return the estimate
+   * @throws InvalidUseException if a key of the range is another index's, or a table's
+   */
+  public Estimate estimate(Transaction tx, Range range) {
+    Objects.requireNonNull(range, "range");
+    tx.enter(table.database());
+    try {
+      requireThere();
+      return Cursor.estimate(tx.slot(), table.core(), core, range);
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {

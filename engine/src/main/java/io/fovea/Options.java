@@ -5,6 +5,7 @@ import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.ReplacementKind;
 import io.fovea.io.DeviceConfig;
 import io.fovea.io.IoKind;
+import io.fovea.memory.Waits;
 import io.fovea.store.Store;
 import io.fovea.store.StoreConfig;
 import io.fovea.txn.ProtocolKind;
@@ -321,7 +322,7 @@ public final class Options {
             log().asyncWindow().toNanos(),
             log().asyncWindowBytes(),
             log().bytesMax()),
-        log().checkpointInterval().toNanos(),
+        Waits.nanos(log().checkpointInterval()),
         pool(),
         logged
             ? config.with(TxConfig.Durability.valueOf(durability().name()), log().bufferBytes())

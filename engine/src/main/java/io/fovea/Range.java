@@ -1,6 +1,7 @@
 package io.fovea;
 
 import io.fovea.btree.BTree;
+import io.fovea.btree.RangeEstimate;
 import io.fovea.encoding.Tuple;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.KeyTooLargeException;
@@ -25,6 +26,9 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Range {
   private static final Range ALL = new Range(null, true, null, true);
+
+  /** No end: no key is in the range. */
+  private static final int EMPTY = Integer.MIN_VALUE;
 
   private final @Nullable Key lo;
   private final boolean loInclusive;
@@ -129,48 +133,88 @@ public final class Range {
    */
   @Nullable TxScan open(
       Tx t, BTree tree, Object owner, boolean exact, Order order, MemorySegment stage, int stride) {
-    int loLen = -1;
-    boolean loInclusive = true;
-    Key lo = this.lo;
-    if (lo != null) {
-      loLen = load(lo, owner, stage, 0, stride);
-      loInclusive = this.loInclusive;
-      if (!loInclusive && !(exact && lo.isComplete())) {
-        loLen = Tuple.successorOfPrefix(stage, 0, loLen);
-        loInclusive = true;
-        if (loLen == 0) {
-          return null;
-        }
-      }
-      loLen = loLen == 0 ? -1 : loLen;
+    int low = low(owner, exact, stage, stride);
+    int high = high(owner, exact, stage, stride);
+    return low == EMPTY || high == EMPTY
+        ? null
+        : t.scan(
+            tree,
+            stage,
+            0,
+            length(low),
+            inclusive(low),
+            stage,
+            stride,
+            length(high),
+            inclusive(high),
+            order == Order.DESCENDING);
+  }
+
+  /** Estimates what is in this range; as {@link #open}. */
+  Estimate estimate(BTree tree, Object owner, boolean exact, MemorySegment stage, int stride) {
+    int low = low(owner, exact, stage, stride);
+    int high = high(owner, exact, stage, stride);
+    if (low == EMPTY || high == EMPTY) {
+      return new Estimate(0, 0);
     }
-    int hiLen = -1;
-    boolean hiInclusive = true;
-    Key hi = this.hi;
-    if (hi != null) {
-      hiLen = load(hi, owner, stage, stride, stride);
-      hiInclusive = this.hiInclusive;
-      if (!(exact && hi.isComplete())) {
-        if (hiInclusive) {
-          hiLen = Tuple.successorOfPrefix(stage, stride, hiLen);
-          hiLen = hiLen == 0 ? -1 : hiLen;
-        } else if (hiLen == 0) {
-          return null;
-        }
-        hiInclusive = false;
-      }
+    RangeEstimate e =
+        RangeEstimate.of(
+            tree,
+            stage,
+            0,
+            length(low),
+            inclusive(low),
+            stage,
+            stride,
+            length(high),
+            inclusive(high));
+    return new Estimate(e.entries(), e.bytes());
+  }
+
+  // An end as a number: the length of its key in the stage, -1 for none, and whether it belongs to
+  // the range.
+
+  private static int end(int length, boolean inclusive) {
+    return length << 1 | (inclusive ? 1 : 0);
+  }
+
+  private static int length(int end) {
+    return end >> 1;
+  }
+
+  private static boolean inclusive(int end) {
+    return (end & 1) != 0;
+  }
+
+  /** Puts the lower end at the beginning of the stage. */
+  private int low(Object owner, boolean exact, MemorySegment stage, int stride) {
+    Key key = lo;
+    if (key == null) {
+      return end(-1, true);
     }
-    return t.scan(
-        tree,
-        stage,
-        0,
-        loLen,
-        loInclusive,
-        stage,
-        stride,
-        hiLen,
-        hiInclusive,
-        order == Order.DESCENDING);
+    int length = load(key, owner, stage, 0, stride);
+    if (loInclusive || exact && key.isComplete()) {
+      return end(length == 0 ? -1 : length, loInclusive);
+    }
+    length = Tuple.successorOfPrefix(stage, 0, length);
+    return length == 0 ? EMPTY : end(length, true);
+  }
+
+  /** Puts the upper end into the second half of the stage. */
+  private int high(Object owner, boolean exact, MemorySegment stage, int stride) {
+    Key key = hi;
+    if (key == null) {
+      return end(-1, true);
+    }
+    int length = load(key, owner, stage, stride, stride);
+    if (exact && key.isComplete()) {
+      return end(length, hiInclusive);
+    }
+    if (!hiInclusive) {
+      return length == 0 ? EMPTY : end(length, false);
+    }
+    length = Tuple.successorOfPrefix(stage, stride, length);
+    return end(length == 0 ? -1 : length, false);
   }
 
   private static int load(Key key, Object owner, MemorySegment stage, int at, int stride) {

@@ -8,6 +8,7 @@ import io.fovea.error.InvalidUseException;
 import io.fovea.error.StorageFullException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.Slot;
+import io.fovea.memory.Waits;
 import io.fovea.store.Leaks;
 import io.fovea.store.Store;
 import io.fovea.txn.Attempts;
@@ -462,8 +463,13 @@ public final class Transaction implements AutoCloseable {
     }
 
     private final Database database;
-    private final Options options;
     private final Store store;
+
+    // What the options say, looked up once: each transaction asks.
+    private final boolean readOnly;
+    private final long timeoutNanos;
+    private final int patience;
+
     private final Leaks leaks;
     private final ThreadLocal<Nest> nest = ThreadLocal.withInitial(Nest::new);
     private final LongAdder retries = new LongAdder();
@@ -471,9 +477,11 @@ public final class Transaction implements AutoCloseable {
 
     Source(Database database, Options options, Store store, Leaks leaks) {
       this.database = database;
-      this.options = options;
       this.store = store;
       this.leaks = leaks;
+      this.readOnly = options.readOnly();
+      this.timeoutNanos = Waits.nanos(options.transactions().timeout());
+      this.patience = options.transactions().abortsBeforeLocking();
     }
 
     /** Whether the calling thread is in a body. */
@@ -561,7 +569,7 @@ public final class Transaction implements AutoCloseable {
     /** After how many aborts a transaction becomes pessimistic. */
     private int patience(TxOptions txOptions) {
       int own = txOptions.abortsBeforeLocking();
-      return own < 0 ? options.transactions().abortsBeforeLocking() : own;
+      return own < 0 ? patience : own;
     }
 
     private void aborted(@Nullable Object body, int attempt, @Nullable AbortCause cause) {
@@ -613,7 +621,7 @@ public final class Transaction implements AutoCloseable {
 
     private long timeoutNanos(TxOptions txOptions) {
       Duration timeout = txOptions.timeout();
-      return (timeout == null ? options.transactions().timeout() : timeout).toNanos();
+      return timeout == null ? timeoutNanos : Waits.nanos(timeout);
     }
 
     /** A transaction of its user's; a pessimistic one keeps its turn until it ends. */
@@ -648,11 +656,11 @@ public final class Transaction implements AutoCloseable {
         boolean managed,
         @Nullable Attempts attempts) {
       store.requireOpen();
-      boolean readOnly = txOptions.readOnly() || options.readOnly();
-      if (!readOnly) {
+      boolean onlyReads = txOptions.readOnly() || readOnly;
+      if (!onlyReads) {
         store.willWrite();
       }
-      Tx tx = store.engine().begin(readOnly, timeoutNanos(txOptions), attempts);
+      Tx tx = store.engine().begin(onlyReads, timeoutNanos(txOptions), attempts);
       boolean done = false;
       try {
         Slot slot = store.claimSlot();

@@ -20,15 +20,19 @@ import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
 import java.io.IOException;
+import java.nio.file.Path;
 import java.time.Duration;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** What the loop around a body does, and what its user may and may not. */
 class TransactionTest {
@@ -347,6 +351,39 @@ class TransactionTest {
           return null;
         });
     assertEquals(1, (int) db.read(tx -> get(tx, 1)));
+  }
+
+  /**
+   * "For ever", as the JDK says it, is a limit like any other, wherever one is asked for; and the
+   * transaction that a close waits for can do all that a body does.
+   */
+  @Test
+  void limitsMayBeForEver(@TempDir Path dir) throws Exception {
+    Duration forEver = ChronoUnit.FOREVER.getDuration();
+    Options options =
+        Options.defaults()
+            .bufferBytes(4 << 20)
+            .log(log -> log.checkpointInterval(forEver))
+            .transactions(txs -> txs.timeout(forEver).closeGrace(forEver));
+    CompletableFuture<Void> other;
+    try (Database own = Database.open(dir.resolve("db"), options)) {
+      Table table = own.table(SPEC);
+      own.run(tx -> table.put(tx, table.key().set(1), table.row().setInt(V, 1)));
+      CountDownLatch begun = new CountDownLatch(1);
+      other =
+          CompletableFuture.runAsync(
+              () ->
+                  own.run(
+                      TxOptions.defaults().timeout(forEver),
+                      tx -> {
+                        begun.countDown();
+                        LockSupport.parkNanos(50_000_000); // the close has begun by then
+                        Table again = own.table(SPEC);
+                        again.put(tx, again.key().set(2), again.row().setInt(V, 2));
+                      }));
+      begun.await();
+    }
+    other.get();
   }
 
   @Test

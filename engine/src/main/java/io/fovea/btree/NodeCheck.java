@@ -44,7 +44,7 @@ final class NodeCheck {
   }
 
   /**
-   * Checks a node of which one entry goes: what that trusts, and no more, for a parent has
+   * Checks a node of which one entry comes or goes: what that trusts, and no more, for a parent has
    * hundreds. {@link #child} looks at the separators beside the entry.
    *
    * @param level its level, as its place implies it
@@ -145,22 +145,18 @@ final class NodeCheck {
     if (a >>> 32 != b >>> 32) {
       return Long.compare(a >>> 32, b >>> 32);
     }
-    int lengthA = BTreeNode.suffixLength(a);
-    int lengthB = BTreeNode.suffixLength(b);
-    if (lengthA <= BTreeNode.HEAD_BYTES || lengthB <= BTreeNode.HEAD_BYTES) {
-      return lengthA - lengthB;
+    int suffix = BTreeNode.suffixLength(b);
+    if (suffix <= BTreeNode.HEAD_BYTES) {
+      return BTreeNode.suffixLength(a) - suffix;
     }
-    return Mem.compare(
-        s,
-        tail(base, leaf, a),
-        BTreeNode.tailLength(a),
-        s,
-        tail(base, leaf, b),
-        BTreeNode.tailLength(b));
+    long tails = tails(base, leaf);
+    long tail = tails + BTreeNode.offset(b);
+    long word = NodeSearch.tailWord(s, tail, suffix - BTreeNode.HEAD_BYTES);
+    return NodeSearch.compareTail(s, tails, a, word, s, tail - BTreeNode.HEAD_BYTES, suffix);
   }
 
-  private static long tail(long base, boolean leaf, long slot) {
-    return base + BTreeNode.offset(slot) + (leaf ? BTreeNode.FIELD_BYTES : 0);
+  private static long tails(long base, boolean leaf) {
+    return leaf ? base + BTreeNode.FIELD_BYTES : base;
   }
 
   /** Checks that the first key is above the low fence, and the last one not above the high one. */
@@ -187,21 +183,10 @@ final class NodeCheck {
     if (suffix < 0) {
       throw new NodeDamage("prefix of a node, longer than its fence", length, prefix);
     }
-    long head = NodeSearch.word(s, fence, length, suffix) >>> 32;
-    if (slot >>> 32 != head) {
-      return Long.compare(slot >>> 32, head);
-    }
-    int own = BTreeNode.suffixLength(slot);
-    if (own <= BTreeNode.HEAD_BYTES || suffix <= BTreeNode.HEAD_BYTES) {
-      return own - suffix;
-    }
-    return Mem.compare(
-        s,
-        tail(base, leaf, slot),
-        BTreeNode.tailLength(slot),
-        s,
-        fence + prefix + BTreeNode.HEAD_BYTES,
-        suffix - BTreeNode.HEAD_BYTES);
+    long word = NodeSearch.word(s, fence, length, suffix);
+    return slot >>> 32 != word >>> 32
+        ? Long.compare(slot >>> 32, word >>> 32)
+        : NodeSearch.compareTail(s, tails(base, leaf), slot, word, s, fence + prefix, suffix);
   }
 
   /**

@@ -250,6 +250,13 @@ final class NodeEditor {
     return bytes <= pageSize - BTreeNode.slotsEnd(false, 0) ? with : -1;
   }
 
+  /** Whether {@link #prepareInner} moves what is in the node, and so trusts all of it. */
+  static boolean rewrites(
+      MemorySegment s, long base, int pageSize, int prefix, KeyBuffer separator) {
+    return prefix != BTreeNode.prefix(s, base)
+        || innerEntryBytes(prefix, separator.length()) > BTreeNode.gap(s, base, pageSize, false);
+  }
+
   /** Makes room in the gap for a separator, with the prefix that {@link #prefixWith} said. */
   static void prepareInner(
       MemorySegment s,
@@ -260,8 +267,7 @@ final class NodeEditor {
       TreeScratch scratch) {
     if (prefix != BTreeNode.prefix(s, base)) {
       changeOpenPrefix(s, base, pageSize, prefix, separator, scratch);
-    } else if (innerEntryBytes(prefix, separator.length())
-        > BTreeNode.gap(s, base, pageSize, false)) {
+    } else if (rewrites(s, base, pageSize, prefix, separator)) {
       compact(s, base, pageSize, false, scratch.page);
     }
   }

@@ -303,8 +303,15 @@ final class NodeSearch {
     return from << 1;
   }
 
-  /** Compares the suffix of a slot with that of a key, where the heads are the same. */
-  private static int compareTail(
+  /**
+   * Compares the suffix of a slot with that of a key, where the heads are the same.
+   *
+   * @param tails what the offset of a record is added to for the tail of its key
+   * @param word of the key, as {@link #word} makes it
+   * @param off where its suffix is
+   * @param len of its suffix
+   */
+  static int compareTail(
       MemorySegment s, long tails, long slot, long word, MemorySegment key, long off, int len) {
     int length = BTreeNode.suffixLength(slot);
     // Heads are padded with zeros: where one is the whole suffix, it is a prefix of the other.
@@ -326,7 +333,7 @@ final class NodeSearch {
   /**
    * The first four bytes of a tail, padded with zeros; what is read before it is in the page too.
    */
-  private static long tailWord(MemorySegment s, long at, int len) {
+  static long tailWord(MemorySegment s, long at, int len) {
     int missing = Math.max(0, 4 - len);
     return (Mem.peekIntBE(s, at - missing) & 0xFFFF_FFFFL) << 8 * missing & 0xFFFF_FFFFL;
   }
@@ -402,6 +409,11 @@ final class NodeSearch {
           return hint << 1 | 1;
         }
       }
+    } else if (hint < 0 && BTreeNode.run(s, base) > 0) {
+      int slot = behindLast(s, base, pageSize, shape, prefix, key, off, len);
+      if (slot >= 0) {
+        return slot << 1;
+      }
     }
     if (high != BTreeNode.NONE && Mem.compare(s, highAt, highBytes, key, off, len) < 0) {
       return -1;
@@ -413,6 +425,63 @@ final class NodeSearch {
       }
     }
     return searchLeaf(s, base, pageSize, key, off, len);
+  }
+
+  /**
+   * Finds the place of a key that is not there and comes right behind the last one that was
+   * inserted, as in a run of ascending keys: two comparisons, where a search has some ten and the
+   * fences two more.
+   *
+   * @return the slot, or -1: the key belongs elsewhere, or is there
+   */
+  private static int behindLast(
+      MemorySegment s,
+      long base,
+      int pageSize,
+      long shape,
+      int prefix,
+      MemorySegment key,
+      long off,
+      int len) {
+    int count = Math.min(BTreeNode.shapeCount(shape), BTreeNode.leafCountMax(pageSize));
+    int last = BTreeNode.last(s, base);
+    int high = (int) (shape >>> BTreeNode.HIGH_SHIFT) & 0xFFFF;
+    int highBytes = high == BTreeNode.NONE ? prefix : BTreeNode.fenceBytes(high, pageSize);
+    long highAt = base + pageSize - highBytes;
+    if (last >= count || len < prefix || !Mem.equal(s, highAt, prefix, key, off, prefix)) {
+      return -1;
+    }
+    int suffix = len - prefix;
+    long word = word(key, off, len, suffix);
+    // A key of the node is above its low fence, and what is below a key is below the high one.
+    if (compareSlot(s, base, last, word, key, off + prefix, suffix) >= 0) {
+      return -1;
+    }
+    boolean fits =
+        last + 1 < count
+            ? compareSlot(s, base, last + 1, word, key, off + prefix, suffix) > 0
+            : high == BTreeNode.NONE || Mem.compare(s, highAt, highBytes, key, off, len) >= 0;
+    return fits ? last + 1 : -1;
+  }
+
+  /** Compares the key of a leaf's slot with one that has the leaf's prefix. */
+  private static int compareSlot(
+      MemorySegment s, long base, int slot, long word, MemorySegment key, long off, int len) {
+    return compareEntry(
+        s,
+        base,
+        Mem.peekLong(s, base + BTreeNode.LEAF_SLOTS + ((long) slot << BTreeNode.LEAF_SHIFT)),
+        word,
+        key,
+        off,
+        len);
+  }
+
+  private static int compareEntry(
+      MemorySegment s, long base, long entry, long word, MemorySegment key, long off, int len) {
+    return entry >>> 32 != word >>> 32
+        ? Long.compare(entry >>> 32, word >>> 32)
+        : compareTail(s, base + BTreeNode.FIELD_BYTES, entry, word, key, off, len);
   }
 
   /** Compares the key of a leaf's slot with a key that may be from anywhere. */
@@ -428,8 +497,6 @@ final class NodeSearch {
       return 1;
     }
     long word = word(key, off, len, len - prefix);
-    return slot >>> 32 != word >>> 32
-        ? Long.compare(slot >>> 32, word >>> 32)
-        : compareTail(s, base + BTreeNode.FIELD_BYTES, slot, word, key, off + prefix, len - prefix);
+    return compareEntry(s, base, slot, word, key, off + prefix, len - prefix);
   }
 }

@@ -127,10 +127,11 @@ final class Splitter {
       result = gone ? StructureChange.NEEDLESS : StructureChange.AGAIN;
       if (both) {
         long base = pool.base(frame);
-        NodeCheck.node(s, parentBase, pageSize, level + 1, treeId);
+        NodeCheck.parent(s, parentBase, pageSize, level + 1, treeId);
         looked = pid;
         NodeCheck.node(s, base, pageSize, level, treeId);
         NodeCheck.child(s, parentBase, parent.slot, base, pageSize, scratch.key);
+        looked = parent.pid; // of which not all was looked at yet
         result =
             hasRoom(base, level, len, entry, inlineBytes)
                 ? StructureChange.NEEDLESS
@@ -208,6 +209,9 @@ final class Splitter {
     int prefix = NodeEditor.prefixWith(s, parentBase, pageSize, scratch.separator);
     if (prefix < 0) {
       return StructureChange.PARENT_FULL;
+    }
+    if (NodeEditor.rewrites(s, parentBase, pageSize, prefix, scratch.separator)) {
+      NodeCheck.node(s, parentBase, pageSize, level + 1, treeId);
     }
     int slot = scratch.parent.slot;
     long left = BTreeNode.childRef(s, parentBase, slot);

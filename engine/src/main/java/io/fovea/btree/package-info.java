@@ -16,6 +16,7 @@
  *   TreeDrop         frees a tree, some pages at a time
  *   TreeVerifier     walks every page
  *   TreeWalk         all records, without a transaction
+ *   RangeEstimate    about how much lies between two keys
  *   --- reading
  *   Descent          from the root to a node             PointReads       one key and its value
  *   Successor        the next key, across leaves         Siblings         from leaf to leaf by a hint

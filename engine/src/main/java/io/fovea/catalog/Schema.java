@@ -225,7 +225,7 @@ public final class Schema {
       // somebody waits, with a lock, for its end.
       TableCore there = tables.get(spec.name());
       if (there != null && SpecCheck.isOpenedAs(store, there, spec)) {
-        store.requireOpen();
+        store.requireServing();
         return there;
       }
       TableCore core =

@@ -125,7 +125,9 @@ public final class Slot {
   public void release() {
     ended();
     owner = null;
-    broken = null;
+    if (broken != null) {
+      broken = null;
+    }
     exit();
     CLAIMED.setRelease(this, false);
   }

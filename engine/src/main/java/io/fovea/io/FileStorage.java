@@ -90,6 +90,22 @@ public final class FileStorage implements Storage {
     }
   }
 
+  /**
+   * Moves the data file, durably. What lies beside it stays where it is.
+   *
+   * @param target its new path, in the same file system, where no file is
+   * @throws io.fovea.error.StorageException where it can't be moved, or there is one
+   */
+  public void moveTo(Path target) {
+    Path path = path(DATA);
+    try {
+      Files.move(path, target); // without REPLACE_EXISTING
+    } catch (IOException e) {
+      throw DeviceFile.openFailed(target, ChannelFile.errno(e));
+    }
+    syncDirectory(target.toAbsolutePath());
+  }
+
   @Override
   public String name() {
     return file.toString();

@@ -133,4 +133,17 @@ public final class Hash {
   private static long mix(long a, long b) {
     return a * b ^ Math.unsignedMultiplyHigh(a, b);
   }
+
+  /**
+   * Where the calling thread begins to look among some places, so that threads spread over them and
+   * each comes back to its own. Two multiplications: a remainder would be a division in each begin
+   * of a transaction.
+   *
+   * @param places how many; positive
+   * @return from 0 up to less than {@code places}
+   */
+  public static int ofThread(int places) {
+    long spread = Thread.currentThread().threadId() * 0x9E37_79B9_7F4A_7C15L >>> 32;
+    return (int) (spread * places >>> 32);
+  }
 }

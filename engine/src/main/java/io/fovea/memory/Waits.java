@@ -1,5 +1,6 @@
 package io.fovea.memory;
 
+import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
 
 /**
@@ -22,7 +23,21 @@ public final class Waits {
 
   private static final long MOMENT_NANOS = 1_000;
 
+  /** Longer than anybody waits, and short enough for a sum with the clock. */
+  private static final Duration LONGEST = Duration.ofDays(36_500);
+
   private Waits() {}
+
+  /**
+   * A limit of time for sums with {@link System#nanoTime}: one of more than a hundred years, by
+   * which a program says "for ever", counts as a hundred.
+   *
+   * @param limit not negative
+   * @return nanoseconds
+   */
+  public static long nanos(Duration limit) {
+    return (limit.compareTo(LONGEST) < 0 ? limit : LONGEST).toNanos();
+  }
 
   /**
    * Waits for a lock that is held for a moment.

@@ -40,10 +40,18 @@ import java.util.TreeMap;
  * those are logged in the order in which they happened. Its high-water mark grows one page at a
  * time, which bounds what a hostile log may ask for; pages of images lie below it.
  *
+ * <p><b>The last group.</b> Pages with changes from it can't be written before the log is open
+ * ({@link LogGate}), and there may be more of them than frames: a drop frees a page by 48 bytes of
+ * log. So where they get many, the pass leaves the pages of the rest of the group as they are, and
+ * {@link #rest} comes back for them once the log is open. Nothing of the pass depends on them.
+ *
  * <p>One thread.
  */
 final class Analysis implements StructureRecord.Visitor {
   private static final long PID_MIN = Superblock.CATALOG_ROOT_PID;
+
+  /** Which part of the frames may have pages that can't be written yet. */
+  private static final int HELD_PART = 4;
 
   private final BufferPool pool;
   private final LogGate gate;
@@ -59,6 +67,15 @@ final class Analysis implements StructureRecord.Visitor {
   private long images;
   private long records;
   private long pageLsnMax;
+
+  /** Changes of pages, in a row, that are not proven to be durable; each holds a frame at most. */
+  private int unproven;
+
+  /** Up to where the log is known to be durable. */
+  private long proven;
+
+  /** Where the first record begins whose pages {@link #rest} changes; the largest for none. */
+  private long restFrom = Long.MAX_VALUE;
 
   /** Pages that were given out or released, and of whom nothing more is known. */
   final PidMap orphans = new PidMap();
@@ -119,11 +136,14 @@ final class Analysis implements StructureRecord.Visitor {
    */
   void run(Progress progress, ImageAhead ahead) {
     LogReader r = reader;
+    proven(r.provenLsn());
     ahead.at(r.end());
     while (r.next()) {
       ahead.at(r.end());
       records++;
-      gate.proven(r.provenLsn());
+      if (r.provenLsn() > proven) {
+        proven(r.provenLsn());
+      }
       record(r);
       progress.at(r.end());
     }
@@ -135,6 +155,68 @@ final class Analysis implements StructureRecord.Visitor {
           r.end(),
           pageLsnMax);
     }
+  }
+
+  private void proven(long lsn) {
+    proven = lsn;
+    unproven = 0;
+    gate.proven(lsn);
+  }
+
+  /** Whether a change of a page is left to {@link #rest}. */
+  private boolean isLeft(LogReader r) {
+    if (restFrom != Long.MAX_VALUE || r.end() <= proven) {
+      return restFrom != Long.MAX_VALUE;
+    }
+    if (++unproven <= pool.frames() / HELD_PART) {
+      return false;
+    }
+    proven(r.provenByNext());
+    if (r.end() > proven) {
+      restFrom = r.start();
+    }
+    return restFrom != Long.MAX_VALUE;
+  }
+
+  /** Where {@link #rest} begins to read; the largest number where nothing was left. */
+  long restFrom() {
+    return restFrom;
+  }
+
+  /**
+   * Changes the pages that the pass has left. The log is open, so that they can be written.
+   *
+   * @param r at {@link #restFrom}
+   * @param end where the pass has ended
+   */
+  void rest(LogReader r, long end) {
+    while (r.next() && r.start() < end) {
+      switch (r.type()) {
+        case RecordType.FREE -> {
+          AllocatorRecord record =
+              AllocatorRecord.parse(r.type(), r.segment(), r.body(), r.bodyLength());
+          pool.recovery().replay(record, r.start(), r.end());
+          images++;
+        }
+        case RecordType.STRUCTURE, RecordType.CHAIN, RecordType.CREATE_TREE ->
+            StructureRecord.visit(
+                r.type(), r.segment(), r.body(), r.bodyLength(), pageSize, r.start(), rest(r));
+        default -> {} // has no pages
+      }
+    }
+  }
+
+  private StructureRecord.Visitor rest(LogReader r) {
+    return new StructureRecord.Visitor() {
+      @Override
+      public void image(long pid, long at, long end) {
+        PageImages.apply(pool, r.segment(), at, end, r.start(), r.end());
+        images++;
+      }
+
+      @Override
+      public void released(long pid) {}
+    };
   }
 
   private void record(LogReader r) {
@@ -244,8 +326,10 @@ final class Analysis implements StructureRecord.Visitor {
     } else {
       allocated.remove(record.pid());
       orphans.remove(page(record.pid(), r.start()));
-      pool.recovery().replay(record, r.start(), r.end());
-      images++;
+      if (!isLeft(r)) {
+        pool.recovery().replay(record, r.start(), r.end());
+        images++;
+      }
     }
   }
 
@@ -263,12 +347,14 @@ final class Analysis implements StructureRecord.Visitor {
   public void image(long pid, long at, long end) {
     LogReader r = reader;
     page(pid, r.start());
-    PageImages.apply(pool, r.segment(), at, end, r.start(), r.end());
-    images++;
-    if (pid < snapshotHighWater) {
-      int frame = pool.fixShared(pid);
-      pageLsnMax = Math.max(pageLsnMax, PageHeader.pageLsn(pool.pages(), pool.base(frame)));
-      pool.releaseShared(frame);
+    if (!isLeft(r)) {
+      PageImages.apply(pool, r.segment(), at, end, r.start(), r.end());
+      images++;
+      if (pid < snapshotHighWater) {
+        int frame = pool.fixShared(pid);
+        pageLsnMax = Math.max(pageLsnMax, PageHeader.pageLsn(pool.pages(), pool.base(frame)));
+        pool.releaseShared(frame);
+      }
     }
     if (r.type() != RecordType.CHAIN) {
       orphans.remove(pid);

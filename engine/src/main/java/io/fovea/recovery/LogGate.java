@@ -15,7 +15,8 @@ import org.jspecify.annotations.Nullable;
  * <p>Of the last group that is read nobody knows whether it was synced: a killed process, or a sync
  * that failed, may have left it in a cache. Pages that have changes from it are not written before
  * {@link Log#open} has made it durable anew; a machine that dies before would else find pages of a
- * transaction that its log does not know.
+ * transaction that its log does not know. {@link Analysis} sees to it that they are never so many
+ * that no frame is left.
  *
  * <p>Any thread.
  */

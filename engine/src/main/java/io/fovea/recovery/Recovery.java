@@ -197,6 +197,11 @@ public final class Recovery {
    */
   public BTree replay(Log open, Catalog catalog, int workers) {
     final long start = System.nanoTime();
+    if (analysis.restFrom() < end) {
+      try (LogReader reader = LogReader.open(log, superblock.id(), analysis.restFrom())) {
+        analysis.rest(reader, end);
+      }
+    }
     BTree root = catalogTree(open);
     long pidLimit = pool.allocatorState().highWater();
     if (analysis.schemaFrom != 0) {

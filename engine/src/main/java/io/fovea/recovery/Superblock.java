@@ -190,6 +190,25 @@ public record Superblock(
         log);
   }
 
+  /** The same of a clean file that is another database from here on: with a new identity. */
+  public Superblock renewed() {
+    return new Superblock(
+        pageSize,
+        UUID.randomUUID(),
+        sequence,
+        state,
+        nextTreeId,
+        catalogRootPid,
+        allocator,
+        createdMillis,
+        redoLsn,
+        snapshotLsn,
+        incarnation,
+        logSegmentBytes,
+        endLsn,
+        durable);
+  }
+
   Superblock withSequence(long newer) {
     return new Superblock(
         pageSize,

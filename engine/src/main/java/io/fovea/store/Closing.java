@@ -43,7 +43,7 @@ final class Closing {
     TxEngine engine = parts.engine();
     engine.beginNoMore();
     int own = slots.mine(); // they can't go on while their thread is here
-    long deadline = System.nanoTime() + grace.toNanos();
+    long deadline = System.nanoTime() + Waits.nanos(grace);
     while (engine.active() > own && System.nanoTime() < deadline) {
       Waits.sleep(QUIESCE_NANOS);
     }

@@ -1,6 +1,7 @@
 package io.fovea.store;
 
 import io.fovea.index.Slot;
+import io.fovea.memory.Hash;
 import io.fovea.memory.Waits;
 import io.fovea.txn.TxEngine;
 
@@ -21,7 +22,7 @@ final class Slots {
   /** A free slot for the calling thread. */
   Slot claim() {
     int n = slots.length;
-    int i = (int) ((Thread.currentThread().threadId() * 0x9E3779B9L & 0x7FFF_FFFFL) % n);
+    int i = Hash.ofThread(n);
     for (int k = 0; ; k++) {
       if (slots[i].claim()) {
         return slots[i];

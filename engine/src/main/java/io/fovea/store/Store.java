@@ -44,7 +44,11 @@ public final class Store {
   /** Whether the file says that it is not clean. */
   private volatile boolean marked;
 
+  /** Whether transactions may begin, and anything that takes a while. */
   private volatile boolean open = true;
+
+  /** Whether transactions that have begun may go on: while a close waits for them, too. */
+  private volatile boolean serving = true;
 
   /** Frees pages that could not be freed when they were let go. */
   private volatile Runnable leftovers = () -> {};
@@ -306,6 +310,15 @@ public final class Store {
     }
   }
 
+  /**
+   * The same for what the body of a transaction needs that may go on while a close waits for it.
+   */
+  public void requireServing() {
+    if (!serving) {
+      throw closedException();
+    }
+  }
+
   /** Throws where the thread has a transaction: what is done here waits for transactions to end. */
   public void requireNoTransaction(String what) {
     if (mine() > 0) {
@@ -334,7 +347,11 @@ public final class Store {
   /** Begins nothing more, lets transactions end, then refuses their operations. */
   public boolean quiesce(Duration grace) {
     open = false;
-    return Closing.quiesce(parts, slots, grace);
+    try {
+      return Closing.quiesce(parts, slots, grace);
+    } finally {
+      serving = false;
+    }
   }
 
   /**
@@ -353,6 +370,7 @@ public final class Store {
   /** Gives everything back without writing. */
   public void discard() {
     open = false;
+    serving = false;
     engine.beginNoMore();
     engine.waitNoMore();
     synchronized (this) {

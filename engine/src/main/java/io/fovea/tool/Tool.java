@@ -4,6 +4,7 @@ import io.fovea.BackupOptions;
 import io.fovea.BackupReport;
 import io.fovea.Database;
 import io.fovea.FileReport;
+import io.fovea.error.CorruptionException;
 import io.fovea.error.DatabaseLockedException;
 import io.fovea.error.FoveaException;
 import io.fovea.error.IncompatibleFormatException;
@@ -36,6 +37,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
  *   dump FILE --page N          what is in a page?           nothing is changed
  *   dump FILE --log FROM..TO    what is in the log?          nothing is changed
  *   backup FILE DIRECTORY       copies it; opens FILE, which recovers it where it must
+ *   restore FILE BACKUP         makes FILE of a backup, which is verified
  *
  *   exit code   0  nothing is wrong
  *               1  something is: what is damaged, or can't be read
@@ -48,7 +50,13 @@ import picocli.CommandLine.UnmatchedArgumentException;
 @Command(
     name = "io.fovea.tool.Tool",
     description = "Looks at files of Fovea databases, and copies them.",
-    subcommands = {Tool.Verify.class, Tool.Stat.class, Tool.Dump.class, Tool.Backup.class},
+    subcommands = {
+      Tool.Verify.class,
+      Tool.Stat.class,
+      Tool.Dump.class,
+      Tool.Backup.class,
+      Tool.Restore.class
+    },
     mixinStandardHelpOptions = true,
     version = "fovea 0.1.0",
     synopsisSubcommandLabel = "COMMAND",
@@ -130,6 +138,9 @@ public final class Tool implements Callable<Integer> {
 
   private static int failed(Exception e, PrintWriter err) {
     err.println("fovea: " + (e.getMessage() == null ? e : e.getMessage()));
+    if (e instanceof CorruptionException && e.getCause() instanceof IllegalStateException all) {
+      String.valueOf(all.getMessage()).lines().forEach(p -> err.println("  " + p));
+    }
     return switch (e) {
       case DatabaseLockedException l -> MISTAKE;
       case IncompatibleFormatException i -> MISTAKE;
@@ -150,7 +161,7 @@ public final class Tool implements Callable<Integer> {
       throw new IllegalStateException("Not run by picocli.");
     }
     throw new ParameterException(
-        s.commandLine(), "a command is missing: verify, stat, dump or backup");
+        s.commandLine(), "a command is missing: verify, stat, dump, backup or restore");
   }
 
   /** What the commands have in common. */
@@ -337,6 +348,40 @@ public final class Tool implements Callable<Integer> {
                     report.dataBytes(),
                     report.logBytes(),
                     report.duration()));
+      }
+      return OK;
+    }
+  }
+
+  // ------------------------------------------------------------------------------------- restore
+
+  /** Makes a database of a backup. */
+  @Command(
+      name = "restore",
+      description = {
+        "Makes a database of a backup: copies it, verifies and recovers the copy, and gives it its"
+            + " name at last. No existing file is overwritten. Of a backup that is damaged nothing"
+            + " is restored."
+      })
+  static final class Restore extends Base {
+    @Parameters(
+        index = "1",
+        paramLabel = "BACKUP",
+        description = {
+          "The directory of a backup, the data file in it, or a tar archive that Database.backup"
+              + " wrote."
+        })
+    @Nullable Path backup;
+
+    @Override
+    public Integer call() {
+      FileReport report =
+          io.fovea.Restore.from(Objects.requireNonNull(backup)).to(file(), FileVerifier.options());
+      if (json) {
+        out().println(Json.of(Report.verified(report)));
+      } else {
+        out().println(Report.summary(file(), report));
+        out().println("Nothing is wrong: the backup was restored.");
       }
       return OK;
     }

@@ -2,6 +2,7 @@ package io.fovea.txn;
 
 import io.fovea.error.AbortCause;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.memory.Hash;
 import io.fovea.memory.Waits;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
@@ -140,7 +141,7 @@ final class Admission {
   private @Nullable Tx claim() {
     Tx[] all = contexts;
     int n = all.length;
-    int i = (int) ((Thread.currentThread().threadId() * 0x9E3779B9L & 0x7FFF_FFFFL) % n);
+    int i = Hash.ofThread(n);
     for (int k = 0; k < n; k++) {
       Tx tx = all[i];
       if (tx.claim()) {

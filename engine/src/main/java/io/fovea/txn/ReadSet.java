@@ -127,17 +127,12 @@ final class ReadSet {
   void clear() {
     if (data.length > KEEP * STRIDE) {
       shrink();
-    } else if (size > table.length >>> 3) {
-      Arrays.fill(table, 0);
-    } else {
-      // Clearing a bucket in the middle of a probe run is fine: all of them go.
+    } else if (ProbeTable.hasFew(table, size)) {
       for (int e = 0; e < size; e++) {
-        int i = (int) data[e * STRIDE] & mask;
-        while (table[i] != 0) {
-          table[i] = 0;
-          i = (i + 1) & mask;
-        }
+        ProbeTable.clearFrom(table, (int) data[e * STRIDE]);
       }
+    } else {
+      Arrays.fill(table, 0);
     }
     size = 0;
   }

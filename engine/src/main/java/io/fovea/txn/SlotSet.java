@@ -13,16 +13,25 @@ import java.util.Arrays;
  *   the lock         may fail, or not be had
  *   size++           it counts: one store, which can't fail
  * </pre>
+ *
+ * <p>The table is cleared by walking the list, so that a short commit after a long one pays for its
+ * own size only.
  */
 public final class SlotSet {
   private int[] list = new int[64];
   private int[] table = new int[256];
 
-  /** How many slots are in; raised by who has locked what was staged. */
+  /**
+   * How many slots are in; raised by who has locked what was staged, lowered by who unlocks: then
+   * {@link #clear} comes before the next {@link #stage}.
+   */
   int size;
 
-  /** Whether the table may have an entry, one that was staged only included. */
-  private boolean dirty;
+  /** How many the table has: those that are in, and perhaps one that was staged only. */
+  private int entered;
+
+  /** Where in the table the last one is. */
+  private int lastAt;
 
   int size() {
     return size;
@@ -50,17 +59,22 @@ public final class SlotSet {
    * happen, the next one takes its place.
    */
   void stage(int slot) {
+    if (entered > size) {
+      entered = size;
+      table[lastAt] = 0; // the last one of every probe run that it is in
+    }
     if (size == list.length) {
       grow();
     }
     int mask = table.length - 1;
     int i = spread(slot) & mask;
-    while (table[i] != 0 && table[i] <= size) {
+    while (table[i] != 0) {
       i = (i + 1) & mask;
     }
-    dirty = true;
     list[size] = slot;
-    table[i] = size + 1;
+    lastAt = i;
+    entered = size + 1;
+    table[i] = entered;
   }
 
   /** A failure leaves what there was: the larger ones take their place when they are whole. */
@@ -87,15 +101,20 @@ public final class SlotSet {
     size = 0;
     if (list.length > 4096) {
       shrink();
-    } else if (dirty) {
+    } else if (ProbeTable.hasFew(table, entered)) {
+      for (int e = 0; e < entered; e++) {
+        ProbeTable.clearFrom(table, spread(list[e]));
+      }
+    } else {
       Arrays.fill(table, 0);
     }
-    dirty = false;
+    entered = 0;
   }
 
   /** A failure leaves what there was: larger than needed, and empty. */
   private void shrink() {
     Arrays.fill(table, 0);
+    entered = 0;
     int[] few = new int[64];
     table = new int[256];
     list = few;

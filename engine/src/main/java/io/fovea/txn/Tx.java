@@ -258,10 +258,11 @@ public final class Tx {
       scans.end();
       life.counters.take(work.position);
       life.counters.pageAccesses += hints.takePageAccesses();
-      clear();
+      work.clear();
     } catch (Throwable t) {
       endLocks(); // what is left of them
-      clear();
+      scans.clear();
+      work.clear();
       throw t;
     } finally {
       engine.ended(this, alone);
@@ -278,11 +279,6 @@ public final class Tx {
         control.end(); // what is left of it
       }
     }
-  }
-
-  private void clear() {
-    scans.clear();
-    work.clear();
   }
 
   /**

@@ -21,8 +21,9 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * NONE is what insert-then-delete leaves: it writes nothing, and its read stays in the read set.
- * Keys and values lie in the transaction's {@link Scratch}; a PATCH entry's value is the head of a
- * list of patches there: {@code next (4), at (4), length (4), bytes}.
+ * The table is cleared by walking the entries, as that of {@link ReadSet}. Keys and values lie in
+ * the transaction's {@link Scratch}; a PATCH entry's value is the head of a list of patches there:
+ * {@code next (4), at (4), length (4), bytes}.
  */
 final class WriteSet {
   static final byte NONE = 0;
@@ -278,7 +279,13 @@ final class WriteSet {
     if (size == 0) {
       return;
     }
-    Arrays.fill(table, 0);
+    if (ProbeTable.hasFew(table, size)) {
+      for (int e = 0; e < size; e++) {
+        ProbeTable.clearFrom(table, (int) items[e]);
+      }
+    } else {
+      Arrays.fill(table, 0);
+    }
     Arrays.fill(trees, 0, size, null);
     size = 0;
     if (items.length > KEEP) {

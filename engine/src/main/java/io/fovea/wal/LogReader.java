@@ -132,7 +132,7 @@ public final class LogReader implements AutoCloseable {
     end = found.startLsn();
     groupEnd = end;
     payload = 0;
-    proven = UNASKED;
+    provenByNext = -1;
   }
 
   /** Where the groups of a slot end: before its last block, or where the file ends. */
@@ -163,14 +163,11 @@ public final class LogReader implements AutoCloseable {
     return false;
   }
 
-  /** From this size on it is worth a read to know whether a group is the last one. */
-  private static final int PEEK_BYTES = 8 << 10;
-
-  /** Nobody has asked for this group: most readers never do. */
-  private static final long UNASKED = -1;
-
   private long groupOffset;
-  private long proven;
+
+  /** As {@link #provenByNext()}; negative where nobody has asked for this group. */
+  private long provenByNext = -1;
+
   private int payload;
 
   /** Where in the file the record at {@link #end} begins. */
@@ -205,7 +202,7 @@ public final class LogReader implements AutoCloseable {
     payload = bytes;
     groupEnd = end + bytes;
     offset += Group.fileBytes(bytes);
-    proven = UNASKED;
+    provenByNext = -1;
     if (groupEnd <= fromLsn && groupEnd <= limit) {
       end = groupEnd; // nobody wants its records
     }
@@ -403,37 +400,39 @@ public final class LogReader implements AutoCloseable {
 
   /**
    * Up to where what was read is proven to be on stable storage. A group was synced before the next
-   * one was written; so it is proven where another follows, or where somebody has noted how far the
-   * log was durable. Of the last group nobody knows whether it was synced, until {@link Log#open}
-   * has written it again: proven is where it begins. Pages that have changes from behind that must
-   * not be written before.
+   * one was written; so it is proven when the next one was entered, or where somebody has noted how
+   * far the log was durable. Of the last group nobody knows whether it was synced, until {@link
+   * Log#open} has written it again: proven is where it begins. Pages that have changes from behind
+   * that must not be written before.
    */
   public long provenLsn() {
-    if (proven == UNASKED) {
-      proven = proven();
-    }
-    return proven;
+    return limit != Long.MAX_VALUE
+        ? groupEnd // of an earlier segment
+        : Math.max(groupEnd - payload, Math.min(groupEnd, watermark.lsn()));
   }
 
-  /** For the group that was entered: up to where the log is proven to be durable. */
-  private long proven() {
-    if (limit != Long.MAX_VALUE) {
-      return groupEnd; // of an earlier segment
+  /**
+   * The same, where the next group may be looked at for that: a read, once a group. Where the
+   * answer is less than the end of a record, its group is the last one.
+   */
+  public long provenByNext() {
+    if (provenByNext < 0) {
+      provenByNext = provenLsn() < groupEnd && isFollowed() ? groupEnd : provenLsn();
     }
-    long known = Math.max(groupEnd - payload, Math.min(groupEnd, watermark.lsn()));
-    // It may change more pages than there are frames, and none of them could be written.
-    if (known < groupEnd && payload >= PEEK_BYTES && offset + Group.BLOCK <= segmentEnd) {
-      try (Arena arena = Arena.ofConfined()) {
-        MemorySegment next = arena.allocate(Group.BLOCK, Group.BLOCK);
-        device.read(offset, next, 0, Group.BLOCK);
-        SegmentHeader header = segments.get(index).header();
-        if (Group.isValid(next, 0, database, header.incarnation(), header.number())
-            && Group.start(next, 0) == groupEnd) {
-          return groupEnd;
-        }
-      }
+    return provenByNext;
+  }
+
+  private boolean isFollowed() {
+    if (offset + Group.BLOCK > segmentEnd) {
+      return false;
     }
-    return known;
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment next = arena.allocate(Group.BLOCK, Group.BLOCK);
+      device.read(offset, next, 0, Group.BLOCK);
+      SegmentHeader header = segments.get(index).header();
+      return Group.isValid(next, 0, database, header.incarnation(), header.number())
+          && Group.start(next, 0) == groupEnd;
+    }
   }
 
   /** The highest incarnation that was met. */

@@ -364,6 +364,7 @@ class PessimisticTest {
     try (Attempts attempts = f.engine.attempts(k % 3)) {
       for (int attempt = 1; ; attempt++) {
         Tx tx = f.engine.begin(false, NO_LIMIT, attempts);
+        boolean over = false; // then the context may be another thread's
         try {
           if (tx.pessimistic()) {
             pessimistic.incrementAndGet();
@@ -376,11 +377,14 @@ class PessimisticTest {
           if (k % 2 == 0) {
             c.delete(t, key + me);
           }
+          over = true;
           tx.commit();
           most.accumulateAndGet(attempt, Math::max);
           return true;
         } catch (TransactionAbortedException e) {
-          tx.rollback();
+          if (!over) {
+            tx.rollback();
+          }
           if (!e.retryable()) {
             return false;
           }

@@ -92,9 +92,12 @@ final class TxFixture implements AutoCloseable {
     try (Attempts attempts = engine.attempts(16)) {
       while (true) {
         Tx tx = engine.begin(false, 0, attempts);
+        // From the commit on the context may be another thread's: it must not be touched.
+        boolean over = false;
         try {
           R r = body.run(new Client(tx));
           boolean wrote = tx.hasWrites();
+          over = true;
           engine.await(tx.commit(), wrote);
           return r;
         } catch (io.fovea.error.TransactionAbortedException e) {
@@ -103,11 +106,13 @@ final class TxFixture implements AutoCloseable {
           }
         } catch (RuntimeException | AssertionError e) {
           // A doomed read may show an impossible state, which is no failure of anything.
-          if (!tx.active() || tx.readsValid()) {
+          if (over || tx.readsValid()) {
             throw e;
           }
         } finally {
-          tx.rollback();
+          if (!over) {
+            tx.rollback();
+          }
         }
         attempts.backOff();
       }

@@ -14,6 +14,7 @@ import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.DatabaseStats;
 import io.fovea.Durability;
+import io.fovea.Estimate;
 import io.fovea.FileReport;
 import io.fovea.Index;
 import io.fovea.Key;
@@ -23,6 +24,7 @@ import io.fovea.Order;
 import io.fovea.Projection;
 import io.fovea.Range;
 import io.fovea.Receipt;
+import io.fovea.Restore;
 import io.fovea.Row;
 import io.fovea.Table;
 import io.fovea.Transaction;
@@ -49,7 +51,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -262,6 +263,17 @@ class GuideTest {
   }
 
   @Test
+  void estimates() {
+    // begin docs/GUIDE.md
+    Key first = orders.key().int64(1);
+    Key last = orders.key().int64(2);
+    Estimate about = db.read(tx -> orders.estimate(tx, Range.between(first, last)));
+    String size = "about " + about.count() + " orders of " + about.bytes() + " bytes together";
+    // end
+    assertTrue(about.count() >= 14 && about.count() <= 16, size);
+  }
+
+  @Test
   void pages() {
     // begin docs/GUIDE.md
     Key from = orders.key(); // empty: all keys begin with it
@@ -395,12 +407,9 @@ class GuideTest {
     Path restored = folder.resolve("restored");
     // begin docs/GUIDE.md
     Files.createDirectories(restored);
-    try (Stream<Path> files = Files.list(backups.resolve("monday"))) {
-      for (Path file : files.toList()) { // the data file and its log belong together
-        Files.copy(file, restored.resolve(file.getFileName()));
-      }
-    }
-    try (Database again = Database.open(restored.resolve("guide.fovea"), Options.defaults())) {
+    Path file = restored.resolve("guide.fovea");
+    Restore.from(backups.resolve("monday")).to(file, Options.defaults());
+    try (Database again = Database.open(file, Options.defaults())) {
       System.out.println(again.tables());
     }
     // end

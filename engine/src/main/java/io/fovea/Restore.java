@@ -1,0 +1,93 @@
+package io.fovea;
+
+import io.fovea.error.CorruptionException;
+import io.fovea.error.DatabaseLockedException;
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.StorageException;
+import io.fovea.inspection.FileFindings;
+import io.fovea.inspection.Restoring;
+import java.io.InputStream;
+import java.nio.file.Path;
+import java.util.Objects;
+import java.util.function.BiFunction;
+
+/**
+ * Makes a database of a backup, in one call:
+ *
+ * <pre>{@code
+ * FileReport report = Restore.from(backup).to(file, Options.defaults());
+ * }</pre>
+ *
+ * <p>The backup is copied, the copy verified as {@link Database#verify(Path, Options)} does,
+ * recovered and closed, and given its name at last: what has it is whole, and needs no log. It is a
+ * database of its own, with a new {@link FileReport.Header#id identity}. The backup is not changed.
+ * Of a restore that fails nothing is left; of one that was cut off by a crash, a folder {@code
+ * FILE.restoring} that may be deleted.
+ *
+ * <p>One thread.
+ *
+ * @since 0.1.0
+ */
+public final class Restore {
+  private final BiFunction<Path, Options, FileFindings> from;
+
+  private Restore(BiFunction<Path, Options, FileFindings> from) {
+    this.from = from;
+  }
+
+  /**
+   * From files.
+   *
+   * @param backup the directory of {@link Database#backup(Path)}; where it has several databases,
+   *     the data file of one of them; or a file with what {@link
+   *     Database#backup(java.io.OutputStream)} wrote. The files of a database that was closed, or
+   *     whose process was killed, will do as well
+   * @return the restore, to be done with {@link #to}
+   */
+  public static Restore from(Path backup) {
+    Objects.requireNonNull(backup, "backup");
+    return new Restore((file, options) -> Restoring.run(backup, file, options.toStore()));
+  }
+
+  /**
+   * From a stream.
+   *
+   * @param archive what {@link Database#backup(java.io.OutputStream)} wrote; it is read up to the
+   *     end of the archive, once, and not closed
+   * @return the restore, to be done with {@link #to}
+   */
+  public static Restore from(InputStream archive) {
+    Objects.requireNonNull(archive, "archive");
+    return new Restore((file, options) -> Restoring.run(archive, file, options.toStore()));
+  }
+
+  /**
+   * Restores.
+   *
+   * @param file what the database is to be called; its folder exists, and has room for the copy
+   * @param options how much memory to use, and which device; the page size is that of the backup
+   * @return what was found in the backup; {@link FileReport#ok} is true
+   * @throws InvalidUseException if there is no backup, or a file of that name, or of one that would
+   *     belong to it
+   * @throws DatabaseLockedException if the files are those of a database that is open
+   * @throws CorruptionException if the backup is damaged; all that was found is in the message of
+   *     its cause
+   * @throws StorageException if something can't be read or written, or an archive was cut short
+   * @throws io.fovea.error.IncompatibleFormatException if the files are no database's, or a newer
+   *     version's
+   */
+  public FileReport to(Path file, Options options) {
+    Objects.requireNonNull(file, "file");
+    Objects.requireNonNull(options, "options");
+    FileReport report = FileReport.of(from.apply(file, options));
+    if (!report.ok()) {
+      CorruptionException e =
+          new CorruptionException("problems of the backup", -1, -1, 0, report.problems().size());
+      e.initCause(
+          new IllegalStateException(
+              "The problems of the backup:\n" + String.join("\n", report.problems()) + "."));
+      throw e;
+    }
+    return report;
+  }
+}

@@ -1,0 +1,244 @@
+package io.fovea.inspection;
+
+import io.fovea.error.InvalidUseException;
+import io.fovea.io.FileLock;
+import io.fovea.io.Storage;
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+
+/**
+ * Where a backup is: a data file with its log beside it, the directory of such, or a tar archive of
+ * both. What is in an archive is found by what its names end with, and the names are used for
+ * nothing else.
+ *
+ * <p>One thread.
+ */
+@FunctionalInterface
+interface BackupSource {
+  /** Files of a database beside its data file that mean something once it is closed, or cut off. */
+  List<String> BESIDE = List.of(Storage.LOG, Storage.DOUBLE_WRITE);
+
+  /**
+   * Copies the files.
+   *
+   * @param file what the data file is to be called; the others get that name and their suffix
+   * @throws InvalidUseException if there is no backup
+   * @throws EOFException if an archive was cut short
+   */
+  void copyTo(Path file) throws IOException;
+
+  /** What a path leads to. */
+  static BackupSource at(Path path) throws IOException {
+    if (Files.isDirectory(path)) {
+      return beside(dataFile(path));
+    }
+    if (!Files.exists(path)) {
+      throw new InvalidUseException("There is no backup " + path + ".");
+    }
+    boolean archive;
+    try (InputStream in = Files.newInputStream(path)) {
+      archive = Tar.isHeader(in.readNBytes(Tar.BLOCK));
+    }
+    if (!archive) {
+      return beside(path);
+    }
+    return file -> {
+      try (InputStream in = Files.newInputStream(path)) {
+        archive(in).copyTo(file);
+      }
+    };
+  }
+
+  /** A data file, and what is beside it. */
+  private static BackupSource beside(Path data) {
+    return file -> {
+      // Nobody writes to it meanwhile: a database that is open is no backup.
+      FileLock lock = FileLock.acquireShared(data);
+      try {
+        Files.copy(data, file);
+        for (String suffix : BESIDE) {
+          Path other = data.resolveSibling(data.getFileName() + suffix);
+          if (Files.exists(other)) {
+            Files.copy(other, file.resolveSibling(file.getFileName() + suffix));
+          }
+        }
+      } finally {
+        lock.close();
+      }
+    };
+  }
+
+  /** The one data file of a directory. */
+  private static Path dataFile(Path directory) throws IOException {
+    List<Path> found;
+    try (Stream<Path> files = Files.list(directory)) {
+      found = files.filter(Files::isRegularFile).filter(BackupSource::mayBeData).sorted().toList();
+    }
+    if (found.size() != 1) {
+      throw new InvalidUseException(
+          found.isEmpty()
+              ? "There is no data file in " + directory + ", and so no backup."
+              : "There are several files in " + directory + ": say which of " + found + ".");
+    }
+    return found.get(0);
+  }
+
+  private static boolean mayBeData(Path file) {
+    String name = String.valueOf(file.getFileName());
+    return Stream.of(Storage.LOG, Storage.DOUBLE_WRITE, Storage.TIMESTAMPS, ".lock", ".part")
+        .noneMatch(name::endsWith);
+  }
+
+  /** A tar archive, read once. */
+  static BackupSource archive(InputStream in) {
+    return file -> {
+      // The data file may come first or last: only then is it known which name is the other's.
+      Map<String, Path> parts = new LinkedHashMap<>();
+      Tar tar = new Tar(in);
+      while (tar.next()) {
+        Path part = file.resolveSibling(file.getFileName() + ".part" + parts.size());
+        parts.put(tar.name(), part);
+        try (OutputStream out = Files.newOutputStream(part)) {
+          tar.copyTo(out);
+        }
+      }
+      List<String> data = parts.keySet().stream().filter(n -> mayBeData(Path.of(n))).toList();
+      if (data.size() != 1) {
+        throw new InvalidUseException(
+            "The archive is no backup of a database: it has the files " + parts.keySet() + ".");
+      }
+      for (Map.Entry<String, Path> p : parts.entrySet()) {
+        String suffix =
+            p.getKey().startsWith(data.get(0)) ? p.getKey().substring(data.get(0).length()) : "?";
+        if (suffix.equals(Storage.DATA) || BESIDE.contains(suffix)) {
+          Files.move(p.getValue(), file.resolveSibling(file.getFileName() + suffix));
+        }
+      }
+    };
+  }
+
+  /** The reading half of what {@code TarTarget} writes: plain files of ustar archives. */
+  final class Tar {
+    static final int BLOCK = 512;
+    private static final int MAGIC_AT = 257;
+    private static final int SIZE_AT = 124;
+    private static final int SUM_AT = 148;
+    private static final int TYPE_AT = 156;
+
+    private final InputStream in;
+    private String name = "";
+    private long bytes;
+
+    Tar(InputStream in) {
+      this.in = in;
+    }
+
+    /** Whether this is the header of a file, by its magic and its checksum. */
+    static boolean isHeader(byte[] h) {
+      if (h.length < BLOCK
+          || !new String(h, MAGIC_AT, 5, StandardCharsets.US_ASCII).equals("ustar")) {
+        return false;
+      }
+      long sum = 0;
+      for (int i = 0; i < BLOCK; i++) {
+        sum += i >= SUM_AT && i < SUM_AT + 8 ? ' ' : h[i] & 0xFF;
+      }
+      return sum == octal(h, SUM_AT, 8);
+    }
+
+    /** Goes to the next file; false behind the last one. */
+    boolean next() throws IOException {
+      byte[] h = block();
+      if (isZero(h)) {
+        if (!isZero(block())) {
+          throw new InvalidUseException("The stream is no tar archive: its end is no end.");
+        }
+        return false;
+      }
+      if (!isHeader(h) || h[TYPE_AT] != '0' && h[TYPE_AT] != 0) {
+        throw new InvalidUseException(
+            "The stream is no archive of a backup: there is no file where one should begin.");
+      }
+      int length = 0;
+      while (length < 100 && h[length] != 0) {
+        length++;
+      }
+      name = new String(h, 0, length, StandardCharsets.UTF_8);
+      bytes = h[SIZE_AT] < 0 ? base256(h) : octal(h, SIZE_AT, 12);
+      if (bytes < 0) {
+        throw new InvalidUseException("The size of file " + name + " in the archive is none.");
+      }
+      return true;
+    }
+
+    String name() {
+      return name;
+    }
+
+    /** Copies the file, and goes behind it. */
+    void copyTo(OutputStream out) throws IOException {
+      byte[] buffer = new byte[1 << 16];
+      for (long left = bytes; left > 0; ) {
+        int n = in.read(buffer, 0, (int) Math.min(left, buffer.length));
+        if (n < 0) {
+          throw cutShort();
+        }
+        out.write(buffer, 0, n);
+        left -= n;
+      }
+      if (in.readNBytes((int) (-bytes & BLOCK - 1)).length < (int) (-bytes & BLOCK - 1)) {
+        throw cutShort();
+      }
+    }
+
+    private byte[] block() throws IOException {
+      byte[] b = in.readNBytes(BLOCK);
+      if (b.length < BLOCK) {
+        throw cutShort();
+      }
+      return b;
+    }
+
+    private static EOFException cutShort() {
+      return new EOFException("The archive was cut short.");
+    }
+
+    private static boolean isZero(byte[] b) {
+      for (byte x : b) {
+        if (x != 0) {
+          return false;
+        }
+      }
+      return true;
+    }
+
+    /** -1 where it is no number. */
+    private static long octal(byte[] h, int at, int length) {
+      long number = 0;
+      for (int i = at; i < at + length && h[i] != 0 && h[i] != ' '; i++) {
+        if (h[i] < '0' || h[i] > '7') {
+          return -1;
+        }
+        number = number << 3 | h[i] - '0';
+      }
+      return number;
+    }
+
+    private static long base256(byte[] h) {
+      long number = 0;
+      for (int i = SIZE_AT + 4; i < SIZE_AT + 12; i++) {
+        number = number << 8 | h[i] & 0xFF;
+      }
+      return number;
+    }
+  }
+}

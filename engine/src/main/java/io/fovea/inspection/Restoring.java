@@ -1,0 +1,153 @@
+package io.fovea.inspection;
+
+import io.fovea.catalog.Host;
+import io.fovea.catalog.Schema;
+import io.fovea.error.FoveaException;
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.StorageException;
+import io.fovea.index.HintUse;
+import io.fovea.io.BlockDevice;
+import io.fovea.io.FileStorage;
+import io.fovea.io.Storage;
+import io.fovea.recovery.Superblock;
+import io.fovea.recovery.SuperblockFile;
+import io.fovea.schema.EntryHints;
+import io.fovea.store.Opening;
+import io.fovea.store.Store;
+import io.fovea.store.StoreConfig;
+import java.io.IOException;
+import java.io.InputStream;
+import java.lang.System.Logger.Level;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Comparator;
+import java.util.List;
+import java.util.stream.Stream;
+
+/**
+ * Makes a database of a backup.
+ *
+ * <pre>
+ *   backup ──copy──► FILE.restoring/ ──► verified whole ──► opened, which recovers it, and closed
+ *                                    ──► a new identity ──► moved to FILE
+ * </pre>
+ *
+ * <p>So what has its name is whole, was verified, and needs no log. Whatever fails, or a crash,
+ * leaves no FILE; a crash leaves the folder.
+ *
+ * <p>One thread.
+ */
+public final class Restoring {
+  private static final System.Logger LOG = System.getLogger("io.fovea");
+  private static final String FOLDER = ".restoring";
+
+  private final Path file;
+  private final Path folder;
+  private final StoreConfig config;
+
+  private Restoring(Path file, StoreConfig config) {
+    this.file = file;
+    this.folder = file.resolveSibling(file.getFileName() + FOLDER);
+    this.config = config;
+  }
+
+  /**
+   * Restores a backup.
+   *
+   * @param backup a directory, the data file in it, or a tar archive
+   * @param file what the database is to be called
+   */
+  public static FileFindings run(Path backup, Path file, StoreConfig config) {
+    return new Restoring(file, config).run(copy -> BackupSource.at(backup).copyTo(copy), backup);
+  }
+
+  /**
+   * Restores a backup.
+   *
+   * @param archive a tar archive, which is read up to its end and not closed
+   * @param file what the database is to be called
+   */
+  public static FileFindings run(InputStream archive, Path file, StoreConfig config) {
+    return new Restoring(file, config).run(BackupSource.archive(archive), "the stream");
+  }
+
+  private FileFindings run(BackupSource source, Object from) {
+    for (String suffix :
+        List.of(Storage.DATA, Storage.LOG, Storage.DOUBLE_WRITE, Storage.TIMESTAMPS, FOLDER)) {
+      Path there = file.resolveSibling(file.getFileName() + suffix);
+      if (Files.exists(there)) {
+        throw new InvalidUseException(
+            "There is a file " + there + ", and a restore overwrites nothing.");
+      }
+    }
+    try {
+      Files.createDirectory(folder);
+      Path copy = folder.resolve(file.getFileName());
+      source.copyTo(copy);
+      FileFindings found = Inspection.run(copy, config, true);
+      if (found.problems().isEmpty()) {
+        recover(copy, found.superblock());
+        renew(copy);
+        new FileStorage(copy, config.devices()).moveTo(file);
+      }
+      return found;
+    } catch (IOException e) {
+      throw new StorageException("restore " + from, file.toString(), -1, 0, text(e), e);
+    } finally {
+      remove();
+    }
+  }
+
+  private static String text(IOException e) {
+    return String.valueOf(e.getMessage());
+  }
+
+  /** Opens and closes the copy: from then on it needs no log. */
+  private void recover(Path copy, Superblock found) {
+    StoreConfig how =
+        config.toLookAt("restore " + file.getFileName(), found.pageSize(), found.clean());
+    Store store = Opening.open(copy, how, Schema::trees);
+    Schema schema = null;
+    boolean done = false;
+    try {
+      schema =
+          new Schema(Host.NONE, store, new HintUse(store::isMarked, false, false), EntryHints.NONE);
+      schema.begin();
+      done = true;
+    } finally {
+      if (!done) {
+        if (schema != null) {
+          schema.cancel();
+        }
+        store.discard();
+      }
+    }
+    boolean quiet = store.quiesce(Duration.ZERO);
+    schema.end();
+    schema.whileNothingChanges(() -> store.close(quiet));
+  }
+
+  /** Gives the copy an identity of its own: it and the original are different from here on. */
+  private void renew(Path copy) {
+    try (BlockDevice data = new FileStorage(copy, config.devices()).open(Storage.DATA)) {
+      SuperblockFile superblocks = new SuperblockFile(data, copy.toString());
+      Superblock now = superblocks.read();
+      if (now == null || !now.clean()) {
+        throw new IllegalStateException("The copy was closed, and is not clean: " + now + ".");
+      }
+      superblocks.write(now.renewed());
+      data.sync();
+    }
+  }
+
+  private void remove() {
+    try (Stream<Path> files = Files.walk(folder)) {
+      for (Path f : files.sorted(Comparator.reverseOrder()).toList()) {
+        Files.deleteIfExists(f);
+      }
+    } catch (IOException | FoveaException e) {
+      LOG.log(Level.WARNING, () -> "What is left of a restore can't be removed: " + folder, e);
+    }
+  }
+}

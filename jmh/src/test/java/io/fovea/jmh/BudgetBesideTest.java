@@ -1,0 +1,23 @@
+package io.fovea.jmh;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+@Tag("slow")
+class BudgetBesideTest {
+
+  /** A build beside itself: each kind of operation runs, and says something of both. */
+  @ParameterizedTest
+  @EnumSource(names = {"POINT_READ", "SCAN_STEP", "INSERT", "DELETE", "ONE_UPDATE"})
+  void beside(BudgetPiece.Operation operation) throws Exception {
+    String path = System.getProperty("java.class.path");
+    boolean swapped = operation.ordinal() % 2 == 1;
+    BudgetBeside.Pair pair = BudgetBeside.measure(path, path, operation.name(), 3_000, 1, swapped);
+    assertTrue(pair.before() > 0 && pair.after() > 0, pair::toString);
+    assertEquals(pair.after() / pair.before(), pair.ratio(), 1e-9, "one round has one ratio");
+  }
+}
