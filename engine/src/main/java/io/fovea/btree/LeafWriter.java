@@ -76,8 +76,7 @@ final class LeafWriter {
   /**
    * Latches the leaf of a key exclusively.
    *
-   * @param p in: a hint; out: the leaf and the slot; its version is the one before the latch, or
-   *     RESTART where that is not known
+   * @param p in: a hint; out: the leaf and the slot; its version is the one before the latch
    * @return the frame
    */
   private int latch(MemorySegment key, long off, int len, Position p) {
@@ -106,7 +105,7 @@ final class LeafWriter {
               && NodeSearch.covers(s, base, pageSize, key, off, len, false);
       if (right) {
         int found = NodeSearch.searchLeaf(s, base, pageSize, key, off, len);
-        p.set(frame, BufferPool.RESTART, pid, found >>> 1, (found & 1) != 0);
+        p.set(frame, pool.heldVersion(frame), pid, found >>> 1, (found & 1) != 0);
       }
     } catch (Throwable t) {
       throw BrokenOff.one(pool, frame, pid, false, t);
@@ -122,9 +121,7 @@ final class LeafWriter {
     assert located(log) : "a change of a record that is in no log record";
     pool.markDirty(frame, log.recLsn(), log.pageLsn());
     pool.releaseExclusive(frame);
-    if (p.version != BufferPool.RESTART) {
-      p.version += VERSION_STEP;
-    }
+    p.version += VERSION_STEP;
   }
 
   private static boolean located(LogSession log) {

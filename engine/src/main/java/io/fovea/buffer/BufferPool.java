@@ -416,6 +416,11 @@ public final class BufferPool implements AutoCloseable {
     return right;
   }
 
+  /** The version with which the caller took the exclusive latch that it holds. */
+  public long heldVersion(int frame) {
+    return Latch.heldVersion(headers, frame);
+  }
+
   /** Gives the exclusive latch back; the version moves on. */
   public void releaseExclusive(int frame) {
     Latch.releaseExclusive(headers, frame);

@@ -112,6 +112,13 @@ final class Latch {
     return false;
   }
 
+  /** The version with which a latch was taken exclusively. Only for its holder. */
+  static long heldVersion(MemorySegment headers, int frame) {
+    long word = Mem.getLongOpaque(headers, FrameHeader.at(frame));
+    assert held(word) : "frame " + frame + " is not latched exclusively";
+    return word & ~EXCLUSIVE;
+  }
+
   /** Gives the exclusive latch back; what was read optimistically before is void. */
   static void releaseExclusive(MemorySegment headers, int frame) {
     long at = FrameHeader.at(frame);

@@ -6,13 +6,20 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PageHeader;
 import io.fovea.buffer.Translation;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.KeyTooLargeException;
 import io.fovea.memory.Mem;
 import io.fovea.wal.LogSession;
+import java.util.List;
 import java.util.Random;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import org.junit.jupiter.api.Test;
 
 /** Positions are hints: however stale, wrong or foreign, the answer is right. */
@@ -61,6 +68,34 @@ class PositionTest {
       assertEquals(height + 1, accesses(t, () -> t.checkLocate(TestTree.bytes(150_000))));
       t.position.clear();
       assertEquals(height, accesses(t, () -> t.checkLocate(key)));
+    }
+  }
+
+  /** As where the pool's writer copies the leaf, and loses its processor meanwhile. */
+  @Test
+  void isRightAfterAWaitForTheLatch() throws Exception {
+    try (TestTree t = filled(3000);
+        ExecutorService writer = Executors.newSingleThreadExecutor()) {
+      byte[] key = TestTree.bytes(5000);
+      List<Runnable> changes =
+          List.of(
+              () -> t.put(key, new byte[11]), () -> t.patch(key, 0, new byte[2]), () -> t.delete(key));
+      for (Runnable change : changes) {
+        t.checkGet(key);
+        BufferPool pool = t.tree.pool();
+        int leaf = pool.fixShared(t.position.pid);
+        Future<?> waiting;
+        try {
+          waiting = writer.submit(change);
+          // The writer tries some times before it waits; where it is late, the test sees less.
+          assertThrows(TimeoutException.class, () -> waiting.get(50, TimeUnit.MILLISECONDS));
+        } finally {
+          pool.releaseShared(leaf);
+        }
+        waiting.get();
+        assertTrue(t.tree.valid(t.position));
+        assertEquals(1, accesses(t, () -> t.checkLocate(key)));
+      }
     }
   }
 
