@@ -79,7 +79,9 @@ class PositionTest {
       byte[] key = TestTree.bytes(5000);
       List<Runnable> changes =
           List.of(
-              () -> t.put(key, new byte[11]), () -> t.patch(key, 0, new byte[2]), () -> t.delete(key));
+              () -> t.put(key, new byte[11]),
+              () -> t.patch(key, 0, new byte[2]),
+              () -> t.delete(key));
       for (Runnable change : changes) {
         t.checkGet(key);
         BufferPool pool = t.tree.pool();
