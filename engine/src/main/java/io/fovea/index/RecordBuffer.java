@@ -18,6 +18,9 @@ import java.lang.foreign.MemorySegment;
  * may be used. Used by one thread at a time.
  */
 public final class RecordBuffer {
+  /** No field was ever changed, as in a row that a scan reads. Never written. */
+  private static final long[] NEVER = {};
+
   private final Field[] fields;
   private final int size;
   private final MemorySegment segment;
@@ -28,8 +31,8 @@ public final class RecordBuffer {
   /** What the transaction's read set calls the record, or negative. */
   private int handle;
 
-  /** One bit per field: changed since it was read. */
-  private final long[] dirty;
+  /** One bit per field: changed since it was read. Has room for them from the first change on. */
+  private long[] dirty = NEVER;
 
   /** Whether {@link #dirty} has a bit set. */
   private boolean changed;
@@ -47,7 +50,6 @@ public final class RecordBuffer {
     this.size = size;
     this.segment = segment;
     this.base = base;
-    this.dirty = new long[(fields.length + 63) >>> 6];
   }
 
   /** How many bytes a record with its key needs. */
@@ -102,6 +104,9 @@ public final class RecordBuffer {
 
   /** Notes that a field has changed. */
   public void mark(int ordinal) {
+    if (dirty.length == 0) {
+      dirty = new long[(fields.length + 63) >>> 6];
+    }
     dirty[ordinal >>> 6] |= 1L << ordinal;
     changed = true;
   }
@@ -137,7 +142,7 @@ public final class RecordBuffer {
 
   /** Whether one of these fields was changed, a bit each. */
   public boolean changed(long[] of) {
-    for (int i = 0; i < of.length; i++) {
+    for (int i = 0; i < Math.min(of.length, dirty.length); i++) {
       if ((of[i] & dirty[i]) != 0) {
         return true;
       }
