@@ -3,7 +3,6 @@ package shop;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.fovea.Database;
 import io.fovea.Options;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -38,7 +37,7 @@ class ShopTest {
     }
     try (Stream<Path> files = Files.list(folder)) {
       Path copy = files.filter(f -> f.toString().contains("backup-")).findFirst().orElseThrow();
-      assertTrue(Database.verify(copy.resolve("shop.fovea"), Options.defaults()).ok());
+      assertTrue(FileReport.verify(copy.resolve("shop.fovea"), Options.defaults()).ok());
       try (Main main = new Main(copy, 0)) {
         assertEquals("200 2: cup, 900\n1: tea, 450", get(main, "/orders/ada@example.org"));
       }

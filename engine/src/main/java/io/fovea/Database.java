@@ -15,9 +15,7 @@ import io.fovea.error.PoolTooSmallException;
 import io.fovea.error.StorageException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.error.UncleanShutdownException;
-import io.fovea.index.HintPoison;
 import io.fovea.index.HintUse;
-import io.fovea.inspection.Inspection;
 import io.fovea.inspection.Verification;
 import io.fovea.io.Storage;
 import io.fovea.recovery.Backup;
@@ -25,6 +23,7 @@ import io.fovea.schema.TableSpec;
 import io.fovea.store.CloseListeners;
 import io.fovea.store.Leaks;
 import io.fovea.store.Opening;
+import io.fovea.store.SnapshotOpening;
 import io.fovea.store.Store;
 import io.fovea.store.Switches;
 import java.io.OutputStream;
@@ -67,7 +66,7 @@ public final class Database implements AutoCloseable {
   // The file has more than 600 lines because each method of the API has its contract here. Most of
   // them are Javadoc; what the methods do is in the rooms below.
 
-  // Long for its documentation: what it does is in Store, Schema, Transaction.Source, Inspection.
+  // Long for its documentation: what it does is in Store, Schema, Transaction.Source, Verification.
 
   private final Options options;
   private final Store store;
@@ -77,6 +76,7 @@ public final class Database implements AutoCloseable {
   private final Transaction.Source transactions;
   private final ReentrantLock closing = new ReentrantLock();
   private final CloseListeners listeners;
+  private final SnapshotOpening snapshots;
   private boolean closed;
 
   private Database(Options options, Store store) {
@@ -85,6 +85,7 @@ public final class Database implements AutoCloseable {
     this.leaks = new Leaks(options.transactions().leakDetection().oneOf());
     this.transactions = new Transaction.Source(this, options, store, leaks);
     this.listeners = new CloseListeners(store);
+    this.snapshots = new SnapshotOpening(store, options.snapshots().toStore());
     Hints hints = options.experiments().hints();
     HintUse use = new HintUse(store::isMarked, hints.pages(), hints.frames());
     this.schema = new Schema(new Index.SchemaHost(this), store, use, hints.ofNewIndexes());
@@ -160,48 +161,13 @@ public final class Database implements AutoCloseable {
       if (!closed) {
         closed = true;
         onClose.run();
+        snapshots.close();
         schema.cancel();
         store.discard();
       }
     } finally {
       closing.unlock();
     }
-  }
-
-  /**
-   * Looks at the file of a database that no process has open: its description, and the use of its
-   * space. Nothing on disk changes. A file that was not closed is recovered in memory, which takes
-   * as much memory as recovery changes pages; the report shows the recovered state.
-   *
-   * @param file the file
-   * @param options how much memory to use; the page size is that of the file
-   * @return what was found; damage is a part of it, not an exception
-   * @throws IncompatibleFormatException if there is no such file, or it is no database
-   * @throws DatabaseLockedException if it is open
-   * @throws StorageException if it can't be read at all
-   */
-  public static FileReport inspect(Path file, Options options) {
-    Objects.requireNonNull(file, "file");
-    Objects.requireNonNull(options, "options");
-    return FileReport.of(Inspection.run(file, options.toStore(), false));
-  }
-
-  /**
-   * Verifies the file of a database that no process has open: every page, every tree, the log as
-   * far as recovery would read it. Nothing on disk changes, as in {@link #inspect}. Indexes by
-   * extractors are checked for their structure only, since a file does not hold the extractors.
-   *
-   * @param file the file
-   * @param options how much memory to use; the page size is that of the file
-   * @return what was found; damage is a part of it, not an exception
-   * @throws IncompatibleFormatException if there is no such file, or it is no database
-   * @throws DatabaseLockedException if it is open
-   * @throws StorageException if it can't be read at all
-   */
-  public static FileReport verify(Path file, Options options) {
-    Objects.requireNonNull(file, "file");
-    Objects.requireNonNull(options, "options");
-    return FileReport.of(Inspection.run(file, options.toStore(), true));
   }
 
   private static Database made(Options options, Store store) {
@@ -512,14 +478,47 @@ public final class Database implements AutoCloseable {
     return DatabaseStats.of(options, store, schema, transactions.retries());
   }
 
-  /** Makes the hints of all indexes wrong; for tests and benchmarks. */
-  void poisonHints(HintPoison poison) {
-    schema.poison(poison);
-  }
-
-  /** Lets wrong hints be put right, or not; for benchmarks. */
-  void repairHints(boolean repairs) {
-    schema.repairHints(repairs);
+  /**
+   * Opens a snapshot: the database as it is now, to be read for as long as it is open, by any
+   * number of threads. It has all that was committed before, and nothing that is committed later.
+   * Who reads it is aborted by nobody and aborts nobody, and may read any number of records: for
+   * exports, long reports, copies.
+   *
+   * <pre>{@code
+   * try (Database then = db.snapshot()) {
+   *   Table accounts = then.table(ACCOUNTS);
+   *   long sum = then.read(tx -> sum(accounts, tx));
+   * }
+   * }</pre>
+   *
+   * <p>It is a database of its own that is read only: tables and rows of one do not fit the other.
+   * Its transactions have no limit on time. It has a buffer of its own, and while it is open, pages
+   * are copied before they change: {@link SnapshotOptions} says how much that may take. It is
+   * closed with this database at the latest.
+   *
+   * <p>Opening takes some milliseconds, and others may wait for one of them. A transaction that is
+   * active then and has read what was changed since is aborted once, with a cause that is
+   * retryable. With {@link Durability#SYNC} this returns when all that the snapshot has is durable.
+   *
+   * @return the snapshot, to be closed
+   * @throws TransactionAbortedException if a commit that waits for the disk does not end within a
+   *     minute: it has a part of its changes
+   * @throws InvalidUseException inside the body of a transaction of this database
+   * @throws PoolTooSmallException if {@link SnapshotOptions#bufferBytes} is too small for the pages
+   * @throws OperationInterruptedException if the thread is interrupted while it waits
+   * @throws DurabilityLostException if what it has can't be made durable any more
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public Database snapshot() {
+    if (transactions.isInBody()) {
+      throw new InvalidUseException(
+          "A snapshot can't be opened inside the body of a transaction: it would not have what that"
+              + " changes.");
+    }
+    Store frozen = snapshots.open(schema::whileNothingChanges, Schema::trees);
+    Database then = made(options.ofSnapshot(frozen), frozen);
+    snapshots.closeBy(frozen, then, Database::closeOnce);
+    return then;
   }
 
   /**
@@ -672,6 +671,10 @@ public final class Database implements AutoCloseable {
     if (transactions.isInBody()) {
       throw new InvalidUseException("A database can't be closed inside the body of a transaction.");
     }
+    closeOnce();
+  }
+
+  private void closeOnce() {
     closing.lock();
     try {
       if (closed) {
@@ -680,6 +683,7 @@ public final class Database implements AutoCloseable {
       closed = true;
       listeners.tell();
       onClose.run();
+      snapshots.close();
       boolean quiet = store.quiesce(options.transactions().closeGrace());
       schema.end();
       schema.whileNothingChanges(() -> store.close(quiet));

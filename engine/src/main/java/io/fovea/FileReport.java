@@ -1,8 +1,13 @@
 package io.fovea;
 
+import io.fovea.error.DatabaseLockedException;
+import io.fovea.error.IncompatibleFormatException;
+import io.fovea.error.StorageException;
 import io.fovea.inspection.FileFindings;
+import io.fovea.inspection.Inspection;
 import io.fovea.recovery.PageScan;
 import io.fovea.recovery.Superblock;
+import java.nio.file.Path;
 import java.time.Instant;
 import java.util.List;
 import java.util.Objects;
@@ -12,8 +17,7 @@ import java.util.UUID;
  * The file of a database that no process has open: its description, the use of its space, and its
  * damage.
  *
- * <p>Made by {@link Database#inspect} and {@link Database#verify(java.nio.file.Path, Options)}. A
- * value; any thread.
+ * <p>Made by {@link #inspect} and {@link #verify}. A value; any thread.
  *
  * @param header what the superblock says
  * @param files the sizes of the files
@@ -38,6 +42,42 @@ public record FileReport(
   public FileReport {
     trees = List.copyOf(Objects.requireNonNull(trees, "trees"));
     problems = List.copyOf(Objects.requireNonNull(problems, "problems"));
+  }
+
+  /**
+   * Looks at the file of a database that no process has open: its description, and the use of its
+   * space. Nothing on disk changes. A file that was not closed is recovered in memory, which takes
+   * as much memory as recovery changes pages; the report shows the recovered state.
+   *
+   * @param file the file
+   * @param options how much memory to use; the page size is that of the file
+   * @return what was found; damage is a part of it, not an exception
+   * @throws IncompatibleFormatException if there is no such file, or it is no database
+   * @throws DatabaseLockedException if it is open
+   * @throws StorageException if it can't be read at all
+   */
+  public static FileReport inspect(Path file, Options options) {
+    Objects.requireNonNull(file, "file");
+    Objects.requireNonNull(options, "options");
+    return FileReport.of(Inspection.run(file, options.toStore(), false));
+  }
+
+  /**
+   * Verifies the file of a database that no process has open: every page, every tree, the log as
+   * far as recovery would read it. Nothing on disk changes, as in {@link #inspect}. Indexes by
+   * extractors are checked for their structure only, since a file does not hold the extractors.
+   *
+   * @param file the file
+   * @param options how much memory to use; the page size is that of the file
+   * @return what was found; damage is a part of it, not an exception
+   * @throws IncompatibleFormatException if there is no such file, or it is no database
+   * @throws DatabaseLockedException if it is open
+   * @throws StorageException if it can't be read at all
+   */
+  public static FileReport verify(Path file, Options options) {
+    Objects.requireNonNull(file, "file");
+    Objects.requireNonNull(options, "options");
+    return FileReport.of(Inspection.run(file, options.toStore(), true));
   }
 
   /** How a file was left. */

@@ -13,6 +13,7 @@ import io.fovea.txn.StoreKind;
 import io.fovea.txn.TimestampConfig;
 import io.fovea.txn.TxConfig;
 import io.fovea.wal.LogConfig;
+import java.time.Duration;
 import java.util.Objects;
 import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
@@ -46,6 +47,7 @@ public final class Options {
     MemoryOptions memory = MemoryOptions.defaults();
     LogOptions log = LogOptions.defaults();
     TransactionOptions transactions = TransactionOptions.defaults();
+    SnapshotOptions snapshots = SnapshotOptions.defaults();
     DeviceOptions device = DeviceOptions.defaults();
     ExperimentOptions experiments = ExperimentOptions.defaults();
 
@@ -257,6 +259,26 @@ public final class Options {
   }
 
   /**
+   * Changes what snapshots may take.
+   *
+   * @param change makes new ones of those that there are
+   * @return new options
+   */
+  public Options snapshots(UnaryOperator<SnapshotOptions> change) {
+    SnapshotOptions changed = Objects.requireNonNull(change.apply(v.snapshots), "snapshots");
+    return with(v -> v.snapshots = changed);
+  }
+
+  /**
+   * Says what snapshots may take.
+   *
+   * @return a part of these options
+   */
+  public SnapshotOptions snapshots() {
+    return v.snapshots;
+  }
+
+  /**
    * Changes how the file is laid out and reached.
    *
    * @param change makes new ones of those that there are
@@ -336,6 +358,16 @@ public final class Options {
         .durability(store.journal() == null ? Durability.NONE : Durability.ASYNC);
   }
 
+  /** The same as a snapshot has them. */
+  Options ofSnapshot(Store store) {
+    return name(store.name())
+        .bufferBytes(snapshots().bufferBytes())
+        .readOnly(true)
+        .create(false)
+        .durability(Durability.NONE)
+        .transactions(t -> t.timeout(Duration.ZERO));
+  }
+
   private PoolConfig pool() {
     return PoolConfig.of(device().pageSize(), bufferBytes())
         .with(experiments().hints().frames() ? FrameHints.ON : FrameHints.OFF)
@@ -380,6 +412,8 @@ public final class Options {
         + v.log
         + ", transactions="
         + v.transactions
+        + ", snapshots="
+        + v.snapshots
         + ", device="
         + v.device
         + ", experiments="

@@ -18,7 +18,7 @@ import java.util.function.BiFunction;
  * FileReport report = Restore.from(backup).to(file, Options.defaults());
  * }</pre>
  *
- * <p>The backup is copied, the copy verified as {@link Database#verify(Path, Options)} does,
+ * <p>The backup is copied, the copy verified as {@link FileReport#verify(Path, Options)} does,
  * recovered and closed, and given its name at last: what has it is whole, and needs no log. It is a
  * database of its own, with a new {@link FileReport.Header#id identity}. The backup is not changed.
  * Of a restore that fails nothing is left; of one that was cut off by a crash, a folder {@code

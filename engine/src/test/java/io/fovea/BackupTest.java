@@ -58,12 +58,12 @@ class BackupTest {
   @TempDir Path dir;
 
   private static void checkCopy(Path file, Options options, long[] least, long[] most) {
-    FileReport report = Database.verify(file, options);
+    FileReport report = FileReport.verify(file, options);
     assertEquals(List.of(), report.problems());
     try (Database copy = Database.open(file, options.create(false))) {
       BackupLoad.check(copy, WRITERS, least, most);
     }
-    assertEquals(List.of(), Database.verify(file, options).problems());
+    assertEquals(List.of(), FileReport.verify(file, options).problems());
   }
 
   private static List<String> names(Path directory) throws IOException {
@@ -248,7 +248,7 @@ class BackupTest {
       try (Database db = Database.open(file, SMALL.durability(d))) {
         db.backup(to);
       }
-      assertEquals(List.of(), Database.verify(to.resolve("db"), SMALL).problems());
+      assertEquals(List.of(), FileReport.verify(to.resolve("db"), SMALL).problems());
       try (Database copy = Database.open(to.resolve("db"), SMALL.durability(d))) {
         assertEquals(List.of(), copy.tables());
       }
@@ -343,7 +343,7 @@ class BackupTest {
     closer[0].join();
     assertThrows(DatabaseClosedException.class, () -> db.backup(to));
     assertEquals(List.of(), names(to));
-    assertEquals(List.of(), Database.verify(dir.resolve("db"), SMALL).problems());
+    assertEquals(List.of(), FileReport.verify(dir.resolve("db"), SMALL).problems());
   }
 
   @Test
@@ -357,7 +357,7 @@ class BackupTest {
       assertTrue(Thread.interrupted());
       db.run(tx -> {});
     }
-    assertEquals(List.of(), Database.verify(dir.resolve("to").resolve("db"), SMALL).problems());
+    assertEquals(List.of(), FileReport.verify(dir.resolve("to").resolve("db"), SMALL).problems());
   }
 
   @Test
@@ -382,7 +382,7 @@ class BackupTest {
         try {
           db.backup(to);
           // It was in memory, or above the high-water mark: what was copied is whole.
-          assertEquals(List.of(), Database.verify(to.resolve("db"), SMALL).problems());
+          assertEquals(List.of(), FileReport.verify(to.resolve("db"), SMALL).problems());
         } catch (CorruptionException e) {
           found++;
           assertEquals(pid, e.pid());

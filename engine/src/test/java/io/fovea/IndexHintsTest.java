@@ -271,14 +271,14 @@ class IndexHintsTest {
     try (Database db = filled(EntryHints.PAGE_FRAME_SLOT, n)) {
       lookUp(db, spec, n);
       // Whatever is repaired is wrong again when it is used.
-      db.poisonHints(new HintPoison(100, 0, 0, false));
+      db.schema().poison(new HintPoison(100, 0, 0, false));
       for (int i = 0; i < 12; i++) {
         lookUp(db, spec, n);
       }
       DatabaseStats.HintedLookups h = lookUp(db, spec, n);
       assertTrue(h.repairsOff() >= 1, h::toString);
       assertTrue(h.repairsSuppressed() > n * 8 / 10, h::toString);
-      db.poisonHints(HintPoison.NONE);
+      db.schema().poison(HintPoison.NONE);
       for (int i = 0; i < 12; i++) {
         lookUp(db, spec, n);
       }
@@ -447,7 +447,7 @@ class IndexHintsTest {
     // 2 MiB hold fewer pages than the records fill.
     Options options = Options.defaults().bufferBytes(2 << 20);
     try (Database db = Database.inMemory(options)) {
-      db.poisonHints(WILD);
+      db.schema().poison(WILD);
       for (int life = 0; life < 2; life++) {
         Model model = new Model();
         Table t = db.table(spec(kind));
@@ -468,7 +468,7 @@ class IndexHintsTest {
     int threads = 4;
     int ids = 3000;
     try (Database db = Database.inMemory(Options.defaults().bufferBytes(2 << 20))) {
-      db.poisonHints(WILD);
+      db.schema().poison(WILD);
       TableSpec spec = spec(EntryHints.PAGE_FRAME_SLOT);
       Table t = db.table(spec);
       AtomicReference<Throwable> failed = new AtomicReference<>();
@@ -537,7 +537,7 @@ class IndexHintsTest {
       Database db = SimDatabase.open(new SimStorage(disk), SMALL);
       Table t = db.table(spec(EntryHints.PAGE_FRAME_SLOT));
       model.checkAll(db, t);
-      db.poisonHints(r.nextBoolean() ? WILD : HintPoison.NONE);
+      db.schema().poison(r.nextBoolean() ? WILD : HintPoison.NONE);
       for (int i = 0; i < 250; i++) {
         model.step(r, db, t, 6_000);
         if (r.nextInt(80) == 0) {
@@ -564,12 +564,12 @@ class IndexHintsTest {
     TableSpec spec = spec(EntryHints.PAGE_FRAME_SLOT);
     try (Database db = Database.open(dir.resolve("db"), SMALL)) {
       fill(db, EntryHints.PAGE_FRAME_SLOT, n);
-      db.poisonHints(WILD);
+      db.schema().poison(WILD);
       lookUp(db, spec, n);
       db.backup(dir.resolve("copy"));
     }
     Path copy = dir.resolve("copy").resolve("db");
-    assertEquals(List.of(), Database.verify(copy, SMALL).problems());
+    assertEquals(List.of(), FileReport.verify(copy, SMALL).problems());
     try (Database db = Database.open(copy, SMALL.experiments(exp -> exp.hints(Hints.PAGE)))) {
       lookUp(db, spec, n);
       verify(db);

@@ -255,7 +255,7 @@ class LogLossTest {
     if (verify) {
       Path folder = dir.resolve("files");
       loss.disk.save(folder);
-      FileReport report = Database.verify(folder.resolve(SimStorage.NAME), OPTIONS);
+      FileReport report = FileReport.verify(folder.resolve(SimStorage.NAME), OPTIONS);
       assertTrue(!report.ok() || report.records() >= required, () -> what + ": " + report);
       try (var all = Files.list(folder)) {
         for (Path p : all.toList()) {

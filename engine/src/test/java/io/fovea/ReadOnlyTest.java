@@ -193,7 +193,7 @@ class ReadOnlyTest {
       one.close();
       assertThrows(DatabaseLockedException.class, () -> Database.open(file, options()));
       assertAllThere(two);
-      assertTrue(Database.verify(file, options()).ok(), "what only reads goes beside it");
+      assertTrue(FileReport.verify(file, options()).ok(), "what only reads goes beside it");
     }
     try (Database writer = Database.open(file, options())) {
       assertAllThere(writer);

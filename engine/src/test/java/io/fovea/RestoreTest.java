@@ -81,7 +81,7 @@ class RestoreTest {
   private void check(Map<String, Integer> expected, FileReport report) throws IOException {
     assertTrue(report.ok());
     assertEquals(List.of("again.fovea"), names());
-    FileReport now = Database.verify(target, SMALL);
+    FileReport now = FileReport.verify(target, SMALL);
     assertEquals(List.of(), now.problems());
     assertEquals(FileReport.State.CLEAN, now.header().state());
     assertNotEquals(report.header().id(), now.header().id(), "it is another database");
@@ -89,7 +89,7 @@ class RestoreTest {
       assertEquals(expected, contents(db));
       fill(db, 5_000, 5_050); // it goes on
     }
-    assertEquals(List.of(), Database.verify(target, SMALL).problems());
+    assertEquals(List.of(), FileReport.verify(target, SMALL).problems());
   }
 
   private List<String> names() throws IOException {

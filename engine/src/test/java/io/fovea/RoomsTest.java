@@ -47,6 +47,7 @@ class RoomsTest {
           "io.fovea.memory",
           "io.fovea.io",
           "io.fovea.wal",
+          "io.fovea.copies",
           "io.fovea.buffer",
           "io.fovea.btree",
           "io.fovea.encoding",

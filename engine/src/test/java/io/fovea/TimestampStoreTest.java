@@ -158,7 +158,7 @@ class TimestampStoreTest {
       assertFalse(Files.exists(timestamps));
       assertEquals(0, sum(db));
     }
-    assertEquals(List.of(), Database.verify(file, Options.defaults()).problems());
+    assertEquals(List.of(), FileReport.verify(file, Options.defaults()).problems());
   }
 
   /** The stores on disk without a log, too. */

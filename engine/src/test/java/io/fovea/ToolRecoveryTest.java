@@ -142,7 +142,7 @@ class ToolRecoveryTest {
     run(Expected.OK, "dump", file, "--log", "..");
     run(Expected.OK, "dump", file, "--page", "0");
     assertSame(before, contents());
-    assertEquals(List.of(), Database.verify(file, SMALL).problems());
+    assertEquals(List.of(), FileReport.verify(file, SMALL).problems());
     try (Database db = Database.open(file, SMALL)) {
       assertEquals(List.of(), db.verify().problems());
     }

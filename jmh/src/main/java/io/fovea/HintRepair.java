@@ -53,7 +53,7 @@ final class HintRepair {
         double[][] medians = new double[names.length][b.rounds - b.rounds / 4];
         for (int round = -(b.rounds / 4); round < b.rounds - b.rounds / 4; round++) {
           for (int i = 0; i < names.length; i++) {
-            s.db.repairHints(names[i].equals("repair"));
+            s.db.schema().repairHints(names[i].equals("repair"));
             double m = piece(teams.get(i), round >= 0);
             if (round >= 0) {
               medians[i][round] = m / (i == 0 ? 1 : medians[0][round]);

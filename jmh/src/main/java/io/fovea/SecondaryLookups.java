@@ -103,7 +103,7 @@ public final class SecondaryLookups {
   private void stale() {
     Markdown.head("% wrong", "page", "frame", "slot", "all");
     try (SecondaryStore s = store(size, 1, 1, EntryHints.NONE, EntryHints.PAGE_FRAME_SLOT)) {
-      s.db.repairHints(false);
+      s.db.schema().repairHints(false);
       List<InTurn.Piece> pieces = new ArrayList<>();
       pieces.add(s.walk(s.indexes.get(0), group)::run);
       for (int p = 0; p <= 100; p += 20) {
@@ -124,11 +124,11 @@ public final class SecondaryLookups {
   private static InTurn.Piece poisoned(SecondaryStore s, int index, HintPoison poison, int group) {
     SecondaryStore.Walk walk = s.walk(s.indexes.get(index), group);
     return nanos -> {
-      s.db.poisonHints(poison);
+      s.db.schema().poison(poison);
       try {
         return walk.run(nanos);
       } finally {
-        s.db.poisonHints(HintPoison.NONE);
+        s.db.schema().poison(HintPoison.NONE);
       }
     };
   }

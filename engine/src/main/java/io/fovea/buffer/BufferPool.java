@@ -1,5 +1,6 @@
 package io.fovea.buffer;
 
+import io.fovea.copies.PageCopies;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.io.BlockDevice;
@@ -192,6 +193,11 @@ public final class BufferPool implements AutoCloseable {
     return checkpoint;
   }
 
+  /** What open snapshots need. */
+  public PageCopies copies() {
+    return frames.copies;
+  }
+
   /** What recovery needs. */
   public PoolRecovery recovery() {
     return recovery;
@@ -371,7 +377,11 @@ public final class BufferPool implements AutoCloseable {
 
   /** Takes the exclusive latch if it is free and nothing has changed since the version was read. */
   public boolean tryUpgrade(int frame, long version) {
-    return Latch.tryUpgrade(headers, frame, version);
+    boolean latched = Latch.tryUpgrade(headers, frame, version);
+    if (latched) {
+      frames.beforeChange(frame);
+    }
+    return latched;
   }
 
   /** Takes the exclusive latch of a page, which is loaded where it must be; waits. */
@@ -386,34 +396,12 @@ public final class BufferPool implements AutoCloseable {
 
   /** Takes the exclusive latch if it is free and the frame holds the page. */
   public boolean tryExclusive(int frame, long pid) {
-    if (!Latch.tryExclusive(headers, frame)) {
-      return false;
-    }
-    boolean right = false;
-    try {
-      right = FrameHeader.pid(headers, frame) == pid;
-    } finally {
-      if (!right) {
-        Latch.releaseExclusiveUnchanged(headers, frame);
-      }
-    }
-    return right;
+    return resolver.tryExclusive(frame, pid);
   }
 
   /** Takes the shared latch if nobody has the exclusive one and the frame holds the page. */
   public boolean tryShared(int frame, long pid) {
-    if (!Latch.tryShared(headers, frame)) {
-      return false;
-    }
-    boolean right = false;
-    try {
-      right = FrameHeader.pid(headers, frame) == pid;
-    } finally {
-      if (!right) {
-        Latch.releaseShared(headers, frame);
-      }
-    }
-    return right;
+    return resolver.tryShared(frame, pid);
   }
 
   /** The version with which the caller took the exclusive latch that it holds. */

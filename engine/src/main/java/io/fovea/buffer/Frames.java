@@ -1,5 +1,6 @@
 package io.fovea.buffer;
 
+import io.fovea.copies.PageCopies;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.io.BlockDevice;
 import io.fovea.memory.Mem;
@@ -45,6 +46,10 @@ final class Frames {
   final ReadyFrames ready;
   final ReplacementPolicy policy;
   final Counters counters = new Counters();
+
+  /** What open snapshots need of pages that have changed. */
+  final PageCopies copies;
+
   private final NativeRegion region;
 
   /** Whether the pool was closed; see {@link #checkOpen}. */
@@ -80,6 +85,7 @@ final class Frames {
     ready = new ReadyFrames(headers, count / 4);
     MemorySegment statistics = all.asSlice(plan.statisticsAt(), plan.bytes() - plan.statisticsAt());
     policy = ReplacementPolicy.of(config.replacement(), headers, statistics, count);
+    copies = new PageCopies(count, pageSize, (s, at) -> PageHeader.seal(s, at, pageSize));
   }
 
   /** Throws after the pool was closed. */
@@ -333,6 +339,11 @@ final class Frames {
     FrameHeader.lowerRecLsn(headers, frame, recLsn);
   }
 
+  /** Before the page in an exclusively latched frame is changed. */
+  void beforeChange(int frame) {
+    copies.before(frame, pid(frame), pages, base(frame));
+  }
+
   /** Zeroes the page in an exclusively latched frame. */
   void zero(int frame) {
     Mem.zero(pages, base(frame), pageSize);
@@ -340,6 +351,7 @@ final class Frames {
 
   /** Gives the memory back to the system; addresses stay readable, and say nothing any more. */
   void release() {
+    copies.end();
     region.release();
   }
 

@@ -101,11 +101,13 @@ final class Resolver {
       if (frame < 0) {
         frame = loader.load(pid);
         if (frame >= 0) {
+          frames.beforeChange(frame);
           return frame;
         }
         frame = ~frame;
       }
       if (latchExclusive(frame, pid)) {
+        frames.beforeChange(frame);
         return frame;
       }
       check(pid);
@@ -177,6 +179,13 @@ final class Resolver {
    */
   int fixUnread(long pid) {
     check(pid);
+    if (frames.copies.isWatched(pid)) {
+      try {
+        return fixExclusive(pid);
+      } catch (CorruptionException e) {
+        // Who reads the snapshot there is told so.
+      }
+    }
     for (int round = 0; ; round = frames.pause(round)) {
       int frame = resident(pid);
       if (frame < 0) {
@@ -211,6 +220,41 @@ final class Resolver {
       }
       check(pid);
     }
+  }
+
+  /** See {@link BufferPool#tryExclusive}. */
+  boolean tryExclusive(int frame, long pid) {
+    if (!Latch.tryExclusive(headers, frame)) {
+      return false;
+    }
+    boolean right = false;
+    try {
+      right = FrameHeader.pid(headers, frame) == pid;
+    } finally {
+      if (!right) {
+        Latch.releaseExclusiveUnchanged(headers, frame);
+      }
+    }
+    if (right) {
+      frames.beforeChange(frame);
+    }
+    return right;
+  }
+
+  /** See {@link BufferPool#tryShared}. */
+  boolean tryShared(int frame, long pid) {
+    if (!Latch.tryShared(headers, frame)) {
+      return false;
+    }
+    boolean right = false;
+    try {
+      right = FrameHeader.pid(headers, frame) == pid;
+    } finally {
+      if (!right) {
+        Latch.releaseShared(headers, frame);
+      }
+    }
+    return right;
   }
 
   /** The frame by prediction, or by a longer look; -1 where neither finds it. */

@@ -24,6 +24,7 @@ public abstract sealed class FoveaException extends RuntimeException
         OperationInterruptedException,
         PoolExhaustedException,
         PoolTooSmallException,
+        SnapshotTooOldException,
         StorageException,
         StorageFullException,
         TransactionAbortedException,

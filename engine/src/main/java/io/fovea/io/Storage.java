@@ -19,6 +19,9 @@ public interface Storage {
   /** Timestamps, while the database is open and has them there. */
   String TIMESTAMPS = ".ts";
 
+  /** Copies of pages, while snapshots are open that need more of them than memory has room for. */
+  String SNAPSHOTS = ".snap";
+
   /** Opens a file, which is made where it does not exist. */
   BlockDevice open(String suffix);
 

@@ -97,6 +97,27 @@ public final class Opening {
         config, switches, trees, opening -> opening.storage(storage, null, Making.of(storage)));
   }
 
+  /**
+   * Opens the pages of a moment, for reading only.
+   *
+   * @param device has them; it is closed with the store, and if this fails
+   * @param superblock as of that moment
+   */
+  static Store snapshot(
+      BlockDevice device, Superblock superblock, StoreConfig config, Recovery.Catalog trees) {
+    return guarded(
+        config,
+        Switches.NONE,
+        trees,
+        opening -> {
+          opening.opened.push(device);
+          Place place = new Place(config.name(), null, null, device, null);
+          Store store = opening.withoutLog(place, superblock, false);
+          store.refuseWrites();
+          return store;
+        });
+  }
+
   private static Store guarded(
       StoreConfig config,
       Switches switches,
@@ -329,7 +350,8 @@ public final class Opening {
   /** Null where timestamps are in memory. */
   private @Nullable TimestampFile timestampFile(@Nullable Storage storage) {
     if (storage != null) {
-      TimestampFile.removeOld(storage);
+      removeOld(storage, Storage.TIMESTAMPS);
+      removeOld(storage, Storage.SNAPSHOTS);
     }
     if (!TimestampFile.wanted(config)) {
       return null;
@@ -337,6 +359,13 @@ public final class Opening {
     TimestampFile file = TimestampFile.open(storage, config, config.timestampPool(switches));
     opened.push(file);
     return file;
+  }
+
+  /** Removes what a crash has left of a file that nobody needs then. */
+  private static void removeOld(Storage storage, String suffix) {
+    if (storage.exists(suffix)) {
+      storage.delete(suffix);
+    }
   }
 
   private TxEngine engine(@Nullable Journal journal, @Nullable TimestampFile file) {
@@ -368,6 +397,7 @@ public final class Opening {
         new Parts(
             place.name,
             config,
+            place.storage,
             place.lock,
             place.device,
             place.superblocks,
@@ -379,7 +409,7 @@ public final class Opening {
             treeIds);
     Store store = new Store(parts, marked);
     LOG.log(
-        Level.INFO,
+        store.isReadOnly() && place.storage == null ? Level.DEBUG : Level.INFO,
         () ->
             "Opened "
                 + place.name

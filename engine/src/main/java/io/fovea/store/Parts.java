@@ -4,6 +4,7 @@ import io.fovea.btree.BTree;
 import io.fovea.buffer.BufferPool;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.FileLock;
+import io.fovea.io.Storage;
 import io.fovea.recovery.Superblock;
 import io.fovea.recovery.SuperblockFile;
 import io.fovea.txn.TxEngine;
@@ -16,6 +17,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param name in log lines
  * @param config as it was opened: of a file that is read only, with the file's page size
+ * @param storage the files; null in memory
  * @param lock of the file; null in memory, and where somebody else keeps the files to one opener
  * @param device of the pages
  * @param superblocks null in memory, where nothing survives
@@ -29,6 +31,7 @@ import org.jspecify.annotations.Nullable;
 record Parts(
     String name,
     StoreConfig config,
+    @Nullable Storage storage,
     @Nullable FileLock lock,
     BlockDevice device,
     @Nullable SuperblockFile superblocks,

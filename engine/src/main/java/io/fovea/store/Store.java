@@ -131,6 +131,10 @@ public final class Store {
     return superblocks == null ? parts.name() : superblocks.path();
   }
 
+  Parts parts() {
+    return parts;
+  }
+
   /** What the superblock of a copy says that is complete without a log. */
   public Superblock complete() {
     return parts.complete();
@@ -193,9 +197,9 @@ public final class Store {
     return parts.treeIds().getAndIncrement();
   }
 
-  /** Whether the file says that it is in use, or there is none to say so. */
+  /** Whether pages may be changed: the file says that it is in use, or there is none to say so. */
   public boolean isMarked() {
-    return marked || parts.superblocks() == null;
+    return marked || parts.superblocks() == null && !isReadOnly();
   }
 
   /** From now on commits that have changed something are refused: the file is read only. */

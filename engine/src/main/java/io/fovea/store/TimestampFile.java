@@ -57,13 +57,6 @@ public final class TimestampFile implements AutoCloseable {
     return Math.max(least, of.bufferBytes() / BUFFER_SHARE);
   }
 
-  /** Removes what a crash has left. */
-  static void removeOld(Storage storage) {
-    if (storage.exists(Storage.TIMESTAMPS)) {
-      storage.delete(Storage.TIMESTAMPS);
-    }
-  }
-
   /** See {@link BufferPool#onStop}. */
   void onStop(Consumer<Throwable> action) {
     pool.onStop(action);

@@ -1,6 +1,5 @@
 package io.fovea.tool;
 
-import io.fovea.Database;
 import io.fovea.FileReport;
 import io.fovea.Options;
 import io.fovea.VerifyReport;
@@ -32,7 +31,7 @@ public final class FileVerifier {
    *     example
    */
   public static VerifyReport verify(Path file) {
-    FileReport report = Database.verify(file, options());
+    FileReport report = FileReport.verify(file, options());
     return new VerifyReport(
         report.header().pages(),
         report.freePages(),

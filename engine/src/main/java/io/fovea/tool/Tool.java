@@ -2,7 +2,6 @@ package io.fovea.tool;
 
 import io.fovea.BackupOptions;
 import io.fovea.BackupReport;
-import io.fovea.Database;
 import io.fovea.FileReport;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.DatabaseLockedException;
@@ -207,7 +206,7 @@ public final class Tool implements Callable<Integer> {
   static final class Verify extends Base {
     @Override
     public Integer call() {
-      FileReport report = Database.verify(file(), FileVerifier.options());
+      FileReport report = FileReport.verify(file(), FileVerifier.options());
       if (json) {
         out().println(Json.of(Report.verified(report)));
       } else {
@@ -232,7 +231,7 @@ public final class Tool implements Callable<Integer> {
   static final class Stat extends Base {
     @Override
     public Integer call() {
-      FileReport report = Database.inspect(file(), FileVerifier.options());
+      FileReport report = FileReport.inspect(file(), FileVerifier.options());
       if (json) {
         out().println(Json.of(Report.all(report)));
       } else {

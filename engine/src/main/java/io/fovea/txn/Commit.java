@@ -27,12 +27,14 @@ import java.util.Arrays;
  *  (a) lock the written items, in hash order            nobody else changes these keys or the gaps
  *  (b) for each key that appears or disappears:         below them from here on
  *        find the first installed key above, try-lock its item, look again
+ *      pass the gate: no snapshot begins from here on    {@link CommitGate}
  *  (c) commitTs = max(wts of every read, 1 + rts of every locked item)
  *  (d) every read still has its wts; its rts is raised to commitTs, unless another holds the lock
  *      long values go to chains of new pages            nobody knows these
  *  (e) append to the log                                it has happened now, if this becomes durable
  *      install in the trees
  *  (f) every locked item := (commitTs, commitTs), unlocked
+ *      leave the gate
  *      free the pages of old long values; the redo point may go on
  *      [wait until the record is durable: {@link TxEngine#await}, with nothing held]
  * </pre>
@@ -93,6 +95,8 @@ final class Commit {
   private final LogSession session;
   private final CommitAppender appender;
   private final TxSwitches switches;
+  private final CommitGate gate;
+  private final CommitGate.Pass pass;
   private final KeyBuffer successor;
   private boolean hasSuccessor;
 
@@ -109,6 +113,8 @@ final class Commit {
     this.session = shared.session();
     this.appender = new CommitAppender(life, work, reader, session);
     this.switches = shared.switches;
+    this.gate = shared.gate;
+    this.pass = shared.gate.pass(life.id);
     this.successor = new KeyBuffer(shared.pageSize, shared.memory);
   }
 
@@ -135,6 +141,7 @@ final class Commit {
       if (first) {
         appender.begin();
       }
+      gate.enter(pass);
       long commitTs = control.decide();
       switches.probe().at(TxSwitches.Stage.VALIDATED, control.locked);
       if (control.versioned) {
@@ -155,6 +162,7 @@ final class Commit {
       KillPoint.here("commit.installed");
       switches.probe().at(TxSwitches.Stage.INSTALLED, control.locked);
       control.publish(commitTs);
+      gate.leave(pass);
       appender.release();
       failed = false;
       return end;
@@ -173,6 +181,7 @@ final class Commit {
     } finally {
       try {
         if (!(failed && appender.happened())) {
+          gate.leave(pass);
           session.end();
           appender.releasePages(false);
         }

@@ -83,6 +83,10 @@ final class Control {
   final SlotSet locked = new SlotSet();
 
   private final Reservations reservations;
+  private final CommitGate gate;
+
+  /** How many moments of snapshots there were when the transaction began. */
+  private long moments;
 
   /** What this transaction does if it is the pessimistic one. */
   final PessimisticLocking pessimistic;
@@ -111,6 +115,7 @@ final class Control {
     this.memory = shared.protocolMemory;
     this.timestamps = shared.timestamps;
     this.reservations = shared.reservations;
+    this.gate = shared.gate;
     this.plain = kind == ProtocolKind.TICTOC || kind == ProtocolKind.SILO;
     this.versioned = kind == ProtocolKind.MVTO;
     this.stamped = plain || versioned || kind == ProtocolKind.STO;
@@ -131,6 +136,7 @@ final class Control {
    */
   void begin(@Nullable Attempts attempts, long timeoutNanos) {
     this.attempts = attempts;
+    this.moments = gate.moments(); // before anything is read
     if (stamped) {
       timestamps.enter(life.id);
     }
@@ -151,18 +157,27 @@ final class Control {
   /** {@link #touch}, within the limit of what a transaction may read and write. */
   int pin(long item) {
     if (reads.size() + writes.size() >= itemsMax) {
-      throw life.abort(
-          AbortCause.TOO_LARGE,
-          "The transaction reads or writes more than "
-              + itemsMax
-              + " records, which is the limit: do it in several transactions, each of which goes on"
-              + " where the last one ended.");
+      full();
     }
     try {
       return touch(item);
     } catch (TransactionAbortedException e) {
       throw life.counted(e);
     }
+  }
+
+  /** There are as many items as there may be. Where nobody writes, reads need not be remembered. */
+  private void full() {
+    if (!shared.config.writers()) {
+      reads.forget();
+      return;
+    }
+    throw life.abort(
+        AbortCause.TOO_LARGE,
+        "The transaction reads or writes more than "
+            + itemsMax
+            + " records, which is the limit: do it in several transactions, each of which goes on"
+            + " where the last one ended.");
   }
 
   /**
@@ -340,6 +355,9 @@ final class Control {
     if (plain && !validate(ts)) {
       throw life.abort(AbortCause.VALIDATION, CHANGED);
     }
+    if (!plain && stamped && crossed() && !Sto.unchanged(this)) {
+      throw life.abort(AbortCause.ORDER, CHANGED);
+    }
     if (kind == ProtocolKind.OCC) {
       occ.validate();
     }
@@ -355,8 +373,13 @@ final class Control {
 
   private boolean fresh(long ts) {
     return kind == ProtocolKind.TICTOC
-        ? TicToc.validate(reads, locked, timestamps, ts, shared.config.revalidateAll())
+        ? TicToc.validate(reads, locked, timestamps, ts, shared.config.revalidateAll() || crossed())
         : Silo.validate(reads, locked, timestamps);
+  }
+
+  /** Whether a snapshot began since this transaction did: it must not commit before that. */
+  private boolean crossed() {
+    return gate.moments() != moments && !switches.noMoment();
   }
 
   /** Whether what was read until now belongs to one state. */
@@ -368,7 +391,7 @@ final class Control {
       case TICTOC ->
           validate(TicToc.commitTimestamp(reads, locked, timestamps)) && timestamps.holds(life.id);
       case SILO -> validate(0) && timestamps.holds(life.id);
-      case STO, MVTO -> timestamps.holds(life.id);
+      case STO, MVTO -> timestamps.holds(life.id) && (!crossed() || Sto.unchanged(this));
       case TWO_PHASE_LOCKING -> true;
       case OCC -> occ.unchanged();
     };

@@ -137,6 +137,12 @@ final class ReadSet {
     size = 0;
   }
 
+  /** Forgets all, and keeps its room: handles that are known name a wrong place, and do no harm. */
+  void forget() {
+    Arrays.fill(table, 0);
+    size = 0;
+  }
+
   /** A failure leaves what there was: larger than needed, and empty. */
   private void shrink() {
     size = 0;

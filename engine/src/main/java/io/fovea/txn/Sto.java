@@ -104,6 +104,20 @@ final class Sto {
     return true;
   }
 
+  /**
+   * Whether nothing that was read was overwritten since, though the order of numbers would allow
+   * it: see {@link CommitGate}. What is locked now is overwritten later.
+   */
+  static boolean unchanged(Control c) {
+    ReadSet reads = c.reads;
+    for (int i = 0, n = reads.size(); i < n; i++) {
+      if (Word.wts(c.timestamps.word(reads.slot(i))) > c.timestamp) {
+        return false;
+      }
+    }
+    return true;
+  }
+
   /** Above all reads of this transaction, its own included. */
   static long commitTimestamp(Control c) {
     return c.timestamp + 1;

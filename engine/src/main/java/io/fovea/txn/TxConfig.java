@@ -18,6 +18,8 @@ import java.util.function.Consumer;
  * @param protocol what makes transactions serializable
  * @param protocolBytes native memory of what a protocol keeps for all transactions, where it keeps
  *     any: lock words, write sets or versions of the past; a power of two
+ * @param writers whether anybody writes; where nobody does, {@code itemsMax} is what a transaction
+ *     remembers of its reads, and no limit
  */
 public record TxConfig(
     int contexts,
@@ -29,7 +31,8 @@ public record TxConfig(
     Durability durability,
     int commitPartBytes,
     ProtocolKind protocol,
-    long protocolBytes) {
+    long protocolBytes,
+    boolean writers) {
 
   /** What a commit waits for. */
   public enum Durability {
@@ -40,6 +43,8 @@ public record TxConfig(
     /** Nothing. */
     NONE
   }
+
+  private static final long LITTLE_BYTES = 64 << 10;
 
   /** Above the number of every entry of a write set. */
   static final int ENTRIES_MAX = 1 << 24;
@@ -67,7 +72,8 @@ public record TxConfig(
           Durability.SYNC,
           2 << 20,
           ProtocolKind.TICTOC,
-          8L << 20);
+          8L << 20,
+          true);
 
   /** Refuses what a commit can't number. */
   public TxConfig {
@@ -125,6 +131,20 @@ public record TxConfig(
         });
   }
 
+  /**
+   * The same for data that nobody writes: under the protocol that has nothing to do then, with as
+   * little memory as it takes.
+   */
+  public TxConfig withoutWriters() {
+    return with(
+        draft -> {
+          draft.protocol = ProtocolKind.OCC;
+          draft.protocolBytes = LITTLE_BYTES;
+          draft.durability = Durability.NONE;
+          draft.writers = false;
+        });
+  }
+
   /** The same but for what the change does to a copy. */
   private TxConfig with(Consumer<Draft> change) {
     Draft draft = new Draft(this);
@@ -144,6 +164,7 @@ public record TxConfig(
     int commitPartBytes;
     ProtocolKind protocol;
     long protocolBytes;
+    boolean writers;
 
     Draft(TxConfig of) {
       contexts = of.contexts;
@@ -156,6 +177,7 @@ public record TxConfig(
       commitPartBytes = of.commitPartBytes;
       protocol = of.protocol;
       protocolBytes = of.protocolBytes;
+      writers = of.writers;
     }
 
     TxConfig build() {
@@ -169,7 +191,8 @@ public record TxConfig(
           durability,
           commitPartBytes,
           protocol,
-          protocolBytes);
+          protocolBytes,
+          writers);
     }
   }
 }

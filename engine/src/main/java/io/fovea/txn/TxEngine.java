@@ -187,6 +187,21 @@ public final class TxEngine {
     }
   }
 
+  /**
+   * Does something at a moment at which the trees hold all changes of the transactions that have
+   * committed, and no others. Transactions that go on afterwards commit behind that moment; one
+   * that has read what was changed since may be aborted for that, once.
+   *
+   * @param work is quick, and waits for nobody
+   * @param timeoutNanos how long such a moment is waited for
+   * @throws TransactionAbortedException with cause ADMISSION if none came in time
+   * @throws OperationInterruptedException if the thread was interrupted meanwhile
+   */
+  public void atMoment(Runnable work, long timeoutNanos) {
+    health.checkUsable(false);
+    shared.gate.atMoment(work, timeoutNanos);
+  }
+
   /** Begins to watch the transactions that are active now. */
   public Grace grace() {
     return new Grace(contexts);

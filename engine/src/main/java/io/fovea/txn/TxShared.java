@@ -22,6 +22,10 @@ final class TxShared {
   final Timestamps timestamps;
   final ProtocolMemory protocolMemory;
   final Reservations reservations = new Reservations();
+
+  /** Where commits pass, so that snapshots find a moment between them. */
+  final CommitGate gate;
+
   final Blocks memory = new Blocks("working memory of transactions");
 
   /** Whether transactions that only read wait for what they read. */
@@ -47,6 +51,7 @@ final class TxShared {
     this.switches = switches;
     this.health = health;
     this.waits = waits;
+    this.gate = new CommitGate(config.contexts());
     this.timestamps = new Timestamps(config.contexts(), config.timestamps(), pages);
     this.protocolMemory = new ProtocolMemory(config.protocol(), config.protocolBytes());
   }

@@ -9,10 +9,16 @@ package io.fovea.txn;
  * @param oneLook a commit takes the first successor that it finds, without looking again when it
  *     has the lock
  * @param readLocked reads take the word of an item that a commit has locked as if it were not
+ * @param noMoment a commit does not care whether a snapshot began meanwhile
  * @param probe is called by commits on their way
  */
 public record TxSwitches(
-    boolean noValidation, boolean noNextKey, boolean oneLook, boolean readLocked, Probe probe) {
+    boolean noValidation,
+    boolean noNextKey,
+    boolean oneLook,
+    boolean readLocked,
+    boolean noMoment,
+    Probe probe) {
 
   /** Where a commit is. */
   public enum Stage {
@@ -45,10 +51,10 @@ public record TxSwitches(
 
   /** Nothing is left out, and nobody looks. */
   public static final TxSwitches NONE =
-      new TxSwitches(false, false, false, false, (stage, locked) -> {});
+      new TxSwitches(false, false, false, false, false, (stage, locked) -> {});
 
   /** The same with another probe. */
   public TxSwitches with(Probe other) {
-    return new TxSwitches(noValidation, noNextKey, oneLook, readLocked, other);
+    return new TxSwitches(noValidation, noNextKey, oneLook, readLocked, noMoment, other);
   }
 }

@@ -43,10 +43,10 @@ class BrokenStepsTest {
 
   /** What is left out. */
   enum Broken {
-    VALIDATION(new TxSwitches(true, false, false, false, TxSwitches.NONE.probe())),
-    NEXT_KEY(new TxSwitches(false, true, false, false, TxSwitches.NONE.probe())),
-    SECOND_LOOK(new TxSwitches(false, false, true, false, TxSwitches.NONE.probe())),
-    LOCKS_OF_OTHERS(new TxSwitches(false, false, false, true, TxSwitches.NONE.probe()));
+    VALIDATION(new TxSwitches(true, false, false, false, false, TxSwitches.NONE.probe())),
+    NEXT_KEY(new TxSwitches(false, true, false, false, false, TxSwitches.NONE.probe())),
+    SECOND_LOOK(new TxSwitches(false, false, true, false, false, TxSwitches.NONE.probe())),
+    LOCKS_OF_OTHERS(new TxSwitches(false, false, false, true, false, TxSwitches.NONE.probe()));
 
     private final TxSwitches switches;
 

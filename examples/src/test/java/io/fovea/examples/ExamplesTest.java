@@ -3,7 +3,6 @@ package io.fovea.examples;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.fovea.Database;
 import io.fovea.FileReport;
 import io.fovea.Options;
 import java.io.ByteArrayOutputStream;
@@ -93,6 +92,6 @@ class ExamplesTest {
   }
 
   private FileReport verify(String file) {
-    return Database.verify(folder.resolve(file), Options.defaults().bufferBytes(16 << 20));
+    return FileReport.verify(folder.resolve(file), Options.defaults().bufferBytes(16 << 20));
   }
 }

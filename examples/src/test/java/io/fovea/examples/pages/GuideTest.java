@@ -397,7 +397,7 @@ class GuideTest {
     BackupReport copied =
         db.backup(backups.resolve("monday"), BackupOptions.defaults().bytesPerSecond(50 << 20));
     FileReport checked =
-        Database.verify(
+        FileReport.verify(
             backups.resolve("monday/guide.fovea"), Options.defaults().bufferBytes(64 << 20));
     if (!checked.ok()) {
       throw new IllegalStateException("Not a good backup: " + checked.problems());

@@ -1,0 +1,228 @@
+package io.fovea.buffer;
+
+import io.fovea.bindings.Errno;
+import io.fovea.copies.PageCopies;
+import io.fovea.copies.PageSnapshot;
+import io.fovea.error.SnapshotTooOldException;
+import io.fovea.error.StorageException;
+import io.fovea.io.AbstractBlockDevice;
+import io.fovea.io.BlockDevice;
+import io.fovea.io.IoBatch;
+import io.fovea.io.IoOp;
+import io.fovea.memory.Mem;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The pages of a pool as they were at a moment, as a device that is only read: a second pool over
+ * it has the state of that moment.
+ *
+ * <pre>
+ *   read page p
+ *     a copy for this snapshot?  ──► that one
+ *     in a frame of the pool?    ──► copied, validated, sealed          │ then looked again: a copy
+ *     else                       ──► from the pool's device, checked    │ by now ──► that one
+ * </pre>
+ *
+ * <p>Why the second look decides: {@link PageCopies}. A page that is in no frame is as the device
+ * has it, for pages leave their frames when they were written. It may come into a frame, be changed
+ * and be written while it is read here; then there is a copy when it is looked for, whatever was
+ * read. One that does not hold together is read again.
+ *
+ * <p>Reads leave no trace in the pool: no page is brought in, none counts as used.
+ *
+ * <p>Writes are refused. Any thread.
+ */
+public final class SnapshotDevice extends AbstractBlockDevice {
+  private static final int READS_MAX = 64;
+
+  private final BufferPool pool;
+  private final Frames frames;
+  private final PageCopies copies;
+  private final BlockDevice below;
+  private final PageSnapshot snapshot;
+  private final Runnable onClose;
+  private final int pageSize;
+
+  /**
+   * Makes the device of a snapshot.
+   *
+   * @param name its name in messages
+   * @param pool the pool whose moment it is
+   * @param below the device of that pool
+   * @param snapshot the moment, which is closed with the device
+   * @param onClose is run before that
+   */
+  public SnapshotDevice(
+      String name, BufferPool pool, BlockDevice below, PageSnapshot snapshot, Runnable onClose) {
+    super(name, pool.pageSize());
+    this.pool = pool;
+    this.frames = pool.frames;
+    this.copies = pool.copies();
+    this.below = below;
+    this.snapshot = snapshot;
+    this.onClose = onClose;
+    this.pageSize = pool.pageSize();
+  }
+
+  @Override
+  public long size() {
+    return snapshot.pidLimit() * pageSize;
+  }
+
+  @Override
+  public String kind() {
+    return "snapshot of " + below.kind();
+  }
+
+  // ----------------------------------------------------------------------------------------- reads
+
+  @Override
+  protected int readNow(long offset, MemorySegment seg, long segOff, int len) {
+    for (int done = 0; done < len; done += pageSize) {
+      int errno = readPage((offset + done) / pageSize, seg, segOff + done);
+      if (errno != 0) {
+        return errno;
+      }
+    }
+    return 0;
+  }
+
+  private int readPage(long pid, MemorySegment seg, long at) {
+    if (pid >= snapshot.pidLimit()) {
+      Mem.zero(seg, at, pageSize);
+      return 0;
+    }
+    for (int round = 0, reads = 0; ; round = frames.pause(round)) {
+      if (copied(pid, seg, at)) {
+        return 0;
+      }
+      frames.checkOpen();
+      int frame = frames.translator.locate(pid);
+      boolean read;
+      if (frame >= 0) {
+        read = copy(frame, pid, seg, at);
+      } else {
+        try {
+          below.read(pid * pageSize, seg, at, pageSize);
+        } catch (StorageException e) {
+          return e.errno() == 0 ? Errno.EIO : e.errno();
+        }
+        // Who reads it checks it too, and says what is wrong with it.
+        read = PageHeader.sound(seg, at, pageSize, pid) || ++reads == READS_MAX;
+      }
+      if (read) {
+        copied(pid, seg, at);
+        return 0;
+      }
+    }
+  }
+
+  /** Puts the snapshot's copy of a page there, if it has one. */
+  private boolean copied(long pid, MemorySegment seg, long at) {
+    boolean copied;
+    try {
+      copied = copies.read(snapshot, pid, seg, at);
+    } catch (RuntimeException e) {
+      requireKept(); // or the file has gone with the copies
+      throw e;
+    }
+    requireKept();
+    return copied;
+  }
+
+  private void requireKept() {
+    if (snapshot.isGivenUp()) {
+      throw new SnapshotTooOldException(name());
+    }
+  }
+
+  /** Copies a page from its frame; false where it was not there, or was being changed. */
+  private boolean copy(int frame, long pid, MemorySegment seg, long at) {
+    long version = pool.glance(frame, pid);
+    if (version == BufferPool.RESTART) {
+      return false;
+    }
+    Mem.copy(frames.pages, frames.base(frame), seg, at, pageSize);
+    if (!pool.validate(frame, version)) {
+      return false;
+    }
+    PageHeader.seal(seg, at, pageSize);
+    return true;
+  }
+
+  /**
+   * Pages that neither have copies nor are in frames are read together, as many at a time as the
+   * pool's device can.
+   */
+  @Override
+  public void submit(IoBatch batch) {
+    accept(batch);
+    int n = batch.size();
+    IoBatch together = null;
+    int[] entries = new int[n];
+    boolean[] late = new boolean[n];
+    try {
+      together = new IoBatch(Math.max(1, n));
+      for (int i = 0; i < n; i++) {
+        long pid = batch.offset(i) / pageSize;
+        late[i] =
+            batch.op(i) == IoOp.READ
+                && batch.length(i) == pageSize
+                && pid < snapshot.pidLimit()
+                && frames.translator.locate(pid) < 0;
+        if (late[i]) {
+          entries[together.size()] = i;
+          together.read(batch.offset(i), batch.segment(i), batch.segmentOffset(i), batch.length(i));
+        }
+      }
+      below.run(together);
+    } catch (RuntimeException e) {
+      together = null; // one by one
+    }
+    int m = together == null ? 0 : together.size();
+    for (int i = 0, k = 0; i < n; i++) {
+      boolean done = k < m && entries[k] == i && whole(batch, i, together, k);
+      k += k < m && entries[k] == i ? 1 : 0;
+      finish(batch, i, done ? 0 : perform(batch, i));
+    }
+  }
+
+  /** Whether what was read together with others is the page of the snapshot, or its copy is. */
+  private boolean whole(IoBatch batch, int i, @Nullable IoBatch together, int k) {
+    if (together == null || together.error(k) != 0) {
+      return false;
+    }
+    MemorySegment seg = batch.segment(i);
+    long at = batch.segmentOffset(i);
+    long pid = batch.offset(i) / pageSize;
+    try {
+      return PageHeader.sound(seg, at, pageSize, pid) && !copies.has(snapshot, pid);
+    } catch (RuntimeException e) {
+      return false;
+    }
+  }
+
+  // ---------------------------------------------------------------------------------- all the rest
+
+  @Override
+  protected int writeNow(long offset, MemorySegment seg, long segOff, int len) {
+    return Errno.EROFS;
+  }
+
+  @Override
+  protected int syncNow() {
+    return 0;
+  }
+
+  @Override
+  protected int resizeNow(long bytes) {
+    return Errno.EROFS;
+  }
+
+  @Override
+  protected void closeNow() {
+    onClose.run();
+    copies.close(snapshot);
+  }
+}

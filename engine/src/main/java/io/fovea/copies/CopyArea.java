@@ -1,0 +1,229 @@
+package io.fovea.copies;
+
+import io.fovea.error.FoveaException;
+import io.fovea.io.BlockDevice;
+import io.fovea.memory.Mem;
+import io.fovea.memory.NativeRegion;
+import java.lang.foreign.MemorySegment;
+import java.util.BitSet;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Where copies of pages are: slots of memory, and slots of a file behind them.
+ *
+ * <pre>
+ *   place   1 2 3 ... n          slots of memory
+ *          -1 -2 -3 ...          slots of the file, which is made when the first one is taken
+ *           0                    none: there is no room
+ * </pre>
+ *
+ * <p>A copy goes to memory where there is room, else to the file at once. {@link CopySpiller} sees
+ * to it that there is room.
+ *
+ * <p>Any thread; the lock is held for a few instructions, and while the file is made.
+ */
+final class CopyArea {
+  private final CopyLimits limits;
+  private final PageSeal seal;
+  private final int pageSize;
+  private final NativeRegion region;
+  private final MemorySegment memory;
+  private final ReentrantLock lock = new ReentrantLock();
+
+  // Of memory, by slot: whose copy it has, 0 for none; and the slots that have none.
+  private final long[] pids;
+  private final long[] labels;
+  private final int[] free;
+  private int freeCount;
+
+  /** The slots of the file that have a copy. */
+  private final BitSet used = new BitSet();
+
+  private int usedCount;
+  private int usedFrom;
+  private volatile @Nullable BlockDevice file;
+
+  CopyArea(CopyLimits limits, int pageSize, PageSeal seal) {
+    this.limits = limits;
+    this.seal = seal;
+    this.pageSize = pageSize;
+    int slots = (int) Math.max(1, Math.min(limits.memoryBytes() / pageSize, 1 << 28));
+    this.region = NativeRegion.reserve((long) slots * pageSize, false, "copies for snapshots");
+    this.memory = region.segment();
+    this.pids = new long[slots];
+    this.labels = new long[slots];
+    this.free = new int[slots];
+    for (int i = 0; i < slots; i++) {
+      free[i] = slots - 1 - i;
+    }
+    this.freeCount = slots;
+  }
+
+  int slots() {
+    return pids.length;
+  }
+
+  /** How many slots of memory have no copy: a moment's truth. */
+  int freeSlots() {
+    return freeCount;
+  }
+
+  /** What copies take, in memory and in the file: a moment's truth. */
+  long memoryBytes() {
+    return (long) (slots() - freeCount) * pageSize;
+  }
+
+  long fileBytes() {
+    return (long) usedCount * pageSize;
+  }
+
+  /** Where a place is in {@link #memory}; only for one of memory. */
+  long offset(long place) {
+    return (place - 1) * pageSize;
+  }
+
+  MemorySegment memory() {
+    return memory;
+  }
+
+  /** Whose copy a slot of memory has; 0 for none. A hint without the lock of its stripe. */
+  long pid(int slot) {
+    return pids[slot];
+  }
+
+  long label(int slot) {
+    return labels[slot];
+  }
+
+  static long placeOf(int slot) {
+    return slot + 1L;
+  }
+
+  // --------------------------------------------------------------------------------- taking,
+  // giving
+
+  /**
+   * Keeps a copy of a page.
+   *
+   * @return its place, or 0 where there is no room
+   */
+  long put(MemorySegment pages, long base, long pid, long label) {
+    int slot = take(pid, label);
+    if (slot >= 0) {
+      Mem.copy(pages, base, memory, (long) slot * pageSize, pageSize);
+      return placeOf(slot);
+    }
+    long place = takeInFile();
+    if (place == 0) {
+      return 0;
+    }
+    try {
+      // The page changes in no way but this until its latch is released.
+      seal.seal(pages, base);
+      write(place, pages, base);
+      return place;
+    } catch (FoveaException e) {
+      give(place);
+      return 0;
+    }
+  }
+
+  private int take(long pid, long label) {
+    lock.lock();
+    try {
+      if (freeCount == 0) {
+        return -1;
+      }
+      int slot = free[--freeCount];
+      labels[slot] = label;
+      pids[slot] = pid;
+      return slot;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** A slot of the file; 0 where there is no file, or the file has all that it may have. */
+  long takeInFile() {
+    lock.lock();
+    try {
+      if ((usedCount + 1L) * pageSize > limits.fileBytes()) {
+        return 0;
+      }
+      BlockDevice f = file;
+      if (f == null) {
+        f = limits.file().get();
+        file = f;
+      }
+      if (f == null) {
+        return 0;
+      }
+      int slot = used.nextClearBit(usedFrom);
+      used.set(slot);
+      usedFrom = slot + 1;
+      usedCount++;
+      return -1L - slot;
+    } catch (FoveaException e) {
+      return 0; // it can't be made
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Gives a place back. */
+  void give(long place) {
+    lock.lock();
+    try {
+      if (place > 0) {
+        int slot = (int) (place - 1);
+        pids[slot] = 0;
+        free[freeCount++] = slot;
+      } else {
+        int slot = (int) (-1 - place);
+        used.clear(slot);
+        usedFrom = Math.min(usedFrom, slot);
+        usedCount--;
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  // --------------------------------------------------------------------------------------- the
+  // file
+
+  /** Where in the file a place is. */
+  long fileOffset(long place) {
+    return (-1 - place) * pageSize;
+  }
+
+  /** The file; there is one where a place in it was taken. */
+  BlockDevice file() {
+    BlockDevice f = file;
+    if (f == null) {
+      throw new IllegalStateException("There is no file of copies.");
+    }
+    return f;
+  }
+
+  private void write(long place, MemorySegment pages, long base) {
+    file().write(fileOffset(place), pages, base, pageSize);
+  }
+
+  void read(long place, MemorySegment to, long at) {
+    file().read(fileOffset(place), to, at, pageSize);
+  }
+
+  /** Gives memory and file back while there is no copy; the next one takes some again. */
+  void rest() {
+    region.release();
+    usedFrom = 0;
+    BlockDevice f = file;
+    file = null;
+    if (f != null) {
+      f.close();
+      limits.delete().run();
+    }
+  }
+}

@@ -1,0 +1,245 @@
+package io.fovea.copies;
+
+import io.fovea.memory.Blocks;
+import io.fovea.memory.Hash;
+import io.fovea.memory.Mem;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * Which copies there are: a hash table in native memory, in stripes with a lock each.
+ *
+ * <pre>
+ *   entry   page id | label | place          linear probing; the entries of a page have one place
+ *           8         8       8              to begin from, and stand behind each other
+ *
+ *   labels of a page      3        7     12          a copy with label n is the page as it was
+ *   snapshots         1 2 3    5   7   9             at every moment after the label before it
+ *   read              └─┴─┘    └───┘   └──┐          and up to n
+ *                       3        7        12
+ * </pre>
+ *
+ * <p>A snapshot reads the copy with the smallest label that is not below its own number, and the
+ * page itself where there is none.
+ *
+ * <p>Entries go by {@link #sweep} only, which writes a stripe anew: there are no graves.
+ */
+final class CopyTable {
+  /** No copy: no place is 0. */
+  static final long NONE = 0;
+
+  private static final int STRIPES = 64;
+  private static final int ENTRY = 24;
+  private static final int LABEL = 8;
+  private static final int PLACE = 16;
+  private static final int SIZE_MIN = 64;
+
+  /** What happens to the place of a copy that nobody needs any more. */
+  @FunctionalInterface
+  interface Freed {
+    /** Under the lock of a stripe. */
+    void free(long place);
+  }
+
+  private final Blocks memory;
+  private final Stripe[] stripes = new Stripe[STRIPES];
+
+  CopyTable(Blocks memory) {
+    this.memory = memory;
+    for (int i = 0; i < STRIPES; i++) {
+      stripes[i] = new Stripe();
+    }
+  }
+
+  /** The part of the table that has a page: to be locked for all that is asked of it. */
+  Stripe stripe(long pid) {
+    return stripes[(int) (Hash.spread(pid) >>> 58)];
+  }
+
+  /**
+   * Forgets the copies that no open snapshot reads.
+   *
+   * @param open the numbers of the open snapshots, in order
+   */
+  void sweep(long[] open, Freed freed) {
+    for (Stripe stripe : stripes) {
+      stripe.lock.lock();
+      try {
+        stripe.sweep(open, freed);
+      } finally {
+        stripe.lock.unlock();
+      }
+    }
+  }
+
+  /** How many copies there are: a moment's truth. */
+  long size() {
+    long n = 0;
+    for (Stripe stripe : stripes) {
+      n += stripe.size;
+    }
+    return n;
+  }
+
+  /** A part of the table. Everything but the lock under the lock. */
+  final class Stripe {
+    final ReentrantLock lock = new ReentrantLock();
+    private MemorySegment entries = Blocks.NONE;
+    private int capacity;
+    private volatile int size;
+
+    /** The largest label of a page's copies, 0 where there is none. */
+    long newest(long pid) {
+      long newest = 0;
+      for (long at = first(pid); at >= 0 && pid(at) != 0; at = next(at)) {
+        if (pid(at) == pid) {
+          newest = Math.max(newest, label(at));
+        }
+      }
+      return newest;
+    }
+
+    /** Where the copy is that a snapshot reads, or {@link #NONE}. */
+    long find(long pid, long number) {
+      long at = entryFor(pid, number);
+      return at < 0 ? NONE : Mem.getLong(entries, at + PLACE);
+    }
+
+    /** Adds a copy, with a label above all that the page has. */
+    void add(long pid, long label, long place) {
+      if (4L * (size + 1) > 3L * capacity) {
+        resize(Math.max(SIZE_MIN, 2 * capacity));
+      }
+      put(pid, label, place);
+      size++;
+    }
+
+    /**
+     * A copy was moved.
+     *
+     * @return false where there is no such copy at that place any more
+     */
+    boolean move(long pid, long label, long from, long to) {
+      for (long at = first(pid); at >= 0 && pid(at) != 0; at = next(at)) {
+        if (pid(at) == pid && label(at) == label && Mem.getLong(entries, at + PLACE) == from) {
+          Mem.putLong(entries, at + PLACE, to);
+          return true;
+        }
+      }
+      return false;
+    }
+
+    /** Whether a copy is at a place. */
+    boolean has(long pid, long label, long place) {
+      return move(pid, label, place, place);
+    }
+
+    private long entryFor(long pid, long number) {
+      long found = -1;
+      for (long at = first(pid); at >= 0 && pid(at) != 0; at = next(at)) {
+        if (pid(at) == pid && label(at) >= number && (found < 0 || label(at) < label(found))) {
+          found = at;
+        }
+      }
+      return found;
+    }
+
+    private void put(long pid, long label, long place) {
+      long at = first(pid);
+      while (pid(at) != 0) {
+        at = next(at);
+      }
+      Mem.putLong(entries, at, pid);
+      Mem.putLong(entries, at + LABEL, label);
+      Mem.putLong(entries, at + PLACE, place);
+    }
+
+    private long first(long pid) {
+      // The upper bits have chosen the stripe.
+      return capacity == 0 ? -1 : (Hash.spread(pid) & capacity - 1) * ENTRY;
+    }
+
+    private long next(long at) {
+      long next = at + ENTRY;
+      return next == (long) capacity * ENTRY ? 0 : next;
+    }
+
+    private long pid(long at) {
+      return Mem.getLong(entries, at);
+    }
+
+    private long label(long at) {
+      return Mem.getLong(entries, at + LABEL);
+    }
+
+    private MemorySegment fresh(int entriesMax) {
+      MemorySegment s = memory.take((long) entriesMax * ENTRY);
+      Mem.zero(s, 0, (long) entriesMax * ENTRY);
+      return s;
+    }
+
+    private void resize(int to) {
+      MemorySegment larger = fresh(to);
+      MemorySegment old = entries;
+      long end = (long) capacity * ENTRY;
+      entries = larger;
+      capacity = to;
+      for (long at = 0; at < end; at += ENTRY) {
+        long pid = Mem.getLong(old, at);
+        if (pid != 0) {
+          put(pid, Mem.getLong(old, at + LABEL), Mem.getLong(old, at + PLACE));
+        }
+      }
+      memory.give(old);
+    }
+
+    private void sweep(long[] open, Freed freed) {
+      if (size == 0) {
+        return;
+      }
+      int left = 0;
+      MemorySegment old = entries;
+      int before = capacity;
+      boolean[] needed = new boolean[before];
+      for (int i = 0; i < before; i++) {
+        long at = (long) i * ENTRY;
+        if (pid(at) != 0) {
+          needed[i] = isNeeded(at, open);
+          left += needed[i] ? 1 : 0;
+        }
+      }
+      int to = left == 0 ? 0 : Math.max(SIZE_MIN, Integer.highestOneBit(left) << 2);
+      entries = to == 0 ? Blocks.NONE : fresh(to);
+      capacity = to;
+      size = left;
+      for (int i = 0; i < before; i++) {
+        long at = (long) i * ENTRY;
+        long pid = Mem.getLong(old, at);
+        if (needed[i]) {
+          put(pid, Mem.getLong(old, at + LABEL), Mem.getLong(old, at + PLACE));
+        } else if (pid != 0) {
+          freed.free(Mem.getLong(old, at + PLACE));
+        }
+      }
+      memory.give(old);
+    }
+
+    /** Whether an open snapshot reads a copy: one between the label before it and its own. */
+    private boolean isNeeded(long copy, long[] open) {
+      long pid = pid(copy);
+      long label = label(copy);
+      long before = 0;
+      for (long at = first(pid); pid(at) != 0; at = next(at)) {
+        if (pid(at) == pid && label(at) < label) {
+          before = Math.max(before, label(at));
+        }
+      }
+      for (long number : open) {
+        if (number > before && number <= label) {
+          return true;
+        }
+      }
+      return false;
+    }
+  }
+}

@@ -1,0 +1,218 @@
+package io.fovea.store;
+
+import io.fovea.buffer.AllocatorState;
+import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.PoolConfig;
+import io.fovea.buffer.SnapshotDevice;
+import io.fovea.copies.CopyLimits;
+import io.fovea.copies.PageCopies;
+import io.fovea.copies.PageSnapshot;
+import io.fovea.io.Storage;
+import io.fovea.recovery.Recovery;
+import io.fovea.recovery.Superblock;
+import io.fovea.txn.StoreKind;
+import io.fovea.txn.TimestampConfig;
+import io.fovea.txn.TxConfig;
+import java.lang.ref.WeakReference;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Opens and closes snapshots of a store: stores of their own, over the pages of a moment.
+ *
+ * <pre>
+ *   the store            its pool ──────────┬──► its device
+ *                          ▲                │
+ *                     copies of pages   SnapshotDevice        the page of the moment
+ *                          └────────────────┤
+ *   the snapshot         a small pool ──────┘   a catalog, transactions that can't conflict
+ * </pre>
+ *
+ * <p>A moment is one between commits ({@link io.fovea.txn.TxEngine#atMoment}), at which the schema
+ * does not change either. Transactions of a snapshot read through the same code as all others; as
+ * nobody writes, theirs is the protocol that has nothing to do, and they keep nothing of what they
+ * have read.
+ *
+ * <p>Any thread.
+ */
+public final class SnapshotOpening {
+  /** How long a moment between commits is waited for. */
+  private static final Duration MOMENT_WAIT = Duration.ofSeconds(60);
+
+  /** What a transaction of a snapshot remembers of its reads at most: places, as hints. */
+  private static final int PLACES = 4096;
+
+  private static final long LITTLE_BYTES = 64 << 10;
+
+  /** What the moment was. */
+  private record Moment(PageSnapshot pages, int treeIds, long logEnd) {}
+
+  /** A snapshot that is open; its device is made before its store. */
+  private static final class Open {
+    private @Nullable Store store;
+    private Runnable close = () -> {};
+  }
+
+  private final Store store;
+  private final SnapshotConfig config;
+  private final AtomicLong count = new AtomicLong();
+
+  private final List<Open> open = new ArrayList<>();
+
+  private boolean closed;
+
+  /** Opens snapshots of a store. */
+  public SnapshotOpening(Store store, SnapshotConfig config) {
+    this.store = store;
+    this.config = config;
+  }
+
+  /**
+   * Opens the state of this moment as a store that is read only.
+   *
+   * @param whileSchemaStands does something while the schema does not change
+   * @param trees finds the trees that the catalog knows
+   * @throws io.fovea.error.TransactionAbortedException if there is no moment between commits
+   */
+  public Store open(Consumer<Runnable> whileSchemaStands, Recovery.Catalog trees) {
+    store.requireOpen();
+    StoreConfig how = config();
+    BufferPool pool = store.pool();
+    PageCopies copies = pool.copies();
+    copies.prepare(limits());
+    Moment moment = moment(whileSchemaStands, pool, copies);
+    boolean done = false;
+    try {
+      if (store.parts().config().transactions().durability() == TxConfig.Durability.SYNC) {
+        store.awaitDurable(moment.logEnd);
+      }
+      PageSnapshot pages = moment.pages;
+      Open mine = new Open();
+      SnapshotDevice device =
+          new SnapshotDevice(how.name(), pool, store.device(), pages, () -> forget(mine));
+      Superblock superblock =
+          store.complete().with(true, moment.treeIds, new AllocatorState(pages.pidLimit(), 0, 0));
+      Store frozen = Opening.snapshot(device, superblock, how, trees);
+      mine.store = frozen;
+      mine.close = () -> frozen.close(frozen.quiesce(Duration.ZERO));
+      done = add(mine);
+      if (!done) {
+        frozen.discard();
+        throw store.closedException();
+      }
+      return frozen;
+    } finally {
+      if (!done) {
+        copies.close(moment.pages);
+      }
+    }
+  }
+
+  private Moment moment(Consumer<Runnable> whileSchemaStands, BufferPool pool, PageCopies copies) {
+    Moment[] moment = new Moment[1];
+    whileSchemaStands.accept(
+        () -> {
+          store.requireOpen();
+          store
+              .engine()
+              .atMoment(
+                  () -> {
+                    Journal journal = store.journal();
+                    moment[0] =
+                        new Moment(
+                            copies.open(pool.pidLimit()),
+                            store.parts().treeIds().get(),
+                            journal == null ? 0 : journal.log().tail());
+                  },
+                  MOMENT_WAIT.toNanos());
+        });
+    return moment[0];
+  }
+
+  private StoreConfig config() {
+    StoreConfig of = store.parts().config();
+    PoolConfig pool = of.pool();
+    TxConfig transactions = of.transactions();
+    return new StoreConfig(
+        store.name() + "@" + count.incrementAndGet(),
+        false,
+        true,
+        of.devices(),
+        false,
+        false,
+        of.log(),
+        of.checkpointNanos(),
+        PoolConfig.of(pool.pageSize(), config.bufferBytes()).withReadsMax(pool.readsMax()),
+        transactions
+            .withLimits(transactions.contexts(), LITTLE_BYTES, PLACES)
+            .with(
+                TimestampConfig.of(
+                    StoreKind.FOCUS_SKETCH,
+                    TxConfig.DEFAULT.timestamps().release(),
+                    TimestampConfig.exactBytes(StoreKind.FOCUS_SKETCH),
+                    TimestampConfig.exactBytes(StoreKind.FOCUS_SKETCH),
+                    LITTLE_BYTES,
+                    LITTLE_BYTES))
+            .withoutWriters());
+  }
+
+  private CopyLimits limits() {
+    Storage storage = store.parts().storage();
+    if (storage == null || store.isReadOnly()) {
+      return CopyLimits.memory(config.memoryBytes());
+    }
+    return new CopyLimits(
+        config.memoryBytes(),
+        config.fileBytes(),
+        () -> storage.open(Storage.SNAPSHOTS),
+        () -> storage.delete(Storage.SNAPSHOTS));
+  }
+
+  private synchronized boolean add(Open frozen) {
+    return !closed && open.add(frozen);
+  }
+
+  private synchronized void forget(Open of) {
+    open.remove(of);
+  }
+
+  /**
+   * Says how a snapshot is closed, if it is still open when the store closes.
+   *
+   * @param frozen what {@link #open} returned
+   * @param owner who has it: known weakly, so that one who was forgotten is noticed
+   * @param close closes what the owner has, the snapshot included
+   */
+  public synchronized <T> void closeBy(Store frozen, T owner, Consumer<T> close) {
+    WeakReference<T> weak = new WeakReference<>(owner);
+    for (Open o : open) {
+      if (o.store == frozen) {
+        o.close =
+            () -> {
+              T there = weak.get();
+              if (there != null) {
+                close.accept(there);
+              } else {
+                frozen.discard();
+              }
+            };
+      }
+    }
+  }
+
+  /** Closes all that are open, and opens no more. */
+  public void close() {
+    List<Open> all;
+    synchronized (this) {
+      closed = true;
+      all = List.copyOf(open);
+    }
+    for (Open o : all) {
+      o.close.run();
+    }
+  }
+}

@@ -1,0 +1,190 @@
+package io.fovea.txn;
+
+import io.fovea.error.AbortCause;
+import io.fovea.error.OperationInterruptedException;
+import io.fovea.error.TransactionAbortedException;
+import io.fovea.memory.Waits;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * Finds a moment at which no commit is between its decision and its last change: what the trees
+ * hold then is what all transactions have left that have decided, and nothing else.
+ *
+ * <pre>
+ *   a commit                                who wants a moment
+ *     inside := 1                             mode := WATCHED    commits fence from now on
+ *     mode? OPEN     go on                    (a pause that outlasts any store buffer)
+ *           WATCHED  fence, ask again         mode := CLOSED, fence
+ *           CLOSED   inside := 0, wait        every inside = 0?   else WATCHED, later again
+ *     decide, append, install, publish        the moment: work; moments + 1
+ *     inside := 0                             mode := OPEN
+ * </pre>
+ *
+ * <p><b>Nobody is inside at the moment.</b> The forbidden outcome is that a commit misses CLOSED
+ * and the other misses its inside. Both store, fence and load, so one of them sees the other's
+ * store. A commit that saw OPEN has not fenced; but it stored its inside before the pause began or
+ * ended, and the store is visible after the pause ({@code Slot} has the same argument). So without
+ * anybody who wants a moment a commit pays two stores and a load.
+ *
+ * <p><b>The moment cuts the serial order.</b> Let A be the transactions that have decided before it
+ * and B those that decide later. A snapshot sees the changes of A. It is serializable if nothing of
+ * B must come before something of A:
+ *
+ * <ul>
+ *   <li>A does not read what B writes, and does not overwrite it: B changes nothing before the
+ *       moment, and a lock of B's on an item is either taken after A has published, or A waits.
+ *   <li>B does not read what A has overwritten. Where B began after the moment it finds A's changes
+ *       published. Where it began before, it has to decide <i>anew</i>: {@link Control#decide}
+ *       looks whether anything that it has read was changed since, whatever its timestamp would
+ *       allow. Under TicToc and with numbers drawn at the begin it might otherwise commit at a time
+ *       in the past, before a part of A; under the other protocols that is no question.
+ * </ul>
+ *
+ * <p>A transaction that only reads does not pass through the gate. It is in B if it saw a new
+ * number of {@link #moments} when it decided, or one of B's changes: their writer had seen that
+ * number, so it sees it too. It is checked like the rest of B.
+ *
+ * <p>Commits wait at a closed gate for as long as it takes those inside to end, a millisecond at
+ * most; then it is opened again, and closed once more a while later. A commit that is inside for
+ * long, since it waits for the disk, holds up who wants a moment, and nobody else.
+ */
+final class CommitGate {
+  private static final int OPEN = 0;
+  private static final int WATCHED = 1;
+  private static final int CLOSED = 2;
+
+  /** How long a store may take to become visible, generously. */
+  private static final long SETTLE_NANOS = 2_000_000;
+
+  /** How long the gate is closed in vain. */
+  private static final long CLOSED_NANOS = 1_000_000;
+
+  /** How long it is open then. */
+  private static final long AGAIN_NANOS = 5_000_000;
+
+  /** Of one context: whether a commit is inside. */
+  static final class Pass {
+    private static final VarHandle INSIDE;
+
+    static {
+      try {
+        INSIDE = MethodHandles.lookup().findVarHandle(Pass.class, "inside", int.class);
+      } catch (ReflectiveOperationException e) {
+        throw new ExceptionInInitializerError(e);
+      }
+    }
+
+    private int inside;
+
+    private boolean isInside() {
+      return (int) INSIDE.getAcquire(this) != 0;
+    }
+  }
+
+  private final Pass[] passes;
+  private final ReentrantLock wanting = new ReentrantLock();
+  private volatile int mode;
+  private volatile long moments;
+
+  CommitGate(int contexts) {
+    passes = new Pass[contexts];
+    for (int i = 0; i < contexts; i++) {
+      passes[i] = new Pass();
+    }
+  }
+
+  /** The pass of a context. */
+  Pass pass(int context) {
+    return passes[context];
+  }
+
+  /** How many moments there were. Acquires: all that was done before the last one is visible. */
+  long moments() {
+    return moments;
+  }
+
+  // --------------------------------------------------------------------------------------- commits
+
+  /** A commit is about to decide. It has all its locks, and may wait here for a millisecond. */
+  void enter(Pass pass) {
+    Pass.INSIDE.setOpaque(pass, 1);
+    if (mode != OPEN) {
+      enterWatched(pass);
+    }
+  }
+
+  private void enterWatched(Pass pass) {
+    for (int attempt = 0; ; attempt++) {
+      VarHandle.fullFence();
+      if (mode != CLOSED) {
+        return;
+      }
+      leave(pass);
+      Waits.spin(attempt);
+      Pass.INSIDE.setOpaque(pass, 1);
+    }
+  }
+
+  /** All its changes are installed and published, or it makes none. */
+  void leave(Pass pass) {
+    Pass.INSIDE.setRelease(pass, 0);
+  }
+
+  // --------------------------------------------------------------------------------------- moments
+
+  /**
+   * Does something at a moment at which no commit is inside.
+   *
+   * @param work is quick, and waits for nobody
+   * @param timeoutNanos how long a moment is waited for
+   * @throws TransactionAbortedException with cause {@link AbortCause#ADMISSION} if there is none in
+   *     time: a commit waits for the disk
+   */
+  void atMoment(Runnable work, long timeoutNanos) {
+    long began = System.nanoTime();
+    wanting.lock();
+    try {
+      mode = WATCHED;
+      long watched = System.nanoTime();
+      while (System.nanoTime() - watched < SETTLE_NANOS) {
+        Waits.sleep(SETTLE_NANOS);
+      }
+      while (!tryMoment(work)) {
+        OperationInterruptedException.check("wait for a moment between commits");
+        if (System.nanoTime() - began > timeoutNanos) {
+          throw new TransactionAbortedException(
+              AbortCause.ADMISSION,
+              "A commit that is being installed did not end within "
+                  + timeoutNanos / 1_000_000
+                  + " ms, so there was no moment for a snapshot.");
+        }
+        Waits.sleep(AGAIN_NANOS);
+      }
+    } finally {
+      mode = OPEN;
+      wanting.unlock();
+    }
+  }
+
+  /** Closes the gate and waits a little for those inside. */
+  private boolean tryMoment(Runnable work) {
+    mode = CLOSED;
+    VarHandle.fullFence();
+    long closed = System.nanoTime();
+    for (Pass pass : passes) {
+      for (int attempt = 0; pass.isInside(); attempt++) {
+        if (System.nanoTime() - closed > CLOSED_NANOS) {
+          mode = WATCHED;
+          return false;
+        }
+        Waits.spin(attempt);
+      }
+    }
+    moments = moments + 1;
+    work.run();
+    mode = WATCHED;
+    return true;
+  }
+}
