@@ -46,7 +46,8 @@ class BrokenStepsTest {
     VALIDATION(new TxSwitches(true, false, false, false, false, TxSwitches.NONE.probe())),
     NEXT_KEY(new TxSwitches(false, true, false, false, false, TxSwitches.NONE.probe())),
     SECOND_LOOK(new TxSwitches(false, false, true, false, false, TxSwitches.NONE.probe())),
-    LOCKS_OF_OTHERS(new TxSwitches(false, false, false, true, false, TxSwitches.NONE.probe()));
+    LOCKS_OF_OTHERS(new TxSwitches(false, false, false, true, false, TxSwitches.NONE.probe())),
+    MOMENT(new TxSwitches(false, false, false, false, true, TxSwitches.NONE.probe()));
 
     private final TxSwitches switches;
 
@@ -165,6 +166,40 @@ class BrokenStepsTest {
           reader.commit();
         });
     writer.commit();
+  }
+
+  // ------------------------------------------------------------- commits before a snapshot's
+  // moment
+
+  @Test
+  void commitsThatDoNotCareForAMoment() {
+    finds(
+        "commitsThatDoNotCareForAMoment",
+        Broken.MOMENT.switches,
+        BrokenStepsTest::commitInThePast,
+        Kind.G2_ITEM);
+  }
+
+  /**
+   * A transaction has read what was overwritten since, and may still commit before that. A snapshot
+   * that was opened in between has what overwrote it, and not what the transaction writes.
+   */
+  private static void commitInThePast(Script s) {
+    s.seed(A, OTHER);
+    for (int i = 0; i < 5; i++) {
+      s.seed(ABOVE); // its time is late
+    }
+    Actor raises = s.begin(true);
+    raises.read(A, ABOVE);
+    raises.commit();
+    Actor past = s.begin();
+    past.read(A);
+    s.seed(A);
+    Actor frozen = s.snapshot();
+    past.append(OTHER);
+    past.commit();
+    frozen.read(A, OTHER);
+    frozen.commit();
   }
 
   // ---------------------------------------------------- timestamps forgotten while they are in use

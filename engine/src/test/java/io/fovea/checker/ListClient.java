@@ -144,9 +144,22 @@ final class ListClient {
   // ------------------------------------------------------------------------------ begin and end
 
   Txn begin(boolean readOnly) {
+    return begin(readOnly, System.nanoTime());
+  }
+
+  /**
+   * Begins in a snapshot, where all transactions are of the moment at which that was opened.
+   *
+   * @param opened a time before that
+   */
+  Txn beginInSnapshot(long opened) {
+    return begin(true, opened);
+  }
+
+  private Txn begin(boolean readOnly, long invoked) {
     Txn t = new Txn(next++ * PROCESSES + process, process);
     t.readOnly = readOnly;
-    t.invoked = System.nanoTime();
+    t.invoked = invoked;
     TxOptions how = readOnly ? TxOptions.forReading() : TxOptions.defaults();
     if (pessimistic > 0 && next % pessimistic == 0) {
       how = how.abortsBeforeLocking(0);

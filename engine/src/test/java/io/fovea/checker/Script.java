@@ -34,6 +34,7 @@ final class Script implements AutoCloseable {
 
   private final Database db;
   private final List<Actor> actors = new ArrayList<>();
+  private final List<Database> snapshots = new ArrayList<>();
 
   private TxSwitches.@Nullable Stage stage;
   private @Nullable Actor whose;
@@ -92,9 +93,20 @@ final class Script implements AutoCloseable {
   }
 
   Actor begin(boolean readOnly) {
-    Actor a = new Actor(actors.size());
+    Actor a = new Actor(actors.size(), db);
     actors.add(a);
     a.step(() -> a.client.begin(readOnly));
+    return a;
+  }
+
+  /** A transaction in a snapshot of now. */
+  Actor snapshot() {
+    long opened = System.nanoTime();
+    Database then = db.snapshot();
+    snapshots.add(then);
+    Actor a = new Actor(actors.size(), then);
+    actors.add(a);
+    a.step(() -> a.client.beginInSnapshot(opened));
     return a;
   }
 
@@ -124,6 +136,7 @@ final class Script implements AutoCloseable {
       a.rollback();
       a.executor.shutdownNow();
     }
+    snapshots.forEach(Database::close);
     db.close();
   }
 
@@ -135,8 +148,8 @@ final class Script implements AutoCloseable {
     private boolean aborted;
     private @Nullable Outcome outcome;
 
-    private Actor(int number) {
-      client = new ListClient(db, number, 1, 20);
+    private Actor(int number, Database in) {
+      client = new ListClient(in, number, 1, 20);
       thread = await(Thread::currentThread);
     }
 

@@ -62,6 +62,8 @@ class SerializabilityTest {
     Checker.Report report = Checker.check(history).requireClean(setup + ", seed " + seed);
     long ok = history.txns().stream().filter(t -> t.outcome == Outcome.OK).count();
     assertTrue(ok > transactions / 10, () -> setup + ": hardly any committed: " + report);
+    long frozen = history.txns().stream().filter(Workload::isOfSnapshot).count();
+    assertTrue(frozen > 0, () -> setup + ": no transaction in a snapshot");
     return report;
   }
 }

@@ -49,6 +49,7 @@ record Setup(
             .durability(Durability.NONE)
             .bufferBytes(16 << 20)
             .memory(mem -> mem.timestampBytes(4 << 20))
+            .snapshots(snaps -> snaps.bufferBytes(400_000).memoryBytes(64 << 10))
             .transactions(txs -> txs.activeMax(THREADS + 2))
             .log(log -> log.bytesMax(8 << 20).bufferBytes(256 << 10).segmentBytes(256 << 10))
             .transactions(txs -> txs.leakDetection(LeakDetection.OFF)),

@@ -16,15 +16,23 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.BooleanSupplier;
 
 /**
- * Random transactions by many threads, platform threads and virtual ones. The keys that they use
- * move on from generation to generation, so that lists stay short and there are always keys that
- * were never there.
+ * Random transactions by many threads, platform threads and virtual ones, and beside them two that
+ * open snapshots and read there. The keys that they use move on from generation to generation, so
+ * that lists stay short and there are always keys that were never there.
  */
 final class Workload {
   private final Setup setup;
   private final long seed;
+  private static final int SNAPSHOT_THREADS = 2;
+
   private final List<ListClient> clients = new ArrayList<>();
   private final long[] next;
+
+  /** Of the threads that open snapshots: what they have read, and the next number. */
+  private final List<Txn> ofSnapshots = new ArrayList<>();
+
+  private final long[] nextOfSnapshots = new long[SNAPSHOT_THREADS];
+  private volatile int working;
 
   /** Then anything may be thrown, and what it does until then is what counts. */
   private final boolean broken;
@@ -37,7 +45,8 @@ final class Workload {
     this.seed = seed;
     this.next = new long[setup.threads()];
     TxSwitches s = setup.switches();
-    this.broken = s.noValidation() || s.noNextKey() || s.oneLook() || s.readLocked();
+    this.broken =
+        s.noValidation() || s.noNextKey() || s.oneLook() || s.readLocked() || s.noMoment();
   }
 
   /** Ends what is running: each thread ends its transaction first. */
@@ -75,9 +84,27 @@ final class Workload {
           };
       threads.add(i % 2 == 0 ? Thread.ofPlatform().start(body) : Thread.startVirtualThread(body));
     }
+    ofSnapshots.clear();
+    working = threads.size();
+    for (int i = 0; i < SNAPSHOT_THREADS; i++) {
+      int number = i;
+      SplittableRandom random = new SplittableRandom(seed * 1_000_033 + i + nextOfSnapshots[i]);
+      threads.add(
+          Thread.ofPlatform()
+              .start(
+                  () -> {
+                    try {
+                      snapshots(db, number, random);
+                    } catch (Throwable t) {
+                      failed.add(t);
+                      stop = true;
+                    }
+                  }));
+    }
     try {
       for (Thread t : threads) {
         t.join();
+        working--;
       }
     } catch (InterruptedException e) {
       stop = true;
@@ -88,6 +115,7 @@ final class Workload {
       all.addAll(clients.get(i).done());
       next[i] = clients.get(i).next();
     }
+    all.addAll(ofSnapshots);
     Throwable first = failed.peek();
     if (first != null) {
       throw new AssertionError(setup + ", seed " + seed + ": " + first, first);
@@ -124,6 +152,49 @@ final class Workload {
         return;
       }
     }
+  }
+
+  /** Opens snapshots and reads there, some transactions each, as long as others work. */
+  private void snapshots(Database db, int number, SplittableRandom random) {
+    while (working > 0 && !stop) {
+      long opened = System.nanoTime();
+      try (Database then = db.snapshot()) {
+        int process = ListClient.PROCESSES - 2 - number;
+        ListClient c = new ListClient(then, process, nextOfSnapshots[number], 0);
+        int generation = 1 + (int) (clients.getFirst().next() / setup.generation());
+        for (int n = 1 + random.nextInt(4); n > 0; n--) {
+          Thread.sleep(random.nextInt(8));
+          c.beginInSnapshot(opened);
+          for (int looks = 1 + random.nextInt(8); looks > 0; looks--) {
+            look(c, random, Math.max(0, generation - 1 - random.nextInt(3)));
+          }
+          c.commit();
+        }
+        nextOfSnapshots[number] = c.next();
+        synchronized (ofSnapshots) {
+          ofSnapshots.addAll(c.done());
+        }
+      } catch (InterruptedException e) {
+        return;
+      } catch (FoveaException e) {
+        if (!crashed && !broken && !stop) {
+          throw e;
+        }
+        return;
+      } catch (RuntimeException | AssertionError e) {
+        if (!broken) {
+          throw e;
+        }
+        return;
+      }
+    }
+  }
+
+  /** Whether a transaction was one in a snapshot. */
+  static boolean isOfSnapshot(Txn txn) {
+    int process = txn.process;
+    return process <= ListClient.PROCESSES - 2
+        && process > ListClient.PROCESSES - 2 - SNAPSHOT_THREADS;
   }
 
   /** The disk is about to fail: what fails from now on is no surprise. */
