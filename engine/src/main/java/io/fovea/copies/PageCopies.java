@@ -388,6 +388,11 @@ public final class PageCopies {
     return copied.sum();
   }
 
+  /** How many copies are kept. */
+  public long entries() {
+    return table.size();
+  }
+
   /** The memory that copies take, in bytes. */
   public long memoryBytes() {
     CopyArea a = area;

@@ -1,0 +1,230 @@
+package io.fovea;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.error.SnapshotTooOldException;
+import io.fovea.schema.TableSpec;
+import io.fovea.support.RoughStorage;
+import io.fovea.support.SimDisk;
+import io.fovea.support.SimStorage;
+import io.fovea.support.Surroundings;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.TreeMap;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/**
+ * Snapshots against copies of a model: tables come and go, records and long values change, and up
+ * to four snapshots are open, of which any is looked at at any time.
+ */
+@Tag("slow")
+class SnapshotModelTest {
+  private static final List<String> NAMES = List.of("a", "b", "c");
+  private static final int STEPS = 400;
+
+  /** A snapshot, and what it has to have. */
+  private record Frozen(Database db, Map<String, TreeMap<byte[], byte[]>> model) {}
+
+  private static final class Run {
+    private final Surroundings surroundings;
+    private final Random random;
+    private final Database db;
+    private final int pageSize;
+    private final Map<String, TreeMap<byte[], byte[]>> model = new TreeMap<>();
+    private final List<Frozen> snapshots = new ArrayList<>();
+    private int looks;
+    private int givenUp;
+
+    Run(Surroundings surroundings, Database db, long seed) {
+      this.surroundings = surroundings;
+      this.db = db;
+      this.random = new Random(seed);
+      this.pageSize = surroundings.pageSize();
+    }
+
+    void step() {
+      switch (random.nextInt(16)) {
+        case 0, 1 -> {
+          if (snapshots.size() < 4) {
+            open();
+          }
+        }
+        case 2 -> {
+          if (!snapshots.isEmpty()) {
+            snapshots.remove(random.nextInt(snapshots.size())).db.close();
+          }
+        }
+        case 3 -> drop(name());
+        case 4 -> surroundings.patiently(db::checkpoint);
+        case 5, 6, 7 -> look();
+        default -> change(name());
+      }
+    }
+
+    private String name() {
+      return NAMES.get(random.nextInt(NAMES.size()));
+    }
+
+    private void open() {
+      Map<String, TreeMap<byte[], byte[]>> copy = new TreeMap<>();
+      model.forEach((name, records) -> copy.put(name, new TreeMap<>(records)));
+      Database[] then = new Database[1];
+      surroundings.patiently(() -> then[0] = db.snapshot());
+      snapshots.add(new Frozen(then[0], copy));
+    }
+
+    private void drop(String name) {
+      surroundings.patiently(() -> db.dropTable(name));
+      model.remove(name);
+    }
+
+    private void change(String name) {
+      TreeMap<byte[], byte[]> records =
+          model.computeIfAbsent(name, n -> new TreeMap<>(Arrays::compareUnsigned));
+      TreeMap<byte[], byte[]> changes = new TreeMap<>(Arrays::compareUnsigned);
+      int base = random.nextInt(800);
+      for (int n = 1 + random.nextInt(30); n > 0; n--) {
+        byte[] key = key(random.nextBoolean() ? base + n : random.nextInt(800));
+        changes.put(key, random.nextInt(3) == 0 ? new byte[0] : value());
+      }
+      surroundings.patiently(
+          () -> {
+            ByteTable t = db.table(TableSpec.bytes(name, 40)).bytes();
+            db.run(
+                tx ->
+                    changes.forEach(
+                        (k, v) -> {
+                          if (v.length == 0) {
+                            t.delete(tx, k);
+                          } else {
+                            t.put(tx, k, v);
+                          }
+                        }));
+          });
+      changes.forEach(
+          (k, v) -> {
+            if (v.length == 0) {
+              records.remove(k);
+            } else {
+              records.put(k, v);
+            }
+          });
+    }
+
+    private static byte[] key(int n) {
+      return ("key " + n).getBytes(java.nio.charset.StandardCharsets.US_ASCII);
+    }
+
+    /** Mostly short, some in chains of their own. */
+    private byte[] value() {
+      int length = random.nextInt(12) == 0 ? random.nextInt(3 * pageSize) : random.nextInt(200);
+      byte[] v = new byte[1 + length];
+      random.nextBytes(v);
+      return v;
+    }
+
+    private void look() {
+      if (snapshots.isEmpty()) {
+        return;
+      }
+      Frozen f = snapshots.get(random.nextInt(snapshots.size()));
+      long once = random.nextLong();
+      try {
+        surroundings.patiently(() -> check(f, new Random(once)));
+        looks++;
+      } catch (SnapshotTooOldException e) {
+        // The file of copies could not be written.
+        assertTrue(surroundings.failsWrites(), e::getMessage);
+        snapshots.remove(f);
+        f.db.close();
+        givenUp++;
+      }
+    }
+
+    private void check(Frozen f, Random r) {
+      assertEquals(List.copyOf(f.model.keySet()), f.db.tables());
+      for (Map.Entry<String, TreeMap<byte[], byte[]>> e : f.model.entrySet()) {
+        ByteTable t = f.db.table(TableSpec.bytes(e.getKey(), 40)).bytes();
+        TreeMap<byte[], byte[]> records = e.getValue();
+        Order order = r.nextBoolean() ? Order.ASCENDING : Order.DESCENDING;
+        if (r.nextBoolean()) {
+          f.db.run(TxOptions.forReading(), tx -> scan(t, tx, order, records));
+        } else {
+          byte[] key = key(r.nextInt(800));
+          assertArrayEquals(records.get(key), f.db.read(tx -> t.get(tx, key)));
+        }
+      }
+    }
+
+    private static void scan(
+        ByteTable t, Transaction tx, Order order, TreeMap<byte[], byte[]> records) {
+      Map<byte[], byte[]> expected = order == Order.ASCENDING ? records : records.descendingMap();
+      try (ByteCursor c = t.scan(tx, null, null, order)) {
+        for (Map.Entry<byte[], byte[]> e : expected.entrySet()) {
+          assertTrue(c.next(), "the snapshot has all");
+          assertEquals(hex(e.getKey()), hex(c.key()));
+          assertArrayEquals(e.getValue(), c.value());
+        }
+        assertTrue(!c.next(), "the snapshot has no more");
+      }
+    }
+
+    private static String hex(byte[] bytes) {
+      return HexFormat.of().formatHex(bytes);
+    }
+
+    void end() {
+      for (Frozen f : snapshots) {
+        f.db.close();
+      }
+      assertEquals(0, db.store().pool().copies().snapshots());
+      assertEquals(0, db.store().pool().copies().memoryBytes());
+      assertEquals(0, db.store().pool().copies().fileBytes());
+      assertEquals(0, db.store().pool().copies().entries());
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void wherever(Surroundings surroundings) {
+    surroundings.each(
+        6,
+        (roughness, seed) -> {
+          roughness.faults(false);
+          SimDisk disk = new SimDisk(seed);
+          Protocol protocol = Protocol.values()[(int) (seed % Protocol.values().length)];
+          Options options =
+              Options.defaults()
+                  .bufferBytes(surroundings.smallest() ? 100L * surroundings.pageSize() : 8 << 20)
+                  .device(d -> d.pageSize(surroundings.pageSize()))
+                  .durability(seed % 2 == 0 ? Durability.NONE : Durability.ASYNC)
+                  .log(log -> log.bytesMax(8 << 20).bufferBytes(256 << 10).segmentBytes(256 << 10))
+                  .snapshots(
+                      s ->
+                          s.bufferBytes(100L * surroundings.pageSize())
+                              .memoryBytes(20L * surroundings.pageSize()))
+                  .experiments(exp -> exp.protocol(protocol));
+          try (Database db =
+              SimDatabase.open(
+                  new RoughStorage(new SimStorage(disk), roughness), options, surroundings)) {
+            Run run = new Run(surroundings, db, seed);
+            roughness.faults(true);
+            for (int i = 0, n = surroundings.steps(STEPS); i < n; i++) {
+              run.step();
+            }
+            roughness.faults(false);
+            run.end();
+            assertTrue(run.looks > 5, () -> run.looks + " looks, " + run.givenUp + " given up");
+            assertTrue(db.verify().ok(), () -> db.verify().toString());
+          }
+        });
+  }
+}
