@@ -4,6 +4,7 @@ import io.fovea.btree.HintedLeaf;
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.PoolStats;
 import io.fovea.catalog.Schema;
+import io.fovea.copies.PageCopies;
 import io.fovea.error.AbortCause;
 import io.fovea.io.IoOp;
 import io.fovea.io.IoStats;
@@ -45,6 +46,7 @@ import java.util.Map;
  * @param recovery what had to be recovered when it was opened
  * @param storage the files
  * @param memory the memory outside of the Java heap
+ * @param snapshots snapshots that are open, and what is copied for them
  * @param hintedLookups lookups of records by hints in entries of indexes
  * @since 0.1.0
  */
@@ -69,6 +71,7 @@ public record DatabaseStats(
     Recovery recovery,
     Storage storage,
     Memory memory,
+    Snapshots snapshots,
     HintedLookups hintedLookups) {
 
   /**
@@ -309,9 +312,23 @@ public record DatabaseStats(
   public record Storage(long bytes, long freeBytes, long logBytes) {}
 
   /**
-   * The memory outside of the Java heap that the database has while it is open. Not in it are the
-   * memory of an opening after a crash, of {@link Database#verify} and of backups while they run,
-   * and keys and rows, which belong to the application.
+   * Snapshots ({@link Database#snapshot}), and the copies of pages that were changed meanwhile.
+   *
+   * @param open snapshots that are open and can be read
+   * @param pagesCopied pages that were copied before they changed, since the opening
+   * @param memoryBytes what copies take of the memory now
+   * @param fileBytes what they take of the file now
+   * @param givenUp snapshots that were given up since the opening, for want of room
+   * @since 0.1.0
+   */
+  public record Snapshots(
+      long open, long pagesCopied, long memoryBytes, long fileBytes, long givenUp) {}
+
+  /**
+   * The memory outside of the Java heap that the database has while it is open. Not in it are
+   * copies of pages for snapshots ({@link Snapshots}) and the buffers of snapshots, the memory of
+   * an opening after a crash, of {@link Database#verify} and of backups while they run, and keys
+   * and rows, which belong to the application.
    *
    * @param bufferBytes of the buffer pool: frames and all that belongs to them, the copies of pages
    *     that are written among it
@@ -468,7 +485,17 @@ public record DatabaseStats(
             allocator.freePages() * pageSize,
             store.logFileBytes()),
         memory(store, schema, pool, timestamps),
+        snapshots(store.pool().copies()),
         hintedLookups(store.engine().hintCounters(), schema.repairsOff()));
+  }
+
+  private static Snapshots snapshots(PageCopies copies) {
+    return new Snapshots(
+        copies.snapshots(),
+        copies.copied(),
+        copies.memoryBytes(),
+        copies.fileBytes(),
+        copies.givenUp());
   }
 
   private static Health health(Store store) {

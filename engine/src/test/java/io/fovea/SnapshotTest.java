@@ -1,19 +1,35 @@
 package io.fovea;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.error.DatabaseClosedException;
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.SnapshotTooOldException;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Random;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLongArray;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** A snapshot is the database as it was, whatever becomes of it. */
 class SnapshotTest {
@@ -97,7 +113,7 @@ class SnapshotTest {
         }
         assertEquals(of(20_000, 20_000), seen(then));
       }
-      assertTrue(db.verify().problems().isEmpty());
+      assertTrue(db.verify().ok());
     }
   }
 
@@ -111,5 +127,289 @@ class SnapshotTest {
         assertEquals(of(5000, 10_000), seen(db));
       }
     }
+  }
+
+  /** What has no room in memory goes to a file, which goes with the last snapshot. */
+  @Test
+  void goesToAFile() {
+    Path file = dir.resolve("db");
+    Path copies = dir.resolve("db.snap");
+    Options options = small().snapshots(s -> s.memoryBytes(64 << 10));
+    try (Database db = Database.open(file, options)) {
+      put(db, 0, 30_000, 1);
+      try (Database then = db.snapshot()) {
+        put(db, 0, 30_000, 2);
+        assertTrue(Files.exists(copies));
+        assertEquals(of(30_000, 30_000), seen(then));
+        DatabaseStats.Snapshots stats = db.stats().snapshots();
+        assertEquals(1, stats.open());
+        assertTrue(stats.pagesCopied() > 500, stats::toString);
+        assertTrue(stats.memoryBytes() <= 64 << 10, stats::toString);
+        assertTrue(stats.fileBytes() > 1 << 20, stats::toString);
+      }
+      assertFalse(Files.exists(copies));
+      DatabaseStats.Snapshots stats = db.stats().snapshots();
+      assertEquals(0, stats.open() + stats.memoryBytes() + stats.fileBytes() + stats.givenUp());
+    }
+  }
+
+  @Test
+  void whatACrashLeftOfTheFileGoes() throws IOException {
+    Path file = dir.resolve("db");
+    Database.open(file, small()).close();
+    Path copies = Files.write(dir.resolve("db.snap"), new byte[8192]);
+    try (Database db = Database.open(file, small())) {
+      assertFalse(Files.exists(copies));
+      put(db, 0, 10, 1);
+    }
+  }
+
+  /** Without room the oldest one is given up; others, and those that write, go on. */
+  @Test
+  void isGivenUpWithoutRoom() {
+    Options options =
+        small().snapshots(s -> s.bufferBytes(500_000).memoryBytes(1 << 20).fileBytes(0));
+    try (Database db = Database.open(dir.resolve("db"), options)) {
+      put(db, 0, 30_000, 1);
+      try (Database first = db.snapshot()) {
+        put(db, 0, 1000, 2);
+        assertEquals(of(30_000, 30_000), seen(first));
+        try (Database second = db.snapshot()) {
+          put(db, 1000, 4000, 2); // with the first 1,000 too many for one, not for the second
+          assertEquals(of(30_000, 31_000), seen(second));
+          put(db, 0, 30_000, 3);
+          for (Database given : List.of(first, second)) {
+            assertThrows(SnapshotTooOldException.class, () -> seen(given));
+          }
+        }
+        assertEquals(2, db.stats().snapshots().givenUp());
+        try (Database third = db.snapshot()) {
+          put(db, 0, 1000, 4);
+          assertEquals(of(30_000, 90_000), seen(third));
+        }
+      }
+      assertTrue(db.verify().ok());
+    }
+  }
+
+  /** A buffer of a few pages, and more records than anything remembers. */
+  @Test
+  void readsMoreThanItHasRoomFor() {
+    Options options = small().snapshots(s -> s.bufferBytes(500_000));
+    try (Database db = Database.open(dir.resolve("db"), options)) {
+      put(db, 0, 100_000, 1);
+      try (Database then = db.snapshot()) {
+        put(db, 50_000, 60_000, 2);
+        assertEquals(of(100_000, 100_000), seen(then));
+        Table t = then.table(SPEC);
+        then.run(
+            TxOptions.forReading(),
+            tx -> {
+              Key key = t.key();
+              Row row = t.row();
+              for (long k = 0; k < 100_000; k += 7) {
+                assertTrue(t.get(tx, key.set(k), row));
+                assertEquals("text of " + k, row.getText(TEXT));
+              }
+            });
+      }
+    }
+  }
+
+  @Test
+  void isClosedWithItsDatabase() {
+    Database db = Database.open(dir.resolve("db"), small());
+    put(db, 0, 100, 1);
+    Database then = db.snapshot();
+    Database other = db.snapshot();
+    other.close();
+    db.close();
+    assertFalse(then.isOpen());
+    assertThrows(DatabaseClosedException.class, () -> seen(then));
+    assertThrows(DatabaseClosedException.class, then::snapshot);
+    assertThrows(DatabaseClosedException.class, db::snapshot);
+    then.close();
+  }
+
+  @Test
+  void onlyReads() {
+    try (Database db = Database.inMemory(small())) {
+      put(db, 0, 100, 1);
+      try (Database then = db.snapshot()) {
+        assertThrows(InvalidUseException.class, () -> put(then, 0, 1, 2));
+        assertThrows(InvalidUseException.class, () -> then.dropTable("numbers"));
+        assertThrows(
+            InvalidUseException.class, () -> then.table(SPEC.with(IndexSpec.on("i", TEXT))));
+        assertThrows(InvalidUseException.class, () -> then.table(TableSpec.bytes("new", 40)));
+        Table ofTheOther = db.table(SPEC);
+        assertThrows(
+            InvalidUseException.class,
+            () -> then.run(tx -> ofTheOther.exists(tx, ofTheOther.key().set(1L))));
+        assertTrue(then.options().readOnly());
+        assertEquals(of(100, 100), seen(then));
+      }
+      db.run(tx -> assertThrows(InvalidUseException.class, db::snapshot));
+    }
+  }
+
+  /** Of a snapshot, and of a database that was opened for reading only. */
+  @Test
+  void ofWhatIsReadOnly() {
+    Path file = dir.resolve("db");
+    try (Database db = Database.open(file, small())) {
+      put(db, 0, 5000, 1);
+      try (Database then = db.snapshot()) {
+        put(db, 0, 5000, 2);
+        Database again = then.snapshot();
+        assertEquals(of(5000, 5000), seen(again));
+        put(db, 0, 5000, 3);
+        assertEquals(of(5000, 5000), seen(again));
+        assertEquals(of(5000, 5000), seen(then));
+      }
+    }
+    try (Database db = Database.open(file, small().readOnly(true));
+        Database then = db.snapshot()) {
+      assertEquals(of(5000, 15_000), seen(then));
+    }
+  }
+
+  @Test
+  void isVerifiedAndEstimated() {
+    try (Database db = Database.open(dir.resolve("db"), small())) {
+      put(db, 0, 20_000, 1);
+      try (Database then = db.snapshot()) {
+        put(db, 5000, 40_000, 2);
+        long n = then.read(tx -> then.table(SPEC).estimate(tx, Range.all()).count());
+        assertTrue(n > 15_000 && n < 25_000, () -> n + " records");
+        assertEquals(20_000, then.stats().storage().bytes() > 0 ? seen(then).getFirst() : 0);
+      }
+    }
+  }
+
+  /** While an index is built and another goes. */
+  @Test
+  void besideChangesOfIndexes() {
+    try (Database db = Database.open(dir.resolve("db"), small())) {
+      put(db, 0, 5000, 1);
+      try (Database then = db.snapshot()) {
+        db.table(SPEC.with(IndexSpec.on("byText", TEXT)));
+        db.dropIndex("numbers", "byValue");
+        try (Database later = db.snapshot()) {
+          assertEquals(of(5000, 5000), seen(then));
+          TableSpec now =
+              TableSpec.of("numbers", KeySpec.of(FieldType.INT64), SPEC.layout())
+                  .with(IndexSpec.on("byText", TEXT));
+          String first =
+              later.read(
+                  tx -> {
+                    try (Cursor c =
+                        later.table(now).index("byText").scan(tx, Range.all(), Order.ASCENDING)) {
+                      assertTrue(c.next());
+                      return c.row().getText(TEXT);
+                    }
+                  });
+          assertEquals("text of 0", first);
+        }
+      }
+    }
+  }
+
+  /**
+   * Transfers between accounts, under every protocol: each snapshot has all that was acknowledged
+   * before it was opened, and no half of a transfer; many threads read it at once, and get the same
+   * every time.
+   */
+  @ParameterizedTest
+  @EnumSource
+  void isOneMoment(Protocol protocol) throws Exception {
+    int accounts = 200;
+    int writers = 3;
+    Options options = small().bufferBytes(1 << 20).experiments(exp -> exp.protocol(protocol));
+    AtomicLongArray acknowledged = new AtomicLongArray(writers);
+    AtomicBoolean stop = new AtomicBoolean();
+    try (Database db = Database.open(dir.resolve("db"), options);
+        ExecutorService threads = Executors.newCachedThreadPool()) {
+      put(db, 0, accounts, 1000);
+      put(db, 10_000, 10_000 + writers, 0);
+      List<Future<?>> work = new ArrayList<>();
+      for (int w = 0; w < writers; w++) {
+        int writer = w;
+        work.add(threads.submit(() -> transfers(db, writer, accounts, acknowledged, stop)));
+      }
+      try {
+        for (int round = 0; round < 15; round++) {
+          long[] before = new long[writers];
+          for (int w = 0; w < writers; w++) {
+            before[w] = acknowledged.get(w);
+          }
+          try (Database then = db.snapshot()) {
+            List<Future<long[]>> readers = new ArrayList<>();
+            for (int i = 0; i < 4; i++) {
+              readers.add(threads.submit(() -> balances(then, accounts, writers)));
+            }
+            long[] first = readers.getFirst().get();
+            assertEquals(1000L * accounts, first[0]);
+            for (int w = 0; w < writers; w++) {
+              assertTrue(first[1 + w] >= before[w], "what was acknowledged is there");
+            }
+            for (Future<long[]> other : readers) {
+              assertArrayEquals(first, other.get());
+            }
+            assertArrayEquals(first, balances(then, accounts, writers));
+          }
+        }
+      } finally {
+        stop.set(true);
+      }
+      for (Future<?> w : work) {
+        w.get();
+      }
+      assertTrue(db.verify().ok());
+    }
+  }
+
+  private static void transfers(
+      Database db, int writer, int accounts, AtomicLongArray acknowledged, AtomicBoolean stop) {
+    Table t = db.table(SPEC);
+    Random random = new Random(writer);
+    for (long n = 1; !stop.get(); n++) {
+      long from = random.nextInt(accounts);
+      long to = random.nextInt(accounts);
+      long amount = random.nextInt(10);
+      long count = n;
+      db.run(
+          tx -> {
+            Row row = t.row();
+            add(tx, t, row, from, -amount);
+            add(tx, t, row, to, amount);
+            row.clear();
+            t.put(tx, t.key().set(10_000L + writer), row.setLong(VALUE, count));
+          });
+      acknowledged.set(writer, n);
+    }
+  }
+
+  private static void add(Transaction tx, Table t, Row row, long account, long amount) {
+    assertTrue(t.get(tx, t.key().set(account), row));
+    t.update(tx, row.setLong(VALUE, row.getLong(VALUE) + amount));
+  }
+
+  /** The sum of all accounts, and how often each writer has written. */
+  private static long[] balances(Database db, int accounts, int writers) {
+    Table t = db.table(SPEC);
+    return db.read(
+        tx -> {
+          long[] all = new long[1 + writers];
+          Row row = t.row();
+          for (long a = 0; a < accounts; a++) {
+            assertTrue(t.get(tx, t.key().set(a), row));
+            all[0] += row.getLong(VALUE);
+          }
+          for (int w = 0; w < writers; w++) {
+            assertTrue(t.get(tx, t.key().set(10_000L + w), row));
+            all[1 + w] = row.getLong(VALUE);
+          }
+          return all;
+        });
   }
 }

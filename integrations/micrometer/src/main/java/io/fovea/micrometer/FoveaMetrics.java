@@ -126,6 +126,7 @@ public final class FoveaMetrics implements MeterBinder {
     b.storage();
     b.memory();
     b.hints();
+    b.snapshots();
     // The listener also keeps the source alive, which registries only refer to weakly.
     database.onClose(b::remove);
   }
@@ -485,6 +486,23 @@ public final class FoveaMetrics implements MeterBinder {
           "Kinds of hints, over all indexes, that are not repaired now",
           null,
           s -> s.hintedLookups().repairsOff());
+    }
+
+    void snapshots() {
+      gauge("snapshots.open", "Snapshots that are open", null, s -> s.snapshots().open());
+      counter(
+          "snapshots.given.up",
+          "Snapshots that were given up for want of room",
+          null,
+          s -> s.snapshots().givenUp());
+      counter(
+          "snapshots.copies",
+          "Pages that were copied for snapshots before they changed",
+          null,
+          s -> s.snapshots().pagesCopied());
+      String size = "Copies of pages for snapshots";
+      gauge("snapshots.size", size, "bytes", s -> s.snapshots().memoryBytes(), "place", "memory");
+      gauge("snapshots.size", size, "bytes", s -> s.snapshots().fileBytes(), "place", "file");
     }
 
     private void hints(
