@@ -3,6 +3,7 @@ package shop;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.FileReport;
 import io.fovea.Options;
 import java.net.URI;
 import java.net.http.HttpClient;

@@ -308,6 +308,28 @@ class GuideTest {
   }
 
   @Test
+  void snapshots() {
+    // begin docs/GUIDE.md
+    try (Database then = db.snapshot()) {
+      Table frozen = then.table(INDEXED);
+      long cents =
+          then.read(
+              tx -> {
+                long sum = 0;
+                try (Cursor c = frozen.scan(tx, Range.all(), Order.ASCENDING)) {
+                  while (c.next()) {
+                    sum += c.row().getLong(CENTS);
+                  }
+                }
+                return sum;
+              });
+      System.out.println("All orders: " + cents + " cents");
+    }
+    // end
+    assertEquals(0, db.stats().snapshots().open());
+  }
+
+  @Test
   void transactions() {
     // begin docs/GUIDE.md
     Key key = orders.key().set(1, 17);

@@ -1,0 +1,194 @@
+package io.fovea.copies;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.error.StorageException;
+import io.fovea.io.BlockDevice;
+import io.fovea.io.MemoryDevice;
+import io.fovea.memory.Mem;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.function.Supplier;
+import org.junit.jupiter.api.Test;
+
+/**
+ * Pages that change, and snapshots of them, against a model. A page of the test is a number, which
+ * stands at its beginning and at its end.
+ */
+class PageCopiesTest {
+  private static final int PAGE = 4096;
+  private static final int PAGES = 60;
+
+  /** The first page id: 0 is none. */
+  private static final int FIRST = 2;
+
+  private static final PageSeal SEAL = (s, at) -> Mem.putInt(s, at + 8, 1);
+
+  /** A snapshot, and the numbers of its pages. */
+  private record Frozen(PageSnapshot snapshot, long[] numbers) {}
+
+  private final Arena arena = Arena.ofAuto();
+  private final MemorySegment pages = arena.allocate((long) PAGES * PAGE, PAGE);
+  private final MemorySegment out = arena.allocate(PAGE, PAGE);
+  private final long[] numbers = new long[PAGES];
+  private final List<Frozen> open = new ArrayList<>();
+  private final PageCopies copies = new PageCopies(PAGES, PAGE, SEAL);
+  private long next;
+
+  private void change(int page) {
+    long at = (long) page * PAGE;
+    copies.before(page, FIRST + page, pages, at);
+    numbers[page] = ++next;
+    write(pages, at, next);
+  }
+
+  private static void write(MemorySegment s, long at, long number) {
+    Mem.putLong(s, at, number);
+    Mem.putLong(s, at + PAGE - 8, number);
+  }
+
+  private void open() {
+    open.add(new Frozen(copies.open(FIRST + PAGES), numbers.clone()));
+  }
+
+  /** False where the snapshot was given up. */
+  private boolean check(Frozen f, int page) {
+    if (!copies.read(f.snapshot, FIRST + page, out, 0)) {
+      Mem.copy(pages, (long) page * PAGE, out, 0, PAGE);
+    }
+    if (f.snapshot.isGivenUp()) {
+      return false;
+    }
+    assertEquals(f.numbers[page], Mem.getLong(out, 0));
+    assertEquals(f.numbers[page], Mem.getLong(out, PAGE - 8));
+    return true;
+  }
+
+  private int run(long seed, int steps, int atOnce) {
+    Random random = new Random(seed);
+    int givenUp = 0;
+    for (int step = 0; step < steps; step++) {
+      int what = random.nextInt(100);
+      if (what < 2 && open.size() < atOnce) {
+        open();
+      } else if (what < 4 && !open.isEmpty()) {
+        copies.close(open.remove(random.nextInt(open.size())).snapshot);
+      } else if (what < 50 || open.isEmpty()) {
+        change(random.nextInt(PAGES));
+      } else {
+        Frozen f = open.get(random.nextInt(open.size()));
+        if (!check(f, random.nextInt(PAGES))) {
+          open.remove(f);
+          copies.close(f.snapshot);
+          givenUp++;
+        }
+      }
+    }
+    for (Frozen f : open) {
+      copies.close(f.snapshot);
+      copies.close(f.snapshot);
+    }
+    open.clear();
+    assertEquals(0, copies.snapshots());
+    assertEquals(0, copies.entries());
+    assertEquals(0, copies.memoryBytes());
+    assertEquals(0, copies.fileBytes());
+    return givenUp;
+  }
+
+  private static CopyLimits limits(int memoryPages, int filePages, Supplier<BlockDevice> file) {
+    return new CopyLimits((long) memoryPages * PAGE, (long) filePages * PAGE, file::get, () -> {});
+  }
+
+  @Test
+  void inMemory() {
+    copies.prepare(CopyLimits.memory(1000L * PAGE));
+    for (long seed = 1; seed <= 10; seed++) {
+      assertEquals(0, run(seed, 20_000, 6));
+    }
+    assertEquals(0, copies.givenUp());
+    copies.end();
+  }
+
+  @Test
+  void inAFileToo() {
+    copies.prepare(limits(8, 1000, MemoryDevice::new));
+    for (long seed = 1; seed <= 10; seed++) {
+      assertEquals(0, run(seed, 20_000, 6));
+    }
+    copies.end();
+  }
+
+  @Test
+  void withoutRoom() {
+    copies.prepare(limits(8, 40, MemoryDevice::new));
+    int givenUp = 0;
+    for (long seed = 1; seed <= 10; seed++) {
+      givenUp += run(seed, 20_000, 6);
+    }
+    assertTrue(givenUp > 10, "given up: " + givenUp);
+    assertTrue(copies.givenUp() >= givenUp);
+    copies.end();
+  }
+
+  /** The file can't be made, or not be written: then there is memory alone. */
+  @Test
+  void withoutAFile() {
+    copies.prepare(
+        new CopyLimits(
+            40L * PAGE,
+            1000L * PAGE,
+            () -> {
+              throw new StorageException("open", "copies", -1, 13, "EACCES");
+            },
+            () -> {}));
+    int givenUp = 0;
+    for (long seed = 1; seed <= 5; seed++) {
+      givenUp += run(seed, 20_000, 6);
+    }
+    assertTrue(givenUp > 10, "given up: " + givenUp);
+    copies.end();
+  }
+
+  /**
+   * An error on the way is want of room: the page changes, and the snapshot says that it is over.
+   */
+  @Test
+  void anErrorGivesUp() {
+    PageCopies failing =
+        new PageCopies(
+            PAGES,
+            PAGE,
+            (s, at) -> {
+              throw new OutOfMemoryError("a test's");
+            });
+    failing.prepare(limits(1, 1000, MemoryDevice::new));
+    PageSnapshot s = failing.open(PAGES);
+    failing.before(0, FIRST, pages, 0); // into memory
+    assertFalse(s.isGivenUp());
+    failing.before(1, FIRST + 1, pages, PAGE); // into the file, sealed before
+    assertTrue(s.isGivenUp());
+    assertEquals(0, failing.snapshots());
+    failing.end();
+  }
+
+  @Test
+  void youngPagesAreNotCopied() {
+    copies.prepare(CopyLimits.memory(10L * PAGE));
+    PageSnapshot s = copies.open(10);
+    copies.before(3, 10, pages, 3L * PAGE);
+    assertEquals(0, copies.entries());
+    copies.before(3, 9, pages, 3L * PAGE);
+    assertEquals(1, copies.entries());
+    assertTrue(copies.isWatched(9));
+    assertFalse(copies.isWatched(10));
+    copies.close(s);
+    assertFalse(copies.isWatched(9));
+    copies.end();
+  }
+}
