@@ -554,7 +554,7 @@ public final class Database implements AutoCloseable {
   /**
    * Checks the whole database: every tree in order and reachable, every page used once or free,
    * every index entry with its record. Waits until no transaction is active, and lets none begin
-   * meanwhile.
+   * meanwhile. In a snapshot all that can be reached is checked, and no free page.
    *
    * @return what was found; damage is a part of it, not an exception
    * @throws InvalidUseException in a transaction of this thread
@@ -592,7 +592,7 @@ public final class Database implements AutoCloseable {
    * @param how how fast, for example
    * @return what was copied
    * @throws InvalidUseException if the directory has a file of that name, or one that would belong
-   *     to it, and without a log in a transaction of this thread
+   *     to it, in a snapshot, and without a log in a transaction of this thread
    * @throws TransactionAbortedException without a log, if transactions don't end within a minute
    * @throws CorruptionException if a page or the log is damaged
    * @throws StorageException if something can't be read or written
@@ -627,7 +627,7 @@ public final class Database implements AutoCloseable {
    * @param how how fast, for example
    * @return what was copied
    * @throws InvalidUseException if the database's file has a name that is too long for an archive,
-   *     and without a log in a transaction of this thread
+   *     in a snapshot, and without a log in a transaction of this thread
    * @throws TransactionAbortedException without a log, if transactions don't end within a minute
    * @throws CorruptionException if a page or the log is damaged
    * @throws StorageException if something can't be read, or the stream can't be written

@@ -286,6 +286,29 @@ class SnapshotTest {
     }
   }
 
+  /** As long as there are free pages, and others are freed and used again. */
+  @Test
+  void isVerified() {
+    try (Database db = Database.open(dir.resolve("db"), small())) {
+      put(db, 0, 20_000, 1);
+      db.table(TableSpec.bytes("gone", 40));
+      ByteTable bytes = db.table(TableSpec.bytes("long", 40)).bytes();
+      db.run(tx -> bytes.put(tx, new byte[] {1}, new byte[100_000]));
+      db.run(tx -> bytes.put(tx, new byte[] {1}, new byte[10]));
+      try (Database then = db.snapshot()) {
+        db.dropTable("gone");
+        db.run(tx -> bytes.put(tx, new byte[] {2}, new byte[200_000]));
+        put(db, 5000, 40_000, 2);
+        VerifyReport report = then.verify();
+        assertTrue(report.ok(), report::toString);
+        assertEquals(20_001, report.records());
+        assertThrows(InvalidUseException.class, () -> then.backup(dir.resolve("copy")));
+        assertFalse(Files.exists(dir.resolve("copy").resolve("db")));
+      }
+      assertTrue(db.verify().ok());
+    }
+  }
+
   /** While an index is built and another goes. */
   @Test
   void besideChangesOfIndexes() {

@@ -3,6 +3,7 @@ package io.fovea.buffer;
 import io.fovea.bindings.Errno;
 import io.fovea.copies.PageCopies;
 import io.fovea.copies.PageSnapshot;
+import io.fovea.error.FoveaException;
 import io.fovea.error.SnapshotTooOldException;
 import io.fovea.error.StorageException;
 import io.fovea.io.AbstractBlockDevice;
@@ -11,7 +12,6 @@ import io.fovea.io.IoBatch;
 import io.fovea.io.IoOp;
 import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The pages of a pool as they were at a moment, as a device that is only read: a second pool over
@@ -159,28 +159,21 @@ public final class SnapshotDevice extends AbstractBlockDevice {
   public void submit(IoBatch batch) {
     accept(batch);
     int n = batch.size();
-    IoBatch together = null;
+    IoBatch together = new IoBatch(Math.max(1, n));
     int[] entries = new int[n];
-    boolean[] late = new boolean[n];
+    int m = 0;
     try {
-      together = new IoBatch(Math.max(1, n));
       for (int i = 0; i < n; i++) {
-        long pid = batch.offset(i) / pageSize;
-        late[i] =
-            batch.op(i) == IoOp.READ
-                && batch.length(i) == pageSize
-                && pid < snapshot.pidLimit()
-                && frames.translator.locate(pid) < 0;
-        if (late[i]) {
+        if (isApart(batch, i)) {
           entries[together.size()] = i;
           together.read(batch.offset(i), batch.segment(i), batch.segmentOffset(i), batch.length(i));
         }
       }
       below.run(together);
-    } catch (RuntimeException e) {
-      together = null; // one by one
+      m = together.size();
+    } catch (FoveaException e) {
+      // One by one: who asks for a page that can't be read is told.
     }
-    int m = together == null ? 0 : together.size();
     for (int i = 0, k = 0; i < n; i++) {
       boolean done = k < m && entries[k] == i && whole(batch, i, together, k);
       k += k < m && entries[k] == i ? 1 : 0;
@@ -188,19 +181,23 @@ public final class SnapshotDevice extends AbstractBlockDevice {
     }
   }
 
-  /** Whether what was read together with others is the page of the snapshot, or its copy is. */
-  private boolean whole(IoBatch batch, int i, @Nullable IoBatch together, int k) {
-    if (together == null || together.error(k) != 0) {
-      return false;
-    }
-    MemorySegment seg = batch.segment(i);
-    long at = batch.segmentOffset(i);
+  /** Whether an entry is a page that is neither copied nor in a frame, as far as is known. */
+  private boolean isApart(IoBatch batch, int i) {
     long pid = batch.offset(i) / pageSize;
-    try {
-      return PageHeader.sound(seg, at, pageSize, pid) && !copies.has(snapshot, pid);
-    } catch (RuntimeException e) {
-      return false;
-    }
+    return batch.op(i) == IoOp.READ
+        && batch.length(i) == pageSize
+        && pid < snapshot.pidLimit()
+        && frames.translator.locate(pid) < 0
+        && !copies.has(snapshot, pid);
+  }
+
+  /** Whether what was read together with others is the page of the snapshot. */
+  private boolean whole(IoBatch batch, int i, IoBatch together, int k) {
+    long pid = batch.offset(i) / pageSize;
+    return together.error(k) == 0
+        && PageHeader.sound(batch.segment(i), batch.segmentOffset(i), pageSize, pid)
+        && !copies.has(snapshot, pid)
+        && !snapshot.isGivenUp();
   }
 
   // ---------------------------------------------------------------------------------- all the rest

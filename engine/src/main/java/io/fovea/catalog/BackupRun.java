@@ -1,5 +1,6 @@
 package io.fovea.catalog;
 
+import io.fovea.error.InvalidUseException;
 import io.fovea.recovery.Backup;
 import io.fovea.recovery.Superblock;
 import io.fovea.store.Store;
@@ -28,6 +29,10 @@ public final class BackupRun {
    */
   public static Backup.Result run(Store store, Schema schema, Backup backup) {
     try (backup) {
+      if (store.isSnapshot()) {
+        throw new InvalidUseException(
+            "A snapshot can't be backed up: back up its database, which goes on meanwhile.");
+      }
       if (store.journal() != null) {
         return store.backup(backup);
       }

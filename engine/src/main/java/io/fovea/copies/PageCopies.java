@@ -191,7 +191,16 @@ public final class PageCopies {
       table.sweep(open.stream().mapToLong(o -> o.number).toArray(), a::give);
       if (open.isEmpty()) {
         a.rest();
+        forgetKnown();
       }
+    }
+  }
+
+  /** What a writer enters meanwhile is about labels that no snapshot will have. */
+  private void forgetKnown() {
+    NativeRegion region = knownRegion;
+    if (region != null) {
+      region.release();
     }
   }
 
@@ -420,10 +429,7 @@ public final class PageCopies {
         table.sweep(new long[0], a::give);
         a.rest();
       }
-      NativeRegion region = knownRegion;
-      if (region != null) {
-        region.release();
-      }
+      forgetKnown();
       blocks.close();
     } finally {
       lock.unlock();

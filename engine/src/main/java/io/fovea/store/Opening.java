@@ -409,7 +409,7 @@ public final class Opening {
             treeIds);
     Store store = new Store(parts, marked);
     LOG.log(
-        store.isReadOnly() && place.storage == null ? Level.DEBUG : Level.INFO,
+        store.isSnapshot() ? Level.DEBUG : Level.INFO,
         () ->
             "Opened "
                 + place.name

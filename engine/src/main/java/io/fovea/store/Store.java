@@ -83,6 +83,11 @@ public final class Store {
     return parts.config().readOnly();
   }
 
+  /** Whether it is the state of a moment of another store. */
+  public boolean isSnapshot() {
+    return isReadOnly() && parts.storage() == null;
+  }
+
   public String name() {
     return parts.name();
   }

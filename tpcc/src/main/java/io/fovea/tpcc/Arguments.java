@@ -62,6 +62,11 @@ final class Arguments {
     boolean affinity = true;
 
     @Option(
+        names = "--snapshot",
+        description = "keep a snapshot open from before the warm-up to the end (default: none)")
+    boolean snapshot;
+
+    @Option(
         names = "--rate",
         paramLabel = "N",
         description =
@@ -171,6 +176,7 @@ final class Arguments {
         engine,
         measure.mix,
         measure.affinity,
+        measure.snapshot,
         measure.rate,
         measure.wait,
         store.json,

@@ -133,7 +133,7 @@ final class Report {
         s.mix(),
         "durability " + s.level());
     line(
-        "%.1f s measured after %.1f s of warm-up, %s, %s %s, affinity %s%s",
+        "%.1f s measured after %.1f s of warm-up, %s, %s %s, affinity %s%s%s",
         result.seconds(),
         s.warmup().toNanos() / 1e9,
         Progress.count(s.warehouses(), "warehouse"),
@@ -142,6 +142,7 @@ final class Report {
             ? "on a thread each"
             : "on " + Progress.count(s.threads(), "thread"),
         s.affinity() ? "on" : "off",
+        s.snapshot() ? ", a snapshot open" : "",
         s.rate() > 0 ? String.format(Locale.ROOT, ", rate %,.0f/s", s.rate()) : "");
     long skipped = result.counts().get(Tally.What.SKIPPED_DISTRICTS);
     if (skipped > 0) {

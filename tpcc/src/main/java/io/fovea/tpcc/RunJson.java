@@ -29,6 +29,7 @@ final class RunJson {
     s.engine().addTo(o, s.inMemory());
     o.addProperty("mix", s.mix().name());
     o.addProperty("affinity", s.affinity());
+    o.addProperty("snapshot", s.snapshot());
     o.addProperty("rate", s.rate());
     o.addProperty("wait", s.waiting());
     return o;

@@ -1,5 +1,6 @@
 package io.fovea.tpcc;
 
+import io.fovea.Database;
 import io.fovea.DatabaseStats;
 import io.fovea.Durability;
 import io.fovea.tpcc.bench.Carriers;
@@ -103,10 +104,27 @@ final class Runner {
    */
   Result run() {
     if (settings.acknowledged() == null) {
-      return run(null);
+      return runBesideSnapshot(null);
     }
     try (Acknowledged list = new Acknowledged(settings.acknowledged())) {
+      return runBesideSnapshot(list);
+    }
+  }
+
+  private Result runBesideSnapshot(Acknowledged list) {
+    if (!settings.snapshot()) {
       return run(list);
+    }
+    try (Database frozen = tables.database().snapshot()) {
+      Result result = run(list);
+      DatabaseStats.Snapshots s = tables.database().stats().snapshots();
+      progress.say(
+          "%,d pages copied for %s, %,d MiB in memory and %,d MiB in the file",
+          s.pagesCopied(), frozen.name(), s.memoryBytes() >> 20, s.fileBytes() >> 20);
+      if (s.givenUp() > 0) {
+        throw new DriverException(Exit.ERROR, frozen.name() + " was given up");
+      }
+      return result;
     }
   }
 

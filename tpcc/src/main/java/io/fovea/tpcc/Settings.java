@@ -12,6 +12,7 @@ import java.util.Locale;
  * @param path the file; null for a database in memory
  * @param threads threads that load; those that run, or that carry the clients that do
  * @param clients how many run transactions, one after the other; more than threads share them
+ * @param snapshot whether a snapshot is open meanwhile
  * @param rate transactions a second, or 0 for as many as go
  * @param waiting whether there are keying and think times
  * @param json where to write a report, or null
@@ -30,6 +31,7 @@ record Settings(
     EngineSettings engine,
     Mix mix,
     boolean affinity,
+    boolean snapshot,
     double rate,
     boolean waiting,
     Path json,
@@ -69,6 +71,7 @@ record Settings(
         engine,
         mix,
         affinity,
+        snapshot,
         rate,
         waiting,
         null,
