@@ -377,11 +377,19 @@ public final class BufferPool implements AutoCloseable {
 
   /** Takes the exclusive latch if it is free and nothing has changed since the version was read. */
   public boolean tryUpgrade(int frame, long version) {
-    boolean latched = Latch.tryUpgrade(headers, frame, version);
-    if (latched) {
-      frames.beforeChange(frame);
+    if (!Latch.tryUpgrade(headers, frame, version)) {
+      return false;
     }
-    return latched;
+    boolean kept = false;
+    try {
+      frames.beforeChange(frame);
+      kept = true;
+    } finally {
+      if (!kept) {
+        Latch.releaseExclusiveUnchanged(headers, frame);
+      }
+    }
+    return true;
   }
 
   /** Takes the exclusive latch of a page, which is loaded where it must be; waits. */

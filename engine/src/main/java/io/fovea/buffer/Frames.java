@@ -339,7 +339,10 @@ final class Frames {
     FrameHeader.lowerRecLsn(headers, frame, recLsn);
   }
 
-  /** Before the page in an exclusively latched frame is changed. */
+  /**
+   * Before the page in an exclusively latched frame is changed. Does not fail; but who has taken
+   * the latch gives it back if an error comes here.
+   */
   void beforeChange(int frame) {
     copies.before(frame, pid(frame), pages, base(frame));
   }

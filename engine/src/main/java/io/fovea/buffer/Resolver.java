@@ -95,19 +95,31 @@ final class Resolver {
 
   /** See {@link BufferPool#fixExclusive}. */
   int fixExclusive(long pid) {
+    int frame = latchExclusive(pid);
+    boolean kept = false;
+    try {
+      frames.beforeChange(frame);
+      kept = true;
+    } finally {
+      if (!kept) {
+        Latch.releaseExclusiveUnchanged(headers, frame);
+      }
+    }
+    return frame;
+  }
+
+  private int latchExclusive(long pid) {
     check(pid);
     for (int round = 0; ; round = frames.pause(round)) {
       int frame = resident(pid);
       if (frame < 0) {
         frame = loader.load(pid);
         if (frame >= 0) {
-          frames.beforeChange(frame);
           return frame;
         }
         frame = ~frame;
       }
       if (latchExclusive(frame, pid)) {
-        frames.beforeChange(frame);
         return frame;
       }
       check(pid);
@@ -229,14 +241,14 @@ final class Resolver {
     }
     boolean right = false;
     try {
-      right = FrameHeader.pid(headers, frame) == pid;
+      if (FrameHeader.pid(headers, frame) == pid) {
+        frames.beforeChange(frame);
+        right = true;
+      }
     } finally {
       if (!right) {
         Latch.releaseExclusiveUnchanged(headers, frame);
       }
-    }
-    if (right) {
-      frames.beforeChange(frame);
     }
     return right;
   }

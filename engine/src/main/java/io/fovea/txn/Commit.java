@@ -162,7 +162,7 @@ final class Commit {
       KillPoint.here("commit.installed");
       switches.probe().at(TxSwitches.Stage.INSTALLED, control.locked);
       control.publish(commitTs);
-      gate.leave(pass);
+      gate.passed(pass);
       appender.release();
       failed = false;
       return end;
@@ -181,7 +181,7 @@ final class Commit {
     } finally {
       try {
         if (!(failed && appender.happened())) {
-          gate.leave(pass);
+          gate.passed(pass);
           session.end();
           appender.releasePages(false);
         }

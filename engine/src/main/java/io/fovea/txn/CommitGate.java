@@ -121,14 +121,14 @@ final class CommitGate {
       if (mode != CLOSED) {
         return;
       }
-      leave(pass);
+      passed(pass);
       Waits.spin(attempt);
       Pass.INSIDE.setOpaque(pass, 1);
     }
   }
 
   /** All its changes are installed and published, or it makes none. */
-  void leave(Pass pass) {
+  void passed(Pass pass) {
     Pass.INSIDE.setRelease(pass, 0);
   }
 

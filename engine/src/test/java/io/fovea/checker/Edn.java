@@ -18,7 +18,8 @@ import java.util.Map;
  * <p>Elle knows no deletes: a key of its history is one life of one of ours, and a read that found
  * nothing is one of the life that was to come next, where that is known, and is left out where it
  * is not. A scan is reads of what it found; what it did not find Elle can't be told, so phantoms
- * are for {@link Checker} alone. After an unknown end a process goes on under another number.
+ * are for {@link Checker} alone. After an unknown end a process goes on under another number; so it
+ * does where a transaction was invoked before the last one ended, as those of one snapshot are.
  */
 final class Edn {
   private Edn() {}
@@ -32,8 +33,13 @@ final class Edn {
       processes = Math.max(processes, t.process + 1);
     }
     Map<Integer, Integer> now = new HashMap<>();
+    Map<Integer, Long> ended = new HashMap<>();
     List<Line> lines = new ArrayList<>();
     for (Txn t : history.txns()) {
+      Long last = ended.put(t.process, t.completed);
+      if (last != null && t.invoked < last) {
+        now.merge(t.process, processes, Integer::sum);
+      }
       int process = now.computeIfAbsent(t.process, p -> p);
       lines.add(new Line(t.invoked, 1, "invoke", t, process));
       String end =

@@ -42,6 +42,7 @@ final class ErrorWeaver extends ClassLoader {
           "end", // of a session of the log
           "endActive",
           "ended", // of a read: on a thread of the device, whose stack is its own
+          "passed", // of the gate of commits
           "unlock",
           "unlockBoth",
           "unreserve",
