@@ -106,7 +106,15 @@ class ChildHintsTest {
             Mem.putLong(t.pool.pages(), at, PageRef.pid(ref) | frame + 1 << PageRef.PID_BITS));
   }
 
-  private static void allRight(TestTree t) {
+  /**
+   * A page that was found without its hint may be promoted, with small odds: then what was stored of
+   * it, or of the page that made room, is wrong again. What is found by its hint stays.
+   */
+  private static void allRight(TestTree t, long promotionsBefore) {
+    for (long moved = promotionsBefore; moved != t.pool.stats().promotions(); ) {
+      moved = t.pool.stats().promotions();
+      readAll(t);
+    }
     refs(t, (at, ref) -> assertEquals(PageRef.pid(ref), t.pool.pid(PageRef.frame(ref))));
   }
 
@@ -115,11 +123,12 @@ class ChildHintsTest {
   void aDescentStoresWhatItFound(Translation translation) {
     try (TestTree t = tree(FrameHints.ON, translation, 256)) {
       forget(t);
+      long promotions = t.pool.stats().promotions();
       PoolStats first = since(t, () -> readAll(t));
       long children = first.hintsNone();
       assertTrue(children > 5, "children: " + children);
-      assertEquals(children, first.hintRepairs());
-      allRight(t);
+      assertEquals(children + first.hintsStale(), first.hintRepairs());
+      allRight(t, promotions);
       PoolStats second = since(t, () -> readAll(t));
       assertEquals(0, second.hintsNone() + second.hintsStale() + second.hintRepairs());
       assertEquals(0, second.slowAtHome() + second.slowElsewhere());
@@ -135,10 +144,11 @@ class ChildHintsTest {
       t.pool.releaseShared(root);
       for (long frame : new long[] {0, 7, root, 255, 256, PageRef.FRAMES_MAX - 1}) {
         mislead(t, frame);
+        long promotions = t.pool.stats().promotions();
         PoolStats found = since(t, () -> readAll(t));
         assertTrue(found.hintsStale() > 5, "stale: " + found.hintsStale());
         assertEquals(found.hintsStale(), found.hintRepairs());
-        allRight(t);
+        allRight(t, promotions);
       }
     }
   }
