@@ -139,10 +139,11 @@ final class CommitGate {
    *
    * @param work is quick, and waits for nobody
    * @param timeoutNanos how long a moment is waited for
+   * @param alive throws where a commit may never end, for the engine has stopped
    * @throws TransactionAbortedException with cause {@link AbortCause#ADMISSION} if there is none in
    *     time: a commit waits for the disk
    */
-  void atMoment(Runnable work, long timeoutNanos) {
+  void atMoment(Runnable work, long timeoutNanos, Runnable alive) {
     long began = System.nanoTime();
     wanting.lock();
     try {
@@ -153,6 +154,7 @@ final class CommitGate {
       }
       while (!tryMoment(work)) {
         OperationInterruptedException.check("wait for a moment between commits");
+        alive.run();
         if (System.nanoTime() - began > timeoutNanos) {
           throw new TransactionAbortedException(
               AbortCause.ADMISSION,

@@ -199,7 +199,7 @@ public final class TxEngine {
    */
   public void atMoment(Runnable work, long timeoutNanos) {
     health.checkUsable(false);
-    shared.gate.atMoment(work, timeoutNanos);
+    shared.gate.atMoment(work, timeoutNanos, () -> health.checkUsable(false));
   }
 
   /** Begins to watch the transactions that are active now. */

@@ -107,8 +107,8 @@ class ChildHintsTest {
   }
 
   /**
-   * A page that was found without its hint may be promoted, with small odds: then what was stored of
-   * it, or of the page that made room, is wrong again. What is found by its hint stays.
+   * A page that was found without its hint may be promoted, with small odds: then what was stored
+   * of it, or of the page that made room, is wrong again. What is found by its hint stays.
    */
   private static void allRight(TestTree t, long promotionsBefore) {
     for (long moved = promotionsBefore; moved != t.pool.stats().promotions(); ) {

@@ -1,0 +1,133 @@
+package io.fovea.txn;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.error.AbortCause;
+import io.fovea.error.DatabaseClosedException;
+import io.fovea.error.OperationInterruptedException;
+import io.fovea.error.TransactionAbortedException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import org.junit.jupiter.api.Test;
+
+/** Moments at which no commit is inside. */
+class CommitGateTest {
+  private static final int THREADS = 4;
+  private static final int MOMENTS = 60;
+  private static final long LONG = 60_000_000_000L;
+
+  /** What a commit changes, without any fence of its own. */
+  private static final class Pair {
+    long first;
+    long second;
+  }
+
+  private volatile boolean stop;
+
+  /** Whoever has a moment sees each commit as a whole, and so does the commit that comes next. */
+  @Test
+  void nobodyIsInsideAtAMoment() throws Exception {
+    CommitGate gate = new CommitGate(THREADS);
+    Pair[] pairs = new Pair[THREADS];
+    List<Thread> threads = new ArrayList<>();
+    for (int i = 0; i < THREADS; i++) {
+      Pair pair = new Pair();
+      pairs[i] = pair;
+      CommitGate.Pass pass = gate.pass(i);
+      threads.add(
+          Thread.ofPlatform()
+              .start(
+                  () -> {
+                    while (!stop) {
+                      gate.enter(pass);
+                      pair.first++;
+                      Thread.onSpinWait();
+                      pair.second++;
+                      gate.passed(pass);
+                    }
+                  }));
+    }
+    long[] seen = new long[THREADS];
+    try {
+      for (int n = 0; n < MOMENTS; n++) {
+        long before = gate.moments();
+        gate.atMoment(
+            () -> {
+              for (int i = 0; i < THREADS; i++) {
+                assertEquals(pairs[i].first, pairs[i].second, "half a commit");
+                assertTrue(pairs[i].first >= seen[i], "a commit that was there has gone");
+                seen[i] = pairs[i].first;
+              }
+            },
+            LONG,
+            () -> {});
+        assertEquals(before + 1, gate.moments());
+      }
+    } finally {
+      stop = true;
+      for (Thread t : threads) {
+        t.join();
+      }
+    }
+    for (int i = 0; i < THREADS; i++) {
+      assertEquals(pairs[i].first, pairs[i].second);
+    }
+  }
+
+  @Test
+  void aMomentIsWaitedForOnlySoLong() {
+    CommitGate gate = new CommitGate(2);
+    gate.enter(gate.pass(1));
+    boolean[] came = new boolean[1];
+    TransactionAbortedException e =
+        assertThrows(
+            TransactionAbortedException.class,
+            () -> gate.atMoment(() -> came[0] = true, 1, () -> {}));
+    assertEquals(AbortCause.ADMISSION, e.abortCause());
+    gate.passed(gate.pass(1));
+    assertFalse(came[0]);
+    gate.atMoment(() -> came[0] = true, LONG, () -> {});
+    assertTrue(came[0]);
+  }
+
+  /** A commit that stopped the engine never ends: who waits for it is told, whatever his time. */
+  @Test
+  void whoWaitsIsToldThatTheEngineHasStopped() throws Exception {
+    CommitGate gate = new CommitGate(2);
+    gate.enter(gate.pass(0));
+    FutureTask<Void> waits =
+        new FutureTask<>(
+            () ->
+                gate.atMoment(
+                    () -> {},
+                    LONG,
+                    () -> {
+                      if (stop) {
+                        throw new DatabaseClosedException("The engine has stopped.");
+                      }
+                    }),
+            null);
+    Thread thread = Thread.ofPlatform().start(waits);
+    stop = true;
+    thread.join();
+    Exception e = assertThrows(ExecutionException.class, waits::get);
+    assertTrue(e.getCause() instanceof DatabaseClosedException, e::toString);
+  }
+
+  @Test
+  void anInterruptEndsTheWait() {
+    CommitGate gate = new CommitGate(2);
+    gate.enter(gate.pass(0));
+    Thread.currentThread().interrupt();
+    assertThrows(
+        OperationInterruptedException.class, () -> gate.atMoment(() -> {}, LONG, () -> {}));
+    assertTrue(Thread.interrupted(), "the flag is kept");
+    gate.passed(gate.pass(0));
+    gate.atMoment(() -> {}, LONG, () -> {});
+  }
+}
