@@ -1,9 +1,11 @@
 package io.fovea;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.catalog.CatalogEntry;
 import io.fovea.error.CorruptionException;
@@ -25,8 +27,11 @@ import org.junit.jupiter.api.Test;
 
 /** What the catalog keeps comes back, and bytes that make no sense are corruption, nothing else. */
 class CatalogEntryTest {
+  private static final CatalogEntry.Extras NONE = CatalogEntry.Extras.NONE;
+
   private static CatalogEntry random(long seed) {
     Random r = new Random(seed);
+    String name = r.nextInt(3) == 0 ? "ÿ".repeat(100 + r.nextInt(155)) : "t";
     KeySpec.Builder k = KeySpec.builder();
     int parts = 1 + r.nextInt(5);
     for (int i = 0; i < parts; i++) {
@@ -35,7 +40,8 @@ class CatalogEntryTest {
     }
     KeySpec key = k.build();
     if (r.nextInt(4) == 0) {
-      return new CatalogEntry("t", r.nextInt(), r.nextLong(), KeySpec.ofBytes(9), null, List.of());
+      return new CatalogEntry(
+          name, r.nextInt(), r.nextLong(), KeySpec.ofBytes(9), null, List.of(), NONE);
     }
     Layout.Builder l = Layout.builder();
     int fields = r.nextInt(9);
@@ -60,30 +66,61 @@ class CatalogEntryTest {
               extracted ? List.of() : List.copyOf(all.subList(0, 1 + r.nextInt(all.size()))),
               EntryHints.values()[r.nextInt(EntryHints.values().length)]));
     }
-    return new CatalogEntry("t", r.nextInt(), r.nextLong(), key, layout, indexes);
+    return new CatalogEntry(name, r.nextInt(), r.nextLong(), key, layout, indexes, NONE);
   }
 
   @Property
   void roundTrip(@ForAll long seed) {
     CatalogEntry e = random(seed);
-    assertEquals(e, CatalogEntry.decode("t", e.encode()));
+    assertEquals(e, CatalogEntry.decode(e.catalogKey(), e.encode()));
   }
 
   @Property
   void damageIsCorruption(@ForAll long seed, @ForAll int at, @ForAll byte xor) {
-    byte[] bytes = random(seed).encode();
+    CatalogEntry e = random(seed);
+    byte[] key = e.catalogKey();
+    byte[] bytes = e.encode();
     bytes[Math.floorMod(at, bytes.length)] ^= xor;
     try {
-      CatalogEntry.decode("t", bytes);
-    } catch (CorruptionException | IncompatibleFormatException e) {
-      assertNotNull(e.getMessage());
+      CatalogEntry.decode(key, bytes);
+    } catch (CorruptionException | IncompatibleFormatException refused) {
+      assertNotNull(refused.getMessage());
     }
     byte[] cut = Arrays.copyOf(bytes, Math.floorMod(at, bytes.length));
     try {
-      CatalogEntry.decode("t", cut);
-    } catch (CorruptionException | IncompatibleFormatException e) {
-      assertNotNull(e.getMessage());
+      CatalogEntry.decode(key, cut);
+    } catch (CorruptionException | IncompatibleFormatException refused) {
+      assertNotNull(refused.getMessage());
     }
+  }
+
+  /** A key of a page of 4 KiB has 512 bytes, and a name of 255 characters up to 765. */
+  @Test
+  void keysOfLongNamesAreShort() {
+    for (String name : List.of("t", "x".repeat(255), "ÿ".repeat(127), "漢".repeat(255))) {
+      CatalogEntry e = new CatalogEntry(name, 2, 3, KeySpec.ofBytes(9), null, List.of(), NONE);
+      assertTrue(e.catalogKey().length <= 256, name);
+      assertEquals(e, CatalogEntry.decode(e.catalogKey(), e.encode()));
+      CatalogEntry other =
+          new CatalogEntry(name + "!", 2, 3, KeySpec.ofBytes(9), null, List.of(), NONE);
+      assertFalse(Arrays.equals(e.catalogKey(), other.catalogKey()));
+    }
+  }
+
+  /** What a newer version wrote is refused in words, and not taken for damage. */
+  @Test
+  void unknownSectionsAreRefused() {
+    CatalogEntry e =
+        new CatalogEntry("漢".repeat(255), 2, 3, KeySpec.ofBytes(9), null, List.of(), NONE);
+    byte[] bytes = e.encode();
+    byte[] more = Arrays.copyOf(bytes, bytes.length + 5);
+    more[bytes.length] = (byte) 255;
+    IncompatibleFormatException refused =
+        assertThrows(
+            IncompatibleFormatException.class, () -> CatalogEntry.decode(e.catalogKey(), more));
+    assertTrue(refused.getMessage().contains("newer version"), refused::getMessage);
+    more[bytes.length] = 1; // the name, twice
+    assertThrows(CorruptionException.class, () -> CatalogEntry.decode(e.catalogKey(), more));
   }
 
   @Test
@@ -92,7 +129,7 @@ class CatalogEntryTest {
     Field x = l.int32("x");
     Layout layout = l.build();
     KeySpec key = KeySpec.of(FieldType.INT32);
-    CatalogEntry e = new CatalogEntry("t", 2, 3, key, layout, List.of());
+    CatalogEntry e = new CatalogEntry("t", 2, 3, key, layout, List.of(), NONE);
     assertNull(e.difference(TableSpec.of("t", KeySpec.of(FieldType.INT32), layout)));
     assertNotNull(e.difference(TableSpec.of("t", KeySpec.of(FieldType.INT64), layout)));
     assertNotNull(e.difference(TableSpec.of("t", key, Layout.builder().build())));

@@ -1,8 +1,12 @@
 package io.fovea.catalog;
 
+import io.fovea.btree.BTree;
+import io.fovea.btree.TreeWalk;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.IncompatibleFormatException;
 import io.fovea.index.IndexCore;
+import io.fovea.index.TableCore;
+import io.fovea.memory.Mem;
 import io.fovea.schema.EntryHints;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
@@ -17,22 +21,24 @@ import java.io.DataOutputStream;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A table as the catalog keeps it.
  *
  * <pre>
- *   record of the catalog tree:  key "t" name (UTF-8)   value, all numbers big-endian:
+ *   record of the catalog tree:  key {@link CatalogKey}   value, all numbers big-endian:
  *
- *   version (1 byte): 2 if an index has hints, else 1 · tree id (4) · root page (8) · key · has layout (1) · [fields]
+ *   version (1 byte): 3 if there are sections, else 2 if an index has hints, else 1 · tree id (4) · root page (8) · key · has layout (1) · [fields]
  *   · number of indexes (2) · each: name · flags (1: 1 unique, 2 extracted, 4 times the number of
  *     {@link EntryHints}) · tree id (4) · root page (8) · extracted: key; else: number of fields (2), each: 1 if of the key (1),
  *     ordinal (2)
+ *   · version 3: {@link Sections}, of {@link Extras}, and of a name that is too long for the key
  *
  *   key      raw (1) · fields
  *   fields   number (2) · each: name · type (1) · width (4)
- *   name     length (2) · UTF-8
+ *   name     length (2) · UTF-8 as {@link DataOutputStream#writeUTF} has it
  * </pre>
  *
  * @param name the table's name
@@ -41,6 +47,7 @@ import org.jspecify.annotations.Nullable;
  * @param key the parts of its key
  * @param layout the fields of its rows, null for a table of byte strings
  * @param indexes its indexes in the order of their creation
+ * @param extras what few tables have
  */
 public record CatalogEntry(
     String name,
@@ -48,15 +55,39 @@ public record CatalogEntry(
     long rootPid,
     KeySpec key,
     @Nullable Layout layout,
-    List<IndexEntry> indexes) {
-  private static final int VERSION = 2;
+    List<IndexEntry> indexes,
+    Extras extras) {
+  private static final int VERSION = 3;
 
-  /** What older versions of Fovea write and know: no hints. */
+  /** What older versions of Fovea write and know: no sections. */
+  private static final int VERSION_WITHOUT_SECTIONS = 2;
+
+  /** What still older versions write and know: no hints either. */
   private static final int VERSION_WITHOUT_HINTS = 1;
 
   private static final int UNIQUE = 1;
   private static final int EXTRACTED = 2;
   private static final int HINTS_SHIFT = 2;
+
+  /**
+   * What few tables have: each is a section of its own, which is missing where a table does not
+   * have it. Whoever adds one adds a component here, a number to {@link Sections}, and to the page
+   * of the file format.
+   */
+  public record Extras() {
+    public static final Extras NONE = new Extras();
+
+    /** What a table has. */
+    static Extras of(TableCore core) {
+      return NONE;
+    }
+
+    void write(Sections to) {}
+
+    static Extras read(Sections from) {
+      return NONE;
+    }
+  }
 
   /**
    * An index as the catalog keeps it.
@@ -111,11 +142,35 @@ public record CatalogEntry(
     }
   }
 
+  /** Visits the tables that a catalog knows. */
+  public static void forEach(BTree catalog, Consumer<CatalogEntry> visitor) {
+    TreeWalk.forEach(
+        catalog,
+        (k, kOff, kLen, v, vOff, vLen) -> {
+          if (kLen > 0 && Mem.getByte(k, kOff) == CatalogKey.TABLE) {
+            byte[] key = TreeWalk.bytes(k, kOff, kLen);
+            visitor.accept(decode(key, TreeWalk.bytes(v, vOff, vLen)));
+          }
+        });
+  }
+
+  /** The key of its record in the catalog. */
+  public byte[] catalogKey() {
+    return CatalogKey.of(name);
+  }
+
+  /** The value of its record in the catalog. */
   public byte[] encode() {
+    Sections sections = new Sections();
+    CatalogKey.write(name, sections);
+    extras.write(sections);
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     try (DataOutputStream out = new DataOutputStream(bytes)) {
       boolean hinted = indexes.stream().anyMatch(i -> i.hints != EntryHints.NONE);
-      out.writeByte(hinted ? VERSION : VERSION_WITHOUT_HINTS);
+      out.writeByte(
+          !sections.isEmpty()
+              ? VERSION
+              : hinted ? VERSION_WITHOUT_SECTIONS : VERSION_WITHOUT_HINTS);
       out.writeInt(treeId);
       out.writeLong(rootPid);
       writeKey(out, key);
@@ -142,6 +197,7 @@ public record CatalogEntry(
           }
         }
       }
+      sections.write(out);
     } catch (IOException e) {
       throw new IllegalStateException("Writing to memory failed.", e);
     }
@@ -168,13 +224,14 @@ public record CatalogEntry(
    * @throws IncompatibleFormatException if a newer version wrote it
    * @throws CorruptionException if it makes no sense
    */
-  public static CatalogEntry decode(String name, byte[] value) {
+  public static CatalogEntry decode(byte[] key, byte[] value) {
+    String known = CatalogKey.describe(key);
     try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(value))) {
       int version = in.readUnsignedByte();
-      if (version != VERSION && version != VERSION_WITHOUT_HINTS) {
+      if (version < VERSION_WITHOUT_HINTS || version > VERSION) {
         throw new IncompatibleFormatException(
             "The catalog's entry of table "
-                + name
+                + known
                 + " has version "
                 + version
                 + "; this version of Fovea knows "
@@ -183,20 +240,23 @@ public record CatalogEntry(
       }
       int treeId = in.readInt();
       long rootPid = in.readLong();
-      KeySpec key = readKey(in);
+      KeySpec parts = readKey(in);
       Layout layout = in.readBoolean() ? readLayout(in) : null;
       int n = in.readUnsignedShort();
       List<IndexEntry> indexes = new ArrayList<>();
       for (int i = 0; i < n; i++) {
-        indexes.add(readIndex(in, key, layout));
+        indexes.add(readIndex(in, parts, layout));
       }
+      Sections sections = version < VERSION ? new Sections() : Sections.read(in, known);
       if (in.read() >= 0) {
         throw new IOException("bytes behind the end");
       }
-      return new CatalogEntry(name, treeId, rootPid, key, layout, List.copyOf(indexes));
+      String name = CatalogKey.read(key, sections);
+      Extras extras = Extras.read(sections);
+      return new CatalogEntry(name, treeId, rootPid, parts, layout, List.copyOf(indexes), extras);
     } catch (IOException | IllegalArgumentException | IndexOutOfBoundsException e) {
       CorruptionException c =
-          new CorruptionException("the catalog's entry of table " + name, -1, -1, VERSION, -1);
+          new CorruptionException("the catalog's entry of table " + known, -1, -1, VERSION, -1);
       c.initCause(e);
       throw c;
     }

@@ -1,21 +1,18 @@
 package io.fovea.catalog;
 
 import io.fovea.btree.BTree;
-import io.fovea.btree.TreeWalk;
 import io.fovea.error.InvalidUseException;
 import io.fovea.index.HintPoison;
 import io.fovea.index.HintUse;
 import io.fovea.index.IndexCore;
 import io.fovea.index.IndexHints;
 import io.fovea.index.TableCore;
-import io.fovea.memory.Mem;
 import io.fovea.recovery.Recovery;
 import io.fovea.schema.EntryHints;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
 import io.fovea.store.Store;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -57,14 +54,7 @@ public final class Schema {
     this.drops = changes.drops;
     // What is put right makes pages dirty, and these would stay in memory.
     hintUse.repairs = !store.isReadOnly();
-    TreeWalk.forEach(
-        catalog,
-        (k, kOff, kLen, v, vOff, vLen) -> {
-          if (kLen > 0 && Mem.getByte(k, kOff) == SchemaChanges.TABLE) {
-            String name = new String(TreeWalk.bytes(k, kOff + 1, kLen - 1), StandardCharsets.UTF_8);
-            tables.put(name, open(CatalogEntry.decode(name, TreeWalk.bytes(v, vOff, vLen))));
-          }
-        });
+    CatalogEntry.forEach(catalog, e -> tables.put(e.name(), open(e)));
     DeferredDrops.forEach(catalog, drops::addRest);
     store.leftovers(() -> leftovers.free(trees()));
     store.background(drops::run, drops::join);
@@ -163,16 +153,12 @@ public final class Schema {
 
   /** The trees that a catalog knows, for recovery. */
   public static void trees(BTree catalog, Recovery.TreeVisitor visitor) {
-    TreeWalk.forEach(
+    CatalogEntry.forEach(
         catalog,
-        (k, kOff, kLen, v, vOff, vLen) -> {
-          if (kLen > 0 && Mem.getByte(k, kOff) == SchemaChanges.TABLE) {
-            String name = new String(TreeWalk.bytes(k, kOff + 1, kLen - 1), StandardCharsets.UTF_8);
-            CatalogEntry e = CatalogEntry.decode(name, TreeWalk.bytes(v, vOff, vLen));
-            visitor.tree(e.treeId(), e.rootPid());
-            for (CatalogEntry.IndexEntry i : e.indexes()) {
-              visitor.tree(i.treeId(), i.rootPid());
-            }
+        e -> {
+          visitor.tree(e.treeId(), e.rootPid());
+          for (CatalogEntry.IndexEntry i : e.indexes()) {
+            visitor.tree(i.treeId(), i.rootPid());
           }
         });
     DeferredDrops.forEach(catalog, visitor::deferred);
@@ -333,7 +319,7 @@ public final class Schema {
     trees.add(core.tree);
     changes.dropping(
         trees,
-        change -> change.delete(SchemaChanges.catalogKey(core.name)),
+        change -> change.delete(CatalogKey.of(core.name)),
         () -> {
           core.drop();
           trees.forEach(t -> drops.add(t, null));

@@ -12,7 +12,6 @@ import io.fovea.schema.IndexSpec;
 import io.fovea.schema.TableSpec;
 import io.fovea.store.Store;
 import io.fovea.wal.LogSession;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
@@ -33,8 +32,6 @@ import java.util.function.Supplier;
  * dropped tree stays in the catalog, as one that is to be freed, until it has no page any more.
  */
 final class SchemaChanges {
-  static final char TABLE = 't';
-
   /** Pages of trees that the catalog does not know any more. */
   final DeferredDrops drops;
 
@@ -181,18 +178,19 @@ final class SchemaChanges {
   static void save(TableCore core, List<IndexCore> indexes, CatalogChange change) {
     List<CatalogEntry.IndexEntry> entries =
         indexes.stream().map(CatalogEntry.IndexEntry::of).toList();
-    change.put(catalogKey(core.name), entry(core, entries).encode());
+    change.put(CatalogKey.of(core.name), entry(core, entries).encode());
   }
 
   /** What the catalog keeps of a table. */
   static CatalogEntry entry(TableCore core, List<CatalogEntry.IndexEntry> indexes) {
     return new CatalogEntry(
-        core.name, core.tree.treeId(), core.tree.rootPid(), core.key, core.layout, indexes);
-  }
-
-  /** The key of a table's record in the catalog. */
-  static byte[] catalogKey(String name) {
-    return (TABLE + name).getBytes(StandardCharsets.UTF_8);
+        core.name,
+        core.tree.treeId(),
+        core.tree.rootPid(),
+        core.key,
+        core.layout,
+        indexes,
+        CatalogEntry.Extras.of(core));
   }
 
   // ------------------------------------------------------------------------------ dropping trees

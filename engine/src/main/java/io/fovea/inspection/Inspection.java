@@ -1,6 +1,5 @@
 package io.fovea.inspection;
 
-import io.fovea.btree.TreeWalk;
 import io.fovea.catalog.CatalogEntry;
 import io.fovea.catalog.Host;
 import io.fovea.catalog.Schema;
@@ -15,7 +14,6 @@ import io.fovea.io.BlockDevice;
 import io.fovea.io.FileLock;
 import io.fovea.io.OverlayStorage;
 import io.fovea.io.Storage;
-import io.fovea.memory.Mem;
 import io.fovea.recovery.PageScan;
 import io.fovea.recovery.Superblock;
 import io.fovea.recovery.SuperblockFile;
@@ -27,7 +25,6 @@ import io.fovea.store.Switches;
 import io.fovea.wal.LogReader;
 import io.fovea.wal.RecordType;
 import java.lang.System.Logger.Level;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -56,7 +53,6 @@ import org.jspecify.annotations.Nullable;
 public final class Inspection implements AutoCloseable {
   private static final System.Logger LOG = System.getLogger("io.fovea");
   private static final int PROBLEMS_MAX = 200;
-  private static final char TABLE = 't';
 
   /** What a tree is called. */
   private record Name(String table, String index, int treeId, long rootPid) {}
@@ -273,17 +269,12 @@ public final class Inspection implements AutoCloseable {
 
   private void names(Store store) {
     names.add(new Name("", "", Superblock.CATALOG_TREE_ID, store.catalog().rootPid()));
-    TreeWalk.forEach(
+    CatalogEntry.forEach(
         store.catalog(),
-        (k, kOff, kLen, v, vOff, vLen) -> {
-          if (kLen > 0 && Mem.getByte(k, kOff) == TABLE) {
-            String table =
-                new String(TreeWalk.bytes(k, kOff + 1, kLen - 1), StandardCharsets.UTF_8);
-            CatalogEntry e = CatalogEntry.decode(table, TreeWalk.bytes(v, vOff, vLen));
-            names.add(new Name(table, "", e.treeId(), e.rootPid()));
-            for (CatalogEntry.IndexEntry i : e.indexes()) {
-              names.add(new Name(table, i.name(), i.treeId(), i.rootPid()));
-            }
+        e -> {
+          names.add(new Name(e.name(), "", e.treeId(), e.rootPid()));
+          for (CatalogEntry.IndexEntry i : e.indexes()) {
+            names.add(new Name(e.name(), i.name(), i.treeId(), i.rootPid()));
           }
         });
   }

@@ -56,9 +56,9 @@ public record Superblock(
 
   /**
    * The version of the file format that this engine writes: 2 has a log, 3 knows how far it was
-   * durable.
+   * durable, 4 has sections in the catalog's entries.
    */
-  public static final int FORMAT_VERSION = 3;
+  public static final int FORMAT_VERSION = 4;
 
   /** What a new file begins with. */
   public static Superblock ofNew(int pageSize) {
