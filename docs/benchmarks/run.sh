@@ -29,6 +29,7 @@
 #   sizes       working sets of 0.5 to 3 pools beside what their misses explain
 #   replacement hit ratios of the replacement policies, by replay of traces
 #   doors       what a random read costs by system call, by a poller's ring, by a ring of one's own
+#   features    TPC-C beside an open snapshot; an export, an index build and drops beside writers
 #   secondary   lookups by secondary keys, with hints, without, with wrong ones; what becomes of hints
 #   hints       TPC-C without hints, with each kind and with predictive translation, in memory and beyond
 #   protocols   transactional YCSB under each protocol, and with each store of timestamps; fig3.2,
@@ -399,6 +400,23 @@ do_doors() {
     "${quick:-2}" "$rounds" >"$out/doors.txt" 2>&1 || say "doors failed: see $out/doors.txt"
 }
 
+do_features_once() {
+  durable "features-plain-$1" --durability async --warehouses 2 --threads 2
+  durable "features-snapshot-$1" --durability async --warehouses 2 --threads 2 --snapshot
+}
+
+do_features() {
+  in_turn do_features_once
+  say "features: an export beside writers"
+  "$java" --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.jmh.SnapshotExport --path "$out/export.fovea" \
+    ${quick:+--records 100000 --rounds 1} 2>"$out/features-export.txt" | tee "$out/features-export.md"
+  rm -f "$out"/export.fovea*
+  say "features: index builds and drops beside writers"
+  "$java" --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.jmh.BesideWriters --path "$out/writers.fovea" \
+    ${quick:+--records 100000 --rounds 1} 2>"$out/features-writers.txt" | tee "$out/features-writers.md"
+  rm -f "$out"/writers.fovea*
+}
+
 do_secondary() {
   for figure in engines sizes stale robust repair table poison; do
     say "secondary $figure"
@@ -664,7 +682,7 @@ if [ "${1:-}" = change ]; then
   exit 0
 fi
 [ $# -gt 0 ] || set -- beside tpcc contention ladder budget lookups timestamps disk durability recovery reads larger transition \
-  drift sizes replacement doors secondary hints protocols inlining
+  drift sizes replacement doors features secondary hints protocols inlining
 for page; do
   case $page in
     beside) do_beside ;;
@@ -684,6 +702,7 @@ for page; do
     sizes) load_table && in_turn do_sizes_once ;;
     replacement) do_replacement ;;
     doors) do_doors ;;
+    features) do_features ;;
     secondary) do_secondary ;;
     hints) do_hints ;;
     protocols) do_protocols ;;
@@ -694,7 +713,7 @@ for page; do
     fig3.7) do_fig37 ;;
     fig3.8) do_fig38 ;;
     inlining) do_inlining ;;
-    *) die "no page $page: beside tpcc contention ladder budget lookups timestamps disk durability recovery reads larger transition drift sizes replacement doors secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 inlining profile" ;;
+    *) die "no page $page: beside tpcc contention ladder budget lookups timestamps disk durability recovery reads larger transition drift sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 inlining profile" ;;
   esac
 done
 "$java" -XX:TieredStopAtLevel=1 "$here/Summary.java" "$out" | tee "$out/summary.md"
