@@ -247,6 +247,68 @@ public final class ByteTable {
     }
   }
 
+  /**
+   * Removes all records of an interval in one pass: as {@link Table#deleteRange(Transaction,
+   * Range)}.
+   *
+   * @param tx the transaction
+   * @param from the smallest key of the interval, null for no bound
+   * @param to the key below which the interval ends, itself excluded; null for no bound
+   * @return how many records there were
+   * @throws KeyTooLargeException if a bound is longer than a key of the table can be
+   */
+  public long deleteRange(Transaction tx, byte @Nullable [] from, byte @Nullable [] to) {
+    return deleteRange(tx, from, to, false, Long.MAX_VALUE);
+  }
+
+  /**
+   * Removes records of an interval, up to some number of them, the first ones: as {@link
+   * Table#deleteRange(Transaction, Range, long)}.
+   *
+   * @param tx the transaction
+   * @param from the smallest key of the interval, null for no bound
+   * @param to the key below which the interval ends, itself excluded; null for no bound
+   * @param most how many records it removes at most
+   * @return how many it has removed
+   * @throws IllegalArgumentException if {@code most} is negative
+   * @throws KeyTooLargeException if a bound is longer than a key of the table can be
+   */
+  public long deleteRange(Transaction tx, byte @Nullable [] from, byte @Nullable [] to, long most) {
+    return deleteRange(tx, from, to, false, most);
+  }
+
+  /**
+   * Removes all records whose keys begin with a prefix: as {@link Table#deleteRange(Transaction,
+   * Range)}.
+   *
+   * @param tx the transaction
+   * @param prefix what they begin with
+   * @return how many records there were
+   * @throws KeyTooLargeException if the prefix is longer than a key of the table can be
+   */
+  public long deletePrefix(Transaction tx, byte[] prefix) {
+    Objects.requireNonNull(prefix, "prefix");
+    return deleteRange(tx, prefix, prefix, true, Long.MAX_VALUE);
+  }
+
+  private long deleteRange(
+      Transaction tx, byte @Nullable [] from, byte @Nullable [] to, boolean prefix, long most) {
+    Cursor.checkMost(most);
+    Tx t = tx.enter(database);
+    try {
+      core.requireThere();
+      t.requireWritable();
+      int loLen = from == null ? 0 : from.length;
+      int hiLen = stage(tx.slot(), from, to, prefix);
+      TxScan scan = hiLen == EMPTY ? null : open(tx, t, loLen, hiLen, Order.ASCENDING);
+      return Cursor.delete(tx, t, core, scan, most);
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
   // -------------------------------------------------------------------------------------- scanning
 
   /**
@@ -290,25 +352,28 @@ public final class ByteTable {
       if (hiLen == EMPTY) {
         return new ByteCursor(tx, table, null);
       }
-      MemorySegment s = tx.slot().keyStage(0);
-      TxScan scan =
-          t.scan(
-              core.tree,
-              s,
-              0,
-              loLen == 0 ? -1 : loLen,
-              true,
-              s,
-              loLen,
-              hiLen,
-              false,
-              order == Order.DESCENDING);
-      return new ByteCursor(tx, table, scan);
+      return new ByteCursor(tx, table, open(tx, t, loLen, hiLen, order));
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {
       tx.exit();
     }
+  }
+
+  /** Opens the scan of the interval that is in the stage. */
+  private TxScan open(Transaction tx, Tx t, int loLen, int hiLen, Order order) {
+    MemorySegment s = tx.slot().keyStage(0);
+    return t.scan(
+        core.tree,
+        s,
+        0,
+        loLen == 0 ? -1 : loLen,
+        true,
+        s,
+        loLen,
+        hiLen,
+        false,
+        order == Order.DESCENDING);
   }
 
   /**

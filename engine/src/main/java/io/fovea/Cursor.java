@@ -3,6 +3,7 @@ package io.fovea;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.IndexCore;
+import io.fovea.index.Maintenance;
 import io.fovea.index.RecordBuffer;
 import io.fovea.index.Slot;
 import io.fovea.index.TableCore;
@@ -92,6 +93,36 @@ public final class Cursor implements AutoCloseable {
     return index == null
         ? range.estimate(table.tree, table, true, stage, stride)
         : range.estimate(index.tree, index, index.unique, stage, stride);
+  }
+
+  /**
+   * Removes the records of a range in one pass, within an operation.
+   *
+   * <p><b>Why it is safe from phantoms.</b> It is a scan, and a delete of each record that the scan
+   * meets, by the same means as those of the program. The scan reads the items of all keys of the
+   * range and of the first one above it, which cover every place where a key could appear ({@link
+   * TxScan}); the commit locks the items of what goes, and of each next key. So it is serializable
+   * under every protocol without a rule of its own. It leaves out what two calls a record do twice:
+   * the search for the key, the read of the record for its entries, the copy of a long value.
+   */
+  static long delete(Transaction tx, Tx t, TableCore core, Range range, long most) {
+    int stride = stride(core, null);
+    MemorySegment stage = tx.slot().entries(2L * stride);
+    return delete(
+        tx, t, core, range.open(t, core.tree, core, true, Order.ASCENDING, stage, stride), most);
+  }
+
+  /** The same of what a scan meets; of null, nothing. */
+  static long delete(Transaction tx, Tx t, TableCore core, @Nullable TxScan scan, long most) {
+    return scan == null
+        ? 0
+        : Maintenance.deleteRange(tx.slot(), t, core, core.indexes(), scan, most);
+  }
+
+  static void checkMost(long most) {
+    if (most < 0) {
+      throw new IllegalArgumentException("At most " + most + " records.");
+    }
   }
 
   /** What its row takes of its memory; behind that are its keys. */

@@ -29,6 +29,8 @@ public final class TypedTable<K, V> {
 
     boolean delete(Transaction tx, K key);
 
+    long deleteRange(Transaction tx, @Nullable K from, @Nullable K to);
+
     void scan(
         Transaction tx,
         @Nullable K from,
@@ -96,6 +98,19 @@ public final class TypedTable<K, V> {
   }
 
   /**
+   * Removes all records of an interval in one pass: as {@link Table#deleteRange(Transaction,
+   * Range)}.
+   *
+   * @param tx the transaction
+   * @param from the smallest key, null for no bound
+   * @param to the key below which the interval ends, itself excluded; null for no bound
+   * @return how many records there were
+   */
+  public long deleteRange(Transaction tx, @Nullable K from, @Nullable K to) {
+    return backing.deleteRange(tx, from, to);
+  }
+
+  /**
    * Visits records in order until there are no more or the visitor has enough.
    *
    * @param tx the transaction
@@ -151,15 +166,23 @@ public final class TypedTable<K, V> {
     }
 
     @Override
+    public long deleteRange(Transaction tx, @Nullable K from, @Nullable K to) {
+      return table.deleteRange(tx, range(from, to));
+    }
+
+    private Range range(@Nullable K from, @Nullable K to) {
+      Key lo = from == null ? table.key() : encoded(from);
+      return to == null ? Range.atLeast(lo) : Range.of(lo, true, encoded(to), false);
+    }
+
+    @Override
     public void scan(
         Transaction tx,
         @Nullable K from,
         @Nullable K to,
         Order order,
         BiPredicate<? super K, ? super V> visitor) {
-      Key lo = from == null ? table.key() : encoded(from);
-      Range range = to == null ? Range.atLeast(lo) : Range.of(lo, true, encoded(to), false);
-      try (Cursor c = table.scan(tx, range, order)) {
+      try (Cursor c = table.scan(tx, range(from, to), order)) {
         while (c.next()) {
           if (!visitor.test(keys.decode(c.key()), values.decode(c.row()))) {
             return;
@@ -190,6 +213,12 @@ public final class TypedTable<K, V> {
     @Override
     public boolean delete(Transaction tx, K key) {
       return table.delete(tx, keys.encode(key));
+    }
+
+    @Override
+    public long deleteRange(Transaction tx, @Nullable K from, @Nullable K to) {
+      return table.deleteRange(
+          tx, from == null ? null : keys.encode(from), to == null ? null : keys.encode(to));
     }
 
     @Override

@@ -415,6 +415,10 @@ class DatabaseModelTest {
           }
         }
         case 5 -> {
+          if (r.nextInt(6) == 0) {
+            deleteRange(tx, t, local);
+            return;
+          }
           assertEquals(local.containsKey(pk), t.delete(tx, key));
           local.remove(pk);
         }
@@ -472,6 +476,34 @@ class DatabaseModelTest {
         }
       }
       assertEquals(Math.min(limit, wanted.size()), n);
+    }
+
+    /** A short range as a rule, now and then a group, or everything below a key. */
+    private void deleteRange(Transaction tx, Table t, NavigableMap<Pk, Value> local) {
+      Pk a = pk();
+      Pk b = local.isEmpty() ? a : local.floorEntry(local.lastKey()).getKey();
+      boolean ai = r.nextBoolean();
+      boolean bi = r.nextBoolean();
+      NavigableMap<Pk, Value> tail = local.tailMap(a, ai);
+      int n = r.nextInt(8);
+      for (Pk pk : tail.keySet()) {
+        if (n-- == 0) {
+          b = pk;
+          break;
+        }
+      }
+      long most = r.nextInt(3) == 0 ? r.nextInt(6) : Long.MAX_VALUE;
+      Range range = Range.of(key(t, a), ai, key(t, b), bi);
+      List<Pk> gone = new ArrayList<>();
+      if (r.nextInt(16) == 0) {
+        local.keySet().stream().filter(k -> k.group == a.group).forEach(gone::add);
+        range = Range.prefix(t.key().clear().int32(a.group));
+      } else if (a.compareTo(b) <= 0) {
+        gone.addAll(local.subMap(a, ai, b, bi).keySet());
+      }
+      List<Pk> first = gone.subList(0, (int) Math.min(most, gone.size()));
+      assertEquals(first.size(), t.deleteRange(tx, range, most));
+      first.forEach(local::remove);
     }
 
     static Pk pk(Key key) {

@@ -4,8 +4,10 @@ import io.fovea.btree.BTree;
 import io.fovea.encoding.KeyText;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
+import io.fovea.memory.Blocks;
 import io.fovea.memory.Mem;
 import io.fovea.txn.Tx;
+import io.fovea.txn.TxScan;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
@@ -227,18 +229,104 @@ public final class Maintenance {
     }
     try {
       t.delete(core.tree, key, keyOff, keyLen);
-      at = 0;
-      for (int i = 0; i < indexes.length; i++) {
-        if (before[i] != NONE) {
-          remove(slot, t, indexes[i], entries, at, before[i], key, keyOff, keyLen);
-        }
-        at += 2 * indexes[i].entryBytesMax();
-      }
+      removeAll(slot, t, indexes, entries, before, key, keyOff, keyLen);
     } catch (Throwable e) {
       slot.breakDown(e);
       throw e;
     }
     return true;
+  }
+
+  /**
+   * Removes the records that a scan meets, with their entries, and closes it. If it fails after the
+   * first one, the transaction can't commit any more.
+   *
+   * @param scan of the table's tree, before its first record
+   * @param most how many records at most
+   * @return how many it were
+   */
+  public static long deleteRange(
+      Slot slot, Tx t, TableCore core, IndexCore[] indexes, TxScan scan, long most) {
+    long n = 0;
+    MemorySegment key = Blocks.NONE;
+    try {
+      t.requireWritable();
+      boolean indexed = indexes.length > 0;
+      if (indexed) {
+        key = slot.take(core.keyBytesMax);
+      }
+      scan.toDelete(indexed);
+      for (; n < most && scan.next(); n++) {
+        if (indexed) {
+          deleteWithEntries(slot, t, core, indexes, scan, key);
+        } else {
+          t.delete(scan);
+        }
+      }
+      return n;
+    } catch (Throwable e) {
+      if (n > 0) {
+        slot.breakDown(e);
+      }
+      throw e;
+    } finally {
+      if (key != Blocks.NONE) {
+        slot.give(key);
+      }
+      scan.close();
+    }
+  }
+
+  /**
+   * Removes the record that a scan stands on.
+   *
+   * @param stage for its key, which the scan may have in memory that moves with the next write
+   */
+  private static void deleteWithEntries(
+      Slot slot, Tx t, TableCore core, IndexCore[] indexes, TxScan scan, MemorySegment stage) {
+    int keyLen = scan.keyLength();
+    if (keyLen > core.keyBytesMax) {
+      throw core.longKey(scan.page(), core.keyBytesMax, keyLen);
+    }
+    if (scan.valueLength() != core.recordBytes()) {
+      throw core.wrongSize(scan.page(), scan.valueLength());
+    }
+    Mem.copy(scan.keySegment(), scan.keyOffset(), stage, 0, keyLen);
+    MemorySegment entries = room(slot, indexes);
+    int[] before = slot.lengths(0, indexes.length);
+    MemorySegment record = scan.valueSegment();
+    long recordOff = scan.valueOffset();
+    int at = 0;
+    for (int i = 0; i < indexes.length; i++) {
+      before[i] = oldEntry(slot, indexes[i], stage, 0, keyLen, record, recordOff, entries, at);
+      at += 2 * indexes[i].entryBytesMax();
+    }
+    try {
+      t.delete(scan);
+      removeAll(slot, t, indexes, entries, before, stage, 0, keyLen);
+    } catch (Throwable e) {
+      slot.breakDown(e);
+      throw e;
+    }
+  }
+
+  /** Removes the entries of a record that has gone. */
+  private static void removeAll(
+      Slot slot,
+      Tx t,
+      IndexCore[] indexes,
+      MemorySegment entries,
+      int[] lengths,
+      MemorySegment key,
+      long keyOff,
+      int keyLen) {
+    int at = 0;
+    for (int i = 0; i < indexes.length; i++) {
+      if (lengths[i] != NONE) {
+        remove(slot, t, indexes[i], entries, at, lengths[i], key, keyOff, keyLen);
+      }
+      at += 2 * indexes[i].entryBytesMax();
+    }
   }
 
   // -------------------------------------------------------------------------------------- support

@@ -12,16 +12,25 @@ final class OwnWrites {
   private int changesSeen;
   private boolean descending;
 
+  /** Whether nothing is written any more that lies ahead. */
+  private boolean kept;
+
   /** A scan begins. */
   void clear() {
     size = 0;
     at = 0;
     changesSeen = -1;
+    kept = false;
+  }
+
+  /** What is collected now stays right: from now on only what was delivered is changed. */
+  void keep() {
+    kept = true;
   }
 
   /** Whether the transaction has written since these were collected. */
   boolean stale(WriteSet writes) {
-    return changesSeen != writes.changes();
+    return changesSeen != writes.changes() && !kept;
   }
 
   boolean isEmpty() {

@@ -469,6 +469,15 @@ public final class Tx {
     return writer.delete(tree, key, keyOffset, keyLength);
   }
 
+  /**
+   * Removes the record that a scan stands on, which was opened {@link TxScan#toDelete to delete}.
+   *
+   * @throws TransactionAbortedException if the transaction can't go on
+   */
+  public void delete(TxScan scan) {
+    writer.delete(scan);
+  }
+
   // ---------------------------------------------------------------- hints
 
   /**

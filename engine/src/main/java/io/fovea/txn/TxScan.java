@@ -39,6 +39,10 @@ public final class TxScan extends ScanBatches {
   int index;
 
   private boolean open;
+
+  /** Whether values are not wanted. */
+  private boolean keysOnly;
+
   private final OwnWrites own = new OwnWrites();
 
   // the current record
@@ -112,7 +116,23 @@ public final class TxScan extends ScanBatches {
     own.clear();
     handle = -1;
     keyLength = -1;
+    keysOnly = false;
     open = true;
+  }
+
+  /**
+   * Before the first {@link #next}: what this delivers is deleted, one after the other, and nothing
+   * else is written in the interval while the scan is open. So the own writes that lie ahead are
+   * collected once; after each delete, it would be a pass over all that the transaction has
+   * written.
+   *
+   * @param values whether values are asked for; else those outside of the leaf are not read, and
+   *     patches not laid over
+   */
+  public void toDelete(boolean values) {
+    keysOnly = !values;
+    own.collect(writes, this, keySegment, keyOffset, keyLength);
+    own.keep();
   }
 
   // ---------------------------------------------------------------- the merged stream
@@ -202,7 +222,9 @@ public final class TxScan extends ScanBatches {
     }
     valueLength = leaf.valueLength(s);
     if (leaf.isOverflow(s)) {
-      fetchOverflow();
+      if (!keysOnly) {
+        fetchOverflow();
+      }
     } else {
       valueSegment = leaf.segment();
       valueOffset = leaf.valueOffset(s);
@@ -235,6 +257,9 @@ public final class TxScan extends ScanBatches {
   }
 
   private void patch(WriteSet writes, int w) {
+    if (keysOnly) {
+      return;
+    }
     if (valueSegment != overlay) {
       if (overlay.byteSize() < valueLength) {
         overlay = memory.exchange(overlay, valueLength);

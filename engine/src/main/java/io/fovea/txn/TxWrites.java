@@ -209,6 +209,29 @@ final class TxWrites {
     return true;
   }
 
+  /** As {@link Tx#delete(TxScan)}. */
+  void delete(TxScan scan) {
+    MemorySegment key = scan.keySegment();
+    long offset = scan.keyOffset();
+    int length = scan.keyLength();
+    int handle = scan.handle();
+    if (handle < 0 || control.eager) {
+      delete(scan.tree, key, offset, length);
+      return;
+    }
+    life.requireWritable();
+    // The scan has read it under this handle: there is nothing to be looked for.
+    long item = reads.item(handle);
+    int w = writes.find(scan.tree, item, key, offset, length);
+    if (w >= 0) {
+      writes.discard(w, writes.existed(w) == WriteSet.ABSENT ? WriteSet.NONE : WriteSet.DELETE);
+      return;
+    }
+    int slot = reads.slot(handle);
+    writes.add(
+        scan.tree, item, key, offset, length, WriteSet.DELETE, WriteSet.PRESENT, handle, slot);
+  }
+
   /** Under some protocols a write is more than a note. */
   private void intend(long item) {
     if (control.eager) {

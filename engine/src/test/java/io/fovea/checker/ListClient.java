@@ -320,6 +320,36 @@ final class ListClient {
     return true;
   }
 
+  /**
+   * Deletes two lists that are neighbours, if they are there, by one call for their range, and
+   * enters that into their graves.
+   *
+   * @param low the first, neither of them immortal
+   */
+  void deleteRange(long low) {
+    List<Op.Delete> deletes = new ArrayList<>();
+    for (long key = low; key <= low + 1; key++) {
+      State before = read(key);
+      if (before.present()) {
+        if (read(Keys.grave(key)).list().length == LENGTH_MAX) {
+          return;
+        }
+        deletes.add(new Op.Delete(key, before));
+      }
+    }
+    Range range =
+        Range.between(lists.key().set(Keys.number(low)), lists.key().set(Keys.number(low + 1)));
+    long gone = lists.deleteRange(tx(), range);
+    if (gone != deletes.size()) {
+      throw new Impossible("deleted " + gone + " in a range where there were " + deletes);
+    }
+    for (Op.Delete d : deletes) {
+      txn().ops.add(d);
+      append(Keys.grave(d.key()));
+    }
+    scan(low, low + 1, Order.ASCENDING);
+  }
+
   /** Looks at all keys of an interval, of lists or of graves. */
   Map<Long, State> scan(long low, long high, Order order) {
     Map<Long, State> found = new TreeMap<>();

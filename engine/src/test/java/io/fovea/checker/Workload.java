@@ -238,6 +238,8 @@ final class Workload {
       case 5, 6 -> {
         if (Keys.isImmortal(key)) {
           c.append(key);
+        } else if (key % 3 == 1 && random.nextBoolean()) {
+          c.deleteRange(key);
         } else {
           c.delete(key);
         }

@@ -129,8 +129,13 @@ final class Generator {
     if (kind < 75 && c.kind() != Kind.BYTES) {
       return new Step.Patch(table, pk, r.nextInt(3) > 0, r.nextBoolean(), value(c.kind(), false));
     }
-    if (kind < 97) {
+    if (kind < 95) {
       return new Step.Delete(table, pk);
+    }
+    if (kind < 98) {
+      Pk to = new Pk(pk.group() + r.nextInt(2), "name" + r.nextInt(range));
+      return new Step.DeleteRange(
+          table, r.nextInt(8) == 0 ? null : pk, r.nextInt(8) == 0 ? null : to);
     }
     return new Step.DeleteGroup(table, pk.group());
   }

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import io.fovea.ByteCursor;
 import io.fovea.Cursor;
 import io.fovea.Database;
+import io.fovea.Key;
 import io.fovea.Order;
 import io.fovea.Range;
 import io.fovea.Row;
@@ -20,6 +21,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Something that is done to a database, as a whole or not at all.
@@ -213,6 +215,38 @@ sealed interface Step {
         found.forEach(pk -> t.delete(tx, pk.key(t)));
       }
       return !found.isEmpty();
+    }
+  }
+
+  /**
+   * Removes the records from one key to another, in one call.
+   *
+   * @param from where they begin, null for no bound
+   * @param to where they end, itself excluded; null for no bound
+   */
+  record DeleteRange(String table, @Nullable Pk from, @Nullable Pk to) implements Op {
+    @Override
+    public boolean apply(State state) {
+      return state
+          .change(table)
+          .records()
+          .keySet()
+          .removeIf(
+              pk ->
+                  (from == null || from.compareTo(pk) <= 0)
+                      && (to == null || pk.compareTo(to) < 0));
+    }
+
+    @Override
+    public boolean run(Transaction tx, Table t, Kind kind) {
+      if (kind == Kind.BYTES) {
+        return t.bytes()
+                .deleteRange(tx, from == null ? null : from.bytes(), to == null ? null : to.bytes())
+            > 0;
+      }
+      Key low = from == null ? t.key().clear() : from.key(t);
+      Range range = to == null ? Range.atLeast(low) : Range.of(low, true, to.key(t), false);
+      return t.deleteRange(tx, range) > 0;
     }
   }
 

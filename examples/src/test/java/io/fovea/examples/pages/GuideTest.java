@@ -274,6 +274,22 @@ class GuideTest {
   }
 
   @Test
+  void rangeDeletes() {
+    // begin docs/GUIDE.md
+    long gone = db.call(tx -> orders.deleteRange(tx, Range.prefix(orders.key().int64(3))));
+    // end
+    assertTrue(gone >= 0);
+    // begin docs/GUIDE.md
+    long step;
+    do {
+      step = db.call(tx -> orders.deleteRange(tx, Range.prefix(orders.key().int64(2)), 10_000));
+    } while (step == 10_000);
+    // end
+    assertTrue(
+        db.read(tx -> orders.estimate(tx, Range.prefix(orders.key().int64(2)))).count() == 0);
+  }
+
+  @Test
   void pages() {
     // begin docs/GUIDE.md
     Key from = orders.key(); // empty: all keys begin with it
