@@ -504,7 +504,7 @@ public final class ByteTable {
     Objects.requireNonNull(value, "value");
     long bytes = value.byteSize();
     if (bytes > core.tree.maxValueSize()) {
-      throw new ValueTooLargeException("table " + core.name, bytes, core.tree.maxValueSize());
+      throw new ValueTooLargeException("table " + core.shown(), bytes, core.tree.maxValueSize());
     }
     MemorySegment stage = slot.valueStage(bytes);
     MemorySegment.copy(value, 0, stage, 0, bytes);

@@ -391,7 +391,7 @@ public final class Cursor implements AutoCloseable {
     slot.give(memory);
     Throwable s = site;
     if (s != null) {
-      of.database().leaks().report("A cursor of table " + table.name + " was not closed", s);
+      of.database().leaks().report("A cursor of table " + table.shown() + " was not closed", s);
     }
   }
 }

@@ -31,7 +31,6 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.locks.ReentrantLock;
-import org.jspecify.annotations.Nullable;
 
 /**
  * A database: one file, or one in memory.
@@ -62,10 +61,8 @@ import org.jspecify.annotations.Nullable;
  *
  * @since 0.1.0
  */
-public final class Database implements AutoCloseable {
-  // The file has more than 600 lines because each method of the API has its contract here. Most of
-  // them are Javadoc; what the methods do is in the rooms below.
-
+public final class Database extends TransactionRunner implements AutoCloseable {
+  // The file may have more than 600 lines because each method of the API has its contract here.
   // Long for its documentation: what it does is in Store, Schema, Transaction.Source, Verification.
 
   private final Options options;
@@ -73,17 +70,20 @@ public final class Database implements AutoCloseable {
   private final Schema schema;
   private final Leaks leaks;
   private final Runnable onClose;
-  private final Transaction.Source transactions;
   private final ReentrantLock closing = new ReentrantLock();
   private final CloseListeners listeners;
   private final SnapshotOpening snapshots;
   private boolean closed;
 
   private Database(Options options, Store store) {
+    this(options, store, new Leaks(options.transactions().leakDetection().oneOf()));
+  }
+
+  private Database(Options options, Store store, Leaks leaks) {
+    super(options, store, leaks);
     this.options = options;
     this.store = store;
-    this.leaks = new Leaks(options.transactions().leakDetection().oneOf());
-    this.transactions = new Transaction.Source(this, options, store, leaks);
+    this.leaks = leaks;
     this.listeners = new CloseListeners(store);
     this.snapshots = new SnapshotOpening(store, options.snapshots().toStore());
     Hints hints = options.experiments().hints();
@@ -319,150 +319,40 @@ public final class Database implements AutoCloseable {
     return schema.dropIndex(table, name);
   }
 
-  // ---------------------------------------------------------------------------------- transactions
-
   /**
-   * Does work in a transaction and commits it; does it again after a conflict.
+   * Gives a table another name. It has it when this returns, durably; no thread waits. Handles of
+   * the table, and transactions that use them, go on, and the handles tell the new name. A
+   * specification with the old name is one of another table from then on.
    *
-   * @param <X> what the body throws
-   * @param task the body
-   * @throws X what the body threw; the transaction was rolled back
-   * @throws TransactionAbortedException if the transaction was aborted for a reason that doing it
-   *     again does not mend: its limit on time or on size
-   * @throws InvalidUseException inside the body of another transaction of this database
+   * @param from its name
+   * @param to its new name, 1 to 255 characters
+   * @return whether there was one
+   * @throws InvalidUseException if there is a table of the new name, or in a transaction of this
+   *     thread
+   * @throws OperationInterruptedException if the thread is interrupted while it waits for another
+   *     that changes the table
    * @throws DatabaseClosedException if the database was closed
    */
-  public <X extends Exception> void run(Task<X> task) throws X {
-    run(TxOptions.defaults(), task);
+  public boolean renameTable(String from, String to) {
+    return schema.renameTable(Objects.requireNonNull(from, "from"), to);
   }
 
   /**
-   * Does work in a transaction and commits it; does it again after a conflict.
+   * Gives an index another name, as {@link #renameTable} does a table. Handles of the index go on;
+   * to ask a table for the index, open the table with a specification that has the new name.
    *
-   * @param <X> what the body throws
-   * @param txOptions what is special about the transaction
-   * @param task the body
-   * @throws X what the body threw; the transaction was rolled back
-   * @throws TransactionAbortedException as {@link #run(Task)}
-   * @throws InvalidUseException inside the body of another transaction of this database
+   * @param table the table's name
+   * @param from the index's name
+   * @param to its new name, 1 to 255 characters
+   * @return whether there was one
+   * @throws InvalidUseException if the table has an index of the new name, or in a transaction of
+   *     this thread
+   * @throws OperationInterruptedException as {@link #renameTable}
    * @throws DatabaseClosedException if the database was closed
    */
-  public <X extends Exception> void run(TxOptions txOptions, Task<X> task) throws X {
-    Objects.requireNonNull(task, "task");
-    Transaction.Source.<@Nullable Void, X>loop(transactions, txOptions, null, task, false);
-  }
-
-  /**
-   * Does work in a transaction and commits it, ahead of the log: does not wait until it is durable.
-   * For threads that serve several clients, and work for another while the commit of one becomes
-   * durable. Does it again after a conflict.
-   *
-   * @param <X> what the body throws
-   * @param task the body; what it has read and changed must not be told before the receipt says so
-   * @return tells when all is durable
-   * @throws X what the body threw; the transaction was rolled back
-   * @throws TransactionAbortedException as {@link #run(Task)}
-   * @throws InvalidUseException inside the body of another transaction of this database
-   * @throws DatabaseClosedException if the database was closed
-   */
-  public <X extends Exception> Receipt runAhead(Task<X> task) throws X {
-    return runAhead(TxOptions.defaults(), task);
-  }
-
-  /**
-   * Does work in a transaction and commits it, ahead of the log: see {@link #runAhead(Task)}.
-   *
-   * @param <X> what the body throws
-   * @param txOptions what is special about the transaction
-   * @param task the body; what it has read and changed must not be told before the receipt says so
-   * @return tells when all is durable
-   * @throws X what the body threw; the transaction was rolled back
-   * @throws TransactionAbortedException as {@link #run(Task)}
-   * @throws InvalidUseException inside the body of another transaction of this database
-   * @throws DatabaseClosedException if the database was closed
-   */
-  public <X extends Exception> Receipt runAhead(TxOptions txOptions, Task<X> task) throws X {
-    Objects.requireNonNull(task, "task");
-    return Transaction.Source.<Receipt, X>loop(transactions, txOptions, null, task, true);
-  }
-
-  /**
-   * Does work in a transaction, commits it and returns its result; does it again after a conflict.
-   *
-   * @param <R> the result
-   * @param <X> what the body throws
-   * @param work the body
-   * @return the result of the run that committed
-   * @throws X what the body threw; the transaction was rolled back
-   * @throws TransactionAbortedException as {@link #run(Task)}
-   * @throws InvalidUseException inside the body of another transaction of this database
-   * @throws DatabaseClosedException if the database was closed
-   */
-  public <R extends @Nullable Object, X extends Exception> R call(Work<R, X> work) throws X {
-    return call(TxOptions.defaults(), work);
-  }
-
-  /**
-   * Does work in a transaction, commits it and returns its result; does it again after a conflict.
-   *
-   * @param <R> the result
-   * @param <X> what the body throws
-   * @param txOptions what is special about the transaction
-   * @param work the body
-   * @return the result of the run that committed
-   * @throws X what the body threw; the transaction was rolled back
-   * @throws TransactionAbortedException as {@link #run(Task)}
-   * @throws InvalidUseException inside the body of another transaction of this database
-   * @throws DatabaseClosedException if the database was closed
-   */
-  public <R extends @Nullable Object, X extends Exception> R call(
-      TxOptions txOptions, Work<R, X> work) throws X {
-    Objects.requireNonNull(work, "work");
-    return Transaction.Source.loop(transactions, txOptions, work, null, false);
-  }
-
-  /**
-   * Does work in a transaction that only reads, and returns its result; does it again after a
-   * conflict.
-   *
-   * @param <R> the result
-   * @param <X> what the body throws
-   * @param work the body
-   * @return a result that belongs to one state of the database
-   * @throws X what the body threw
-   * @throws TransactionAbortedException as {@link #run(Task)}
-   * @throws InvalidUseException inside the body of another transaction of this database, and if the
-   *     body writes
-   * @throws DatabaseClosedException if the database was closed
-   */
-  public <R extends @Nullable Object, X extends Exception> R read(Work<R, X> work) throws X {
-    return call(TxOptions.forReading(), work);
-  }
-
-  /**
-   * Begins a transaction that its user ends, and that is not done again after a conflict.
-   *
-   * @return the transaction, of the calling thread; to be committed, rolled back or closed
-   * @throws InvalidUseException inside the body of a transaction of this database
-   * @throws TransactionAbortedException if none could begin in time, for too many are active
-   * @throws DatabaseClosedException if the database was closed
-   */
-  public Transaction begin() {
-    return begin(TxOptions.defaults());
-  }
-
-  /**
-   * Begins a transaction that its user ends, and that is not done again after a conflict.
-   *
-   * @param txOptions what is special about it
-   * @return the transaction, of the calling thread; to be committed, rolled back or closed
-   * @throws InvalidUseException inside the body of a transaction of this database
-   * @throws TransactionAbortedException if none could begin in time, for too many are active
-   * @throws DatabaseClosedException if the database was closed
-   */
-  public Transaction begin(TxOptions txOptions) {
-    Objects.requireNonNull(txOptions, "options");
-    return transactions.begin(txOptions);
+  public boolean renameIndex(String table, String from, String to) {
+    Objects.requireNonNull(from, "from");
+    return schema.renameIndex(Objects.requireNonNull(table, "table"), from, to);
   }
 
   // ---------------------------------------------------------------------------------- watching it
@@ -475,7 +365,7 @@ public final class Database implements AutoCloseable {
    */
   public DatabaseStats stats() {
     requireOpen();
-    return DatabaseStats.of(options, store, schema, transactions.retries());
+    return DatabaseStats.of(options, store, schema, source.retries());
   }
 
   /**
@@ -510,7 +400,7 @@ public final class Database implements AutoCloseable {
    * @throws DatabaseClosedException if the database was closed
    */
   public Database snapshot() {
-    if (transactions.isInBody()) {
+    if (source.isInBody()) {
       throw new InvalidUseException(
           "A snapshot can't be opened inside the body of a transaction: it would not have what that"
               + " changes.");
@@ -668,7 +558,7 @@ public final class Database implements AutoCloseable {
    */
   @Override
   public void close() {
-    if (transactions.isInBody()) {
+    if (source.isInBody()) {
       throw new InvalidUseException("A database can't be closed inside the body of a transaction.");
     }
     closeOnce();

@@ -112,7 +112,7 @@ public final class Index {
       require(indexKey);
       if (out.owner() != tableCore) {
         throw new InvalidUseException(
-            "The row belongs to another table than " + tableCore.name + ".");
+            "The row belongs to another table than " + tableCore.shown() + ".");
       }
       out.invalidate();
       Slot slot = tx.slot();
@@ -208,7 +208,7 @@ public final class Index {
   /** An entry's value is no primary key with a hint behind it. */
   static CorruptionException wrongKey(TableCore table, IndexCore index, long page, int length) {
     return table.damaged(
-        "length of a primary key in index " + index.name + " of table " + table.name,
+        "length of a primary key in index " + index.shown() + " of table " + table.shown(),
         page,
         table.keyBytesMax,
         length);
@@ -242,7 +242,7 @@ public final class Index {
             "The transaction has deleted the record that the cursor stands on.");
       }
       throw table.damaged(
-          "record that an entry of index " + index.name + " names, its size",
+          "record that an entry of index " + index.shown() + " names, its size",
           t.page(),
           out.size(),
           n);
@@ -310,14 +310,14 @@ public final class Index {
     if (tableCore.index(core.name) != core) {
       throw new InvalidUseException(
           "Index "
-              + core.name
+              + core.shown()
               + " was dropped, or its table was opened again: ask it for the index.");
     }
   }
 
   @Override
   public String toString() {
-    return spec + " of table " + tableCore.name;
+    return spec + " of table " + tableCore.shown();
   }
 
   /** What the schema needs of the rooms above it. */

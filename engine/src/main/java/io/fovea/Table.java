@@ -129,7 +129,7 @@ public final class Table {
   private void requireRows() {
     if (spec.isBytes()) {
       throw new InvalidUseException(
-          "Table " + core.name + " holds byte strings: use bytes() instead of rows.");
+          "Table " + core.shown() + " holds byte strings: use bytes() instead of rows.");
     }
   }
 
@@ -165,7 +165,7 @@ public final class Table {
   private int bytes(Projection fields) {
     if (fields.layout() != spec.layout() && !fields.layout().equals(spec.layout())) {
       throw new InvalidUseException(
-          "The projection is one of " + fields.layout() + ", not of table " + core.name + ".");
+          "The projection is one of " + fields.layout() + ", not of table " + core.shown() + ".");
     }
     return fields.bytes();
   }
@@ -618,7 +618,8 @@ public final class Table {
     database.requireServing();
     IndexCore found = core.index(name);
     if (found == null) {
-      throw new IllegalArgumentException("Table " + core.name + " has no index \"" + name + "\".");
+      throw new IllegalArgumentException(
+          "Table " + core.shown() + " has no index \"" + name + "\".");
     }
     for (IndexSpec i : spec.indexes()) {
       if (i.name().equals(name)) {
@@ -626,7 +627,7 @@ public final class Table {
       }
     }
     throw new IllegalArgumentException(
-        "Table " + core.name + " was opened without its index \"" + name + "\".");
+        "Table " + core.shown() + " was opened without its index \"" + name + "\".");
   }
 
   /**
@@ -654,7 +655,7 @@ public final class Table {
    */
   public ByteTable bytes() {
     if (!spec.isBytes()) {
-      throw new InvalidUseException("Table " + core.name + " holds rows, not byte strings.");
+      throw new InvalidUseException("Table " + core.shown() + " holds rows, not byte strings.");
     }
     return new ByteTable(this);
   }

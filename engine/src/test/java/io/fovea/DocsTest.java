@@ -83,6 +83,7 @@ class DocsTest {
   private static final Pattern HEADING = Pattern.compile("(?m)^#{1,6} +(.+?) *#*$");
   private static final Pattern ID = Pattern.compile("(?:id|name)=\"([^\"]+)\"");
   private static final Pattern IN_JAVA = Pattern.compile("\\b(docs/[\\w./-]+?\\.md)(#[\\w-]+)?");
+  private static final Pattern EXTENDS = Pattern.compile("class \\w+ extends (\\w+)");
   private static final Pattern TYPE =
       Pattern.compile("\\b(?:class|interface|record|enum)\\s+([A-Z]\\w*)");
   private static final Pattern WORD = Pattern.compile("[A-Za-z_]\\w*");
@@ -201,6 +202,7 @@ class DocsTest {
   private final class Code {
     private final Map<String, List<Path>> types = new HashMap<>();
     private final Map<Path, Set<String>> words = new HashMap<>();
+    private final Map<Path, String> above = new HashMap<>();
     private final Set<String> allWords = new HashSet<>();
     private final Set<String> packages = new HashSet<>();
 
@@ -210,6 +212,7 @@ class DocsTest {
         Set<String> here = new HashSet<>();
         each(WORD, text, m -> here.add(m.group()));
         words.put(source, here);
+        each(EXTENDS, text, m -> above.put(source, m.group(1)));
         allWords.addAll(here);
         each(
             TYPE, text, m -> types.computeIfAbsent(m.group(1), k -> new ArrayList<>()).add(source));
@@ -219,6 +222,13 @@ class DocsTest {
           packages.add(folder.substring(at + 1).replace('/', '.'));
         }
       }
+    }
+
+    /** Whether a type's file, or that of the class that it extends, has a word. */
+    private boolean has(Path file, String word) {
+      return words.get(file).contains(word)
+          || types.getOrDefault(above.get(file), List.of()).stream()
+              .anyMatch(f -> words.get(f).contains(word));
     }
 
     void check(Path page, String span) {
@@ -248,7 +258,7 @@ class DocsTest {
             WORD,
             name.group(3),
             m -> {
-              if (files.stream().noneMatch(f -> words.get(f).contains(m.group()))) {
+              if (files.stream().noneMatch(f -> has(f, m.group()))) {
                 wrong.add(where(page) + ": " + name.group(2) + " has no " + m.group());
               }
             });

@@ -111,8 +111,13 @@ public record CatalogEntry(
 
     /** What the catalog keeps of an index. */
     static IndexEntry of(IndexCore i) {
+      return of(i, i.name);
+    }
+
+    /** What the catalog keeps of an index under a name. */
+    static IndexEntry of(IndexCore i, String name) {
       return new IndexEntry(
-          i.name,
+          name,
           i.unique,
           i.tree.treeId(),
           i.tree.rootPid(),

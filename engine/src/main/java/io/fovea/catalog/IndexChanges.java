@@ -1,5 +1,6 @@
 package io.fovea.catalog;
 
+import io.fovea.encoding.NameText;
 import io.fovea.index.IndexCore;
 import io.fovea.index.IndexStage;
 import io.fovea.index.TableCore;
@@ -35,7 +36,7 @@ final class IndexChanges {
 
   /** Builds an index beside transactions; returns at once where the table is dropped meanwhile. */
   void build(TableCore core, TableSpec spec, IndexSpec indexSpec) {
-    String what = "build index " + indexSpec.name() + " of table " + core.name;
+    String what = "build index " + NameText.of(indexSpec.name()) + " of table " + core.shown();
     store.requireNoTransaction(what);
     IndexBuild.lock(core.changing, what);
     try {
@@ -110,7 +111,7 @@ final class IndexChanges {
 
   /** Drops an index, if the table has one of that name. */
   boolean drop(TableCore core, String name) {
-    String what = "drop index " + name + " of table " + core.name;
+    String what = "drop index " + NameText.of(name) + " of table " + core.shown();
     if (core.index(name) == null && !core.changing.isLocked()) {
       return false;
     }

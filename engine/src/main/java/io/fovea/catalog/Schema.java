@@ -1,6 +1,7 @@
 package io.fovea.catalog;
 
 import io.fovea.btree.BTree;
+import io.fovea.encoding.NameText;
 import io.fovea.error.InvalidUseException;
 import io.fovea.index.HintPoison;
 import io.fovea.index.HintUse;
@@ -36,6 +37,7 @@ public final class Schema {
   private final Map<String, TableCore> tables = new ConcurrentSkipListMap<>();
   private final SchemaChanges changes;
   private final IndexChanges indexChanges;
+  private final Renames renames;
   private final DeferredDrops drops;
 
   /**
@@ -51,6 +53,7 @@ public final class Schema {
     Leftovers leftovers = new Leftovers(store);
     this.changes = new SchemaChanges(host, store, leftovers, hintUse, entryHints);
     this.indexChanges = new IndexChanges(host, store, changes);
+    this.renames = new Renames(store, changes);
     this.drops = changes.drops;
     // What is put right makes pages dirty, and these would stay in memory.
     hintUse.repairs = !store.isReadOnly();
@@ -216,7 +219,7 @@ public final class Schema {
       }
       TableCore core =
           changes.locked(
-              "open table " + spec.name(),
+              "open table " + NameText.of(spec.name()),
               () -> {
                 TableCore known = tables.get(spec.name());
                 return known == null ? create(spec) : known;
@@ -234,7 +237,7 @@ public final class Schema {
     if (store.isReadOnly()) {
       throw new InvalidUseException(
           "There is no table "
-              + spec.name()
+              + NameText.of(spec.name())
               + " in "
               + store.name()
               + ", which was opened for reading only.");
@@ -266,7 +269,9 @@ public final class Schema {
 
   private void adapt(TableCore core, TableSpec spec) {
     SpecCheck.check(store, core, spec);
-    adoptExtractors(core, spec);
+    if (core.readable().stream().anyMatch(i -> i.isExtracted() && i.maker == null)) {
+      changes.locked("open table " + core.shown(), () -> adoptExtractors(core, spec));
+    }
     for (IndexSpec s : spec.indexes()) {
       if (core.index(s.name()) == null) {
         indexChanges.build(core, spec, s);
@@ -275,20 +280,21 @@ public final class Schema {
   }
 
   /** After a database was opened, extracted indexes wait for their extractors. */
-  private void adoptExtractors(TableCore core, TableSpec spec) {
+  private boolean adoptExtractors(TableCore core, TableSpec spec) {
     for (IndexCore i : core.readable()) {
       IndexSpec s = SpecCheck.spec(spec, i.name);
       if (s != null && i.isExtracted() && i.maker == null) {
         core.replace(i, changes.index(spec, s, i.tree, i.hints));
       }
     }
+    return true;
   }
 
   // -------------------------------------------------------------------------------------- dropping
 
   /** Drops a table, if there is one of that name. */
   public boolean dropTable(String name) {
-    String what = "drop table " + name;
+    String what = "drop table " + NameText.of(name);
     TableCore core = tables.get(name);
     store.requireOpen();
     if (core == null) {
@@ -326,6 +332,22 @@ public final class Schema {
           tables.remove(core.name);
         });
     return true;
+  }
+
+  // -------------------------------------------------------------------------------------- renaming
+
+  /** Renames a table, if there is one of that name. */
+  public boolean renameTable(String from, String to) {
+    TableCore core = tables.get(from);
+    store.requireOpen();
+    return core != null && renames.table(tables, core, from, to);
+  }
+
+  /** Renames an index, if the table has one of that name. */
+  public boolean renameIndex(String table, String from, String to) {
+    TableCore core = tables.get(table);
+    store.requireOpen();
+    return core != null && renames.index(core, from, to);
   }
 
   /** Drops an index, if there is one of that name. */

@@ -176,15 +176,34 @@ final class SchemaChanges {
 
   /** Puts a table into the catalog, with these indexes. */
   static void save(TableCore core, List<IndexCore> indexes, CatalogChange change) {
+    save(core, core.name, indexes, change);
+  }
+
+  /** Puts a table into the catalog under a name. */
+  static void save(TableCore core, String name, List<IndexCore> indexes, CatalogChange change) {
     List<CatalogEntry.IndexEntry> entries =
         indexes.stream().map(CatalogEntry.IndexEntry::of).toList();
-    change.put(CatalogKey.of(core.name), entry(core, entries).encode());
+    change.put(CatalogKey.of(name), entry(core, name, entries).encode());
+  }
+
+  /** Puts a table into the catalog, one of whose indexes has another name. */
+  static void renamed(TableCore core, IndexCore index, String name, CatalogChange change) {
+    List<CatalogEntry.IndexEntry> entries =
+        core.readable().stream()
+            .map(i -> CatalogEntry.IndexEntry.of(i, i == index ? name : i.name))
+            .toList();
+    change.put(CatalogKey.of(core.name), entry(core, core.name, entries).encode());
   }
 
   /** What the catalog keeps of a table. */
   static CatalogEntry entry(TableCore core, List<CatalogEntry.IndexEntry> indexes) {
+    return entry(core, core.name, indexes);
+  }
+
+  private static CatalogEntry entry(
+      TableCore core, String name, List<CatalogEntry.IndexEntry> indexes) {
     return new CatalogEntry(
-        core.name,
+        name,
         core.tree.treeId(),
         core.tree.rootPid(),
         core.key,

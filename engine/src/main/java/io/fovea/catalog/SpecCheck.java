@@ -81,7 +81,12 @@ final class SpecCheck {
 
   private static IncompatibleFormatException mismatch(Store store, TableCore core, String what) {
     return new IncompatibleFormatException(
-        "Table " + core.name + " of " + store.name() + " is another one than specified: " + what);
+        "Table "
+            + core.shown()
+            + " of "
+            + store.name()
+            + " is another one than specified: "
+            + what);
   }
 
   /**

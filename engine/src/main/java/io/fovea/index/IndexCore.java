@@ -1,6 +1,7 @@
 package io.fovea.index;
 
 import io.fovea.btree.BTree;
+import io.fovea.encoding.NameText;
 import io.fovea.error.KeyTooLargeException;
 import io.fovea.memory.Mem;
 import io.fovea.schema.Field;
@@ -24,7 +25,9 @@ import org.jspecify.annotations.Nullable;
  * <p>Any thread.
  */
 public final class IndexCore {
-  public final String name;
+  /** Changes when the index is renamed, and never on the way of a statement. */
+  public volatile String name;
+
   public final boolean unique;
   public final BTree tree;
 
@@ -201,7 +204,12 @@ public final class IndexCore {
     return len;
   }
 
+  /** The name in a message. */
+  public String shown() {
+    return NameText.of(name);
+  }
+
   public KeyTooLargeException keyTooLong(long bytes) {
-    return new KeyTooLargeException("index " + name, bytes, tree.maxKeySize());
+    return new KeyTooLargeException("index " + shown(), bytes, tree.maxKeySize());
   }
 }

@@ -1,6 +1,7 @@
 package io.fovea.index;
 
 import io.fovea.btree.BTree;
+import io.fovea.encoding.NameText;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.KeyTooLargeException;
@@ -20,7 +21,9 @@ import org.jspecify.annotations.Nullable;
  * statement reads it once.
  */
 public final class TableCore {
-  public final String name;
+  /** Changes when the table is renamed, and never on the way of a statement. */
+  public volatile String name;
+
   public final KeySpec key;
   public final @Nullable Layout layout;
   public final BTree tree;
@@ -95,12 +98,17 @@ public final class TableCore {
     leaving = is;
   }
 
+  /** The name in a message. */
+  public String shown() {
+    return NameText.of(name);
+  }
+
   public int recordBytes() {
     return layout == null ? 0 : layout.size();
   }
 
   public KeyTooLargeException keyTooLong(long bytes) {
-    return new KeyTooLargeException("table " + name, bytes, keyBytesMax);
+    return new KeyTooLargeException("table " + shown(), bytes, keyBytesMax);
   }
 
   /** Throws unless the record that was read last has the size of the table's records. */
@@ -111,11 +119,11 @@ public final class TableCore {
   }
 
   public CorruptionException wrongSize(long page, int bytes) {
-    return damaged("size of a record of table " + name, page, recordBytes(), bytes);
+    return damaged("size of a record of table " + shown(), page, recordBytes(), bytes);
   }
 
   public CorruptionException longKey(long page, int bytesMax, int bytes) {
-    return damaged("length of a key of table " + name, page, bytesMax, bytes);
+    return damaged("length of a key of table " + shown(), page, bytesMax, bytes);
   }
 
   /** What is found in a page that can't be so: of the table, or of an index of it. */
@@ -130,7 +138,7 @@ public final class TableCore {
 
   public void requireThere() {
     if (dropped) {
-      throw new InvalidUseException("Table " + name + " was dropped.");
+      throw new InvalidUseException("Table " + shown() + " was dropped.");
     }
   }
 

@@ -74,7 +74,7 @@ public final class Verification {
   }
 
   private void table(TableCore table) {
-    String what = "table " + table.name;
+    String what = "table " + table.shown();
     records += census.tree(what, table.tree);
     IndexCore[] indexes =
         Arrays.stream(table.indexes()).filter(i -> i.stage.isComplete()).toArray(IndexCore[]::new);

@@ -8,6 +8,10 @@ import org.jspecify.annotations.Nullable;
 /**
  * The description of a table: its name, its key, its rows and its secondary indexes.
  *
+ * <p>Names of tables and indexes have 1 to 255 characters of any kind ({@code char}s, as {@link
+ * String#length} counts them), except halves of surrogate pairs. They are compared as they are:
+ * case counts, and nothing is normalized.
+ *
  * <p>A value; any thread. {@link #with} gives a new one.
  *
  * @since 0.1.0
@@ -29,7 +33,7 @@ public final class TableSpec {
   /**
    * A table of rows.
    *
-   * @param name its name, 1 to 64 letters, digits, {@code _}, {@code -} and {@code .}
+   * @param name its name, 1 to 255 characters of any kind
    * @param key the parts of its key
    * @param layout the fields of its rows
    * @return the specification
@@ -42,7 +46,7 @@ public final class TableSpec {
   /**
    * A table whose keys and values are byte strings of any length.
    *
-   * @param name its name, 1 to 64 letters, digits, {@code _}, {@code -} and {@code .}
+   * @param name its name, 1 to 255 characters of any kind
    * @param keyBytesMax the longest key, in bytes
    * @return the specification; see {@link io.fovea.Table#bytes()}
    * @throws IllegalArgumentException for another name, or for a limit that is not positive
@@ -139,22 +143,28 @@ public final class TableSpec {
     return indexes;
   }
 
+  /**
+   * Checks a name of a table or of an index.
+   *
+   * @param name the name
+   * @throws IllegalArgumentException if it has no characters or more than 255, or half a surrogate
+   *     pair
+   */
+  public static void requireName(String name) {
+    checkName(name);
+  }
+
+  /** Counts UTF-16 units, as {@link String#length}. Half a surrogate pair is no character. */
   static void checkName(String name) {
     Objects.requireNonNull(name, "name");
-    boolean good = !name.isEmpty() && name.length() <= 64;
-    for (int i = 0; good && i < name.length(); i++) {
-      char c = name.charAt(i);
-      good =
-          c >= 'a' && c <= 'z'
-              || c >= 'A' && c <= 'Z'
-              || c >= '0' && c <= '9'
-              || c == '_'
-              || c == '-'
-              || c == '.';
-    }
-    if (!good) {
+    boolean good = !name.isEmpty() && name.length() <= 255;
+    if (!good || name.codePoints().anyMatch(c -> c >= 0xD800 && c <= 0xDFFF)) {
       throw new IllegalArgumentException(
-          "A name has 1 to 64 letters, digits, '_', '-' and '.': \"" + name + "\".");
+          "A name has 1 to 255 characters, and no half surrogate pairs: \""
+              + name
+              + "\", which has "
+              + name.length()
+              + ".");
     }
   }
 

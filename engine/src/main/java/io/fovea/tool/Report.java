@@ -1,6 +1,7 @@
 package io.fovea.tool;
 
 import io.fovea.FileReport;
+import io.fovea.encoding.NameText;
 import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -126,6 +127,7 @@ final class Report {
     if (t.table().isEmpty()) {
       return "(catalog)";
     }
-    return t.index().isEmpty() ? t.table() : t.table() + "." + t.index();
+    String table = NameText.of(t.table());
+    return t.index().isEmpty() ? table : table + "." + NameText.of(t.index());
   }
 }

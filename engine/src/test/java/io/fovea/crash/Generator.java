@@ -15,6 +15,7 @@ import java.util.Random;
  */
 final class Generator {
   private static final int GROUPS = 6;
+  private static final String LONG = "\u6f22".repeat(255);
   private static final List<String> INDEXES = List.of("by_a", "by_text", "by_unique");
 
   private final Random r;
@@ -82,6 +83,12 @@ final class Generator {
     String name = names.get(r.nextInt(names.size()));
     Contents c = state.tables.get(name);
     String index = INDEXES.get(r.nextInt(3));
+    if (r.nextInt(5) == 0) {
+      // To a short name, one that the catalog knows by its hash, or one that is taken.
+      List<String> to = List.of("extra0", "extra1", LONG);
+      String other = to.get(r.nextInt(3));
+      return other.equals(extra) ? new Step.DropTable(extra) : new Step.Rename(extra, other);
+    }
     if (c.kind() == Kind.BYTES || r.nextInt(4) == 0) {
       return new Step.DropTable(extra);
     }

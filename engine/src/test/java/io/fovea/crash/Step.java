@@ -17,6 +17,7 @@ import io.fovea.crash.State.Kind;
 import io.fovea.crash.State.Pk;
 import io.fovea.crash.State.Value;
 import io.fovea.error.DuplicateKeyException;
+import io.fovea.error.InvalidUseException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.TreeMap;
@@ -321,6 +322,29 @@ sealed interface Step {
     @Override
     public void run(Database db, State before) {
       assertEquals(before.tables.get(table).indexes().contains(index), db.dropIndex(table, index));
+    }
+  }
+
+  /** Renames a table, or refuses because the name is taken. */
+  record Rename(String table, String to) implements Step {
+    @Override
+    public void apply(State state) {
+      if (!state.tables.containsKey(to)) {
+        state.tables.put(to, state.tables.remove(table));
+      }
+    }
+
+    @Override
+    public void run(Database db, State before) {
+      boolean taken = before.tables.containsKey(to);
+      Table open = db.table(before.tables.get(table).spec(table));
+      try {
+        assertEquals(true, db.renameTable(table, to));
+        assertEquals(false, taken, this::toString);
+        assertEquals(to, open.name());
+      } catch (InvalidUseException e) {
+        assertEquals(true, taken, e::getMessage);
+      }
     }
   }
 

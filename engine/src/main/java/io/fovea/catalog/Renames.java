@@ -1,0 +1,110 @@
+package io.fovea.catalog;
+
+import io.fovea.encoding.NameText;
+import io.fovea.error.InvalidUseException;
+import io.fovea.index.IndexCore;
+import io.fovea.index.TableCore;
+import io.fovea.schema.TableSpec;
+import io.fovea.store.Store;
+import java.util.Map;
+import java.util.function.BooleanSupplier;
+
+/**
+ * Gives tables and indexes other names: one record of the catalog, and no page of the table.
+ *
+ * <p>Handles of the table and of the index go on working, for they hold its {@link TableCore},
+ * whose name changes. So a statement needs no check, and nobody waits. Renames exclude drops and
+ * builds of indexes of the table by {@link TableCore#changing}, and everything else that writes its
+ * record by the lock of {@link SchemaChanges}.
+ */
+final class Renames {
+  private final Store store;
+  private final SchemaChanges changes;
+
+  Renames(Store store, SchemaChanges changes) {
+    this.store = store;
+    this.changes = changes;
+  }
+
+  /** Renames a table; false where somebody else has dropped or renamed it meanwhile. */
+  boolean table(Map<String, TableCore> tables, TableCore core, String from, String to) {
+    TableSpec.requireName(to);
+    String what = "rename table " + NameText.of(from);
+    store.requireNoTransaction(what);
+    return alone(
+        core,
+        what,
+        () -> {
+          if (core.isDropped() || !core.name.equals(from)) {
+            return false;
+          }
+          if (from.equals(to)) {
+            return true;
+          }
+          if (tables.containsKey(to)) {
+            throw taken(what, "table", to);
+          }
+          CatalogChange change = new CatalogChange(store).delete(CatalogKey.of(from));
+          SchemaChanges.save(core, to, core.readable(), change);
+          run(
+              change,
+              () -> {
+                core.name = to;
+                tables.remove(from);
+                tables.put(to, core);
+              });
+          return true;
+        });
+  }
+
+  /** Renames an index; false where there is none of that name. */
+  boolean index(TableCore core, String from, String to) {
+    TableSpec.requireName(to);
+    String what = "rename index " + NameText.of(from) + " of table " + core.shown();
+    store.requireNoTransaction(what);
+    return alone(
+        core,
+        what,
+        () -> {
+          IndexCore index = core.index(from);
+          if (index == null || core.isDropped()) {
+            return false;
+          }
+          if (from.equals(to)) {
+            return true;
+          }
+          if (core.index(to) != null) {
+            throw taken(what, "index", to);
+          }
+          CatalogChange change = new CatalogChange(store);
+          SchemaChanges.renamed(core, index, to, change);
+          run(change, () -> index.name = to);
+          return true;
+        });
+  }
+
+  private boolean alone(TableCore core, String what, BooleanSupplier work) {
+    IndexBuild.lock(core.changing, what);
+    try {
+      return changes.locked(what, work::getAsBoolean);
+    } finally {
+      core.changing.unlock();
+    }
+  }
+
+  private void run(CatalogChange change, Runnable then) {
+    store.willWrite();
+    store.awaitDurable(change.run(then));
+  }
+
+  private static InvalidUseException taken(String what, String kind, String name) {
+    return new InvalidUseException(
+        "Can't "
+            + what
+            + ": there is a "
+            + kind
+            + " "
+            + NameText.of(name)
+            + " already. Drop or rename that one before.");
+  }
+}
