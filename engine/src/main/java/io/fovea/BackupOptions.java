@@ -1,5 +1,9 @@
 package io.fovea;
 
+import io.fovea.recovery.BackupPoint;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
 /**
  * How a backup is made.
  *
@@ -8,16 +12,18 @@ package io.fovea;
  * @since 0.1.0
  */
 public final class BackupOptions {
-  private static final BackupOptions DEFAULTS = new BackupOptions(0);
+  private static final BackupOptions DEFAULTS = new BackupOptions(0, null);
 
   private final long bytesPerSecond;
+  private final @Nullable BackupPosition since;
 
-  private BackupOptions(long bytesPerSecond) {
+  private BackupOptions(long bytesPerSecond, @Nullable BackupPosition since) {
     this.bytesPerSecond = bytesPerSecond;
+    this.since = since;
   }
 
   /**
-   * As fast as it goes.
+   * All of the database, as fast as it goes.
    *
    * @return the options that the others are made from
    */
@@ -38,7 +44,7 @@ public final class BackupOptions {
       throw new IllegalArgumentException(
           "BackupOptions.bytesPerSecond is 0 or more, not " + bytes + ".");
     }
-    return new BackupOptions(bytes);
+    return new BackupOptions(bytes, since);
   }
 
   /**
@@ -48,5 +54,39 @@ public final class BackupOptions {
    */
   public long bytesPerSecond() {
     return bytesPerSecond;
+  }
+
+  /**
+   * Asks for an incremental backup: the pages that were changed since an earlier backup, and the
+   * log. All pages are read, and verified. {@link Restore#then} puts the backup onto those before
+   * it. Every backup whose position is this one or later will do as the one before: after a full
+   * backup on Sunday, those of the days may each have what was changed since Sunday, or since the
+   * day before.
+   *
+   * <p>The backup refuses it with {@link io.fovea.error.InvalidUseException} where pages do not
+   * tell what was changed since: if the position is of another database, is later than the database
+   * (of a copy of its files that went on by itself), or if the database was changed without a log
+   * since (in memory, or with {@link Durability#NONE}). Then a full backup is needed.
+   *
+   * @param position of the earlier backup: {@link BackupReport#position}, or {@link
+   *     BackupPosition#of}
+   * @return new options
+   */
+  public BackupOptions since(BackupPosition position) {
+    return new BackupOptions(bytesPerSecond, Objects.requireNonNull(position, "position"));
+  }
+
+  /**
+   * Since when.
+   *
+   * @return the position; null for a full backup
+   */
+  public @Nullable BackupPosition since() {
+    return since;
+  }
+
+  @Nullable BackupPoint point() {
+    BackupPosition s = since;
+    return s == null ? null : s.point();
   }
 }

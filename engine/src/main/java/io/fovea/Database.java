@@ -30,6 +30,7 @@ import java.io.OutputStream;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Objects;
+import java.util.UUID;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
@@ -183,8 +184,6 @@ public final class Database extends TransactionRunner implements AutoCloseable {
     }
   }
 
-  // ------------------------------------------------------------------------------ for the engine
-
   Schema schema() {
     return schema;
   }
@@ -210,8 +209,6 @@ public final class Database extends TransactionRunner implements AutoCloseable {
     return store.closedException();
   }
 
-  // ---------------------------------------------------------------------------------- description
-
   /**
    * Its name in log lines and meters.
    *
@@ -219,6 +216,15 @@ public final class Database extends TransactionRunner implements AutoCloseable {
    */
   public String name() {
     return store.name();
+  }
+
+  /**
+   * Its identity: 128 bits, new with each database that is made or restored.
+   *
+   * @return the id, kept by its file; a snapshot has its database's
+   */
+  public UUID id() {
+    return store.id();
   }
 
   /**
@@ -355,8 +361,6 @@ public final class Database extends TransactionRunner implements AutoCloseable {
     return schema.renameIndex(Objects.requireNonNull(table, "table"), from, to);
   }
 
-  // ---------------------------------------------------------------------------------- watching it
-
   /**
    * Counters since the opening, and sizes.
    *
@@ -457,8 +461,7 @@ public final class Database extends TransactionRunner implements AutoCloseable {
   }
 
   /**
-   * Copies the database into a directory, as fast as it goes; see {@link #backup(Path,
-   * BackupOptions)}.
+   * Copies the database into a directory: {@link #backup(Path, BackupOptions)} by default.
    *
    * @param directory where to; made where it does not exist
    * @return what was copied
@@ -468,10 +471,11 @@ public final class Database extends TransactionRunner implements AutoCloseable {
   }
 
   /**
-   * Copies the database into a directory, while it is used: a file of the same name, and its log.
-   * {@link #open} opens the copy, and recovers it: it is what the database was at some moment
-   * between the beginning and the end of the backup. All that was acknowledged before the beginning
-   * is in it. No existing file is overwritten; of a backup that fails nothing is left.
+   * Copies the database into a directory, while it is used: a file of the same name, its log, and a
+   * manifest. {@link Restore} makes a database of it: what the database was at some moment between
+   * the beginning and the end of the backup. All that was acknowledged before the beginning is in
+   * it. Every page and every record of the log is verified. No existing file is overwritten; of a
+   * backup that fails nothing is left.
    *
    * <p>Transactions go on meanwhile. The log grows by what they write, since a backup needs it from
    * its beginning on. A database without a log (in memory, or with {@link Durability#NONE}) is
@@ -479,10 +483,11 @@ public final class Database extends TransactionRunner implements AutoCloseable {
    * or dropped. An interrupt ends such a copy with {@link OperationInterruptedException}.
    *
    * @param directory where to; made where it does not exist
-   * @param how how fast, for example
+   * @param how how fast, and since when
    * @return what was copied
    * @throws InvalidUseException if the directory has a file of that name, or one that would belong
-   *     to it, in a snapshot, and without a log in a transaction of this thread
+   *     to it, if nothing tells what was changed {@linkplain BackupOptions#since since then}, in a
+   *     snapshot, and without a log in a transaction of this thread
    * @throws TransactionAbortedException without a log, if transactions don't end within a minute
    * @throws CorruptionException if a page or the log is damaged
    * @throws StorageException if something can't be read or written
@@ -494,12 +499,12 @@ public final class Database extends TransactionRunner implements AutoCloseable {
     Objects.requireNonNull(how, "how");
     requireOpen();
     String name = BackupRun.fileName(store);
-    return BackupReport.of(store, schema, Backup.to(directory, name, how.bytesPerSecond()));
+    return BackupReport.of(
+        store, schema, Backup.to(directory, name, how.bytesPerSecond(), how.point()));
   }
 
   /**
-   * Copies the database into a stream, as fast as it goes; see {@link #backup(OutputStream,
-   * BackupOptions)}.
+   * Copies the database into a stream: {@link #backup(OutputStream, BackupOptions)} by default.
    *
    * @param out where to
    * @return what was copied
@@ -514,22 +519,18 @@ public final class Database extends TransactionRunner implements AutoCloseable {
    * backup that fails the stream has a part, without an end.
    *
    * @param out where to
-   * @param how how fast, for example
+   * @param how how fast, and since when
    * @return what was copied
-   * @throws InvalidUseException if the database's file has a name that is too long for an archive,
-   *     in a snapshot, and without a log in a transaction of this thread
-   * @throws TransactionAbortedException without a log, if transactions don't end within a minute
-   * @throws CorruptionException if a page or the log is damaged
+   * @throws InvalidUseException as {@link #backup(Path, BackupOptions)}, and if the file has a name
+   *     that is too long for an archive; so with all other exceptions
    * @throws StorageException if something can't be read, or the stream can't be written
-   * @throws DurabilityLostException if durability is or gets lost
-   * @throws DatabaseClosedException if the database was closed, before or meanwhile
    */
   public BackupReport backup(OutputStream out, BackupOptions how) {
     Objects.requireNonNull(out, "out");
     Objects.requireNonNull(how, "how");
     requireOpen();
     String name = BackupRun.fileName(store);
-    return BackupReport.of(store, schema, Backup.to(out, name, how.bytesPerSecond()));
+    return BackupReport.of(store, schema, Backup.to(out, name, how.bytesPerSecond(), how.point()));
   }
 
   /**
@@ -543,8 +544,6 @@ public final class Database extends TransactionRunner implements AutoCloseable {
     Objects.requireNonNull(action, "action");
     listeners.add(action);
   }
-
-  // --------------------------------------------------------------------------------------- closing
 
   /**
    * Closes the database: lets no more transactions begin, waits a while for those that are active

@@ -4,39 +4,39 @@ import io.fovea.error.CorruptionException;
 import io.fovea.error.DatabaseLockedException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.StorageException;
-import io.fovea.inspection.FileFindings;
+import io.fovea.inspection.BackupChain;
 import io.fovea.inspection.Restoring;
 import java.io.InputStream;
 import java.nio.file.Path;
 import java.util.Objects;
-import java.util.function.BiFunction;
 
 /**
- * Makes a database of a backup, in one call:
+ * Makes a database of a backup, or of a full one and those that add to it, in one call:
  *
  * <pre>{@code
- * FileReport report = Restore.from(backup).to(file, Options.defaults());
+ * Restore.from(sunday).to(file, Options.defaults());
+ * Restore.from(sunday).then(monday).then(tuesday).to(file, Options.defaults());
  * }</pre>
  *
- * <p>The backup is copied, the copy verified as {@link FileReport#verify(Path, Options)} does,
- * recovered and closed, and given its name at last: what has it is whole, and needs no log. It is a
- * database of its own, with a new {@link FileReport.Header#id identity}. The backup is not changed.
- * Of a restore that fails nothing is left; of one that was cut off by a crash, a folder {@code
- * FILE.restoring} that may be deleted.
+ * <p>The backups are copied and held against their manifests. What comes out is verified as {@link
+ * FileReport#verify(Path, Options)} does, recovered and closed, and given its name at last: what
+ * has it is whole, and needs no log. It is a database of its own, with a new {@link Database#id
+ * identity}. The backups are not changed. Of a restore that fails nothing is left; of one that was
+ * cut off by a crash, a folder {@code FILE.restoring} that may be deleted.
  *
- * <p>One thread.
+ * <p>A value: {@link #then} gives a new one. One thread.
  *
  * @since 0.1.0
  */
 public final class Restore {
-  private final BiFunction<Path, Options, FileFindings> from;
+  private final BackupChain backups;
 
-  private Restore(BiFunction<Path, Options, FileFindings> from) {
-    this.from = from;
+  private Restore(BackupChain backups) {
+    this.backups = backups;
   }
 
   /**
-   * From files.
+   * From the files of a full backup.
    *
    * @param backup the directory of {@link Database#backup(Path)}; where it has several databases,
    *     the data file of one of them; or a file with what {@link
@@ -46,7 +46,7 @@ public final class Restore {
    */
   public static Restore from(Path backup) {
     Objects.requireNonNull(backup, "backup");
-    return new Restore((file, options) -> Restoring.run(backup, file, options.toStore()));
+    return new Restore(BackupChain.EMPTY.with(backup));
   }
 
   /**
@@ -58,20 +58,45 @@ public final class Restore {
    */
   public static Restore from(InputStream archive) {
     Objects.requireNonNull(archive, "archive");
-    return new Restore((file, options) -> Restoring.run(archive, file, options.toStore()));
+    return new Restore(BackupChain.EMPTY.with(archive));
+  }
+
+  /**
+   * Puts an incremental backup onto the backups so far; see {@link BackupOptions#since}.
+   *
+   * @param incremental its directory, the file of pages in it, or a file with its archive
+   * @return another restore, to be done with {@link #to}
+   */
+  public Restore then(Path incremental) {
+    Objects.requireNonNull(incremental, "incremental");
+    return new Restore(backups.with(incremental));
+  }
+
+  /**
+   * Puts an incremental backup from a stream onto the backups so far.
+   *
+   * @param archive what {@link Database#backup(java.io.OutputStream, BackupOptions)} wrote; it is
+   *     read up to the end of the archive, once, and not closed
+   * @return another restore, to be done with {@link #to}
+   */
+  public Restore then(InputStream archive) {
+    Objects.requireNonNull(archive, "archive");
+    return new Restore(backups.with(archive));
   }
 
   /**
    * Restores.
    *
-   * @param file what the database is to be called; its folder exists, and has room for the copy
+   * @param file what the database is to be called; its folder exists, and has room for the copy and
+   *     the largest incremental backup
    * @param options how much memory to use, and which device; the page size is that of the backup
-   * @return what was found in the backup; {@link FileReport#ok} is true
-   * @throws InvalidUseException if there is no backup, or a file of that name, or of one that would
-   *     belong to it
+   * @return what was found in the backups; {@link FileReport#ok} is true
+   * @throws InvalidUseException if there is no backup, if the backups are not one full one and
+   *     then, in their order, those that add to it, or if there is a file of that name, or of one
+   *     that would belong to it
    * @throws DatabaseLockedException if the files are those of a database that is open
-   * @throws CorruptionException if the backup is damaged; all that was found is in the message of
-   *     its cause
+   * @throws CorruptionException if a backup is damaged; all that was found is in the message of its
+   *     cause
    * @throws StorageException if something can't be read or written, or an archive was cut short
    * @throws io.fovea.error.IncompatibleFormatException if the files are no database's, or a newer
    *     version's
@@ -79,7 +104,7 @@ public final class Restore {
   public FileReport to(Path file, Options options) {
     Objects.requireNonNull(file, "file");
     Objects.requireNonNull(options, "options");
-    FileReport report = FileReport.of(from.apply(file, options));
+    FileReport report = FileReport.of(Restoring.run(backups, file, options.toStore()));
     if (!report.ok()) {
       CorruptionException e =
           new CorruptionException("problems of the backup", -1, -1, 0, report.problems().size());

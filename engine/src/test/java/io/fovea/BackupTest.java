@@ -92,7 +92,7 @@ class BackupTest {
         long[] least = load.acknowledged();
         BackupReport report = db.backup(to);
         long[] most = load.acknowledged();
-        assertEquals(List.of("db", "db.log"), names(to));
+        assertEquals(List.of("db", "db.log", "db.manifest"), names(to));
         assertEquals(Files.size(to.resolve("db")), report.dataBytes());
         assertEquals(Files.size(to.resolve("db.log")), report.logBytes());
         checkCopy(to.resolve("db"), options, least, most);
@@ -177,7 +177,7 @@ class BackupTest {
     }
     Path to = Files.createDirectory(dir.resolve("to"));
     untar(tar, to);
-    assertEquals(List.of("db", "db.log"), names(to));
+    assertEquals(List.of("db", "db.log", "db.manifest"), names(to));
     checkCopy(to.resolve("db"), options, least, most);
   }
 
@@ -218,7 +218,7 @@ class BackupTest {
       long[] most = load.acknowledged();
       assertEquals(0, report.logBytes());
       String name = memory ? "where" : "db";
-      assertEquals(List.of(name), names(dir.resolve("copy")));
+      assertEquals(List.of(name, name + ".manifest"), names(dir.resolve("copy")));
       checkCopy(dir.resolve("copy").resolve(name), options, least, most);
       load.awaitMore(50);
     }
@@ -261,7 +261,8 @@ class BackupTest {
   void nothingIsOverwritten() throws IOException {
     try (Database db = Database.open(dir.resolve("db"), SMALL.durability(Durability.SYNC))) {
       Path to = Files.createDirectory(dir.resolve("to"));
-      for (String name : List.of("db", "db.log", "db.dwb", "db.part", "db.log.part")) {
+      for (String name :
+          List.of("db", "db.log", "db.dwb", "db.manifest", "db.pages", "db.part", "db.log.part")) {
         Files.writeString(to.resolve(name), "mine");
         assertThrows(InvalidUseException.class, () -> db.backup(to));
         assertEquals(List.of(name), names(to));

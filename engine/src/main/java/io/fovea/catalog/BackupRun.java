@@ -46,6 +46,6 @@ public final class BackupRun {
   private static Backup.Result cold(Store store, Backup backup) {
     store.pool().flushAll();
     Superblock clean = store.complete();
-    return backup.cold(store.device(), store.pool(), clean);
+    return backup.cold(store.device(), store.pool(), clean, !store.isMarked());
   }
 }

@@ -3,6 +3,8 @@ package io.fovea.inspection;
 import io.fovea.error.InvalidUseException;
 import io.fovea.io.FileLock;
 import io.fovea.io.Storage;
+import io.fovea.recovery.BackupManifest;
+import java.io.ByteArrayOutputStream;
 import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
@@ -14,18 +16,20 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Where a backup is: a data file with its log beside it, the directory of such, or a tar archive of
- * both. What is in an archive is found by what its names end with, and the names are used for
- * nothing else.
+ * Where a backup is: a data file, or a file of changed pages, with its log and its manifest beside
+ * it, the directory of such, or a tar archive of them. What is in an archive is found by what its
+ * names end with, and the names are used for nothing else.
  *
  * <p>One thread.
  */
 @FunctionalInterface
 interface BackupSource {
   /** Files of a database beside its data file that mean something once it is closed, or cut off. */
-  List<String> BESIDE = List.of(Storage.LOG, Storage.DOUBLE_WRITE);
+  List<String> BESIDE =
+      List.of(Storage.LOG, Storage.DOUBLE_WRITE, BackupManifest.SUFFIX, BackupManifest.PAGES);
 
   /**
    * Copies the files.
@@ -40,6 +44,10 @@ interface BackupSource {
   static BackupSource at(Path path) throws IOException {
     if (Files.isDirectory(path)) {
       return beside(dataFile(path));
+    }
+    String name = String.valueOf(path.getFileName());
+    if (name.endsWith(BackupManifest.PAGES)) {
+      return beside(path.resolveSibling(without(name, BackupManifest.PAGES)));
     }
     if (!Files.exists(path)) {
       throw new InvalidUseException("There is no backup " + path + ".");
@@ -58,13 +66,57 @@ interface BackupSource {
     };
   }
 
+  /** The manifest of a backup; null where it has none. */
+  static byte @Nullable [] manifestAt(Path path) throws IOException {
+    if (Files.isRegularFile(path)) {
+      try (InputStream in = Files.newInputStream(path)) {
+        if (Tar.isHeader(in.readNBytes(Tar.BLOCK))) {
+          return manifestIn(path);
+        }
+      }
+    }
+    Path data = path;
+    if (Files.isDirectory(path)) {
+      data = dataFile(path);
+    } else if (!Files.exists(path)) {
+      throw new InvalidUseException("There is no backup " + path + ".");
+    }
+    String name = without(String.valueOf(data.getFileName()), BackupManifest.PAGES);
+    Path manifest = data.resolveSibling(name + BackupManifest.SUFFIX);
+    return Files.exists(manifest) ? manifestBytes(manifest) : null;
+  }
+
+  /** The bytes of a manifest, or the first of a file that is none. */
+  static byte[] manifestBytes(Path manifest) throws IOException {
+    try (InputStream in = Files.newInputStream(manifest)) {
+      return in.readNBytes(BackupManifest.BYTES_MAX);
+    }
+  }
+
+  private static byte @Nullable [] manifestIn(Path archive) throws IOException {
+    try (InputStream in = Files.newInputStream(archive)) {
+      Tar tar = new Tar(in);
+      while (tar.next()) {
+        if (tar.name().endsWith(BackupManifest.SUFFIX)) {
+          ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+          tar.copyTo(bytes);
+          return bytes.toByteArray();
+        }
+        tar.copyTo(OutputStream.nullOutputStream());
+      }
+      return null;
+    }
+  }
+
   /** A data file, and what is beside it. */
   private static BackupSource beside(Path data) {
     return file -> {
       // Nobody writes to it meanwhile: a database that is open is no backup.
-      FileLock lock = FileLock.acquireShared(data);
+      FileLock lock = Files.exists(data) ? FileLock.acquireShared(data) : null;
       try {
-        Files.copy(data, file);
+        if (lock != null) {
+          Files.copy(data, file);
+        }
         for (String suffix : BESIDE) {
           Path other = data.resolveSibling(data.getFileName() + suffix);
           if (Files.exists(other)) {
@@ -72,16 +124,25 @@ interface BackupSource {
           }
         }
       } finally {
-        lock.close();
+        if (lock != null) {
+          lock.close();
+        }
       }
     };
   }
 
-  /** The one data file of a directory. */
+  /** The one data file of a directory, or what it would be called beside its changed pages. */
   private static Path dataFile(Path directory) throws IOException {
     List<Path> found;
     try (Stream<Path> files = Files.list(directory)) {
-      found = files.filter(Files::isRegularFile).filter(BackupSource::mayBeData).sorted().toList();
+      found =
+          files
+              .filter(Files::isRegularFile)
+              .map(f -> String.valueOf(f.getFileName()))
+              .filter(BackupSource::mayBePages)
+              .sorted()
+              .map(n -> directory.resolve(without(n, BackupManifest.PAGES)))
+              .toList();
     }
     if (found.size() != 1) {
       throw new InvalidUseException(
@@ -92,9 +153,19 @@ interface BackupSource {
     return found.get(0);
   }
 
-  private static boolean mayBeData(Path file) {
-    String name = String.valueOf(file.getFileName());
-    return Stream.of(Storage.LOG, Storage.DOUBLE_WRITE, Storage.TIMESTAMPS, ".lock", ".part")
+  private static String without(String name, String suffix) {
+    return name.endsWith(suffix) ? name.substring(0, name.length() - suffix.length()) : name;
+  }
+
+  /** Whether a file may be one of pages: all of them, or those that were changed. */
+  private static boolean mayBePages(String name) {
+    return Stream.of(
+            Storage.LOG,
+            Storage.DOUBLE_WRITE,
+            Storage.TIMESTAMPS,
+            BackupManifest.SUFFIX,
+            ".lock",
+            ".part")
         .noneMatch(name::endsWith);
   }
 
@@ -111,7 +182,11 @@ interface BackupSource {
           tar.copyTo(out);
         }
       }
-      List<String> data = parts.keySet().stream().filter(n -> mayBeData(Path.of(n))).toList();
+      List<String> data =
+          parts.keySet().stream()
+              .filter(BackupSource::mayBePages)
+              .map(n -> without(n, BackupManifest.PAGES))
+              .toList();
       if (data.size() != 1) {
         throw new InvalidUseException(
             "The archive is no backup of a database: it has the files " + parts.keySet() + ".");

@@ -16,20 +16,20 @@ import io.fovea.store.Opening;
 import io.fovea.store.Store;
 import io.fovea.store.StoreConfig;
 import java.io.IOException;
-import java.io.InputStream;
 import java.lang.System.Logger.Level;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Comparator;
 import java.util.List;
+import java.util.UUID;
 import java.util.stream.Stream;
 
 /**
- * Makes a database of a backup.
+ * Makes a database of backups.
  *
  * <pre>
- *   backup ──copy──► FILE.restoring/ ──► verified whole ──► opened, which recovers it, and closed
+ *   backups ─copy──► FILE.restoring/ ──► verified whole ──► opened, which recovers it, and closed
  *                                    ──► a new identity ──► moved to FILE
  * </pre>
  *
@@ -53,26 +53,16 @@ public final class Restoring {
   }
 
   /**
-   * Restores a backup.
+   * Restores backups.
    *
-   * @param backup a directory, the data file in it, or a tar archive
+   * @param backups a full one, and those that add to it
    * @param file what the database is to be called
    */
-  public static FileFindings run(Path backup, Path file, StoreConfig config) {
-    return new Restoring(file, config).run(copy -> BackupSource.at(backup).copyTo(copy), backup);
+  public static FileFindings run(BackupChain backups, Path file, StoreConfig config) {
+    return new Restoring(file, config).run(backups);
   }
 
-  /**
-   * Restores a backup.
-   *
-   * @param archive a tar archive, which is read up to its end and not closed
-   * @param file what the database is to be called
-   */
-  public static FileFindings run(InputStream archive, Path file, StoreConfig config) {
-    return new Restoring(file, config).run(BackupSource.archive(archive), "the stream");
-  }
-
-  private FileFindings run(BackupSource source, Object from) {
+  private FileFindings run(BackupChain backups) {
     for (String suffix :
         List.of(Storage.DATA, Storage.LOG, Storage.DOUBLE_WRITE, Storage.TIMESTAMPS, FOLDER)) {
       Path there = file.resolveSibling(file.getFileName() + suffix);
@@ -84,7 +74,7 @@ public final class Restoring {
     try {
       Files.createDirectory(folder);
       Path copy = folder.resolve(file.getFileName());
-      source.copyTo(copy);
+      backups.copyTo(copy);
       FileFindings found = Inspection.run(copy, config, true);
       if (found.problems().isEmpty()) {
         recover(copy, found.superblock());
@@ -93,7 +83,7 @@ public final class Restoring {
       }
       return found;
     } catch (IOException e) {
-      throw new StorageException("restore " + from, file.toString(), -1, 0, text(e), e);
+      throw new StorageException("restore " + backups, file.toString(), -1, 0, text(e), e);
     } finally {
       remove();
     }
@@ -136,7 +126,7 @@ public final class Restoring {
       if (now == null || !now.clean()) {
         throw new IllegalStateException("The copy was closed, and is not clean: " + now + ".");
       }
-      superblocks.write(now.renewed());
+      superblocks.write(now.identified(UUID.randomUUID()));
       data.sync();
     }
   }

@@ -1,9 +1,8 @@
 package io.fovea.recovery;
 
 import io.fovea.buffer.BufferPool;
-import io.fovea.buffer.PageCopy;
-import io.fovea.buffer.PageHeader;
 import io.fovea.error.CorruptionException;
+import io.fovea.error.InvalidUseException;
 import io.fovea.error.OperationInterruptedException;
 import io.fovea.error.StorageException;
 import io.fovea.io.BlockDevice;
@@ -17,19 +16,26 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.locks.LockSupport;
-import java.util.function.LongSupplier;
 import java.util.function.Supplier;
+import java.util.zip.CRC32C;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Copies a database, while it is changed or while it is not.
+ * Copies a database, while it is changed or while it is not: all of it, or what was changed since
+ * an earlier backup.
  *
  * <pre>
  *   hot    pin the log ─► checkpoint ─► superblock S: redo point R, "in use with a log"
  *          ─► pages, as the device has them, while writers run
  *          ─► log durable up to E: the tail of the beginning, and the LSN of every page copied
  *          ─► the log from R to E
+ *          ─► manifest: checksums of all that, and R, the position for the next backup
  *
  *   copy   S | pages of different ages, each whole | log R .. E       what a crash at E might leave
  * </pre>
@@ -46,62 +52,85 @@ import java.util.function.Supplier;
  * <p>What was acknowledged before the backup began is in the copy: E is not below the tail of that
  * moment.
  *
- * <p><b>A torn page</b>, read while it was written, does not check out and is read again; a page
- * that never does is asked for in the pool, which has it or says that it is damaged. Damage is
- * never copied: the log is read, too, before it is copied.
+ * <p><b>Since an earlier backup</b>, with redo point Q. All pages are read, after the checkpoint,
+ * and those are copied whose LSN is beyond Q. A page that is left out had no change that ended
+ * beyond Q when it was read. So all of its changes from before R began before Q, and the earlier
+ * copy has them. What was changed after that is behind R, in the log. Which pages are copied is
+ * known before the first of them is: so a stream can say how many there are. A change without a log
+ * moves no LSN: then there is no such backup ({@link BackupPoint}).
  *
- * <p><b>A page of zeros</b> is one that was never written, or one that the device has lost. From
- * the high-water mark of S on it may be either: such a page was given out after R, the log has all
- * of it, and recovery does not read it. Below the mark the file must have it, unless it is in the
- * pool and was not written yet: then that is what is copied. If neither has it, it is damaged.
+ * <p><b>Damage</b> is never copied: each page is checked as it is read ({@link BackupPages}), those
+ * that are left out as well, and the log is read before it is copied.
  *
- * <p>Memory: two buffers of a MiB, whatever the size of the database. One thread.
+ * <p>Memory: two buffers of a MiB, whatever the size of the database, and a bit for each page. One
+ * thread.
  */
 public final class Backup implements AutoCloseable {
   /** How much is read at a time. */
   private static final int CHUNK_BYTES = 1 << 20;
-
-  /** How often a page that does not check out is read again before the pool is asked. */
-  private static final int READS = 20;
-
-  private static final long READ_PAUSE_NANOS = 200_000;
 
   private static final int SUPERBLOCK_WRITES = 3;
 
   /** Longest sleep at a time where the bandwidth is limited. */
   private static final long PAUSE_NANOS = 50_000_000;
 
+  /** "FOVBKP1" and a zero, as the bytes lie in the file. */
+  private static final long PAGES_MAGIC = 0x0031504B42564F46L;
+
+  /** The header of a file of changed pages, and what it says of each run of them. */
+  private static final int PAGES_HEADER = 32;
+
+  private static final int EXTENT = 16;
+
   /**
    * What was copied.
    *
-   * @param pages pages of the data file, superblocks included
+   * @param pages pages of the data file, superblocks included, each of them read and checked
+   * @param pagesCopied pages among them that are in the copy
    * @param pagesTorn pages that were being written when they were read, and were read again
+   * @param dataBytes bytes of the copy's file of pages
    * @param logBytes bytes of the copy's log file; 0 where it has none
+   * @param logRecords records of the log that were checked
    * @param lsn up to where the log was copied: what was durable before that is in the copy; 0
    *     without a log
+   * @param position where a backup may begin that adds to this one; null without a log
    */
-  public record Result(long pages, long pagesTorn, long logBytes, long lsn) {}
+  public record Result(
+      long pages,
+      long pagesCopied,
+      long pagesTorn,
+      long dataBytes,
+      long logBytes,
+      long logRecords,
+      long lsn,
+      @Nullable BackupPoint position) {}
 
   private final String what;
   private final BackupTarget target;
   private final long bytesPerSecond;
+  private final @Nullable BackupPoint since;
   private final long startNanos = System.nanoTime();
   private final Arena arena = Arena.ofShared();
   private final MemorySegment chunk = arena.allocate(CHUNK_BYTES, 4096);
   private final byte[] bytes = new byte[CHUNK_BYTES];
+  private final List<BackupManifest.Part> parts = new ArrayList<>();
+  private final CRC32C crc = new CRC32C();
+  private long fileBytes;
+  private long dataBytes;
+  private long logRecords;
   private long bytesDone;
-  private long pagesTorn;
-  private long maxPageLsn;
 
   /** Everybody waits for it: an interrupt ends it. */
   private boolean alone;
 
   private boolean interrupted;
 
-  private Backup(String what, BackupTarget target, long bytesPerSecond) {
+  private Backup(
+      String what, BackupTarget target, long bytesPerSecond, @Nullable BackupPoint since) {
     this.what = what;
     this.target = target;
     this.bytesPerSecond = bytesPerSecond;
+    this.since = since;
   }
 
   /**
@@ -110,14 +139,17 @@ public final class Backup implements AutoCloseable {
    * @param directory where to; made where it does not exist
    * @param name what the data file is to be called
    * @param bytesPerSecond how fast at most; 0 for no limit
+   * @param since only what was changed since then; null for all
    * @return the backup, to be closed
    * @throws io.fovea.error.InvalidUseException if there is a file of that name, or of one that
    *     belongs to it
    * @throws StorageException if the directory can't be made
    */
-  public static Backup to(Path directory, String name, long bytesPerSecond) {
+  public static Backup to(
+      Path directory, String name, long bytesPerSecond, @Nullable BackupPoint since) {
     try {
-      return new Backup(directory.toString(), new DirectoryTarget(directory, name), bytesPerSecond);
+      return new Backup(
+          directory.toString(), new DirectoryTarget(directory, name), bytesPerSecond, since);
     } catch (IOException e) {
       throw failed(directory.toString(), e);
     }
@@ -129,14 +161,40 @@ public final class Backup implements AutoCloseable {
    * @param out where to; stays open
    * @param name what the data file is to be called
    * @param bytesPerSecond how fast at most; 0 for no limit
+   * @param since only what was changed since then; null for all
    * @return the backup, to be closed
    */
-  public static Backup to(OutputStream out, String name, long bytesPerSecond) {
-    return new Backup("a stream", new TarTarget(out, name), bytesPerSecond);
+  public static Backup to(
+      OutputStream out, String name, long bytesPerSecond, @Nullable BackupPoint since) {
+    return new Backup("a stream", new TarTarget(out, name), bytesPerSecond, since);
   }
 
   private static StorageException failed(String what, IOException e) {
     return new StorageException("backup", what, -1, 0, String.valueOf(e.getMessage()), e);
+  }
+
+  /**
+   * A position from which on there is a backup of what was changed.
+   *
+   * @throws InvalidUseException if there is none since the position that was asked for
+   */
+  private void requireSince(@Nullable BackupPoint now) {
+    BackupPoint asked = since;
+    if (asked == null) {
+      return;
+    }
+    String why =
+        now == null
+            ? "a database that is changed without a log (in memory, or with Durability.NONE) does"
+                + " not say when a page was changed."
+            : asked.whyNot(now);
+    if (why != null) {
+      throw new InvalidUseException(
+          "There is no backup of what was changed since "
+              + asked.text()
+              + ". Make a full one: "
+              + why);
+    }
   }
 
   // --------------------------------------------------------------------------- without a log
@@ -147,16 +205,30 @@ public final class Backup implements AutoCloseable {
    * @param device the pages
    * @param pool the same, for what can't be read
    * @param superblock what the copy's superblock is to say: that it is clean
+   * @param unchanged whether the file is as it was closed with a log
    * @return what was copied
    */
-  public Result cold(BlockDevice device, BufferPool pool, Superblock superblock) {
+  public Result cold(
+      BlockDevice device, BufferPool pool, Superblock superblock, boolean unchanged) {
     try {
       long pages = superblock.allocator().highWater();
       long end = superblock.endLsn();
+      BackupPoint position =
+          unchanged && end > 0
+              ? new BackupPoint(superblock.id(), end, superblock.unlogged())
+              : null;
+      requireSince(position);
       alone = true;
-      data(device, pool, superblock, pages, pages, () -> end > 0 ? end : Long.MAX_VALUE);
-      target.finish();
-      return new Result(pages, pagesTorn, 0, 0);
+      BackupPages reader =
+          new BackupPages(
+              device,
+              pool,
+              superblock.pageSize(),
+              pages,
+              () -> end > 0 ? end : Long.MAX_VALUE,
+              chunk);
+      long copied = data(reader, superblock, pages);
+      return finish(superblock, pages, copied, reader, 0, position == null ? 0 : end, position);
     } catch (IOException e) {
       throw failed(what, e);
     }
@@ -189,39 +261,43 @@ public final class Backup implements AutoCloseable {
         throw new IllegalStateException(
             "The redo point is " + s.redoLsn() + ", and the log is pinned at " + pin.lsn() + ".");
       }
+      BackupPoint position = new BackupPoint(s.id(), s.redoLsn(), s.unlogged());
+      requireSince(position);
       long pages = pool.allocatorState().highWater();
-      data(device, pool, s, pages, s.allocator().highWater(), log::tail);
-      if (maxPageLsn > log.tail()) {
+      BackupPages reader =
+          new BackupPages(device, pool, s.pageSize(), s.allocator().highWater(), log::tail, chunk);
+      long copied = data(reader, s, pages);
+      if (reader.maxLsn() > log.tail()) {
         // Of a page in the pool, whose change the log did not take.
         log.requireAlive();
-        throw new CorruptionException("LSN of a page", -1, -1, log.tail(), maxPageLsn);
+        throw new CorruptionException("LSN of a page", -1, -1, log.tail(), reader.maxLsn());
       }
       log.awaitDurable(
-          Math.max(Math.max(begun, maxPageLsn), Math.max(s.redoLsn(), s.snapshotLsn())));
+          Math.max(Math.max(begun, reader.maxLsn()), Math.max(s.redoLsn(), s.snapshotLsn())));
       long end = log.durableLsn();
       check(logDevice, s, end);
       LogCopy copy = new LogCopy(logDevice, s.id(), s.redoLsn(), end);
-      target.begin(Storage.LOG, copy.bytes());
+      begin(Storage.LOG, copy.bytes());
       copy.run(
           (seg, off, len) -> {
             Mem.getBytes(seg, off, bytes, 0, len);
             put(len);
           },
           chunk);
-      target.end();
-      target.finish();
-      return new Result(pages, pagesTorn, copy.bytes(), end);
+      end(Storage.LOG);
+      return finish(s, pages, copied, reader, copy.bytes(), end, position);
     } catch (IOException e) {
       throw failed(what, e);
     }
   }
 
   /** Reads what will be copied of the log: damage is found now, and not when the copy is needed. */
-  private static void check(BlockDevice logDevice, Superblock s, long end) {
+  private void check(BlockDevice logDevice, Superblock s, long end) {
     try (LogReader reader = LogReader.open(logDevice, s.id(), s.redoLsn())) {
       long at = s.redoLsn();
       while (at < end && reader.next()) {
         at = reader.end();
+        logRecords++;
       }
       if (at < end) {
         throw new CorruptionException("the end of the log", -1, -1, end, at);
@@ -229,47 +305,107 @@ public final class Backup implements AutoCloseable {
     }
   }
 
+  /** Writes the manifest, and gives everything its name. */
+  private Result finish(
+      Superblock s,
+      long pages,
+      long copied,
+      BackupPages reader,
+      long logBytes,
+      long end,
+      @Nullable BackupPoint position)
+      throws IOException {
+    byte[] manifest =
+        new BackupManifest(s.id(), s.pageSize(), pages, since, position, end, parts).bytes();
+    target.begin(BackupManifest.SUFFIX, manifest.length);
+    target.write(manifest, 0, manifest.length);
+    target.end();
+    target.finish();
+    return new Result(pages, copied, reader.torn(), dataBytes, logBytes, logRecords, end, position);
+  }
+
   // ---------------------------------------------------------------------------------- pages
 
   /**
-   * Copies all pages.
+   * Copies pages: all, or those that were changed.
    *
-   * @param pages how many
-   * @param newFrom from which page on zeros are right
-   * @param lsnLimit the largest LSN that a page may have which was read before this is asked
+   * @param pages how many there are
+   * @return how many were copied
    */
-  private void data(
-      BlockDevice device,
-      BufferPool pool,
-      Superblock superblock,
-      long pages,
-      long newFrom,
-      LongSupplier lsnLimit)
-      throws IOException {
+  private long data(BackupPages reader, Superblock superblock, long pages) throws IOException {
     int pageSize = superblock.pageSize();
-    target.begin(Storage.DATA, pages * pageSize);
+    BackupPoint from = since;
+    if (from == null) {
+      begin(Storage.DATA, pages * pageSize);
+      superblocks(superblock);
+      copy(reader, Superblock.CATALOG_ROOT_PID, pages, pageSize);
+      dataBytes = end(Storage.DATA);
+      return pages;
+    }
+    PageBits changed = changed(reader, pages, pageSize, from.lsn());
+    long extents = changed.extents();
+    begin(BackupManifest.PAGES, PAGES_HEADER + extents * EXTENT + changed.size() * pageSize);
+    header(changed, pages, pageSize, extents);
     superblocks(superblock);
-    int perChunk = CHUNK_BYTES / pageSize;
-    for (long pid = Superblock.CATALOG_ROOT_PID; pid < pages; pid += perChunk) {
-      if (alone) {
-        OperationInterruptedException.check("copy a database without a log");
-      }
-      int n = (int) Math.min(perChunk, pages - pid);
-      device.read(pid * pageSize, chunk, 0, n * pageSize);
-      long limit = lsnLimit.getAsLong();
-      for (int i = 0; i < n; i++) {
-        long at = (long) i * pageSize;
-        boolean unread = pid + i >= newFrom && Mem.isZero(chunk, at, pageSize);
-        boolean known = PageHeader.pageLsn(chunk, at) <= limit;
-        if (!unread && !(known && whole(at, pid + i, pageSize))) {
-          again(device, pool, pid + i, at, pageSize, lsnLimit);
-        }
-        maxPageLsn = Math.max(maxPageLsn, PageHeader.pageLsn(chunk, at));
-      }
+    long behind = Superblock.CATALOG_ROOT_PID; // those before it are superblocks
+    for (long at = changed.first(0); at < pages; at = changed.first(changed.end(at))) {
+      copy(reader, Math.max(at, behind), changed.end(at), pageSize);
+    }
+    dataBytes = end(BackupManifest.PAGES);
+    return changed.size();
+  }
+
+  /** Copies pages that follow each other. */
+  private void copy(BackupPages reader, long from, long to, int pageSize) throws IOException {
+    for (long pid = from; pid < to; ) {
+      checkInterrupt();
+      int n = (int) Math.min(reader.atATime(), to - pid);
+      reader.read(pid, n);
       Mem.getBytes(chunk, 0, bytes, 0, n * pageSize);
       put(n * pageSize);
+      pid += n;
     }
-    target.end();
+  }
+
+  /** Reads all pages, and finds those that were changed; the superblocks are among them. */
+  private PageBits changed(BackupPages reader, long pages, int pageSize, long from) {
+    PageBits changed = new PageBits(pages);
+    for (long pid = 0; pid < Superblock.CATALOG_ROOT_PID; pid++) {
+      changed.add(pid);
+    }
+    for (long pid = Superblock.CATALOG_ROOT_PID; pid < pages; ) {
+      checkInterrupt();
+      int n = (int) Math.min(reader.atATime(), pages - pid);
+      reader.read(pid, n);
+      for (int i = 0; i < n; i++) {
+        if (reader.changed(i, from)) {
+          changed.add(pid + i);
+        }
+      }
+      pace(n * pageSize);
+      pid += n;
+    }
+    return changed;
+  }
+
+  private void checkInterrupt() {
+    if (alone) {
+      OperationInterruptedException.check("copy a database without a log");
+    }
+  }
+
+  /** What a file of changed pages begins with: which they are. */
+  private void header(PageBits changed, long pages, int pageSize, long extents) throws IOException {
+    ByteBuffer b = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
+    b.putLong(PAGES_MAGIC).putInt(pageSize).putInt(0).putLong(pages).putLong(extents);
+    for (long at = changed.first(0); at < pages; at = changed.first(changed.end(at))) {
+      if (b.remaining() < EXTENT) {
+        put(b.position());
+        b.clear();
+      }
+      b.putLong(at).putLong(changed.end(at) - at);
+    }
+    put(b.position());
   }
 
   /**
@@ -290,47 +426,31 @@ public final class Backup implements AutoCloseable {
     put(2 * pageSize);
   }
 
-  private boolean whole(long at, long pid, int pageSize) {
-    return PageHeader.checksum(chunk, at) == PageHeader.sum(chunk, at, pageSize)
-        && PageHeader.pid(chunk, at) == pid
-        && PageHeader.type(chunk, at) != PageHeader.NEVER_WRITTEN;
-  }
-
-  /** A page that was being written while it was read, most likely, or was never written yet. */
-  private void again(
-      BlockDevice device, BufferPool pool, long pid, long at, int pageSize, LongSupplier lsnLimit) {
-    if (Mem.isZero(chunk, at, pageSize) && pool.resident(pid) >= 0) {
-      fromPool(pool, pid, at, pageSize);
-      return;
-    }
-    pagesTorn++;
-    for (int i = 0; i < READS; i++) {
-      LockSupport.parkNanos(READ_PAUSE_NANOS);
-      device.read(pid * pageSize, chunk, at, pageSize);
-      if (PageHeader.pageLsn(chunk, at) <= lsnLimit.getAsLong() && whole(at, pid, pageSize)) {
-        return;
-      }
-    }
-    fromPool(pool, pid, at, pageSize);
-  }
-
-  /** Memory may have what the device has lost; if it has not, this says what is damaged. */
-  private void fromPool(BufferPool pool, long pid, long at, int pageSize) {
-    int frame = pool.fixShared(pid);
-    try {
-      Mem.copy(pool.pages(), pool.base(frame), chunk, at, pageSize);
-    } finally {
-      pool.releaseShared(frame);
-    }
-    PageCopy.forgetFrames(chunk, at, pageSize);
-    PageHeader.seal(chunk, at, pageSize);
-  }
-
   // --------------------------------------------------------------------------------- writing
+
+  private void begin(String suffix, long length) throws IOException {
+    crc.reset();
+    fileBytes = 0;
+    target.begin(suffix, length);
+  }
+
+  /** Ends a file; returns its length. */
+  private long end(String suffix) throws IOException {
+    target.end();
+    parts.add(new BackupManifest.Part(suffix, fileBytes, (int) crc.getValue()));
+    return fileBytes;
+  }
 
   /** Writes the beginning of {@link #bytes}. */
   private void put(int len) throws IOException {
     target.write(bytes, 0, len);
+    crc.update(bytes, 0, len);
+    fileBytes += len;
+    pace(len);
+  }
+
+  /** Sleeps where more was read or written than the bandwidth allows. */
+  private void pace(int len) {
     bytesDone += len;
     if (bytesPerSecond > 0) {
       long due = startNanos + (long) (1e9 * bytesDone / bytesPerSecond);

@@ -18,8 +18,9 @@ import org.jspecify.annotations.Nullable;
  * A backup in a directory.
  *
  * <pre>
- *   name.log.part, name.part   while it is made
- *   name.log, then name        at the end: what has its name is whole
+ *   name.part, name.log.part, name.manifest.part   while it is made
+ *   name.manifest, name.log, name                  at the end, in this order: what has its name is
+ *                                                  whole
  * </pre>
  *
  * <p>An existing file is never touched: the name, and those that would belong to it, must be free.
@@ -28,6 +29,15 @@ import org.jspecify.annotations.Nullable;
 final class DirectoryTarget implements BackupTarget {
   private static final System.Logger LOG = System.getLogger("io.fovea");
   private static final String PART = ".part";
+
+  /** What a backup may have, or a database that is opened where the backup is. */
+  private static final List<String> FILES =
+      List.of(
+          Storage.DATA,
+          Storage.LOG,
+          Storage.DOUBLE_WRITE,
+          BackupManifest.PAGES,
+          BackupManifest.SUFFIX);
 
   private final Path directory;
   private final String name;
@@ -53,11 +63,10 @@ final class DirectoryTarget implements BackupTarget {
       throw new InvalidUseException(directory + " is no directory: a backup needs one.");
     }
     Files.createDirectories(directory);
-    for (String suffix : List.of(Storage.DATA, Storage.LOG, Storage.DOUBLE_WRITE)) {
+    for (String suffix : FILES) {
       requireFree(directory.resolve(name + suffix));
+      requireFree(directory.resolve(name + suffix + PART));
     }
-    requireFree(directory.resolve(name + PART));
-    requireFree(directory.resolve(name + Storage.LOG + PART));
   }
 
   private static void requireFree(Path path) {
@@ -97,7 +106,7 @@ final class DirectoryTarget implements BackupTarget {
     }
   }
 
-  /** The data file gets its name last: without it the others are nothing. */
+  /** The pages get their name last: without them the others are nothing. */
   @Override
   public void finish() throws IOException {
     for (Path part : parts.reversed()) {

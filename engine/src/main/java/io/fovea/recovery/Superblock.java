@@ -23,6 +23,8 @@ import java.util.UUID;
  *     never was a log
  * @param durable how far the log was known to be durable when this was written; of a clean file:
  *     its end, and a number that no segment's is higher than
+ * @param unlogged how often somebody began to change its pages without a log: such changes move no
+ *     page's LSN, so positions of backups from before are worth nothing
  */
 public record Superblock(
     int pageSize,
@@ -38,7 +40,8 @@ public record Superblock(
     long incarnation,
     long logSegmentBytes,
     long endLsn,
-    Watermark durable) {
+    Watermark durable,
+    long unlogged) {
   /** In use without a log, or left so: its pages may be of different ages. */
   public static final int IN_USE = 0;
 
@@ -76,7 +79,8 @@ public record Superblock(
         0,
         0,
         0,
-        Watermark.NONE);
+        Watermark.NONE,
+        0);
   }
 
   /** Whether the file was closed after the last change and is complete. */
@@ -100,7 +104,8 @@ public record Superblock(
         incarnation,
         logSegmentBytes,
         endLsn,
-        durable);
+        durable,
+        nowClean ? unlogged : unlogged + 1);
   }
 
   /**
@@ -128,7 +133,8 @@ public record Superblock(
         incarnation,
         logSegmentBytes,
         endLsn,
-        log);
+        log,
+        unlogged);
   }
 
   /**
@@ -149,7 +155,8 @@ public record Superblock(
         incarnation,
         logSegmentBytes,
         end,
-        new Watermark(end, lastSegment));
+        new Watermark(end, lastSegment),
+        unlogged);
   }
 
   /** The same with a log that is opened once more, with segments of some size. */
@@ -168,7 +175,8 @@ public record Superblock(
         newIncarnation,
         segmentBytes,
         endLsn,
-        durable);
+        durable,
+        unlogged);
   }
 
   /** The same with what is known of its log. */
@@ -187,14 +195,15 @@ public record Superblock(
         incarnation,
         logSegmentBytes,
         endLsn,
-        log);
+        log,
+        unlogged);
   }
 
-  /** The same of a clean file that is another database from here on: with a new identity. */
-  public Superblock renewed() {
+  /** The same of a clean file that is another database from here on. */
+  public Superblock identified(UUID as) {
     return new Superblock(
         pageSize,
-        UUID.randomUUID(),
+        as,
         sequence,
         state,
         nextTreeId,
@@ -206,7 +215,8 @@ public record Superblock(
         incarnation,
         logSegmentBytes,
         endLsn,
-        durable);
+        durable,
+        unlogged);
   }
 
   Superblock withSequence(long newer) {
@@ -224,6 +234,7 @@ public record Superblock(
         incarnation,
         logSegmentBytes,
         endLsn,
-        durable);
+        durable,
+        unlogged);
   }
 }

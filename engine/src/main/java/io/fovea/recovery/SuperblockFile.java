@@ -37,7 +37,10 @@ import org.jspecify.annotations.Nullable;
  *  152  end: the LSN where the log of a clean file ends
  *       from version 3 on, 8 bytes each:
  *  160  durable: the LSN up to which the log was durable when this was written
- *  168  segment: the newest of the log that was durable then             176  zero to the end
+ *  168  segment: the newest of the log that was durable then
+ *       from version 4 on:
+ *  176  unlogged, 8 bytes: how often somebody began to change pages without a log
+ *                                                                        184  zero to the end
  * </pre>
  *
  * <p><b>Rules.</b> Sequence n is written to A if n is even, to B if it is odd: a torn write leaves
@@ -73,6 +76,7 @@ public final class SuperblockFile {
   private static final int END = 152;
   private static final int DURABLE = 160;
   private static final int DURABLE_SEGMENT = 168;
+  private static final int UNLOGGED = 176;
 
   /** "FoveaDB" and a zero, as the bytes lie in the file. */
   private static final long MAGIC_BE = 0x466F7665_61444200L;
@@ -232,7 +236,8 @@ public final class SuperblockFile {
         log ? Mem.getLong(block, END) : 0,
         version > 2
             ? new Watermark(Mem.getLong(block, DURABLE), Mem.getLong(block, DURABLE_SEGMENT))
-            : Watermark.NONE);
+            : Watermark.NONE,
+        version > 3 ? Mem.getLong(block, UNLOGGED) : 0);
   }
 
   /**
@@ -295,6 +300,7 @@ public final class SuperblockFile {
     Mem.putLong(block, END, s.endLsn());
     Mem.putLong(block, DURABLE, s.durable().lsn());
     Mem.putLong(block, DURABLE_SEGMENT, s.durable().segment());
+    Mem.putLong(block, UNLOGGED, s.unlogged());
     PageHeader.seal(block, 0, BYTES);
     device.write((long) pid * s.pageSize(), block, 0, (int) block.byteSize());
     return s;

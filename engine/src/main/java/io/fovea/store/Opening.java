@@ -27,6 +27,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.UUID;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
@@ -61,6 +62,7 @@ public final class Opening {
   /** Where a database is: its files and devices, before there is a pool. */
   private record Place(
       String name,
+      UUID id,
       @Nullable Storage storage,
       @Nullable FileLock lock,
       BlockDevice device,
@@ -111,7 +113,7 @@ public final class Opening {
         trees,
         opening -> {
           opening.opened.push(device);
-          Place place = new Place(config.name(), null, null, device, null);
+          Place place = new Place(config.name(), superblock.id(), null, null, device, null);
           Store store = opening.withoutLog(place, superblock, false);
           store.refuseWrites();
           return store;
@@ -169,8 +171,8 @@ public final class Opening {
         Devices.open(Path.of("memory"), DeviceConfig.defaults().kind(IoKind.MEMORY));
     opened.push(device);
     String name = config.name().isEmpty() ? "memory" : config.name();
-    return withoutLog(
-        new Place(name, null, null, device, null), Superblock.ofNew(config.pageSize()), true);
+    Superblock fresh = Superblock.ofNew(config.pageSize());
+    return withoutLog(new Place(name, fresh.id(), null, null, device, null), fresh, true);
   }
 
   private Store file(Path path) {
@@ -247,7 +249,7 @@ public final class Opening {
     if (!fresh && found.state() == Superblock.IN_USE) {
       throw new UncleanShutdownException(path);
     }
-    Place place = new Place(name, storage, lock, device, superblocks);
+    Place place = new Place(name, found.id(), storage, lock, device, superblocks);
     if (config.logged()) {
       return withLog(place, storage, superblocks, found, fresh);
     }
@@ -396,6 +398,7 @@ public final class Opening {
     Parts parts =
         new Parts(
             place.name,
+            place.id,
             config,
             place.storage,
             place.lock,

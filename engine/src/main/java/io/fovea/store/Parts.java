@@ -8,6 +8,7 @@ import io.fovea.io.Storage;
 import io.fovea.recovery.Superblock;
 import io.fovea.recovery.SuperblockFile;
 import io.fovea.txn.TxEngine;
+import java.util.UUID;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
@@ -16,6 +17,7 @@ import org.jspecify.annotations.Nullable;
  * above, {@link Closing} gives them back.
  *
  * @param name in log lines
+ * @param id tells one database from another
  * @param config as it was opened: of a file that is read only, with the file's page size
  * @param storage the files; null in memory
  * @param lock of the file; null in memory, and where somebody else keeps the files to one opener
@@ -30,6 +32,7 @@ import org.jspecify.annotations.Nullable;
  */
 record Parts(
     String name,
+    UUID id,
     StoreConfig config,
     @Nullable Storage storage,
     @Nullable FileLock lock,
@@ -50,7 +53,9 @@ record Parts(
   /** What the superblock of a copy says that is complete without a log. */
   Superblock complete() {
     Superblock s =
-        superblocks == null ? Superblock.ofNew(config.pageSize()) : superblocks.current();
+        superblocks == null
+            ? Superblock.ofNew(config.pageSize()).identified(id)
+            : superblocks.current();
     return s.with(true, treeIds.get(), pool.allocatorState());
   }
 

@@ -17,6 +17,7 @@ import io.fovea.txn.TxEngine;
 import io.fovea.wal.LogSession;
 import io.fovea.wal.LogStats;
 import java.time.Duration;
+import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -90,6 +91,11 @@ public final class Store {
 
   public String name() {
     return parts.name();
+  }
+
+  /** Tells one database from another; a snapshot has its database's. */
+  public UUID id() {
+    return parts.id();
   }
 
   public BlockDevice device() {

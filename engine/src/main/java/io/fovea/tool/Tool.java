@@ -1,6 +1,7 @@
 package io.fovea.tool;
 
 import io.fovea.BackupOptions;
+import io.fovea.BackupPosition;
 import io.fovea.BackupReport;
 import io.fovea.FileReport;
 import io.fovea.error.CorruptionException;
@@ -12,6 +13,7 @@ import io.fovea.error.UncleanShutdownException;
 import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Locale;
 import java.util.Objects;
 import java.util.concurrent.Callable;
@@ -36,7 +38,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
  *   dump FILE --page N          what is in a page?           nothing is changed
  *   dump FILE --log FROM..TO    what is in the log?          nothing is changed
  *   backup FILE DIRECTORY       copies it; opens FILE, which recovers it where it must
- *   restore FILE BACKUP         makes FILE of a backup, which is verified
+ *   restore FILE BACKUP...      makes FILE of a backup and those that add to it, verified
  *
  *   exit code   0  nothing is wrong
  *               1  something is: what is damaged, or can't be read
@@ -309,7 +311,8 @@ public final class Tool implements Callable<Integer> {
       description = {
         "Copies a database that nobody has open into a directory. FILE is opened for that, which"
             + " recovers it if it was not closed. No existing file is overwritten. (A database that"
-            + " is in use is copied by the application that has it open: Database.backup.)"
+            + " is in use is copied by the application that has it open: Database.backup.)",
+        "With --since it copies the pages that were changed since an earlier backup."
       })
   static final class Backup extends Base {
     @Parameters(
@@ -324,16 +327,34 @@ public final class Tool implements Callable<Integer> {
         description = "At most so many MiB a second; 0, the default, for no limit.")
     long rate;
 
+    @Option(
+        names = "--since",
+        paramLabel = "BACKUP",
+        description = {
+          "Only what was changed since an earlier backup: its directory, its archive, or its position"
+              + " as text."
+        })
+    @Nullable String since;
+
+    private BackupOptions options() {
+      BackupOptions all = BackupOptions.defaults().bytesPerSecond(rate << 20);
+      String s = since;
+      if (s == null) {
+        return all;
+      }
+      try {
+        return all.since(BackupPosition.parse(s));
+      } catch (IllegalArgumentException e) {
+        return all.since(BackupPosition.of(Path.of(s)));
+      }
+    }
+
     @Override
     public Integer call() {
       if (rate < 0 || rate > Long.MAX_VALUE >>> 20) {
         throw mistake("--rate takes a number of MiB a second, and 0 for no limit");
       }
-      BackupReport report =
-          OpenFile.backup(
-              file(),
-              Objects.requireNonNull(directory),
-              BackupOptions.defaults().bytesPerSecond(rate << 20));
+      BackupReport report = OpenFile.backup(file(), Objects.requireNonNull(directory), options());
       if (json) {
         out().println(Json.of(report));
       } else {
@@ -341,12 +362,16 @@ public final class Tool implements Callable<Integer> {
             .println(
                 String.format(
                     Locale.ROOT,
-                    "%s: %d pages, %d bytes of data, %d bytes of log, in %s",
+                    "%s: %d pages of %d, %d bytes of data, %d bytes of log, in %s",
                     directory,
+                    report.pagesCopied(),
                     report.pages(),
                     report.dataBytes(),
                     report.logBytes(),
                     report.duration()));
+        if (report.position() != null) {
+          out().println("position " + report.position());
+        }
       }
       return OK;
     }
@@ -358,29 +383,37 @@ public final class Tool implements Callable<Integer> {
   @Command(
       name = "restore",
       description = {
-        "Makes a database of a backup: copies it, verifies and recovers the copy, and gives it its"
-            + " name at last. No existing file is overwritten. Of a backup that is damaged nothing"
-            + " is restored."
+        "Makes a database of a full backup and of those that add to it, in their order: copies"
+            + " them, verifies and recovers the copy, and gives it its name at last. No existing file"
+            + " is overwritten. Of a backup that is damaged nothing is restored."
       })
   static final class Restore extends Base {
     @Parameters(
-        index = "1",
+        index = "1..*",
+        arity = "1..*",
         paramLabel = "BACKUP",
         description = {
-          "The directory of a backup, the data file in it, or a tar archive that Database.backup"
-              + " wrote."
+          "The directory of a backup, the file of pages in it, or a tar archive that Database.backup"
+              + " wrote: a full one first, then those that were made since it or since each other."
         })
-    @Nullable Path backup;
+    List<Path> backups = List.of();
 
     @Override
     public Integer call() {
-      FileReport report =
-          io.fovea.Restore.from(Objects.requireNonNull(backup)).to(file(), FileVerifier.options());
+      io.fovea.Restore restore = io.fovea.Restore.from(backups.get(0));
+      for (Path incremental : backups.subList(1, backups.size())) {
+        restore = restore.then(incremental);
+      }
+      FileReport report = restore.to(file(), FileVerifier.options());
       if (json) {
         out().println(Json.of(Report.verified(report)));
       } else {
         out().println(Report.summary(file(), report));
-        out().println("Nothing is wrong: the backup was restored.");
+        out()
+            .println(
+                backups.size() == 1
+                    ? "Nothing is wrong: the backup was restored."
+                    : "Nothing is wrong: the " + backups.size() + " backups were restored.");
       }
       return OK;
     }

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.BackupOptions;
+import io.fovea.BackupPosition;
 import io.fovea.BackupReport;
 import io.fovea.Batch;
 import io.fovea.ByteTable;
@@ -451,6 +452,16 @@ class GuideTest {
       System.out.println(again.tables());
     }
     // end
+    // begin docs/GUIDE.md
+    BackupPosition monday = BackupPosition.of(backups.resolve("monday"));
+    BackupReport added =
+        db.backup(backups.resolve("tuesday"), BackupOptions.defaults().since(monday));
+    System.out.println(added.pagesCopied() + " of " + added.pages() + " pages were changed");
+    Restore.from(backups.resolve("monday"))
+        .then(backups.resolve("tuesday"))
+        .to(restored.resolve("tuesday.fovea"), Options.defaults());
+    // end
+    assertTrue(added.pagesCopied() < added.pages());
     // begin docs/GUIDE.md
     Options looking = Options.defaults().readOnly(true).bufferBytes(64 << 20);
     try (Database report = Database.open(restored.resolve("guide.fovea"), looking)) {

@@ -1,0 +1,270 @@
+package io.fovea.inspection;
+
+import io.fovea.error.CorruptionException;
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.StorageException;
+import io.fovea.io.Storage;
+import io.fovea.recovery.BackupManifest;
+import io.fovea.recovery.BackupPoint;
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.RandomAccessFile;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.zip.CRC32C;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A full backup and those that add to it, as the files of one database.
+ *
+ * <pre>
+ *   full          pages 0 .. n                    log R0 .. E0
+ *   increment 1   those beyond R0, onto them      log R1 .. E1  in its place
+ *   increment 2   those beyond R1, onto them      log R2 .. E2  in its place
+ *                 ─────────────────────────────   ────────────
+ *                 each page has all from before R2; none is newer than E2: recovery does the rest
+ * </pre>
+ *
+ * <p>Each backup is copied beside the others, held against its manifest (every byte by its
+ * checksum, and that it goes onto what is there: {@link BackupManifest#whyNotOnto}), put onto it,
+ * and removed. A full backup without a manifest is taken for the files of a database, onto which
+ * nothing goes.
+ *
+ * <p>A value; one thread copies.
+ */
+public final class BackupChain {
+  /** Of nothing yet. */
+  public static final BackupChain EMPTY = new BackupChain(List.of());
+
+  private static final int BUFFER_BYTES = 1 << 20;
+
+  /** As in {@code Backup}: "FOVBKP1" and a zero. */
+  private static final long PAGES_MAGIC = 0x0031504B42564F46L;
+
+  private static final int PAGES_HEADER = 32;
+  private static final int EXTENT = 16;
+
+  /** Where a backup is, found when it is needed. */
+  private interface Place {
+    BackupSource source() throws IOException;
+  }
+
+  private record Link(String name, Place place) {}
+
+  private final List<Link> links;
+
+  private BackupChain(List<Link> links) {
+    this.links = links;
+  }
+
+  private BackupChain with(Link link) {
+    List<Link> more = new ArrayList<>(links);
+    more.add(link);
+    return new BackupChain(List.copyOf(more));
+  }
+
+  /** The same and one more: a directory, a file in it, or a tar archive. */
+  public BackupChain with(Path backup) {
+    return with(new Link(backup.toString(), () -> BackupSource.at(backup)));
+  }
+
+  /** The same and one more: a tar archive, which is read up to its end and not closed. */
+  public BackupChain with(InputStream archive) {
+    return with(new Link("the stream", () -> BackupSource.archive(archive)));
+  }
+
+  @Override
+  public String toString() {
+    return String.join(", ", links.stream().map(Link::name).toList());
+  }
+
+  /**
+   * The position of a backup.
+   *
+   * @throws InvalidUseException if it has none
+   */
+  public static BackupPoint position(Path backup) {
+    BackupManifest manifest;
+    try {
+      byte[] bytes = BackupSource.manifestAt(backup);
+      manifest = bytes == null ? null : BackupManifest.parse("the manifest of " + backup, bytes);
+    } catch (IOException e) {
+      throw new StorageException(
+          "read the manifest of", backup.toString(), -1, 0, String.valueOf(e.getMessage()), e);
+    }
+    BackupPoint position = manifest == null ? null : manifest.position();
+    if (position == null) {
+      throw new InvalidUseException(
+          "The backup "
+              + backup
+              + " has no position: "
+              + (manifest == null
+                  ? "it has no manifest."
+                  : "its database was changed without a log."));
+    }
+    return position;
+  }
+
+  /**
+   * Makes the files of one database of all backups.
+   *
+   * @param file what the data file is to be called; others beside it are made and removed
+   * @throws InvalidUseException if the backups do not follow each other
+   * @throws CorruptionException if one of them was altered or cut short
+   */
+  void copyTo(Path file) throws IOException {
+    BackupManifest there = null;
+    for (int i = 0; i < links.size(); i++) {
+      Link link = links.get(i);
+      Path at = i == 0 ? file : beside(file, ".increment" + i);
+      link.place.source().copyTo(at);
+      boolean incremental = Files.exists(beside(at, BackupManifest.PAGES));
+      BackupManifest manifest = manifest(at, link.name);
+      if (i == 0 && incremental) {
+        throw new InvalidUseException(
+            "The backup "
+                + link.name
+                + " has only what was changed since "
+                + (manifest == null || manifest.since() == null
+                    ? "another"
+                    : manifest.since().text())
+                + ": a restore begins with a full backup.");
+      }
+      if (manifest != null) {
+        verify(manifest, at, link.name);
+      }
+      if (i > 0) {
+        requireOnto(there, manifest, incremental, link.name);
+        put(at, file);
+      }
+      there = manifest;
+      Files.deleteIfExists(beside(at, BackupManifest.SUFFIX));
+    }
+  }
+
+  private static Path beside(Path file, String suffix) {
+    return file.resolveSibling(file.getFileName() + suffix);
+  }
+
+  private static @Nullable BackupManifest manifest(Path at, String name) throws IOException {
+    Path path = beside(at, BackupManifest.SUFFIX);
+    if (!Files.exists(path)) {
+      return null;
+    }
+    return BackupManifest.parse("the manifest of " + name, BackupSource.manifestBytes(path));
+  }
+
+  private void requireOnto(
+      @Nullable BackupManifest there,
+      @Nullable BackupManifest manifest,
+      boolean incremental,
+      String name) {
+    String why =
+        !incremental
+            ? "it is a full backup, which comes first"
+            : manifest == null
+                ? "it has no manifest, and so is not whole"
+                : there == null
+                    ? "the backup before it has no manifest: it is no backup, or one of an older"
+                        + " version"
+                    : manifest.whyNotOnto(there);
+    if (why != null) {
+      throw new InvalidUseException(
+          "The backup "
+              + name
+              + " can't be put onto those before it: "
+              + why
+              + ". Give one full backup, and then those that were made since, in their order.");
+    }
+  }
+
+  /** Holds the files against the manifest. */
+  private static void verify(BackupManifest manifest, Path at, String name) throws IOException {
+    for (String suffix : List.of(Storage.DATA, Storage.LOG, BackupManifest.PAGES)) {
+      BackupManifest.Part part =
+          manifest.files().stream().filter(f -> f.suffix().equals(suffix)).findFirst().orElse(null);
+      Path path = beside(at, suffix);
+      long expected = part == null ? -1 : part.bytes();
+      long found = Files.exists(path) ? Files.size(path) : -1;
+      String what =
+          "the file of "
+              + (suffix.equals(Storage.DATA) ? "data" : suffix.substring(1))
+              + " of backup "
+              + name
+              + ", by its manifest (a backup that was opened where it is has become a database, which"
+              + " is restored without the manifest): ";
+      if (expected != found) {
+        throw new CorruptionException(what + "bytes", -1, -1, expected, found);
+      }
+      if (part != null && crc(path) != part.crc()) {
+        throw new CorruptionException(what + "checksum", -1, -1, part.crc(), crc(path));
+      }
+    }
+    if (Files.exists(beside(at, Storage.DOUBLE_WRITE))) {
+      throw new CorruptionException(
+          "files of backup " + name + ": a double-write area, which a backup never has",
+          -1,
+          -1,
+          0,
+          1);
+    }
+  }
+
+  private static int crc(Path path) throws IOException {
+    CRC32C crc = new CRC32C();
+    byte[] buffer = new byte[BUFFER_BYTES];
+    try (InputStream in = Files.newInputStream(path)) {
+      for (int n; (n = in.read(buffer)) >= 0; ) {
+        crc.update(buffer, 0, n);
+      }
+    }
+    return (int) crc.getValue();
+  }
+
+  /** Puts changed pages, and the log, in the place of those that are there. */
+  private static void put(Path at, Path file) throws IOException {
+    Path changed = beside(at, BackupManifest.PAGES);
+    try (RandomAccessFile in = new RandomAccessFile(changed.toFile(), "r");
+        RandomAccessFile runs = new RandomAccessFile(changed.toFile(), "r");
+        RandomAccessFile out = new RandomAccessFile(file.toFile(), "rw")) {
+      ByteBuffer header = ByteBuffer.allocate(PAGES_HEADER).order(ByteOrder.LITTLE_ENDIAN);
+      runs.readFully(header.array());
+      int pageSize = header.getInt(8);
+      long extents = header.getLong(24);
+      if (header.getLong(0) != PAGES_MAGIC || pageSize <= 0 || extents < 0) {
+        throw new CorruptionException(
+            "the header of a file of changed pages", -1, 0, PAGES_MAGIC, header.getLong(0));
+      }
+      in.seek(PAGES_HEADER + extents * EXTENT);
+      byte[] run = new byte[EXTENT];
+      byte[] buffer = new byte[BUFFER_BYTES];
+      for (long i = 0; i < extents; i++) {
+        runs.readFully(run);
+        ByteBuffer r = ByteBuffer.wrap(run).order(ByteOrder.LITTLE_ENDIAN);
+        out.seek(r.getLong(0) * pageSize);
+        for (long left = r.getLong(8) * pageSize; left > 0; ) {
+          int n = (int) Math.min(left, buffer.length);
+          in.readFully(buffer, 0, n);
+          out.write(buffer, 0, n);
+          left -= n;
+        }
+      }
+      out.setLength(header.getLong(16) * pageSize);
+    } catch (EOFException e) {
+      throw new EOFException("The file of changed pages ends before its last page.");
+    }
+    Files.delete(changed);
+    Path log = beside(at, Storage.LOG);
+    if (Files.exists(log)) {
+      Files.move(log, beside(file, Storage.LOG), StandardCopyOption.REPLACE_EXISTING);
+    } else {
+      Files.deleteIfExists(beside(file, Storage.LOG)); // it was closed then, and needs none
+    }
+  }
+}

@@ -1,0 +1,134 @@
+package io.fovea.recovery;
+
+import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.PageCopy;
+import io.fovea.buffer.PageHeader;
+import io.fovea.io.BlockDevice;
+import io.fovea.memory.Mem;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.LongSupplier;
+
+/**
+ * Reads the pages of a database that is in use, each whole: checksum, page id and LSN are right, or
+ * the page is damaged and this throws.
+ *
+ * <p><b>A torn page</b>, read while it was written, does not check out and is read again; a page
+ * that never does is asked for in the pool, which has it or says that it is damaged.
+ *
+ * <p><b>A page of zeros</b> is one that was never written, or one that the device has lost. From a
+ * page id on, the high-water mark of a checkpoint, it may be either, and is read as zeros. Below it
+ * the file must have it, unless it is in the pool and was not written yet: then that is what is
+ * read. If neither has it, it is damaged.
+ *
+ * <p>One thread.
+ */
+final class BackupPages {
+  /** How often a page that does not check out is read again before the pool is asked. */
+  private static final int READS = 20;
+
+  private static final long READ_PAUSE_NANOS = 200_000;
+
+  private final BlockDevice device;
+  private final BufferPool pool;
+  private final int pageSize;
+  private final long newFrom;
+  private final LongSupplier lsnLimit;
+  private final MemorySegment chunk;
+  private long torn;
+  private long maxLsn;
+
+  /**
+   * A reader.
+   *
+   * @param newFrom from which page on zeros are right
+   * @param lsnLimit the largest LSN that a page may have which was read before this is asked
+   * @param chunk where pages are read to
+   */
+  BackupPages(
+      BlockDevice device,
+      BufferPool pool,
+      int pageSize,
+      long newFrom,
+      LongSupplier lsnLimit,
+      MemorySegment chunk) {
+    this.device = device;
+    this.pool = pool;
+    this.pageSize = pageSize;
+    this.newFrom = newFrom;
+    this.lsnLimit = lsnLimit;
+    this.chunk = chunk;
+  }
+
+  /** How many pages were read again, because they were being written. */
+  long torn() {
+    return torn;
+  }
+
+  /** The largest LSN of all pages that were read. */
+  long maxLsn() {
+    return maxLsn;
+  }
+
+  /** How many pages are read at a time at most. */
+  int atATime() {
+    return (int) (chunk.byteSize() / pageSize);
+  }
+
+  /** Reads pages that follow each other to the beginning of the chunk. */
+  void read(long pid, int n) {
+    device.read(pid * pageSize, chunk, 0, n * pageSize);
+    long limit = lsnLimit.getAsLong();
+    for (int i = 0; i < n; i++) {
+      long at = (long) i * pageSize;
+      boolean unread = pid + i >= newFrom && Mem.isZero(chunk, at, pageSize);
+      boolean known = PageHeader.pageLsn(chunk, at) <= limit;
+      if (!unread && !(known && whole(at, pid + i))) {
+        again(pid + i, at);
+      }
+      maxLsn = Math.max(maxLsn, PageHeader.pageLsn(chunk, at));
+    }
+  }
+
+  /** Whether a page that was just read was changed since a position, or is one of zeros. */
+  boolean changed(int i, long since) {
+    long at = (long) i * pageSize;
+    return PageHeader.pageLsn(chunk, at) > since
+        || PageHeader.type(chunk, at) == PageHeader.NEVER_WRITTEN;
+  }
+
+  private boolean whole(long at, long pid) {
+    return PageHeader.checksum(chunk, at) == PageHeader.sum(chunk, at, pageSize)
+        && PageHeader.pid(chunk, at) == pid
+        && PageHeader.type(chunk, at) != PageHeader.NEVER_WRITTEN;
+  }
+
+  /** A page that was being written while it was read, most likely, or was never written yet. */
+  private void again(long pid, long at) {
+    if (Mem.isZero(chunk, at, pageSize) && pool.resident(pid) >= 0) {
+      fromPool(pid, at);
+      return;
+    }
+    torn++;
+    for (int i = 0; i < READS; i++) {
+      LockSupport.parkNanos(READ_PAUSE_NANOS);
+      device.read(pid * pageSize, chunk, at, pageSize);
+      if (PageHeader.pageLsn(chunk, at) <= lsnLimit.getAsLong() && whole(at, pid)) {
+        return;
+      }
+    }
+    fromPool(pid, at);
+  }
+
+  /** Memory may have what the device has lost; if it has not, this says what is damaged. */
+  private void fromPool(long pid, long at) {
+    int frame = pool.fixShared(pid);
+    try {
+      Mem.copy(pool.pages(), pool.base(frame), chunk, at, pageSize);
+    } finally {
+      pool.releaseShared(frame);
+    }
+    PageCopy.forgetFrames(chunk, at, pageSize);
+    PageHeader.seal(chunk, at, pageSize);
+  }
+}

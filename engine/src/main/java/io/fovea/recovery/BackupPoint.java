@@ -1,0 +1,71 @@
+package io.fovea.recovery;
+
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A moment of a database, for a backup of what was changed later.
+ *
+ * <pre>
+ *   id '/' lsn '/' unlogged        as text, the numbers in decimal digits
+ * </pre>
+ *
+ * <p>It is the redo point R of a backup: that backup's pages have every change whose record begins
+ * before R. So of a page whose LSN is R or less (the end of its newest record) that backup has all.
+ *
+ * @param id of the database
+ * @param lsn R; of a backup without a log, the end of the log of its clean file
+ * @param unlogged how often somebody had begun to change pages without a log, see {@link
+ *     Superblock#unlogged}
+ */
+public record BackupPoint(UUID id, long lsn, long unlogged) {
+  /** Null where the text is none. */
+  public static @Nullable BackupPoint parse(String text) {
+    String[] parts = text.split("/", -1);
+    if (parts.length != 3) {
+      return null;
+    }
+    try {
+      UUID id = UUID.fromString(parts[0]);
+      BackupPoint point = new BackupPoint(id, Long.parseLong(parts[1]), Long.parseLong(parts[2]));
+      // Numbers in another notation are not what was written.
+      return point.lsn > 0
+              && (point.lsn & 7) == 0
+              && point.unlogged >= 0
+              && point.text().equals(text)
+          ? point
+          : null;
+    } catch (IllegalArgumentException e) {
+      return null;
+    }
+  }
+
+  /** As text. */
+  public String text() {
+    return id + "/" + lsn + "/" + unlogged;
+  }
+
+  /**
+   * Why there is no backup of what was changed since this point, in the words that follow "Make a
+   * full backup: "; null where there is one.
+   *
+   * @param now the same of the database now
+   */
+  @Nullable String whyNot(BackupPoint now) {
+    if (!id.equals(now.id)) {
+      return "the position is of database " + id + ", and this is " + now.id + ".";
+    }
+    if (unlogged > now.unlogged || lsn > now.lsn) {
+      return "the position "
+          + text()
+          + " is beyond that of the database, which is "
+          + now.text()
+          + ". It is of a copy of this database that went on by itself, or its file was put back.";
+    }
+    if (unlogged < now.unlogged) {
+      return "the database was changed without a log since that position (Durability.NONE), and"
+          + " its pages do not say when.";
+    }
+    return null;
+  }
+}

@@ -1,0 +1,62 @@
+package io.fovea.recovery;
+
+/**
+ * A set of page ids below a limit, a bit for each. It is read as extents: runs of pages that follow
+ * each other, in ascending order. One thread.
+ */
+final class PageBits {
+  private final long[] words;
+  private final long limit;
+  private long size;
+
+  /** An empty set of pages below a limit. */
+  PageBits(long limit) {
+    this.limit = limit;
+    this.words = new long[Math.toIntExact(limit + 63 >>> 6)];
+  }
+
+  /** Adds a page that is not there yet. */
+  void add(long pid) {
+    words[(int) (pid >>> 6)] |= 1L << pid;
+    size++;
+  }
+
+  /** How many pages there are. */
+  long size() {
+    return size;
+  }
+
+  /** How many runs there are. */
+  long extents() {
+    long n = 0;
+    for (long at = first(0); at < limit; at = first(end(at))) {
+      n++;
+    }
+    return n;
+  }
+
+  /** The first page of the set from some page on; the limit where there is none. */
+  long first(long from) {
+    return next(from, 0);
+  }
+
+  /** Where the run of a page of the set ends: the first page behind it that is not in the set. */
+  long end(long from) {
+    return next(from, -1);
+  }
+
+  private long next(long from, long flip) {
+    if (from >= limit) {
+      return limit;
+    }
+    int i = (int) (from >>> 6);
+    long word = (words[i] ^ flip) & -1L << from;
+    while (word == 0) {
+      if (++i == words.length) {
+        return limit;
+      }
+      word = words[i] ^ flip;
+    }
+    return Math.min(limit, ((long) i << 6) + Long.numberOfTrailingZeros(word));
+  }
+}
