@@ -1,22 +1,15 @@
 package io.fovea.memory;
 
 import io.fovea.bindings.Availability;
-import io.fovea.bindings.Errno;
 import io.fovea.bindings.Libc;
 import io.fovea.bindings.MemoryCalls;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A large range of native memory: the frames of a buffer pool, a table of timestamps.
- *
- * <pre>
- *   a chunk of address space
- *   | region | guard |·······| guard | region | guard |···| guard |      not used yet      |
- *                            ^ so that the region behind it begins at a multiple of 2 MiB: a huge
- *                              page needs that
- * </pre>
  *
  * <ul>
  *   <li>Pages come when they are first touched, and are zero then: a region costs address space,
@@ -55,28 +48,20 @@ public final class NativeRegion {
   public static final long GUARD_BYTES = 256 << 10;
 
   private static final long PAGE_BYTES = 4096;
-  private static final long CHUNK_BYTES = 16L << 30;
   private static final boolean MAPPED =
       Mem.isRaw() && Libc.probe() instanceof Availability.Available;
 
-  /** The chunk that regions are cut from, from here on; under the lock of the class. */
-  private static long next;
-
-  private static long limit;
-
-  /** Where a region begins, and where the range ends that is nobody else's. */
-  private record Place(long start, long end) {}
-
   private final MemorySegment segment;
 
-  /** Bytes that are replaced at the release; 0 where nothing is mapped. */
-  private final long span;
+  /** Where it lies; null where nothing is mapped. */
+  private final AddressSpace.@Nullable Place place;
 
   private final String name;
 
-  private NativeRegion(MemorySegment segment, long span, String name) {
+  private NativeRegion(
+      MemorySegment segment, AddressSpace.@Nullable Place place, String name) {
     this.segment = segment;
-    this.span = span;
+    this.place = place;
     this.name = name;
   }
 
@@ -95,15 +80,15 @@ public final class NativeRegion {
           "A region for the " + name + " can't have " + bytes + " bytes.");
     }
     if (!Mem.isRaw()) {
-      return new NativeRegion(FileMemory.map(bytes, name), 0, name);
+      return new NativeRegion(FileMemory.map(bytes, name), null, name);
     }
     if (!MAPPED) {
       MemorySegment guarded = Arena.global().allocate(bytes + 2 * GUARD_BYTES, PAGE_BYTES);
-      return new NativeRegion(guarded.asSlice(GUARD_BYTES, bytes), 0, name);
+      return new NativeRegion(guarded.asSlice(GUARD_BYTES, bytes), null, name);
     }
     long length = roundUp(bytes, PAGE_BYTES);
-    Place place = take(length, name);
-    long start = place.start;
+    AddressSpace.Place place = AddressSpace.take(length, name);
+    long start = place.start();
     // Advice: a kernel that refuses does no harm.
     MemoryCalls.madvise(start, length, MemoryCalls.MADV_DONTFORK);
     MemoryCalls.madvise(start, length, MemoryCalls.MADV_DONTDUMP);
@@ -111,48 +96,7 @@ public final class NativeRegion {
       MemoryCalls.madvise(start, length, MemoryCalls.MADV_HUGEPAGE);
     }
     MemorySegment segment = MemorySegment.ofAddress(start).reinterpret(bytes);
-    return new NativeRegion(segment, place.end - start, name);
-  }
-
-  /** Address space for a region and its guards. */
-  private static synchronized Place take(long length, String name) {
-    long start = roundUp(next + GUARD_BYTES, HUGE_PAGE_BYTES);
-    long end = start + length + GUARD_BYTES;
-    if (next == 0 || end > limit) {
-      long needed = length + HUGE_PAGE_BYTES + 2 * GUARD_BYTES;
-      long chunk = Math.max(needed, CHUNK_BYTES);
-      long raw = map(0, chunk, 0);
-      if (raw < 0 && chunk > needed) {
-        chunk = needed; // address space is limited
-        raw = map(0, chunk, 0);
-      }
-      if (raw < 0) {
-        throw new OutOfMemoryError(
-            "There are no "
-                + length
-                + " bytes of address space for the "
-                + name
-                + ": "
-                + Errno.describe((int) -raw)
-                + ".");
-      }
-      limit = raw + chunk;
-      start = roundUp(raw + GUARD_BYTES, HUGE_PAGE_BYTES);
-      end = start + length + GUARD_BYTES;
-    }
-    next = end;
-    // No other region begins before the next huge page, and what is before one means nothing.
-    return new Place(start, Math.min(roundUp(end, HUGE_PAGE_BYTES), limit));
-  }
-
-  private static long map(long address, long length, int flags) {
-    return MemoryCalls.mmap(
-        address,
-        length,
-        MemoryCalls.PROT_READ | MemoryCalls.PROT_WRITE,
-        MemoryCalls.MAP_PRIVATE | MemoryCalls.MAP_ANONYMOUS | MemoryCalls.MAP_NORESERVE | flags,
-        -1,
-        0);
+    return new NativeRegion(segment, place, name);
   }
 
   private static long roundUp(long n, long unit) {
@@ -187,7 +131,7 @@ public final class NativeRegion {
    */
   public boolean populate(long off, long len) {
     Objects.checkFromIndexSize(off, len, segment.byteSize());
-    if (span == 0 || len == 0) {
+    if (place == null || len == 0) {
       return false;
     }
     long from = off & -PAGE_BYTES;
@@ -201,14 +145,8 @@ public final class NativeRegion {
    * on, and may be written again.
    */
   public void release() {
-    if (span > 0) {
-      // In the place of the old mapping, at once for all threads; what MADV_DONTNEED leaves would
-      // stay a mapping of its own for ever. Up to the next huge page, with the guard: the kernel
-      // frees a page of page tables only where all that it maps is replaced, and with one left by
-      // each region a process that opens databases again and again pays for them for ever.
-      if (map(segment.address(), span, MemoryCalls.MAP_FIXED) < 0) {
-        MemoryCalls.madvise(segment.address(), span, MemoryCalls.MADV_DONTNEED);
-      }
+    if (place != null) {
+      place.release();
     } else {
       clear();
     }

@@ -26,7 +26,7 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
  * A process that does everything again and again (tables, indexes, cursors, long values, backups,
- * virtual threads, checkpoints, drops, failed transactions, several databases opened and closed)
+ * virtual threads, checkpoints, snapshots, drops, failed transactions, several databases opened and closed)
  * ends with the heap, native memory, descriptors, mappings and files that it had after a first part
  * of the time, and with what it has to hold.
  *

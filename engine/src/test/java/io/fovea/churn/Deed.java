@@ -30,6 +30,10 @@ enum Deed {
   BACKUP(1),
   /** A backup that holds the log for longer than the log is large. */
   SLOW_BACKUP(1),
+  /** A snapshot that is read before and after others have written, more than it keeps in memory. */
+  SNAPSHOT(3),
+  /** Records are written, and deleted by their range. */
+  RANGE(3),
   /** A database with a file is created, closed, opened again, looked at, and deleted. */
   DATABASE(3),
   /** A database in memory is opened and closed. */

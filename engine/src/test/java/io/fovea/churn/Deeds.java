@@ -100,6 +100,7 @@ final class Deeds {
         .bufferBytes(8 << 20)
         .memory(mem -> mem.timestampBytes(8 << 20).sketchBytes(1 << 20))
         .transactions(txs -> txs.activeMax(12).bytesMax(4 << 20))
+        .snapshots(snap -> snap.bufferBytes(1 << 20).memoryBytes(256 << 10))
         .log(log -> log.bytesMax(8 << 20).bufferBytes(512 << 10).segmentBytes(512 << 10));
   }
 
@@ -136,6 +137,8 @@ final class Deeds {
       case CHECKPOINT -> db.checkpoint();
       case BACKUP -> backup();
       case SLOW_BACKUP -> slowBackup();
+      case SNAPSHOT -> snapshot();
+      case RANGE -> range();
       case DATABASE -> database();
       case MEMORY_DATABASE -> memoryDatabase();
     }
@@ -551,6 +554,43 @@ final class Deeds {
       go.countDown();
     }
     task.get();
+  }
+
+  // ------------------------------------------------------------------------------------ snapshots
+
+  private void snapshot() {
+    try (Database then = db.snapshot()) {
+      Table old = then.table(ACCOUNT);
+      List<Long> before = balances(then, old);
+      transfers(r, 20);
+      longValues(1, LONG_MAX);
+      is(before, balances(then, old), "a snapshot");
+      is(ACCOUNTS * START, before.stream().mapToLong(Long::longValue).sum(), "a snapshot's sum");
+    }
+  }
+
+  private static List<Long> balances(Database from, Table t) {
+    return from.read(
+        tx -> {
+          List<Long> all = new ArrayList<>();
+          try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+            while (c.next()) {
+              all.add(c.row().getLong(BALANCE));
+            }
+          }
+          return all;
+        });
+  }
+
+  private void range() {
+    int n = 1 + r.nextInt(500);
+    db.run(
+        tx -> {
+          for (int i = 0; i < n; i++) {
+            bytes.put(tx, key(i), key(i));
+          }
+        });
+    is((long) n, db.call(tx -> bytes.deleteRange(tx, key(0), key(n))), "deleted by a range");
   }
 
   // ------------------------------------------------------------------------------------ databases

@@ -85,6 +85,60 @@ class NativeRegionTest {
     assertTrue(more < 1000, () -> more + " KiB of page tables more than before");
   }
 
+  /** Nor where each is as large as what a page of the second level maps. */
+  @Test
+  void largeRegionsCostNoPageTablesOnceTheyAreReleased() throws IOException {
+    Path status = Path.of("/proc/self/status");
+    if (!Files.isReadable(status)) {
+      abort("No /proc/self/status");
+    }
+    long before = pageTablesKib(status);
+    // Two are in use at any time: the last region of a chunk may go after the chunk is used up.
+    NativeRegion[] inUse = new NativeRegion[2];
+    for (int i = 0; i < 2000; i++) {
+      try {
+        inUse[i % 2] = NativeRegion.reserve(1L << 30, false, "test");
+      } catch (OutOfMemoryError e) {
+        abort("This machine limits address space: " + e.getMessage());
+      }
+      Mem.putLong(inUse[i % 2].segment(), 0, 1);
+      if (inUse[(i + 1) % 2] != null) {
+        inUse[(i + 1) % 2].release();
+      }
+    }
+    inUse[1].release();
+    inUse[1].release(); // once more changes nothing
+    long more = pageTablesKib(status) - before;
+    // A page of 4 KiB for each of them would be 8,000; for each chunk of 16 GiB, two would be 1,000.
+    assertTrue(more < 1500, () -> more + " KiB of page tables more than before");
+  }
+
+  /** What is larger than a chunk leaves the chunk that is in use alone. */
+  @Test
+  void alternatesBetweenSmallAndHuge() throws IOException {
+    Path maps = Path.of("/proc/self/maps");
+    if (!Files.isReadable(maps)) {
+      abort("No /proc/self/maps");
+    }
+    int before = count(maps);
+    int jumps = 0;
+    long last = NativeRegion.reserve(4096, false, "small").segment().address();
+    for (int i = 0; i < 20; i++) {
+      try {
+        NativeRegion.reserve(40L << 30, false, "huge").release();
+      } catch (OutOfMemoryError e) {
+        abort("This machine limits address space: " + e.getMessage());
+      }
+      NativeRegion small = NativeRegion.reserve(4096, false, "small");
+      jumps += Math.abs(small.segment().address() - last) > 16L << 20 ? 1 : 0;
+      last = small.segment().address();
+      small.release();
+    }
+    assertTrue(jumps <= 1, jumps + " small regions are far from the one before");
+    int more = count(maps) - before;
+    assertTrue(more < 50, () -> more + " mappings more than before");
+  }
+
   private static long pageTablesKib(Path status) throws IOException {
     for (String line : Files.readAllLines(status)) {
       if (line.startsWith("VmPTE:")) {
