@@ -62,7 +62,7 @@ public final class ByteTable {
    * @throws KeyTooLargeException if no key of that length can be in the table
    */
   public byte @Nullable [] get(Transaction tx, byte[] key) {
-    Tx t = tx.enter(database);
+    Tx t = tx.enter(database, core);
     try {
       Slot slot = tx.slot();
       MemorySegment k = stageKey(slot, key);
@@ -91,7 +91,7 @@ public final class ByteTable {
    */
   public long get(Transaction tx, MemorySegment key, MemorySegment out) {
     Objects.requireNonNull(out, "out");
-    Tx t = tx.enter(database);
+    Tx t = tx.enter(database, core);
     try {
       Slot slot = tx.slot();
       MemorySegment k = stageKey(slot, key);
@@ -127,7 +127,7 @@ public final class ByteTable {
    * @throws KeyTooLargeException if no key of that length can be in the table
    */
   public boolean exists(Transaction tx, byte[] key) {
-    Tx t = tx.enter(database);
+    Tx t = tx.enter(database, core);
     try {
       MemorySegment k = stageKey(tx.slot(), key);
       return t.get(core.tree, k, 0, key.length, k, 0, 0) >= 0;
@@ -166,7 +166,7 @@ public final class ByteTable {
    * @throws ValueTooLargeException if the value is longer than any can be
    */
   public void insert(Transaction tx, MemorySegment key, MemorySegment value) {
-    Tx t = tx.enter(database);
+    Tx t = tx.enter(database, core);
     try {
       MemorySegment k = stageKey(tx.slot(), key);
       MemorySegment v = stageValue(tx.slot(), value);
@@ -204,7 +204,7 @@ public final class ByteTable {
    * @throws ValueTooLargeException if the value is longer than any can be
    */
   public void put(Transaction tx, MemorySegment key, MemorySegment value) {
-    Tx t = tx.enter(database);
+    Tx t = tx.enter(database, core);
     try {
       MemorySegment k = stageKey(tx.slot(), key);
       MemorySegment v = stageValue(tx.slot(), value);
@@ -237,7 +237,7 @@ public final class ByteTable {
    * @throws KeyTooLargeException if no key of that length can be in the table
    */
   public boolean delete(Transaction tx, MemorySegment key) {
-    Tx t = tx.enter(database);
+    Tx t = tx.enter(database, core);
     try {
       return t.delete(core.tree, stageKey(tx.slot(), key), 0, (int) key.byteSize());
     } catch (TransactionAbortedException e) {
@@ -294,7 +294,7 @@ public final class ByteTable {
   private long deleteRange(
       Transaction tx, byte @Nullable [] from, byte @Nullable [] to, boolean prefix, long most) {
     Cursor.checkMost(most);
-    Tx t = tx.enter(database);
+    Tx t = tx.enter(database, core);
     try {
       core.requireThere();
       t.requireWritable();
@@ -344,7 +344,7 @@ public final class ByteTable {
 
   private ByteCursor scan(
       Transaction tx, byte @Nullable [] from, byte @Nullable [] to, boolean prefix, Order order) {
-    Tx t = tx.enter(database);
+    Tx t = tx.enter(database, core);
     try {
       core.requireThere();
       int loLen = from == null ? 0 : from.length;
@@ -428,7 +428,7 @@ public final class ByteTable {
 
   private Estimate estimate(
       Transaction tx, byte @Nullable [] from, byte @Nullable [] to, boolean prefix) {
-    tx.enter(database);
+    tx.enter(database, core);
     try {
       core.requireThere();
       int loLen = from == null ? 0 : from.length;

@@ -64,7 +64,8 @@ import java.util.concurrent.locks.ReentrantLock;
  */
 public final class Database extends TransactionRunner implements AutoCloseable {
   // The file may have more than 600 lines because each method of the API has its contract here.
-  // Long for its documentation: what it does is in Store, Schema, Transaction.Source, Verification.
+  // Long for its documentation: what it does is in Store, Schema, TransactionRunner.Source,
+  // Verification.
 
   private final Options options;
   private final Store store;

@@ -107,7 +107,7 @@ public final class Index {
    * @throws KeyTooLargeException if no key of that length can be in the index
    */
   public boolean get(Transaction tx, Key indexKey, Row out) {
-    Tx t = tx.enter(table.database());
+    Tx t = tx.enter(table.database(), tableCore);
     try {
       require(indexKey);
       if (out.owner() != tableCore) {
@@ -262,7 +262,7 @@ public final class Index {
   public Cursor scan(Transaction tx, Range range, Order order) {
     Objects.requireNonNull(range, "range");
     Objects.requireNonNull(order, "order");
-    Tx t = tx.enter(table.database());
+    Tx t = tx.enter(table.database(), tableCore);
     try {
       requireThere();
       return Cursor.open(tx, t, table, core, range, order);
@@ -283,7 +283,7 @@ public final class Index {
    */
   public Estimate estimate(Transaction tx, Range range) {
     Objects.requireNonNull(range, "range");
-    tx.enter(table.database());
+    tx.enter(table.database(), tableCore);
     try {
       requireThere();
       return Cursor.estimate(tx.slot(), table.core(), core, range);

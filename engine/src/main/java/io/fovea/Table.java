@@ -185,7 +185,7 @@ public final class Table {
   }
 
   private boolean read(Transaction tx, Key key, Row out, int bytes) {
-    Tx t = tx.enter(database);
+    Tx t = tx.enter(database, core);
     try {
       require(key);
       require(out);
@@ -215,7 +215,7 @@ public final class Table {
    * @throws KeyTooLargeException if no key of that length can be in the table
    */
   public boolean exists(Transaction tx, Key key) {
-    Tx t = tx.enter(database);
+    Tx t = tx.enter(database, core);
     try {
       require(key);
       return t.get(core.tree, key.segment(), key.base(), key.length(), key.segment(), key.base(), 0)
@@ -252,7 +252,7 @@ public final class Table {
 
   private int getAll(Transaction tx, Batch batch, int bytes) {
     batch.requireOf(core);
-    Tx t = tx.enter(database);
+    Tx t = tx.enter(database, core);
     try {
       return getAll(tx, t, batch, bytes);
     } catch (TransactionAbortedException e) {
@@ -352,7 +352,7 @@ public final class Table {
    * @throws KeyTooLargeException if the key, or that of an index entry, is too long for a page
    */
   public void insert(Transaction tx, Key key, Row row) {
-    Tx t = tx.enter(database);
+    Tx t = tx.enter(database, core);
     try {
       require(key);
       requireWhole(row);
@@ -400,7 +400,7 @@ public final class Table {
    * @throws KeyTooLargeException if the key, or that of an index entry, is too long for a page
    */
   public void put(Transaction tx, Key key, Row row) {
-    Tx t = tx.enter(database);
+    Tx t = tx.enter(database, core);
     try {
       require(key);
       requireWhole(row);
@@ -445,7 +445,7 @@ public final class Table {
    * @throws KeyTooLargeException if the key of an index entry is too long for a page
    */
   public void update(Transaction tx, Row row) {
-    Tx t = tx.enter(database);
+    Tx t = tx.enter(database, core);
     try {
       require(row);
       row.requireReadIn(tx);
@@ -488,7 +488,7 @@ public final class Table {
    * @throws KeyTooLargeException if no key of that length can be in the table
    */
   public boolean delete(Transaction tx, Key key) {
-    Tx t = tx.enter(database);
+    Tx t = tx.enter(database, core);
     try {
       require(key);
       IndexCore[] indexes = core.indexes();
@@ -538,7 +538,7 @@ public final class Table {
     Objects.requireNonNull(range, "range");
     requireRows();
     Cursor.checkMost(most);
-    Tx t = tx.enter(database);
+    Tx t = tx.enter(database, core);
     try {
       core.requireThere();
       t.requireWritable();
@@ -564,7 +564,7 @@ public final class Table {
     Objects.requireNonNull(range, "range");
     Objects.requireNonNull(order, "order");
     requireRows();
-    Tx t = tx.enter(database);
+    Tx t = tx.enter(database, core);
     try {
       core.requireThere();
       return Cursor.open(tx, t, this, null, range, order);
@@ -595,7 +595,7 @@ public final class Table {
   public Estimate estimate(Transaction tx, Range range) {
     Objects.requireNonNull(range, "range");
     requireRows();
-    tx.enter(database);
+    tx.enter(database, core);
     try {
       core.requireThere();
       return Cursor.estimate(tx.slot(), core, null, range);

@@ -1,22 +1,23 @@
 package io.fovea;
 
+import io.fovea.catalog.CatalogTransaction;
 import io.fovea.error.AbortCause;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.FoveaException;
+import io.fovea.error.IncompatibleFormatException;
 import io.fovea.error.InvalidUseException;
+import io.fovea.error.OperationInterruptedException;
 import io.fovea.error.StorageFullException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.Slot;
-import io.fovea.memory.Waits;
-import io.fovea.store.Leaks;
-import io.fovea.store.Store;
+import io.fovea.index.TableCore;
+import io.fovea.schema.TableSpec;
 import io.fovea.txn.Attempts;
-import io.fovea.txn.RetryWarning;
 import io.fovea.txn.Tx;
-import java.time.Duration;
+import java.util.List;
 import java.util.Objects;
-import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -33,10 +34,6 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1.0
  */
 public final class Transaction implements AutoCloseable {
-  // The file has more than 600 lines because Source, which begins transactions and runs bodies in
-  // them, is a part of it: what a body may do to its transaction, and what the loop around the body
-  // does, are read together. A third of them are Javadoc.
-
   private enum State {
     ACTIVE,
     COMMITTED,
@@ -62,6 +59,9 @@ public final class Transaction implements AutoCloseable {
 
   /** The newest of its open cursors, which lead to the others. */
   private @Nullable Cursor cursors;
+
+  /** What it has looked for in the catalog, and changes there; null for nothing. */
+  private @Nullable CatalogTransaction catalog;
 
   /** Tells the leak detector that all is well; null where it does not watch. */
   @Nullable Runnable onEnd;
@@ -118,6 +118,30 @@ public final class Transaction implements AutoCloseable {
       throw refused();
     }
     return tx;
+  }
+
+  /**
+   * Begins a statement of the calling thread on a table of this database.
+   *
+   * @return the context; {@link #exit} must follow
+   */
+  Tx enter(Database db, TableCore core) {
+    Tx t = enter(db);
+    if (!core.use(t)) {
+      requireUsable(t, core);
+    }
+    return t;
+  }
+
+  /** What is rare: the table is new, being dropped or gone, or shares its bit with one that is. */
+  private void requireUsable(Tx t, TableCore core) {
+    boolean mine = catalog != null && catalog.drops(core);
+    RuntimeException refusal = core.refusal(t, mine);
+    if (refusal == null) {
+      return;
+    }
+    exit();
+    throw refusal instanceof TransactionAbortedException e ? doom(e) : refusal;
   }
 
   void exit() {
@@ -241,6 +265,106 @@ public final class Transaction implements AutoCloseable {
     return state == State.ACTIVE;
   }
 
+  // -------------------------------------------------------------------------------------- catalog
+
+  /**
+   * Opens a table as a part of this transaction, creating it where it is not there. One that is
+   * created, with its indexes, is used like any other at once, by this transaction; others see it
+   * when the transaction has committed, with the records that the transaction has put into it. If
+   * it does not commit, nothing remains.
+   *
+   * <p>Of two transactions that create a table of one name, the first one commits; the other is
+   * aborted, and opens the table when its body is done again. A handle of an attempt that was
+   * aborted can't be used any more: let the body open the table.
+   *
+   * <p>A table that is there is opened as {@link Database#table} does, but no index of it can be
+   * built. That this transaction has found it is checked at the commit, as a record that was read.
+   *
+   * @param spec what the table is
+   * @return the table; when the transaction has committed, of all threads
+   * @throws IncompatibleFormatException if there is a table of that name that is another one, or
+   *     has an index that the specification does not name
+   * @throws InvalidUseException if the transaction only reads and there is no such table, or if the
+   *     table has not all indexes of the specification
+   * @throws TransactionAbortedException with cause {@link AbortCause#CATALOG} if another
+   *     transaction changes the catalog, or somebody waits until no transaction is active
+   * @throws OperationInterruptedException if the thread is interrupted while it waits for another
+   *     that changes the catalog
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public Table table(TableSpec spec) {
+    Objects.requireNonNull(spec, "spec");
+    return new Table(database, catalog(c -> c.table(spec)), spec);
+  }
+
+  /**
+   * Drops a table with its indexes as a part of this transaction. Until the commit others use the
+   * table as before. With the commit it is gone: a transaction that has used it, and did not commit
+   * before, is aborted, and finds it gone when its body is done again. The name may be given to
+   * another table, a new one or one that is {@linkplain #renameTable renamed}, by this transaction.
+   *
+   * <p>Pages become free as {@link Database#dropTable} says.
+   *
+   * @param name its name
+   * @return whether there was one, which is checked at the commit
+   * @throws InvalidUseException if the transaction only reads
+   * @throws TransactionAbortedException as {@link #table}
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public boolean dropTable(String name) {
+    Objects.requireNonNull(name, "name");
+    return catalog(c -> c.dropTable(name));
+  }
+
+  /**
+   * Gives a table another name as a part of this transaction. Handles of the table go on, and tell
+   * the new name when the transaction has committed.
+   *
+   * @param from its name
+   * @param to its new name, 1 to 255 characters
+   * @return whether there was one, which is checked at the commit
+   * @throws InvalidUseException if there is a table of the new name, or if the transaction only
+   *     reads
+   * @throws TransactionAbortedException as {@link #table}
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public boolean renameTable(String from, String to) {
+    Objects.requireNonNull(from, "from");
+    Objects.requireNonNull(to, "to");
+    return catalog(c -> c.renameTable(from, to));
+  }
+
+  /**
+   * The names of the tables as this transaction sees them: those that it has created and renamed
+   * are among them. Which ones there are is checked at the commit.
+   *
+   * @return a sorted list
+   * @throws TransactionAbortedException as {@link #table}
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public List<String> tables() {
+    return catalog(CatalogTransaction::names);
+  }
+
+  private <T> T catalog(Function<CatalogTransaction, T> what) {
+    Tx t = enter(database);
+    try {
+      CatalogTransaction c = catalog;
+      if (c == null) {
+        c = database.schema().begin(t);
+        catalog = c;
+      }
+      return what.apply(c);
+    } catch (TransactionAbortedException e) {
+      throw doom(e);
+    } catch (Error e) {
+      slot.breakDown(e); // it may be done halfway
+      throw e;
+    } finally {
+      exit();
+    }
+  }
+
   // -------------------------------------------------------------------------------------- the end
 
   /**
@@ -307,6 +431,7 @@ public final class Transaction implements AutoCloseable {
   /** Commits up to where there is only the log to wait for, and returns what to wait for. */
   private long commitTx() {
     Tx t = enter(database);
+    CatalogTransaction c = catalog;
     boolean ends = false;
     try {
       wrote = t.hasWrites();
@@ -317,6 +442,9 @@ public final class Transaction implements AutoCloseable {
             ? new TransactionAbortedException(e.abortCause(), "An operation had been aborted.")
             : new TransactionAbortedException(
                 AbortCause.USER, "A statement had failed halfway: " + broken);
+      }
+      if (c != null) {
+        c.lock();
       }
       ends = true; // whatever it throws
       long lsn = t.commit();
@@ -442,6 +570,13 @@ public final class Transaction implements AutoCloseable {
     }
     cursors = null;
     slot.release();
+    CatalogTransaction c = catalog;
+    if (c != null) {
+      c.unlock();
+      if (c.leavesPages()) {
+        database.schema().freeSome();
+      }
+    }
     Attempts a = attempts;
     if (a != null) {
       a.close();
@@ -450,228 +585,6 @@ public final class Transaction implements AutoCloseable {
     if (r != null) {
       onEnd = null;
       r.run();
-    }
-  }
-
-  // ---------------------------------------------------------------------------------- its source
-
-  /** Begins the transactions of a database, and runs bodies in them. Any thread. */
-  static final class Source {
-    /** Marks the threads that are in a body, so that one in another is noticed. */
-    private static final class Nest {
-      boolean inBody;
-    }
-
-    private final Database database;
-    private final Store store;
-
-    // What the options say, looked up once: each transaction asks.
-    private final boolean readOnly;
-    private final long timeoutNanos;
-    private final int patience;
-
-    private final Leaks leaks;
-    private final ThreadLocal<Nest> nest = ThreadLocal.withInitial(Nest::new);
-    private final LongAdder retries = new LongAdder();
-    private final RetryWarning again = new RetryWarning();
-
-    Source(Database database, Options options, Store store, Leaks leaks) {
-      this.database = database;
-      this.store = store;
-      this.leaks = leaks;
-      this.readOnly = options.readOnly();
-      this.timeoutNanos = Waits.nanos(options.transactions().timeout());
-      this.patience = options.transactions().abortsBeforeLocking();
-    }
-
-    /** Whether the calling thread is in a body. */
-    boolean isInBody() {
-      return nest.get().inBody;
-    }
-
-    /** How many attempts there were after the first ones. */
-    long retries() {
-      return retries.sum();
-    }
-
-    /** One of {@code work} and {@code task} is the body; ahead of the log R is a receipt. */
-    static <R extends @Nullable Object, X extends Exception> R loop(
-        Source source,
-        TxOptions txOptions,
-        @Nullable Work<R, X> work,
-        @Nullable Task<X> task,
-        boolean ahead)
-        throws X {
-      Objects.requireNonNull(txOptions, "options");
-      Nest nest = source.nest.get();
-      if (nest.inBody) {
-        throw isInside();
-      }
-      AbortCause previous = null;
-      Attempts attempts = source.patience(txOptions) == 0 ? source.attempts(txOptions) : null;
-      try {
-        for (int attempt = 1; ; attempt++) {
-          Transaction tx = source.begin(txOptions, attempt, previous, true, attempts);
-          nest.inBody = true;
-          try {
-            R result = null;
-            if (work != null) {
-              result = work.call(tx);
-            } else if (task != null) {
-              task.run(tx);
-            }
-            return ahead ? receipt(source, tx) : commit(tx, result);
-          } catch (TransactionAbortedException e) {
-            tx.abandon();
-            if (!e.retryable() || attempt == txOptions.attemptsMax()) {
-              throw e;
-            }
-            previous = e.abortCause();
-          } catch (Throwable t) {
-            if (tx.failed(t)) {
-              throw t;
-            }
-            previous = AbortCause.VALIDATION;
-            if (attempt == txOptions.attemptsMax()) {
-              throw lastAttempt(previous, t);
-            }
-          } finally {
-            nest.inBody = false;
-          }
-          source.aborted(work != null ? work : task, attempt, previous);
-          if (attempts == null) {
-            attempts = source.attempts(txOptions);
-          }
-          attempts.backOff();
-        }
-      } finally {
-        if (attempts != null) {
-          attempts.close();
-        }
-      }
-    }
-
-    // What is rare, or needed once in a while, is not in the loop: a method of more than 325
-    // bytecodes would be a call from each place that runs a transaction.
-
-    private static InvalidUseException isInside() {
-      return new InvalidUseException(
-          "A transaction can't run inside another of the same database and thread. Pass the"
-              + " transaction on instead.");
-    }
-
-    private static TransactionAbortedException lastAttempt(AbortCause cause, Throwable t) {
-      TransactionAbortedException last = new TransactionAbortedException(cause);
-      last.addSuppressed(t);
-      return last;
-    }
-
-    /** After how many aborts a transaction becomes pessimistic. */
-    private int patience(TxOptions txOptions) {
-      int own = txOptions.abortsBeforeLocking();
-      return own < 0 ? patience : own;
-    }
-
-    private void aborted(@Nullable Object body, int attempt, @Nullable AbortCause cause) {
-      retries.increment();
-      again.aborted(body, attempt, cause);
-    }
-
-    /** Where the body has ended the transaction itself it has waited as well. */
-    @SuppressWarnings("unchecked") // R is a receipt
-    private static <R extends @Nullable Object> R receipt(Source source, Transaction tx) {
-      return (R)
-          (tx.isActive() ? tx.commitForReceipt() : new Receipt(source.store.engine(), 0, false));
-    }
-
-    @SuppressWarnings("NullAway") // R may be nullable, and is where there was no work
-    private static <R extends @Nullable Object> R commit(Transaction tx, @Nullable R result) {
-      if (tx.isActive()) {
-        tx.commit();
-      }
-      return result;
-    }
-
-    private Attempts attempts(TxOptions txOptions) {
-      return store.engine().attempts(patience(txOptions));
-    }
-
-    /** Begins a transaction that its user ends. */
-    Transaction begin(TxOptions txOptions) {
-      if (nest.get().inBody) {
-        throw new InvalidUseException(
-            "A transaction can't begin inside the body of another of the same database and thread.");
-      }
-      Transaction tx = beginExplicitly(txOptions);
-      Slot slot = tx.slot();
-      Tx context = tx.context();
-      tx.onEnd =
-          leaks.watch(
-              tx,
-              "A transaction of " + store.name(),
-              () -> {
-                // Unreachable, so that nobody else can use the context at the same time.
-                if (slot.enter()) {
-                  context.rollback();
-                  slot.release();
-                }
-              });
-      return tx;
-    }
-
-    private long timeoutNanos(TxOptions txOptions) {
-      Duration timeout = txOptions.timeout();
-      return timeout == null ? timeoutNanos : Waits.nanos(timeout);
-    }
-
-    /** A transaction of its user's; a pessimistic one keeps its turn until it ends. */
-    private Transaction beginExplicitly(TxOptions txOptions) {
-      if (txOptions.abortsBeforeLocking() != 0) {
-        return begin(txOptions, 1, null, false, null);
-      }
-      store.requireOpen();
-      Attempts attempts = store.engine().attempts(0);
-      boolean begun = false;
-      try {
-        long nanos = timeoutNanos(txOptions);
-        if (!attempts.awaitTurn(nanos == 0 ? Long.MAX_VALUE : nanos)) {
-          throw new TransactionAbortedException(
-              AbortCause.ADMISSION, "Other pessimistic transactions took all of its time.");
-        }
-        Transaction tx = begin(txOptions, 1, null, false, attempts);
-        tx.attempts = attempts;
-        begun = true;
-        return tx;
-      } finally {
-        if (!begun) {
-          attempts.close();
-        }
-      }
-    }
-
-    private Transaction begin(
-        TxOptions txOptions,
-        int attempt,
-        @Nullable AbortCause previous,
-        boolean managed,
-        @Nullable Attempts attempts) {
-      store.requireOpen();
-      boolean onlyReads = txOptions.readOnly() || readOnly;
-      if (!onlyReads) {
-        store.willWrite();
-      }
-      Tx tx = store.engine().begin(onlyReads, timeoutNanos(txOptions), attempts);
-      boolean done = false;
-      try {
-        Slot slot = store.claimSlot();
-        Transaction t = new Transaction(database, slot, tx, attempt, previous, managed);
-        done = true;
-        return t;
-      } finally {
-        if (!done) {
-          tx.rollback();
-        }
-      }
     }
   }
 }

@@ -1,11 +1,19 @@
 package io.fovea;
 
+import io.fovea.error.AbortCause;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.index.Slot;
+import io.fovea.memory.Waits;
 import io.fovea.store.Leaks;
 import io.fovea.store.Store;
+import io.fovea.txn.Attempts;
+import io.fovea.txn.RetryWarning;
+import io.fovea.txn.Tx;
+import java.time.Duration;
 import java.util.Objects;
+import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,10 +26,10 @@ import org.jspecify.annotations.Nullable;
  */
 public abstract sealed class TransactionRunner permits Database {
   /** Where transactions come from. */
-  final Transaction.Source source;
+  final Source source;
 
   TransactionRunner(Options options, Store store, Leaks leaks) {
-    source = new Transaction.Source((Database) this, options, store, leaks);
+    source = new Source((Database) this, options, store, leaks);
   }
 
   /**
@@ -52,7 +60,7 @@ public abstract sealed class TransactionRunner permits Database {
    */
   public <X extends Exception> void run(TxOptions txOptions, Task<X> task) throws X {
     Objects.requireNonNull(task, "task");
-    Transaction.Source.<@Nullable Void, X>loop(source, txOptions, null, task, false);
+    Source.<@Nullable Void, X>loop(source, txOptions, null, task, false);
   }
 
   /**
@@ -86,7 +94,7 @@ public abstract sealed class TransactionRunner permits Database {
    */
   public <X extends Exception> Receipt runAhead(TxOptions txOptions, Task<X> task) throws X {
     Objects.requireNonNull(task, "task");
-    return Transaction.Source.<Receipt, X>loop(source, txOptions, null, task, true);
+    return Source.<Receipt, X>loop(source, txOptions, null, task, true);
   }
 
   /**
@@ -121,7 +129,7 @@ public abstract sealed class TransactionRunner permits Database {
   public <R extends @Nullable Object, X extends Exception> R call(
       TxOptions txOptions, Work<R, X> work) throws X {
     Objects.requireNonNull(work, "work");
-    return Transaction.Source.loop(source, txOptions, work, null, false);
+    return Source.loop(source, txOptions, work, null, false);
   }
 
   /**
@@ -166,5 +174,227 @@ public abstract sealed class TransactionRunner permits Database {
   public Transaction begin(TxOptions txOptions) {
     Objects.requireNonNull(txOptions, "options");
     return source.begin(txOptions);
+  }
+
+  // ---------------------------------------------------------------------------------- its source
+
+  /** Begins the transactions of a database, and runs bodies in them. Any thread. */
+  static final class Source {
+    /** Marks the threads that are in a body, so that one in another is noticed. */
+    private static final class Nest {
+      boolean inBody;
+    }
+
+    private final Database database;
+    private final Store store;
+
+    // What the options say, looked up once: each transaction asks.
+    private final boolean readOnly;
+    private final long timeoutNanos;
+    private final int patience;
+
+    private final Leaks leaks;
+    private final ThreadLocal<Nest> nest = ThreadLocal.withInitial(Nest::new);
+    private final LongAdder retries = new LongAdder();
+    private final RetryWarning again = new RetryWarning();
+
+    Source(Database database, Options options, Store store, Leaks leaks) {
+      this.database = database;
+      this.store = store;
+      this.leaks = leaks;
+      this.readOnly = options.readOnly();
+      this.timeoutNanos = Waits.nanos(options.transactions().timeout());
+      this.patience = options.transactions().abortsBeforeLocking();
+    }
+
+    /** Whether the calling thread is in a body. */
+    boolean isInBody() {
+      return nest.get().inBody;
+    }
+
+    /** How many attempts there were after the first ones. */
+    long retries() {
+      return retries.sum();
+    }
+
+    /** One of {@code work} and {@code task} is the body; ahead of the log R is a receipt. */
+    static <R extends @Nullable Object, X extends Exception> R loop(
+        Source source,
+        TxOptions txOptions,
+        @Nullable Work<R, X> work,
+        @Nullable Task<X> task,
+        boolean ahead)
+        throws X {
+      Objects.requireNonNull(txOptions, "options");
+      Nest nest = source.nest.get();
+      if (nest.inBody) {
+        throw isInside();
+      }
+      AbortCause previous = null;
+      Attempts attempts = source.patience(txOptions) == 0 ? source.attempts(txOptions) : null;
+      try {
+        for (int attempt = 1; ; attempt++) {
+          Transaction tx = source.begin(txOptions, attempt, previous, true, attempts);
+          nest.inBody = true;
+          try {
+            R result = null;
+            if (work != null) {
+              result = work.call(tx);
+            } else if (task != null) {
+              task.run(tx);
+            }
+            return ahead ? receipt(source, tx) : commit(tx, result);
+          } catch (TransactionAbortedException e) {
+            tx.abandon();
+            if (!e.retryable() || attempt == txOptions.attemptsMax()) {
+              throw e;
+            }
+            previous = e.abortCause();
+          } catch (Throwable t) {
+            if (tx.failed(t)) {
+              throw t;
+            }
+            previous = AbortCause.VALIDATION;
+            if (attempt == txOptions.attemptsMax()) {
+              throw lastAttempt(previous, t);
+            }
+          } finally {
+            nest.inBody = false;
+          }
+          source.aborted(work != null ? work : task, attempt, previous);
+          if (attempts == null) {
+            attempts = source.attempts(txOptions);
+          }
+          attempts.backOff();
+        }
+      } finally {
+        if (attempts != null) {
+          attempts.close();
+        }
+      }
+    }
+
+    // What is rare, or needed once in a while, is not in the loop: a method of more than 325
+    // bytecodes would be a call from each place that runs a transaction.
+
+    private static InvalidUseException isInside() {
+      return new InvalidUseException(
+          "A transaction can't run inside another of the same database and thread. Pass the"
+              + " transaction on instead.");
+    }
+
+    private static TransactionAbortedException lastAttempt(AbortCause cause, Throwable t) {
+      TransactionAbortedException last = new TransactionAbortedException(cause);
+      last.addSuppressed(t);
+      return last;
+    }
+
+    /** After how many aborts a transaction becomes pessimistic. */
+    private int patience(TxOptions txOptions) {
+      int own = txOptions.abortsBeforeLocking();
+      return own < 0 ? patience : own;
+    }
+
+    private void aborted(@Nullable Object body, int attempt, @Nullable AbortCause cause) {
+      retries.increment();
+      again.aborted(body, attempt, cause);
+    }
+
+    /** Where the body has ended the transaction itself it has waited as well. */
+    @SuppressWarnings("unchecked") // R is a receipt
+    private static <R extends @Nullable Object> R receipt(Source source, Transaction tx) {
+      return (R)
+          (tx.isActive() ? tx.commitForReceipt() : new Receipt(source.store.engine(), 0, false));
+    }
+
+    @SuppressWarnings("NullAway") // R may be nullable, and is where there was no work
+    private static <R extends @Nullable Object> R commit(Transaction tx, @Nullable R result) {
+      if (tx.isActive()) {
+        tx.commit();
+      }
+      return result;
+    }
+
+    private Attempts attempts(TxOptions txOptions) {
+      return store.engine().attempts(patience(txOptions));
+    }
+
+    /** Begins a transaction that its user ends. */
+    Transaction begin(TxOptions txOptions) {
+      if (nest.get().inBody) {
+        throw new InvalidUseException(
+            "A transaction can't begin inside the body of another of the same database and thread.");
+      }
+      Transaction tx = beginExplicitly(txOptions);
+      Slot slot = tx.slot();
+      Tx context = tx.context();
+      tx.onEnd =
+          leaks.watch(
+              tx,
+              "A transaction of " + store.name(),
+              () -> {
+                // Unreachable, so that nobody else can use the context at the same time.
+                if (slot.enter()) {
+                  context.rollback();
+                  slot.release();
+                }
+              });
+      return tx;
+    }
+
+    private long timeoutNanos(TxOptions txOptions) {
+      Duration timeout = txOptions.timeout();
+      return timeout == null ? timeoutNanos : Waits.nanos(timeout);
+    }
+
+    /** A transaction of its user's; a pessimistic one keeps its turn until it ends. */
+    private Transaction beginExplicitly(TxOptions txOptions) {
+      if (txOptions.abortsBeforeLocking() != 0) {
+        return begin(txOptions, 1, null, false, null);
+      }
+      store.requireOpen();
+      Attempts attempts = store.engine().attempts(0);
+      boolean begun = false;
+      try {
+        long nanos = timeoutNanos(txOptions);
+        if (!attempts.awaitTurn(nanos == 0 ? Long.MAX_VALUE : nanos)) {
+          throw new TransactionAbortedException(
+              AbortCause.ADMISSION, "Other pessimistic transactions took all of its time.");
+        }
+        Transaction tx = begin(txOptions, 1, null, false, attempts);
+        tx.attempts = attempts;
+        begun = true;
+        return tx;
+      } finally {
+        if (!begun) {
+          attempts.close();
+        }
+      }
+    }
+
+    private Transaction begin(
+        TxOptions txOptions,
+        int attempt,
+        @Nullable AbortCause previous,
+        boolean managed,
+        @Nullable Attempts attempts) {
+      store.requireOpen();
+      boolean onlyReads = txOptions.readOnly() || readOnly;
+      if (!onlyReads) {
+        store.willWrite();
+      }
+      Tx tx = store.engine().begin(onlyReads, timeoutNanos(txOptions), attempts);
+      boolean done = false;
+      try {
+        Slot slot = store.claimSlot();
+        Transaction t = new Transaction(database, slot, tx, attempt, previous, managed);
+        done = true;
+        return t;
+      } finally {
+        if (!done) {
+          tx.rollback();
+        }
+      }
+    }
   }
 }

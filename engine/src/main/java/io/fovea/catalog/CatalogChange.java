@@ -37,6 +37,10 @@ import org.jspecify.annotations.Nullable;
  * that fails is done again, anything else stops the database, and the record is found when it is
  * opened again.
  *
+ * <p>It may also be a part of the commit of a transaction ({@link CatalogTransaction}), which then
+ * takes the steps one by one, with its own session: {@link #stage}, {@link #append}, {@link
+ * #install}, {@link #release}; or {@link #undo}.
+ *
  * <p>Under the lock of the schema.
  */
 public final class CatalogChange {
@@ -47,7 +51,7 @@ public final class CatalogChange {
 
   private final TxEngine engine;
   private final BTree catalog;
-  private final LogSession session;
+  private LogSession session;
   private final List<BTree> published = new ArrayList<>();
   private final List<BTree> dropped = new ArrayList<>();
   private final List<Operation> operations = new ArrayList<>();
@@ -141,6 +145,18 @@ public final class CatalogChange {
   }
 
   private void change() {
+    stageAll();
+    if (session.logging()) {
+      promisePages();
+      appendSchema();
+    }
+    happened = true; // without a log, here
+    KillPoint.here("schema.appended");
+    operations.forEach(this::install);
+    catalog.freeChain(released, session);
+  }
+
+  private void stageAll() {
     for (Operation o : operations) {
       catalog.checkSizes(o.keyLen, Math.max(0, o.len));
     }
@@ -152,40 +168,80 @@ public final class CatalogChange {
         o.first = catalog.writeChain(o.value, 0, o.len, adopted, session);
       }
     }
-    if (session.logging()) {
-      promisePages();
-      append();
-    }
-    happened = true; // without a log, here
-    KillPoint.here("schema.appended");
+  }
+
+  // ------------------------------------------------------------------------ as a part of a commit
+
+  /** Writes long values with a session that is under way, and goes on with it. */
+  void stage(LogSession own, Arena arena) {
+    session = own;
+    operations.forEach(o -> o.copy(arena));
+    stageAll();
+  }
+
+  /** How long its record is. */
+  int recordBytes() {
+    int opBytes = operations.stream().mapToInt(Operation::bytes).sum();
+    return SchemaRecord.bytes(
+        published.size(), dropped.size(), opBytes, adopted.size(), released.size());
+  }
+
+  /** How many operations it has. */
+  int size() {
+    return operations.size();
+  }
+
+  /** Appends the record as a part of a commit; returns where it begins. */
+  long append() {
+    append(RecordType.CATALOG, false);
+    return session.recordStart();
+  }
+
+  /** The commit is in the log, and the session stands at it. */
+  void install() {
     operations.forEach(this::install);
+  }
+
+  /** Frees long values that the catalog had. */
+  void release() {
     catalog.freeChain(released, session);
+  }
+
+  /** The commit is not in the log. */
+  void undo() {
+    catalog.freeChain(adopted, session);
+  }
+
+  // ------------------------------------------------------------------------------------- its steps
+
+  /** How many records it adds, or makes longer, at most. */
+  int inserts() {
+    return (int) operations.stream().filter(o -> o.len >= 0).count();
+  }
+
+  /** How many bytes these have. */
+  long bytes() {
+    return operations.stream().filter(o -> o.len >= 0).mapToLong(o -> o.keyLen + o.len).sum();
   }
 
   /** What the changes may split is promised before they are in the log. */
   private void promisePages() {
-    int inserts = 0;
-    long bytes = 0;
-    for (Operation o : operations) {
-      if (o.len >= 0) {
-        inserts++;
-        bytes += o.keyLen + o.len;
-      }
-    }
     PagePromises promises = catalog.pool().promises();
-    promises.promise(session, promises.pagesFor(inserts, bytes));
+    promises.promise(session, promises.pagesFor(inserts(), bytes()));
   }
 
-  private void append() {
-    int opBytes = operations.stream().mapToInt(Operation::bytes).sum();
-    int bytes =
-        SchemaRecord.bytes(
-            published.size(), dropped.size(), opBytes, adopted.size(), released.size());
+  private void appendSchema() {
+    append(RecordType.SCHEMA, true);
+    session.position(session.recordStart(), session.recordEnd());
+  }
+
+  private void append(int type, boolean counts) {
+    int bytes = recordBytes();
     int[] ids = published.stream().mapToInt(BTree::treeId).toArray();
     int[] droppedIds = dropped.stream().mapToInt(BTree::treeId).toArray();
     long[] droppedRoots = dropped.stream().mapToLong(BTree::rootPid).toArray();
     session.grant(LogSession.space(bytes));
-    long at = session.reserve(RecordType.SCHEMA, bytes);
+    long at = session.reserve(type, bytes);
     boolean put = false;
     try {
       put(session.buffer(), at, ids, droppedIds, droppedRoots);
@@ -195,9 +251,8 @@ public final class CatalogChange {
         session.cancel();
       }
     }
-    happened = true; // before the log knows: whatever fails from here on comes too late
+    happened = counts; // before the log knows: whatever fails from here on comes too late
     session.complete();
-    session.position(session.recordStart(), session.recordEnd());
   }
 
   private void put(MemorySegment to, long body, int[] ids, int[] droppedIds, long[] droppedRoots) {

@@ -94,12 +94,23 @@ public final class DeferredDrops {
     boolean pagesFree;
     boolean told;
 
+    /** A transaction makes the tree, and may yet make a table of it. */
+    volatile boolean held;
+
     Drop(BTree tree, Grace grace, @Nullable Runnable then) {
       this.treeId = tree.treeId();
       this.rootPid = tree.rootPid();
       this.tree = tree;
       this.grace = grace;
       this.then = then;
+    }
+
+    /** Of one that a transaction makes. */
+    Drop(BTree tree) {
+      this.treeId = tree.treeId();
+      this.rootPid = tree.rootPid();
+      this.tree = tree;
+      this.held = true;
     }
 
     /** Of one that a close or a crash has cut short. */
@@ -176,7 +187,7 @@ public final class DeferredDrops {
     return trees;
   }
 
-  /** All whose pages are not all free. Any thread. */
+  /** All whose pages are not all free, those that transactions make included. Any thread. */
   public void forEach(Visitor visitor) {
     drops.forEach(d -> visitor.tree(d.treeId, d.rootPid));
   }
@@ -192,6 +203,35 @@ public final class DeferredDrops {
     drops.add(new Drop(tree, store.engine().grace(), then));
   }
 
+  /** Takes over a tree that is in the catalog so from now on, while a transaction uses it. */
+  void hold(BTree tree) {
+    drops.add(new Drop(tree));
+  }
+
+  /** The transaction has ended, and the tree is no table's. Waits for nobody. */
+  void letGo(BTree tree) {
+    for (Drop drop : drops) {
+      if (drop.tree == tree) {
+        drop.held = false;
+      }
+    }
+  }
+
+  /** The transaction commits, and the tree is a table's: the catalog has it so. */
+  void keep(BTree tree) {
+    drops.removeIf(d -> d.tree == tree);
+  }
+
+  /** Whether there is nothing to be freed, nor will there be by itself. */
+  private boolean isIdle() {
+    for (Drop drop : drops) {
+      if (!drop.held) {
+        return false;
+      }
+    }
+    return true;
+  }
+
   /** Those that the catalog had when the database was opened. */
   void addRest(int treeId, long rootPid) {
     drops.add(new Drop(treeId, rootPid));
@@ -202,7 +242,7 @@ public final class DeferredDrops {
    * when the thread is interrupted. Without the lock of the schema.
    */
   void run() {
-    if (drops.isEmpty() || stopped) {
+    if (isIdle() || stopped) {
       return;
     }
     try {
@@ -216,7 +256,7 @@ public final class DeferredDrops {
     } catch (DurabilityLostException | DatabaseClosedException e) {
       return;
     }
-    if (!drops.isEmpty()) {
+    if (!isIdle()) {
       start();
     }
   }
@@ -278,6 +318,9 @@ public final class DeferredDrops {
   }
 
   private boolean isUnused(Drop drop) {
+    if (drop.held) {
+      return false;
+    }
     Grace grace = drop.grace;
     while (grace != null && grace.isOver()) {
       Runnable then = drop.then;
@@ -373,7 +416,7 @@ public final class DeferredDrops {
 
   /** Whether there is nothing left; then the thread is none any more. */
   private synchronized boolean ends() {
-    if (!drops.isEmpty()) {
+    if (!isIdle()) {
       return false;
     }
     thread = null;

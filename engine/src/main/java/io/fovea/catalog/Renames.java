@@ -97,7 +97,7 @@ final class Renames {
     store.awaitDurable(change.run(then));
   }
 
-  private static InvalidUseException taken(String what, String kind, String name) {
+  static InvalidUseException taken(String what, String kind, String name) {
     return new InvalidUseException(
         "Can't "
             + what

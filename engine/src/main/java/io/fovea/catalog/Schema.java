@@ -8,12 +8,14 @@ import io.fovea.index.HintUse;
 import io.fovea.index.IndexCore;
 import io.fovea.index.IndexHints;
 import io.fovea.index.TableCore;
+import io.fovea.memory.Waits;
 import io.fovea.recovery.Recovery;
 import io.fovea.schema.EntryHints;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
 import io.fovea.store.Store;
+import io.fovea.txn.Tx;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -24,11 +26,12 @@ import org.jspecify.annotations.Nullable;
 /**
  * The tables of a database: {@link #table} opens or makes one, {@link #dropTable} drops one.
  *
- * <p>Changes of the schema are no transactions: they are done when they return. Those of the
- * catalog exclude one another ({@link SchemaChanges#locked}); those of one table exclude one
- * another by {@link TableCore#changing}, which is taken before. Transactions go on beside all of
- * them: a table that is dropped is refused to who uses it next, and its pages stay until nobody can
- * be at them ({@link DeferredDrops}); an index comes and goes by stages ({@link IndexChanges}).
+ * <p>Changes of the schema are no transactions, except for those of {@link CatalogTransaction}:
+ * they are done when they return. Those of the catalog exclude one another ({@link
+ * SchemaChanges#locked}); those of one table exclude one another by {@link TableCore#changing},
+ * which is taken before. Transactions go on beside all of them: a table that is dropped is refused
+ * to who uses it next, and its pages stay until nobody can be at them ({@link DeferredDrops}); an
+ * index comes and goes by stages ({@link IndexChanges}).
  */
 public final class Schema {
   private final Store store;
@@ -39,6 +42,12 @@ public final class Schema {
   private final IndexChanges indexChanges;
   private final Renames renames;
   private final DeferredDrops drops;
+
+  private volatile boolean changing;
+  private volatile long publishedLsn;
+
+  /** Odd while several names change; written under the lock of the schema. */
+  private volatile long publications;
 
   /**
    * The tables of a store that was opened.
@@ -91,12 +100,7 @@ public final class Schema {
    * freed. Waits until no transaction is active, and lets none begin meanwhile.
    */
   public void whileAllIsStill(String what, Runnable work) {
-    changes.locked(
-        what,
-        () -> {
-          store.alone(what, () -> drops.paused(work));
-          return true;
-        });
+    changes.whileStill(what, () -> store.alone(what, () -> drops.paused(work)));
   }
 
   /** The tables, in the order of their names. Any thread. */
@@ -204,7 +208,81 @@ public final class Schema {
   /** The names of the tables, in order. */
   public List<String> names() {
     store.requireOpen();
-    return List.copyOf(tables.keySet());
+    for (int attempt = 0; ; attempt++) {
+      long before = publications;
+      if ((before & 1) == 0) {
+        List<String> names = List.copyOf(tables.keySet());
+        if (publications == before) {
+          return names;
+        }
+      }
+      Waits.spin(attempt);
+    }
+  }
+
+  // ------------------------------------------------------------------------------- in transactions
+
+  /** What a transaction sees of the catalog, and changes; within its first operation on that. */
+  public CatalogTransaction begin(Tx tx) {
+    CatalogTransaction mine = new CatalogTransaction(this, store, changes, tx);
+    tx.catalog(mine);
+    return mine;
+  }
+
+  /** Frees what transactions and drops have left, as far as that takes no time. */
+  public void freeSome() {
+    drops.run();
+  }
+
+  /**
+   * Whether a transaction that changes the catalog is between its decision and the end of its
+   * changes. Stored before its moment, cleared when the tables in memory are as the catalog is.
+   */
+  boolean isChanging() {
+    return changing;
+  }
+
+  void changing(boolean is) {
+    changing = is;
+  }
+
+  /** Up to where the log must be durable before what the tables in memory say is told. */
+  long publishedLsn() {
+    return publishedLsn;
+  }
+
+  /**
+   * Gives names to other tables, for everybody, at once. Under the lock of the schema.
+   *
+   * @param names each with its table; null for none
+   * @param lsn where the record ends that says so
+   */
+  void publish(Map<String, @Nullable TableCore> names, long lsn) {
+    publishedLsn = Math.max(publishedLsn, lsn);
+    publications = publications + 1;
+    names.forEach(
+        (name, core) -> {
+          if (core == null) {
+            tables.remove(name);
+          } else {
+            core.name = name;
+            tables.put(name, core);
+          }
+        });
+    publications = publications + 1;
+  }
+
+  /** Sees to it that a table that is there can be used as specified, within a transaction. */
+  void adaptIn(Tx tx, TableCore core, TableSpec spec) {
+    SpecCheck.check(store, core, spec);
+    if (core.readable().stream().anyMatch(i -> i.isExtracted() && i.maker == null)) {
+      changes.lockedIn(tx, "open table " + core.shown(), () -> adoptExtractors(core, spec));
+    }
+    for (IndexSpec s : spec.indexes()) {
+      if (core.index(s.name()) == null) {
+        indexChanges.build(core, spec, s); // not in a transaction, as that says
+      }
+    }
   }
 
   /** Opens a table, making it or indexes of it where they are not there. */
@@ -246,23 +324,32 @@ public final class Schema {
     TableCore[] made = new TableCore[1];
     changes.making(
         (change, trees) -> {
-          BTree tree = changes.newTree(trees, change, false);
-          List<IndexCore> indexes = new ArrayList<>();
-          for (IndexSpec i : spec.indexes()) {
-            indexes.add(changes.newIndex(spec, i, trees, change));
-          }
-          TableCore core =
-              new TableCore(
-                  spec.name(),
-                  spec.key(),
-                  spec.isBytes() ? null : spec.layout(),
-                  tree,
-                  indexes.toArray(IndexCore[]::new));
-          SchemaChanges.save(core, indexes, change);
+          TableCore core = make(spec, change, trees);
+          SchemaChanges.save(core, core.readable(), change);
           made[0] = core;
         },
         () -> tables.put(spec.name(), made[0]));
     return made[0];
+  }
+
+  /** Makes the trees of a new table. */
+  TableCore make(TableSpec spec, CatalogChange change, List<BTree> trees) {
+    BTree tree = changes.newTree(trees, change, false);
+    List<IndexCore> indexes = new ArrayList<>();
+    for (IndexSpec i : spec.indexes()) {
+      indexes.add(changes.newIndex(spec, i, trees, change));
+    }
+    return new TableCore(
+        spec.name(),
+        spec.key(),
+        spec.isBytes() ? null : spec.layout(),
+        tree,
+        indexes.toArray(IndexCore[]::new));
+  }
+
+  /** Looks whether keys and rows of a specification fit. */
+  void checkSizes(TableSpec spec) {
+    SpecCheck.checkSizes(catalog, spec);
   }
 
   // ------------------------------------------------------------------------------- opening again
@@ -319,15 +406,23 @@ public final class Schema {
     return true;
   }
 
-  private boolean drop(TableCore core) {
+  /** The trees of a table and of its indexes. */
+  static List<BTree> trees(TableCore core) {
     List<BTree> trees = new ArrayList<>();
     core.readable().forEach(i -> trees.add(i.tree));
     trees.add(core.tree);
+    return trees;
+  }
+
+  private boolean drop(TableCore core) {
+    List<BTree> trees = trees(core);
     changes.dropping(
         trees,
         change -> change.delete(CatalogKey.of(core.name)),
         () -> {
           core.drop();
+          // Who has used it comes before the drop, and so before transactions that see it gone.
+          store.engine().dropping(core.bit);
           trees.forEach(t -> drops.add(t, null));
           tables.remove(core.name);
         });

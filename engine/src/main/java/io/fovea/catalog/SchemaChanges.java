@@ -2,7 +2,9 @@ package io.fovea.catalog;
 
 import io.fovea.btree.BTree;
 import io.fovea.btree.TreeDrop;
+import io.fovea.error.AbortCause;
 import io.fovea.error.FoveaException;
+import io.fovea.error.OperationInterruptedException;
 import io.fovea.index.HintUse;
 import io.fovea.index.IndexCore;
 import io.fovea.index.IndexHints;
@@ -11,9 +13,11 @@ import io.fovea.schema.EntryHints;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.TableSpec;
 import io.fovea.store.Store;
+import io.fovea.txn.Tx;
 import io.fovea.wal.LogSession;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
@@ -39,6 +43,12 @@ final class SchemaChanges {
   private final Store store;
   private final HintUse hintUse;
   private final EntryHints entryHints;
+
+  /** How long a transaction waits for the lock before it looks whether it may. */
+  private static final long LOOK_NANOS = 2_000_000;
+
+  /** Whether who has the lock waits for transactions to end. */
+  private volatile boolean still;
 
   /** Held while the schema changes, and while the database closes. */
   private final ReentrantLock lock = new ReentrantLock();
@@ -68,6 +78,69 @@ final class SchemaChanges {
     }
   }
 
+  /**
+   * Takes the lock for a transaction, and does something in a store that serves. Whoever has the
+   * lock waits for no transaction, except for {@link #whileStill}: before that the transaction
+   * gives way.
+   *
+   * @throws io.fovea.error.TransactionAbortedException if somebody waits for transactions to end
+   */
+  <T> T lockedIn(Tx tx, String what, Supplier<T> work) {
+    lockIn(tx, what);
+    try {
+      return work.get();
+    } finally {
+      unlock();
+    }
+  }
+
+  /** Takes the lock for a transaction; {@link #unlock} follows. */
+  void lockIn(Tx tx, String what) {
+    boolean locked = false;
+    while (!locked) {
+      try {
+        locked = lock.tryLock(LOOK_NANOS, TimeUnit.NANOSECONDS);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new OperationInterruptedException(what);
+      }
+      if (!locked) {
+        store.engine().checkWaiting();
+        if (still) {
+          throw tx.abort(AbortCause.CATALOG, "the database waits until no transaction is active");
+        }
+      }
+    }
+    boolean open = false;
+    try {
+      store.requireServing();
+      open = true;
+    } finally {
+      if (!open) {
+        unlock();
+      }
+    }
+  }
+
+  void unlock() {
+    lock.unlock();
+  }
+
+  /** As {@link #locked}, for what waits with the lock until no transaction is active. */
+  void whileStill(String what, Runnable work) {
+    locked(
+        what,
+        () -> {
+          still = true;
+          try {
+            work.run();
+          } finally {
+            still = false;
+          }
+          return true;
+        });
+  }
+
   /** Takes the lock, and does something in a store that is open. */
   <T> T locked(String what, Supplier<T> work) {
     IndexBuild.lock(lock, what);
@@ -90,6 +163,11 @@ final class SchemaChanges {
    * @param then what follows in memory once the catalog has changed
    */
   void making(BiConsumer<CatalogChange, List<BTree>> work, Runnable then) {
+    store.awaitDurable(make(work, then));
+  }
+
+  /** The same, and does not wait for the log. */
+  long make(BiConsumer<CatalogChange, List<BTree>> work, Runnable then) {
     store.willWrite();
     List<BTree> made = new ArrayList<>();
     CatalogChange change = new CatalogChange(store);
@@ -105,7 +183,7 @@ final class SchemaChanges {
         hold.end();
       }
     }
-    store.awaitDurable(end);
+    return end;
   }
 
   /** Frees the pages of trees that nobody can use; false where recovery has to. */

@@ -28,6 +28,11 @@ public enum AbortCause {
    */
   HISTORY(true, "so much was committed since it began that it can't be checked any more"),
   /**
+   * Another transaction has created, dropped or renamed a table that this one has used or looked
+   * for, or is about to.
+   */
+  CATALOG(true, "a table that it uses or has looked for was created, dropped or renamed"),
+  /**
    * The transaction did not begin within its limit on time, because as many ran as may. It waited
    * its turn; doing it again would begin at the end of the queue.
    */

@@ -2,6 +2,7 @@ package io.fovea.index;
 
 import io.fovea.btree.BTree;
 import io.fovea.encoding.NameText;
+import io.fovea.error.AbortCause;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.KeyTooLargeException;
@@ -35,7 +36,29 @@ public final class TableCore {
   /** Held while an index is built or dropped, and while the table is dropped. */
   public final ReentrantLock changing = new ReentrantLock();
 
-  private volatile boolean dropped;
+  /**
+   * What statements may do with it. {@link State#GOING} lasts as long as the commit of a
+   * transaction that drops it.
+   */
+  private enum State {
+    THERE,
+    /** Only the transaction that makes it uses it. */
+    NEW,
+    GOING,
+    DROPPED,
+    /** The transaction that has made it did not commit. */
+    NEVER
+  }
+
+  private volatile State state = State.THERE;
+
+  /** Of one that is new: the transaction that makes it, and {@link Tx#epoch} of that. */
+  private @Nullable Tx maker;
+
+  private long makerEpoch;
+
+  /** Says which tables a transaction has used, by {@link Tx#use}; several may share it. */
+  public final long bit;
 
   /** Somebody waits to drop it: what changes it gives up. */
   private volatile boolean leaving;
@@ -48,6 +71,7 @@ public final class TableCore {
     this.tree = tree;
     this.keyBytesMax = Math.min(key.bytesMax(), tree.maxKeySize());
     this.indexes = indexes;
+    this.bit = 1L << (tree.treeId() & 63);
   }
 
   /** Those that statements which change records keep up to date, whatever their stage. */
@@ -132,17 +156,93 @@ public final class TableCore {
     return new CorruptionException(what, page, offset, expected, found);
   }
 
+  // --------------------------------------------------------------------------------------- there?
+
+  /**
+   * A statement of a transaction uses the table.
+   *
+   * <p>Order: the transaction remembers the table first, and looks at the state then. A transaction
+   * that drops the table does it the other way round: the state, then the moment from which on
+   * others are asked what they remember ({@link io.fovea.txn.CommitGate}). So who finds the table
+   * there is asked, if it decides behind that moment.
+   *
+   * @return whether it may; {@link #refusal} says why not
+   */
+  public boolean use(Tx t) {
+    return !t.use(bit) & state == State.THERE || state == State.NEW && isMadeBy(t);
+  }
+
+  private boolean isMadeBy(Tx t) {
+    return maker == t && makerEpoch == t.epoch();
+  }
+
+  /**
+   * What is told to a statement that may not use it; null where it may, for it was another table
+   * that this transaction has dropped.
+   *
+   * @param mine whether the transaction has dropped this one
+   */
+  public @Nullable RuntimeException refusal(Tx t, boolean mine) {
+    if (mine) {
+      return new InvalidUseException("Table " + shown() + " was dropped by this transaction.");
+    }
+    return switch (state) {
+      case THERE -> null;
+      case GOING ->
+          t.abort(
+              AbortCause.CATALOG, "table " + shown() + " is being dropped by another transaction");
+      case NEW ->
+          new InvalidUseException(
+              "Table " + shown() + " is there when the transaction that creates it has committed.");
+      case DROPPED, NEVER -> gone();
+    };
+  }
+
+  private InvalidUseException gone() {
+    return new InvalidUseException(
+        "Table "
+            + shown()
+            + (state == State.NEVER
+                ? " was never there: the transaction that created it did not commit."
+                : " was dropped."));
+  }
+
+  /** A transaction makes it, and nobody else uses it before that has committed. */
+  public void madeBy(Tx t) {
+    maker = t;
+    makerEpoch = t.epoch();
+    state = State.NEW;
+  }
+
+  /** The transaction that made it has committed. */
+  public void made() {
+    state = State.THERE;
+    maker = null;
+  }
+
+  /** The transaction that made it has ended, and it is no table. */
+  public void never() {
+    state = State.NEVER;
+    maker = null;
+  }
+
+  /** A transaction that drops it commits, or has failed to. */
+  public void going(boolean is) {
+    state = is ? State.GOING : State.THERE;
+  }
+
   public void drop() {
-    dropped = true;
+    state = State.DROPPED;
   }
 
   public void requireThere() {
-    if (dropped) {
-      throw new InvalidUseException("Table " + shown() + " was dropped.");
+    if (isDropped()) {
+      throw gone();
     }
   }
 
   public boolean isDropped() {
-    return dropped;
+    State s = state;
+    return s == State.DROPPED || s == State.NEVER;
   }
 }

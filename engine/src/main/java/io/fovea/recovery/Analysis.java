@@ -11,7 +11,10 @@ import io.fovea.memory.Mem;
 import io.fovea.txn.CommitCursor;
 import io.fovea.wal.LogReader;
 import io.fovea.wal.RecordType;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.TreeMap;
 
 /**
@@ -28,6 +31,7 @@ import java.util.TreeMap;
  *   SCHEMA                                  orphans -= adopted, += released; unpublished -= published;
  *                                           dropped += dropped
  *   DROPPED                                 dropped, unpublished -= tree
+ *   CATALOG                                 as SCHEMA, when its COMMIT is there
  *   COMMIT                                  orphans -= adopted, += released; its parts are complete
  * </pre>
  *
@@ -91,6 +95,9 @@ final class Analysis implements StructureRecord.Visitor {
 
   /** The starts of first parts whose commit is complete. */
   final PidMap complete = new PidMap();
+
+  /** Changes of the catalog whose commit is not complete yet, by the starts of their records. */
+  private final Map<Long, MemorySegment> changes = new HashMap<>();
 
   /** Tree to root: trees that no catalog knows. */
   final TreeMap<Integer, Long> unpublished = new TreeMap<>();
@@ -229,12 +236,13 @@ final class Analysis implements StructureRecord.Visitor {
       case RecordType.STRUCTURE, RecordType.CHAIN ->
           StructureRecord.visit(r.type(), s, at, length, pageSize, r.start(), this);
       case RecordType.CREATE_TREE -> createTree(s, at, length, r);
-      case RecordType.SCHEMA -> schema(s, at, length, r);
+      case RecordType.SCHEMA -> schema(s, at, length, r.start(), r.end());
       case RecordType.DROPPED -> {
         int tree = StructureRecord.treeId(s, at, length, r.start());
         dropped.remove(tree);
         unpublished.remove(tree);
       }
+      case RecordType.CATALOG -> changes.put(r.start(), copy(s, at, length));
       case RecordType.VOID, RecordType.COMMIT_PART -> {}
       default ->
           throw new CorruptionException(
@@ -248,6 +256,10 @@ final class Analysis implements StructureRecord.Visitor {
     commit.open(RecordType.COMMIT, s, at, length);
     if (commit.id() > 0) {
       complete.put(commit.id(), 1);
+      MemorySegment change = changes.remove(commit.id());
+      if (change != null) {
+        schema(change, 0, (int) change.byteSize(), commit.id(), reader.end());
+      }
     }
     for (long i = 0; i < commit.adopted(); i++) {
       adopt(commit.adopted(i), lsn);
@@ -264,24 +276,31 @@ final class Analysis implements StructureRecord.Visitor {
     }
   }
 
-  private void schema(MemorySegment s, long at, int length, LogReader r) {
+  /** Of a part of a commit that may not be complete: memory of its own. */
+  private static MemorySegment copy(MemorySegment s, long at, int length) {
+    MemorySegment copy = Arena.ofAuto().allocate(length, 8);
+    Mem.copy(s, at, copy, 0, length);
+    return copy;
+  }
+
+  private void schema(MemorySegment s, long at, int length, long start, long end) {
     if (schemaFrom == 0) {
-      schemaFrom = r.start();
+      schemaFrom = start;
     }
-    schemaTo = r.end();
-    schema.open(s, at, length, r.start());
+    schemaTo = end;
+    schema.open(s, at, length, start);
     for (int i = 0; i < schema.published(); i++) {
       unpublished.remove(schema.published(i));
-      tree(schema.published(i), r.start());
+      tree(schema.published(i), start);
     }
     for (int i = 0; i < schema.dropped(); i++) {
-      dropped.put(tree(schema.droppedId(i), r.start()), page(schema.droppedRoot(i), r.start()));
+      dropped.put(tree(schema.droppedId(i), start), page(schema.droppedRoot(i), start));
     }
     for (long i = 0; i < schema.adopted(); i++) {
-      adopt(schema.adopted(i), r.start());
+      adopt(schema.adopted(i), start);
     }
     for (long i = 0; i < schema.released(); i++) {
-      orphans.put(page(schema.released(i), r.start()), 0);
+      orphans.put(page(schema.released(i), start), 0);
     }
   }
 

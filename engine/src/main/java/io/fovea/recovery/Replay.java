@@ -144,7 +144,9 @@ final class Replay {
     Worker worker = new Worker(0);
     // Where the reader stands before its first record it says that it ends there.
     while (reader.end() < end && reader.next()) {
-      if (reader.type() == RecordType.SCHEMA) {
+      int type = reader.type();
+      if (type == RecordType.SCHEMA
+          || type == RecordType.CATALOG && complete.get(reader.start()) != PidMap.ABSENT) {
         schema.open(reader.segment(), reader.body(), reader.bodyLength(), reader.start());
         worker.begin();
         worker.cursor.openOps(reader.segment(), schema.opsBegin(), schema.opsEnd(), schema.ops());

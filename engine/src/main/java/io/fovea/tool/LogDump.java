@@ -81,7 +81,7 @@ final class LogDump {
         out.put("freePages", a.after().freePages());
         out.put("highWater", a.after().highWater());
       }
-      case RecordType.SCHEMA -> schema(r, out);
+      case RecordType.SCHEMA, RecordType.CATALOG -> schema(r, out);
       default -> {}
     }
   }

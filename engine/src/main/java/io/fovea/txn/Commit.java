@@ -16,6 +16,7 @@ import io.fovea.memory.Waits;
 import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The commit of one transaction, with next-key items: the order of steps, which is the same under
@@ -86,6 +87,9 @@ final class Commit {
 
   private static final long ERROR_PAUSE_NANOS = 1_000_000;
 
+  /** How long a commit that changes the catalog waits for those that are being installed. */
+  private static final long MOMENT_NANOS = 60_000_000_000L;
+
   private final TxLife life;
   private final Workspace work;
   private final EngineHealth health;
@@ -125,7 +129,8 @@ final class Commit {
    */
   long run() {
     int n = orderWrites();
-    if (n == 0) {
+    CatalogPart catalog = changed(work.catalog);
+    if (n == 0 && catalog == null) {
       // What is locked all the same was read under the lock: the dummy write protects it.
       control.publish(control.decide());
       return work.readLsn;
@@ -141,13 +146,12 @@ final class Commit {
       if (first) {
         appender.begin();
       }
-      gate.enter(pass);
-      long commitTs = control.decide();
+      long commitTs = catalog == null ? decide() : decideAtMoment(catalog);
       switches.probe().at(TxSwitches.Stage.VALIDATED, control.locked);
       if (control.versioned) {
         stageVersions();
       }
-      if (!writesAnything()) {
+      if (catalog == null && !writesAnything()) {
         // What was decided under the locks is a read all the same: the dummy write protects it.
         control.publish(commitTs);
         failed = false;
@@ -159,6 +163,9 @@ final class Commit {
       KillPoint.here("commit.appended");
       control.installing();
       installAll();
+      if (catalog != null) {
+        catalog.install(session);
+      }
       KillPoint.here("commit.installed");
       switches.probe().at(TxSwitches.Stage.INSTALLED, control.locked);
       control.publish(commitTs);
@@ -202,6 +209,35 @@ final class Commit {
     } catch (RuntimeException | Error e) {
       t.addSuppressed(e); // pages that nobody uses
     }
+  }
+
+  /** One that only looks for tables is nothing that a commit has to do. */
+  static @Nullable CatalogPart changed(@Nullable CatalogPart catalog) {
+    return catalog != null && catalog.changes() ? catalog : null;
+  }
+
+  private long decide() {
+    gate.enter(pass);
+    return control.decide();
+  }
+
+  /**
+   * A commit that changes the catalog decides alone, with the gate closed: what has decided before
+   * comes before it, what decides later comes behind it, and nothing is in between ({@link
+   * CommitGate}).
+   */
+  private long decideAtMoment(CatalogPart catalog) {
+    control.requireUsedThere();
+    catalog.deciding();
+    long[] commitTs = new long[1];
+    gate.atMoment(
+        () -> {
+          gate.enterAtMoment(pass);
+          commitTs[0] = control.decide();
+        },
+        MOMENT_NANOS,
+        life::checkDeadline);
+    return commitTs[0];
   }
 
   /** Whether the transaction has happened, so that nothing may end it any more. */

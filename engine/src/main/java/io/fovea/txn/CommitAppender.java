@@ -102,7 +102,7 @@ final class CommitAppender {
   private void promisePages() {
     pages = worst(false);
     if (pages > 0) {
-      PagePromises p = writes.tree(0).pool().promises();
+      PagePromises p = pool();
       promises = p;
       promise(p);
       p.requireFrames();
@@ -124,7 +124,17 @@ final class CommitAppender {
         bytes += entryBytes(e);
       }
     }
-    return inserts == 0 ? 0 : writes.tree(0).pool().promises().pagesFor(inserts, bytes);
+    CatalogPart catalog = Commit.changed(work.catalog);
+    if (catalog != null) {
+      inserts += catalog.inserts();
+      bytes += catalog.bytes();
+    }
+    return inserts == 0 ? 0 : pool().pagesFor(inserts, bytes);
+  }
+
+  private PagePromises pool() {
+    CatalogPart catalog = Commit.changed(work.catalog);
+    return catalog != null ? catalog.promises() : writes.tree(0).pool().promises();
   }
 
   /** Whether an entry's record takes no more than the one that it replaces. */
@@ -226,6 +236,10 @@ final class CommitAppender {
         stage(e, kind, old, makes);
       }
     }
+    CatalogPart catalog = Commit.changed(work.catalog);
+    if (catalog != null) {
+      catalog.stage(session);
+    }
   }
 
   private void stage(int e, byte kind, boolean old, boolean makes) {
@@ -285,12 +299,23 @@ final class CommitAppender {
 
   /** Frees the chains that nobody will ever know. */
   void undo() {
-    adopted.free(session);
+    try {
+      adopted.free(session);
+    } finally {
+      CatalogPart catalog = Commit.changed(work.catalog);
+      if (catalog != null) {
+        catalog.undo(session);
+      }
+    }
   }
 
   /** Frees the chains that nobody knows any more. */
   void release() {
     released.free(session);
+    CatalogPart catalog = Commit.changed(work.catalog);
+    if (catalog != null) {
+      catalog.release(session);
+    }
   }
 
   void clear() {
@@ -318,7 +343,8 @@ final class CommitAppender {
     }
     entry = 0;
     patch = -1;
-    long id = 0;
+    CatalogPart catalog = Commit.changed(work.catalog);
+    long id = catalog == null ? 0 : catalog.append(session, partBytes);
     for (boolean last = false; !last; ) {
       int fromEntry = entry;
       int fromPatch = patch;

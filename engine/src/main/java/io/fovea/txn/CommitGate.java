@@ -46,6 +46,12 @@ import java.util.concurrent.locks.ReentrantLock;
  * number of {@link #moments} when it decided, or one of B's changes: their writer had seen that
  * number, so it sees it too. It is checked like the rest of B.
  *
+ * <p><b>A commit that changes the catalog</b> makes a moment too, and decides in it: it is what
+ * lies between A and B. It comes behind all of A, for it decides anew like B; and B comes behind
+ * it. So a table that it drops is gone for all of B: who has used the table before is aborted
+ * ({@link #isGone}). The note about the table is older than the number of the moment, so who is
+ * found to be in B by the number finds the note.
+ *
  * <p>Commits wait at a closed gate for as long as it takes those inside to end, a millisecond at
  * most; then it is opened again, and closed once more a while later. A commit that is inside for
  * long, since it waits for the disk, holds up who wants a moment, and nobody else.
@@ -88,6 +94,11 @@ final class CommitGate {
   private volatile int mode;
   private volatile long moments;
 
+  private volatile long drops;
+
+  /** By bits of tables: the last drop of one of them. */
+  private final long[] gone = new long[64];
+
   CommitGate(int contexts) {
     passes = new Pass[contexts];
     for (int i = 0; i < contexts; i++) {
@@ -127,9 +138,53 @@ final class CommitGate {
     }
   }
 
+  /** The same for who has closed the gate, within {@link #atMoment}. */
+  void enterAtMoment(Pass pass) {
+    Pass.INSIDE.setOpaque(pass, 1); // who closes it next has the lock of this one then
+  }
+
   /** All its changes are installed and published, or it makes none. */
   void passed(Pass pass) {
     Pass.INSIDE.setRelease(pass, 0);
+  }
+
+  // --------------------------------------------------------------------------- tables that are
+  // gone
+
+  /**
+   * Notes that tables are not to be used any more, which who uses them from now on is told by them.
+   * Under the lock of the schema.
+   *
+   * @param bits of the tables, {@code 1L << (id & 63)}
+   */
+  void dropping(long bits) {
+    long next = drops + 1;
+    for (long rest = bits; rest != 0; rest &= rest - 1) {
+      gone[Long.numberOfTrailingZeros(rest)] = next;
+    }
+    drops = next; // who has begun with this number has not used them
+  }
+
+  /** How many drops there were: what a transaction remembers that begins. */
+  long drops() {
+    return drops;
+  }
+
+  /**
+   * Whether one of these tables, or of others with the same bits, was dropped since.
+   *
+   * <p>Plain loads: who asks has seen the number of a moment that came later, or has the lock of
+   * the schema, or else asks for what it need not know.
+   *
+   * @param since {@link #drops} when the transaction began
+   */
+  boolean isGone(long bits, long since) {
+    for (long rest = bits; rest != 0; rest &= rest - 1) {
+      if (gone[Long.numberOfTrailingZeros(rest)] > since) {
+        return true;
+      }
+    }
+    return false;
   }
 
   // --------------------------------------------------------------------------------------- moments
@@ -160,7 +215,7 @@ final class CommitGate {
               AbortCause.ADMISSION,
               "A commit that is being installed did not end within "
                   + timeoutNanos / 1_000_000
-                  + " ms, so there was no moment for a snapshot.");
+                  + " ms, so there was no moment for a snapshot or a change of the catalog.");
         }
         Waits.sleep(AGAIN_NANOS);
       }

@@ -40,6 +40,8 @@ final class Control {
   private static final String LOCKED = "a key stayed locked by another transaction";
   private static final String RESERVED =
       "a key is reserved by another transaction, which was aborted too often";
+  private static final String CATALOG =
+      "a table that it has used or looked for was created, dropped or renamed meanwhile";
   private static final String CHANGED = "a key that was read has changed";
 
   /**
@@ -74,6 +76,7 @@ final class Control {
   final ReadSet reads;
 
   private final WriteSet writes;
+  private final Workspace work;
   private final TxShared shared;
   private final TxSwitches switches;
   private final int itemsMax;
@@ -87,6 +90,9 @@ final class Control {
 
   /** How many moments of snapshots there were when the transaction began. */
   private long moments;
+
+  /** How many drops of tables there were. */
+  private long drops;
 
   /** What this transaction does if it is the pessimistic one. */
   final PessimisticLocking pessimistic;
@@ -108,6 +114,7 @@ final class Control {
     this.life = life;
     this.reads = work.reads;
     this.writes = work.writes;
+    this.work = work;
     this.shared = life.shared;
     this.switches = shared.switches;
     this.itemsMax = shared.config.itemsMax();
@@ -137,6 +144,7 @@ final class Control {
   void begin(@Nullable Attempts attempts, long timeoutNanos) {
     this.attempts = attempts;
     this.moments = gate.moments(); // before anything is read
+    this.drops = gate.drops();
     if (stamped) {
       timestamps.enter(life.id);
     }
@@ -342,9 +350,41 @@ final class Control {
    * @return what {@link #publish} takes
    */
   long decide() {
-    if (pessimistic.on()) {
-      return pessimistic.decide();
+    long ts = pessimistic.on() ? pessimistic.decide() : decideByTimestamps();
+    if (catalogMatters() && !catalogHolds()) {
+      throw life.abort(AbortCause.CATALOG, CATALOG);
     }
+    return ts;
+  }
+
+  /** Whether the catalog may have changed beside this transaction: two looks at fields. */
+  private boolean catalogMatters() {
+    return gate.moments() != moments || work.catalog != null;
+  }
+
+  /**
+   * Whether tables that it has used are there, and those that it has looked for are as they were.
+   */
+  private boolean catalogHolds() {
+    CatalogPart catalog = work.catalog;
+    if (catalog != null && catalog.changes()) {
+      return true; // it has asked before, under the lock of the schema
+    }
+    return !gate.isGone(work.tables, drops) && (catalog == null || catalog.looksHold());
+  }
+
+  /**
+   * Aborts where a table that this transaction has used was dropped since it began.
+   *
+   * @throws TransactionAbortedException with cause {@link AbortCause#CATALOG}
+   */
+  void requireUsedThere() {
+    if (gate.isGone(work.tables, drops)) {
+      throw life.abort(AbortCause.CATALOG, CATALOG);
+    }
+  }
+
+  private long decideByTimestamps() {
     long ts =
         switch (kind) {
           case TICTOC -> TicToc.commitTimestamp(reads, locked, timestamps);
@@ -384,6 +424,12 @@ final class Control {
 
   /** Whether what was read until now belongs to one state. */
   boolean readsValid() {
+    if (catalogMatters()) {
+      CatalogPart catalog = work.catalog;
+      if (gate.isGone(work.tables, drops) || catalog != null && !catalog.looksHold()) {
+        return false;
+      }
+    }
     if (pessimistic.on()) {
       return pessimistic.holds();
     }

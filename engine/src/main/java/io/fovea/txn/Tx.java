@@ -4,6 +4,7 @@ import io.fovea.btree.BTree;
 import io.fovea.btree.HintedLeaf;
 import io.fovea.btree.Lookahead;
 import io.fovea.btree.Position;
+import io.fovea.error.AbortCause;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
@@ -38,6 +39,10 @@ import org.jspecify.annotations.Nullable;
  * the one that began the transaction; the API room checks that.
  */
 public final class Tx {
+  // The file may have more than 600 lines because it is the one facade of all parts, and each
+  // method
+  // of it has its contract here. None of them does more than pass on, but for begin and end.
+
   /** What {@link #get} returns for a key that is not there. */
   public static final int ABSENT = TxReads.ABSENT;
 
@@ -82,6 +87,40 @@ public final class Tx {
     this.scans = new TxScans(life, work, control, reader);
     this.writer = new TxWrites(life, work, control, reader);
     this.commit = new Commit(life, work, control, reader);
+  }
+
+  // ---------------------------------------------------------------- the catalog
+
+  /**
+   * A statement uses a table.
+   *
+   * @param bit of the table: {@code 1L << (id & 63)}
+   * @return whether this transaction may have dropped the table
+   */
+  public boolean use(long bit) {
+    work.tables |= bit;
+    return (work.dropped & bit) != 0;
+  }
+
+  /** This transaction drops tables with these bits. */
+  public void drops(long bits) {
+    work.dropped |= bits;
+  }
+
+  /** From now on the transaction changes the catalog, or depends on it. Until its end. */
+  public void catalog(CatalogPart part) {
+    life.operation();
+    work.catalog = part;
+  }
+
+  /** What the transaction was told is durable when the log is durable up to a position. */
+  public void sawLsn(long lsn) {
+    work.sawLsn(lsn);
+  }
+
+  /** Dooms the transaction; the caller throws what this returns. */
+  public TransactionAbortedException abort(AbortCause cause, String message) {
+    return life.abort(cause, message);
   }
 
   // ---------------------------------------------------------------- life
@@ -243,7 +282,8 @@ public final class Tx {
 
   /** Whether it would change anything, as far as is known. */
   public boolean hasWrites() {
-    return work.writes.size() > 0;
+    CatalogPart catalog = work.catalog;
+    return work.writes.size() > 0 || catalog != null && catalog.changes();
   }
 
   private void endAll() {
@@ -251,6 +291,10 @@ public final class Tx {
     life.active = false;
     life.thread = null;
     work.readLsn = 0;
+    work.tables = 0;
+    work.dropped = 0;
+    CatalogPart catalog = work.catalog;
+    work.catalog = null;
     epoch++;
     // Whatever fails on the way: locks and pins go, and the context is given back.
     try {
@@ -265,7 +309,13 @@ public final class Tx {
       work.clear();
       throw t;
     } finally {
-      engine.ended(this, alone);
+      try {
+        if (catalog != null) {
+          catalog.ended();
+        }
+      } finally {
+        engine.ended(this, alone);
+      }
     }
   }
 

@@ -202,6 +202,16 @@ public final class TxEngine {
     shared.gate.atMoment(work, timeoutNanos, () -> health.checkUsable(false));
   }
 
+  /**
+   * Notes that tables are not to be used any more, which they know themselves. Under the lock of
+   * the schema. {@link CommitGate#dropping} has the reason.
+   *
+   * @param bits of the tables
+   */
+  public void dropping(long bits) {
+    shared.gate.dropping(bits);
+  }
+
   /** Begins to watch the transactions that are active now. */
   public Grace grace() {
     return new Grace(contexts);

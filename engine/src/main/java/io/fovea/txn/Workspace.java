@@ -1,6 +1,7 @@
 package io.fovea.txn;
 
 import io.fovea.btree.Position;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The private workspace of a transaction: what it has read and written, and where that was. Nobody
@@ -18,6 +19,15 @@ final class Workspace {
 
   /** As {@link Tx#readLsn}. {@link Tx} sets it back: a store can't fail, a call can. */
   long readLsn;
+
+  /** What the transaction does to the catalog; null for nearly all. {@link Tx} ends it. */
+  @Nullable CatalogPart catalog;
+
+  /** The tables that it has used, as bits: {@code 1L << (id & 63)}. */
+  long tables;
+
+  /** The tables that it drops, as bits. */
+  long dropped;
 
   Workspace(TxLife life) {
     TxShared shared = life.shared;

@@ -32,6 +32,12 @@ public final class RecordType {
   /** All pages of a dropped tree are free. */
   public static final int DROPPED = 10;
 
+  /**
+   * The first part of the changes of a transaction: those of the catalog. They count when the last
+   * part is there.
+   */
+  public static final int CATALOG = 16;
+
   private RecordType() {}
 
   /** The name of a kind, for people. */
@@ -47,6 +53,7 @@ public final class RecordType {
       case CREATE_TREE -> "CREATE_TREE";
       case SCHEMA -> "SCHEMA";
       case DROPPED -> "DROPPED";
+      case CATALOG -> "CATALOG";
       default -> "type " + type;
     };
   }

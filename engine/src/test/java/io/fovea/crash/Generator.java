@@ -63,10 +63,13 @@ final class Generator {
     if (kind < 10 && schema) {
       return schemaStep(state);
     }
-    if (kind < 15 && upkeep) {
-      return kind < 13 ? new Step.Checkpoint() : new Step.Reopen();
+    if (kind < 14 && schema) {
+      return migrate(state);
     }
-    if (kind < 17) {
+    if (kind < 19 && upkeep) {
+      return kind < 17 ? new Step.Checkpoint() : new Step.Reopen();
+    }
+    if (kind < 21) {
       return new Step.Look();
     }
     return transact(state);
@@ -95,6 +98,38 @@ final class Generator {
     return c.indexes().contains(index)
         ? new Step.DropIndex(name, index)
         : new Step.CreateIndex(name, index);
+  }
+
+  /** Tables that come, go and change their names, with records, in one transaction. */
+  private Step migrate(State state) {
+    List<String> extras = List.of("extra0", "extra1", LONG);
+    List<Object> parts = new ArrayList<>();
+    State s = state.copy();
+    int n = 1 + r.nextInt(4);
+    for (int i = 0; i < n; i++) {
+      String name = extras.get(r.nextInt(3));
+      Step.Change change;
+      if (!s.tables.containsKey(name)) {
+        Kind kind = Kind.values()[r.nextInt(3)];
+        change =
+            new Step.Make(
+                name, kind, kind == Kind.BYTES ? List.of() : INDEXES.subList(0, r.nextInt(4)));
+      } else if (r.nextBoolean()) {
+        change = new Step.Gone(name);
+      } else {
+        change = new Step.Moved(name, extras.get(r.nextInt(3)));
+      }
+      parts.add(change);
+      change.apply(s);
+      List<String> tables = List.copyOf(s.tables.keySet());
+      for (int k = tables.isEmpty() ? 0 : r.nextInt(5); k > 0; k--) {
+        String table = s.tables.containsKey(name) ? name : tables.get(r.nextInt(tables.size()));
+        Step.Op op = op(table, s.tables.get(table), false);
+        parts.add(op);
+        op.apply(s);
+      }
+    }
+    return new Step.Migrate(parts, r.nextInt(5) > 0);
   }
 
   private Step transact(State state) {

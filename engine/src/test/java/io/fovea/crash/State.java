@@ -217,6 +217,18 @@ final class State {
     return tables.get(table);
   }
 
+  /** Sets a table, which may be one that was removed. */
+  void put(String table, @Nullable Contents contents) {
+    own.remove(table);
+    tables.put(table, Objects.requireNonNull(contents));
+  }
+
+  /** Removes a table. */
+  @Nullable Contents remove(String table) {
+    own.remove(table);
+    return tables.remove(table);
+  }
+
   int records() {
     return tables.values().stream().mapToInt(t -> t.records.size()).sum();
   }

@@ -67,6 +67,108 @@ sealed interface Step {
     }
   }
 
+  /**
+   * Changes of the catalog and of records, in one transaction.
+   *
+   * @param parts each a {@link Change} or an {@link Op}
+   */
+  record Migrate(List<Object> parts, boolean commit) implements Step {
+    @Override
+    public void apply(State state) {
+      if (commit) {
+        parts.forEach(part -> apply(part, state));
+      }
+    }
+
+    static boolean apply(Object part, State state) {
+      return part instanceof Change change ? change.apply(state) : ((Op) part).apply(state);
+    }
+
+    @Override
+    public void run(Database db, State before) {
+      List<String> outside = db.tables();
+      try (Transaction tx = db.begin()) {
+        for (Object part : parts) {
+          boolean answer;
+          if (part instanceof Change change) {
+            answer = change.run(tx, before);
+          } else {
+            Op op = (Op) part;
+            Contents c = before.tables.get(op.table());
+            answer = op.run(tx, tx.table(c.spec(op.table())), c.kind());
+          }
+          assertEquals(apply(part, before), answer, part::toString);
+        }
+        assertEquals(List.copyOf(before.tables.keySet()), tx.tables());
+        assertEquals(outside, db.tables());
+        if (commit) {
+          tx.commit();
+        }
+      }
+    }
+  }
+
+  /** One change of the catalog, in a transaction. */
+  sealed interface Change {
+    /** Does it to a model; returns the answer. */
+    boolean apply(State state);
+
+    /** Does it in a transaction; returns the answer. */
+    boolean run(Transaction tx, State before);
+  }
+
+  /** Makes a table, which is not there. */
+  record Make(String table, Kind kind, List<String> indexes) implements Change {
+    private Contents contents() {
+      return new Contents(kind, new TreeSet<>(indexes), new TreeMap<>());
+    }
+
+    @Override
+    public boolean apply(State state) {
+      state.put(table, contents());
+      return true;
+    }
+
+    @Override
+    public boolean run(Transaction tx, State before) {
+      return tx.table(contents().spec(table)).name().equals(table);
+    }
+  }
+
+  /** Drops a table, where it is. */
+  record Gone(String table) implements Change {
+    @Override
+    public boolean apply(State state) {
+      return state.remove(table) != null;
+    }
+
+    @Override
+    public boolean run(Transaction tx, State before) {
+      return tx.dropTable(table);
+    }
+  }
+
+  /** Renames a table, which is there, or refuses because the name is taken. */
+  record Moved(String table, String to) implements Change {
+    @Override
+    public boolean apply(State state) {
+      if (!state.tables.containsKey(to)) {
+        state.put(to, state.remove(table));
+        return true;
+      }
+      return table.equals(to);
+    }
+
+    @Override
+    public boolean run(Transaction tx, State before) {
+      try {
+        return tx.renameTable(table, to);
+      } catch (InvalidUseException e) {
+        return false;
+      }
+    }
+  }
+
   /** One change. */
   sealed interface Op {
     String table();

@@ -290,6 +290,38 @@ class GuideTest {
         db.read(tx -> orders.estimate(tx, Range.prefix(orders.key().int64(2)))).count() == 0);
   }
 
+  private static byte[] bytes(String text) {
+    return text.getBytes(StandardCharsets.UTF_8);
+  }
+
+  @Test
+  void tablesInTransactions() {
+    TableSpec CACHE = TableSpec.bytes("cache", 40);
+    ByteTable notes = db.table(TableSpec.bytes("notes", 40)).bytes();
+    db.table(TableSpec.of("orders.old", ORDERS.key(), ORDERS.layout()));
+    db.table(CACHE);
+    // begin docs/GUIDE.md
+    Table fresh = db.table(TableSpec.of("orders.new", ORDERS.key(), ORDERS.layout()));
+    // ... many transactions, as many as they take, fill it ...
+    db.run(
+        tx -> {
+          tx.dropTable("orders.old");
+          tx.renameTable("orders.new", "orders.current");
+          notes.put(tx, bytes("orders.current"), bytes("loaded today"));
+        });
+    // end
+    assertEquals("orders.current", fresh.name());
+    // begin docs/GUIDE.md
+    db.run(
+        tx -> {
+          tx.dropTable("cache");
+          Table cache = tx.table(CACHE);
+          cache.bytes().put(tx, bytes("position"), bytes("17"));
+        });
+    // end
+    assertEquals(List.of("cache", "notes", "orders", "orders.current"), db.tables());
+  }
+
   @Test
   void pages() {
     // begin docs/GUIDE.md

@@ -1,0 +1,70 @@
+package io.fovea.txn;
+
+import io.fovea.buffer.PagePromises;
+import io.fovea.wal.LogSession;
+
+/**
+ * What a transaction does to the catalog, as its commit sees it. The room above implements it
+ * ({@code CatalogTransaction}, which has the argument); a transaction that has none pays for one
+ * look at a field.
+ *
+ * <pre>
+ *   {@link Commit}            catalog part
+ *   pages promised            inserts, bytes
+ *   items locked
+ *   gate at a moment          deciding: tables that it drops are being dropped, for everybody
+ *     decide
+ *   long values to chains     stage
+ *   append                    append: a CATALOG record, the first part of the commit
+ *   ---                       it has happened, if the COMMIT record becomes durable
+ *   install                   install: the catalog's tree, then the tables in memory
+ *   publish items, leave the gate
+ *   free old chains           release
+ *   end of the transaction    ended, whatever came before
+ * </pre>
+ */
+public interface CatalogPart {
+  /** Whether it changes anything. If not, it has only looked for tables. */
+  boolean changes();
+
+  /**
+   * Whether what it was told of the catalog is still so. Of one that changes nothing it is asked
+   * when the transaction decides, inside the gate if it writes.
+   */
+  boolean looksHold();
+
+  /** How many records it adds to the catalog, or makes longer, at most. */
+  int inserts();
+
+  /** How many bytes these have. */
+  long bytes();
+
+  /** Where pages for them are promised. */
+  PagePromises promises();
+
+  /** All locks are held, and the moment is about to come. */
+  void deciding();
+
+  /** Writes long values. */
+  void stage(LogSession session);
+
+  /**
+   * Appends what recovery must know, as the first part of a commit.
+   *
+   * @param bytesMax how long the record may be
+   * @return where it begins
+   */
+  long append(LogSession session, int bytesMax);
+
+  /** The commit has happened: the catalog changes, and what follows in memory. */
+  void install(LogSession session);
+
+  /** Frees what the catalog does not need any more. */
+  void release(LogSession session);
+
+  /** Instead of {@link #install}: nothing has happened. */
+  void undo(LogSession session);
+
+  /** The transaction has ended, and its context is given back next. Waits for nobody. */
+  void ended();
+}
