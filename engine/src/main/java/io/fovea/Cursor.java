@@ -127,7 +127,7 @@ public final class Cursor implements AutoCloseable {
 
   /** What its row takes of its memory; behind that are its keys. */
   private static int rowBytes(Table of) {
-    return align(RecordBuffer.bytes(of.spec().layout(), of.core().key.bytesMax()));
+    return align(RecordBuffer.bytes(of.core().recordBytes(), of.core().key.bytesMax()));
   }
 
   private static int align(int bytes) {
@@ -243,12 +243,15 @@ public final class Cursor implements AutoCloseable {
       if (!rowRead) {
         r.invalidate();
         if (index == null) {
-          if (s.valueLength() != r.size()) {
+          boolean old = s.valueLength() != r.size();
+          requireKey(s, table.keyBytesMax);
+          if (!old) {
+            Mem.copy(s.valueSegment(), s.valueOffset(), memory, 0, r.size());
+          } else if (!table.old.renew(
+              s.valueLength(), s.valueSegment(), s.valueOffset(), memory, 0)) {
             throw table.wrongSize(s.page(), s.valueLength());
           }
-          requireKey(s, table.keyBytesMax);
-          Mem.copy(s.valueSegment(), s.valueOffset(), memory, 0, r.size());
-          r.read(tx, s.keySegment(), s.keyOffset(), s.keyLength(), s.handle(), r.size());
+          r.read(tx, s.keySegment(), s.keyOffset(), s.keyLength(), s.handle(), r.size(), old);
         } else {
           Key pk = primaryKey();
           Index.resolve(

@@ -9,6 +9,7 @@ import io.fovea.error.DatabaseLockedException;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.IncompatibleFormatException;
+import io.fovea.error.IncompatibleSchemaException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.OperationInterruptedException;
 import io.fovea.error.PoolTooSmallException;
@@ -254,18 +255,25 @@ public final class Database extends TransactionRunner implements AutoCloseable {
    * returns; this waits for transactions to end that were active, three times. While a unique index
    * is built, a change that would make a second record with the same values is refused already.
    *
+   * <p>A table of an older version than the specification becomes one of that version by the {@link
+   * io.fovea.schema.Step steps} that are missing: at once, with one change of the catalog, whatever
+   * its size. Rows stay as they are in the file until they are written next. Handles of the older
+   * version are refused from then on, and this waits for transactions that may have used one.
+   *
    * <p>This is no part of any transaction: it is done when it returns.
    *
    * @param spec what the table is
    * @return the table
-   * @throws IncompatibleFormatException if there is a table of that name that is another one, or
-   *     has an index that the specification does not name
+   * @throws IncompatibleSchemaException if there is a table of that name that is another one and
+   *     does not become this one by the steps of the specification, is of a newer version, or has
+   *     an index that the specification does not name
    * @throws DuplicateKeyException if a new unique index would have two records with the same values
-   * @throws InvalidUseException if an index is to be built in a transaction of this thread, or
-   *     while another thread drops the table
-   * @throws TransactionAbortedException if an index is to be built and transactions that were
-   *     active don't end within a minute
-   * @throws OperationInterruptedException if the thread is interrupted while it builds an index
+   * @throws InvalidUseException if an index is to be built or the table evolves in a transaction of
+   *     this thread, or while another thread drops the table
+   * @throws TransactionAbortedException if an index is to be built or the table evolves, and
+   *     transactions that were active don't end within a minute
+   * @throws OperationInterruptedException if the thread is interrupted while it builds an index, or
+   *     waits for transactions to end
    * @throws DatabaseClosedException if the database was closed
    */
   public Table table(TableSpec spec) {

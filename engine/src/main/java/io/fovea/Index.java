@@ -8,6 +8,7 @@ import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.EntryMaker;
 import io.fovea.index.IndexCore;
 import io.fovea.index.IndexHints;
+import io.fovea.index.OldRows;
 import io.fovea.index.Slot;
 import io.fovea.index.SlotLocal;
 import io.fovea.index.TableCore;
@@ -193,7 +194,11 @@ public final class Index {
     int size =
         core.hints.get(
             slot, t, tableCore, core, pk, 0, pkLen, pk, pkLen, IndexHints.PEEKED, out.buffer());
-    if (size != out.size()) {
+    if (size != out.size()
+        && (size < 0
+            || !tableCore.old.knows(size)
+            || !OldRows.settle(
+                slot, t, tableCore, pk, 0, pkLen, size, out.segment(), out.base()))) {
       return false;
     }
     MemorySegment entry = slot.entries(core.entryBytesMax());
@@ -201,7 +206,7 @@ public final class Index {
     if (len != wantedLen || !Mem.equal(entry, 0, len, wanted, wantedOff, len)) {
       return false;
     }
-    out.read(tx, pk, 0, pkLen, t.lastRead(), size);
+    out.read(tx, pk, 0, pkLen, t.lastRead(), out.size(), size != out.size());
     return true;
   }
 
@@ -235,7 +240,7 @@ public final class Index {
     int n =
         index.hints.get(
             tx.slot(), t, table, index, pk, pkOff, pkLen, hint, hintOff, entry, out.buffer());
-    if (n != out.size()) {
+    if (n != out.size() && !(n >= 0 && table.old.knows(n))) {
       t.requireReadsValid();
       if (n < 0 && t.wrote(table.tree, pk, pkOff, pkLen)) {
         throw new InvalidUseException(
@@ -247,7 +252,7 @@ public final class Index {
           out.size(),
           n);
     }
-    out.read(tx, pk, pkOff, pkLen, t.lastRead(), n);
+    out.read(tx, t, table, pk, pkOff, pkLen, n, out.size());
   }
 
   /**
@@ -427,7 +432,7 @@ public final class Index {
 
       Extraction(KeySpec tableKey, Layout layout, KeySpec key) {
         primaryKey = new Key(tableKey, this);
-        row = new Row(layout, layout.fields().toArray(Field[]::new), this, 0);
+        row = new Row(layout, layout.fields().toArray(Field[]::new), layout.size(), this, 0);
         entry = new Key(key, this);
       }
     }

@@ -3,12 +3,15 @@ package io.fovea;
 import io.fovea.encoding.Utf8;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.ValueTooLargeException;
+import io.fovea.index.OldRows;
 import io.fovea.index.RecordBuffer;
+import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.Layout;
 import io.fovea.schema.RowReader;
+import io.fovea.txn.Tx;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
@@ -61,19 +64,20 @@ public final class Row implements RowReader {
   private final RecordBuffer buffer;
 
   /** A row in memory of its own. */
-  Row(Layout layout, Field[] fields, Object owner, int keyBytesMax) {
-    this(layout, fields, owner, memory(layout, keyBytesMax), 0);
+  Row(Layout layout, Field[] fields, int size, Object owner, int keyBytesMax) {
+    this(layout, fields, size, owner, memory(size, keyBytesMax), 0);
   }
 
   /**
    * A row in scratch memory of the caller, of {@link RecordBuffer#bytes}.
    *
    * @param fields those of the layout; shared by rows, and never written
+   * @param size the bytes of a record: those of the layout, and what its table has behind them
    */
-  Row(Layout layout, Field[] fields, Object owner, MemorySegment segment, long base) {
+  Row(Layout layout, Field[] fields, int size, Object owner, MemorySegment segment, long base) {
     this.layout = layout;
     this.fields = fields;
-    this.size = layout.size();
+    this.size = size;
     this.owner = owner;
     this.segment = segment;
     this.base = base;
@@ -81,8 +85,8 @@ public final class Row implements RowReader {
     this.limit = size;
   }
 
-  private static MemorySegment memory(Layout layout, int keyBytesMax) {
-    return Arena.ofAuto().allocate(Math.max(8, RecordBuffer.bytes(layout, keyBytesMax)), 8);
+  private static MemorySegment memory(int size, int keyBytesMax) {
+    return Arena.ofAuto().allocate(Math.max(8, RecordBuffer.bytes(size, keyBytesMax)), 8);
   }
 
   // ------------------------------------------------------------------------------ for the engine
@@ -128,9 +132,41 @@ public final class Row implements RowReader {
     }
   }
 
-  /** The record's bytes up to {@code bytes} were read into {@link #segment}. */
-  void read(Transaction tx, MemorySegment key, long keyOff, int keyLen, int handle, int bytes) {
+  /**
+   * The record was read into {@link #segment}, up to {@code bytes}; or it is one of an older
+   * layout, and is read again.
+   *
+   * @param n how many bytes it has in the tree
+   */
+  void read(
+      Transaction tx,
+      Tx t,
+      TableCore core,
+      MemorySegment key,
+      long keyOff,
+      int keyLen,
+      int n,
+      int bytes) {
+    boolean old = n != size;
+    if (old) {
+      OldRows.settle(tx.slot(), t, core, key, keyOff, keyLen, n, segment, base);
+    }
+    read(tx, key, keyOff, keyLen, t.lastRead(), bytes, old);
+  }
+
+  /** The record's bytes up to {@code bytes} are in {@link #segment}. */
+  void read(
+      Transaction tx,
+      MemorySegment key,
+      long keyOff,
+      int keyLen,
+      int handle,
+      int bytes,
+      boolean old) {
     buffer.read(key, keyOff, keyLen, handle);
+    if (old) {
+      buffer.old();
+    }
     this.reader = tx;
     this.limit = bytes;
   }

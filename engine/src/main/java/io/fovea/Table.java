@@ -67,7 +67,7 @@ public final class Table {
 
   /** A row in scratch memory of a cursor. */
   Row row(MemorySegment memory) {
-    return new Row(spec.layout(), fields, core, memory, 0);
+    return new Row(spec.layout(), fields, core.recordBytes(), core, memory, 0);
   }
 
   // ---------------------------------------------------------------------------------- description
@@ -109,7 +109,7 @@ public final class Table {
   public Row row() {
     database.requireServing();
     requireRows();
-    return new Row(spec.layout(), fields, core, core.key.bytesMax());
+    return new Row(spec.layout(), fields, core.recordBytes(), core, core.key.bytesMax());
   }
 
   /**
@@ -196,8 +196,7 @@ public final class Table {
       if (n < 0) {
         return false;
       }
-      core.requireSize(t, n);
-      out.read(tx, key.segment(), key.base(), key.length(), t.lastRead(), bytes);
+      out.read(tx, t, core, key.segment(), key.base(), key.length(), n, bytes);
       return true;
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
@@ -334,8 +333,7 @@ public final class Table {
     if (length < 0) {
       return 0;
     }
-    core.requireSize(t, length);
-    out.read(tx, key.segment(), key.base(), key.length(), t.lastRead(), bytes);
+    out.read(tx, t, core, key.segment(), key.base(), key.length(), length, bytes);
     return 1;
   }
 
@@ -453,7 +451,7 @@ public final class Table {
       if (!record.changed()) {
         return;
       }
-      boolean plain = true;
+      boolean plain = !record.isOld();
       IndexCore[] indexes = core.indexes();
       for (IndexCore index : indexes) {
         plain &= !index.dependsOn(record);

@@ -5,7 +5,7 @@ import io.fovea.error.AbortCause;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.FoveaException;
-import io.fovea.error.IncompatibleFormatException;
+import io.fovea.error.IncompatibleSchemaException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.OperationInterruptedException;
 import io.fovea.error.StorageFullException;
@@ -282,10 +282,10 @@ public final class Transaction implements AutoCloseable {
    *
    * @param spec what the table is
    * @return the table; when the transaction has committed, of all threads
-   * @throws IncompatibleFormatException if there is a table of that name that is another one, or
+   * @throws IncompatibleSchemaException if there is a table of that name that is another one, or
    *     has an index that the specification does not name
    * @throws InvalidUseException if the transaction only reads and there is no such table, or if the
-   *     table has not all indexes of the specification
+   *     table has not all indexes of the specification, or is of an older version
    * @throws TransactionAbortedException with cause {@link AbortCause#CATALOG} if another
    *     transaction changes the catalog, or somebody waits until no transaction is active
    * @throws OperationInterruptedException if the thread is interrupted while it waits for another

@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.error.AbortCause;
-import io.fovea.error.IncompatibleFormatException;
+import io.fovea.error.IncompatibleSchemaException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.schema.Field;
@@ -245,7 +245,7 @@ class CatalogTransactionTest {
       assertThrows(InvalidUseException.class, () -> db.run(tx -> tx.renameTable("a", "b")));
       assertThrows(IllegalArgumentException.class, () -> db.run(tx -> tx.renameTable("a", "")));
       assertThrows(
-          IncompatibleFormatException.class, () -> db.run(tx -> tx.table(TableSpec.bytes("a", 9))));
+          IncompatibleSchemaException.class, () -> db.run(tx -> tx.table(TableSpec.bytes("a", 9))));
       assertThrows(InvalidUseException.class, () -> db.read(tx -> tx.dropTable("a")));
       assertThrows(InvalidUseException.class, () -> db.read(tx -> tx.table(spec("new"))));
       assertEquals(false, (boolean) db.read(tx -> tx.dropTable("new")));

@@ -12,6 +12,7 @@ import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DatabaseLockedException;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.IncompatibleFormatException;
+import io.fovea.error.IncompatibleSchemaException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.KeyTooLargeException;
 import io.fovea.error.PoolTooSmallException;
@@ -696,8 +697,8 @@ class DatabaseTest {
       };
       for (int i = 0; i < specs.length; i++) {
         TableSpec spec = specs[i];
-        IncompatibleFormatException e =
-            assertThrows(IncompatibleFormatException.class, () -> db.table(spec));
+        IncompatibleSchemaException e =
+            assertThrows(IncompatibleSchemaException.class, () -> db.table(spec));
         assertTrue(e.getMessage().contains(words[i]), e.getMessage());
         assertTrue(e.getMessage().contains("stock"), e.getMessage());
       }

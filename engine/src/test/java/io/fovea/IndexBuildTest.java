@@ -402,7 +402,7 @@ class IndexBuildTest {
       Table t;
       try {
         t = db.table(PLAIN);
-      } catch (io.fovea.error.IncompatibleFormatException e) {
+      } catch (io.fovea.error.IncompatibleSchemaException e) {
         // It has an index by now: any handle will do for changes.
         t = new Table(db, coreOf(db), PLAIN);
       }

@@ -5,6 +5,7 @@ import io.fovea.btree.TreeWalk;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.IncompatibleFormatException;
 import io.fovea.index.IndexCore;
+import io.fovea.index.RowHistory;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
 import io.fovea.schema.EntryHints;
@@ -73,19 +74,31 @@ public record CatalogEntry(
    * What few tables have: each is a section of its own, which is missing where a table does not
    * have it. Whoever adds one adds a component here, a number to {@link Sections}, and to the page
    * of the file format.
+   *
+   * @param history the versions of its rows; null where there is nothing to be said about them
    */
-  public record Extras() {
-    public static final Extras NONE = new Extras();
+  public record Extras(@Nullable RowHistory history) {
+    public static final Extras NONE = new Extras(null);
 
     /** What a table has. */
     static Extras of(TableCore core) {
-      return NONE;
+      return core.history().isFirst() ? NONE : new Extras(core.history());
     }
 
-    void write(Sections to) {}
+    void write(Sections to) {
+      if (history != null) {
+        to.put(Sections.ROWS, RowHistoryCodec.encode(history));
+      }
+    }
 
-    static Extras read(Sections from) {
-      return NONE;
+    static Extras read(Sections from, @Nullable Layout layout) throws IOException {
+      byte[] rows = from.get(Sections.ROWS);
+      if (rows != null && layout == null) {
+        throw new IOException("versions of rows of a table without");
+      }
+      return rows == null || layout == null
+          ? NONE
+          : new Extras(RowHistoryCodec.decode(rows, layout));
     }
   }
 
@@ -126,6 +139,11 @@ public record CatalogEntry(
           i.hints.kind);
     }
 
+    /** The same by other fields, as those that it has are called now. */
+    IndexEntry by(List<Field> others) {
+      return new IndexEntry(name, unique, treeId, rootPid, extractedKey, others, hints);
+    }
+
     /** In what a specification differs from it, in words, or null. */
     public @Nullable String difference(IndexSpec spec) {
       if (spec.isUnique() != unique) {
@@ -157,6 +175,14 @@ public record CatalogEntry(
             visitor.accept(decode(key, TreeWalk.bytes(v, vOff, vLen)));
           }
         });
+  }
+
+  /** The versions of its rows. */
+  RowHistory history() {
+    RowHistory known = extras.history();
+    return known != null
+        ? known
+        : RowHistory.first(layout == null ? Layout.builder().build() : layout);
   }
 
   /** The key of its record in the catalog. */
@@ -257,7 +283,7 @@ public record CatalogEntry(
         throw new IOException("bytes behind the end");
       }
       String name = CatalogKey.read(key, sections);
-      Extras extras = Extras.read(sections);
+      Extras extras = Extras.read(sections, layout);
       return new CatalogEntry(name, treeId, rootPid, parts, layout, List.copyOf(indexes), extras);
     } catch (IOException | IllegalArgumentException | IndexOutOfBoundsException e) {
       CorruptionException c =
@@ -335,8 +361,29 @@ public record CatalogEntry(
       return "its key in the file is " + key + ", here it is " + spec.key();
     }
     if (layout != null && !layout.equals(spec.layout())) {
-      return "its layout in the file is " + layout + ", here it is " + spec.layout();
+      return "its layout in the file is "
+          + layout
+          + ", here it is "
+          + spec.layout()
+          + ", both of version "
+          + spec.version()
+          + ": "
+          + fields(layout, spec.layout())
+          + ". A changed layout is another version, with steps to it";
     }
     return null;
+  }
+
+  /** The first place in which two layouts differ, in words. */
+  private static String fields(Layout file, Layout here) {
+    int n = Math.min(file.fields().size(), here.fields().size());
+    for (int i = 0; i < n; i++) {
+      if (!file.fields().get(i).equals(here.fields().get(i))) {
+        return "field " + file.fields().get(i) + " in the file, " + here.fields().get(i) + " here";
+      }
+    }
+    return file.fields().size() > n
+        ? "field " + file.fields().get(n) + ", which is in the file alone"
+        : "field " + here.fields().get(n) + ", which is here alone";
   }
 }

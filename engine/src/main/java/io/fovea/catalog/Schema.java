@@ -7,6 +7,7 @@ import io.fovea.index.HintPoison;
 import io.fovea.index.HintUse;
 import io.fovea.index.IndexCore;
 import io.fovea.index.IndexHints;
+import io.fovea.index.RowHistory;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Waits;
 import io.fovea.recovery.Recovery;
@@ -21,6 +22,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -41,6 +43,7 @@ public final class Schema {
   private final SchemaChanges changes;
   private final IndexChanges indexChanges;
   private final Renames renames;
+  private final Evolutions evolutions;
   private final DeferredDrops drops;
 
   private volatile boolean changing;
@@ -63,6 +66,7 @@ public final class Schema {
     this.changes = new SchemaChanges(host, store, leftovers, hintUse, entryHints);
     this.indexChanges = new IndexChanges(host, store, changes);
     this.renames = new Renames(store, changes);
+    this.evolutions = new Evolutions(host, store, changes, tables);
     this.drops = changes.drops;
     // What is put right makes pages dirty, and these would stay in memory.
     hintUse.repairs = !store.isReadOnly();
@@ -192,7 +196,9 @@ public final class Schema {
         e.name(),
         e.key(),
         e.layout(),
-        tree(e.treeId(), e.rootPid(), e.layout() == null ? Long.MAX_VALUE : e.layout().size()),
+        e.history(),
+        tree(
+            e.treeId(), e.rootPid(), e.layout() == null ? Long.MAX_VALUE : e.history().lengthMax()),
         indexes.toArray(IndexCore[]::new));
   }
 
@@ -274,6 +280,9 @@ public final class Schema {
 
   /** Sees to it that a table that is there can be used as specified, within a transaction. */
   void adaptIn(Tx tx, TableCore core, TableSpec spec) {
+    if (!spec.isBytes() && core.history().version() < spec.version()) {
+      evolutions.evolve(core, spec); // not in a transaction, as that says
+    }
     SpecCheck.check(store, core, spec);
     if (core.readable().stream().anyMatch(i -> i.isExtracted() && i.maker == null)) {
       changes.lockedIn(tx, "open table " + core.shown(), () -> adoptExtractors(core, spec));
@@ -303,7 +312,7 @@ public final class Schema {
                 return known == null ? create(spec) : known;
               });
       adapt(core, spec);
-      if (!core.isDropped()) {
+      if (!core.isRefused() && core.history().version() >= spec.version()) {
         return core;
       }
     }
@@ -343,6 +352,8 @@ public final class Schema {
         spec.name(),
         spec.key(),
         spec.isBytes() ? null : spec.layout(),
+        RowHistory.started(
+            spec.version(), spec.isBytes() ? Layout.builder().build() : spec.layout()),
         tree,
         indexes.toArray(IndexCore[]::new));
   }
@@ -354,7 +365,19 @@ public final class Schema {
 
   // ------------------------------------------------------------------------------- opening again
 
+  /** Makes a table what is specified, or another one in its place. */
   private void adapt(TableCore core, TableSpec spec) {
+    if (core.isDropped()) {
+      return;
+    }
+    if (core.isRefused()) {
+      evolutions.await(core);
+      return;
+    }
+    if (!spec.isBytes() && core.history().version() < spec.version()) {
+      evolutions.evolve(core, spec);
+      return;
+    }
     SpecCheck.check(store, core, spec);
     if (core.readable().stream().anyMatch(i -> i.isExtracted() && i.maker == null)) {
       changes.locked("open table " + core.shown(), () -> adoptExtractors(core, spec));
@@ -381,12 +404,11 @@ public final class Schema {
 
   /** Drops a table, if there is one of that name. */
   public boolean dropTable(String name) {
+    return of(name, core -> dropTable(core, name));
+  }
+
+  private boolean dropTable(TableCore core, String name) {
     String what = "drop table " + NameText.of(name);
-    TableCore core = tables.get(name);
-    store.requireOpen();
-    if (core == null) {
-      return false;
-    }
     store.requireNoTransaction(what);
     core.leaving(true);
     try {
@@ -433,22 +455,30 @@ public final class Schema {
 
   /** Renames a table, if there is one of that name. */
   public boolean renameTable(String from, String to) {
-    TableCore core = tables.get(from);
-    store.requireOpen();
-    return core != null && renames.table(tables, core, from, to);
+    return of(from, core -> renames.table(tables, core, from, to));
   }
 
   /** Renames an index, if the table has one of that name. */
   public boolean renameIndex(String table, String from, String to) {
-    TableCore core = tables.get(table);
-    store.requireOpen();
-    return core != null && renames.index(core, from, to);
+    return of(table, core -> renames.index(core, from, to));
   }
 
   /** Drops an index, if there is one of that name. */
   public boolean dropIndex(String table, String name) {
-    TableCore core = tables.get(table);
-    store.requireOpen();
-    return core != null && indexChanges.drop(core, name);
+    return of(table, core -> indexChanges.drop(core, name));
+  }
+
+  /** Changes a table, if there is one of a name: the one that it has become if it evolves. */
+  private boolean of(String name, Predicate<TableCore> change) {
+    while (true) {
+      TableCore core = tables.get(name);
+      store.requireOpen();
+      if (core == null || change.test(core)) {
+        return core != null;
+      }
+      if (!core.isEvolved()) {
+        return false;
+      }
+    }
   }
 }

@@ -23,7 +23,10 @@ final class Sections {
   /** The name of a table, in UTF-8, where the key has only its hash. */
   static final int NAME = 1;
 
-  private static final Set<Integer> KNOWN = Set.of(NAME);
+  /** The versions of a table's rows: {@link RowHistoryCodec}. */
+  static final int ROWS = 2;
+
+  private static final Set<Integer> KNOWN = Set.of(NAME, ROWS);
 
   private final TreeMap<Integer, byte[]> all = new TreeMap<>();
 

@@ -1,7 +1,7 @@
 package io.fovea.catalog;
 
 import io.fovea.btree.BTree;
-import io.fovea.error.IncompatibleFormatException;
+import io.fovea.error.IncompatibleSchemaException;
 import io.fovea.error.KeyTooLargeException;
 import io.fovea.error.ValueTooLargeException;
 import io.fovea.index.IndexCore;
@@ -20,9 +20,22 @@ final class SpecCheck {
   /**
    * Looks whether a table can be opened with a specification.
    *
-   * @throws IncompatibleFormatException if the table is another one than specified
+   * @throws IncompatibleSchemaException if the table is another one than specified
    */
   static void check(Store store, TableCore core, TableSpec spec) {
+    int inFile = core.history().version();
+    if (inFile > spec.version() && !spec.isBytes()) {
+      throw mismatch(
+          store,
+          core,
+          "it has version "
+              + inFile
+              + " in the file, and the specification is of version "
+              + spec.version()
+              + ". A table does not go back to an older version: use the specification of version "
+              + inFile
+              + ", or a newer one.");
+    }
     CatalogEntry known = SchemaChanges.entry(core, List.of());
     String difference = known.difference(spec);
     if (difference != null) {
@@ -30,34 +43,53 @@ final class SpecCheck {
           store, core, difference + ". Open it with the specification that it was made with.");
     }
     for (IndexCore i : core.readable()) {
-      IndexSpec s = spec(spec, i.name);
-      if (s == null) {
-        throw mismatch(
-            store,
-            core,
-            "it has an index \""
-                + i.name
-                + "\" that the specification does not name, and which changes would miss. Name it,"
-                + " or drop it with dropIndex.");
-      }
-      difference = CatalogEntry.IndexEntry.of(i).difference(s);
-      if (difference != null) {
-        throw mismatch(
-            store,
-            core,
-            "index \"" + i.name + "\": " + difference + ". Give a changed index a new name.");
-      }
+      checkIndex(store, core, CatalogEntry.IndexEntry.of(i), named(store, core, spec, i));
+    }
+  }
+
+  /**
+   * What a specification says of an index that there is.
+   *
+   * @throws IncompatibleSchemaException if it says nothing
+   */
+  static IndexSpec named(Store store, TableCore core, TableSpec spec, IndexCore i) {
+    IndexSpec s = spec(spec, i.name);
+    if (s == null) {
+      throw mismatch(
+          store,
+          core,
+          "it has an index \""
+              + i.name
+              + "\" that the specification does not name, and which changes would miss. Name it,"
+              + " or drop it with dropIndex.");
+    }
+    return s;
+  }
+
+  /**
+   * Looks whether an index is what a specification says.
+   *
+   * @throws IncompatibleSchemaException if it is another one
+   */
+  static void checkIndex(Store store, TableCore core, CatalogEntry.IndexEntry i, IndexSpec spec) {
+    String difference = i.difference(spec);
+    if (difference != null) {
+      throw mismatch(
+          store,
+          core,
+          "index \"" + i.name() + "\": " + difference + ". Give a changed index a new name.");
     }
   }
 
   /**
    * Whether nothing is to be done to open a table.
    *
-   * @throws IncompatibleFormatException if the table is another one than specified
+   * @throws IncompatibleSchemaException if the table is another one than specified
    */
   static boolean isOpenedAs(Store store, TableCore core, TableSpec spec) {
     List<IndexCore> all = core.readable();
-    if (core.isDropped() || all.size() != spec.indexes().size()) {
+    boolean other = core.isRefused() || core.history().version() < spec.version();
+    if (other || all.size() != spec.indexes().size()) {
       return false;
     }
     check(store, core, spec);
@@ -79,8 +111,8 @@ final class SpecCheck {
     return null;
   }
 
-  private static IncompatibleFormatException mismatch(Store store, TableCore core, String what) {
-    return new IncompatibleFormatException(
+  static IncompatibleSchemaException mismatch(Store store, TableCore core, String what) {
+    return new IncompatibleSchemaException(
         "Table "
             + core.shown()
             + " of "
@@ -103,11 +135,20 @@ final class SpecCheck {
             "part " + f.name() + " of the key of table " + spec.name(), f.width(), keyMax);
       }
     }
-    if (!spec.isBytes() && spec.layout().size() > catalog.maxValueSize()) {
+    if (!spec.isBytes()) {
+      checkBytes(catalog, spec, spec.layout().size());
+    }
+  }
+
+  /**
+   * Looks whether rows of some bytes fit into a tree.
+   *
+   * @throws ValueTooLargeException if they don't
+   */
+  static void checkBytes(BTree catalog, TableSpec spec, int bytes) {
+    if (bytes > catalog.maxValueSize()) {
       throw new ValueTooLargeException(
-          "table " + spec.name() + ", whose rows are that large",
-          spec.layout().size(),
-          catalog.maxValueSize());
+          "table " + spec.name() + ", whose rows are that large", bytes, catalog.maxValueSize());
     }
   }
 }

@@ -19,6 +19,7 @@ public abstract sealed class FoveaException extends RuntimeException
         DuplicateKeyException,
         DurabilityLostException,
         IncompatibleFormatException,
+        IncompatibleSchemaException,
         InvalidUseException,
         KeyTooLargeException,
         OperationInterruptedException,

@@ -91,11 +91,11 @@ public final class Maintenance {
       insert(slot, t, core, indexes, key, keyOff, keyLen, record, recordOff);
       return;
     }
-    core.requireSize(t, n);
-    replace(slot, t, core, indexes, key, keyOff, keyLen, old, record, recordOff, null);
+    OldRows.settle(slot, t, core, key, keyOff, keyLen, n, old, 0);
+    replace(slot, t, core, indexes, key, keyOff, keyLen, old, record, recordOff, null, true);
   }
 
-  /** Writes the changed fields of a record that was read. */
+  /** Writes the changed fields of a record that was read; all of it where it is an old one. */
   public static void update(
       Slot slot, Tx t, TableCore core, IndexCore[] indexes, RecordBuffer changed) {
     t.requireWritable();
@@ -112,15 +112,21 @@ public final class Maintenance {
               + KeyText.of(core.key, key, keyOff, keyLen)
               + ".");
     }
-    core.requireSize(t, n);
+    boolean whole = OldRows.settle(slot, t, core, key, keyOff, keyLen, n, records, 0);
     Mem.copy(records, 0, records, size, size);
     for (int f = changed.nextChanged(0); f >= 0; f = changed.nextChanged(f + 1)) {
       int from = changed.start(f);
       Mem.copy(key, changed.base() + from, records, size + from, changed.end(f) - from);
     }
-    replace(slot, t, core, indexes, key, keyOff, keyLen, records, records, size, changed);
+    replace(slot, t, core, indexes, key, keyOff, keyLen, records, records, size, changed, whole);
   }
 
+  /**
+   * Writes a record in the place of one.
+   *
+   * @param patches what is different of it, where that is known
+   * @param whole whether it is to be written as a whole all the same
+   */
   private static void replace(
       Slot slot,
       Tx t,
@@ -132,7 +138,8 @@ public final class Maintenance {
       MemorySegment old,
       MemorySegment record,
       long recordOff,
-      @Nullable RecordBuffer patches) {
+      @Nullable RecordBuffer patches,
+      boolean whole) {
     MemorySegment entries = room(slot, indexes);
     int[] before = slot.lengths(0, indexes.length);
     int[] after = slot.lengths(1, indexes.length);
@@ -156,7 +163,7 @@ public final class Maintenance {
       at += 2 * max;
     }
     try {
-      if (patches != null) {
+      if (patches != null && !whole) {
         patch(t, core, patches);
       } else {
         t.put(core.tree, key, keyOff, keyLen, record, recordOff, core.recordBytes());
@@ -219,7 +226,7 @@ public final class Maintenance {
     if (n < 0) {
       return false;
     }
-    core.requireSize(t, n);
+    OldRows.settle(slot, t, core, key, keyOff, keyLen, n, old, 0);
     MemorySegment entries = room(slot, indexes);
     int[] before = slot.lengths(0, indexes.length);
     int at = 0;
@@ -288,14 +295,19 @@ public final class Maintenance {
     if (keyLen > core.keyBytesMax) {
       throw core.longKey(scan.page(), core.keyBytesMax, keyLen);
     }
-    if (scan.valueLength() != core.recordBytes()) {
-      throw core.wrongSize(scan.page(), scan.valueLength());
-    }
     Mem.copy(scan.keySegment(), scan.keyOffset(), stage, 0, keyLen);
     MemorySegment entries = room(slot, indexes);
     int[] before = slot.lengths(0, indexes.length);
     MemorySegment record = scan.valueSegment();
     long recordOff = scan.valueOffset();
+    if (scan.valueLength() != core.recordBytes()) {
+      MemorySegment made = slot.record(core.recordBytes());
+      if (!core.old.renew(scan.valueLength(), record, recordOff, made, 0)) {
+        throw core.wrongSize(scan.page(), scan.valueLength());
+      }
+      record = made;
+      recordOff = 0;
+    }
     int at = 0;
     for (int i = 0; i < indexes.length; i++) {
       before[i] = oldEntry(slot, indexes[i], stage, 0, keyLen, record, recordOff, entries, at);
@@ -455,7 +467,7 @@ public final class Maintenance {
     if (n < 0) {
       return;
     }
-    core.requireSize(t, n);
+    OldRows.settle(slot, t, core, key, keyOff, keyLen, n, record, 0);
     MemorySegment entries = slot.entries(index.entryBytesMax());
     int len = entry(slot, index, key, keyOff, keyLen, record, 0, entries, 0);
     if (len == NONE) {

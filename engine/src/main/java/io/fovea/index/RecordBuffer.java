@@ -34,6 +34,9 @@ public final class RecordBuffer {
   /** One bit per field: changed since it was read. Has room for them from the first change on. */
   private long[] dirty = NEVER;
 
+  /** Whether the record that was read has an older layout in the tree. */
+  private boolean old;
+
   /** Whether {@link #dirty} has a bit set. */
   private boolean changed;
 
@@ -41,7 +44,7 @@ public final class RecordBuffer {
    * A buffer in somebody's memory.
    *
    * @param fields those of its layout; kept, and never written
-   * @param size {@link Layout#size}
+   * @param size the bytes of a record: {@link Layout#size}, and what the table has behind it
    * @param segment has {@link #bytes} bytes from {@code base} on
    * @param base a multiple of 8
    */
@@ -53,8 +56,8 @@ public final class RecordBuffer {
   }
 
   /** How many bytes a record with its key needs. */
-  public static int bytes(Layout layout, int keyBytesMax) {
-    return align(layout.size()) + keyBytesMax;
+  public static int bytes(int size, int keyBytesMax) {
+    return align(size) + keyBytesMax;
   }
 
   private static int align(int bytes) {
@@ -98,6 +101,17 @@ public final class RecordBuffer {
     Mem.copy(key, keyOff, segment, keyBase(), keyLen);
     keyLength = keyLen;
     handle = newHandle;
+    old = false;
+  }
+
+  /** The record that was read is of an older layout in the tree: no part of it can be changed. */
+  public void old() {
+    old = true;
+  }
+
+  /** Whether it is. */
+  public boolean isOld() {
+    return old;
   }
 
   // --------------------------------------------------------------------------------------- changes

@@ -30,6 +30,11 @@ public final class TableCore {
   public final BTree tree;
   public final int keyBytesMax;
 
+  /** Rows of other layouts than this one. */
+  public final OldRows old;
+
+  private final int recordBytes;
+
   /** In the order of their creation. */
   private volatile IndexCore[] indexes;
 
@@ -46,6 +51,10 @@ public final class TableCore {
     NEW,
     GOING,
     DROPPED,
+    /** It becomes one of another version, when transactions have ended that may have used it. */
+    EVOLVING,
+    /** It has become one of another version: another object. */
+    EVOLVED,
     /** The transaction that has made it did not commit. */
     NEVER
   }
@@ -60,11 +69,24 @@ public final class TableCore {
   /** Says which tables a transaction has used, by {@link Tx#use}; several may share it. */
   public final long bit;
 
+  /** What it evolves to, or has evolved to, in words. */
+  private volatile String evolving = "";
+
   /** Somebody waits to drop it: what changes it gives up. */
   private volatile boolean leaving;
 
+  /**
+   * Makes one.
+   *
+   * @param history of its rows; of a table of byte strings that of no fields
+   */
   public TableCore(
-      String name, KeySpec key, @Nullable Layout layout, BTree tree, IndexCore[] indexes) {
+      String name,
+      KeySpec key,
+      @Nullable Layout layout,
+      RowHistory history,
+      BTree tree,
+      IndexCore[] indexes) {
     this.name = name;
     this.key = key;
     this.layout = layout;
@@ -72,6 +94,13 @@ public final class TableCore {
     this.keyBytesMax = Math.min(key.bytesMax(), tree.maxKeySize());
     this.indexes = indexes;
     this.bit = 1L << (tree.treeId() & 63);
+    this.recordBytes = history.length();
+    this.old = new OldRows(history, layout == null ? Layout.builder().build() : layout);
+  }
+
+  /** The versions of its rows. */
+  public RowHistory history() {
+    return old.history();
   }
 
   /** Those that statements which change records keep up to date, whatever their stage. */
@@ -127,19 +156,13 @@ public final class TableCore {
     return NameText.of(name);
   }
 
+  /** The bytes of a record of the newest layout, as in the tree so in memory. */
   public int recordBytes() {
-    return layout == null ? 0 : layout.size();
+    return recordBytes;
   }
 
   public KeyTooLargeException keyTooLong(long bytes) {
     return new KeyTooLargeException("table " + shown(), bytes, keyBytesMax);
-  }
-
-  /** Throws unless the record that was read last has the size of the table's records. */
-  public void requireSize(Tx t, int bytes) {
-    if (bytes != recordBytes()) {
-      throw wrongSize(t.page(), bytes);
-    }
   }
 
   public CorruptionException wrongSize(long page, int bytes) {
@@ -194,11 +217,21 @@ public final class TableCore {
       case NEW ->
           new InvalidUseException(
               "Table " + shown() + " is there when the transaction that creates it has committed.");
-      case DROPPED, NEVER -> gone();
+      case DROPPED, NEVER, EVOLVING, EVOLVED -> gone();
     };
   }
 
   private InvalidUseException gone() {
+    if (state == State.EVOLVING || state == State.EVOLVED) {
+      return new InvalidUseException(
+          "Table "
+              + shown()
+              + " is opened as "
+              + evolving
+              + " now, and this is a handle of version "
+              + history().version()
+              + ": use the one that Database.table has returned for the new specification.");
+    }
     return new InvalidUseException(
         "Table "
             + shown()
@@ -235,14 +268,48 @@ public final class TableCore {
     state = State.DROPPED;
   }
 
+  /**
+   * Statements are refused from now on. Those of transactions that are active now may have come
+   * before ({@link io.fovea.txn.Grace}).
+   *
+   * @param to what it evolves to, as in {@code version 2}
+   */
+  public void evolve(String to) {
+    evolving = to;
+    state = State.EVOLVING;
+  }
+
+  /** It stays what it was. */
+  public void stay() {
+    state = State.THERE;
+  }
+
+  /** Another one has its tree. */
+  public void evolved() {
+    state = State.EVOLVED;
+  }
+
+  /** Whether no statement may use it, but that of a transaction that makes it. */
+  public boolean isRefused() {
+    return state == State.EVOLVING || isDropped();
+  }
+
+  /** Whether another one has its tree. */
+  public boolean isEvolved() {
+    return state == State.EVOLVED;
+  }
+
   public void requireThere() {
     if (isDropped()) {
       throw gone();
     }
   }
 
+  /**
+   * Whether it is no table of the database any more: it was dropped, or another one has its tree.
+   */
   public boolean isDropped() {
     State s = state;
-    return s == State.DROPPED || s == State.NEVER;
+    return s == State.DROPPED || s == State.NEVER || s == State.EVOLVED;
   }
 }

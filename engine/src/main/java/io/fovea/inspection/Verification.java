@@ -104,6 +104,7 @@ public final class Verification {
     }
     MemorySegment entry = Arena.ofAuto().allocate(entryBytes, 8);
     MemorySegment found = Arena.ofAuto().allocate(table.tree.maxKeySize() + 16L, 8);
+    MemorySegment renewed = Arena.ofAuto().allocate(Math.max(8, table.recordBytes()), 8);
     TreeWalk.forEach(
         table.tree,
         (k, kOff, kLen, v, vOff, vLen) -> {
@@ -113,7 +114,8 @@ public final class Verification {
             return;
           }
           OperationInterruptedException.check("verify the records");
-          if (vLen != table.recordBytes()) {
+          boolean old = vLen != table.recordBytes();
+          if (old && !table.old.renew(vLen, v, vOff, renewed, 0)) {
             census.problem(
                 what + ": a record of " + vLen + " bytes instead of " + table.recordBytes());
             return;
@@ -124,7 +126,8 @@ public final class Verification {
               expected[i] = -1;
               continue;
             }
-            int len = index.build(slot, k, kOff, kLen, v, vOff, entry, 0);
+            MemorySegment record = old ? renewed : v;
+            int len = index.build(slot, k, kOff, kLen, record, old ? 0 : vOff, entry, 0);
             if (len < 0) {
               continue;
             }

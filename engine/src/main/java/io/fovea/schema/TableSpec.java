@@ -1,8 +1,11 @@
 package io.fovea.schema;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
+import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -12,22 +15,39 @@ import org.jspecify.annotations.Nullable;
  * String#length} counts them), except halves of surrogate pairs. They are compared as they are:
  * case counts, and nothing is normalized.
  *
+ * <p>The rows of a table change by {@linkplain Step steps}: a specification of version 2 says what
+ * becomes of rows of version 1. Opening a table of an older version takes the steps that are
+ * missing, in one change of the catalog; rows stay as they are in the file, are read as new ones,
+ * and are rewritten when they are written next.
+ *
  * <p>A value; any thread. {@link #with} gives a new one.
  *
  * @since 0.1.0
  */
 public final class TableSpec {
+  /** The highest version that a table can have. */
+  public static final int VERSION_MAX = 255;
+
   private final String name;
   private final KeySpec key;
   private final @Nullable Layout layout;
   private final List<IndexSpec> indexes;
 
-  private TableSpec(String name, KeySpec key, @Nullable Layout layout, List<IndexSpec> indexes) {
+  /** By the version that they lead to: without gaps, up to the newest. */
+  private final TreeMap<Integer, List<Step>> steps;
+
+  private TableSpec(
+      String name,
+      KeySpec key,
+      @Nullable Layout layout,
+      List<IndexSpec> indexes,
+      TreeMap<Integer, List<Step>> steps) {
     checkName(name);
     this.name = name;
     this.key = Objects.requireNonNull(key, "key");
     this.layout = layout;
     this.indexes = indexes;
+    this.steps = steps;
   }
 
   /**
@@ -40,7 +60,19 @@ public final class TableSpec {
    * @throws IllegalArgumentException for another name
    */
   public static TableSpec of(String name, KeySpec key, Layout layout) {
-    return new TableSpec(name, key, Objects.requireNonNull(layout, "layout"), List.of());
+    return builder(name, key, layout).build();
+  }
+
+  /**
+   * Begins the specification of a table of rows that has had other versions.
+   *
+   * @param name its name, 1 to 255 characters of any kind
+   * @param key the parts of its key, the same in all versions
+   * @param layout the fields of its rows, of the newest version
+   * @return a builder
+   */
+  public static Builder builder(String name, KeySpec key, Layout layout) {
+    return new Builder(name, key, layout);
   }
 
   /**
@@ -62,7 +94,7 @@ public final class TableSpec {
               + keyBytesMax
               + ".");
     }
-    return new TableSpec(name, KeySpec.ofBytes(keyBytesMax), null, List.of());
+    return new TableSpec(name, KeySpec.ofBytes(keyBytesMax), null, List.of(), new TreeMap<>());
   }
 
   /**
@@ -91,7 +123,7 @@ public final class TableSpec {
     }
     List<IndexSpec> more = new ArrayList<>(indexes);
     more.add(index);
-    return new TableSpec(name, key, layout, List.copyOf(more));
+    return new TableSpec(name, key, layout, List.copyOf(more), steps);
   }
 
   /**
@@ -144,6 +176,26 @@ public final class TableSpec {
   }
 
   /**
+   * Its version.
+   *
+   * @return 1 for a table that was never another one
+   */
+  public int version() {
+    return steps.isEmpty() ? 1 : steps.lastKey();
+  }
+
+  /**
+   * The steps that lead to a version from the one before.
+   *
+   * @param version the version
+   * @return an immutable list, empty where nothing changes; null where this specification does not
+   *     say
+   */
+  public @Nullable List<Step> steps(int version) {
+    return steps.get(version);
+  }
+
+  /**
    * Checks a name of a table or of an index.
    *
    * @param name the name
@@ -172,10 +224,123 @@ public final class TableSpec {
   public String toString() {
     return "table "
         + name
-        + ' '
+        + (version() == 1 ? " " : " version " + version() + ' ')
         + key
         + ' '
         + (layout == null ? "bytes" : layout)
         + (indexes.isEmpty() ? "" : " " + indexes);
+  }
+
+  /**
+   * Collects versions and indexes. One thread at a time.
+   *
+   * @since 0.1.0
+   */
+  public static final class Builder {
+    private final String name;
+    private final KeySpec key;
+    private final Layout layout;
+    private final List<IndexSpec> indexes = new ArrayList<>();
+    private final TreeMap<Integer, List<Step>> steps = new TreeMap<>();
+
+    private Builder(String name, KeySpec key, Layout layout) {
+      checkName(name);
+      this.name = name;
+      this.key = Objects.requireNonNull(key, "key");
+      this.layout = Objects.requireNonNull(layout, "layout");
+    }
+
+    /**
+     * Says how a version came from the one before. Versions are given one after the other. The
+     * first one that is given says which files can be opened: those of the version before it and
+     * newer ones.
+     *
+     * @param version 2 to {@link #VERSION_MAX}
+     * @param taken what became of fields, in this order; nothing where only the order of the fields
+     *     changed
+     * @return this
+     * @throws IllegalArgumentException for another version, or one that does not follow the last
+     */
+    public Builder version(int version, Step... taken) {
+      if (version < 2 || version > VERSION_MAX) {
+        throw new IllegalArgumentException(
+            "Steps of table "
+                + name
+                + " lead to version 2 to "
+                + VERSION_MAX
+                + ", not "
+                + version
+                + ".");
+      }
+      if (!steps.isEmpty() && version != steps.lastKey() + 1) {
+        throw new IllegalArgumentException(
+            "Version " + version + " of table " + name + " comes after " + steps.lastKey() + ".");
+      }
+      steps.put(version, List.of(taken));
+      return this;
+    }
+
+    /**
+     * Adds a secondary index, of the newest version.
+     *
+     * @param index as {@link TableSpec#with}
+     * @return this
+     */
+    public Builder index(IndexSpec index) {
+      indexes.add(Objects.requireNonNull(index, "index"));
+      return this;
+    }
+
+    /**
+     * Makes the specification.
+     *
+     * @return the specification
+     * @throws IllegalArgumentException if the steps don't lead to the layout: a field that was
+     *     added or renamed is not in it, or one that was dropped is; if the default of a field does
+     *     not fit it; or as {@link TableSpec#with}
+     */
+    public TableSpec build() {
+      checkSteps();
+      TableSpec spec = new TableSpec(name, key, layout, List.of(), new TreeMap<>(steps));
+      for (IndexSpec index : indexes) {
+        spec = spec.with(index);
+      }
+      return spec;
+    }
+
+    /**
+     * Takes the steps back, from the layout on: so a mistake is found without a file of an older
+     * version. What a field was before it was dropped is not known here; its name is.
+     */
+    private void checkSteps() {
+      // What the fields of a version are now; null for those that are no more.
+      Map<String, @Nullable Field> fields = new HashMap<>();
+      layout.fields().forEach(f -> fields.put(f.name(), f));
+      for (int version : steps.descendingKeySet()) {
+        for (Step step : Objects.requireNonNull(steps.get(version)).reversed()) {
+          boolean dropped = step.kind() == Step.Kind.DROP;
+          if (fields.containsKey(step.to()) == dropped) {
+            throw wrong(
+                version,
+                step,
+                dropped ? "a field of that name is there afterwards" : "there is none afterwards");
+          }
+          Field now = fields.remove(step.to());
+          if (step.kind() != Step.Kind.ADD) {
+            if (fields.containsKey(step.field())) {
+              throw wrong(version, step, "field " + step.field() + " is there afterwards");
+            }
+            fields.put(step.field(), now);
+          } else if (now != null && step.unfit(now) != null) {
+            throw wrong(version, step, "field " + now.name() + ' ' + step.unfit(now));
+          }
+        }
+      }
+    }
+
+    private IllegalArgumentException wrong(int version, Step step, String why) {
+      return new IllegalArgumentException(
+          "Step \"" + step + "\" to version " + version + " of table " + name + ": " + why + ".");
+    }
   }
 }

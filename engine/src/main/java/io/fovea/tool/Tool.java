@@ -8,6 +8,7 @@ import io.fovea.error.CorruptionException;
 import io.fovea.error.DatabaseLockedException;
 import io.fovea.error.FoveaException;
 import io.fovea.error.IncompatibleFormatException;
+import io.fovea.error.IncompatibleSchemaException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.UncleanShutdownException;
 import java.io.PrintWriter;
@@ -145,6 +146,7 @@ public final class Tool implements Callable<Integer> {
     return switch (e) {
       case DatabaseLockedException l -> MISTAKE;
       case IncompatibleFormatException i -> MISTAKE;
+      case IncompatibleSchemaException i -> MISTAKE;
       case InvalidUseException i -> MISTAKE;
       case UncleanShutdownException u -> PROBLEMS;
       case FoveaException f -> PROBLEMS;

@@ -10,7 +10,7 @@ import io.fovea.Range;
 import io.fovea.Row;
 import io.fovea.Table;
 import io.fovea.Transaction;
-import io.fovea.error.IncompatibleFormatException;
+import io.fovea.error.IncompatibleSchemaException;
 import io.fovea.schema.Field;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
@@ -267,7 +267,7 @@ final class State {
         // The number of trees is the same, and opening refuses an index that it is not told of: so
         // the indexes are the same, or this throws before it would build one.
         t = db.table(e.getValue().spec(e.getKey()));
-      } catch (IncompatibleFormatException another) {
+      } catch (IncompatibleSchemaException another) {
         return null;
       }
       Contents c =

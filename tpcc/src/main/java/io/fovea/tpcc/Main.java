@@ -5,6 +5,7 @@ import io.fovea.Options;
 import io.fovea.error.DatabaseLockedException;
 import io.fovea.error.FoveaException;
 import io.fovea.error.IncompatibleFormatException;
+import io.fovea.error.IncompatibleSchemaException;
 import io.fovea.error.PoolTooSmallException;
 import io.fovea.error.UncleanShutdownException;
 import io.fovea.tpcc.bench.DriverException;
@@ -134,6 +135,9 @@ public final class Main implements Callable<Integer> {
         return Exit.UNUSABLE;
       }
       case IncompatibleFormatException i -> {
+        return Exit.UNUSABLE;
+      }
+      case IncompatibleSchemaException i -> {
         return Exit.UNUSABLE;
       }
       case UncleanShutdownException u -> {

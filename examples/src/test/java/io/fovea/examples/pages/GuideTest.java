@@ -43,6 +43,7 @@ import io.fovea.schema.FieldType;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
+import io.fovea.schema.Step;
 import io.fovea.schema.TableSpec;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -92,6 +93,22 @@ class GuideTest {
                     entry.set(order.getLong(CENTS));
                     return true;
                   }));
+
+  // end
+
+  // begin docs/GUIDE.md
+  // Version 1 had: text("fullname", 40), int32("visits"), text("fax", 20).
+  static final Layout.Builder MEMBER = Layout.builder();
+  static final Field MEMBER_NAME = MEMBER.text("name", 80);
+  static final Field VISITS = MEMBER.int64("visits");
+  static final Field LEVEL = MEMBER.int32("level");
+
+  static final TableSpec MEMBERS =
+      TableSpec.builder("members", KeySpec.of(FieldType.INT64), MEMBER.build())
+          .version(2, Step.rename("fullname", "name"), Step.add("level", 1))
+          .version(3, Step.widen("name"), Step.widen("visits"), Step.drop("fax"))
+          .index(IndexSpec.on("by_level", LEVEL))
+          .build();
 
   // end
 
@@ -156,6 +173,35 @@ class GuideTest {
   @AfterEach
   void close() {
     db.close();
+  }
+
+  @Test
+  void tablesEvolve() {
+    Layout.Builder first = Layout.builder();
+    Field fullname = first.text("fullname", 40);
+    Field visits = first.int32("visits");
+    first.text("fax", 20);
+    Table before = db.table(TableSpec.of("members", KeySpec.of(FieldType.INT64), first.build()));
+    db.run(
+        tx ->
+            before.insert(
+                tx, before.key().set(7L), before.row().setText(fullname, "Ada").setInt(visits, 3)));
+    // begin docs/GUIDE.md
+    Table members = db.table(MEMBERS); // of version 1 or 2 in the file: of version 3 from now on
+    Row row = members.row();
+    db.run(
+        tx -> {
+          members.get(tx, members.key().set(7L), row); // level 1, whenever it was written
+          members.update(tx, row.setLong(VISITS, row.getLong(VISITS) + 1)); // is of version 3 now
+        });
+    // end
+    db.run(
+        tx -> {
+          assertTrue(members.get(tx, members.key().set(7L), row));
+          assertEquals("Ada", row.getText(MEMBER_NAME));
+          assertEquals(4, row.getLong(VISITS));
+          assertEquals(1, row.getInt(LEVEL));
+        });
   }
 
   @Test

@@ -1,0 +1,223 @@
+package io.fovea.catalog;
+
+import io.fovea.error.IncompatibleSchemaException;
+import io.fovea.index.IndexCore;
+import io.fovea.index.RowHistory;
+import io.fovea.index.TableCore;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.Step;
+import io.fovea.schema.TableSpec;
+import io.fovea.store.Store;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What becomes of a table that is opened with a specification of a newer version: how its rows are
+ * read from then on, which of its indexes stay, and which are built anew.
+ *
+ * <pre>
+ *   fields of the file ── steps, by name ──► fields of the specification, or a refusal
+ *   index by fields    stays; an integer among them was widened: anew; one was dropped: refusal
+ *   extracted index    stays where names alone have changed; else anew, for its author's code reads
+ *                      other rows than before
+ * </pre>
+ *
+ * <p>A plan changes nothing. One thread.
+ */
+final class Evolution {
+  /** A field on its way through the steps. */
+  private static final class Slot {
+    final int id;
+
+    /** What it is in the file; null where it is added. */
+    final @Nullable Field before;
+
+    byte[] value;
+    boolean widened;
+
+    Slot(int id, @Nullable Field before, byte[] value) {
+      this.id = id;
+      this.before = before;
+      this.value = value;
+    }
+  }
+
+  private final Store store;
+  private final TableCore core;
+  private final TableSpec spec;
+  private final RowHistory history;
+
+  /** What the fields of the file are in the specification, by their place; null: dropped. */
+  private final @Nullable Field[] now;
+
+  /**
+   * Makes a plan.
+   *
+   * @throws IncompatibleSchemaException if the steps don't lead from the table to its specification
+   */
+  Evolution(Store store, TableCore core, TableSpec spec) {
+    this.store = store;
+    this.core = core;
+    this.spec = spec;
+    Layout layout = core.layout;
+    if (layout == null) {
+      throw refused("it holds byte strings in the file, and rows here");
+    }
+    if (!spec.key().equals(core.key)) {
+      throw refused(
+          "its key in the file is "
+              + core.key
+              + ", here it is "
+              + spec.key()
+              + ". The key of a table is the same in all its versions");
+    }
+    this.now = new Field[layout.fields().size()];
+    this.history = plan(layout);
+  }
+
+  /** Whether a field has room for the values of another type and width. */
+  static boolean holds(Field f, FieldType type, int width) {
+    return f.type() == type && f.width() >= width
+        || f.type() == FieldType.INT64 && type == FieldType.INT32;
+  }
+
+  private RowHistory plan(Layout layout) {
+    RowHistory old = core.history();
+    Map<String, Slot> slots = new LinkedHashMap<>();
+    for (Field f : layout.fields()) {
+      RowHistory.Origin origin = old.fields().get(f.ordinal());
+      slots.put(f.name(), new Slot(origin.id(), f, origin.value()));
+    }
+    int nextId = old.nextId();
+    for (int version = old.version() + 1; version <= spec.version(); version++) {
+      List<Step> steps = spec.steps(version);
+      if (steps == null) {
+        throw refused(
+            "it has version "
+                + old.version()
+                + " in the file, and the specification of version "
+                + spec.version()
+                + " has no steps to version "
+                + version);
+      }
+      for (Step step : steps) {
+        nextId += take(step, version, slots, nextId);
+      }
+    }
+    List<RowHistory.Origin> fields = new ArrayList<>();
+    for (Field f : spec.layout().fields()) {
+      fields.add(arrive(f, slots.remove(f.name())));
+    }
+    if (!slots.isEmpty()) {
+      Map.Entry<String, Slot> left = slots.entrySet().iterator().next();
+      throw refused(
+          "field "
+              + Objects.requireNonNullElse(left.getValue().before, left.getKey())
+              + " of the file is not one of version "
+              + spec.version()
+              + ", and no step drops it");
+    }
+    return old.next(spec.version(), nextId, layout, spec.layout(), fields);
+  }
+
+  /** Takes a step; 1 if there is one more field. */
+  private int take(Step step, int version, Map<String, Slot> slots, int nextId) {
+    boolean add = step.kind() == Step.Kind.ADD;
+    Slot slot = slots.remove(step.field());
+    if (add != (slot == null) || !add && slots.containsKey(step.to())) {
+      throw refused(
+          "the step \""
+              + step
+              + "\" to version "
+              + version
+              + (slot == null ? " finds no such field" : " finds a field of that name")
+              + " among those of the file, which have become "
+              + slots.keySet());
+    }
+    if (add || slot == null) {
+      slots.put(step.to(), new Slot(nextId, null, step.value()));
+      return 1;
+    }
+    slot.widened |= step.kind() == Step.Kind.WIDEN;
+    if (step.kind() != Step.Kind.DROP) {
+      slots.put(step.to(), slot);
+    }
+    return 0;
+  }
+
+  private RowHistory.Origin arrive(Field f, @Nullable Slot slot) {
+    if (slot == null) {
+      throw refused(
+          "field "
+              + f
+              + " of version "
+              + spec.version()
+              + " is not in the file, and no step adds it");
+    }
+    Field before = slot.before;
+    if (before != null) {
+      boolean same = before.type() == f.type() && before.width() == f.width();
+      if (!same && !(slot.widened && holds(f, before.type(), before.width()))) {
+        throw refused(
+            "field "
+                + before
+                + " of the file is "
+                + f
+                + " in version "
+                + spec.version()
+                + (holds(f, before.type(), before.width())
+                    ? ", and no step widens it"
+                    : ", which has no room for all of its values"));
+      }
+      now[before.ordinal()] = f;
+    }
+    return new RowHistory.Origin(slot.id, slot.value);
+  }
+
+  /** The versions of the rows from then on. */
+  RowHistory history() {
+    return history;
+  }
+
+  /**
+   * An index as it is from then on.
+   *
+   * @return its specification, or null where it is to be built anew
+   * @throws IncompatibleSchemaException if it can't be, or the specification has another one of
+   *     that name, or none
+   */
+  @Nullable IndexSpec index(IndexCore index) {
+    IndexSpec s = SpecCheck.named(store, core, spec, index);
+    List<Field> fields = new ArrayList<>();
+    boolean anew = false;
+    for (Field f : index.fields) {
+      Field n = f.key() ? f : now[f.ordinal()];
+      if (n == null) {
+        throw refused(
+            "field "
+                + f
+                + " is dropped, and index "
+                + index.shown()
+                + " is by it. Drop the index before, with Database.dropIndex");
+      }
+      anew |= n.type() != f.type();
+      fields.add(n);
+    }
+    if (index.isExtracted()) {
+      anew = !history.old().equals(core.history().old());
+    }
+    SpecCheck.checkIndex(store, core, CatalogEntry.IndexEntry.of(index).by(fields), s);
+    return anew ? null : s;
+  }
+
+  private IncompatibleSchemaException refused(String what) {
+    return SpecCheck.mismatch(store, core, what + '.');
+  }
+}

@@ -1,0 +1,147 @@
+package io.fovea.catalog;
+
+import io.fovea.index.RowHistory;
+import io.fovea.index.RowHistory.Origin;
+import io.fovea.index.RowHistory.Part;
+import io.fovea.index.RowHistory.Shape;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * The versions of a table's rows, as a {@linkplain Sections section} of its entry in the catalog.
+ * Only tables of version 2 and above have it.
+ *
+ * <pre>
+ *   version (1) · next number of a field (4) · bytes of a row (4)
+ *   · for each field of the layout: its number (4) · length of its default (4) · default
+ *   · number of older layouts (1), each: last version that had it (1) · bytes of a row (4)
+ *     · number of fields (2), each: number (4) · type (1) · width (4)
+ * </pre>
+ */
+final class RowHistoryCodec {
+  private RowHistoryCodec() {}
+
+  static byte[] encode(RowHistory h) {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    try (DataOutputStream out = new DataOutputStream(bytes)) {
+      out.writeByte(h.version());
+      out.writeInt(h.nextId());
+      out.writeInt(h.length());
+      for (Origin f : h.fields()) {
+        out.writeInt(f.id());
+        out.writeInt(f.value().length);
+        out.write(f.value());
+      }
+      out.writeByte(h.old().size());
+      for (Shape s : h.old()) {
+        out.writeByte(s.version());
+        out.writeInt(s.length());
+        out.writeShort(s.fields().size());
+        for (Part p : s.fields()) {
+          out.writeInt(p.id());
+          out.writeByte(p.type().code());
+          out.writeInt(p.width());
+        }
+      }
+    } catch (IOException e) {
+      throw new IllegalStateException("Writing to memory failed.", e);
+    }
+    return bytes.toByteArray();
+  }
+
+  /**
+   * Reads what {@link #encode} wrote.
+   *
+   * @param layout the newest layout
+   * @throws IOException if it makes no sense
+   * @throws IllegalArgumentException likewise
+   */
+  static RowHistory decode(byte[] section, Layout layout) throws IOException {
+    try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(section))) {
+      int version = in.readUnsignedByte();
+      int nextId = in.readInt();
+      int length = in.readInt();
+      List<Origin> fields = new ArrayList<>();
+      for (Field f : layout.fields()) {
+        fields.add(origin(in, f));
+      }
+      int n = in.readUnsignedByte();
+      List<Shape> old = new ArrayList<>();
+      for (int i = 0; i < n; i++) {
+        old.add(shape(in));
+      }
+      if (in.read() >= 0) {
+        throw new IOException("bytes behind the versions of rows");
+      }
+      RowHistory h = new RowHistory(version, nextId, List.copyOf(fields), length, List.copyOf(old));
+      check(h, layout);
+      return h;
+    }
+  }
+
+  private static Origin origin(DataInputStream in, Field f) throws IOException {
+    int id = in.readInt();
+    int bytes = in.readInt();
+    boolean fits =
+        bytes == 0 || (f.type().isFixed() ? bytes == Long.BYTES : 0 < bytes && bytes <= f.width());
+    if (!fits || bytes > in.available()) {
+      throw new IOException("a default of " + bytes + " bytes for " + f);
+    }
+    return new Origin(id, in.readNBytes(bytes));
+  }
+
+  private static Shape shape(DataInputStream in) throws IOException {
+    int version = in.readUnsignedByte();
+    int length = in.readInt();
+    int n = in.readUnsignedShort();
+    List<Part> parts = new ArrayList<>();
+    long bytes = 0;
+    for (int i = 0; i < n; i++) {
+      Part p = new Part(in.readInt(), FieldType.ofCode(in.readUnsignedByte()), in.readInt());
+      boolean fixed = p.type().isFixed();
+      int width = p.type() == FieldType.INT32 ? 4 : 8;
+      if (fixed ? p.width() != width : p.width() < 1 || p.width() > Field.WIDTH_MAX) {
+        throw new IOException("a field of type " + p.type() + " and width " + p.width());
+      }
+      bytes += fixed ? width : 2L + p.width();
+      parts.add(p);
+    }
+    if (length < bytes) {
+      throw new IOException("rows of " + length + " bytes with fields of " + bytes);
+    }
+    return new Shape(version, length, List.copyOf(parts));
+  }
+
+  private static void check(RowHistory h, Layout layout) throws IOException {
+    boolean good = h.version() > 1 && h.version() <= TableSpec.VERSION_MAX;
+    good &= h.length() >= layout.size();
+    Set<Integer> lengths = new HashSet<>(Set.of(h.length()));
+    Set<Integer> ids = new HashSet<>();
+    for (Origin f : h.fields()) {
+      good &= ids.add(f.id()) && f.id() >= 0 && f.id() < h.nextId();
+    }
+    for (Shape s : h.old()) {
+      good &= lengths.add(s.length()) && s.version() < h.version();
+      for (Part p : s.fields()) {
+        for (int i = 0; i < h.fields().size(); i++) {
+          Field f = layout.fields().get(i);
+          good &= h.fields().get(i).id() != p.id() || Evolution.holds(f, p.type(), p.width());
+        }
+      }
+    }
+    if (!good) {
+      throw new IOException("versions of rows that make no sense");
+    }
+  }
+}

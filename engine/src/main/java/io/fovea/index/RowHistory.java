@@ -1,0 +1,119 @@
+package io.fovea.index;
+
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.Layout;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The versions of a table's rows: what there is in its tree besides rows of the newest layout.
+ *
+ * <p><b>A row's length says which layout it has.</b> All rows of one layout are equally long, and
+ * the tree knows the length of each value. So nothing has to be stored with a row, if no two
+ * layouts of a table have rows of the same length: a layout whose rows would be as long as those of
+ * an older one gets as many zero bytes behind its fields as it takes. Who reads a row compares its
+ * length with that of the newest layout, which was so before there were versions.
+ *
+ * <p><b>Fields have numbers</b> that are never given again: an old row's field is a new row's field
+ * if it has its number, whatever its name. A field that was dropped and added again has another.
+ *
+ * <p>A version that changes names alone has the layout of the one before. Immutable; any thread.
+ *
+ * @param version of the table
+ * @param nextId the number that the next new field gets
+ * @param fields one for each of the layout
+ * @param length the bytes of a row of the layout in the tree
+ * @param old older layouts, the oldest first
+ */
+public record RowHistory(
+    int version, int nextId, List<Origin> fields, int length, List<Shape> old) {
+  /**
+   * Where a field is from.
+   *
+   * @param id its number
+   * @param value what it is in rows that don't have it: an integer as 8 bytes, the highest first,
+   *     or the bytes; empty for 0 or nothing
+   */
+  public record Origin(int id, byte[] value) {}
+
+  /**
+   * An older layout.
+   *
+   * @param version the last one that had it
+   * @param length the bytes of a row in the tree
+   * @param fields in their order
+   */
+  public record Shape(int version, int length, List<Part> fields) {}
+
+  /** A field of an older layout: its number, its type, its width. */
+  public record Part(int id, FieldType type, int width) {
+    int rowBytes() {
+      return type.isFixed() ? width : 2 + width;
+    }
+  }
+
+  /** Of a table that was never another one. */
+  public static RowHistory first(Layout layout) {
+    return started(1, layout);
+  }
+
+  /** Of a table that begins with a version. */
+  public static RowHistory started(int version, Layout layout) {
+    List<Origin> fields = new ArrayList<>();
+    for (Field f : layout.fields()) {
+      fields.add(new Origin(f.ordinal(), new byte[0]));
+    }
+    return new RowHistory(version, fields.size(), List.copyOf(fields), layout.size(), List.of());
+  }
+
+  /**
+   * Of the table with another layout.
+   *
+   * @param from the layout that it has
+   * @param to the layout that it gets
+   * @param toFields where the fields of that are from
+   */
+  public RowHistory next(
+      int toVersion, int toNextId, Layout from, Layout to, List<Origin> toFields) {
+    Shape last = new Shape(version, length, parts(from, fields));
+    if (last.fields.equals(parts(to, toFields))) {
+      return new RowHistory(toVersion, toNextId, List.copyOf(toFields), length, old);
+    }
+    List<Shape> more = new ArrayList<>(old);
+    more.add(last);
+    int bytes = to.size();
+    while (shape(more, bytes) != null) {
+      bytes++;
+    }
+    return new RowHistory(toVersion, toNextId, List.copyOf(toFields), bytes, List.copyOf(more));
+  }
+
+  private static List<Part> parts(Layout layout, List<Origin> origins) {
+    List<Part> parts = new ArrayList<>();
+    for (Field f : layout.fields()) {
+      parts.add(new Part(origins.get(f.ordinal()).id, f.type(), f.width()));
+    }
+    return List.copyOf(parts);
+  }
+
+  private static @Nullable Shape shape(List<Shape> shapes, int length) {
+    for (Shape s : shapes) {
+      if (s.length == length) {
+        return s;
+      }
+    }
+    return null;
+  }
+
+  /** Whether there is nothing to be said about it. */
+  public boolean isFirst() {
+    return version == 1;
+  }
+
+  /** The longest row that may be in the tree. */
+  public int lengthMax() {
+    return old.stream().mapToInt(Shape::length).reduce(length, Math::max);
+  }
+}

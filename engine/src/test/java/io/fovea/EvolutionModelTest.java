@@ -1,0 +1,510 @@
+package io.fovea;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.error.FoveaException;
+import io.fovea.error.IncompatibleSchemaException;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.Step;
+import io.fovea.schema.TableSpec;
+import io.fovea.support.SimCrash;
+import io.fovea.support.SimDisk;
+import io.fovea.support.SimFault;
+import io.fovea.support.SimStorage;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.TreeMap;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.ShrinkingMode;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/**
+ * Tables that evolve against sorted maps: random steps, changes, reads by key, by batch and by
+ * index, closes, and crashes, also in the middle of a step.
+ */
+@Tag("slow")
+class EvolutionModelTest {
+  private static final Options SMALL =
+      Options.defaults()
+          .bufferBytes(4 << 20)
+          .durability(Durability.SYNC)
+          .device(dev -> dev.pageSize(4096))
+          .memory(mem -> mem.timestampBytes(2 << 20))
+          .log(log -> log.bufferBytes(256 << 10).segmentBytes(256 << 10).bytesMax(2 << 20));
+  private static final KeySpec KEY = KeySpec.of(FieldType.INT64);
+  private static final int KEYS = 150;
+
+  /** A field: its type, and its width. */
+  private record Kind(FieldType type, int width) {
+    Object value(Random r) {
+      return switch (type) {
+        case INT32 -> (long) r.nextInt(20) - 10;
+        case INT64 -> r.nextInt(4) == 0 ? r.nextLong() : r.nextInt(20) - 10;
+        default -> "v".repeat(r.nextInt(Math.min(width, 12))) + (width > 1 ? r.nextInt(9) : "");
+      };
+    }
+
+    Object zero() {
+      return type.isFixed() ? (Object) 0L : "";
+    }
+
+    Step add(String name, Object value) {
+      return switch (type) {
+        case INT32, INT64 -> Step.add(name, (long) value);
+        case TEXT -> Step.add(name, (String) value);
+        case BYTES -> Step.add(name, ((String) value).getBytes());
+      };
+    }
+  }
+
+  /** A table, its versions, and what it has to hold. */
+  private static final class Run {
+    private final Random r;
+    private SimDisk disk;
+    private Database db;
+    private LinkedHashMap<String, Kind> fields = new LinkedHashMap<>();
+    private final List<List<Step>> versions = new ArrayList<>();
+    private final TreeMap<String, List<String>> indexes = new TreeMap<>();
+    private TreeMap<Long, Map<String, Object>> model = new TreeMap<>();
+    private TableSpec spec;
+    private int names;
+    int crashes;
+    int evolved;
+
+    Run(long seed) {
+      r = new Random(seed);
+      disk = new SimDisk(seed);
+      for (int i = 2 + r.nextInt(3); i > 0; i--) {
+        fields.put("f" + names++, kind());
+      }
+      indexes.put("i0", List.of("f0"));
+      spec = spec();
+      open();
+    }
+
+    private Kind kind() {
+      return switch (r.nextInt(4)) {
+        case 0 -> new Kind(FieldType.INT32, 4);
+        case 1 -> new Kind(FieldType.INT64, 8);
+        case 2 -> new Kind(FieldType.TEXT, 1 + r.nextInt(40));
+        default -> new Kind(FieldType.BYTES, 1 + r.nextInt(r.nextInt(8) == 0 ? 1500 : 40));
+      };
+    }
+
+    private TableSpec spec() {
+      Layout.Builder b = Layout.builder();
+      fields.forEach((name, k) -> b.add(name, k.type, k.width));
+      Layout layout = b.build();
+      TableSpec.Builder t = TableSpec.builder("t", KEY, layout);
+      for (int i = 0; i < versions.size(); i++) {
+        t.version(i + 2, versions.get(i).toArray(Step[]::new));
+      }
+      indexes.forEach(
+          (name, by) ->
+              t.index(IndexSpec.on(name, by.stream().map(layout::field).toArray(Field[]::new))));
+      return t.build();
+    }
+
+    private void open() {
+      Protocol p = Protocol.values()[r.nextInt(Protocol.values().length)];
+      db = SimDatabase.open(new SimStorage(disk), SMALL.experiments(exp -> exp.protocol(p)));
+    }
+
+    private String any() {
+      return List.copyOf(fields.keySet()).get(r.nextInt(fields.size()));
+    }
+
+    /** One step, in the model too; null where none was found. */
+    private Step step() {
+      String f = any();
+      Kind k = fields.get(f);
+      boolean indexed = indexes.values().stream().anyMatch(by -> by.contains(f));
+      switch (r.nextInt(4)) {
+        case 0 -> {
+          String name = r.nextInt(4) == 0 && names > 0 ? "f" + r.nextInt(names) : "f" + names++;
+          if (fields.containsKey(name) || fields.size() > 12) {
+            return null;
+          }
+          Kind added = kind();
+          Object value = r.nextInt(3) == 0 ? added.zero() : added.value(r);
+          fields.put(name, added);
+          model.values().forEach(row -> row.put(name, value));
+          return added.add(name, value);
+        }
+        case 1 -> {
+          if (indexed || fields.size() < 2) {
+            return null;
+          }
+          fields.remove(f);
+          model.values().forEach(row -> row.remove(f));
+          return Step.drop(f);
+        }
+        case 2 -> {
+          String to = "f" + names++;
+          LinkedHashMap<String, Kind> renamed = new LinkedHashMap<>();
+          fields.forEach((name, kind) -> renamed.put(name.equals(f) ? to : name, kind));
+          fields = renamed;
+          model.values().forEach(row -> row.put(to, row.remove(f)));
+          indexes.replaceAll(
+              (n, by) -> by.stream().map(name -> name.equals(f) ? to : name).toList());
+          return Step.rename(f, to);
+        }
+        default -> {
+          if (k.type == FieldType.INT64 || !k.type.isFixed() && indexed && k.width > 60) {
+            return null;
+          }
+          fields.put(
+              f,
+              k.type == FieldType.INT32
+                  ? new Kind(FieldType.INT64, 8)
+                  : new Kind(k.type, k.width + 1 + r.nextInt(20)));
+          return Step.widen(f);
+        }
+      }
+    }
+
+    void evolve() {
+      List<TableSpec> before = List.of(spec);
+      for (int n = 1 + r.nextInt(2); n > 0; n--) {
+        List<Step> steps = new ArrayList<>();
+        for (int i = r.nextInt(4); i > 0; i--) {
+          Step step = step();
+          if (step != null) {
+            steps.add(step);
+          }
+        }
+        versions.add(steps);
+      }
+      if (r.nextInt(3) == 0) {
+        List<String> order = new ArrayList<>(fields.keySet());
+        Collections.shuffle(order, r);
+        LinkedHashMap<String, Kind> other = new LinkedHashMap<>();
+        order.forEach(f -> other.put(f, fields.get(f)));
+        fields = other;
+      }
+      if (r.nextInt(3) == 0 && indexes.size() < 4) {
+        String f = any();
+        if (fields.get(f).width <= 60) {
+          indexes.put("i" + versions.size(), List.of(f));
+        }
+      }
+      spec = spec();
+      evolved++;
+      if (r.nextInt(3) == 0) {
+        crashWithin(before.getFirst());
+      }
+      check();
+      for (TableSpec older : before) {
+        assertThrows(IncompatibleSchemaException.class, () -> db.table(older));
+      }
+    }
+
+    /** The power fails while it evolves: then it has one version or the other. */
+    private void crashWithin(TableSpec before) {
+      disk.powerOffAt(disk.operations() + 1 + r.nextInt(25));
+      try {
+        db.table(spec);
+      } catch (FoveaException e) {
+        // As it should.
+      }
+      crash();
+      if (r.nextBoolean()) {
+        // The old specification is good as long as nothing has happened.
+        int version = db.schema().core("t").history().version();
+        assertTrue(version == before.version() || version == spec.version());
+        if (version == before.version()) {
+          db.table(before);
+        } else {
+          assertThrows(IncompatibleSchemaException.class, () -> db.table(before));
+        }
+      }
+    }
+
+    void crash() {
+      SimDatabase.abandon(db);
+      disk = disk.crash(r.nextBoolean() ? SimCrash.LOSE_ALL : SimCrash.RANDOM);
+      crashes++;
+      open();
+    }
+
+    private Row row(Row row, Map<String, Object> values) {
+      row.clear();
+      values.forEach((f, v) -> set(row, f, v));
+      return row;
+    }
+
+    private void set(Row row, String name, Object v) {
+      Field f = spec.layout().field(name);
+      switch (f.type()) {
+        case INT32 -> row.setInt(f, (int) (long) v);
+        case INT64 -> row.setLong(f, (long) v);
+        case TEXT -> row.setText(f, (String) v);
+        case BYTES -> row.setBytes(f, ((String) v).getBytes());
+      }
+    }
+
+    private Map<String, Object> values(Row row) {
+      Map<String, Object> values = new TreeMap<>();
+      fields.forEach(
+          (name, k) -> {
+            Field f = spec.layout().field(name);
+            values.put(
+                name,
+                switch (f.type()) {
+                  case INT32 -> (long) row.getInt(f);
+                  case INT64 -> row.getLong(f);
+                  case TEXT -> row.getText(f);
+                  case BYTES -> new String(row.getBytes(f));
+                });
+          });
+      return values;
+    }
+
+    void change() {
+      Table t = db.table(spec);
+      TreeMap<Long, Map<String, Object>> after = new TreeMap<>();
+      long seed = r.nextLong();
+      boolean aborts = r.nextInt(6) == 0;
+      try {
+        db.run(
+            tx -> {
+              after.clear();
+              model.forEach((k, v) -> after.put(k, new TreeMap<>(v)));
+              Random once = new Random(seed);
+              for (int n = once.nextInt(20); n > 0; n--) {
+                changeOne(tx, t, after, once);
+              }
+              if (aborts) {
+                throw new IllegalStateException("given up");
+              }
+            });
+        model = after;
+      } catch (IllegalStateException e) {
+        assertTrue(aborts);
+      }
+    }
+
+    private void changeOne(
+        Transaction tx, Table t, TreeMap<Long, Map<String, Object>> after, Random once) {
+      long id = once.nextInt(KEYS);
+      Key key = t.key().set(id);
+      Row row = t.row();
+      Map<String, Object> fresh = new TreeMap<>();
+      fields.forEach((f, k) -> fresh.put(f, k.value(once)));
+      switch (once.nextInt(7)) {
+        case 0, 1 -> {
+          t.put(tx, key, row(row, fresh));
+          after.put(id, fresh);
+        }
+        case 2, 3 -> {
+          if (t.get(tx, key, row)) {
+            String f = List.copyOf(fields.keySet()).get(once.nextInt(fields.size()));
+            for (int n = once.nextInt(3); n >= 0; n--) {
+              Object v = fields.get(f).value(once);
+              set(row, f, v);
+              t.update(tx, row);
+              after.get(id).put(f, v);
+            }
+          }
+        }
+        case 4 -> {
+          // By the cursor of an index, which meets rows of all versions.
+          Index i = t.index(indexes.firstKey());
+          try (Cursor c = i.scan(tx, Range.all(), Order.DESCENDING)) {
+            if (c.next()) {
+              long found = c.key().getLong(0);
+              String f = List.copyOf(fields.keySet()).getLast();
+              set(c.row(), f, fresh.get(f));
+              t.update(tx, c.row());
+              after.get(found).put(f, fresh.get(f));
+            }
+          }
+        }
+        case 5 -> assertEquals(after.remove(id) != null, t.delete(tx, key));
+        default -> {
+          Range range = Range.of(key, true, t.key().set(id + 4), false);
+          assertEquals(after.subMap(id, id + 4).size(), t.deleteRange(tx, range));
+          after.subMap(id, id + 4).clear();
+        }
+      }
+    }
+
+    void check() {
+      Table t = db.table(spec);
+      db.run(
+          tx -> {
+            TreeMap<Long, Map<String, Object>> found = new TreeMap<>();
+            try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+              while (c.next()) {
+                found.put(c.key().getLong(0), values(c.row()));
+              }
+            }
+            assertEquals(model, found);
+            Batch batch = t.batch(KEYS);
+            Row row = t.row();
+            for (long id = 0; id < KEYS; id++) {
+              batch.add().set(id);
+              assertEquals(model.containsKey(id), t.get(tx, t.key().set(id), row));
+              if (model.containsKey(id)) {
+                assertEquals(model.get(id), values(row));
+              }
+            }
+            assertEquals(model.size(), t.getAll(tx, batch));
+            model.forEach((id, v) -> assertEquals(v, values(batch.row((int) (long) id))));
+            for (String name : indexes.keySet()) {
+              found.clear();
+              try (Cursor c = t.index(name).scan(tx, Range.all(), Order.ASCENDING)) {
+                while (c.next()) {
+                  found.put(c.key().getLong(0), values(c.row()));
+                }
+              }
+              assertEquals(model, found);
+            }
+          });
+      VerifyReport report = db.verify();
+      assertTrue(report.ok(), report::toString);
+    }
+
+    void go() {
+      db.table(spec);
+      for (int i = 0; i < 40; i++) {
+        switch (r.nextInt(10)) {
+          case 0, 1, 2 -> evolve();
+          case 3 -> {
+            db.close();
+            open();
+          }
+          case 4 -> crash();
+          case 5 -> check();
+          case 6 -> db.checkpoint();
+          default -> change();
+        }
+      }
+      check();
+      db.close();
+    }
+  }
+
+  @net.jqwik.api.Tag("slow")
+  @Property(tries = 25, shrinking = ShrinkingMode.OFF)
+  void aTableThatEvolvesIsASortedMap(@ForAll long seed) {
+    Run run = new Run(seed);
+    run.go();
+  }
+
+  /** Power that fails at each operation of an evolution, and operations that fail. */
+  @Test
+  void everyOperationOfAnEvolution() {
+    Layout.Builder first = Layout.builder();
+    Field a = first.int32("a");
+    TableSpec before = TableSpec.of("t", KEY, first.build()).with(IndexSpec.on("by_a", a));
+    Layout.Builder second = Layout.builder();
+    Field wide = second.int64("a");
+    Field b = second.text("b", 10);
+    TableSpec after =
+        TableSpec.builder("t", KEY, second.build())
+            .version(2, Step.widen("a"), Step.add("b", "new"))
+            .index(IndexSpec.on("by_a", wide))
+            .build();
+    SimDisk filled = new SimDisk(3);
+    try (Database db = SimDatabase.open(new SimStorage(filled), SMALL)) {
+      Table t = db.table(before);
+      db.run(
+          tx -> {
+            for (long id = 0; id < 60; id++) {
+              t.insert(tx, t.key().set(id), t.row().setInt(a, (int) -id));
+            }
+          });
+    }
+    int olds = 0;
+    int news = 0;
+    for (int mode = 0; mode < 2; mode++) {
+      boolean over = false;
+      for (int n = 1; !over; n++) {
+        SimDisk disk = filled.copy();
+        Database db = SimDatabase.open(new SimStorage(disk), SMALL);
+        long end = disk.operations() + n;
+        if (mode == 0) {
+          disk.powerOffAt(end);
+        } else {
+          disk.fail(SimFault.once(n));
+        }
+        boolean done = false;
+        try {
+          db.table(after);
+          done = true;
+          over = disk.operations() < end;
+        } catch (FoveaException e) {
+          // As it should.
+        }
+        SimDatabase.abandon(db);
+        SimDisk crashed = disk.crash(n % 2 == 0 ? SimCrash.LOSE_ALL : SimCrash.RANDOM);
+        try (Database again = SimDatabase.open(new SimStorage(crashed), SMALL)) {
+          int version = again.schema().core("t").history().version();
+          assertTrue(version == 2 || !done, "an acknowledged evolution was lost");
+          olds += 2 - version;
+          news += version - 1;
+          Table t = again.table(after);
+          again.run(
+              tx -> {
+                try (Cursor c = t.index("by_a").scan(tx, Range.all(), Order.DESCENDING)) {
+                  for (long id = 0; id < 60; id++) {
+                    assertTrue(c.next());
+                    assertEquals(id, c.key().getLong(0));
+                    assertEquals(-id, c.row().getLong(wide));
+                    assertEquals("new", c.row().getText(b));
+                  }
+                }
+              });
+          VerifyReport report = again.verify();
+          assertTrue(report.ok(), report::toString);
+        }
+      }
+    }
+    assertTrue(olds > 3 && news > 3, olds + " and " + news);
+  }
+
+  @Test
+  void manyVersionsHaveRowsOfManyLengths() {
+    Layout.Builder fields = Layout.builder();
+    Field x = fields.int32("x");
+    Layout layout = fields.build();
+    SimDisk disk = new SimDisk(1);
+    Database db = SimDatabase.open(new SimStorage(disk), SMALL);
+    TableSpec.Builder b = TableSpec.builder("people", KEY, layout);
+    Table t = db.table(TableSpec.of("people", KEY, layout));
+    for (int version = 1; version <= TableSpec.VERSION_MAX; version++) {
+      if (version > 1) {
+        b.version(version, Step.drop("x"), Step.add("x", version));
+        t = db.table(b.build());
+      }
+      Table now = t;
+      long id = version;
+      db.run(tx -> now.insert(tx, now.key().set(id), now.row().setInt(x, 7)));
+    }
+    db.close();
+    db = SimDatabase.open(new SimStorage(disk), SMALL);
+    Table last = db.table(b.build());
+    db.run(
+        tx -> {
+          Row row = last.row();
+          for (long id = 1; id <= TableSpec.VERSION_MAX; id++) {
+            assertTrue(last.get(tx, last.key().set(id), row));
+            assertEquals(id == TableSpec.VERSION_MAX ? 7 : TableSpec.VERSION_MAX, row.getInt(x));
+          }
+        });
+    db.close();
+  }
+}
