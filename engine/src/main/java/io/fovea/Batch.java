@@ -1,7 +1,9 @@
 package io.fovea;
 
+import io.fovea.btree.Lookahead;
 import io.fovea.error.InvalidUseException;
 import io.fovea.index.TableCore;
+import io.fovea.txn.Tx;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -154,5 +156,88 @@ public final class Batch {
    */
   public Row row(int i) {
     return require(rows[java.util.Objects.checkIndex(i, size)]);
+  }
+
+  // -------------------------------------------------------------------------------------- reading
+
+  /**
+   * Reads all; returns how many keys have a record. Misses of a group of keys overlap.
+   *
+   * @param bytes how many of each record
+   */
+  int read(Transaction tx, Tx t, int bytes) {
+    int found = 0;
+    Lookahead ahead = t.lookahead();
+    try {
+      for (int from = 0; from < size; from += Lookahead.WIDTH) {
+        found += getGroup(tx, t, from, bytes);
+        while (ahead.asideFull()) {
+          found += getAside(tx, t, bytes, from + Lookahead.WIDTH < size);
+        }
+      }
+      while (ahead.hasAside()) {
+        found += getAside(tx, t, bytes, false);
+      }
+    } finally {
+      ahead.finish();
+    }
+    return found;
+  }
+
+  /**
+   * Goes down for a group of keys together, then reads each where it was seen. Those for which a
+   * page is missing are put aside.
+   */
+  private int getGroup(Transaction tx, Tx t, int from, int bytes) {
+    int n = Math.min(Lookahead.WIDTH, size - from);
+    Lookahead ahead = t.lookahead();
+    ahead.clear();
+    for (int i = 0; i < n; i++) {
+      Key key = keyAt(from + i);
+      table.require(key);
+      ahead.add(key.segment(), key.base(), key.length(), from + i);
+    }
+    ahead.descend(table.core().tree);
+    return readSeen(tx, t, n, bytes);
+  }
+
+  /** Reads keys that were put aside and whose pages have come; has others' pages read meanwhile. */
+  private int getAside(Transaction tx, Tx t, int bytes, boolean more) {
+    return readSeen(tx, t, t.lookahead().again(table.core().tree, more), bytes);
+  }
+
+  /** Reads those that the lookahead has just gone down for, or puts them aside. */
+  private int readSeen(Transaction tx, Tx t, int n, int bytes) {
+    Lookahead ahead = t.lookahead();
+    int found = 0;
+    for (int i = 0; i < n; i++) {
+      if (!ahead.putAside(i)) {
+        found += getOne(tx, t, ahead.number(i), i, bytes);
+      }
+    }
+    return found;
+  }
+
+  /** Reads a key of a batch where the lookahead has seen it; 1 if there is a record. */
+  private int getOne(Transaction tx, Tx t, int number, int expected, int bytes) {
+    Key key = keyAt(number);
+    Row out = rowAt(number);
+    out.invalidate();
+    int length =
+        t.get(
+            expected,
+            table.core().tree,
+            key.segment(),
+            key.base(),
+            key.length(),
+            out.segment(),
+            out.base(),
+            bytes);
+    found(number, length >= 0);
+    if (length < 0) {
+      return 0;
+    }
+    out.read(tx, t, table.core(), key.segment(), key.base(), key.length(), length, bytes);
+    return 1;
   }
 }

@@ -1,7 +1,10 @@
 package io.fovea;
 
+import io.fovea.btree.BTree;
+import io.fovea.btree.TreeCounts;
 import io.fovea.buffer.Placement;
 import io.fovea.catalog.BackupRun;
+import io.fovea.catalog.FirstCount;
 import io.fovea.catalog.Schema;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.DatabaseClosedException;
@@ -17,6 +20,7 @@ import io.fovea.error.StorageException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.error.UncleanShutdownException;
 import io.fovea.index.HintUse;
+import io.fovea.index.TableCore;
 import io.fovea.inspection.Verification;
 import io.fovea.io.Storage;
 import io.fovea.recovery.Backup;
@@ -29,7 +33,10 @@ import io.fovea.store.Store;
 import io.fovea.store.Switches;
 import java.io.OutputStream;
 import java.nio.file.Path;
+import java.util.Collections;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.UUID;
 import java.util.concurrent.locks.ReentrantLock;
@@ -76,6 +83,7 @@ public final class Database extends TransactionRunner implements AutoCloseable {
   private final ReentrantLock closing = new ReentrantLock();
   private final CloseListeners listeners;
   private final SnapshotOpening snapshots;
+  private final FirstCount firstCount;
   private boolean closed;
 
   private Database(Options options, Store store) {
@@ -92,6 +100,7 @@ public final class Database extends TransactionRunner implements AutoCloseable {
     Hints hints = options.experiments().hints();
     HintUse use = new HintUse(store::isMarked, hints.pages(), hints.frames());
     this.schema = new Schema(new Index.SchemaHost(this), store, use, hints.ofNewIndexes());
+    this.firstCount = new FirstCount(store, schema, snapshots);
     schema.begin();
     Runnable unwatch = leaks.watch(this, "Database " + store.name(), () -> {});
     this.onClose = unwatch == null ? () -> {} : unwatch;
@@ -125,7 +134,7 @@ public final class Database extends TransactionRunner implements AutoCloseable {
   public static Database open(Path file, Options options) {
     Objects.requireNonNull(file, "file");
     Objects.requireNonNull(options, "options");
-    Store store = Opening.open(file, options.toStore(), Schema::trees);
+    Store store = Opening.open(file, options.toStore(), Schema.CATALOG);
     return made(options.readOnly() ? options.asOpened(store) : options, store);
   }
 
@@ -140,7 +149,7 @@ public final class Database extends TransactionRunner implements AutoCloseable {
    */
   public static Database inMemory(Options options) {
     Objects.requireNonNull(options, "options");
-    return made(options, Opening.open(null, options.toStore(), Schema::trees));
+    return made(options, Opening.open(null, options.toStore(), Schema.CATALOG));
   }
 
   /**
@@ -151,7 +160,7 @@ public final class Database extends TransactionRunner implements AutoCloseable {
    * @param switches what is broken on purpose
    */
   static Database open(Storage storage, Options options, Switches switches) {
-    return made(options, Opening.open(storage, options.toStore(), switches, Schema::trees));
+    return made(options, Opening.open(storage, options.toStore(), switches, Schema.CATALOG));
   }
 
   /**
@@ -200,6 +209,12 @@ public final class Database extends TransactionRunner implements AutoCloseable {
 
   void requireOpen() {
     store.requireOpen();
+  }
+
+  /** The counts of a tree, which are known from then on. */
+  TreeCounts counts(BTree tree) {
+    store.requireServing();
+    return firstCount.known(tree, source.isInBody());
   }
 
   /** For what a body needs: it may go on while {@link #close} waits for its transaction. */
@@ -382,6 +397,22 @@ public final class Database extends TransactionRunner implements AutoCloseable {
   }
 
   /**
+   * How much each table has, in about a microsecond a table: for meters, and for a first look. No
+   * number is counted for it where a file does not say it.
+   *
+   * @return sizes by the names of the tables, in order; each number is that of a moment of its own
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public Map<String, TableSize> tableSizes() {
+    requireOpen();
+    Map<String, TableSize> sizes = new LinkedHashMap<>();
+    for (TableCore table : schema.tables()) {
+      sizes.put(table.name, TableSize.of(table));
+    }
+    return Collections.unmodifiableMap(sizes);
+  }
+
+  /**
    * Opens a snapshot: the database as it is now, to be read for as long as it is open, by any
    * number of threads. It has all that was committed before, and nothing that is committed later.
    * Who reads it is aborted by nobody and aborts nobody, and may read any number of records: for
@@ -418,7 +449,7 @@ public final class Database extends TransactionRunner implements AutoCloseable {
           "A snapshot can't be opened inside the body of a transaction: it would not have what that"
               + " changes.");
     }
-    Store frozen = snapshots.open(schema::whileNothingChanges, Schema::trees);
+    Store frozen = snapshots.open(schema::whileNothingChanges, Schema.CATALOG);
     Database then = made(options.ofSnapshot(frozen), frozen);
     snapshots.closeBy(frozen, then, Database::closeOnce);
     return then;

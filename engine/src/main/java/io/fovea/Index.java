@@ -1,5 +1,6 @@
 package io.fovea;
 
+import io.fovea.btree.TreeCounts;
 import io.fovea.catalog.Host;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.InvalidUseException;
@@ -297,6 +298,32 @@ public final class Index {
     } finally {
       tx.exit();
     }
+  }
+
+  /**
+   * How many entries the index has: as {@link Table#count}. An extracted index may have fewer than
+   * its table has records.
+   *
+   * @return the number of entries
+   * @throws InvalidUseException if the index or its table was dropped; inside the body of a
+   *     transaction, if they have to be counted first
+   */
+  public long count() {
+    return counts().records();
+  }
+
+  /**
+   * How many bytes its entries have, as they are stored: as {@link Table#dataBytes}.
+   *
+   * @return bytes
+   */
+  public long dataBytes() {
+    return counts().bytes();
+  }
+
+  private TreeCounts counts() {
+    requireThere();
+    return table.database().counts(core.tree);
   }
 
   private void require(Key key) {

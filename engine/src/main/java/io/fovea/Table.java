@@ -1,10 +1,11 @@
 package io.fovea;
 
-import io.fovea.btree.Lookahead;
+import io.fovea.btree.TreeCounts;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.KeyTooLargeException;
+import io.fovea.error.OperationInterruptedException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.IndexCore;
 import io.fovea.index.Maintenance;
@@ -253,88 +254,12 @@ public final class Table {
     batch.requireOf(core);
     Tx t = tx.enter(database, core);
     try {
-      return getAll(tx, t, batch, bytes);
+      return batch.read(tx, t, bytes);
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {
       tx.exit();
     }
-  }
-
-  private int getAll(Transaction tx, Tx t, Batch batch, int bytes) {
-    int found = 0;
-    Lookahead ahead = t.lookahead();
-    try {
-      for (int from = 0; from < batch.size(); from += Lookahead.WIDTH) {
-        found += getGroup(tx, t, batch, from, bytes);
-        while (ahead.asideFull()) {
-          found += getAside(tx, t, batch, bytes, from + Lookahead.WIDTH < batch.size());
-        }
-      }
-      while (ahead.hasAside()) {
-        found += getAside(tx, t, batch, bytes, false);
-      }
-    } finally {
-      ahead.finish();
-    }
-    return found;
-  }
-
-  /**
-   * Goes down for a group of keys together, then reads each where it was seen. Those for which a
-   * page is missing are put aside.
-   */
-  private int getGroup(Transaction tx, Tx t, Batch batch, int from, int bytes) {
-    int n = Math.min(Lookahead.WIDTH, batch.size() - from);
-    Lookahead ahead = t.lookahead();
-    ahead.clear();
-    for (int i = 0; i < n; i++) {
-      Key key = batch.keyAt(from + i);
-      require(key);
-      ahead.add(key.segment(), key.base(), key.length(), from + i);
-    }
-    ahead.descend(core.tree);
-    return readSeen(tx, t, batch, n, bytes);
-  }
-
-  /** Reads keys that were put aside and whose pages have come; has others' pages read meanwhile. */
-  private int getAside(Transaction tx, Tx t, Batch batch, int bytes, boolean more) {
-    return readSeen(tx, t, batch, t.lookahead().again(core.tree, more), bytes);
-  }
-
-  /** Reads those that the lookahead has just gone down for, or puts them aside. */
-  private int readSeen(Transaction tx, Tx t, Batch batch, int n, int bytes) {
-    Lookahead ahead = t.lookahead();
-    int found = 0;
-    for (int i = 0; i < n; i++) {
-      if (!ahead.putAside(i)) {
-        found += getOne(tx, t, batch, ahead.number(i), i, bytes);
-      }
-    }
-    return found;
-  }
-
-  /** Reads a key of a batch where the lookahead has seen it; 1 if there is a record. */
-  private int getOne(Transaction tx, Tx t, Batch batch, int number, int expected, int bytes) {
-    Key key = batch.keyAt(number);
-    Row out = batch.rowAt(number);
-    out.invalidate();
-    int length =
-        t.get(
-            expected,
-            core.tree,
-            key.segment(),
-            key.base(),
-            key.length(),
-            out.segment(),
-            out.base(),
-            bytes);
-    batch.found(number, length >= 0);
-    if (length < 0) {
-      return 0;
-    }
-    out.read(tx, t, core, key.segment(), key.base(), key.length(), length, bytes);
-    return 1;
   }
 
   // -------------------------------------------------------------------------------------- writing
@@ -605,6 +530,45 @@ public final class Table {
   }
 
   /**
+   * How many records the table has, in about a microsecond: as many as the transactions had left
+   * that had committed, at one moment during the call. Those that have committed before the call
+   * are in it. It is there right after a crash.
+   *
+   * <p>No transaction is needed. Inside the body of one the number is the same: what the
+   * transaction has written itself is not in it, and the number does not count as read, so that a
+   * commit does not depend on it. For a number that belongs together with what else is read, take
+   * that of the table in a {@linkplain Database#snapshot snapshot}.
+   *
+   * <p>A file that an earlier version has written does not say how many records there are; nor does
+   * one after a crash while its disk was full. Then the first call counts them, which takes as long
+   * as a scan and holds nobody up, and the next close or checkpoint writes it down.
+   *
+   * @return the number of records
+   * @throws InvalidUseException if the table was dropped; inside the body of a transaction, if they
+   *     have to be counted first
+   * @throws OperationInterruptedException if the thread is interrupted while it counts
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public long count() {
+    return counts().records();
+  }
+
+  /**
+   * How many bytes the keys and values of all records have, as they are stored: without the space
+   * between them in their pages, and without indexes. Otherwise as {@link #count}.
+   *
+   * @return bytes
+   */
+  public long dataBytes() {
+    return counts().bytes();
+  }
+
+  private TreeCounts counts() {
+    core.requireThere();
+    return database.counts(core.tree);
+  }
+
+  /**
    * A secondary index.
    *
    * @param name its name
@@ -660,7 +624,7 @@ public final class Table {
 
   // -------------------------------------------------------------------------------------- checks
 
-  private void require(Key key) {
+  void require(Key key) {
     if (core.isDropped()) {
       core.requireThere();
     }

@@ -281,6 +281,7 @@ class DatabaseModelTest {
         for (int i = 0; i < transactions; i++) {
           long once = r.nextLong();
           patiently(once, () -> transaction(db, t));
+          patiently(once, () -> counts(t));
         }
         roughness.faults(false);
         check(db, t);
@@ -299,6 +300,13 @@ class DatabaseModelTest {
       VerifyReport report = place.verify();
       assertTrue(report.ok(), report::toString);
       assertEquals(model.size(), report.records());
+    }
+
+    void counts(Table t) {
+      long odd = model.values().stream().filter(v -> v.a % 2 != 0).count();
+      assertEquals(model.size(), t.count());
+      assertEquals(model.size(), t.index("by_unique").count());
+      assertEquals(odd, t.index("odd").count());
     }
 
     void fill(Database db) {

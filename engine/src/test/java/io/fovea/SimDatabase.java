@@ -2,6 +2,8 @@ package io.fovea;
 
 import io.fovea.buffer.FrameHints;
 import io.fovea.buffer.TestLatches;
+import io.fovea.index.IndexCore;
+import io.fovea.index.TableCore;
 import io.fovea.io.Storage;
 import io.fovea.store.Journal;
 import io.fovea.store.Switches;
@@ -59,6 +61,18 @@ public final class SimDatabase {
       LockSupport.parkNanos(1_000_000);
     }
     return journal == null ? "" : " the redo point: " + journal.log().minActive();
+  }
+
+  /** Tables and indexes of which is not known how many records they have; empty where it is. */
+  public static String uncounted(Database db) {
+    StringBuilder all = new StringBuilder();
+    for (TableCore table : db.schema().tables()) {
+      all.append(table.tree.counts().isKnown() ? "" : " " + table.name);
+      for (IndexCore index : table.indexes()) {
+        all.append(index.tree.counts().isKnown() ? "" : " " + table.name + "." + index.name);
+      }
+    }
+    return all.toString();
   }
 
   /** What runs its transactions. */

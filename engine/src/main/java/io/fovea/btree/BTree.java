@@ -58,6 +58,7 @@ public final class BTree {
   private final PointReads reads;
   private final LongValues longs;
   private final LeafWriter writer;
+  private final TreeCounts counts;
 
   private BTree(BufferPool pool, int treeId, long rootPid, boolean mayHoldLong) {
     this.pool = pool;
@@ -69,6 +70,7 @@ public final class BTree {
     this.reads = new PointReads(descent);
     this.longs = new LongValues(pool, treeId, mayHoldLong);
     this.writer = new LeafWriter(descent, reads, longs, scratches);
+    this.counts = new TreeCounts(!mayHoldLong); // one that was opened may have records
   }
 
   /**
@@ -207,6 +209,15 @@ public final class BTree {
    */
   public int treeId() {
     return treeId;
+  }
+
+  /**
+   * How many records the tree has. Commits keep that, not the methods here.
+   *
+   * @return the counts
+   */
+  public TreeCounts counts() {
+    return counts;
   }
 
   /**

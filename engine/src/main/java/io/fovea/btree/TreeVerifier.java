@@ -70,6 +70,7 @@ public final class TreeVerifier {
    * What was found.
    *
    * @param keys how many keys the tree has
+   * @param bytes how many bytes the keys and their values have
    * @param leafPages leaves
    * @param innerPages inner nodes, the root included
    * @param overflowPages pages of long values
@@ -80,6 +81,7 @@ public final class TreeVerifier {
    */
   public record Report(
       long keys,
+      long bytes,
       long leafPages,
       long innerPages,
       long overflowPages,
@@ -138,6 +140,7 @@ public final class TreeVerifier {
   private final KeyBuffer key;
   private final KeyBuffer before;
   private long keys;
+  private long bytes;
   private long leafPages;
   private long innerPages;
   private long overflowPages;
@@ -201,6 +204,7 @@ public final class TreeVerifier {
     }
     return new Report(
         keys,
+        bytes,
         leafPages,
         innerPages,
         overflowPages,
@@ -450,6 +454,11 @@ public final class TreeVerifier {
     for (int i = 0; i < count; i++) {
       long slot = BTreeNode.leafSlot(page, 0, i);
       int field = BTreeNode.field(page, 0, pageSize, slot);
+      bytes += BTreeNode.prefix(page, 0) + BTreeNode.suffixLength(slot);
+      bytes +=
+          field == BTreeNode.OVERFLOW
+              ? Mem.getLong(page, BTreeNode.valueAt(0, pageSize, slot) + 8)
+              : field;
       if (field == BTreeNode.OVERFLOW) {
         if (!followChains) {
           continue;

@@ -30,6 +30,28 @@ public final class TreeWalk {
     }
   }
 
+  /**
+   * Counts the records of a tree that nobody changes, and reads no long value.
+   *
+   * @param goesOn called for each leaf: may throw
+   * @return how many there are, and how many bytes their keys and values have
+   */
+  public static long[] count(BTree tree, Runnable goesOn) {
+    LeafScan scan = new LeafScan();
+    MemorySegment key = Arena.ofAuto().allocate(Math.max(8, tree.maxKeySize()), 8);
+    long records = 0;
+    long bytes = 0;
+    scan.seek(tree, key, 0, -1, true, false);
+    while (scan.load()) {
+      goesOn.run();
+      for (int slot = scan.from(); slot < scan.to(); slot++) {
+        records++;
+        bytes += scan.copyKey(slot, key, 0) + (long) scan.valueLength(slot);
+      }
+    }
+    return new long[] {records, bytes};
+  }
+
   /** Visits all records. Keys that come and go meanwhile are met or not. */
   public static void forEach(BTree tree, Visitor visitor) {
     forEach(tree, new Position(), visitor);

@@ -37,15 +37,17 @@ public final class BackupRun {
         return store.backup(backup);
       }
       Backup.Result[] result = new Backup.Result[1];
-      schema.whileAllIsStill("back up", () -> result[0] = cold(store, backup));
+      schema.whileAllIsStill("back up", () -> result[0] = cold(store, schema, backup));
       return result[0];
     }
   }
 
   /** Nobody changes anything: what was written is all there is. */
-  private static Backup.Result cold(Store store, Backup backup) {
+  private static Backup.Result cold(Store store, Schema schema, Backup backup) {
+    // Of a file that was not changed since it was closed the catalog has them.
+    long counted = store.isMarked() ? schema.saveCounts() : store.countsNumber();
     store.pool().flushAll();
-    Superblock clean = store.complete();
+    Superblock clean = store.complete().counted(counted);
     return backup.cold(store.device(), store.pool(), clean, !store.isMarked());
   }
 }

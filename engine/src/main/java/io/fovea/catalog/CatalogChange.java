@@ -49,7 +49,9 @@ public final class CatalogChange {
   /** How often a page of the catalog is read in vain before the database stops. */
   private static final int READS_MAX = 32;
 
-  private final TxEngine engine;
+  /** Null while a file is recovered: then nothing is waited for. */
+  private final @Nullable TxEngine engine;
+
   private final BTree catalog;
   private LogSession session;
   private final List<BTree> published = new ArrayList<>();
@@ -69,9 +71,13 @@ public final class CatalogChange {
   boolean whole;
 
   CatalogChange(Store store) {
-    this.engine = store.engine();
-    this.catalog = store.catalog();
-    this.session = store.session();
+    this(store.engine(), store.catalog(), store.session());
+  }
+
+  CatalogChange(@Nullable TxEngine engine, BTree catalog, LogSession session) {
+    this.engine = engine;
+    this.catalog = catalog;
+    this.session = session;
   }
 
   /** A tree that the catalog knows from here on. */
@@ -123,7 +129,7 @@ public final class CatalogChange {
         follows.run();
         whole = true;
       } catch (Throwable t) {
-        if (happened) {
+        if (happened && engine != null) {
           engine.poison(t);
         }
         throw t;
@@ -286,7 +292,7 @@ public final class CatalogChange {
         }
         return;
       } catch (PoolExhaustedException | StorageFullException e) {
-        engine.requireWaits(e);
+        requireWaits(e);
         Waits.sleep(PAUSE_NANOS);
       } catch (StorageException unread) {
         if (!unread.operation().equals(IoOp.READ.word()) || ++reads == READS_MAX) {
@@ -295,6 +301,13 @@ public final class CatalogChange {
         Waits.sleep(PAUSE_NANOS);
       }
     }
+  }
+
+  private void requireWaits(RuntimeException lacking) {
+    if (engine == null) {
+      throw lacking;
+    }
+    engine.requireWaits(lacking);
   }
 
   /** One record of the catalog, set or removed. */

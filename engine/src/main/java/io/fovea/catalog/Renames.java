@@ -6,8 +6,11 @@ import io.fovea.index.IndexCore;
 import io.fovea.index.TableCore;
 import io.fovea.schema.TableSpec;
 import io.fovea.store.Store;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.function.BooleanSupplier;
+import java.util.function.ObjLongConsumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Gives tables and indexes other names: one record of the catalog, and no page of the table.
@@ -27,7 +30,12 @@ final class Renames {
   }
 
   /** Renames a table; false where somebody else has dropped or renamed it meanwhile. */
-  boolean table(Map<String, TableCore> tables, TableCore core, String from, String to) {
+  boolean table(
+      Map<String, TableCore> tables,
+      TableCore core,
+      String from,
+      String to,
+      ObjLongConsumer<Map<String, @Nullable TableCore>> publish) {
     TableSpec.requireName(to);
     String what = "rename table " + NameText.of(from);
     store.requireNoTransaction(what);
@@ -49,9 +57,10 @@ final class Renames {
           run(
               change,
               () -> {
-                core.name = to;
-                tables.remove(from);
-                tables.put(to, core);
+                Map<String, @Nullable TableCore> names = new HashMap<>();
+                names.put(from, null);
+                names.put(to, core);
+                publish.accept(names, 0);
               });
           return true;
         });

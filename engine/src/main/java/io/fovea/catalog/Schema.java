@@ -10,6 +10,7 @@ import io.fovea.index.IndexHints;
 import io.fovea.index.RowHistory;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Waits;
+import io.fovea.recovery.KnownCounts;
 import io.fovea.recovery.Recovery;
 import io.fovea.schema.EntryHints;
 import io.fovea.schema.IndexSpec;
@@ -17,6 +18,7 @@ import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
 import io.fovea.store.Store;
 import io.fovea.txn.Tx;
+import io.fovea.wal.LogSession;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -36,6 +38,23 @@ import org.jspecify.annotations.Nullable;
  * index comes and goes by stages ({@link IndexChanges}).
  */
 public final class Schema {
+  /** What recovery needs to know of catalogs. */
+  public static final Recovery.Catalog CATALOG =
+      new Recovery.Catalog() {
+        @Override
+        public void trees(BTree catalog, Recovery.TreeVisitor visitor) {
+          Schema.trees(catalog, visitor);
+        }
+
+        @Override
+        public long save(BTree catalog, LogSession session, long number, KnownCounts counts) {
+          return StoredCounts.save(catalog, session, number, counts);
+        }
+      };
+
+  /** How often the tables are looked at that change meanwhile. */
+  private static final int LOOKS_MAX = 10_000;
+
   private final Store store;
   private final BTree catalog;
   private final HintUse hintUse;
@@ -70,9 +89,11 @@ public final class Schema {
     this.drops = changes.drops;
     // What is put right makes pages dirty, and these would stay in memory.
     hintUse.repairs = !store.isReadOnly();
-    CatalogEntry.forEach(catalog, e -> tables.put(e.name(), open(e)));
+    KnownCounts counts = StoredCounts.of(store);
+    CatalogEntry.forEach(catalog, e -> tables.put(e.name(), open(e, counts)));
     DeferredDrops.forEach(catalog, drops::addRest);
     store.leftovers(() -> leftovers.free(trees()));
+    store.counting(this::counted, this::saveCounts);
     store.background(drops::run, drops::join);
   }
 
@@ -117,16 +138,49 @@ public final class Schema {
     drops.forEach(visitor);
   }
 
+  /**
+   * The trees whose records are counted, whatever their stage: those of tables and indexes, those
+   * that a transaction makes, and those that are being dropped, which do no harm. Any thread.
+   */
+  private List<BTree> counted() {
+    List<BTree> all = drops.trees(); // first: a tree becomes a table's before it leaves these
+    all.addAll(live());
+    return all;
+  }
+
+  /** The trees of tables and indexes, whatever their stage. Any thread. */
+  private List<BTree> live() {
+    List<BTree> all = new ArrayList<>();
+    for (int attempt = 0; ; attempt++) {
+      long before = publications;
+      for (TableCore table : tables.values()) {
+        all.add(table.tree);
+        for (IndexCore index : table.indexes()) {
+          all.add(index.tree);
+        }
+      }
+      // An error may have ended who was publishing: the engine has stopped then, too.
+      if ((before & 1) == 0 && publications == before || attempt == LOOKS_MAX) {
+        return all;
+      }
+      all.clear();
+      Waits.spin(attempt);
+    }
+  }
+
+  /**
+   * Puts the counts of tables and indexes into the catalog, while nobody changes anything.
+   *
+   * @return which they are, for the superblock; 0 where they could not be written
+   */
+  long saveCounts() {
+    return StoredCounts.save(store, live());
+  }
+
   /** All trees, the catalog and those that are being dropped included. Any thread. */
   private List<BTree> trees() {
-    List<BTree> all = new ArrayList<>();
+    List<BTree> all = live();
     all.add(catalog);
-    for (TableCore table : tables.values()) {
-      all.add(table.tree);
-      for (IndexCore index : table.indexes()) {
-        all.add(index.tree);
-      }
-    }
     all.addAll(drops.trees());
     return all;
   }
@@ -173,9 +227,10 @@ public final class Schema {
           }
         });
     DeferredDrops.forEach(catalog, visitor::deferred);
+    StoredCounts.forEach(catalog, visitor);
   }
 
-  private TableCore open(CatalogEntry e) {
+  private TableCore open(CatalogEntry e, KnownCounts counts) {
     List<IndexCore> indexes = new ArrayList<>();
     for (CatalogEntry.IndexEntry i : e.indexes()) {
       IndexHints hints = new IndexHints(i.hints(), hintUse);
@@ -189,7 +244,7 @@ public final class Schema {
               e.key(),
               layoutOf(e),
               // Values are primary keys with hints, which are short.
-              tree(i.treeId(), i.rootPid(), (long) catalog.maxKeySize() + hints.bytes()),
+              tree(i.treeId(), i.rootPid(), (long) catalog.maxKeySize() + hints.bytes(), counts),
               hints));
     }
     return new TableCore(
@@ -198,12 +253,20 @@ public final class Schema {
         e.layout(),
         e.history(),
         tree(
-            e.treeId(), e.rootPid(), e.layout() == null ? Long.MAX_VALUE : e.history().lengthMax()),
+            e.treeId(),
+            e.rootPid(),
+            e.layout() == null ? Long.MAX_VALUE : e.history().lengthMax(),
+            counts),
         indexes.toArray(IndexCore[]::new));
   }
 
-  private BTree tree(int id, long rootPid, long valueBytesMax) {
-    return BTree.open(store.pool(), id, rootPid).valuesUpTo(valueBytesMax);
+  private BTree tree(int id, long rootPid, long valueBytesMax, KnownCounts known) {
+    BTree tree = BTree.open(store.pool(), id, rootPid).valuesUpTo(valueBytesMax);
+    KnownCounts.Counts counts = known.get(id);
+    if (counts != null) {
+      tree.counts().base(counts.records(), counts.bytes());
+    }
+    return tree;
   }
 
   private static Layout layoutOf(CatalogEntry e) {
@@ -455,7 +518,7 @@ public final class Schema {
 
   /** Renames a table, if there is one of that name. */
   public boolean renameTable(String from, String to) {
-    return of(from, core -> renames.table(tables, core, from, to));
+    return of(from, core -> renames.table(tables, core, from, to, this::publish));
   }
 
   /** Renames an index, if the table has one of that name. */

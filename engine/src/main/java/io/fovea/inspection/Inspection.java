@@ -229,7 +229,7 @@ public final class Inspection implements AutoCloseable {
     StoreConfig how =
         config.toLookAt("inspect " + file.getFileName(), superblock.pageSize(), superblock.clean());
     try {
-      opened(Opening.open(storage, how, Switches.NONE, Schema::trees), whole);
+      opened(Opening.open(storage, how, Switches.NONE, Schema.CATALOG), whole);
       return true;
     } catch (InvalidUseException | IncompatibleFormatException e) {
       throw e;

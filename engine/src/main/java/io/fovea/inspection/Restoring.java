@@ -97,7 +97,7 @@ public final class Restoring {
   private void recover(Path copy, Superblock found) {
     StoreConfig how =
         config.toLookAt("restore " + file.getFileName(), found.pageSize(), found.clean());
-    Store store = Opening.open(copy, how, Schema::trees);
+    Store store = Opening.open(copy, how, Schema.CATALOG);
     Schema schema = null;
     boolean done = false;
     try {

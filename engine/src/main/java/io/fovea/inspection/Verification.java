@@ -2,6 +2,8 @@ package io.fovea.inspection;
 
 import io.fovea.btree.BTree;
 import io.fovea.btree.Position;
+import io.fovea.btree.TreeCounts;
+import io.fovea.btree.TreeVerifier;
 import io.fovea.btree.TreeWalk;
 import io.fovea.catalog.DeferredDrops;
 import io.fovea.catalog.Schema;
@@ -21,7 +23,7 @@ import java.util.List;
 
 /**
  * Checks a database at rest: its pages by {@link PageCensus}, its records against their size, its
- * indexes against their tables.
+ * indexes against their tables, their counts against what there is.
  */
 public final class Verification {
   private final Store store;
@@ -75,12 +77,12 @@ public final class Verification {
 
   private void table(TableCore table) {
     String what = "table " + table.shown();
-    records += census.tree(what, table.tree);
+    records += tree(what, table.tree);
     IndexCore[] indexes =
         Arrays.stream(table.indexes()).filter(i -> i.stage.isComplete()).toArray(IndexCore[]::new);
     long[] entries = new long[indexes.length];
     for (int i = 0; i < indexes.length; i++) {
-      entries[i] = census.tree(what + ", index " + indexes[i].name, indexes[i].tree);
+      entries[i] = tree(what + ", index " + indexes[i].name, indexes[i].tree);
     }
     try {
       contents(what, table, indexes, entries);
@@ -89,6 +91,27 @@ public final class Verification {
     } catch (FoveaException | IndexOutOfBoundsException e) {
       census.problem(what + ": " + e.getMessage());
     }
+  }
+
+  /** Checks a tree, and what is said to be in it; returns how many records it has. */
+  private long tree(String what, BTree tree) {
+    TreeVerifier.Report report = census.verify(what, tree);
+    TreeCounts counts = tree.counts();
+    if (counts.isKnown()
+        && (counts.records() != report.keys() || counts.bytes() != report.bytes())) {
+      census.problem(
+          what
+              + ": the count says "
+              + counts.records()
+              + " records with "
+              + counts.bytes()
+              + " bytes, but there are "
+              + report.keys()
+              + " with "
+              + report.bytes()
+              + " bytes");
+    }
+    return report.keys();
   }
 
   private void contents(String what, TableCore table, IndexCore[] indexes, long[] entries) {

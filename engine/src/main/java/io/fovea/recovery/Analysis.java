@@ -32,6 +32,7 @@ import java.util.TreeMap;
  *                                           dropped += dropped
  *   DROPPED                                 dropped, unpublished -= tree
  *   CATALOG                                 as SCHEMA, when its COMMIT is there
+ *   COUNTS                                  {@link CountsReplay}
  *   COMMIT                                  orphans -= adopted, += released; its parts are complete
  * </pre>
  *
@@ -105,6 +106,9 @@ final class Analysis implements StructureRecord.Visitor {
   /** Tree to root: trees that no catalog knows any more, and that may still have pages. */
   final TreeMap<Integer, Long> dropped = new TreeMap<>();
 
+  /** How many records trees have. */
+  final CountsReplay counts;
+
   AllocatorState allocator;
   int nextTreeId;
   boolean catalogMade;
@@ -123,6 +127,7 @@ final class Analysis implements StructureRecord.Visitor {
     this.allocator = superblock.allocator();
     this.nextTreeId = superblock.nextTreeId();
     this.reader = reader;
+    this.counts = new CountsReplay(superblock);
   }
 
   /** How many images there were. */
@@ -243,6 +248,7 @@ final class Analysis implements StructureRecord.Visitor {
         unpublished.remove(tree);
       }
       case RecordType.CATALOG -> changes.put(r.start(), copy(s, at, length));
+      case RecordType.COUNTS -> counts.counts(s, at, length, r.start());
       case RecordType.VOID, RecordType.COMMIT_PART -> {}
       default ->
           throw new CorruptionException(
@@ -291,7 +297,7 @@ final class Analysis implements StructureRecord.Visitor {
     schema.open(s, at, length, start);
     for (int i = 0; i < schema.published(); i++) {
       unpublished.remove(schema.published(i));
-      tree(schema.published(i), start);
+      counts.published(tree(schema.published(i), start));
     }
     for (int i = 0; i < schema.dropped(); i++) {
       dropped.put(tree(schema.droppedId(i), start), page(schema.droppedRoot(i), start));

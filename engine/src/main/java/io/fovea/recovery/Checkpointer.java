@@ -1,5 +1,6 @@
 package io.fovea.recovery;
 
+import io.fovea.btree.BTree;
 import io.fovea.buffer.AllocatorSnapshot;
 import io.fovea.buffer.BufferPool;
 import io.fovea.error.DatabaseClosedException;
@@ -8,11 +9,13 @@ import io.fovea.error.StorageException;
 import io.fovea.io.KillPoint;
 import io.fovea.wal.Log;
 import java.lang.System.Logger.Level;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.IntSupplier;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -26,8 +29,8 @@ import org.jspecify.annotations.Nullable;
  *
  *   1  log durable up to the tail; pages older than the target written, in steps
  *   2  redo := min(tail, sessions, frames)               in this order; what could not be freed: again
- *   3  snapshot of the allocator, at A
- *   4  log durable up to the tail of 2 and A             the superblock must not be ahead of the log
+ *   3  snapshot of the allocator, at A; COUNTS, at C     {@link CountsLog}
+ *   4  log durable up to the tail of 2, A and C          the superblock must not be ahead of the log
  *   5  data file synced
  *   6  superblock {redo, snapshot, A, next tree, log's watermark} into the other slot, synced
  *   7  segments below redo recycled
@@ -88,6 +91,7 @@ public final class Checkpointer implements AutoCloseable {
   private final SuperblockFile superblocks;
   private final IntSupplier nextTreeId;
   private final Runnable leftovers;
+  private final CountsLog counts;
   private final long bytesMax;
   private final long intervalNanos;
 
@@ -132,6 +136,7 @@ public final class Checkpointer implements AutoCloseable {
    * @param nextTreeId the first id that no tree ever had; any thread
    * @param leftovers frees pages that were released and could not be freed then, once a new redo
    *     point was found and before it counts: recovery does not know of them any more
+   * @param trees those whose records are counted; any thread
    * @param bytesMax how much log a crash may need
    * @param intervalNanos how often there is one at least; 0 for by bytes alone
    */
@@ -142,6 +147,7 @@ public final class Checkpointer implements AutoCloseable {
       SuperblockFile superblocks,
       IntSupplier nextTreeId,
       Runnable leftovers,
+      Supplier<List<BTree>> trees,
       long bytesMax,
       long intervalNanos) {
     this.name = name;
@@ -150,6 +156,7 @@ public final class Checkpointer implements AutoCloseable {
     this.superblocks = superblocks;
     this.nextTreeId = nextTreeId;
     this.leftovers = leftovers;
+    this.counts = new CountsLog(name, log, trees);
     this.bytesMax = bytesMax;
     this.intervalNanos = intervalNanos;
     this.use = new LogUse(Math.max(4096, bytesMax / 64));
@@ -174,6 +181,17 @@ public final class Checkpointer implements AutoCloseable {
     } finally {
       lock.unlock();
     }
+  }
+
+  /**
+   * When a file that was closed is changed again: says in the log how many records trees have. What
+   * the catalog says of that does not hold any more once a close has begun to write it anew. Any
+   * thread.
+   *
+   * @param redo where replay begins
+   */
+  public void counts(long redo) {
+    counts.append(redo);
   }
 
   /** Replay would begin here. */
@@ -442,7 +460,8 @@ public final class Checkpointer implements AutoCloseable {
     pool.checkpoint().requireRunning();
     leftovers.run();
     final AllocatorSnapshot pages = pool.checkpoint().snapshot(log);
-    log.awaitDurable(Math.max(end, Math.max(redo, pages.lsn())));
+    final long counted = counts(redo, tail);
+    log.awaitDurable(Math.max(Math.max(end, counted), Math.max(redo, pages.lsn())));
     sync();
     KillPoint.here("checkpoint.before-superblock");
     Superblock staged =
@@ -460,6 +479,16 @@ public final class Checkpointer implements AutoCloseable {
     redoLsn = redo;
     log.recycleBelow(redo);
     look();
+  }
+
+  /** After the redo point was found. What is written here alone is no reason for a checkpoint. */
+  private long counts(long redo, long tail) {
+    boolean idle = log.tail() == tail;
+    long end = counts.append(redo);
+    if (idle && end > 0 && log.tail() == end) {
+      lastTail = end;
+    }
+    return end;
   }
 
   /** What lies behind it is half of the maximum, or less. */

@@ -58,12 +58,23 @@ public final class PageCensus {
    * @return how many keys it has
    */
   public long tree(String what, BTree tree) {
+    return verify(what, tree).keys();
+  }
+
+  /**
+   * Verifies a tree.
+   *
+   * @param what its name, for messages
+   * @param tree the tree
+   * @return what was found
+   */
+  public TreeVerifier.Report verify(String what, BTree tree) {
     trees++;
     TreeVerifier.Report report = TreeVerifier.verify(tree, reached);
     for (TreeVerifier.Problem p : report.problems()) {
       problem(what + ": " + p);
     }
-    return report.keys();
+    return report;
   }
 
   /**

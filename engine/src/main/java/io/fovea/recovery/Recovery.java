@@ -63,6 +63,19 @@ public final class Recovery {
      * @param visitor gets each
      */
     void trees(BTree catalog, TreeVisitor visitor);
+
+    /**
+     * Puts counts into the catalog of a file that was recovered and is closed at once.
+     *
+     * @param catalog the catalog's tree
+     * @param session of the log
+     * @param number which counts the catalog has, if they hold
+     * @param counts of trees
+     * @return the number of those that it has now; 0 for none
+     */
+    default long save(BTree catalog, LogSession session, long number, KnownCounts counts) {
+      return 0;
+    }
   }
 
   /** Gets the trees of a catalog. */
@@ -82,6 +95,22 @@ public final class Recovery {
      * @param rootPid its root
      */
     default void deferred(int treeId, long rootPid) {}
+
+    /**
+     * Before the counts of trees.
+     *
+     * @param number tells those of one close from those of another; 0 where there are none
+     */
+    default void counted(long number) {}
+
+    /**
+     * How many records a tree had when the file was closed.
+     *
+     * @param treeId its id
+     * @param records how many
+     * @param bytes how many their keys and values had
+     */
+    default void counted(int treeId, long records, long bytes) {}
   }
 
   private final String name;
@@ -208,7 +237,7 @@ public final class Recovery {
       TreeTable one = new TreeTable();
       one.add(root);
       try (LogReader reader = LogReader.open(log, superblock.id(), analysis.schemaFrom)) {
-        Replay replay = new Replay(one, analysis.complete, open, 1, pidLimit);
+        Replay replay = new Replay(one, analysis.complete, analysis.counts, open, 1, pidLimit);
         replay.catalog(reader, analysis.schemaTo);
       }
     }
@@ -225,11 +254,22 @@ public final class Recovery {
           public void deferred(int id, long pid) {
             deferred.add(id);
           }
+
+          @Override
+          public void counted(long number) {
+            analysis.counts.stored(number);
+          }
+
+          @Override
+          public void counted(int id, long records, long bytes) {
+            analysis.counts.stored(id, records, bytes);
+          }
         });
     long from = superblock.redoLsn();
     if (from < end) {
       try (LogReader reader = LogReader.open(log, superblock.id(), from)) {
-        Replay replay = new Replay(all, analysis.complete, open, workers, pidLimit);
+        Replay replay =
+            new Replay(all, analysis.complete, analysis.counts, open, workers, pidLimit);
         replay.commits(reader, end, new Progress(name, "records", from, end));
         operations = replay.operations();
       }
@@ -237,6 +277,11 @@ public final class Recovery {
     replayNanos = System.nanoTime() - start;
     KillPoint.here("recovery.replayed");
     return root;
+  }
+
+  /** How many records trees have, as far as the log and the catalog know. */
+  public KnownCounts counts() {
+    return analysis.counts.result();
   }
 
   /** A machine may have died before the catalog of a new file was in its log. */

@@ -59,6 +59,7 @@ final class Replay {
   private final TreeTable table;
   private final BTree[] trees;
   private final PidMap complete;
+  private final CountsReplay counts;
   private final Log log;
   private final int workers;
   private final long pidLimit;
@@ -110,14 +111,17 @@ final class Replay {
    *
    * @param table the trees
    * @param complete the first parts whose commit is complete
+   * @param counts gets the commits
    * @param log where changes of structure are logged that come up
    * @param workers how many threads
    * @param pidLimit the high-water mark
    */
-  Replay(TreeTable table, PidMap complete, Log log, int workers, long pidLimit) {
+  Replay(
+      TreeTable table, PidMap complete, CountsReplay counts, Log log, int workers, long pidLimit) {
     this.table = table;
     this.trees = table.all();
     this.complete = complete;
+    this.counts = counts;
     this.log = log;
     this.workers = workers;
     this.pidLimit = pidLimit;
@@ -242,6 +246,7 @@ final class Replay {
     CommitCursor c = router;
     MemorySegment m = chunk.memory;
     c.open(type, m, recordAt + ENTRY_BYTES, length);
+    counts.commit(c, Mem.getLong(m, recordAt + 8));
     for (long at = c.position(); c.next(); at = c.position()) {
       int number = table.number(c.treeId());
       if (number >= 0) {

@@ -25,6 +25,8 @@ import java.util.UUID;
  *     its end, and a number that no segment's is higher than
  * @param unlogged how often somebody began to change its pages without a log: such changes move no
  *     page's LSN, so positions of backups from before are worth nothing
+ * @param counted which counts of trees the catalog has, of the last close; 0 where those that it
+ *     has, if any, do not hold
  */
 public record Superblock(
     int pageSize,
@@ -41,7 +43,8 @@ public record Superblock(
     long logSegmentBytes,
     long endLsn,
     Watermark durable,
-    long unlogged) {
+    long unlogged,
+    long counted) {
   /** In use without a log, or left so: its pages may be of different ages. */
   public static final int IN_USE = 0;
 
@@ -80,6 +83,7 @@ public record Superblock(
         0,
         0,
         Watermark.NONE,
+        0,
         0);
   }
 
@@ -105,7 +109,8 @@ public record Superblock(
         logSegmentBytes,
         endLsn,
         durable,
-        nowClean ? unlogged : unlogged + 1);
+        nowClean ? unlogged : unlogged + 1,
+        counted);
   }
 
   /**
@@ -134,7 +139,8 @@ public record Superblock(
         logSegmentBytes,
         endLsn,
         log,
-        unlogged);
+        unlogged,
+        counted);
   }
 
   /**
@@ -156,7 +162,8 @@ public record Superblock(
         logSegmentBytes,
         end,
         new Watermark(end, lastSegment),
-        unlogged);
+        unlogged,
+        counted);
   }
 
   /** The same with a log that is opened once more, with segments of some size. */
@@ -176,7 +183,8 @@ public record Superblock(
         segmentBytes,
         endLsn,
         durable,
-        unlogged);
+        unlogged,
+        counted);
   }
 
   /** The same with what is known of its log. */
@@ -196,7 +204,29 @@ public record Superblock(
         logSegmentBytes,
         endLsn,
         log,
-        unlogged);
+        unlogged,
+        counted);
+  }
+
+  /** The same with counts of trees in the catalog, or with 0 without. */
+  public Superblock counted(long number) {
+    return new Superblock(
+        pageSize,
+        id,
+        sequence,
+        state,
+        nextTreeId,
+        catalogRootPid,
+        allocator,
+        createdMillis,
+        redoLsn,
+        snapshotLsn,
+        incarnation,
+        logSegmentBytes,
+        endLsn,
+        durable,
+        unlogged,
+        number);
   }
 
   /** The same of a clean file that is another database from here on. */
@@ -216,7 +246,8 @@ public record Superblock(
         logSegmentBytes,
         endLsn,
         durable,
-        unlogged);
+        unlogged,
+        counted);
   }
 
   Superblock withSequence(long newer) {
@@ -235,6 +266,7 @@ public record Superblock(
         logSegmentBytes,
         endLsn,
         durable,
-        unlogged);
+        unlogged,
+        counted);
   }
 }

@@ -40,7 +40,7 @@ import org.jspecify.annotations.Nullable;
  *  168  segment: the newest of the log that was durable then
  *       from version 4 on:
  *  176  unlogged, 8 bytes: how often somebody began to change pages without a log
- *                                                                        184  zero to the end
+ *  184  counted, 8 bytes: which counts of trees in the catalog hold     192  zero to the end
  * </pre>
  *
  * <p><b>Rules.</b> Sequence n is written to A if n is even, to B if it is odd: a torn write leaves
@@ -77,6 +77,7 @@ public final class SuperblockFile {
   private static final int DURABLE = 160;
   private static final int DURABLE_SEGMENT = 168;
   private static final int UNLOGGED = 176;
+  private static final int COUNTED = 184;
 
   /** "FoveaDB" and a zero, as the bytes lie in the file. */
   private static final long MAGIC_BE = 0x466F7665_61444200L;
@@ -237,7 +238,8 @@ public final class SuperblockFile {
         version > 2
             ? new Watermark(Mem.getLong(block, DURABLE), Mem.getLong(block, DURABLE_SEGMENT))
             : Watermark.NONE,
-        version > 3 ? Mem.getLong(block, UNLOGGED) : 0);
+        version > 3 ? Mem.getLong(block, UNLOGGED) : 0,
+        version > 3 ? Mem.getLong(block, COUNTED) : 0);
   }
 
   /**
@@ -301,6 +303,7 @@ public final class SuperblockFile {
     Mem.putLong(block, DURABLE, s.durable().lsn());
     Mem.putLong(block, DURABLE_SEGMENT, s.durable().segment());
     Mem.putLong(block, UNLOGGED, s.unlogged());
+    Mem.putLong(block, COUNTED, s.counted());
     PageHeader.seal(block, 0, BYTES);
     device.write((long) pid * s.pageSize(), block, 0, (int) block.byteSize());
     return s;

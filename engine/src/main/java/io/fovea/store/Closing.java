@@ -7,6 +7,7 @@ import io.fovea.recovery.SuperblockFile;
 import io.fovea.txn.TxEngine;
 import java.lang.System.Logger.Level;
 import java.time.Duration;
+import java.util.function.LongSupplier;
 
 /**
  * How a store closes.
@@ -76,9 +77,11 @@ final class Closing {
    * @param marked whether the file says that it is in use
    * @param quiet what {@link #quiesce} returned
    * @param leftovers frees pages that could not be freed when they were let go
+   * @param save puts the counts of trees into the catalog, and returns their number
    * @throws DurabilityLostException if the file can't be marked clean
    */
-  static void finish(Parts parts, boolean marked, boolean quiet, Runnable leftovers) {
+  static void finish(
+      Parts parts, boolean marked, boolean quiet, Runnable leftovers, LongSupplier save) {
     Journal journal = parts.journal();
     SuperblockFile superblocks = parts.superblocks();
     if (superblocks == null || !marked) {
@@ -106,11 +109,12 @@ final class Closing {
           null);
     }
     if (journal != null) {
-      journal.finish(parts.pool(), parts.treeIds().get());
+      journal.finish(parts.pool(), parts.treeIds().get(), save);
     } else {
       leftovers.run();
+      long number = save.getAsLong();
       parts.pool().flushAll();
-      parts.writeSuperblock(superblocks, true);
+      parts.writeSuperblock(superblocks, true, number);
     }
   }
 

@@ -13,6 +13,7 @@ import io.fovea.io.BlockDevice;
 import io.fovea.io.KillPoint;
 import io.fovea.io.Storage;
 import io.fovea.recovery.Checkpointer;
+import io.fovea.recovery.KnownCounts;
 import io.fovea.recovery.LogGate;
 import io.fovea.recovery.Recovery;
 import io.fovea.recovery.RecoveryReport;
@@ -22,8 +23,11 @@ import io.fovea.wal.Log;
 import io.fovea.wal.LogSession;
 import io.fovea.wal.LogStart;
 import java.lang.System.Logger.Level;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.IntSupplier;
+import java.util.function.LongSupplier;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -69,12 +73,17 @@ public final class Journal {
   private @Nullable LogSession hold;
   private @Nullable Checkpointer checkpointer;
   private RecoveryReport report = RecoveryReport.NONE;
+
+  /** What a recovery has found; null where there was none. */
+  private @Nullable KnownCounts counts;
+
   private long incarnation;
 
   /** Whether the file says that it needs no log, durably. */
   private boolean clean;
 
   private volatile Runnable leftovers = () -> {};
+  private volatile Supplier<List<BTree>> counted = List::of;
 
   private Journal(
       String name,
@@ -243,6 +252,7 @@ public final class Journal {
         superblocks,
         nextTreeId,
         () -> leftovers.run(),
+        () -> counted.get(),
         config.log().keepBytes(),
         config.checkpointNanos());
   }
@@ -261,6 +271,7 @@ public final class Journal {
     BTree catalog = recovery.replay(opened, trees, workers);
     recovery.finish(opened);
     report = recovery.report(pagesRestored);
+    counts = recovery.counts();
     treeIds.set(recovery.nextTreeId());
     return catalog;
   }
@@ -283,6 +294,11 @@ public final class Journal {
     }
   }
 
+  /** Says in the log how many records trees have, once the file says that it is in use. */
+  void counts() {
+    checkpointer().counts(superblocks.current().redoLsn());
+  }
+
   /** Checkpoints may be made: the file says that it is in use, and is recovered. */
   void begin() {
     checkpointer().begin();
@@ -293,6 +309,16 @@ public final class Journal {
   /** Frees pages that could not be freed when they were released; see {@link Store#leftovers}. */
   void leftovers(Runnable free) {
     leftovers = free;
+  }
+
+  /** Whose records are counted; see {@link Store#counting}. */
+  void counted(Supplier<List<BTree>> trees) {
+    counted = trees;
+  }
+
+  /** What a recovery has found out about the counts of trees; null where there was none. */
+  @Nullable KnownCounts knownCounts() {
+    return counts;
   }
 
   public Log log() {
@@ -339,20 +365,28 @@ public final class Journal {
 
   // --------------------------------------------------------------------------------------- closing
 
-  /** Writes everything and says that the file is complete. Nobody changes anything any more. */
-  void finish(BufferPool pool, int nextTreeId) {
+  /**
+   * Writes everything and says that the file is complete. Nobody changes anything any more.
+   *
+   * @param save puts the counts of trees into the catalog; see {@link Store#counting}
+   */
+  void finish(BufferPool pool, int nextTreeId, LongSupplier save) {
     Checkpointer c = checkpointer();
     c.close();
     Log l = log();
     l.requireAlive();
     leftovers.run();
+    long number = save.getAsLong();
     l.awaitDurable(l.tail());
     pool.flushAll();
     KillPoint.here("close.before-clean");
     // The log may be about to begin one more segment, nearer to the start of its file.
     long lastSegment = l.watermark().segment() + 1;
     superblocks.write(
-        superblocks.current().closed(pool.allocatorState(), nextTreeId, l.tail(), lastSegment));
+        superblocks
+            .current()
+            .closed(pool.allocatorState(), nextTreeId, l.tail(), lastSegment)
+            .counted(number));
     clean = true;
   }
 

@@ -13,6 +13,7 @@ import io.fovea.io.IoKind;
 import io.fovea.io.OverlayStorage;
 import io.fovea.io.Storage;
 import io.fovea.memory.Mem;
+import io.fovea.recovery.KnownCounts;
 import io.fovea.recovery.Recovery;
 import io.fovea.recovery.Superblock;
 import io.fovea.recovery.SuperblockFile;
@@ -104,9 +105,14 @@ public final class Opening {
    *
    * @param device has them; it is closed with the store, and if this fails
    * @param superblock as of that moment
+   * @param counts how many records trees had then
    */
   static Store snapshot(
-      BlockDevice device, Superblock superblock, StoreConfig config, Recovery.Catalog trees) {
+      BlockDevice device,
+      Superblock superblock,
+      StoreConfig config,
+      Recovery.Catalog trees,
+      KnownCounts counts) {
     return guarded(
         config,
         Switches.NONE,
@@ -114,7 +120,7 @@ public final class Opening {
         opening -> {
           opening.opened.push(device);
           Place place = new Place(config.name(), superblock.id(), null, null, device, null);
-          Store store = opening.withoutLog(place, superblock, false);
+          Store store = opening.withoutLog(place, superblock, false, counts);
           store.refuseWrites();
           return store;
         });
@@ -172,7 +178,7 @@ public final class Opening {
     opened.push(device);
     String name = config.name().isEmpty() ? "memory" : config.name();
     Superblock fresh = Superblock.ofNew(config.pageSize());
-    return withoutLog(new Place(name, fresh.id(), null, null, device, null), fresh, true);
+    return withoutLog(new Place(name, fresh.id(), null, null, device, null), fresh, true, null);
   }
 
   private Store file(Path path) {
@@ -253,16 +259,18 @@ public final class Opening {
     if (config.logged()) {
       return withLog(place, storage, superblocks, found, fresh);
     }
+    KnownCounts counts = null;
     if (found.state() == Superblock.LOGGED) {
-      recoverOnly(place, storage, superblocks, found);
+      counts = recoverOnly(place, storage, superblocks, found);
       found = superblocks.current();
     }
-    return withoutLog(place, found, fresh);
+    return withoutLog(place, found, fresh, counts);
   }
 
   // ------------------------------------------------------------------------------------ the parts
 
-  private Store withoutLog(Place place, Superblock superblock, boolean fresh) {
+  private Store withoutLog(
+      Place place, Superblock superblock, boolean fresh, @Nullable KnownCounts counts) {
     BufferPool pool =
         new BufferPool(place.device, config.dataPool(switches), superblock.allocator());
     opened.push(pool::abandon);
@@ -279,7 +287,7 @@ public final class Opening {
     TimestampFile timestamps = timestampFile(place.storage);
     TxEngine engine = engine(null, timestamps);
     AtomicInteger treeIds = new AtomicInteger(superblock.nextTreeId());
-    return store(place, null, pool, engine, timestamps, catalog, treeIds, fresh);
+    return store(place, null, pool, engine, timestamps, catalog, treeIds, counts, fresh);
   }
 
   private Store withLog(
@@ -315,14 +323,12 @@ public final class Opening {
     TimestampFile timestamps = timestampFile(storage);
     TxEngine engine = engine(journal, timestamps);
     opened.push(engine::close);
-    if (marked) {
-      journal.begin();
-    }
-    return store(place, journal, pool, engine, timestamps, catalog, treeIds, marked);
+    KnownCounts counts = journal.knownCounts();
+    return store(place, journal, pool, engine, timestamps, catalog, treeIds, counts, marked);
   }
 
-  /** Recovers a file that had a log and is to have none now, and closes it. */
-  private void recoverOnly(
+  /** Recovers a file that had a log and is to have none now, and closes it; returns its counts. */
+  private @Nullable KnownCounts recoverOnly(
       Place place, Storage storage, SuperblockFile superblocks, Superblock superblock) {
     LogSizes.check(config.log(), config.pageSize());
     Journal journal = journal(place, storage, superblocks, superblock);
@@ -332,8 +338,14 @@ public final class Opening {
               place.device, journal.configure(config.dataPool(switches)), superblock.allocator());
       try {
         AtomicInteger treeIds = new AtomicInteger(superblock.nextTreeId());
-        journal.open(pool, false, treeIds, trees);
-        journal.finish(pool, treeIds.get());
+        BTree catalog = journal.open(pool, false, treeIds, trees);
+        KnownCounts counts = journal.knownCounts();
+        long number = superblock.counted();
+        journal.finish(
+            pool,
+            treeIds.get(),
+            () -> counts == null ? 0 : trees.save(catalog, journal.session(), number, counts));
+        return counts;
       } finally {
         journal.stop();
         pool.abandon();
@@ -394,6 +406,7 @@ public final class Opening {
       @Nullable TimestampFile timestamps,
       BTree catalog,
       AtomicInteger treeIds,
+      @Nullable KnownCounts counts,
       boolean marked) {
     Parts parts =
         new Parts(
@@ -409,7 +422,8 @@ public final class Opening {
             engine,
             timestamps,
             catalog,
-            treeIds);
+            treeIds,
+            counts);
     Store store = new Store(parts, marked);
     LOG.log(
         store.isSnapshot() ? Level.DEBUG : Level.INFO,

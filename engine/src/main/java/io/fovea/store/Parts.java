@@ -5,6 +5,7 @@ import io.fovea.buffer.BufferPool;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.FileLock;
 import io.fovea.io.Storage;
+import io.fovea.recovery.KnownCounts;
 import io.fovea.recovery.Superblock;
 import io.fovea.recovery.SuperblockFile;
 import io.fovea.txn.TxEngine;
@@ -29,6 +30,8 @@ import org.jspecify.annotations.Nullable;
  * @param timestamps null where timestamps are in memory
  * @param catalog the tree that says which trees there are
  * @param treeIds the first id that no tree ever had
+ * @param counts how many records trees have, where a recovery or the database of a snapshot knows
+ *     it; null where the catalog says it
  */
 record Parts(
     String name,
@@ -43,11 +46,16 @@ record Parts(
     TxEngine engine,
     @Nullable TimestampFile timestamps,
     BTree catalog,
-    AtomicInteger treeIds) {
+    AtomicInteger treeIds,
+    @Nullable KnownCounts counts) {
 
-  /** Writes the superblock of a file without a log. */
-  void writeSuperblock(SuperblockFile file, boolean clean) {
-    file.write(file.current().with(clean, treeIds.get(), pool.allocatorState()));
+  /**
+   * Writes the superblock of a file without a log.
+   *
+   * @param counted which counts of trees the catalog has
+   */
+  void writeSuperblock(SuperblockFile file, boolean clean, long counted) {
+    file.write(file.current().with(clean, treeIds.get(), pool.allocatorState()).counted(counted));
   }
 
   /** What the superblock of a copy says that is complete without a log. */

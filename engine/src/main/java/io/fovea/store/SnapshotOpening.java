@@ -1,5 +1,7 @@
 package io.fovea.store;
 
+import io.fovea.btree.BTree;
+import io.fovea.btree.TreeCounts;
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PoolConfig;
@@ -8,6 +10,7 @@ import io.fovea.copies.CopyLimits;
 import io.fovea.copies.PageCopies;
 import io.fovea.copies.PageSnapshot;
 import io.fovea.io.Storage;
+import io.fovea.recovery.KnownCounts;
 import io.fovea.recovery.Recovery;
 import io.fovea.recovery.Superblock;
 import io.fovea.txn.StoreKind;
@@ -49,7 +52,7 @@ public final class SnapshotOpening {
   private static final long LITTLE_BYTES = 64 << 10;
 
   /** What the moment was. */
-  private record Moment(PageSnapshot pages, int treeIds, long logEnd) {}
+  private record Moment(PageSnapshot pages, int treeIds, long logEnd, KnownCounts counts) {}
 
   /** A snapshot that is open; its device is made before its store. */
   private static final class Open {
@@ -96,7 +99,7 @@ public final class SnapshotOpening {
           new SnapshotDevice(how.name(), pool, store.device(), pages, () -> forget(mine));
       Superblock superblock =
           store.complete().with(true, moment.treeIds, new AllocatorState(pages.pidLimit(), 0, 0));
-      Store frozen = Opening.snapshot(device, superblock, how, trees);
+      Store frozen = Opening.snapshot(device, superblock, how, trees, moment.counts);
       mine.store = frozen;
       mine.close = () -> frozen.close(frozen.quiesce(Duration.ZERO));
       done = add(mine);
@@ -126,11 +129,26 @@ public final class SnapshotOpening {
                         new Moment(
                             copies.open(pool.pidLimit()),
                             store.parts().treeIds().get(),
-                            journal == null ? 0 : journal.log().tail());
+                            journal == null ? 0 : journal.log().tail(),
+                            counts());
                   },
                   MOMENT_WAIT.toNanos());
         });
     return moment[0];
+  }
+
+  /** No commit is inside, so that those of one moment are those of all. */
+  private KnownCounts counts() {
+    KnownCounts counts = new KnownCounts();
+    for (BTree tree : store.counted()) {
+      TreeCounts c = tree.counts();
+      if (c.isKnown()) {
+        counts.put(tree.treeId(), c.records(), c.bytes());
+      } else {
+        counts.since(tree.treeId(), c.records(), c.bytes());
+      }
+    }
+    return counts;
   }
 
   private StoreConfig config() {

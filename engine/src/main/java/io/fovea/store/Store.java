@@ -9,6 +9,7 @@ import io.fovea.index.Slot;
 import io.fovea.io.BlockDevice;
 import io.fovea.recovery.Backup;
 import io.fovea.recovery.Checkpointer;
+import io.fovea.recovery.KnownCounts;
 import io.fovea.recovery.RecoveryReport;
 import io.fovea.recovery.Superblock;
 import io.fovea.recovery.SuperblockFile;
@@ -17,7 +18,10 @@ import io.fovea.txn.TxEngine;
 import io.fovea.wal.LogSession;
 import io.fovea.wal.LogStats;
 import java.time.Duration;
+import java.util.List;
 import java.util.UUID;
+import java.util.function.LongSupplier;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -53,6 +57,11 @@ public final class Store {
 
   /** Frees pages that could not be freed when they were let go. */
   private volatile Runnable leftovers = () -> {};
+
+  /** Puts the counts of trees into the catalog. */
+  private volatile LongSupplier saveCounts = () -> 0;
+
+  private volatile Supplier<List<BTree>> counted = List::of;
 
   private volatile Runnable onMarked = () -> {};
   private volatile Runnable join = () -> {};
@@ -123,6 +132,40 @@ public final class Store {
     if (journal != null) {
       journal.leftovers(free);
     }
+  }
+
+  /**
+   * Counts records of trees. Of a file that is in use checkpoints begin now.
+   *
+   * @param trees those whose records are counted; any thread
+   * @param save puts the counts into the catalog, and returns the number that tells them from those
+   *     of an earlier close; 0 where it could not
+   */
+  public void counting(Supplier<List<BTree>> trees, LongSupplier save) {
+    counted = trees;
+    saveCounts = save;
+    if (journal != null) {
+      journal.counted(trees);
+      if (marked) {
+        journal.begin(); // not before: a checkpoint without counts would make them unknown
+      }
+    }
+  }
+
+  /** The trees whose records are counted. */
+  List<BTree> counted() {
+    return counted.get();
+  }
+
+  /** What is known of counts beside the catalog; null: what the catalog has holds. */
+  public @Nullable KnownCounts knownCounts() {
+    return parts.counts();
+  }
+
+  /** Which counts of trees in the catalog hold; 0 for none. */
+  public long countsNumber() {
+    SuperblockFile superblocks = parts.superblocks();
+    return superblocks == null ? 0 : superblocks.current().counted();
   }
 
   /**
@@ -231,6 +274,9 @@ public final class Store {
     }
     if (!marked && mark()) {
       onMarked.run();
+      if (journal != null) {
+        journal.counts();
+      }
     }
   }
 
@@ -243,7 +289,7 @@ public final class Store {
       journal.mark(pool.allocatorState(), parts.treeIds().get());
       journal.begin();
     } else {
-      parts.writeSuperblock(superblocks, false);
+      parts.writeSuperblock(superblocks, false, superblocks.current().counted());
     }
     marked = true;
     return true;
@@ -376,7 +422,7 @@ public final class Store {
    */
   public synchronized void close(boolean quiet) {
     try {
-      Closing.finish(parts, marked, quiet, leftovers);
+      Closing.finish(parts, marked, quiet, leftovers, saveCounts);
     } finally {
       Closing.giveBack(parts, join);
     }

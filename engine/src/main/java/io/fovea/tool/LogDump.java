@@ -6,7 +6,9 @@ import io.fovea.buffer.PageHeader;
 import io.fovea.buffer.PageImages;
 import io.fovea.error.CorruptionException;
 import io.fovea.memory.Mem;
+import io.fovea.recovery.CountsRecord;
 import io.fovea.recovery.SchemaRecord;
+import io.fovea.txn.CommitCounts;
 import io.fovea.txn.CommitCursor;
 import io.fovea.txn.CommitRecord;
 import io.fovea.wal.LogReader;
@@ -24,6 +26,7 @@ final class LogDump {
   private final int pageSize;
   private final boolean all;
   private final CommitCursor commit = new CommitCursor();
+  private final CommitCounts counts = new CommitCounts();
   private final SchemaRecord schema = new SchemaRecord();
 
   /**
@@ -60,7 +63,12 @@ final class LogDump {
         out.put("ops", ops());
         pids(out, "adopted", commit.adopted(), commit::adopted);
         pids(out, "released", commit.released(), commit::released);
+        if (counts.open(commit)) {
+          out.put("context", counts.context());
+          out.put("counts", deltas());
+        }
       }
+      case RecordType.COUNTS -> counts(r, out);
       case RecordType.STRUCTURE, RecordType.CHAIN -> structure(r, out);
       case RecordType.CREATE_TREE -> {
         out.put("treeId", StructureRecord.treeId(s, at, r.bodyLength(), r.start()));
@@ -84,6 +92,38 @@ final class LogDump {
       case RecordType.SCHEMA, RecordType.CATALOG -> schema(r, out);
       default -> {}
     }
+  }
+
+  private List<Map<String, @Nullable Object>> deltas() {
+    List<Map<String, @Nullable Object>> trees = new ArrayList<>();
+    while (counts.next()) {
+      Map<String, @Nullable Object> tree = new LinkedHashMap<>();
+      tree.put("treeId", counts.treeId());
+      tree.put("records", counts.records());
+      tree.put("bytes", counts.bytes());
+      trees.add(tree);
+    }
+    return trees;
+  }
+
+  private static void counts(LogReader r, Map<String, @Nullable Object> out) {
+    CountsRecord counts = new CountsRecord();
+    counts.open(r.segment(), r.body(), r.bodyLength(), r.start());
+    out.put("from", counts.from());
+    List<Map<String, @Nullable Object>> trees = new ArrayList<>();
+    while (counts.next()) {
+      Map<String, @Nullable Object> tree = new LinkedHashMap<>();
+      tree.put("treeId", counts.treeId());
+      tree.put("records", counts.records());
+      tree.put("bytes", counts.bytes());
+      Map<String, @Nullable Object> contexts = new LinkedHashMap<>();
+      for (int i = 0; i < counts.contexts(); i++) {
+        contexts.put(String.valueOf(counts.context(i)), counts.lsn(i));
+      }
+      tree.put("contexts", contexts);
+      trees.add(tree);
+    }
+    out.put("counts", trees);
   }
 
   private void schema(LogReader r, Map<String, @Nullable Object> out) {

@@ -33,7 +33,7 @@ import org.jspecify.annotations.Nullable;
  *  (d) every read still has its wts; its rts is raised to commitTs, unless another holds the lock
  *      long values go to chains of new pages            nobody knows these
  *  (e) append to the log                                it has happened now, if this becomes durable
- *      install in the trees
+ *      install in the trees, and add to their counts    {@link CountDeltas}
  *  (f) every locked item := (commitTs, commitTs), unlocked
  *      leave the gate
  *      free the pages of old long values; the redo point may go on
@@ -101,6 +101,7 @@ final class Commit {
   private final TxSwitches switches;
   private final CommitGate gate;
   private final CommitGate.Pass pass;
+  private final CountDeltas counts;
   private final KeyBuffer successor;
   private boolean hasSuccessor;
 
@@ -115,7 +116,8 @@ final class Commit {
     this.writes = work.writes;
     this.control = control;
     this.session = shared.session();
-    this.appender = new CommitAppender(life, work, reader, session);
+    this.counts = new CountDeltas(life.id);
+    this.appender = new CommitAppender(life, work, reader, session, counts);
     this.switches = shared.switches;
     this.gate = shared.gate;
     this.pass = shared.gate.pass(life.id);
@@ -157,6 +159,7 @@ final class Commit {
         failed = false;
         return work.readLsn;
       }
+      counts.collect(writes);
       appender.stageLong();
       appender.ready();
       long end = appender.append();
@@ -168,6 +171,7 @@ final class Commit {
       }
       KillPoint.here("commit.installed");
       switches.probe().at(TxSwitches.Stage.INSTALLED, control.locked);
+      counts.apply(session.recordStart());
       control.publish(commitTs);
       gate.passed(pass);
       appender.release();
@@ -194,6 +198,7 @@ final class Commit {
         }
       } finally {
         appender.clear();
+        counts.clear();
       }
     }
   }
@@ -386,15 +391,19 @@ final class Commit {
     Position p = work.position;
     work.place(e, p);
     int attempt = 0;
-    for (tree.locate(s, writes.keyOffset(e), writes.keyLength(e), p);
-        !tree.valid(p);
-        tree.find(s, writes.keyOffset(e), writes.keyLength(e), p)) {
+    int length;
+    while (true) {
+      tree.locate(s, writes.keyOffset(e), writes.keyLength(e), p);
+      length = p.found ? tree.valueLength(p) : WriteSet.ABSENT;
+      if (tree.valid(p)) {
+        break;
+      }
+      p.clear();
       life.pause(attempt++);
     }
-    byte existence = p.found ? WriteSet.PRESENT : WriteSet.ABSENT;
-    writes.existed(e, existence);
+    writes.before(e, length);
     writes.place(e, p);
-    return existence;
+    return writes.existed(e);
   }
 
   private void lockSuccessor(int e) {

@@ -50,6 +50,7 @@ final class CommitAppender {
   private final TxReads reader;
   private final WriteSet writes;
   private final LogSession session;
+  private final CountDeltas counts;
   private final int partBytes;
   private final ChainPages adopted = new ChainPages();
   private final ChainPages released = new ChainPages();
@@ -72,13 +73,15 @@ final class CommitAppender {
   private int patch;
   private long bytes;
 
-  CommitAppender(TxLife life, Workspace work, TxReads reader, LogSession session) {
+  CommitAppender(
+      TxLife life, Workspace work, TxReads reader, LogSession session, CountDeltas counts) {
     this.life = life;
     this.shared = life.shared;
     this.work = work;
     this.reader = reader;
     this.writes = work.writes;
     this.session = session;
+    this.counts = counts;
     this.partBytes = Math.max(1024, shared.partBytes());
   }
 
@@ -87,9 +90,12 @@ final class CommitAppender {
    * it matter: what they need is asked for again, outside of all latches.
    */
   void begin() {
-    long bound = CommitRecord.HEADER;
+    long bound = CommitRecord.HEADER + CommitCounts.CONTEXT_BYTES_MAX;
+    BTree last = null;
     for (int e = 0, n = writes.size(); e < n && bound < partBytes; e++) {
-      bound += entryBytes(e);
+      BTree tree = writes.tree(e);
+      bound += entryBytes(e) + (tree == last ? 0 : CommitCounts.TREE_BYTES_MAX);
+      last = tree;
     }
     shared.admit();
     promisePages();
@@ -165,6 +171,12 @@ final class CommitAppender {
 
   /** Before the append, under the items' locks: nothing that comes after it must lack pages. */
   void ready() {
+    if (counts.length() > partBytes / 4) {
+      throw life.abort(
+          AbortCause.TOO_LARGE,
+          "the transaction changes too many tables and indexes for one record of the log: split it"
+              + " or raise the size of the log's buffer");
+    }
     PagePromises p = promises;
     if (p != null) {
       promise(p);
@@ -352,7 +364,10 @@ final class CommitAppender {
       last = entry == writes.size();
       long body =
           last
-              ? CommitRecord.HEADER + bytes + 8L * (adopted.size() + released.size())
+              ? CommitRecord.HEADER
+                  + bytes
+                  + 8L * (adopted.size() + released.size())
+                  + counts.length()
               : CommitRecord.PART_HEADER + bytes;
       session.grant(LogSession.space(body));
       life.health.requireLog();
@@ -424,7 +439,8 @@ final class CommitAppender {
     MemorySegment to = session.buffer();
     long at =
         last
-            ? CommitRecord.header(to, body, id, ops, adopted.size(), released.size())
+            ? CommitRecord.header(
+                to, body, id, ops, adopted.size(), released.size(), counts.length())
             : CommitRecord.partHeader(to, body, id, ops);
     int p = fromPatch;
     int left = ops;
@@ -448,7 +464,8 @@ final class CommitAppender {
     }
     if (last) {
       at = adopted.put(to, at);
-      released.put(to, at);
+      at = released.put(to, at);
+      counts.put(to, at);
     }
   }
 

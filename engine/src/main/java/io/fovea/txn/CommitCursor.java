@@ -29,6 +29,7 @@ public final class CommitCursor {
   private long ops;
   private long adopted;
   private long released;
+  private long counts;
   private long done;
   private long at;
   private long opsEnd;
@@ -66,15 +67,15 @@ public final class CommitCursor {
     ops = count(s, body + CommitRecord.OPS);
     adopted = part ? 0 : count(s, body + CommitRecord.ADOPTED);
     released = part ? 0 : count(s, body + CommitRecord.RELEASED);
-    int zero = Mem.getInt(s, body + header - 4);
-    if (zero != 0) {
-      throw damaged("reserved bytes of a commit record", 0, zero);
+    counts = part ? 0 : count(s, body + CommitRecord.COUNTS);
+    if (part && Mem.getInt(s, body + header - 4) != 0) {
+      throw damaged("reserved bytes of a commit record", 0, Mem.getInt(s, body + header - 4));
     }
-    long needed = header + CommitRecord.OP_HEADER * ops + 8 * (adopted + released);
+    long needed = header + CommitRecord.OP_HEADER * ops + 8 * (adopted + released) + counts;
     if (needed > bodyLength) {
       throw damaged("length of a commit record", needed, bodyLength);
     }
-    begin(s, body + header, body + bodyLength - 8 * (adopted + released));
+    begin(s, body + header, body + bodyLength - 8 * (adopted + released) - counts);
     exact = true;
   }
 
@@ -91,6 +92,7 @@ public final class CommitCursor {
     ops = count;
     adopted = 0;
     released = 0;
+    counts = 0;
     begin(s, from, end);
     exact = false;
   }
@@ -219,6 +221,16 @@ public final class CommitCursor {
       throw new IndexOutOfBoundsException("page " + i + " of " + count);
     }
     return Mem.getLong(segment, opsEnd + 8 * (before + i));
+  }
+
+  /** How many bytes of counts it has; see {@link CommitCounts}. */
+  public long countsLength() {
+    return counts;
+  }
+
+  /** Where they begin. */
+  long countsAt() {
+    return opsEnd + 8 * (adopted + released);
   }
 
   /** Behind the operations that were read: after the last, where what follows them begins. */

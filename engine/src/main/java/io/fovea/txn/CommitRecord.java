@@ -8,10 +8,10 @@ import java.lang.foreign.MemorySegment;
  *
  * <pre>
  *  COMMIT
- *   0            8        12        16         20     24
- *   +------------+--------+---------+----------+------+-----+----------------+-----------------+
- *   | commit id  | ops    | adopted | released | zero | ops | adopted pids   | released pids   |
- *   +------------+--------+---------+----------+------+-----+----------------+-----------------+
+ *   0            8        12        16         20       24
+ *   +------------+--------+---------+----------+--------+-----+--------------+---------------+--------+
+ *   | commit id  | ops    | adopted | released | counts | ops | adopted pids | released pids | counts |
+ *   +------------+--------+---------+----------+--------+-----+--------------+---------------+--------+
  *  COMMIT_PART
  *   0            8        12     16
  *   +------------+--------+------+-----+        commit id: where the first part begins; 0 in the
@@ -29,7 +29,8 @@ import java.lang.foreign.MemorySegment;
  *
  * All numbers are little-endian, nothing is aligned. <i>Adopted</i> are pages of long values that
  * this commit publishes, <i>released</i> those of long values that it drops and whose pages are
- * freed next. A PATCH is of a value that lies in its leaf: one of a long value is a CHAIN.
+ * freed next. <i>Counts</i> are so many bytes, see {@link CommitCounts}. A PATCH is of a value that
+ * lies in its leaf: one of a long value is a CHAIN.
  *
  * <p>The methods put one thing each and return where the next goes, so that a commit goes from the
  * write set into the log's buffer without a copy in between, and other records that hold operations
@@ -59,6 +60,7 @@ public final class CommitRecord {
   static final int OPS = 8;
   static final int ADOPTED = 12;
   static final int RELEASED = 16;
+  static final int COUNTS = 20;
 
   private CommitRecord() {}
 
@@ -104,11 +106,22 @@ public final class CommitRecord {
    */
   public static long header(
       MemorySegment to, long at, long id, int ops, int adopted, int released) {
+    return header(to, at, id, ops, adopted, released, 0);
+  }
+
+  /**
+   * Puts what a COMMIT begins with.
+   *
+   * @param counts how many bytes its counts take
+   * @return where the operations go
+   */
+  static long header(
+      MemorySegment to, long at, long id, int ops, int adopted, int released, int counts) {
     Mem.putLong(to, at, id);
     Mem.putInt(to, at + OPS, ops);
     Mem.putInt(to, at + ADOPTED, adopted);
     Mem.putInt(to, at + RELEASED, released);
-    Mem.putInt(to, at + 20, 0);
+    Mem.putInt(to, at + COUNTS, counts);
     return at + HEADER;
   }
 

@@ -147,7 +147,7 @@ final class TxWrites {
               keyOffset,
               keyLength,
               WriteSet.PATCH,
-              WriteSet.PRESENT,
+              recordLength,
               handle,
               reads.slot(handle));
       writes.addPatch(w, at, bytes, offset, length);
@@ -203,7 +203,7 @@ final class TxWrites {
         keyOffset,
         keyLength,
         WriteSet.DELETE,
-        WriteSet.PRESENT,
+        length,
         reader.lastRead(),
         reads.slot(reader.lastRead()));
     return true;
@@ -229,7 +229,7 @@ final class TxWrites {
     }
     int slot = reads.slot(handle);
     writes.add(
-        scan.tree, item, key, offset, length, WriteSet.DELETE, WriteSet.PRESENT, handle, slot);
+        scan.tree, item, key, offset, length, WriteSet.DELETE, scan.valueLength(), handle, slot);
   }
 
   /** Under some protocols a write is more than a note. */

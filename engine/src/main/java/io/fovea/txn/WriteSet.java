@@ -33,9 +33,9 @@ final class WriteSet {
   static final byte DELETE = 4;
 
   /** Whether the key was there before this transaction. */
-  static final byte UNKNOWN = -1;
+  static final byte UNKNOWN = -2;
 
-  static final byte ABSENT = 0;
+  static final byte ABSENT = -1;
   static final byte PRESENT = 1;
 
   static final int PATCH_HEADER = 12;
@@ -54,6 +54,9 @@ final class WriteSet {
   private int[] slots = new int[INITIAL];
   private byte[] kinds = new byte[INITIAL];
   private byte[] existed = new byte[INITIAL];
+
+  /** How long the value was, where the key was there. */
+  private int[] lengthsBefore = new int[INITIAL];
 
   /** Version, page id, and frame with slot, of entries that no read has a place for. */
   private long[] places = new long[INITIAL * PLACE];
@@ -94,7 +97,11 @@ final class WriteSet {
     }
   }
 
-  /** Adds an entry for a key that {@link #find} did not find. */
+  /**
+   * Adds an entry for a key that {@link #find} did not find.
+   *
+   * @param before how long the value is that the key has, {@link #ABSENT} or {@link #UNKNOWN}
+   */
   int add(
       BTree tree,
       long item,
@@ -102,7 +109,7 @@ final class WriteSet {
       long offset,
       int length,
       byte kind,
-      byte existence,
+      int before,
       int handle,
       int slot) {
     if (size == items.length) {
@@ -115,7 +122,8 @@ final class WriteSet {
     keyOffsets[e] = at;
     keyLengths[e] = length;
     kinds[e] = kind;
-    existed[e] = existence;
+    existed[e] = before >= 0 ? PRESENT : (byte) before;
+    lengthsBefore[e] = before;
     handles[e] = handle;
     slots[e] = slot;
     valueOffsets[e] = -1;
@@ -230,8 +238,15 @@ final class WriteSet {
     return existed[e];
   }
 
-  void existed(int e, byte existence) {
-    existed[e] = existence;
+  /** How long the value was before this transaction, where {@link #existed} is PRESENT. */
+  int lengthBefore(int e) {
+    return lengthsBefore[e];
+  }
+
+  /** What was there before this transaction: of so many bytes, or below 0 nothing. */
+  void before(int e, int length) {
+    existed[e] = length >= 0 ? PRESENT : ABSENT;
+    lengthsBefore[e] = length;
   }
 
   /** The read-set entry that knows the record's place, or -1. */
@@ -330,6 +345,7 @@ final class WriteSet {
     slots = Arrays.copyOf(slots, capacity);
     kinds = Arrays.copyOf(kinds, capacity);
     existed = Arrays.copyOf(existed, capacity);
+    lengthsBefore = Arrays.copyOf(lengthsBefore, capacity);
     places = Arrays.copyOf(places, capacity * PLACE);
     long[] longer = Arrays.copyOf(items, capacity);
     table = new int[capacity * 4];

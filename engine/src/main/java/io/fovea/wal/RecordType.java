@@ -32,6 +32,9 @@ public final class RecordType {
   /** All pages of a dropped tree are free. */
   public static final int DROPPED = 10;
 
+  /** How many records trees had, without those of commits that recovery finds in the log. */
+  public static final int COUNTS = 11;
+
   /**
    * The first part of the changes of a transaction: those of the catalog. They count when the last
    * part is there.
@@ -53,6 +56,7 @@ public final class RecordType {
       case CREATE_TREE -> "CREATE_TREE";
       case SCHEMA -> "SCHEMA";
       case DROPPED -> "DROPPED";
+      case COUNTS -> "COUNTS";
       case CATALOG -> "CATALOG";
       default -> "type " + type;
     };

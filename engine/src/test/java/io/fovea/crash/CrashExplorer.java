@@ -2,6 +2,7 @@ package io.fovea.crash;
 
 import io.fovea.Durability;
 import io.fovea.Options;
+import io.fovea.SimDatabase;
 import io.fovea.Translation;
 import io.fovea.crash.Session.Bounds;
 import io.fovea.support.SimCrash;
@@ -271,6 +272,14 @@ final class CrashExplorer {
     }
   }
 
+  /** That counts are right is what {@link Session#match} verifies; they must be known, too. */
+  private static void requireCounts(Session s) {
+    String unknown = SimDatabase.uncounted(s.db());
+    if (!unknown.isEmpty()) {
+      throw new AssertionError("Nobody knows how many records there are in" + unknown);
+    }
+  }
+
   /** Recovers; returns which of some states was found. */
   private int recover(SimDisk disk, List<State> candidates, int depth, String path) {
     boolean nest = depth + 1 < cuts.length && (depth > 0 || random.nextInt(nestEvery) == 0);
@@ -284,6 +293,7 @@ final class CrashExplorer {
     try {
       s.open();
       found = Session.match(s.db(), candidates);
+      requireCounts(s);
       // Whatever was cut up to here, there is only one state that it can have come from.
       s.rebase(candidates.get(found));
       s.steps(new Generator(random.nextLong()), 1 + random.nextInt(5));
@@ -291,6 +301,7 @@ final class CrashExplorer {
       s.options = vary(nest);
       s.open();
       s.check();
+      requireCounts(s);
       s.close();
     } catch (Throwable e) {
       s.abandon();

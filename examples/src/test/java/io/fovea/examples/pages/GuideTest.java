@@ -321,6 +321,15 @@ class GuideTest {
   }
 
   @Test
+  void counts() {
+    // begin docs/GUIDE.md
+    long orderCount = orders.count();
+    long bytesEach = orders.dataBytes() / Math.max(1, orderCount);
+    // end
+    assertTrue(orderCount > 20 && bytesEach > 30, orderCount + " of " + bytesEach);
+  }
+
+  @Test
   void rangeDeletes() {
     // begin docs/GUIDE.md
     long gone = db.call(tx -> orders.deleteRange(tx, Range.prefix(orders.key().int64(3))));

@@ -65,6 +65,9 @@ import org.jspecify.annotations.Nullable;
  *   fovea.recovery.duration      gauge     time that opening took to recover
  *   fovea.health                 gauge     1 while it works, else 0
  *   fovea.storage.size           gauge     kind=data|free|wal; bytes
+ *   fovea.tables                 gauge
+ *   fovea.table.records, .size   gauge     table, part=table|indexes; bytes; NaN where it is not
+ *                                          known ({@link io.fovea.TableSize})
  *   fovea.hints.lookups          counter   result=hit|stale: records looked up by hints of entries
  *   fovea.hints.stale            counter   part=unset|resident|freed|tree|keys|frame|slot
  *   fovea.hints.repairs          counter   part=page|frame|slot|missed|suppressed
@@ -127,6 +130,7 @@ public final class FoveaMetrics implements MeterBinder {
     b.memory();
     b.hints();
     b.snapshots();
+    b.tables();
     // The listener also keeps the source alive, which registries only refer to weakly.
     database.onClose(b::remove);
   }
@@ -160,15 +164,18 @@ public final class FoveaMetrics implements MeterBinder {
   private final class Binding {
     private final MeterRegistry registry;
     private final List<Meter> meters = new ArrayList<>();
+    private final TableMeters tables;
 
     Binding(MeterRegistry registry) {
       this.registry = registry;
+      this.tables = new TableMeters(database, registry, tags);
     }
 
     void remove() {
       for (Meter m : meters) {
         registry.remove(m);
       }
+      tables.remove();
       meters.clear();
       source.get(s -> 0); // what keeps the source reachable until now
     }
@@ -200,6 +207,16 @@ public final class FoveaMetrics implements MeterBinder {
               .tags(tags.and(more))
               .strongReference(true)
               .register(registry));
+    }
+
+    void tables() {
+      meters.add(
+          Gauge.builder("fovea.tables", tables, TableMeters::tables)
+              .description("Tables")
+              .tags(tags)
+              .strongReference(true)
+              .register(registry));
+      tables.tables();
     }
 
     void buffer() {

@@ -117,14 +117,44 @@ class FoveaMetricsTest {
             "fovea.hints.repairs",
             "fovea.hints.repairs.off",
             "fovea.storage.size",
+            "fovea.tables",
+            "fovea.table.records",
+            "fovea.table.size",
             "fovea.memory.used",
             "fovea.memory.max"),
         names);
     for (Meter m : registry.getMeters()) {
       assertEquals("orders", m.getId().getTag("db"));
     }
+    tables(registry, db);
     db.close();
     assertEquals(List.of(), registry.getMeters());
     assertThrows(DatabaseClosedException.class, () -> new FoveaMetrics(db).bindTo(registry));
+  }
+
+  private static double records(SimpleMeterRegistry registry, String table) {
+    Gauge gauge =
+        registry.find("fovea.table.records").tags("table", table, "part", "table").gauge();
+    return gauge == null ? Double.NaN : gauge.value();
+  }
+
+  /** Tables come and go beside their meters. */
+  private static void tables(SimpleMeterRegistry registry, Database db) {
+    assertEquals(10, records(registry, "t"));
+    Table late = db.table(TableSpec.bytes("late", 10));
+    db.run(tx -> late.bytes().put(tx, new byte[4], new byte[6]));
+    Gauge tables = registry.get("fovea.tables").gauge();
+    while (tables.value() < 2) {
+      Thread.onSpinWait(); // numbers are looked at again after a while
+    }
+    assertEquals(1, records(registry, "late"));
+    assertEquals(
+        10,
+        registry.get("fovea.table.size").tags("table", "late", "part", "table").gauge().value());
+    db.dropTable("t");
+    while (tables.value() > 1) {
+      Thread.onSpinWait();
+    }
+    assertTrue(Double.isNaN(records(registry, "t")));
   }
 }

@@ -1,0 +1,93 @@
+package io.fovea.catalog;
+
+import io.fovea.btree.BTree;
+import io.fovea.btree.TreeCounts;
+import io.fovea.btree.TreeWalk;
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.OperationInterruptedException;
+import io.fovea.recovery.KnownCounts;
+import io.fovea.store.SnapshotOpening;
+import io.fovea.store.Store;
+import java.time.Duration;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * Counts the records of a table or an index of a file that does not say how many there are.
+ *
+ * <p>Commits have added up what they change since the database was opened. So all records are
+ * counted in a snapshot, less what commits had added when it began: that is what there was to begin
+ * with. Nobody waits for it. In a database that is only read there is nothing to be subtracted.
+ *
+ * <p>Any thread.
+ */
+public final class FirstCount {
+  private final Store store;
+  private final Schema schema;
+  private final SnapshotOpening snapshots;
+  private final ReentrantLock lock = new ReentrantLock();
+
+  /** Counts in a store. */
+  public FirstCount(Store store, Schema schema, SnapshotOpening snapshots) {
+    this.store = store;
+    this.schema = schema;
+    this.snapshots = snapshots;
+  }
+
+  /**
+   * Sees to it that the counts of a tree are known.
+   *
+   * @param inBody whether the thread is inside the body of a transaction
+   */
+  public TreeCounts known(BTree tree, boolean inBody) {
+    TreeCounts counts = tree.counts();
+    if (counts.isKnown()) {
+      return counts;
+    }
+    if (inBody && !store.isReadOnly()) {
+      throw new InvalidUseException(
+          "The file does not say how many records there are, so they are counted once. That takes a"
+              + " while, and can't be done inside the body of a transaction: ask for the count once"
+              + " outside of it.");
+    }
+    try {
+      lock.lockInterruptibly();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new OperationInterruptedException("count the records");
+    }
+    try {
+      if (!counts.isKnown()) {
+        count(tree);
+      }
+    } finally {
+      lock.unlock();
+    }
+    return counts;
+  }
+
+  private void count(BTree tree) {
+    if (store.isReadOnly()) {
+      long[] all = TreeWalk.count(tree, this::goOn);
+      tree.counts().base(all[0], all[1]);
+      return;
+    }
+    Store frozen = snapshots.open(schema::whileNothingChanges, Schema.CATALOG);
+    try {
+      KnownCounts known = frozen.knownCounts();
+      KnownCounts.Counts since = known == null ? null : known.since(tree.treeId());
+      if (since == null) {
+        throw new InvalidUseException("The table or the index was dropped meanwhile.");
+      }
+      BTree then = BTree.open(frozen.pool(), tree.treeId(), tree.rootPid());
+      long[] all = TreeWalk.count(then, this::goOn);
+      tree.counts().base(all[0] - since.records(), all[1] - since.bytes());
+    } finally {
+      frozen.close(frozen.quiesce(Duration.ZERO));
+    }
+  }
+
+  private void goOn() {
+    OperationInterruptedException.check("count the records");
+    store.requireOpen();
+  }
+}

@@ -1,0 +1,257 @@
+package io.fovea.catalog;
+
+import io.fovea.btree.BTree;
+import io.fovea.btree.Position;
+import io.fovea.btree.TreeCounts;
+import io.fovea.btree.TreeWalk;
+import io.fovea.error.CorruptionException;
+import io.fovea.error.FoveaException;
+import io.fovea.memory.Mem;
+import io.fovea.recovery.KnownCounts;
+import io.fovea.recovery.Recovery;
+import io.fovea.store.Store;
+import io.fovea.txn.TxEngine;
+import io.fovea.wal.LogSession;
+import java.lang.System.Logger.Level;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The counts of trees, as a file that is closed has them in its catalog.
+ *
+ * <pre>
+ *   "c"             version (1) · number (8)                   of the close that wrote the others
+ *   "c" · tree id   version (1) · records (8) · bytes (8)
+ * </pre>
+ *
+ * <p>All numbers are big-endian. They hold if the superblock has the same number: a close first
+ * writes those that have changed, then the number, then the superblock. Where it can't write them,
+ * for want of space, the superblock gets the number 0, and nobody believes them. While the database
+ * is open they are what they were; then the log knows better ({@link
+ * io.fovea.recovery.CountsRecord}).
+ *
+ * <p>Under the lock of the schema.
+ */
+final class StoredCounts {
+  private static final System.Logger LOG = System.getLogger("io.fovea");
+
+  private static final byte KEY = 'c';
+  private static final byte VERSION = 1;
+  private static final int NUMBER_BYTES = 9;
+  private static final int COUNTS_BYTES = 17;
+
+  /** How many records of the catalog change at once. */
+  private static final int PIECE = 64;
+
+  private final @Nullable TxEngine engine;
+  private final BTree catalog;
+  private final LogSession session;
+
+  /** What is to be done: keys, and values or null for what goes. */
+  private final TreeMap<byte[], byte @Nullable []> todo = new TreeMap<>(Arrays::compare);
+
+  /** Whether a change is in the log, and not as a whole in the catalog. */
+  private boolean halfway;
+
+  private StoredCounts(@Nullable TxEngine engine, BTree catalog, LogSession session) {
+    this.engine = engine;
+    this.catalog = catalog;
+    this.session = session;
+  }
+
+  // -------------------------------------------------------------------------------------- reading
+
+  /** Visits what a catalog has, the number first. */
+  static void forEach(BTree catalog, Recovery.TreeVisitor visitor) {
+    long[] number = {0};
+    TreeMap<Integer, KnownCounts.Counts> trees = new TreeMap<>();
+    TreeWalk.forEach(
+        catalog,
+        (k, kOff, kLen, v, vOff, vLen) -> {
+          if (kLen != 1 && kLen != 5 || Mem.getByte(k, kOff) != KEY) {
+            return;
+          }
+          int expected = kLen == 1 ? NUMBER_BYTES : COUNTS_BYTES;
+          if (vLen != expected || Mem.getByte(v, vOff) != VERSION) {
+            throw new CorruptionException("the catalog's record of counts", -1, -1, expected, vLen);
+          }
+          ByteBuffer value = ByteBuffer.wrap(TreeWalk.bytes(v, vOff + 1, vLen - 1));
+          if (kLen == 1) {
+            number[0] = value.getLong();
+          } else {
+            int id = ByteBuffer.wrap(TreeWalk.bytes(k, kOff + 1, 4)).getInt();
+            trees.put(id, new KnownCounts.Counts(value.getLong(), value.getLong()));
+          }
+        });
+    visitor.counted(number[0]);
+    trees.forEach((id, c) -> visitor.counted(id, c.records(), c.bytes()));
+  }
+
+  /** What a catalog has, whether it holds or not. */
+  private static final class Found implements Recovery.TreeVisitor {
+    private final Map<Integer, KnownCounts.Counts> trees = new TreeMap<>();
+    private long number;
+
+    static Found in(BTree catalog) {
+      Found found = new Found();
+      forEach(catalog, found);
+      return found;
+    }
+
+    @Override
+    public void tree(int treeId, long rootPid) {}
+
+    @Override
+    public void counted(long n) {
+      number = n;
+    }
+
+    @Override
+    public void counted(int treeId, long records, long bytes) {
+      trees.put(treeId, new KnownCounts.Counts(records, bytes));
+    }
+  }
+
+  /** What is known of the trees of a store that has been opened. */
+  static KnownCounts of(Store store) {
+    KnownCounts known = store.knownCounts();
+    if (known != null) {
+      return known;
+    }
+    known = new KnownCounts();
+    Found found = Found.in(store.catalog());
+    if (found.number != 0 && found.number == store.countsNumber()) {
+      for (Map.Entry<Integer, KnownCounts.Counts> e : found.trees.entrySet()) {
+        known.put(e.getKey(), e.getValue().records(), e.getValue().bytes());
+      }
+    }
+    return known;
+  }
+
+  // -------------------------------------------------------------------------------------- writing
+
+  /**
+   * Writes the counts of trees, while nobody changes any.
+   *
+   * @return the number for the superblock; 0 where they could not be written
+   */
+  static long save(Store store, List<BTree> trees) {
+    KnownCounts known = new KnownCounts();
+    for (BTree tree : trees) {
+      TreeCounts c = tree.counts();
+      if (c.isKnown()) {
+        known.put(tree.treeId(), c.records(), c.bytes());
+      }
+    }
+    StoredCounts s = new StoredCounts(store.engine(), store.catalog(), store.session());
+    return s.trySave(trees.stream().map(BTree::treeId).toList(), known, store.countsNumber());
+  }
+
+  /** The same of a file that was recovered and is closed at once. */
+  static long save(BTree catalog, LogSession session, long number, KnownCounts known) {
+    List<Integer> trees = new ArrayList<>();
+    Schema.trees(catalog, (id, root) -> trees.add(id));
+    return new StoredCounts(null, catalog, session).trySave(trees, known, number);
+  }
+
+  private long trySave(List<Integer> trees, KnownCounts known, long before) {
+    try {
+      return save(trees, known, before);
+    } catch (FoveaException e) {
+      if (halfway) {
+        throw e; // only a recovery completes it
+      }
+      LOG.log(Level.DEBUG, "The counts of tables are not written, and will be counted anew", e);
+      return 0;
+    }
+  }
+
+  private long save(List<Integer> trees, KnownCounts known, long before) {
+    Found found = Found.in(catalog);
+    for (int id : trees) {
+      KnownCounts.Counts now = known.get(id);
+      if (now != null && !now.equals(found.trees.remove(id))) {
+        put(key(id), value(now));
+      }
+    }
+    for (int gone : found.trees.keySet()) {
+      put(key(gone), null);
+    }
+    flush();
+    long number = Math.max(found.number, before) + 1;
+    put(new byte[] {KEY}, ByteBuffer.allocate(NUMBER_BYTES).put(VERSION).putLong(number).array());
+    flush();
+    return number;
+  }
+
+  private static byte[] key(int treeId) {
+    return ByteBuffer.allocate(5).put(KEY).putInt(treeId).array();
+  }
+
+  private static byte[] value(KnownCounts.Counts c) {
+    return ByteBuffer.allocate(COUNTS_BYTES)
+        .put(VERSION)
+        .putLong(c.records())
+        .putLong(c.bytes())
+        .array();
+  }
+
+  private void put(byte[] key, byte @Nullable [] value) {
+    todo.put(key, value);
+    if (todo.size() == PIECE) {
+      flush();
+    }
+  }
+
+  private void flush() {
+    if (todo.isEmpty()) {
+      return;
+    }
+    if (session.logging()) {
+      CatalogChange change = new CatalogChange(engine, catalog, session);
+      todo.forEach(
+          (k, v) -> {
+            if (v == null) {
+              change.delete(k);
+            } else {
+              change.put(k, v);
+            }
+          });
+      try {
+        change.run();
+      } finally {
+        halfway = change.happened && !change.whole;
+      }
+    } else {
+      // Each is whole or not there, and none holds before the superblock says so.
+      try (Arena arena = Arena.ofConfined()) {
+        Position place = new Position();
+        todo.forEach((k, v) -> write(arena, k, v, place));
+      }
+    }
+    todo.clear();
+  }
+
+  private void write(Arena arena, byte[] key, byte @Nullable [] value, Position place) {
+    MemorySegment k = copy(arena, key);
+    if (value == null) {
+      catalog.remove(k, 0, key.length, true, place, LogSession.NONE);
+    } else {
+      MemorySegment v = copy(arena, value);
+      catalog.upsertInline(k, 0, key.length, v, 0, value.length, place, LogSession.NONE);
+    }
+  }
+
+  private static MemorySegment copy(Arena arena, byte[] bytes) {
+    MemorySegment s = arena.allocate(Math.max(8, bytes.length), 8);
+    Mem.putBytes(s, 0, bytes, 0, bytes.length);
+    return s;
+  }
+}

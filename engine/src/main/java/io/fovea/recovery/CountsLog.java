@@ -1,0 +1,117 @@
+package io.fovea.recovery;
+
+import io.fovea.btree.BTree;
+import io.fovea.error.StorageFullException;
+import io.fovea.wal.Log;
+import io.fovea.wal.LogSession;
+import io.fovea.wal.RecordType;
+import java.lang.System.Logger.Level;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
+
+/**
+ * Writes COUNTS to the log: with each checkpoint, since the commits before the redo point will not
+ * be found again, and first of all when a file that was closed is changed again.
+ *
+ * <p><b>Why behind the redo point, and without a moment between commits.</b> The numbers of a tree
+ * are read while commits go on, from cells of contexts, each with the LSN of its last commit that
+ * is in it. Say that a commit is not in the cells that were read. Its session has a slot in the log
+ * until after it has changed its cells. So when the redo point was looked for, which was before,
+ * the slot held the redo point, or was not yet set; in both cases the commit's record begins at the
+ * redo point or behind it. Hence recovery meets it. Of a commit that it meets it knows by context
+ * and LSN whether it is in the numbers. Commits from before the log was opened are in all of them.
+ *
+ * <p><b>Where the log is full</b> a checkpoint must not wait for room in it, as it may be what
+ * makes room. It goes without COUNTS then. A recovery that finds none that reaches back to its redo
+ * point says that the counts are not known ({@link CountsReplay}).
+ *
+ * <p>Any thread.
+ */
+final class CountsLog {
+  private static final System.Logger LOG = System.getLogger("io.fovea");
+
+  private static final int RECORD_BYTES_MAX = 32 << 10;
+
+  private final String name;
+  private final Log log;
+  private final LogSession session;
+  private final Supplier<List<BTree>> trees;
+  private final int bytesMax;
+  private final ReentrantLock lock = new ReentrantLock();
+
+  /** All commits that recovery has found begin before this, and are in what trees began with. */
+  private final long opened;
+
+  /** The last one written reaches back to here. */
+  private long written = -1;
+
+  CountsLog(String name, Log log, Supplier<List<BTree>> trees) {
+    this.name = name;
+    this.log = log;
+    this.session = log.session();
+    this.trees = trees;
+    this.bytesMax = Math.min(RECORD_BYTES_MAX, log.recordMax());
+    this.opened = log.tail();
+  }
+
+  /**
+   * Writes the counts of all trees.
+   *
+   * @param redo replay will begin here; it was found before this was called
+   * @return up to where the log must be durable before that redo point counts; 0 for nowhere
+   */
+  long append(long redo) {
+    lock.lock();
+    try {
+      return redo == written ? 0 : appendAll(redo); // else the last one reaches back to here too
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private long appendAll(long redo) {
+    long from = Math.max(redo, opened);
+    long end = 0;
+    try {
+      List<CountsRecord.Captured> some = new ArrayList<>();
+      int bytes = CountsRecord.HEADER;
+      for (BTree tree : trees.get()) {
+        CountsRecord.Captured c = CountsRecord.Captured.of(tree, from);
+        if (c == null || CountsRecord.HEADER + c.bytes() > bytesMax) {
+          continue;
+        }
+        if (bytes + c.bytes() > bytesMax) {
+          end = append(from, some, bytes);
+          some.clear();
+          bytes = CountsRecord.HEADER;
+        }
+        some.add(c);
+        bytes += c.bytes();
+      }
+      if (!some.isEmpty()) {
+        end = append(from, some, bytes);
+      }
+      written = redo;
+    } catch (StorageFullException e) {
+      LOG.log(Level.DEBUG, name + ": a checkpoint without counts, as the log is full", e);
+    }
+    return end;
+  }
+
+  private long append(long from, List<CountsRecord.Captured> some, int bytes) {
+    session.begin(LogSession.space(bytes));
+    try {
+      long at = session.reserve(RecordType.COUNTS, bytes);
+      long next = CountsRecord.put(session.buffer(), at, from, some.size());
+      for (CountsRecord.Captured c : some) {
+        next = c.put(session.buffer(), next);
+      }
+      session.complete();
+      return session.recordEnd();
+    } finally {
+      session.end();
+    }
+  }
+}
