@@ -342,6 +342,31 @@ public final class ByteTable {
     return scan(tx, prefix, prefix, true, order);
   }
 
+  /** As the public one, with a say at both ends. */
+  ByteCursor scan(
+      Transaction tx,
+      byte @Nullable [] from,
+      boolean fromInclusive,
+      byte @Nullable [] to,
+      boolean toInclusive,
+      Order order) {
+    Tx t = tx.enter(database);
+    try {
+      core.requireThere();
+      int loLen = from == null ? 0 : from.length;
+      int hiLen = stage(tx.slot(), from, to, false);
+      if (hiLen == EMPTY) {
+        return new ByteCursor(tx, table, null);
+      }
+      return new ByteCursor(
+          tx, table, open(tx, t, loLen, fromInclusive, hiLen, toInclusive, order));
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
   private ByteCursor scan(
       Transaction tx, byte @Nullable [] from, byte @Nullable [] to, boolean prefix, Order order) {
     Tx t = tx.enter(database, core);
@@ -362,17 +387,28 @@ public final class ByteTable {
 
   /** Opens the scan of the interval that is in the stage. */
   private TxScan open(Transaction tx, Tx t, int loLen, int hiLen, Order order) {
+    return open(tx, t, loLen, true, hiLen, false, order);
+  }
+
+  private TxScan open(
+      Transaction tx,
+      Tx t,
+      int loLen,
+      boolean loInclusive,
+      int hiLen,
+      boolean hiInclusive,
+      Order order) {
     MemorySegment s = tx.slot().keyStage(0);
     return t.scan(
         core.tree,
         s,
         0,
         loLen == 0 ? -1 : loLen,
-        true,
+        loInclusive,
         s,
         loLen,
         hiLen,
-        false,
+        hiInclusive,
         order == Order.DESCENDING);
   }
 

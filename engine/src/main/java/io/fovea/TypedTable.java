@@ -1,6 +1,7 @@
 package io.fovea;
 
 import io.fovea.error.DuplicateKeyException;
+import java.util.Arrays;
 import java.util.Objects;
 import java.util.function.BiPredicate;
 import org.jspecify.annotations.Nullable;
@@ -21,6 +22,11 @@ import org.jspecify.annotations.Nullable;
 public final class TypedTable<K, V> {
   /** The two kinds of tables behind it. */
   private sealed interface Backing<K, V> {
+    Table table();
+
+    /** Compares two keys as the table does. */
+    int compare(K a, K b);
+
     @Nullable V get(Transaction tx, K key);
 
     void insert(Transaction tx, K key, V value);
@@ -33,11 +39,13 @@ public final class TypedTable<K, V> {
 
     void scan(
         Transaction tx,
-        @Nullable K from,
-        @Nullable K to,
+        Interval<K> interval,
         Order order,
         BiPredicate<? super K, ? super V> visitor);
   }
+
+  /** An interval of keys; null for no bound. */
+  record Interval<K>(@Nullable K lo, boolean loInclusive, @Nullable K hi, boolean hiInclusive) {}
 
   private final Backing<K, V> backing;
 
@@ -127,7 +135,37 @@ public final class TypedTable<K, V> {
       BiPredicate<? super K, ? super V> visitor) {
     Objects.requireNonNull(order, "order");
     Objects.requireNonNull(visitor, "visitor");
-    backing.scan(tx, from, to, order, visitor);
+    backing.scan(tx, new Interval<>(from, true, to, false), order, visitor);
+  }
+
+  /**
+   * A view of the table as a map, of which each call is a transaction of its own.
+   *
+   * @return the view
+   */
+  public TableMap<K, V> asMap() {
+    return new TableMap<>(this);
+  }
+
+  void scan(
+      Transaction tx,
+      Interval<K> interval,
+      Order order,
+      BiPredicate<? super K, ? super V> visitor) {
+    backing.scan(tx, interval, order, visitor);
+  }
+
+  int compare(K a, K b) {
+    return backing.compare(a, b);
+  }
+
+  Database database() {
+    return backing.table().database();
+  }
+
+  /** Its name, for messages. */
+  String name() {
+    return backing.table().name();
   }
 
   private record Rows<K, V>(Table table, KeyCodec<K> keys, Codec<V> values)
@@ -171,18 +209,32 @@ public final class TypedTable<K, V> {
     }
 
     private Range range(@Nullable K from, @Nullable K to) {
-      Key lo = from == null ? table.key() : encoded(from);
-      return to == null ? Range.atLeast(lo) : Range.of(lo, true, encoded(to), false);
+      return range(new Interval<>(from, true, to, false));
+    }
+
+    /** An empty key is a prefix of all. */
+    private Range range(Interval<K> i) {
+      K lo = i.lo();
+      K hi = i.hi();
+      return Range.of(
+          lo == null ? table.key() : encoded(lo),
+          lo == null || i.loInclusive(),
+          hi == null ? table.key() : encoded(hi),
+          hi == null || i.hiInclusive());
+    }
+
+    @Override
+    public int compare(K a, K b) {
+      return encoded(a).compareTo(encoded(b));
     }
 
     @Override
     public void scan(
         Transaction tx,
-        @Nullable K from,
-        @Nullable K to,
+        Interval<K> interval,
         Order order,
         BiPredicate<? super K, ? super V> visitor) {
-      try (Cursor c = table.scan(tx, range(from, to), order)) {
+      try (Cursor c = table.scan(tx, range(interval), order)) {
         while (c.next()) {
           if (!visitor.test(keys.decode(c.key()), values.decode(c.row()))) {
             return;
@@ -192,45 +244,55 @@ public final class TypedTable<K, V> {
     }
   }
 
-  private record Bytes<K, V>(ByteTable table, ByteCodec<K> keys, ByteCodec<V> values)
+  private record Bytes<K, V>(ByteTable bytes, ByteCodec<K> keys, ByteCodec<V> values)
       implements Backing<K, V> {
     @Override
+    public Table table() {
+      return bytes.table();
+    }
+
+    @Override
+    public int compare(K a, K b) {
+      return Arrays.compareUnsigned(keys.encode(a), keys.encode(b));
+    }
+
+    @Override
     public @Nullable V get(Transaction tx, K key) {
-      byte[] value = table.get(tx, keys.encode(key));
+      byte[] value = bytes.get(tx, keys.encode(key));
       return value == null ? null : values.decode(value);
     }
 
     @Override
     public void insert(Transaction tx, K key, V value) {
-      table.insert(tx, keys.encode(key), values.encode(value));
+      bytes.insert(tx, keys.encode(key), values.encode(value));
     }
 
     @Override
     public void put(Transaction tx, K key, V value) {
-      table.put(tx, keys.encode(key), values.encode(value));
+      bytes.put(tx, keys.encode(key), values.encode(value));
     }
 
     @Override
     public boolean delete(Transaction tx, K key) {
-      return table.delete(tx, keys.encode(key));
+      return bytes.delete(tx, keys.encode(key));
     }
 
     @Override
     public long deleteRange(Transaction tx, @Nullable K from, @Nullable K to) {
-      return table.deleteRange(
+      return bytes.deleteRange(
           tx, from == null ? null : keys.encode(from), to == null ? null : keys.encode(to));
     }
 
     @Override
     public void scan(
         Transaction tx,
-        @Nullable K from,
-        @Nullable K to,
+        Interval<K> interval,
         Order order,
         BiPredicate<? super K, ? super V> visitor) {
-      byte[] lo = from == null ? null : keys.encode(from);
-      byte[] hi = to == null ? null : keys.encode(to);
-      try (ByteCursor c = table.scan(tx, lo, hi, order)) {
+      byte[] lo = interval.lo() == null ? null : keys.encode(interval.lo());
+      byte[] hi = interval.hi() == null ? null : keys.encode(interval.hi());
+      try (ByteCursor c =
+          bytes.scan(tx, lo, interval.loInclusive(), hi, interval.hiInclusive(), order)) {
         while (c.next()) {
           if (!visitor.test(keys.decode(c.key()), values.decode(c.value()))) {
             return;

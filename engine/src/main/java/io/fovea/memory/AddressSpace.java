@@ -21,11 +21,11 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * <ul>
  *   <li><b>Mappings.</b> What is not in use has no advice and no pages, so the kernel keeps all of
  *       it as one mapping, across chunks that lie side by side.
- *   <li><b>Page tables.</b> A page of the lowest level maps 2 MiB, one of the next 1 GiB. The kernel
- *       frees one only where all that it maps is replaced in one call. A released region is replaced
- *       up to the next huge page, which frees the lowest level. A chunk is replaced as a whole when
- *       it is used up and its last region is released, which frees the next. So the price is a page
- *       or two for each chunk, where it was one for each GiB.
+ *   <li><b>Page tables.</b> A page of the lowest level maps 2 MiB, one of the next 1 GiB. The
+ *       kernel frees one only where all that it maps is replaced in one call. A released region is
+ *       replaced up to the next huge page, which frees the lowest level. A chunk is replaced as a
+ *       whole when it is used up and its last region is released, which frees the next. So the
+ *       price is a page or two for each chunk, where it was one for each GiB.
  * </ul>
  *
  * <p>Any thread.
@@ -154,7 +154,8 @@ final class AddressSpace {
   private static Chunk map(long length, String name) {
     long needed = length + NativeRegion.HUGE_PAGE_BYTES + 2 * NativeRegion.GUARD_BYTES;
     long bytes = Math.max(needed, CHUNK_BYTES);
-    long raw = map(0, bytes, 0);
+    // Below the chunk before, where the kernel has put nothing else: both are one mapping then.
+    long raw = map(Math.max(0, current.start - bytes), bytes, 0);
     if (raw < 0 && bytes > needed) {
       bytes = needed; // address space is limited
       raw = map(0, bytes, 0);

@@ -58,8 +58,7 @@ public final class NativeRegion {
 
   private final String name;
 
-  private NativeRegion(
-      MemorySegment segment, AddressSpace.@Nullable Place place, String name) {
+  private NativeRegion(MemorySegment segment, AddressSpace.@Nullable Place place, String name) {
     this.segment = segment;
     this.place = place;
     this.name = name;

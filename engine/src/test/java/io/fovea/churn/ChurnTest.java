@@ -26,9 +26,9 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
  * A process that does everything again and again (tables, indexes, cursors, long values, backups,
- * virtual threads, checkpoints, snapshots, drops, failed transactions, several databases opened and closed)
- * ends with the heap, native memory, descriptors, mappings and files that it had after a first part
- * of the time, and with what it has to hold.
+ * virtual threads, checkpoints, snapshots, drops, failed transactions, several databases opened and
+ * closed) ends with the heap, native memory, descriptors, mappings and files that it had after a
+ * first part of the time, and with what it has to hold.
  *
  * <p>{@code -Dchurn.seconds=N} in all, {@code -Dchurn.seed=N}, {@code -Dchurn.deeds=KIND,KIND} for
  * some kinds only, {@code -Dchurn.dump=FILE} for a heap dump at the end.

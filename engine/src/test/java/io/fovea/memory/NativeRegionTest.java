@@ -109,7 +109,8 @@ class NativeRegionTest {
     inUse[1].release();
     inUse[1].release(); // once more changes nothing
     long more = pageTablesKib(status) - before;
-    // A page of 4 KiB for each of them would be 8,000; for each chunk of 16 GiB, two would be 1,000.
+    // A page of 4 KiB for each of them would be 8,000; for each chunk of 16 GiB, two would be
+    // 1,000.
     assertTrue(more < 1500, () -> more + " KiB of page tables more than before");
   }
 

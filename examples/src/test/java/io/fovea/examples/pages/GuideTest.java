@@ -51,6 +51,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.ConcurrentNavigableMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import org.junit.jupiter.api.AfterEach;
@@ -213,6 +214,19 @@ class GuideTest {
     Customer ada = db.read(tx -> customers.get(tx, 7L));
     // end
     assertEquals(new Customer("Ada", "London"), ada);
+  }
+
+  @Test
+  void maps() {
+    TableSpec spec = TableSpec.of("customers", KeySpec.of(FieldType.INT64), PERSON.build());
+    TypedTable<Long, Customer> customers = db.table(spec).as(IDS, CUSTOMERS);
+    // begin docs/GUIDE.md
+    ConcurrentNavigableMap<Long, Customer> byId = customers.asMap();
+    byId.putIfAbsent(8L, new Customer("Grace", "New York"));
+    byId.computeIfPresent(8L, (id, c) -> new Customer(c.name(), "Arlington"));
+    List<Customer> some = byId.tailMap(5L).values().stream().limit(10).toList();
+    // end
+    assertEquals(List.of(new Customer("Grace", "Arlington")), some);
   }
 
   @Test

@@ -1,0 +1,588 @@
+package io.fovea;
+
+import io.fovea.error.DatabaseClosedException;
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.TransactionAbortedException;
+import io.fovea.view.BatchIterator;
+import io.fovea.view.MapEntries;
+import io.fovea.view.MapKeys;
+import io.fovea.view.MapValues;
+import java.util.AbstractMap;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.NavigableSet;
+import java.util.NoSuchElementException;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.ConcurrentNavigableMap;
+import java.util.function.BiFunction;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A table as a map of the JDK: each call is a transaction of its own.
+ *
+ * <pre>{@code
+ * ConcurrentNavigableMap<String, Account> accounts = table.asMap();
+ * accounts.merge("alice", deposit, Account::plus);
+ * }</pre>
+ *
+ * <ul>
+ *   <li>A call that returns has happened as a whole, at one moment, and is as durable as a commit
+ *       with {@link TransactionRunner#run}. That holds for {@link #compute}, {@link #merge}, {@link
+ *       #putAll} and their kin too. A function that is passed to one of them may be called more
+ *       than once, after conflicts, and must not use the database itself.
+ *   <li>What belongs together in several calls belongs into a transaction: use the {@link
+ *       TypedTable} there.
+ *   <li>Iterators and streams read some hundred records at a time, each time in a transaction of
+ *       its own. They are weakly consistent, as those of a {@link
+ *       java.util.concurrent.ConcurrentSkipListMap}: each record is met at most once, in order, and
+ *       one that is there all the time is met. {@link #size} and {@link #clear} go in such steps as
+ *       well. A map of a {@linkplain Database#snapshot snapshot}'s table sees one moment.
+ *   <li>Keys are ordered as the table orders them, by their encoding; so say {@link #comparator}
+ *       and all that navigates. Two keys are the same if their encodings are. Values are compared
+ *       with {@code equals}.
+ *   <li>Null is neither a key nor a value.
+ *   <li>{@code setValue} of an entry that an iterator gave writes to the table. Entries from {@link
+ *       #firstEntry} and its kin can't be changed.
+ * </ul>
+ *
+ * <p>Any thread, for as long as the database is open. Every call may throw what {@link
+ * TransactionRunner#run} throws: {@link TransactionAbortedException} where its limit of time or
+ * size is passed, {@link InvalidUseException} inside the body of a transaction and, if it writes,
+ * on a table that can only be read, {@link DatabaseClosedException}. It may throw what the codecs
+ * throw, and {@link ClassCastException} for objects of other classes.
+ *
+ * @param <K> the class of the keys
+ * @param <V> the class of the values
+ * @since 0.1.0
+ */
+public final class TableMap<K, V> extends AbstractMap<K, V>
+    implements ConcurrentNavigableMap<K, V> {
+  /** Records that an iterator reads at a time. */
+  private static final int BATCH = 256;
+
+  /** Records that a step of {@link #clear} deletes. */
+  private static final int CLEARED = 10_000;
+
+  private final TypedTable<K, V> table;
+  private final Database database;
+  private final TypedTable.Interval<K> interval;
+  private final boolean descending;
+
+  TableMap(TypedTable<K, V> table) {
+    this(table, new TypedTable.Interval<>(null, true, null, true), false);
+  }
+
+  private TableMap(TypedTable<K, V> table, TypedTable.Interval<K> interval, boolean descending) {
+    this.table = table;
+    this.database = table.database();
+    this.interval = interval;
+    this.descending = descending;
+  }
+
+  // ---------------------------------------------------------------------------------- one record
+
+  @Override
+  public @Nullable V get(Object key) {
+    K k = key(key);
+    return contains(k) ? database.read(tx -> table.get(tx, k)) : null;
+  }
+
+  @Override
+  public boolean containsKey(Object key) {
+    return get(key) != null;
+  }
+
+  @Override
+  public @Nullable V put(K key, V value) {
+    requireInside(key);
+    Objects.requireNonNull(value, "value");
+    return database.call(
+        tx -> {
+          V old = table.get(tx, key);
+          table.put(tx, key, value);
+          return old;
+        });
+  }
+
+  /**
+   * Sets all records of another map in one transaction.
+   *
+   * @param all what to set
+   * @throws TransactionAbortedException if that is more than a transaction may write
+   */
+  @Override
+  public void putAll(Map<? extends K, ? extends V> all) {
+    // The other map may be a view of this database, which can't be read inside the transaction.
+    List<Entry<K, V>> entries = new ArrayList<>();
+    all.forEach(
+        (k, v) -> {
+          requireInside(k);
+          entries.add(Map.entry(k, v));
+        });
+    if (entries.isEmpty()) {
+      return;
+    }
+    database.run(
+        tx -> {
+          for (Entry<K, V> e : entries) {
+            table.put(tx, e.getKey(), e.getValue());
+          }
+        });
+  }
+
+  @Override
+  public @Nullable V remove(Object key) {
+    K k = key(key);
+    if (!contains(k)) {
+      return null;
+    }
+    return database.call(tx -> removeIn(tx, k));
+  }
+
+  private @Nullable V removeIn(Transaction tx, K key) {
+    V old = table.get(tx, key);
+    if (old != null) {
+      table.delete(tx, key);
+    }
+    return old;
+  }
+
+  @Override
+  public boolean remove(Object key, Object value) {
+    K k = key(key);
+    if (!contains(k)) {
+      return false;
+    }
+    return database.call(
+        tx -> {
+          V old = table.get(tx, k);
+          return old != null && old.equals(value) && table.delete(tx, k);
+        });
+  }
+
+  @Override
+  public @Nullable V putIfAbsent(K key, V value) {
+    requireInside(key);
+    Objects.requireNonNull(value, "value");
+    return database.call(
+        tx -> {
+          V old = table.get(tx, key);
+          if (old == null) {
+            table.put(tx, key, value);
+          }
+          return old;
+        });
+  }
+
+  @Override
+  public @Nullable V replace(K key, V value) {
+    requireInside(key);
+    Objects.requireNonNull(value, "value");
+    return database.call(
+        tx -> {
+          V old = table.get(tx, key);
+          if (old != null) {
+            table.put(tx, key, value);
+          }
+          return old;
+        });
+  }
+
+  @Override
+  public boolean replace(K key, V expected, V value) {
+    requireInside(key);
+    Objects.requireNonNull(expected, "expected");
+    Objects.requireNonNull(value, "value");
+    return database.call(
+        tx -> {
+          boolean same = expected.equals(table.get(tx, key));
+          if (same) {
+            table.put(tx, key, value);
+          }
+          return same;
+        });
+  }
+
+  @Override
+  public @Nullable V computeIfAbsent(K key, Function<? super K, ? extends @Nullable V> function) {
+    Objects.requireNonNull(function, "function");
+    return recompute(key, (k, old) -> old == null ? function.apply(k) : old);
+  }
+
+  @Override
+  public @Nullable V computeIfPresent(
+      K key, BiFunction<? super K, ? super V, ? extends @Nullable V> function) {
+    Objects.requireNonNull(function, "function");
+    return recompute(key, (k, old) -> old == null ? null : function.apply(k, old));
+  }
+
+  @Override
+  public @Nullable V compute(
+      K key, BiFunction<? super K, ? super @Nullable V, ? extends @Nullable V> function) {
+    Objects.requireNonNull(function, "function");
+    return recompute(key, function);
+  }
+
+  @Override
+  public @Nullable V merge(
+      K key, V value, BiFunction<? super V, ? super V, ? extends @Nullable V> function) {
+    Objects.requireNonNull(value, "value");
+    Objects.requireNonNull(function, "function");
+    return recompute(key, (k, old) -> old == null ? value : function.apply(old, value));
+  }
+
+  /** Reads, asks the function, and writes if it returns something else. */
+  private @Nullable V recompute(
+      K key, BiFunction<? super K, ? super @Nullable V, ? extends @Nullable V> function) {
+    requireInside(key);
+    return database.call(
+        tx -> {
+          V old = table.get(tx, key);
+          V now = function.apply(key, old);
+          if (now == null) {
+            if (old != null) {
+              table.delete(tx, key);
+            }
+          } else if (now != old) {
+            table.put(tx, key, now);
+          }
+          return now;
+        });
+  }
+
+  // ------------------------------------------------------------------------------------------ all
+
+  /**
+   * Counts the records, by reading them.
+   *
+   * @return how many it has met; at most {@link Integer#MAX_VALUE}
+   */
+  @Override
+  public int size() {
+    long n = 0;
+    for (Iterator<?> i = keys(); i.hasNext() && n < Integer.MAX_VALUE; i.next()) {
+      n++;
+    }
+    return (int) n;
+  }
+
+  @Override
+  public boolean isEmpty() {
+    return firstEntry() == null;
+  }
+
+  /** Removes the records, ten thousand in a transaction. */
+  @Override
+  public void clear() {
+    while (database.call(this::clearSome) == CLEARED) {
+      // there may be more
+    }
+  }
+
+  private int clearSome(Transaction tx) {
+    List<K> some = new ArrayList<>();
+    table.scan(
+        tx,
+        interval,
+        Order.ASCENDING,
+        (k, v) -> {
+          some.add(k);
+          return some.size() < CLEARED;
+        });
+    for (K k : some) {
+      table.delete(tx, k);
+    }
+    return some.size();
+  }
+
+  @Override
+  public NavigableSet<K> keySet() {
+    return new MapKeys<>(this, this::keys);
+  }
+
+  @Override
+  public NavigableSet<K> navigableKeySet() {
+    return keySet();
+  }
+
+  @Override
+  public NavigableSet<K> descendingKeySet() {
+    return descendingMap().keySet();
+  }
+
+  @Override
+  public Collection<V> values() {
+    return new MapValues<>(this, () -> iterator(Entry::getValue));
+  }
+
+  @Override
+  public Set<Entry<K, V>> entrySet() {
+    return new MapEntries<>(this, () -> iterator(Function.identity()));
+  }
+
+  // ----------------------------------------------------------------------------------- navigation
+
+  @Override
+  public Comparator<? super K> comparator() {
+    Comparator<K> ascending = table::compare;
+    return descending ? ascending.reversed() : ascending;
+  }
+
+  @Override
+  public K firstKey() {
+    return keyOrThrow(firstEntry());
+  }
+
+  @Override
+  public K lastKey() {
+    return keyOrThrow(lastEntry());
+  }
+
+  @Override
+  public @Nullable Entry<K, V> firstEntry() {
+    return nearest(null, true, true);
+  }
+
+  @Override
+  public @Nullable Entry<K, V> lastEntry() {
+    return nearest(null, true, false);
+  }
+
+  @Override
+  public @Nullable Entry<K, V> pollFirstEntry() {
+    return poll(true);
+  }
+
+  @Override
+  public @Nullable Entry<K, V> pollLastEntry() {
+    return poll(false);
+  }
+
+  private @Nullable Entry<K, V> poll(boolean forward) {
+    return database.call(
+        tx -> {
+          List<Entry<K, V>> found = some(tx, null, true, forward, 1);
+          if (found.isEmpty()) {
+            return null;
+          }
+          table.delete(tx, found.getFirst().getKey());
+          return found.getFirst();
+        });
+  }
+
+  @Override
+  public @Nullable Entry<K, V> lowerEntry(K key) {
+    return nearest(key(key), false, false);
+  }
+
+  @Override
+  public @Nullable K lowerKey(K key) {
+    return keyOf(lowerEntry(key));
+  }
+
+  @Override
+  public @Nullable Entry<K, V> floorEntry(K key) {
+    return nearest(key(key), true, false);
+  }
+
+  @Override
+  public @Nullable K floorKey(K key) {
+    return keyOf(floorEntry(key));
+  }
+
+  @Override
+  public @Nullable Entry<K, V> ceilingEntry(K key) {
+    return nearest(key(key), true, true);
+  }
+
+  @Override
+  public @Nullable K ceilingKey(K key) {
+    return keyOf(ceilingEntry(key));
+  }
+
+  @Override
+  public @Nullable Entry<K, V> higherEntry(K key) {
+    return nearest(key(key), false, true);
+  }
+
+  @Override
+  public @Nullable K higherKey(K key) {
+    return keyOf(higherEntry(key));
+  }
+
+  @Override
+  public TableMap<K, V> descendingMap() {
+    return new TableMap<>(table, interval, !descending);
+  }
+
+  @Override
+  public TableMap<K, V> subMap(K from, boolean fromInclusive, K to, boolean toInclusive) {
+    Objects.requireNonNull(from, "from");
+    Objects.requireNonNull(to, "to");
+    return part(from, fromInclusive, to, toInclusive);
+  }
+
+  @Override
+  public TableMap<K, V> subMap(K from, K to) {
+    return subMap(from, true, to, false);
+  }
+
+  @Override
+  public TableMap<K, V> headMap(K to, boolean inclusive) {
+    return part(null, false, Objects.requireNonNull(to, "to"), inclusive);
+  }
+
+  @Override
+  public TableMap<K, V> headMap(K to) {
+    return headMap(to, false);
+  }
+
+  @Override
+  public TableMap<K, V> tailMap(K from, boolean inclusive) {
+    return part(Objects.requireNonNull(from, "from"), inclusive, null, false);
+  }
+
+  @Override
+  public TableMap<K, V> tailMap(K from) {
+    return tailMap(from, true);
+  }
+
+  /** A view of less; a null leaves the end where it is. */
+  private TableMap<K, V> part(
+      @Nullable K from, boolean fromInclusive, @Nullable K to, boolean toInclusive) {
+    K lo = descending ? to : from;
+    boolean loInclusive = descending ? toInclusive : fromInclusive;
+    K hi = descending ? from : to;
+    boolean hiInclusive = descending ? fromInclusive : toInclusive;
+    K oldLo = interval.lo();
+    K oldHi = interval.hi();
+    if (lo == null) {
+      lo = oldLo;
+      loInclusive = interval.loInclusive();
+    } else if (oldLo != null) {
+      requireNoLess(table.compare(lo, oldLo), loInclusive, interval.loInclusive());
+    }
+    if (hi == null) {
+      hi = oldHi;
+      hiInclusive = interval.hiInclusive();
+    } else if (oldHi != null) {
+      requireNoLess(table.compare(oldHi, hi), hiInclusive, interval.hiInclusive());
+    }
+    if (lo != null && hi != null && table.compare(lo, hi) > 0) {
+      throw new IllegalArgumentException("The view would end before it begins.");
+    }
+    return new TableMap<>(
+        table, new TypedTable.Interval<>(lo, loInclusive, hi, hiInclusive), descending);
+  }
+
+  /** A new end may be the old one, even if that is no part of the view. */
+  private static void requireNoLess(int compared, boolean inclusive, boolean oldInclusive) {
+    if (compared < 0 || compared == 0 && inclusive && !oldInclusive) {
+      throw new IllegalArgumentException("An end is outside of the part that this view shows.");
+    }
+  }
+
+  // ------------------------------------------------------------------------------ what others use
+
+  @SuppressWarnings("unchecked") // the codec finds out
+  private K key(Object key) {
+    return (K) Objects.requireNonNull(key, "key");
+  }
+
+  private static <K> @Nullable K keyOf(@Nullable Entry<K, ?> entry) {
+    return entry == null ? null : entry.getKey();
+  }
+
+  private static <K> K keyOrThrow(@Nullable Entry<K, ?> entry) {
+    if (entry == null) {
+      throw new NoSuchElementException("There are no records.");
+    }
+    return entry.getKey();
+  }
+
+  private boolean contains(K key) {
+    K lo = interval.lo();
+    K hi = interval.hi();
+    if (lo != null) {
+      int c = table.compare(key, lo);
+      if (c < 0 || c == 0 && !interval.loInclusive()) {
+        return false;
+      }
+    }
+    if (hi != null) {
+      int c = table.compare(key, hi);
+      return c < 0 || c == 0 && interval.hiInclusive();
+    }
+    return true;
+  }
+
+  private void requireInside(K key) {
+    if (!contains(Objects.requireNonNull(key, "key"))) {
+      throw new IllegalArgumentException("A key is outside of the part that this view shows.");
+    }
+  }
+
+  /** The first record from a key on, in the order of this view or against it. */
+  private @Nullable Entry<K, V> nearest(@Nullable K from, boolean inclusive, boolean forward) {
+    List<Entry<K, V>> found = database.read(tx -> some(tx, from, inclusive, forward, 1));
+    return found.isEmpty() ? null : found.getFirst();
+  }
+
+  /** Some records from a key on, or from the beginning; immutable. */
+  private List<Entry<K, V>> some(
+      Transaction tx, @Nullable K from, boolean inclusive, boolean forward, int most) {
+    boolean up = forward != descending;
+    TypedTable.Interval<K> rest = from == null ? interval : rest(from, inclusive, up);
+    K lo = rest.lo();
+    K hi = rest.hi();
+    List<Entry<K, V>> found = new ArrayList<>();
+    if (lo != null && hi != null) {
+      int c = table.compare(lo, hi);
+      if (c > 0 || c == 0 && !(rest.loInclusive() && rest.hiInclusive())) {
+        return found;
+      }
+    }
+    table.scan(
+        tx,
+        rest,
+        up ? Order.ASCENDING : Order.DESCENDING,
+        (k, v) -> {
+          found.add(Map.entry(k, v));
+          return found.size() < most;
+        });
+    return found;
+  }
+
+  /** What is left of the interval from a key on, upwards or downwards. */
+  private TypedTable.Interval<K> rest(K from, boolean inclusive, boolean up) {
+    K end = up ? interval.lo() : interval.hi();
+    boolean endInclusive = up ? interval.loInclusive() : interval.hiInclusive();
+    if (end != null) {
+      int c = up ? table.compare(from, end) : table.compare(end, from);
+      if (c < 0 || c == 0 && !endInclusive) {
+        return interval; // it begins later
+      }
+    }
+    return up
+        ? new TypedTable.Interval<>(from, inclusive, interval.hi(), interval.hiInclusive())
+        : new TypedTable.Interval<>(interval.lo(), interval.loInclusive(), from, inclusive);
+  }
+
+  private <T> Iterator<T> iterator(Function<Entry<K, V>, T> part) {
+    return new BatchIterator<>(
+        BATCH,
+        after -> database.read(tx -> some(tx, after, after == null, true, BATCH)),
+        part,
+        e -> remove(e.getKey()));
+  }
+
+  private Iterator<K> keys() {
+    return iterator(Entry::getKey);
+  }
+}

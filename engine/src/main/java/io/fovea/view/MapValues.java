@@ -1,0 +1,56 @@
+package io.fovea.view;
+
+import java.util.AbstractCollection;
+import java.util.Iterator;
+import java.util.Map;
+import java.util.Spliterator;
+import java.util.Spliterators;
+import java.util.function.Supplier;
+
+/**
+ * The values of a map, in the order of its keys.
+ *
+ * @param <V> the class of the values
+ */
+public final class MapValues<V> extends AbstractCollection<V> {
+  private final Map<?, V> map;
+  private final Supplier<Iterator<V>> iterators;
+
+  /**
+   * A view of a map.
+   *
+   * @param map the map
+   * @param iterators makes iterators of its values
+   */
+  public MapValues(Map<?, V> map, Supplier<Iterator<V>> iterators) {
+    this.map = map;
+    this.iterators = iterators;
+  }
+
+  @Override
+  public Iterator<V> iterator() {
+    return iterators.get();
+  }
+
+  @Override
+  public int size() {
+    return map.size();
+  }
+
+  @Override
+  public boolean isEmpty() {
+    return map.isEmpty();
+  }
+
+  @Override
+  public void clear() {
+    map.clear();
+  }
+
+  /** Without a size: to know it, all records are read. */
+  @Override
+  public Spliterator<V> spliterator() {
+    return Spliterators.spliteratorUnknownSize(
+        iterator(), Spliterator.CONCURRENT | Spliterator.NONNULL | Spliterator.ORDERED);
+  }
+}
