@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.error.FoveaException;
 import io.fovea.error.IncompatibleSchemaException;
+import io.fovea.error.InvalidUseException;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.IndexSpec;
@@ -24,11 +25,16 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.ShrinkingMode;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /**
  * Tables that evolve against sorted maps: random steps, changes, reads by key, by batch and by
@@ -474,6 +480,109 @@ class EvolutionModelTest {
       }
     }
     assertTrue(olds > 3 && news > 3, olds + " and " + news);
+  }
+
+  /** Version by version the fields lie elsewhere, and pads come and go. */
+  private static TableSpec turning(int version) {
+    Layout.Builder b = Layout.builder();
+    if (version % 2 == 0) {
+      b.bytes("pad" + version, 3 + version % 5);
+    }
+    b.add(version % 3 == 0 ? "twice" : "n", FieldType.INT64, 8);
+    b.add(version % 3 == 0 ? "n" : "twice", FieldType.INT64, 8);
+    TableSpec.Builder spec = TableSpec.builder("t", KEY, b.build());
+    for (int v = 2; v <= version; v++) {
+      spec.version(v, v % 2 == 0 ? Step.add("pad" + v) : Step.drop("pad" + (v - 1)));
+    }
+    return spec.build();
+  }
+
+  /**
+   * Writers whose handles grow old at any time: whatever they have committed is there, and a field
+   * never lies where another one was.
+   */
+  @ParameterizedTest
+  @EnumSource(Protocol.class)
+  void writersGoOnBesideEvolutions(Protocol protocol) throws Exception {
+    Options options = SMALL.durability(Durability.ASYNC).experiments(e -> e.protocol(protocol));
+    try (Database db = SimDatabase.open(new SimStorage(new SimDisk(5)), options)) {
+      AtomicReference<Table> current = new AtomicReference<>(db.table(turning(1)));
+      AtomicLong done = new AtomicLong();
+      AtomicReference<Throwable> failure = new AtomicReference<>();
+      AtomicBoolean end = new AtomicBoolean();
+      Thread[] writers = new Thread[3];
+      for (int i = 0; i < writers.length; i++) {
+        Random r = new Random(i);
+        writers[i] =
+            Thread.ofPlatform()
+                .start(
+                    () -> {
+                      try {
+                        while (!end.get()) {
+                          if (count(db, current.get(), r)) {
+                            done.incrementAndGet();
+                          }
+                        }
+                      } catch (Throwable e) {
+                        failure.set(e);
+                      }
+                    });
+      }
+      for (int version = 2; version <= 12; version++) {
+        current.set(db.table(turning(version)));
+        long enough = done.get() + 100;
+        while (done.get() < enough && failure.get() == null) {
+          Thread.sleep(1);
+        }
+      }
+      end.set(true);
+      for (Thread t : writers) {
+        t.join();
+      }
+      if (failure.get() != null) {
+        throw new AssertionError(failure.get());
+      }
+      Table t = current.get();
+      Field n = t.spec().layout().field("n");
+      long sum =
+          db.read(
+              tx -> {
+                long all = 0;
+                try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+                  while (c.next()) {
+                    all += c.row().getLong(n);
+                  }
+                }
+                return all;
+              });
+      assertEquals(done.get(), sum);
+      VerifyReport report = db.verify();
+      assertTrue(report.ok(), report::toString);
+    }
+  }
+
+  /** Counts one up; false where the handle is an old one. */
+  private static boolean count(Database db, Table t, Random r) {
+    Field n = t.spec().layout().field("n");
+    Field twice = t.spec().layout().field("twice");
+    long id = r.nextInt(40);
+    try {
+      db.run(
+          tx -> {
+            Row row = t.row();
+            if (t.get(tx, t.key().set(id), row)) {
+              assertEquals(2 * row.getLong(n), row.getLong(twice));
+              row.setLong(n, row.getLong(n) + 1);
+              t.update(tx, row.setLong(twice, row.getLong(twice) + 2));
+            } else {
+              t.insert(tx, t.key().set(id), row.clear().setLong(n, 1).setLong(twice, 2));
+            }
+          });
+      return true;
+    } catch (InvalidUseException old) {
+      assertTrue(String.valueOf(old.getMessage()).contains("handle of version"), old::getMessage);
+      return false;
+    }
   }
 
   @Test

@@ -31,11 +31,13 @@ import java.util.function.Function;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Tables get other versions: each kind of step, what is refused, and who notices. */
+@Timeout(120)
 class EvolutionTest {
   private static final Options SMALL =
       Options.defaults()
