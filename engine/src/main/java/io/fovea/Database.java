@@ -275,7 +275,8 @@ public final class Database extends TransactionRunner implements AutoCloseable {
    * its size. Rows stay as they are in the file until they are written next. Handles of the older
    * version are refused from then on, and this waits for transactions that may have used one.
    *
-   * <p>This is no part of any transaction: it is done when it returns.
+   * <p>This is no part of any transaction: it is done when it returns. {@link Transaction#table} is
+   * a part of one.
    *
    * @param spec what the table is
    * @return the table
@@ -316,6 +317,8 @@ public final class Database extends TransactionRunner implements AutoCloseable {
    * between. A close or a crash interrupts that; it goes on when the database is open again, with
    * the first change.
    *
+   * <p>{@link Transaction#dropTable} does it as a part of a transaction.
+   *
    * @param name its name
    * @return whether there was one
    * @throws InvalidUseException in a transaction of this thread
@@ -352,7 +355,8 @@ public final class Database extends TransactionRunner implements AutoCloseable {
   /**
    * Gives a table another name. It has it when this returns, durably; no thread waits. Handles of
    * the table, and transactions that use them, go on, and the handles tell the new name. A
-   * specification with the old name is one of another table from then on.
+   * specification with the old name is one of another table from then on. {@link
+   * Transaction#renameTable} does it as a part of a transaction.
    *
    * @param from its name
    * @param to its new name, 1 to 255 characters

@@ -461,17 +461,15 @@ public final class CatalogTransaction implements CatalogPart {
   @Override
   public void install(LogSession session) {
     mine().install();
+    List<TableCore> stay = made.stream().filter(now::containsValue).toList();
+    stay.forEach(TableCore::made); // before anybody finds it
     schema.publish(now, session.logging() ? session.recordEnd() : 0);
     for (TableCore core : dropped) {
       core.drop();
       Schema.trees(core).forEach(t -> changes.drops.add(t, null));
     }
-    for (TableCore core : made) {
-      if (now.containsValue(core)) {
-        Schema.trees(core).forEach(changes.drops::keep);
-        core.made();
-      }
-    }
+    // Last, for who counts records looks there first, and then at the tables.
+    stay.forEach(core -> Schema.trees(core).forEach(changes.drops::keep));
     installed = true;
     schema.changing(false);
   }
