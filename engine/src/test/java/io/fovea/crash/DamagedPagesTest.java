@@ -285,28 +285,31 @@ class DamagedPagesTest {
   void keysOutOfOrder() {
     SimDisk disk = clean.disk().copy();
     PageForger f = new PageForger(disk, new StringBuilder());
-    long leaf =
-        f.find(PageHeader.LEAF, 0).stream()
-            .filter(
-                pid -> {
-                  int n = f.load(pid).count();
-                  return n >= 3
-                      && f.isLong(1)
-                      && f.slot(1) >>> 32 != f.slot(0) >>> 32
-                      && f.slot(1) >>> 32 != f.slot(2) >>> 32;
-                })
-            .findFirst()
-            .orElseThrow();
+    // A record between two whose heads differ from its own; the base has one for any seed.
+    long leaf = -1;
+    int at = 0;
+    for (long pid : f.find(PageHeader.LEAF, 0)) {
+      for (int i = 1, n = f.load(pid).count(); i < n - 1 && leaf < 0; i++) {
+        if (f.isLong(i)
+            && f.slot(i) >>> 32 != f.slot(i - 1) >>> 32
+            && f.slot(i) >>> 32 != f.slot(i + 1) >>> 32) {
+          leaf = pid;
+          at = i;
+        }
+      }
+    }
+    assertTrue(leaf >= 0, "no leaf has such a record");
     f.load(leaf);
-    f.setSlot(1, f.slot(1) | 0xFFFF_FFFFL << 32);
+    f.setSlot(at, f.slot(at) | 0xFFFF_FFFFL << 32);
     f.store(leaf);
+    long damaged = leaf;
     Session s = open(disk);
     for (Order order : Order.values()) {
       CorruptionException e =
           assertThrows(
               CorruptionException.class,
               () -> State.read(s.db(), clean.state(), clean.state().trees()));
-      assertNames(e, leaf);
+      assertNames(e, damaged);
     }
     assertNoticed(s.db());
     s.abandon();
