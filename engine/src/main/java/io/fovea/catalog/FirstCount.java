@@ -53,7 +53,8 @@ public final class FirstCount {
       lock.lockInterruptibly();
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      throw new OperationInterruptedException("count the records");
+      String what = "count the records";
+      throw new OperationInterruptedException(what);
     }
     try {
       if (!counts.isKnown()) {
