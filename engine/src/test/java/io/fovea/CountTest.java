@@ -381,6 +381,36 @@ class CountTest {
     }
   }
 
+  /**
+   * A close, a crash before anything of what follows is durable, so that a recovery has the counts
+   * from the catalog; then a close that writes them anew and does not end.
+   */
+  @Test
+  void aCloseThatIsCutShortAfterARecoveryKeepsThem() {
+    SimDisk disk = new SimDisk(10);
+    Random r = new Random(10);
+    Options late = small().durability(Durability.ASYNC);
+    try (Database db = Database.open(new SimStorage(disk), late, Switches.NONE)) {
+      change(db, r, 20);
+    }
+    Database marked = Database.open(new SimStorage(disk), late, Switches.NONE);
+    change(marked, r, 1);
+    SimDisk lost = disk.crash(SimCrash.LOSE_ALL);
+    marked.abandon();
+    Database recovered = Database.open(new SimStorage(lost), late, Switches.NONE);
+    change(recovered, r, 3);
+    List<SimDisk> cut = new ArrayList<>();
+    lost.onOperation(n -> cut.add(lost.crash(SimCrash.KEEP_ALL)));
+    recovered.close();
+    lost.onOperation(n -> {});
+    assertTrue(cut.size() > 5, () -> cut.size() + " operations");
+    for (SimDisk d : cut) {
+      try (Database db = Database.open(new SimStorage(d), late, Switches.NONE)) {
+        check(db);
+      }
+    }
+  }
+
   /** Without a log from a crash on: what a recovery has found is taken over. */
   @Test
   void aRecoveryThatLeavesTheLogKeepsThem() {

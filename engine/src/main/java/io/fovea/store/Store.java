@@ -147,6 +147,8 @@ public final class Store {
     if (journal != null) {
       journal.counted(trees);
       if (marked) {
+        // Recovered: what it has found out may be from the catalog, which the next close changes.
+        journal.counts();
         journal.begin(); // not before: a checkpoint without counts would make them unknown
       }
     }
