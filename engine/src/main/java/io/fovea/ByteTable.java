@@ -170,6 +170,7 @@ public final class ByteTable {
     try {
       MemorySegment k = stageKey(tx.slot(), key);
       MemorySegment v = stageValue(tx.slot(), value);
+      core.requireChangeable();
       t.insert(core.tree, k, 0, (int) key.byteSize(), v, 0, (int) value.byteSize());
     } catch (DuplicateKeyException e) {
       throw new DuplicateKeyException("table \"" + core.name + '"');
@@ -208,6 +209,7 @@ public final class ByteTable {
     try {
       MemorySegment k = stageKey(tx.slot(), key);
       MemorySegment v = stageValue(tx.slot(), value);
+      core.requireChangeable();
       t.put(core.tree, k, 0, (int) key.byteSize(), v, 0, (int) value.byteSize());
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
@@ -239,7 +241,9 @@ public final class ByteTable {
   public boolean delete(Transaction tx, MemorySegment key) {
     Tx t = tx.enter(database, core);
     try {
-      return t.delete(core.tree, stageKey(tx.slot(), key), 0, (int) key.byteSize());
+      MemorySegment k = stageKey(tx.slot(), key);
+      core.requireChangeable();
+      return t.delete(core.tree, k, 0, (int) key.byteSize());
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {
@@ -297,6 +301,7 @@ public final class ByteTable {
     Tx t = tx.enter(database, core);
     try {
       core.requireThere();
+      core.requireChangeable();
       t.requireWritable();
       int loLen = from == null ? 0 : from.length;
       int hiLen = stage(tx.slot(), from, to, prefix);
@@ -307,6 +312,46 @@ public final class ByteTable {
     } finally {
       tx.exit();
     }
+  }
+
+  // -------------------------------------------------------------------------------------- loading
+
+  /**
+   * Loads records by {@link LoadOptions#defaults}: as {@link Table#load(LoadOptions, LoadSource)}.
+   *
+   * @param <X> what the source throws
+   * @param source gives the records, in any order
+   * @return what was done
+   * @throws X if the source does
+   */
+  public <X extends Exception> LoadReport load(LoadSource<? super ByteLoad, X> source) throws X {
+    return load(LoadOptions.defaults(), source);
+  }
+
+  /**
+   * Loads many records at once, all of them or none: as {@link Table#load(LoadOptions,
+   * LoadSource)}.
+   *
+   * @param <X> what the source throws
+   * @param options how
+   * @param source gives the records
+   * @return what was done
+   * @throws X if the source does; then nothing was loaded
+   */
+  public <X extends Exception> LoadReport load(
+      LoadOptions options, LoadSource<? super ByteLoad, X> source) throws X {
+    Objects.requireNonNull(source, "source");
+    return LoadReport.of(
+        database
+            .schema()
+            .load(
+                core,
+                options.how(),
+                sink -> {
+                  try (ByteLoad into = new ByteLoad(core, sink)) {
+                    source.run(into);
+                  }
+                }));
   }
 
   // -------------------------------------------------------------------------------------- scanning

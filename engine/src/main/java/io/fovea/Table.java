@@ -279,6 +279,7 @@ public final class Table {
     try {
       require(key);
       requireWhole(row);
+      core.requireChangeable();
       IndexCore[] indexes = core.indexes();
       if (indexes.length > 0) {
         Maintenance.insert(
@@ -327,6 +328,7 @@ public final class Table {
     try {
       require(key);
       requireWhole(row);
+      core.requireChangeable();
       IndexCore[] indexes = core.indexes();
       if (indexes.length > 0) {
         Maintenance.put(
@@ -371,6 +373,7 @@ public final class Table {
     Tx t = tx.enter(database, core);
     try {
       require(row);
+      core.requireChangeable();
       row.requireReadIn(tx);
       RecordBuffer record = row.buffer();
       if (!record.changed()) {
@@ -414,6 +417,7 @@ public final class Table {
     Tx t = tx.enter(database, core);
     try {
       require(key);
+      core.requireChangeable();
       IndexCore[] indexes = core.indexes();
       return indexes.length > 0
           ? Maintenance.delete(tx.slot(), t, core, indexes, key.segment(), key.base(), key.length())
@@ -464,6 +468,7 @@ public final class Table {
     Tx t = tx.enter(database, core);
     try {
       core.requireThere();
+      core.requireChangeable();
       t.requireWritable();
       return Cursor.delete(tx, t, core, range, most);
     } catch (TransactionAbortedException e) {
@@ -471,6 +476,42 @@ public final class Table {
     } finally {
       tx.exit();
     }
+  }
+
+  // -------------------------------------------------------------------------------------- loading
+
+  /**
+   * Loads records by {@link LoadOptions#defaults}: see {@link #load(LoadOptions, LoadSource)}.
+   *
+   * @param <X> what the source throws
+   * @param source gives the records, in any order
+   * @return what was done
+   * @throws X if the source does
+   */
+  public <X extends Exception> LoadReport load(LoadSource<? super RowLoad, X> source) throws X {
+    return load(LoadOptions.defaults(), source);
+  }
+
+  /**
+   * Loads many records at once, all of them or none. {@link LoadOptions} says what it costs, and
+   * what others notice.
+   *
+   * @param <X> what the source throws
+   * @param options how
+   * @param source gives the records, in this thread, outside of any transaction
+   * @return what was done
+   * @throws X if the source does; then nothing was loaded, as with any other exception
+   * @throws DuplicateKeyException if the options say so, or a unique index has two of a value
+   * @throws InvalidUseException in a transaction of this thread, if the table is being dropped, or
+   *     this is one of byte strings
+   * @throws TransactionAbortedException if those active at the begin don't end within a minute
+   */
+  public <X extends Exception> LoadReport load(
+      LoadOptions options, LoadSource<? super RowLoad, X> source) throws X {
+    Objects.requireNonNull(source, "source");
+    requireRows();
+    return LoadReport.of(
+        database.schema().load(core, options.how(), sink -> source.run(new RowLoad(this, sink))));
   }
 
   // ---------------------------------------------------------------------------------- other views
@@ -647,7 +688,7 @@ public final class Table {
     }
   }
 
-  private void requireWhole(Row row) {
+  void requireWhole(Row row) {
     require(row);
     row.requireWhole();
   }

@@ -2,6 +2,8 @@ package io.fovea;
 
 import io.fovea.error.DuplicateKeyException;
 import java.util.Arrays;
+import java.util.Iterator;
+import java.util.Map;
 import java.util.Objects;
 import java.util.function.BiPredicate;
 import org.jspecify.annotations.Nullable;
@@ -36,6 +38,9 @@ public final class TypedTable<K, V> {
     boolean delete(Transaction tx, K key);
 
     long deleteRange(Transaction tx, @Nullable K from, @Nullable K to);
+
+    LoadReport load(
+        LoadOptions options, Iterator<? extends Map.Entry<? extends K, ? extends V>> source);
 
     void scan(
         Transaction tx,
@@ -116,6 +121,19 @@ public final class TypedTable<K, V> {
    */
   public long deleteRange(Transaction tx, @Nullable K from, @Nullable K to) {
     return backing.deleteRange(tx, from, to);
+  }
+
+  /**
+   * Loads many records at once, all of them or none: as {@link Table#load(LoadOptions,
+   * LoadSource)}.
+   *
+   * @param options how
+   * @param source gives keys and values, once, in this thread
+   * @return what was done
+   */
+  public LoadReport load(
+      LoadOptions options, Iterator<? extends Map.Entry<? extends K, ? extends V>> source) {
+    return backing.load(options, Objects.requireNonNull(source, "source"));
   }
 
   /**
@@ -208,6 +226,25 @@ public final class TypedTable<K, V> {
       return table.deleteRange(tx, range(from, to));
     }
 
+    @Override
+    public LoadReport load(
+        LoadOptions options, Iterator<? extends Map.Entry<? extends K, ? extends V>> source) {
+      Key k = table.key();
+      Row r = table.row();
+      return table.load(
+          options,
+          into -> {
+            while (source.hasNext()) {
+              Map.Entry<? extends K, ? extends V> e = source.next();
+              k.clear();
+              keys.encode(e.getKey(), k);
+              r.clear();
+              values.encode(e.getValue(), r);
+              into.add(k, r);
+            }
+          });
+    }
+
     private Range range(@Nullable K from, @Nullable K to) {
       return range(new Interval<>(from, true, to, false));
     }
@@ -281,6 +318,19 @@ public final class TypedTable<K, V> {
     public long deleteRange(Transaction tx, @Nullable K from, @Nullable K to) {
       return bytes.deleteRange(
           tx, from == null ? null : keys.encode(from), to == null ? null : keys.encode(to));
+    }
+
+    @Override
+    public LoadReport load(
+        LoadOptions options, Iterator<? extends Map.Entry<? extends K, ? extends V>> source) {
+      return bytes.load(
+          options,
+          into -> {
+            while (source.hasNext()) {
+              Map.Entry<? extends K, ? extends V> e = source.next();
+              into.add(keys.encode(e.getKey()), values.encode(e.getValue()));
+            }
+          });
     }
 
     @Override

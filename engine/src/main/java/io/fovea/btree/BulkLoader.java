@@ -6,6 +6,7 @@ import io.fovea.buffer.PageHeader;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.KeyTooLargeException;
 import io.fovea.error.ValueTooLargeException;
+import io.fovea.memory.LongList;
 import io.fovea.memory.Mem;
 import io.fovea.wal.LogSession;
 import io.fovea.wal.RecordType;
@@ -14,6 +15,7 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Builds a tree of keys that come in ascending order: leaves from left to right, inner nodes as
@@ -42,7 +44,16 @@ import java.util.Set;
  *       all pages that were allocated for it (an ALLOCATE tells the tree), reachable or not. The
  *       session must not end before the load has: it holds back the redo point, so that those
  *       records are still there then.
+ *   <li>Or pages have no records but those of their allocation, and are written to the file instead
+ *       ({@link #unlogged}): once, in pieces ({@link #flush}), without copies in the double-write
+ *       area, for until the tree is known a crash frees them all, torn or not. The root has a
+ *       record all the same, so that its LSN says that it has changed. Before the tree becomes
+ *       known either all is in the file and the redo point behind it, or {@link #logPages} has
+ *       logged it after all.
  * </ol>
+ *
+ * <p>The file has more than 600 lines because a node's shape is decided in one place for all
+ * levels, whether the pages are logged or not.
  *
  * <p>One thread; nobody else may use the tree meanwhile.
  *
@@ -56,6 +67,13 @@ public final class BulkLoader implements AutoCloseable {
   private final int pageSize;
   private final double fill;
   private final LogSession log;
+
+  /** The pages, in the order of their allocation, where they are not logged; without the root. */
+  private final @Nullable LongList made;
+
+  /** How many of them were written. */
+  private int flushed;
+
   private final List<Level> levels = new ArrayList<>();
 
   /**
@@ -99,7 +117,25 @@ public final class BulkLoader implements AutoCloseable {
    * @throws InvalidUseException if the tree is not empty
    */
   public BulkLoader(BTree tree, double fill, LogSession log) {
+    this(tree, fill, log, null);
+  }
+
+  /**
+   * The same without images in the log: the caller sees to it that the pages are in the file, and
+   * that the redo point is behind them, before the tree becomes known; or calls {@link #logPages}.
+   *
+   * @param tree the tree
+   * @param fill how full the pages shall be, above 0 up to 1
+   * @param log a session that has begun before the tree was made, and ends when it is known
+   * @return the loader
+   */
+  public static BulkLoader unlogged(BTree tree, double fill, LogSession log) {
+    return new BulkLoader(tree, fill, log, new LongList());
+  }
+
+  private BulkLoader(BTree tree, double fill, LogSession log, @Nullable LongList made) {
     this.tree = tree;
+    this.made = made;
     this.log = log;
     this.pool = tree.pool();
     this.pages = pool.pages();
@@ -123,6 +159,18 @@ public final class BulkLoader implements AutoCloseable {
     if (!empty) {
       throw new InvalidUseException("Only an empty tree can be bulk loaded.");
     }
+  }
+
+  /**
+   * Whether a key is the last one that was added.
+   *
+   * @param key where the key is; native memory
+   * @param off where it begins
+   * @param len how long it is
+   * @return true if it is; false before the first
+   */
+  public boolean endsWith(MemorySegment key, long off, int len) {
+    return count > 0 && Mem.equal(last.segment(), 0, last.length(), key, off, len);
   }
 
   /**
@@ -160,9 +208,7 @@ public final class BulkLoader implements AutoCloseable {
     if (!takes(leaf, key, off, len, bytes)) {
       closeLeaf(leaf, leaf.pending.count(), key, off, len);
     }
-    // No commit lists these pages, so they are the tree's at once.
-    long chain =
-        inline ? 0 : tree.longValues().write(value, vOff, vLen, RecordType.STRUCTURE, log)[0];
+    long chain = inline ? 0 : writeChain(value, vOff, vLen);
     PendingNode pending = leaf.pending;
     int at = pending.add(key, off, len, field, room, 0);
     if (inline) {
@@ -172,6 +218,16 @@ public final class BulkLoader implements AutoCloseable {
       Mem.putLong(pending.bytes(), at + 8, vLen);
     }
     count++;
+  }
+
+  private long writeChain(MemorySegment value, long vOff, int vLen) {
+    // No commit lists these pages, so they are the tree's at once.
+    int type = made == null ? RecordType.STRUCTURE : StructureRecord.NO_IMAGE;
+    long[] pids = tree.longValues().write(value, vOff, vLen, type, log);
+    for (int i = 0; made != null && i < pids.length; i++) {
+      made.add(pids[i]);
+    }
+    return pids[0];
   }
 
   /** Bytes for entries and fences. */
@@ -234,7 +290,11 @@ public final class BulkLoader implements AutoCloseable {
 
   private int allocate(int type) {
     log.grant(pageSpace() + AllocatorRecord.ALLOCATE_SPACE);
-    return pool.allocate(tree.treeId(), type, log);
+    int frame = pool.allocate(tree.treeId(), type, log);
+    if (made != null) {
+      made.add(pool.pid(frame));
+    }
+    return frame;
   }
 
   private long pageSpace() {
@@ -243,9 +303,10 @@ public final class BulkLoader implements AutoCloseable {
 
   /** Logs a page that is done, and gives it back. */
   private void done(int frame) {
+    boolean image = made == null || pool.pid(frame) == tree.rootPid();
+    int type = image ? RecordType.STRUCTURE : StructureRecord.NO_IMAGE;
     try {
-      StructureRecord.append(
-          pool, log, RecordType.STRUCTURE, 0, frame, StructureRecord.NONE, StructureRecord.NONE);
+      StructureRecord.append(pool, log, type, 0, frame, StructureRecord.NONE, StructureRecord.NONE);
     } finally {
       pool.releaseExclusive(frame);
     }
@@ -445,10 +506,86 @@ public final class BulkLoader implements AutoCloseable {
     }
   }
 
-  /** Frees everything, if the load was not finished: the tree is empty then. */
+  // ------------------------------------------------------------------------- pages without images
+
+  /** How many pages it has made that are not logged. */
+  public int pages() {
+    return made == null ? 0 : made.size();
+  }
+
+  /** How many of them {@link #flush} has not written yet. */
+  public int unwritten() {
+    return pages() - flushed;
+  }
+
+  /**
+   * Writes to the file what is not logged and will not change any more; with the last call, after
+   * {@link #finish}, all of it. A sync has to follow.
+   *
+   * @throws io.fovea.error.StorageException if a page can't be written; may be done again
+   */
+  public void flush() {
+    if (made == null) {
+      return;
+    }
+    int end = made.size();
+    long[] pids = new long[end - flushed];
+    int n = 0;
+    boolean waits = false;
+    for (int i = flushed; i < end; i++) {
+      // The last leaf has yet to learn which one follows.
+      if (!finished && made.get(i) == lastLeaf) {
+        waits = true;
+      } else {
+        pids[n++] = made.get(i);
+      }
+    }
+    pool.flushFresh(pids, n);
+    flushed = end;
+    if (waits) {
+      made.add(
+          lastLeaf); // twice in the list: the second time it is written again, or freed already
+    }
+  }
+
+  /**
+   * Logs all pages after all, after {@link #finish}: for a tree so small that this costs less than
+   * to have it written.
+   */
+  public void logPages() {
+    for (int i = 0; made != null && i < made.size(); i++) {
+      log.grant(pageSpace());
+      int frame = pool.fixExclusive(made.get(i));
+      try {
+        StructureRecord.append(
+            pool, log, RecordType.STRUCTURE, 0, frame, StructureRecord.NONE, StructureRecord.NONE);
+      } finally {
+        pool.releaseExclusive(frame);
+      }
+    }
+  }
+
+  /**
+   * Frees all pages of a tree that is not logged, finished or not, but for its root: nobody knows
+   * the tree, nor will.
+   */
+  public void freePages() {
+    finished = true;
+    levels.clear();
+    LongList all = made;
+    if (all != null) {
+      for (int i = all.size() - 1; i >= 0; i--) {
+        TreeDrop.freePage(pool, tree.treeId(), all.get(i), log);
+      }
+      all.clear();
+      flushed = 0;
+    }
+  }
+
+  /** Frees everything, if the load is logged and was not finished: the tree is empty then. */
   @Override
   public void close() {
-    if (finished) {
+    if (finished || made != null) {
       return;
     }
     finished = true;

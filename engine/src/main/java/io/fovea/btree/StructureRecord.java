@@ -57,6 +57,12 @@ public final class StructureRecord {
   /** Stands for no frame. */
   static final int NONE = -1;
 
+  /**
+   * Instead of a type: no record at all. The page is one of a tree that nobody can reach yet, and
+   * is written to the file before anybody can.
+   */
+  static final int NO_IMAGE = 0;
+
   /** The bytes before the first image. */
   static final int HEADER = 8;
 
@@ -97,13 +103,13 @@ public final class StructureRecord {
    * Logs up to three changed pages, and gives them their LSNs. The frames are latched exclusively,
    * and stay so. Without a log the pages are marked dirty, and that is all.
    *
-   * @param type STRUCTURE or CHAIN
+   * @param type STRUCTURE or CHAIN, or {@link #NO_IMAGE}
    * @param released a page that the change cut loose, or 0
    * @param a a frame; the others may be {@link #NONE}
    */
   static void append(
       BufferPool pool, LogSession log, int type, long released, int a, int b, int c) {
-    if (!log.logging()) {
+    if (!log.logging() || type == NO_IMAGE) {
       mark(pool, a, 0, 0);
       mark(pool, b, 0, 0);
       mark(pool, c, 0, 0);

@@ -165,6 +165,19 @@ public final class TreeDrop {
     StructureRecord.appendDropped(log, treeId);
   }
 
+  /**
+   * Frees the root of a tree that nobody knows and whose other pages are free already, and logs
+   * that the tree has none any more.
+   *
+   * @param tree the tree
+   * @param log a session that has begun before the tree was made
+   */
+  public static void freeRoot(BTree tree, LogSession log) {
+    tree.scratches().free();
+    freePage(tree.pool(), tree.treeId(), tree.rootPid(), log);
+    StructureRecord.appendDropped(log, tree.treeId());
+  }
+
   // --------------------------------------------------------------------------------------- freeing
 
   /**

@@ -623,6 +623,19 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /**
+   * Writes pages of a tree that nobody can reach yet, where they are dirty, and does not sync: once
+   * each, without copies in the double-write area. The log is durable up to them then.
+   *
+   * @param pids the pages; their order is changed
+   * @param count how many
+   * @throws io.fovea.error.StorageException where a page could not be written
+   */
+  public void flushFresh(long[] pids, int count) {
+    frames.checkOpen();
+    flusher.flushFresh(pids, count);
+  }
+
+  /**
    * Where the pages lie. Reads the header of every frame, without a latch: exact only while nothing
    * is moved.
    */

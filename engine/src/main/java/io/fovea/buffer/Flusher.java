@@ -72,6 +72,17 @@ final class Flusher {
     }
   }
 
+  /**
+   * Writes pages that nobody can reach yet, without copies in the double-write area: after a crash
+   * they are free, torn or not.
+   */
+  void flushFresh(long[] pids, int count) {
+    if (flush(pids, count, Long.MAX_VALUE, false) > 0) {
+      throw new InvalidUseException(
+          "Page " + pids[0] + " of a tree that is being made cannot be written.");
+    }
+  }
+
   /** Every page that is dirty now. */
   private void all() {
     long[] window = new long[Math.min(WINDOW, frames.count)];
@@ -115,11 +126,15 @@ final class Flusher {
 
   /** Writes pages, for as long as that gets on; how many could not be written. */
   private int flush(long[] pids, int count, long olderThan) {
+    return flush(pids, count, olderThan, true);
+  }
+
+  private int flush(long[] pids, int count, long olderThan, boolean protect) {
     int size = count;
     long begin = System.nanoTime();
     for (int round = 0; size > 0; round = pause(round)) {
       Arrays.sort(pids, 0, size);
-      int left = write(pids, size, olderThan);
+      int left = write(pids, size, olderThan, protect);
       if (left < size) {
         begin = System.nanoTime();
         round = 0;
@@ -140,14 +155,14 @@ final class Flusher {
   }
 
   /** Writes pages; those that are left afterwards are at the front of the array. */
-  private int write(long[] pids, int size, long olderThan) {
+  private int write(long[] pids, int size, long olderThan, boolean protect) {
     int left = 0;
     for (int i = 0; i < size; ) {
       writeBack.begin();
       try {
         i = collect(pids, i, size, olderThan);
         if (writeBack.size() > 0) {
-          writeBack.write(true);
+          writeBack.write(true, protect);
           throwFailure(writeBack.batchFailure());
         }
         // left <= i: what is overwritten was looked at.

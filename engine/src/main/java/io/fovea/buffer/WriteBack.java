@@ -93,6 +93,9 @@ final class WriteBack {
 
   private int leftSize;
 
+  /** Whether the batch goes through the double-write area, where there is one. */
+  private boolean protects = true;
+
   /** How many of them are newer than the log. */
   private int leftForLog;
 
@@ -213,6 +216,17 @@ final class WriteBack {
    * @return how many pages were written
    */
   int write(boolean awaitLog) {
+    return write(awaitLog, true);
+  }
+
+  /**
+   * The same.
+   *
+   * @param protect whether a crash must not tear the pages. Without, nobody needs what they were
+   *     before, nor what they are now unless a sync comes first
+   */
+  int write(boolean awaitLog, boolean protect) {
+    protects = protect;
     batchFailure = null;
     leftSize = 0;
     leftForLog = 0;
@@ -341,7 +355,7 @@ final class WriteBack {
   /** Makes the copies durable in the double-write area, where there is one. */
   private void protect(int copies) {
     DoubleWrite area = doubleWrite;
-    if (area == null) {
+    if (area == null || !protects) {
       return;
     }
     // The copies of the batch before the last are overwritten: its pages must be safe in place.
@@ -390,7 +404,7 @@ final class WriteBack {
         runEnd[torn++] = end;
       }
     }
-    if (doubleWrite != null && begun) {
+    if (doubleWrite != null && begun && protects) {
       unsettled = torn;
       if (torn == 0) {
         dataSync.completed(batch);

@@ -122,6 +122,12 @@ public record CatalogEntry(
       List<Field> fields,
       EntryHints hints) {
 
+    /** The same index in another tree. */
+    IndexEntry in(BTree tree) {
+      return new IndexEntry(
+          name, unique, tree.treeId(), tree.rootPid(), extractedKey, fields, hints);
+    }
+
     /** What the catalog keeps of an index. */
     static IndexEntry of(IndexCore i) {
       return of(i, i.name);
@@ -183,6 +189,11 @@ public record CatalogEntry(
     return known != null
         ? known
         : RowHistory.first(layout == null ? Layout.builder().build() : layout);
+  }
+
+  /** The same table in another tree. */
+  CatalogEntry in(BTree tree) {
+    return new CatalogEntry(name, tree.treeId(), tree.rootPid(), key, layout, indexes, extras);
   }
 
   /** The key of its record in the catalog. */

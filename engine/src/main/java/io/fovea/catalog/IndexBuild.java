@@ -76,7 +76,7 @@ public final class IndexBuild {
   }
 
   /** Throws where it is to be given up. */
-  private void check() {
+  void check() {
     OperationInterruptedException.check(what);
     if (core.isLeaving() || core.isDropped()) {
       throw new InvalidUseException("Can't " + what + ": the table is being dropped.");

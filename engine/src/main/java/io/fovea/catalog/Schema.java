@@ -64,6 +64,7 @@ public final class Schema {
   private final Renames renames;
   private final Evolutions evolutions;
   private final DeferredDrops drops;
+  private final Loads loads;
 
   private volatile boolean changing;
   private volatile long publishedLsn;
@@ -87,6 +88,7 @@ public final class Schema {
     this.renames = new Renames(store, changes);
     this.evolutions = new Evolutions(host, store, changes, tables);
     this.drops = changes.drops;
+    this.loads = new Loads(host, store, changes);
     // What is put right makes pages dirty, and these would stay in memory.
     hintUse.repairs = !store.isReadOnly();
     KnownCounts counts = StoredCounts.of(store);
@@ -111,6 +113,7 @@ public final class Schema {
 
   /** Ends what goes on in the background. */
   public void end() {
+    loads.end();
     drops.cancel();
     drops.join();
   }
@@ -122,10 +125,23 @@ public final class Schema {
 
   /**
    * Does something while nothing at all changes: neither the schema nor records, and no pages are
-   * freed. Waits until no transaction is active, and lets none begin meanwhile.
+   * freed. Waits until no table is being loaded and no transaction is active, and lets none begin
+   * meanwhile.
    */
   public void whileAllIsStill(String what, Runnable work) {
-    changes.whileStill(what, () -> store.alone(what, () -> drops.paused(work)));
+    loads.none(
+        what, () -> changes.whileStill(what, () -> store.alone(what, () -> drops.paused(work))));
+  }
+
+  /**
+   * Loads records into a table.
+   *
+   * @param feed gives the records
+   * @return what became of them
+   */
+  public <X extends Exception> LoadResult load(TableCore core, LoadHow how, LoadFeed<X> feed)
+      throws X {
+    return loads.run(core, how, feed);
   }
 
   /** The tables, in the order of their names. Any thread. */

@@ -273,6 +273,20 @@ final class SchemaChanges {
     change.put(CatalogKey.of(core.name), entry(core, core.name, entries).encode());
   }
 
+  /**
+   * Puts a table into the catalog with other trees.
+   *
+   * @param trees the table's, then those of the indexes that can be read, in their order
+   */
+  static void exchanged(TableCore core, List<BTree> trees, CatalogChange change) {
+    List<CatalogEntry.IndexEntry> entries = new ArrayList<>();
+    for (IndexCore i : core.readable()) {
+      BTree tree = trees.get(entries.size() + 1);
+      entries.add(CatalogEntry.IndexEntry.of(i).in(tree));
+    }
+    change.put(CatalogKey.of(core.name), entry(core, entries).in(trees.get(0)).encode());
+  }
+
   /** What the catalog keeps of a table. */
   static CatalogEntry entry(TableCore core, List<CatalogEntry.IndexEntry> indexes) {
     return entry(core, core.name, indexes);

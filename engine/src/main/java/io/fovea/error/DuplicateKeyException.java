@@ -34,6 +34,27 @@ public final class DuplicateKeyException extends FoveaException {
   }
 
   /**
+   * Makes one for a load.
+   *
+   * @param table the table's name
+   * @param key the key, in words
+   * @param is what is wrong with it, as in {@code is already in}
+   * @return the exception
+   */
+  public static DuplicateKeyException ofLoad(String table, String key, String is) {
+    String where = "table \"" + table + '"';
+    return new DuplicateKeyException(
+        where,
+        "The key "
+            + key
+            + ' '
+            + is
+            + ' '
+            + where
+            + ", and nothing was loaded. Options of the load say which of two records is to stay.");
+  }
+
+  /**
    * Makes one for a unique index.
    *
    * @param index the index's name

@@ -29,7 +29,9 @@ public final class IndexCore {
   public volatile String name;
 
   public final boolean unique;
-  public final BTree tree;
+
+  /** Another one after a load of the table, at a moment between commits. */
+  public volatile BTree tree;
 
   /** Where the fields are from; empty for an extracted index. */
   public final List<Field> fields;

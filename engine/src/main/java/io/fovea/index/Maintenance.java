@@ -497,7 +497,7 @@ public final class Maintenance {
    *
    * @param built whether the index is being built
    */
-  static DuplicateKeyException duplicate(
+  public static DuplicateKeyException duplicate(
       TableCore core, IndexCore index, MemorySegment entry, long at, int len, boolean built) {
     return DuplicateKeyException.ofIndex(
         index.name, core.name, KeyText.of(index.key, entry, at, len), built);

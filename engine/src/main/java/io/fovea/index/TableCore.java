@@ -27,7 +27,10 @@ public final class TableCore {
 
   public final KeySpec key;
   public final @Nullable Layout layout;
-  public final BTree tree;
+
+  /** Another one after a load, at a moment between commits: what has read this one has ended. */
+  public volatile BTree tree;
+
   public final int keyBytesMax;
 
   /** Rows of other layouts than this one. */
@@ -71,6 +74,9 @@ public final class TableCore {
 
   /** What it evolves to, or has evolved to, in words. */
   private volatile String evolving = "";
+
+  /** Its records are read, to be merged with others: nobody changes them. */
+  private volatile boolean loading;
 
   /** Somebody waits to drop it: what changes it gives up. */
   private volatile boolean leaving;
@@ -311,5 +317,20 @@ public final class TableCore {
   public boolean isDropped() {
     State s = state;
     return s == State.DROPPED || s == State.NEVER || s == State.EVOLVED;
+  }
+
+  /** Begins and ends to refuse changes of records. */
+  public void loading(boolean is) {
+    loading = is;
+  }
+
+  /** Throws where records may not be changed now. */
+  public void requireChangeable() {
+    if (loading) {
+      throw new InvalidUseException(
+          "Table "
+              + shown()
+              + " is being loaded: its records can be read, and changed when the load has ended.");
+    }
   }
 }

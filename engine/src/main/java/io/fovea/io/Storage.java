@@ -22,6 +22,12 @@ public interface Storage {
   /** Copies of pages, while snapshots are open that need more of them than memory has room for. */
   String SNAPSHOTS = ".snap";
 
+  /** Sorted runs of loads, while those are under way; a number follows. */
+  String LOAD = ".load";
+
+  /** How many files of sorted runs there may be. */
+  int LOADS = 8;
+
   /** Opens a file, which is made where it does not exist. */
   BlockDevice open(String suffix);
 

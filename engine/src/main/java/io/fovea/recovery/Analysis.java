@@ -32,6 +32,7 @@ import java.util.TreeMap;
  *                                           dropped += dropped
  *   DROPPED                                 dropped, unpublished -= tree
  *   CATALOG                                 as SCHEMA, when its COMMIT is there
+ *   LOADED                                  {@link CountsReplay}
  *   COUNTS                                  {@link CountsReplay}
  *   COMMIT                                  orphans -= adopted, += released; its parts are complete
  * </pre>
@@ -248,6 +249,7 @@ final class Analysis implements StructureRecord.Visitor {
         unpublished.remove(tree);
       }
       case RecordType.CATALOG -> changes.put(r.start(), copy(s, at, length));
+      case RecordType.LOADED -> LoadedRecord.read(s, at, length, r.start(), counts);
       case RecordType.COUNTS -> counts.counts(s, at, length, r.start());
       case RecordType.VOID, RecordType.COMMIT_PART -> {}
       default ->

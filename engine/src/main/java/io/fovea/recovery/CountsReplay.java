@@ -68,7 +68,15 @@ final class CountsReplay {
 
   /** A tree was made, and is empty so far. */
   void published(int treeId) {
-    trees.put(treeId, new Tree());
+    trees.putIfAbsent(treeId, new Tree()); // ids are never used again: there was a load
+  }
+
+  /** A tree was built by a load, which knows what it has. */
+  void loaded(int treeId, long records, long bytes) {
+    Tree t = new Tree();
+    t.records = records;
+    t.bytes = bytes;
+    trees.put(treeId, t);
   }
 
   /** A COUNTS record. */

@@ -366,6 +366,9 @@ public final class Opening {
     if (storage != null) {
       removeOld(storage, Storage.TIMESTAMPS);
       removeOld(storage, Storage.SNAPSHOTS);
+      for (int i = 0; i < Storage.LOADS; i++) {
+        removeOld(storage, Storage.LOAD + i);
+      }
     }
     if (!TimestampFile.wanted(config)) {
       return null;

@@ -7,6 +7,7 @@ import io.fovea.error.DurabilityLostException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.index.Slot;
 import io.fovea.io.BlockDevice;
+import io.fovea.io.Storage;
 import io.fovea.recovery.Backup;
 import io.fovea.recovery.Checkpointer;
 import io.fovea.recovery.KnownCounts;
@@ -19,7 +20,9 @@ import io.fovea.wal.LogSession;
 import io.fovea.wal.LogStats;
 import java.time.Duration;
 import java.util.List;
+import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -45,6 +48,9 @@ public final class Store {
   private final @Nullable Journal journal;
 
   private final Slots slots;
+
+  /** Backups with a log that are under way. */
+  private final Set<Object> backups = ConcurrentHashMap.newKeySet();
 
   /** Whether the file says that it is not clean. */
   private volatile boolean marked;
@@ -204,15 +210,31 @@ public final class Store {
       throw new IllegalStateException(parts.name() + " has no log.");
     }
     willWrite();
-    return backup.hot(
-        parts.device(),
-        pool,
-        j.log(),
-        j.logFile(),
-        () -> {
-          j.checkpointer().checkpoint();
-          return s.current();
-        });
+    Object mine = new Object();
+    backups.add(mine); // before its checkpoint: a load that sees none has all its pages in the file
+    try {
+      return backup.hot(
+          parts.device(),
+          pool,
+          j.log(),
+          j.logFile(),
+          () -> {
+            j.checkpointer().checkpoint();
+            return s.current();
+          });
+    } finally {
+      backups.remove(mine);
+    }
+  }
+
+  /** Those backups that run beside everything else now; each is an object of its own. */
+  public Set<Object> backups() {
+    return Set.copyOf(backups);
+  }
+
+  /** Where files are; null where there are none. */
+  public @Nullable Storage storage() {
+    return parts.storage();
   }
 
   public boolean isOpen() {
@@ -302,6 +324,16 @@ public final class Store {
     if (journal != null && marked) {
       journal.checkpointer().checkpoint();
     }
+  }
+
+  /** Where the log ends now; 0 without one. */
+  public long logTail() {
+    return journal == null ? 0 : journal.log().tail();
+  }
+
+  /** What lies before it in the log a crash does not need. */
+  public long redoLsn() {
+    return journal == null ? Long.MAX_VALUE : journal.checkpointer().redoLsn();
   }
 
   /** Whether it has stopped: nothing that was changed can be trusted to be in the pages. */

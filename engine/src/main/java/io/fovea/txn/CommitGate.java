@@ -18,7 +18,7 @@ import java.util.concurrent.locks.ReentrantLock;
  *     mode? OPEN     go on                    (a pause that outlasts any store buffer)
  *           WATCHED  fence, ask again         mode := CLOSED, fence
  *           CLOSED   inside := 0, wait        every inside = 0?   else WATCHED, later again
- *     decide, append, install, publish        the moment: work; moments + 1
+ *     decide, append, install, publish        moments + 1; work; moments + 1
  *     inside := 0                             mode := OPEN
  * </pre>
  *
@@ -51,6 +51,14 @@ import java.util.concurrent.locks.ReentrantLock;
  * it. So a table that it drops is gone for all of B: who has used the table before is aborted
  * ({@link #isGone}). The note about the table is older than the number of the moment, so who is
  * found to be in B by the number finds the note.
+ *
+ * <p><b>Exchanged trees.</b> A load publishes a table's new tree at such a moment. What has read
+ * the old one belongs to A. So a transaction that began before the moment and decides behind it
+ * must not have read the old tree, which nobody can tell from its read set: it is aborted if it has
+ * read anything ({@link Control#decide}). One that decides before the moment has read nothing of
+ * the new tree, for the number changes before the trees do; one that began behind the moment
+ * nothing of the old one, for the number changes once more behind them, and who begins in between
+ * counts as having begun before. So the load lies at the moment, between A and B.
  *
  * <p>Commits wait at a closed gate for as long as it takes those inside to end, a millisecond at
  * most; then it is opened again, and closed once more a while later. A commit that is inside for
@@ -92,12 +100,17 @@ final class CommitGate {
   private final Pass[] passes;
   private final ReentrantLock wanting = new ReentrantLock();
   private volatile int mode;
+
+  /** Even between moments; odd at one. */
   private volatile long moments;
 
   private volatile long drops;
 
   /** By bits of tables: the last drop of one of them. */
   private final long[] gone = new long[64];
+
+  /** The number of the last moment at which trees were exchanged. */
+  private long lastExchange;
 
   CommitGate(int contexts) {
     passes = new Pass[contexts];
@@ -111,9 +124,17 @@ final class CommitGate {
     return passes[context];
   }
 
-  /** How many moments there were. Acquires: all that was done before the last one is visible. */
+  /**
+   * A number that moments change, odd while one lasts. Acquires: all that was done before the last
+   * change is visible.
+   */
   long moments() {
     return moments;
+  }
+
+  /** The number of the last moment at which trees were exchanged; for who has seen it change. */
+  long lastExchange() {
+    return lastExchange;
   }
 
   // --------------------------------------------------------------------------------------- commits
@@ -189,16 +210,22 @@ final class CommitGate {
 
   // --------------------------------------------------------------------------------------- moments
 
+  /** The same where nothing is exchanged. */
+  void atMoment(Runnable work, long timeoutNanos, Runnable alive) {
+    atMoment(false, work, timeoutNanos, alive);
+  }
+
   /**
    * Does something at a moment at which no commit is inside.
    *
+   * @param exchanges whether it exchanges trees
    * @param work is quick, and waits for nobody
    * @param timeoutNanos how long a moment is waited for
    * @param alive throws where a commit may never end, for the engine has stopped
    * @throws TransactionAbortedException with cause {@link AbortCause#ADMISSION} if there is none in
    *     time: a commit waits for the disk
    */
-  void atMoment(Runnable work, long timeoutNanos, Runnable alive) {
+  void atMoment(boolean exchanges, Runnable work, long timeoutNanos, Runnable alive) {
     long began = System.nanoTime();
     wanting.lock();
     try {
@@ -207,7 +234,7 @@ final class CommitGate {
       while (System.nanoTime() - watched < SETTLE_NANOS) {
         Waits.sleep(SETTLE_NANOS);
       }
-      while (!tryMoment(work)) {
+      while (!tryMoment(exchanges, work)) {
         OperationInterruptedException.check("wait for a moment between commits");
         alive.run();
         if (System.nanoTime() - began > timeoutNanos) {
@@ -226,7 +253,7 @@ final class CommitGate {
   }
 
   /** Closes the gate and waits a little for those inside. */
-  private boolean tryMoment(Runnable work) {
+  private boolean tryMoment(boolean exchanges, Runnable work) {
     mode = CLOSED;
     VarHandle.fullFence();
     long closed = System.nanoTime();
@@ -239,8 +266,16 @@ final class CommitGate {
         Waits.spin(attempt);
       }
     }
-    moments = moments + 1;
-    work.run();
+    long now = moments + 1;
+    if (exchanges) {
+      lastExchange = now; // before the number: who sees that, sees this
+    }
+    moments = now;
+    try {
+      work.run();
+    } finally {
+      moments = now + 1;
+    }
     mode = WATCHED;
     return true;
   }

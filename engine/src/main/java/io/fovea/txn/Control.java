@@ -42,6 +42,8 @@ final class Control {
       "a key is reserved by another transaction, which was aborted too often";
   private static final String CATALOG =
       "a table that it has used or looked for was created, dropped or renamed meanwhile";
+  private static final String EXCHANGED =
+      "a table was loaded meanwhile, and the state before is not to be mixed with the one after";
   private static final String CHANGED = "a key that was read has changed";
 
   /**
@@ -143,7 +145,7 @@ final class Control {
    */
   void begin(@Nullable Attempts attempts, long timeoutNanos) {
     this.attempts = attempts;
-    this.moments = gate.moments(); // before anything is read
+    this.moments = gate.moments() & -2; // before anything is read; within a moment: before it
     this.drops = gate.drops();
     if (stamped) {
       timestamps.enter(life.id);
@@ -350,6 +352,9 @@ final class Control {
    * @return what {@link #publish} takes
    */
   long decide() {
+    if (exchanged()) {
+      throw life.abort(AbortCause.VALIDATION, EXCHANGED);
+    }
     long ts = pessimistic.on() ? pessimistic.decide() : decideByTimestamps();
     if (catalogMatters() && !catalogHolds()) {
       throw life.abort(AbortCause.CATALOG, CATALOG);
@@ -422,8 +427,19 @@ final class Control {
     return gate.moments() != moments && !switches.noMoment();
   }
 
+  /** Whether trees were exchanged since it began, and it may have read what was before. */
+  private boolean exchanged() {
+    return gate.moments() != moments
+        && gate.lastExchange() > moments
+        && reads.size() > 0
+        && !switches.noMoment();
+  }
+
   /** Whether what was read until now belongs to one state. */
   boolean readsValid() {
+    if (exchanged()) {
+      return false;
+    }
     if (catalogMatters()) {
       CatalogPart catalog = work.catalog;
       if (gate.isGone(work.tables, drops) || catalog != null && !catalog.looksHold()) {

@@ -212,6 +212,34 @@ public final class TxEngine {
     shared.gate.dropping(bits);
   }
 
+  /**
+   * The same for an exchange of trees: transactions that are active, and have read something, are
+   * aborted for it once, with a cause that is retryable. Waits as long as it takes; an interrupt
+   * does not end the wait, and is kept.
+   *
+   * @param work is quick, and waits for nobody
+   * @throws DurabilityLostException if the engine has stopped
+   */
+  public void exchange(Runnable work) {
+    boolean interrupted = false;
+    try {
+      while (true) {
+        health.checkUsable(false);
+        try {
+          shared.gate.atMoment(true, work, Long.MAX_VALUE, () -> health.checkUsable(false));
+          return;
+        } catch (OperationInterruptedException e) {
+          interrupted = true;
+          Thread.interrupted();
+        }
+      }
+    } finally {
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
+    }
+  }
+
   /** Begins to watch the transactions that are active now. */
   public Grace grace() {
     return new Grace(contexts);

@@ -35,6 +35,9 @@ public final class RecordType {
   /** How many records trees had, without those of commits that recovery finds in the log. */
   public static final int COUNTS = 11;
 
+  /** How many records a tree has that a load has built. */
+  public static final int LOADED = 12;
+
   /**
    * The first part of the changes of a transaction: those of the catalog. They count when the last
    * part is there.
@@ -57,6 +60,7 @@ public final class RecordType {
       case SCHEMA -> "SCHEMA";
       case DROPPED -> "DROPPED";
       case COUNTS -> "COUNTS";
+      case LOADED -> "LOADED";
       case CATALOG -> "CATALOG";
       default -> "type " + type;
     };

@@ -14,12 +14,15 @@ import io.fovea.Codec;
 import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.DatabaseStats;
+import io.fovea.Duplicates;
 import io.fovea.Durability;
 import io.fovea.Estimate;
 import io.fovea.FileReport;
 import io.fovea.Index;
 import io.fovea.Key;
 import io.fovea.KeyCodec;
+import io.fovea.LoadOptions;
+import io.fovea.LoadReport;
 import io.fovea.Options;
 import io.fovea.Order;
 import io.fovea.Projection;
@@ -357,6 +360,23 @@ class GuideTest {
     // end
     assertTrue(
         db.read(tx -> orders.estimate(tx, Range.prefix(orders.key().int64(2)))).count() == 0);
+  }
+
+  @Test
+  void loading() {
+    Key key = orders.key();
+    Row row = orders.row();
+    // begin docs/GUIDE.md
+    LoadReport report =
+        orders.load(
+            LoadOptions.defaults().duplicates(Duplicates.KEEP),
+            into -> {
+              for (int i = 0; i < 10_000; i++) {
+                into.add(key.set(5, i), row.setText(CODE, "L-" + i).setInt(STATE, i % 3));
+              }
+            });
+    // end
+    assertTrue(report.added() == 10_000 && orders.count() == report.records());
   }
 
   private static byte[] bytes(String text) {

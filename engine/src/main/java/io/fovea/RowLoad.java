@@ -1,0 +1,39 @@
+package io.fovea;
+
+import io.fovea.catalog.LoadFeed;
+import io.fovea.error.DuplicateKeyException;
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.KeyTooLargeException;
+
+/**
+ * Takes the rows of a load: {@link Table#load(LoadOptions, LoadSource)}.
+ *
+ * <p>The thread that loads, until the source returns.
+ *
+ * @since 0.1.0
+ */
+public final class RowLoad {
+  private final Table table;
+  private final LoadFeed.Sink sink;
+
+  RowLoad(Table table, LoadFeed.Sink sink) {
+    this.table = table;
+    this.sink = sink;
+  }
+
+  /**
+   * Adds a record. Key and row are copied, and may be used again.
+   *
+   * @param key its key, complete
+   * @param row its fields
+   * @throws InvalidUseException if key or row are another table's, if the key is below the one
+   *     before in an {@link LoadOptions#ascending} load, or the load has ended
+   * @throws DuplicateKeyException if the options say so
+   * @throws KeyTooLargeException if the key, or that of an index entry, is too long for a page
+   */
+  public void add(Key key, Row row) {
+    table.require(key);
+    table.requireWhole(row);
+    sink.add(key.segment(), key.base(), key.length(), row.segment(), row.base(), row.size());
+  }
+}

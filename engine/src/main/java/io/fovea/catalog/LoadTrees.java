@@ -1,0 +1,400 @@
+package io.fovea.catalog;
+
+import io.fovea.btree.BTree;
+import io.fovea.btree.BulkLoader;
+import io.fovea.btree.TreeDrop;
+import io.fovea.encoding.KeyText;
+import io.fovea.error.DuplicateKeyException;
+import io.fovea.error.InvalidUseException;
+import io.fovea.index.IndexCore;
+import io.fovea.index.Maintenance;
+import io.fovea.index.Slot;
+import io.fovea.index.TableCore;
+import io.fovea.memory.Mem;
+import io.fovea.recovery.LoadedRecord;
+import io.fovea.store.Store;
+import io.fovea.wal.LogSession;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * The new trees of a table that is loaded, while they are built: records come in the order of their
+ * keys, are merged with those that the table has, and go to the table's tree; their entries are
+ * sorted, and go to the indexes' trees at the end.
+ *
+ * <pre>
+ *   source ─ ascending ─► pending ─► merge ─► table's tree
+ *                                      ▲ └──► entries ─► {@link SortedRuns} ─► index's tree
+ *                          old tree ───┘
+ * </pre>
+ *
+ * <p>One thread at a time.
+ */
+final class LoadTrees implements AutoCloseable {
+  /** How many pages a tree makes before they are written, where the buffer is large enough. */
+  private static final int FLUSH_PAGES = 2048;
+
+  private static final double FILL = 0.9;
+
+  /** An index and what becomes of it. */
+  private static final class IndexTree {
+    final IndexCore index;
+    final BTree tree;
+    final BulkLoader loader;
+    final SortedRuns entries;
+    long records;
+    long bytes;
+
+    IndexTree(IndexCore index, BTree tree, BulkLoader loader, SortedRuns entries) {
+      this.index = index;
+      this.tree = tree;
+      this.loader = loader;
+      this.entries = entries;
+    }
+  }
+
+  private final TableCore core;
+  private final LoadHow how;
+  private final LogSession log;
+  private final boolean logging;
+  private final int flushPages;
+  private final List<BTree> trees = new ArrayList<>();
+  private final List<IndexTree> indexes = new ArrayList<>();
+  private final BTree tree;
+  private final BulkLoader loader;
+  private final OldRecords old;
+  private boolean hasOld;
+
+  /** The last record of the source, which the next one may replace. */
+  private Arena arena = Arena.ofShared();
+
+  private MemorySegment pending = MemorySegment.NULL;
+  private int pendingKey = -1;
+  private int pendingValue;
+
+  private final Slot scratch = new Slot();
+  private final Arena entryArena = Arena.ofShared();
+  private MemorySegment entry = MemorySegment.NULL;
+  private MemorySegment entryValue = MemorySegment.NULL;
+
+  private final MemorySegment renewed;
+
+  long added;
+  long replaced;
+  long kept;
+  long records;
+  private long bytes;
+
+  /**
+   * Makes the trees, empty.
+   *
+   * @param log has begun, and holds back the redo point until the trees are known
+   * @param file where entries are sorted
+   * @param check is called now and then, and may throw
+   */
+  LoadTrees(
+      Store store, TableCore core, LoadHow how, LogSession log, SortFile file, Runnable check) {
+    this.core = core;
+    this.how = how;
+    this.log = log;
+    this.logging = log.logging();
+    this.flushPages = Math.clamp(store.pool().frames() / 16, 8, FLUSH_PAGES);
+    boolean whole = false;
+    try {
+      List<IndexCore> all = core.readable();
+      this.renewed = entryArena.allocate(Math.max(8, core.recordBytes()), 8);
+      this.tree = make(store, false);
+      this.loader = BulkLoader.unlogged(tree, FILL, log);
+      long memory = how.memoryBytes() / Math.max(1, all.size() + (how.ascending() ? 0 : 1));
+      for (IndexCore index : all) {
+        BTree made = make(store, index.hints.kind.frames());
+        SortedRuns entries = new SortedRuns(memory, file, check);
+        indexes.add(new IndexTree(index, made, BulkLoader.unlogged(made, FILL, log), entries));
+        long room = Math.max(index.entryBytesMax(), entry.byteSize());
+        entry = entryArena.allocate(room, 8);
+        long values = core.keyBytesMax + (long) index.hints.bytes();
+        entryValue = entryArena.allocate(Math.max(values, entryValue.byteSize()), 8);
+      }
+      this.old = new OldRecords(core.tree);
+      this.hasOld = old.next();
+      whole = true;
+    } finally {
+      if (!whole) {
+        free();
+      }
+    }
+  }
+
+  private BTree make(Store store, boolean endInFrames) {
+    BTree made = BTree.create(store.pool(), store.nextTreeId(), endInFrames, log);
+    trees.add(made);
+    return made;
+  }
+
+  /** The table's, then those of the indexes that can be read, in their order. */
+  List<BTree> trees() {
+    return trees;
+  }
+
+  /** How many pages they have, but for roots. */
+  long pages() {
+    long n = loader.pages();
+    for (IndexTree i : indexes) {
+      n += i.loader.pages();
+    }
+    return n;
+  }
+
+  // --------------------------------------------------------------------------------------- source
+
+  /** Takes a record of the source; keys ascend, or are equal. */
+  void source(MemorySegment key, long off, int len, MemorySegment value, long vOff, int vLen) {
+    if (pendingKey >= 0) {
+      int c = Mem.compare(pending, 0, pendingKey, key, off, len);
+      if (c > 0) {
+        throw new InvalidUseException(
+            "The rows of the load of table "
+                + core.shown()
+                + " are not in the order of their keys, as its options say: "
+                + text(key, off, len)
+                + " comes after "
+                + text(pending, 0, pendingKey)
+                + ".");
+      }
+      if (c == 0) {
+        switch (how.duplicates()) {
+          case FAIL -> throw duplicate(key, off, len, "comes twice in the load of");
+          case KEEP -> {
+            kept++;
+            return;
+          }
+          case REPLACE -> {
+            replaced++;
+            pendingKey = -1;
+          }
+        }
+      } else {
+        mergePending();
+      }
+    }
+    long bytes = (long) len + vLen;
+    if (bytes > pending.byteSize()) {
+      arena.close();
+      arena = Arena.ofShared();
+      pending = arena.allocate(Math.max(bytes, 2 * pending.byteSize()), 8);
+    }
+    Mem.copy(key, off, pending, 0, len);
+    Mem.copy(value, vOff, pending, len, vLen);
+    pendingKey = len;
+    pendingValue = vLen;
+  }
+
+  private String text(MemorySegment key, long off, int len) {
+    return KeyText.of(core.key, key, off, len);
+  }
+
+  private DuplicateKeyException duplicate(MemorySegment key, long off, int len, String is) {
+    return DuplicateKeyException.ofLoad(core.name, text(key, off, len), is);
+  }
+
+  /** The record that waits, and before it those of the table with smaller keys. */
+  private void mergePending() {
+    int key = pendingKey;
+    while (hasOld) {
+      int c = Mem.compare(old.key(), 0, old.keyLength(), pending, 0, key);
+      if (c > 0) {
+        break;
+      }
+      if (c == 0) {
+        switch (how.duplicates()) {
+          case FAIL -> throw duplicate(pending, 0, key, "is already in");
+          case KEEP -> {
+            kept++;
+            pendingKey = -1;
+            putOld();
+            return;
+          }
+          case REPLACE -> {
+            replaced++;
+            added--; // it is no new one
+            hasOld = old.next();
+          }
+        }
+        break;
+      }
+      putOld();
+    }
+    pendingKey = -1;
+    added++;
+    put(pending, 0, key, pending, key, pendingValue);
+  }
+
+  private void putOld() {
+    MemorySegment value = old.value();
+    long at = old.valueOffset();
+    int length = old.valueLength();
+    if (core.layout != null && length != core.recordBytes()) {
+      // A row of an older layout becomes one of the table's.
+      if (!core.old.renew(length, value, at, renewed, 0)) {
+        throw core.wrongSize(-1, length);
+      }
+      value = renewed;
+      at = 0;
+      length = core.recordBytes();
+    }
+    put(old.key(), 0, old.keyLength(), value, at, length);
+    hasOld = old.next();
+  }
+
+  private void put(MemorySegment key, long off, int len, MemorySegment value, long vOff, int vLen) {
+    loader.add(key, off, len, value, vOff, vLen);
+    records++;
+    bytes += (long) len + vLen;
+    for (int i = 0; i < indexes.size(); i++) {
+      entry(indexes.get(i), key, off, len, value, vOff);
+    }
+    flush(loader);
+  }
+
+  private void entry(
+      IndexTree to, MemorySegment key, long off, int len, MemorySegment value, long vOff) {
+    IndexCore index = to.index;
+    int n = index.build(scratch, key, off, len, value, vOff, entry, 0);
+    if (n < 0) {
+      return;
+    }
+    if (n > to.tree.maxKeySize()) {
+      throw index.keyTooLong(n);
+    }
+    // A hint of zeros says nothing; the first lookup puts it right.
+    Mem.copy(key, off, entryValue, 0, len);
+    Mem.zero(entryValue, len, index.hints.bytes());
+    to.entries.add(entry, 0, n, entryValue, 0, len + index.hints.bytes());
+  }
+
+  private void flush(BulkLoader of) {
+    if (logging && of.unwritten() >= flushPages) {
+      of.flush();
+    }
+  }
+
+  /** Takes up to so many of what the table has behind the source's last key; false at the end. */
+  boolean rest(int most) {
+    if (pendingKey >= 0) {
+      mergePending();
+    }
+    for (int i = 0; i < most && hasOld; i++) {
+      putOld();
+    }
+    return hasOld;
+  }
+
+  // -------------------------------------------------------------------------------------- indexes
+
+  /** How many entries all indexes will have. */
+  long entries() {
+    long n = 0;
+    for (IndexTree i : indexes) {
+      n += i.entries.records();
+    }
+    return n;
+  }
+
+  int indexes() {
+    return indexes.size();
+  }
+
+  /** The entries of an index, in order. */
+  SortedRuns.Merged sorted(int i) {
+    return indexes.get(i).entries.merged();
+  }
+
+  /** Adds up to so many entries to an index; false at the end. */
+  boolean addEntries(int i, SortedRuns.Merged from, int most) {
+    IndexTree to = indexes.get(i);
+    for (int n = 0; n < most; n++) {
+      if (!from.next()) {
+        to.entries.close();
+        return false;
+      }
+      MemorySegment s = from.segment();
+      int length = from.keyLength();
+      // Entries of an index that is not unique have the primary key in theirs.
+      if (to.loader.endsWith(s, from.keyOffset(), length)) {
+        throw Maintenance.duplicate(core, to.index, s, from.keyOffset(), length, false);
+      }
+      to.loader.add(s, from.keyOffset(), length, s, from.valueOffset(), from.valueLength());
+      to.records++;
+      to.bytes += (long) length + from.valueLength();
+      flush(to.loader);
+    }
+    return true;
+  }
+
+  // ------------------------------------------------------------------------------------- the end
+
+  /** Writes the last pages and the roots. */
+  void finish() {
+    loader.finish();
+    tree.counts().base(records, bytes);
+    for (IndexTree i : indexes) {
+      i.loader.finish();
+      i.tree.counts().base(i.records, i.bytes);
+    }
+  }
+
+  /** Says in the log how much the trees have, before the record that makes them the table's. */
+  void logCounts() {
+    if (logging) {
+      LoadedRecord.append(log, tree.treeId(), records, bytes);
+      for (IndexTree i : indexes) {
+        LoadedRecord.append(log, i.tree.treeId(), i.records, i.bytes);
+      }
+    }
+  }
+
+  /** Writes all pages to the file, but for the roots, which have a record. */
+  void flushAll() {
+    loader.flush();
+    for (IndexTree i : indexes) {
+      i.loader.flush();
+    }
+  }
+
+  /** Logs all pages. */
+  void logAll() {
+    loader.logPages();
+    for (IndexTree i : indexes) {
+      i.loader.logPages();
+    }
+  }
+
+  /** Frees all pages: nobody knows the trees. May be done again where it fails. */
+  void free() {
+    if (loader != null) {
+      loader.freePages();
+    }
+    for (IndexTree i : indexes) {
+      i.loader.freePages();
+    }
+    while (!trees.isEmpty()) {
+      BTree last = trees.get(trees.size() - 1);
+      last.freeStrays(log);
+      TreeDrop.freeRoot(last, log);
+      trees.remove(trees.size() - 1);
+    }
+  }
+
+  /** Gives the memory back. */
+  @Override
+  public void close() {
+    for (IndexTree i : indexes) {
+      i.entries.close();
+    }
+    old.close();
+    arena.close();
+    entryArena.close();
+  }
+}

@@ -1,0 +1,111 @@
+package io.fovea.catalog;
+
+import io.fovea.btree.BTree;
+import io.fovea.btree.LeafScan;
+import io.fovea.btree.Position;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * The records of a tree that nobody changes, in the order of their keys.
+ *
+ * <p>One thread.
+ */
+final class OldRecords implements AutoCloseable {
+  private final BTree tree;
+  private final LeafScan scan = new LeafScan();
+  private final Position place = new Position();
+  private final Arena arena = Arena.ofShared();
+  private final MemorySegment key;
+  private Arena longArena = Arena.ofShared();
+  private MemorySegment longValue = MemorySegment.NULL;
+  private int keyLength;
+  private MemorySegment value = MemorySegment.NULL;
+  private long valueOffset;
+  private int valueLength;
+  private boolean more = true;
+
+  /** Stands before the first record. */
+  OldRecords(BTree tree) {
+    this.tree = tree;
+    this.key = arena.allocate(Math.max(8, tree.maxKeySize()), 8);
+    scan.seek(tree, key, 0, -1, true, false);
+    slot = 0;
+    end = 0;
+  }
+
+  private int slot;
+  private int end;
+
+  /** Goes on; false at the end. What it stands on holds until the next call. */
+  boolean next() {
+    while (more && slot == end) {
+      more = scan.load();
+      slot = more ? scan.from() : 0;
+      end = more ? scan.to() : 0;
+    }
+    if (!more) {
+      return false;
+    }
+    keyLength = scan.copyKey(slot, key, 0);
+    if (scan.isOverflow(slot)) {
+      readLong();
+    } else {
+      value = scan.segment();
+      valueOffset = scan.valueOffset(slot);
+      valueLength = scan.valueLength(slot);
+    }
+    slot++;
+    return true;
+  }
+
+  private void readLong() {
+    while (true) {
+      tree.find(key, 0, keyLength, place);
+      boolean found = place.found;
+      int n = found ? tree.copyValue(place, longValue, 0, (int) longValue.byteSize()) : 0;
+      if (n < 0 || !tree.valid(place)) {
+        continue;
+      }
+      if (!found) {
+        throw new IllegalStateException("A record went from a table that nobody may change.");
+      }
+      if (n > longValue.byteSize()) {
+        longArena.close();
+        longArena = Arena.ofShared();
+        longValue = longArena.allocate(Math.max(n, 2 * longValue.byteSize()), 8);
+        continue;
+      }
+      value = longValue;
+      valueOffset = 0;
+      valueLength = n;
+      return;
+    }
+  }
+
+  MemorySegment key() {
+    return key;
+  }
+
+  int keyLength() {
+    return keyLength;
+  }
+
+  MemorySegment value() {
+    return value;
+  }
+
+  long valueOffset() {
+    return valueOffset;
+  }
+
+  int valueLength() {
+    return valueLength;
+  }
+
+  @Override
+  public void close() {
+    arena.close();
+    longArena.close();
+  }
+}

@@ -1,0 +1,88 @@
+package io.fovea.catalog;
+
+import io.fovea.io.BlockDevice;
+import io.fovea.io.DeviceConfig;
+import io.fovea.io.Devices;
+import io.fovea.io.IoKind;
+import io.fovea.io.Storage;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The file beside the database in which a load keeps sorted runs: made with the first of them,
+ * written from its beginning to its end, removed by {@link #close}. Where the database has no files
+ * it is memory. What a crash leaves of it is removed when the database is opened.
+ *
+ * <p>One thread.
+ */
+final class SortFile implements AutoCloseable {
+  private final @Nullable Storage storage;
+  private final String suffix;
+  private @Nullable BlockDevice device;
+  private long end;
+
+  /**
+   * A file that is not made yet.
+   *
+   * @param storage where files are; null for none
+   * @param number which of the files for runs, below {@link Storage#LOADS}
+   */
+  SortFile(@Nullable Storage storage, int number) {
+    this.storage = storage;
+    this.suffix = Storage.LOAD + number;
+  }
+
+  private BlockDevice device() {
+    BlockDevice d = device;
+    if (d == null) {
+      d =
+          storage == null
+              ? Devices.open(Path.of("load"), DeviceConfig.defaults().kind(IoKind.MEMORY))
+              : storage.open(suffix);
+      device = d;
+    }
+    return d;
+  }
+
+  /** Where the next bytes go, which are a multiple of {@link SortedRuns#BLOCK}. */
+  long append(MemorySegment from, int bytes) {
+    long at = end;
+    device().write(at, from, 0, bytes);
+    end = at + bytes;
+    return at;
+  }
+
+  void read(long at, MemorySegment to, long off, int bytes) {
+    device().read(at, to, off, bytes);
+  }
+
+  /** How many bytes were written. */
+  long bytes() {
+    return end;
+  }
+
+  @Override
+  public void close() {
+    BlockDevice d = device;
+    if (d == null) {
+      return;
+    }
+    device = null;
+    try {
+      d.close();
+    } finally {
+      if (storage != null) {
+        // What ends a load may be an interrupt, which is not to end this.
+        boolean interrupted = Thread.interrupted();
+        try {
+          storage.delete(suffix);
+        } finally {
+          if (interrupted) {
+            Thread.currentThread().interrupt();
+          }
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,457 @@
+package io.fovea.catalog;
+
+import io.fovea.btree.BTree;
+import io.fovea.error.InvalidUseException;
+import io.fovea.index.IndexCore;
+import io.fovea.index.TableCore;
+import io.fovea.io.KillPoint;
+import io.fovea.memory.Waits;
+import io.fovea.store.Store;
+import io.fovea.wal.LogSession;
+import java.lang.foreign.MemorySegment;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Loads records into a table: builds new trees of what is there and what comes, and puts them in
+ * the place of the old ones.
+ *
+ * <pre>
+ *   changes refused, grace ─► source ─► [sorted] ─► merged with the old tree ─► new trees
+ *                                                                                 │
+ *     few pages:   logged ───────────────────────────────────────────────────────►│
+ *     many:        written, synced ─► in the catalog among those to be freed      │
+ *                    ─► redo point behind them ─► backups from before have ended ►│
+ *                                                                                 ▼
+ *                    catalog: new trees in, old ones out ─► exchanged at a moment between commits
+ * </pre>
+ *
+ * <ol>
+ *   <li><b>Nobody changes the table</b> from the grace on: so what is read of it is its state at
+ *       the moment of the exchange, without a transaction. Who reads it sees the old tree until
+ *       then.
+ *   <li><b>A crash</b> before the catalog has the new trees leaves the table as it was. Until they
+ *       are among those to be freed, the session of the load holds back the redo point, so recovery
+ *       knows of each of their pages that it was given out and has no owner, and frees it, whatever
+ *       its bytes are. After that they are freed as any tree that was dropped.
+ *   <li><b>Pages without images.</b> An ALLOCATE in the log whose page has no image there says that
+ *       nobody owns the page. So the redo point must have passed those records before the catalog
+ *       has the trees; a checkpoint does that. Then the pages are like any that were written long
+ *       ago. A backup that began before the last of them was written may have copied what was there
+ *       before, and has a log that does not tell of them: such backups must have ended, too. One
+ *       that begins later finds the pages in the file.
+ *   <li><b>The exchange</b> is between commits: {@code CommitGate} says why it is serializable. It
+ *       comes behind the record of the catalog. Whoever commits in between has read the old tree,
+ *       and comes before the load in the serial order; if his record is behind the catalog's and is
+ *       lost in a crash, nobody was told of it. Whoever has seen the new tree has a record behind
+ *       the catalog's, and is durable only with it. Old trees are freed when all transactions have
+ *       ended that were active at the exchange, scans that are open in them included.
+ * </ol>
+ *
+ * <p>The thread that loads; {@link #giveUp} by the one that closes. Each step that touches pages is
+ * under {@link #step}, the source's code is not: so a close waits for a step, and for no source.
+ */
+final class TableLoad {
+  /** Trees with no more pages are logged instead of written. */
+  private static final int LOGGED_PAGES = 64;
+
+  /** How many records of the table, or entries of an index, a step takes. */
+  private static final int STEP_RECORDS = 1024;
+
+  /** After how many records of the source its progress is told. */
+  private static final int TELL_RECORDS = 1 << 16;
+
+  private static final long PAUSE_NANOS = 1_000_000;
+
+  private final Store store;
+  private final SchemaChanges changes;
+  private final TableCore core;
+  private final LoadHow how;
+  private final LogSession session;
+  private final SortFile file;
+  private final String what;
+  private final IndexBuild waits;
+  private final ReentrantLock step = new ReentrantLock();
+  private @Nullable LoadTrees trees;
+  private @Nullable SortedRuns sorter;
+  private long read;
+  private @Nullable Throwable failure;
+
+  /** Under {@link #step}: nothing more is done. */
+  private boolean ended;
+
+  /** Whether the catalog knows the new trees. */
+  private boolean known;
+
+  /** Whether they are the table's. */
+  private boolean published;
+
+  /**
+   * A load, which has not begun.
+   *
+   * @param session of the log, for this load alone
+   * @param file for sorted runs, likewise; closed by the load
+   */
+  TableLoad(
+      Host host,
+      Store store,
+      SchemaChanges changes,
+      TableCore core,
+      LoadHow how,
+      LogSession session,
+      SortFile file,
+      String what) {
+    this.store = store;
+    this.changes = changes;
+    this.core = core;
+    this.how = how;
+    this.session = session;
+    this.file = file;
+    this.what = what;
+    this.waits = new IndexBuild(host, store, core, what);
+  }
+
+  /** Throws where the load is to be given up. */
+  private void check() {
+    waits.check();
+    if (ended) {
+      throw new InvalidUseException("Can't " + what + ": the load has ended.");
+    }
+  }
+
+  /** Does something that touches pages. */
+  private void step(Runnable work) {
+    step.lock();
+    try {
+      check();
+      work.run();
+    } finally {
+      step.unlock();
+    }
+  }
+
+  /** Loads all that the source has. */
+  <X extends Exception> LoadResult run(LoadFeed<X> feed) throws X {
+    long began = System.nanoTime();
+    core.loading(true);
+    try {
+      waits.awaitOthers();
+      step(this::begin);
+      feed.run(this::add);
+      rethrow();
+      tell(LoadHow.Phase.READING, read, read);
+      LoadTrees made = made(trees);
+      merge(made);
+      index(made);
+      tell(LoadHow.Phase.PUBLISHING, 0, -1);
+      long pages = made.pages();
+      publish(made);
+      return new LoadResult(
+          made.added,
+          made.replaced,
+          made.kept,
+          made.records,
+          pages,
+          file.bytes(),
+          System.nanoTime() - began);
+    } finally {
+      core.loading(false);
+      end();
+    }
+  }
+
+  private void begin() {
+    session.begin(0);
+    if (!how.ascending()) {
+      long parts = core.readable().size() + 1L;
+      sorter = new SortedRuns(how.memoryBytes() / parts, file, this::check);
+    }
+    trees = new LoadTrees(store, core, how, session, file, this::check);
+  }
+
+  private static LoadTrees made(@Nullable LoadTrees trees) {
+    if (trees == null) {
+      throw new IllegalStateException("The load has not begun.");
+    }
+    return trees;
+  }
+
+  // --------------------------------------------------------------------------------------- source
+
+  private void add(MemorySegment key, long off, int len, MemorySegment value, long vOff, int vLen) {
+    rethrow();
+    step.lock();
+    try {
+      if (ended || (read & 0xFF) == 0) {
+        check();
+      }
+      SortedRuns s = sorter;
+      if (s != null) {
+        s.add(key, off, len, value, vOff, vLen);
+      } else {
+        made(trees).source(key, off, len, value, vOff, vLen);
+      }
+    } catch (RuntimeException | Error e) {
+      failure = e;
+      throw e;
+    } finally {
+      step.unlock();
+    }
+    if ((++read & TELL_RECORDS - 1) == 0) {
+      tell(LoadHow.Phase.READING, read, -1);
+    }
+  }
+
+  /** A source that has caught what its record has met does not go on. */
+  private void rethrow() {
+    Throwable t = failure;
+    if (t instanceof RuntimeException e) {
+      throw e;
+    }
+    if (t instanceof Error e) {
+      throw e;
+    }
+  }
+
+  private void tell(LoadHow.Phase phase, long done, long of) {
+    how.progress().at(phase, done, of);
+  }
+
+  // ---------------------------------------------------------------------------------------- trees
+
+  private void merge(LoadTrees made) {
+    SortedRuns s = sorter;
+    if (s != null) {
+      SortedRuns.Merged[] all = new SortedRuns.Merged[1];
+      step(() -> all[0] = s.merged());
+      try (SortedRuns.Merged from = all[0]) {
+        long of = s.records();
+        boolean[] more = {true};
+        for (long done = 0; more[0]; done += STEP_RECORDS) {
+          if ((done & TELL_RECORDS - 1) == 0) {
+            tell(LoadHow.Phase.WRITING, done, of);
+          }
+          step(() -> more[0] = source(made, from));
+        }
+      }
+      step(s::close);
+    }
+    boolean[] more = {true};
+    while (more[0]) {
+      step(() -> more[0] = made.rest(STEP_RECORDS));
+    }
+  }
+
+  private static boolean source(LoadTrees made, SortedRuns.Merged from) {
+    for (int i = 0; i < STEP_RECORDS; i++) {
+      if (!from.next()) {
+        return false;
+      }
+      MemorySegment s = from.segment();
+      made.source(s, from.keyOffset(), from.keyLength(), s, from.valueOffset(), from.valueLength());
+    }
+    return true;
+  }
+
+  private void index(LoadTrees made) {
+    long of = made.entries();
+    long[] done = {0};
+    for (int i = 0; i < made.indexes(); i++) {
+      int index = i;
+      SortedRuns.Merged[] all = new SortedRuns.Merged[1];
+      step(() -> all[0] = made.sorted(index));
+      try (SortedRuns.Merged from = all[0]) {
+        boolean[] more = {true};
+        while (more[0]) {
+          if ((done[0] & TELL_RECORDS - 1) == 0) {
+            tell(LoadHow.Phase.INDEXING, done[0], of);
+          }
+          step(() -> more[0] = made.addEntries(index, from, STEP_RECORDS));
+          done[0] += STEP_RECORDS;
+        }
+      }
+    }
+    step(made::finish);
+  }
+
+  // ------------------------------------------------------------------------------------
+  // publication
+
+  private void publish(LoadTrees made) {
+    if (session.logging() && made.pages() > LOGGED_PAGES) {
+      step(
+          () -> {
+            made.flushAll();
+            store.pool().checkpoint().sync();
+          });
+      KillPoint.here("load.written");
+      Set<Object> backups = new HashSet<>(store.backups());
+      step(() -> announce(made));
+      KillPoint.here("load.known");
+      awaitRedo();
+      while (!backups.isEmpty()) {
+        backups.retainAll(store.backups());
+        pause(!backups.isEmpty());
+      }
+    } else {
+      step(made::logAll);
+    }
+    long[] end = new long[1];
+    step(
+        () -> {
+          if (known) {
+            session.begin(0); // the redo point stays before what is said of the trees
+          }
+          made.logCounts();
+          end[0] = changes.locked(what, () -> exchange(made));
+        });
+    store.awaitDurable(end[0]);
+    changes.drops.run();
+  }
+
+  private void pause(boolean needed) {
+    if (needed) {
+      step(() -> {});
+      Waits.sleep(PAUSE_NANOS);
+    }
+  }
+
+  /** From here on the catalog knows the trees, as those that are to be freed. */
+  private void announce(LoadTrees made) {
+    changes.locked(
+        what,
+        () -> {
+          CatalogChange change = new CatalogChange(store);
+          for (BTree tree : made.trees()) {
+            change.publishes(tree).put(DeferredDrops.key(tree.treeId()), DeferredDrops.value(tree));
+          }
+          try {
+            return change.run();
+          } finally {
+            known = change.happened;
+          }
+        });
+    session.end();
+  }
+
+  /** Waits until no record that is in the log now is needed after a crash. */
+  private void awaitRedo() {
+    long lsn = store.logTail();
+    store.checkpoint();
+    while (store.redoLsn() < lsn) {
+      pause(true);
+      store.checkpoint();
+    }
+  }
+
+  private long exchange(LoadTrees made) {
+    core.requireThere();
+    List<BTree> fresh = made.trees();
+    List<IndexCore> indexes = core.readable();
+    CatalogChange change = new CatalogChange(store);
+    for (BTree tree : fresh) {
+      if (known) {
+        change.delete(DeferredDrops.key(tree.treeId()));
+      } else {
+        change.publishes(tree);
+      }
+    }
+    drop(change, core.tree);
+    indexes.forEach(i -> drop(change, i.tree));
+    SchemaChanges.exchanged(core, fresh, change);
+    try {
+      return change.run(() -> exchange(indexes, fresh));
+    } finally {
+      known |= change.happened;
+      published = change.happened;
+    }
+  }
+
+  private static void drop(CatalogChange change, BTree tree) {
+    change.drops(tree).put(DeferredDrops.key(tree.treeId()), DeferredDrops.value(tree));
+  }
+
+  private void exchange(List<IndexCore> indexes, List<BTree> fresh) {
+    BTree[] old = new BTree[fresh.size()];
+    store
+        .engine()
+        .exchange(
+            () -> {
+              old[0] = core.tree;
+              core.tree = fresh.get(0);
+              for (int i = 0; i < indexes.size(); i++) {
+                old[i + 1] = indexes.get(i).tree;
+                indexes.get(i).tree = fresh.get(i + 1);
+              }
+            });
+    core.loading(false);
+    for (BTree tree : old) {
+      changes.drops.add(tree, null);
+    }
+  }
+
+  // ------------------------------------------------------------------------------------- the end
+
+  /** Ends it in any case, and frees what is not the table's. */
+  private void end() {
+    giveUp();
+    if (known && !published && store.isOpen()) {
+      changes.drops.run();
+    }
+  }
+
+  /** Nothing more is done; what was made and is not the table's is freed. Any thread. */
+  void giveUp() {
+    step.lock();
+    try {
+      if (ended) {
+        return;
+      }
+      ended = true;
+      LoadTrees made = trees;
+      if (made != null && !known) {
+        free(made);
+      } else if (made != null && !published) {
+        made.trees().forEach(t -> changes.drops.add(t, null));
+      }
+      // What has stopped the engine halfway holds back the redo point for good.
+      if (store.engine().poison() == null) {
+        session.end();
+      }
+    } finally {
+      try {
+        close();
+      } finally {
+        step.unlock();
+      }
+    }
+  }
+
+  /** Frees pages that nobody knows. */
+  private void free(LoadTrees made) {
+    try {
+      made.free();
+    } catch (RuntimeException | Error e) {
+      store.engine().poison(e); // recovery frees them
+      throw e;
+    }
+  }
+
+  private void close() {
+    LoadTrees made = trees;
+    SortedRuns s = sorter;
+    try {
+      if (made != null) {
+        made.close();
+      }
+      if (s != null) {
+        s.close();
+      }
+    } finally {
+      file.close();
+    }
+  }
+}

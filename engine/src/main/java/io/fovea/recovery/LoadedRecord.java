@@ -1,0 +1,47 @@
+package io.fovea.recovery;
+
+import io.fovea.error.CorruptionException;
+import io.fovea.memory.Mem;
+import io.fovea.wal.LogSession;
+import io.fovea.wal.RecordType;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * A LOADED record: how many records a tree has that a load has built, and how many bytes. The
+ * change of the catalog that makes the tree a table's or an index's comes behind it. Commits count
+ * from there.
+ *
+ * <pre>
+ *   0       4      8         16      24
+ *   | tree  | zero | records | bytes |
+ * </pre>
+ */
+public final class LoadedRecord {
+  private static final int BYTES = 24;
+
+  private LoadedRecord() {}
+
+  /**
+   * Appends one.
+   *
+   * @param log a session that has begun, and ends behind the change of the catalog
+   */
+  public static void append(LogSession log, int treeId, long records, long bytes) {
+    log.grant(LogSession.space(BYTES));
+    long at = log.reserve(RecordType.LOADED, BYTES);
+    MemorySegment to = log.buffer();
+    Mem.putInt(to, at, treeId);
+    Mem.putInt(to, at + 4, 0);
+    Mem.putLong(to, at + 8, records);
+    Mem.putLong(to, at + 16, bytes);
+    log.complete();
+  }
+
+  /** Reads one. */
+  static void read(MemorySegment s, long at, int length, long lsn, CountsReplay to) {
+    if (length != BYTES || Mem.getInt(s, at) <= 0 || Mem.getLong(s, at + 8) < 0) {
+      throw new CorruptionException("a record of a load at LSN " + lsn, -1, -1, BYTES, length);
+    }
+    to.loaded(Mem.getInt(s, at), Mem.getLong(s, at + 8), Mem.getLong(s, at + 16));
+  }
+}

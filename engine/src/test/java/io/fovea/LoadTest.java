@@ -1,0 +1,529 @@
+package io.fovea;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.error.DuplicateKeyException;
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.OperationInterruptedException;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
+import io.fovea.store.Switches;
+import io.fovea.support.SimCrash;
+import io.fovea.support.SimDisk;
+import io.fovea.support.SimStorage;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.TreeMap;
+import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Loads: what a table has afterwards, what others notice, and what a crash leaves. */
+class LoadTest {
+  private static final Layout.Builder B = Layout.builder();
+  private static final Field COLOUR = B.int32("colour");
+  private static final Field CODE = B.int64("code");
+  private static final TableSpec ROWS =
+      TableSpec.of("rows", KeySpec.of(FieldType.INT32), B.build())
+          .with(IndexSpec.on("by_colour", COLOUR))
+          .with(IndexSpec.unique("by_code", CODE))
+          .with(
+              IndexSpec.extracted(
+                  "even",
+                  KeySpec.of(FieldType.INT64),
+                  false,
+                  (k, r, e) -> {
+                    e.set(r.getLong(CODE));
+                    return r.getLong(CODE) % 2 == 0;
+                  }));
+  private static final TableSpec BYTES = TableSpec.bytes("bytes", 40);
+
+  @TempDir Path dir;
+
+  private Database open() {
+    return Database.open(dir.resolve("db"), Options.defaults().bufferBytes(8 << 20));
+  }
+
+  private static byte[] key(long i) {
+    return ByteBuffer.allocate(8).putLong(i).array();
+  }
+
+  private static byte[] value(long i, int length) {
+    byte[] v = new byte[length];
+    new Random(i).nextBytes(v);
+    return v;
+  }
+
+  private static void check(Database db, ByteTable t, TreeMap<Long, byte[]> expected) {
+    List<Long> keys = new ArrayList<>();
+    db.read(
+        tx -> {
+          keys.clear();
+          try (ByteCursor c = t.scan(tx, null, null, Order.ASCENDING)) {
+            while (c.next()) {
+              long k = ByteBuffer.wrap(c.key()).getLong();
+              keys.add(k);
+              assertArrayEquals(expected.get(k), c.value());
+            }
+          }
+          return 0;
+        });
+    assertEquals(new ArrayList<>(expected.keySet()), keys);
+  }
+
+  private static void sound(Database db) {
+    VerifyReport report = db.verify();
+    assertTrue(report.ok(), () -> report.problems().toString());
+  }
+
+  private void noFilesLeft() throws IOException {
+    try (var files = Files.list(dir)) {
+      assertEquals(List.of(), files.map(Path::toString).filter(f -> f.contains(".load")).toList());
+    }
+  }
+
+  @Test
+  void recordsInAnyOrderAreMergedWithThoseThatAreThere() throws IOException {
+    TreeMap<Long, byte[]> expected = new TreeMap<>();
+    Random random = new Random(7);
+    try (Database db = open()) {
+      ByteTable t = db.table(BYTES).bytes();
+      LoadReport none = t.load(into -> {});
+      assertEquals(0, none.records());
+      for (int round = 0; round < 4; round++) {
+        long[] keys = random.longs(20_000, 0, 60_000).toArray();
+        int seed = round;
+        LoadReport r =
+            t.load(
+                LoadOptions.defaults().memoryBytes(1 << 20).duplicates(Duplicates.REPLACE),
+                into -> {
+                  for (long k : keys) {
+                    byte[] v = value(k + seed, k % 997 == 0 ? 20_000 : (int) (k % 90));
+                    into.add(key(k), v);
+                    expected.put(k, v);
+                  }
+                });
+        assertTrue(r.sortedBytes() > 0);
+        assertEquals(expected.size(), r.records());
+        assertEquals(keys.length, r.added() + r.replaced());
+        check(db, t, expected);
+        sound(db);
+        db.run(tx -> t.put(tx, key(70_000 + seed), key(1)));
+        expected.put(70_000L + seed, key(1));
+      }
+      noFilesLeft();
+    }
+    try (Database db = open()) {
+      check(db, db.table(BYTES).bytes(), expected);
+      sound(db);
+    }
+  }
+
+  @Test
+  void ascendingRecordsAreNotSorted() {
+    TreeMap<Long, byte[]> expected = new TreeMap<>();
+    try (Database db = open()) {
+      ByteTable t = db.table(BYTES).bytes();
+      LoadReport r =
+          t.load(
+              LoadOptions.defaults().ascending(true),
+              into -> {
+                for (long k = 0; k < 50_000; k++) {
+                  into.add(key(k), value(k, 50));
+                  expected.put(k, value(k, 50));
+                }
+              });
+      assertEquals(0, r.sortedBytes());
+      assertEquals(50_000, r.added());
+      check(db, t, expected);
+      InvalidUseException e =
+          assertThrows(
+              InvalidUseException.class,
+              () ->
+                  t.load(
+                      LoadOptions.defaults().ascending(true),
+                      into -> {
+                        into.add(key(100_001), key(1));
+                        into.add(key(100_000), key(1));
+                      }));
+      assertTrue(e.getMessage().contains("order of their keys"));
+      check(db, t, expected);
+      sound(db);
+    }
+  }
+
+  private static Row row(Table t, int i) {
+    return t.row().setInt(COLOUR, i % 7).setLong(CODE, 3L * i);
+  }
+
+  @Test
+  void indexesFollow() {
+    try (Database db = open()) {
+      Table t = db.table(ROWS);
+      Index handle = t.index("by_code");
+      db.run(
+          tx -> {
+            for (int i = 0; i < 100; i++) {
+              t.insert(tx, t.key().set(10 * i), row(t, 10 * i));
+            }
+          });
+      LoadReport r =
+          t.load(
+              LoadOptions.defaults().memoryBytes(1 << 20).duplicates(Duplicates.KEEP),
+              into -> {
+                for (int i = 30_000; i-- > 0; ) {
+                  into.add(t.key().set(i), row(t, i));
+                }
+              });
+      assertEquals(100, r.kept());
+      assertEquals(30_000, r.records());
+      assertEquals(30_000, t.count());
+      sound(db);
+      db.read(
+          tx -> {
+            Row out = t.row();
+            assertTrue(handle.get(tx, handle.key().set(3L * 12_345), out));
+            assertEquals(12_345 % 7, out.getInt(COLOUR));
+            Index even = t.index("even");
+            assertTrue(even.get(tx, even.key().set(3L * 1000), out));
+            return 0;
+          });
+      // Statements go on with the new trees.
+      db.run(tx -> t.delete(tx, t.key().set(12_345)));
+      assertFalse(
+          db.read(tx -> handle.get(tx, handle.key().set(3L * 12_345), t.row())).booleanValue());
+      DuplicateKeyException e =
+          assertThrows(
+              DuplicateKeyException.class,
+              () ->
+                  t.load(
+                      into -> {
+                        into.add(t.key().set(50_000), row(t, 50_000));
+                        into.add(t.key().set(50_001), row(t, 77));
+                      }));
+      assertTrue(e.where().startsWith("unique index"), e.where());
+      assertFalse(db.read(tx -> t.exists(tx, t.key().set(50_000))).booleanValue());
+      sound(db);
+    }
+  }
+
+  @Test
+  void duplicatesAreNamed() {
+    try (Database db = Database.inMemory(Options.defaults())) {
+      ByteTable t = db.table(BYTES).bytes();
+      t.load(into -> into.add(key(5), key(1)));
+      DuplicateKeyException there =
+          assertThrows(DuplicateKeyException.class, () -> t.load(into -> into.add(key(5), key(2))));
+      assertTrue(there.getMessage().contains("is already in"), there.getMessage());
+      assertThrows(
+          DuplicateKeyException.class,
+          () ->
+              t.load(
+                  into -> {
+                    into.add(key(6), key(2));
+                    into.add(key(6), key(3));
+                  }));
+      t.load(
+          LoadOptions.defaults().duplicates(Duplicates.REPLACE),
+          into -> {
+            into.add(key(5), key(2));
+            into.add(key(5), key(3));
+          });
+      assertArrayEquals(key(3), db.read(tx -> t.get(tx, key(5))));
+      t.load(LoadOptions.defaults().duplicates(Duplicates.KEEP), into -> into.add(key(5), key(9)));
+      assertArrayEquals(key(3), db.read(tx -> t.get(tx, key(5))));
+      sound(db);
+    }
+  }
+
+  @Test
+  void othersReadTheOldStateAndChangeNothing() {
+    try (Database db = open()) {
+      ByteTable t = db.table(BYTES).bytes();
+      ByteTable other = db.table(TableSpec.bytes("other", 8)).bytes();
+      db.run(tx -> t.put(tx, key(1), key(1)));
+      t.load(
+          into -> {
+            assertArrayEquals(key(1), db.read(tx -> t.get(tx, key(1))));
+            assertThrows(InvalidUseException.class, () -> db.run(tx -> t.put(tx, key(2), key(2))));
+            assertThrows(InvalidUseException.class, () -> db.run(tx -> t.delete(tx, key(1))));
+            assertThrows(InvalidUseException.class, () -> t.load(more -> {}));
+            assertThrows(InvalidUseException.class, db::verify);
+            db.run(tx -> other.put(tx, key(2), key(2)));
+            into.add(key(3), key(3));
+          });
+      db.run(tx -> t.put(tx, key(2), key(2)));
+      db.run(tx -> assertThrows(InvalidUseException.class, () -> t.load(into -> {})));
+      sound(db);
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource(Protocol.class)
+  void whoHasReadTheOldStateDoesNotCommitBehindTheLoad(Protocol protocol) throws Exception {
+    try (Database db =
+        Database.open(
+            dir.resolve("db"), Options.defaults().experiments(e -> e.protocol(protocol)))) {
+      ByteTable t = db.table(BYTES).bytes();
+      ByteTable other = db.table(TableSpec.bytes("other", 8)).bytes();
+      db.run(tx -> t.put(tx, key(1), key(1)));
+      int[] attempts = {0};
+      CountDownLatch reading = new CountDownLatch(1);
+      CountDownLatch seen = new CountDownLatch(1);
+      Thread loading =
+          Thread.ofPlatform()
+              .start(
+                  () -> {
+                    try {
+                      t.load(
+                          into -> {
+                            reading.countDown();
+                            seen.await();
+                            into.add(key(2), key(2));
+                          });
+                    } catch (InterruptedException e) {
+                      throw new IllegalStateException(e);
+                    }
+                  });
+      reading.await();
+      db.run(
+          tx -> {
+            attempts[0]++;
+            long there = t.get(tx, key(2)) == null ? 0 : 1;
+            if (attempts[0] == 1) {
+              seen.countDown();
+              loading.join();
+            }
+            other.put(tx, key(1), key(there));
+          });
+      assertEquals(2, attempts[0]);
+      assertArrayEquals(key(1), db.read(tx -> other.get(tx, key(1))));
+    }
+  }
+
+  @Test
+  void whatEndsALoadLeavesNothing() throws IOException {
+    TreeMap<Long, byte[]> expected = new TreeMap<>();
+    try (Database db = open()) {
+      ByteTable t = db.table(BYTES).bytes();
+      t.load(into -> into.add(key(1), key(1)));
+      expected.put(1L, key(1));
+      sound(db);
+      for (boolean ascending : new boolean[] {true, false}) {
+        LoadOptions how = LoadOptions.defaults().memoryBytes(1 << 20).ascending(ascending);
+        assertThrows(
+            IOException.class,
+            () ->
+                t.load(
+                    how,
+                    into -> {
+                      for (int k = 2; k < 100_000; k++) {
+                        into.add(key(k), value(k, 60));
+                      }
+                      throw new IOException("the source has broken");
+                    }));
+        assertThrows(
+            OperationInterruptedException.class,
+            () ->
+                t.load(
+                    how,
+                    into -> {
+                      for (int k = 2; k < 100_000; k++) {
+                        into.add(key(k), value(k, 60));
+                        if (k == 50_000) {
+                          Thread.currentThread().interrupt();
+                        }
+                      }
+                    }));
+        assertTrue(Thread.interrupted());
+        assertThrows(
+            IllegalStateException.class,
+            () ->
+                t.load(
+                    how.progress(
+                        p -> {
+                          if (p.phase() == LoadProgress.Phase.PUBLISHING) {
+                            throw new IllegalStateException("no more");
+                          }
+                        }),
+                    into -> {
+                      for (int k = 2; k < 100_000; k++) {
+                        into.add(key(k), value(k, 60));
+                      }
+                    }));
+        check(db, t, expected);
+        sound(db);
+        noFilesLeft();
+      }
+      db.run(tx -> t.put(tx, key(2), key(2)));
+      assertEquals("", SimDatabase.held(db));
+    }
+  }
+
+  @Test
+  void aCloseEndsALoad() {
+    Database db = open();
+    ByteTable t = db.table(BYTES).bytes();
+    assertThrows(
+        RuntimeException.class,
+        () ->
+            t.load(
+                LoadOptions.defaults().ascending(true),
+                into -> {
+                  for (int k = 0; k < 100_000; k++) {
+                    into.add(key(k), value(k, 60));
+                    if (k == 70_000) {
+                      db.close();
+                    }
+                  }
+                }));
+    try (Database again = open()) {
+      check(again, again.table(BYTES).bytes(), new TreeMap<>());
+      sound(again);
+    }
+  }
+
+  @Test
+  void aCrashLeavesAllOrNothing() {
+    Options options =
+        Options.defaults()
+            .bufferBytes(600_000)
+            .memory(m -> m.timestampBytes(1 << 20))
+            .log(l -> l.bytesMax(1 << 20).bufferBytes(64 << 10).segmentBytes(64 << 10))
+            .transactions(x -> x.activeMax(2));
+    int records = 6_000;
+    for (boolean second : new boolean[] {false, true}) {
+      SimDisk disk = new SimDisk(1);
+      List<SimDisk> cuts = new ArrayList<>();
+      boolean[] all = {false};
+      Random random = new Random(second ? 2 : 1);
+      try (Database db = Database.open(new SimStorage(disk), options, Switches.NONE)) {
+        ByteTable t = db.table(BYTES).bytes();
+        db.run(tx -> t.put(tx, key(-1), key(1)));
+        if (second) {
+          t.load(into -> into.add(key(-2), value(1, 9_000)));
+        }
+        disk.onOperation(
+            n -> {
+              if (all[0] || random.nextInt(6) == 0) {
+                cuts.add(disk.copy());
+              }
+            });
+        t.load(
+            LoadOptions.defaults().memoryBytes(1 << 20),
+            into -> {
+              for (int k = records; k-- > 0; ) {
+                into.add(key(k), value(k, k % 500 == 0 ? 9_000 : 200));
+              }
+            });
+        all[0] = true;
+        db.run(tx -> t.put(tx, key(-3), key(1)));
+        db.checkpoint();
+        disk.onOperation(n -> {});
+      }
+      int before = 0;
+      int after = 0;
+      for (SimDisk cut : cuts) {
+        for (SimCrash how : List.of(SimCrash.LOSE_ALL, SimCrash.KEEP_ALL, SimCrash.RANDOM)) {
+          try (Database db =
+              Database.open(new SimStorage(cut.crash(how)), options, Switches.NONE)) {
+            ByteTable t = db.table(BYTES).bytes();
+            long n = db.read(tx -> count(t, tx));
+            assertEquals(n, db.table(BYTES).count());
+            long old = second ? 2 : 1;
+            boolean loaded = n > old;
+            assertTrue(n == old || n == records + old || n == records + old + 1, "records: " + n);
+            before += loaded ? 0 : 1;
+            after += loaded ? 1 : 0;
+            sound(db);
+            t.load(into -> into.add(key(1_000_000), key(1)));
+            sound(db);
+          }
+        }
+      }
+      assertTrue(before > 0 && after > 0, before + " before, " + after + " after");
+    }
+  }
+
+  private static long count(ByteTable t, Transaction tx) {
+    long n = 0;
+    try (ByteCursor c = t.scan(tx, null, null, Order.ASCENDING)) {
+      while (c.next()) {
+        n += c.value().length >= 0 ? 1 : 0;
+      }
+    }
+    return n;
+  }
+
+  @Test
+  void aFullDiskRefusesALoad() {
+    SimDisk disk = new SimDisk(1);
+    Options options = Options.defaults().bufferBytes(600_000).transactions(x -> x.activeMax(2));
+    try (Database db = Database.open(new SimStorage(disk), options, Switches.NONE)) {
+      ByteTable t = db.table(BYTES).bytes();
+      db.run(tx -> t.put(tx, key(1), key(1)));
+      db.checkpoint();
+      disk.capacity("db", disk.device("db").size() + (1 << 20));
+      assertThrows(
+          io.fovea.error.StorageFullException.class,
+          () ->
+              t.load(
+                  into -> {
+                    for (int k = 2; k < 40_000; k++) {
+                      into.add(key(k), value(k, 200));
+                    }
+                  }));
+      disk.capacity("db", Long.MAX_VALUE);
+      db.run(tx -> t.put(tx, key(2), key(1)));
+      sound(db);
+    }
+  }
+
+  @Test
+  void aBackupWhileATableIsLoadedHasAllOrNothing() throws Exception {
+    try (Database db = open()) {
+      ByteTable t = db.table(BYTES).bytes();
+      Thread loading =
+          Thread.ofPlatform()
+              .start(
+                  () ->
+                      t.load(
+                          LoadOptions.defaults().ascending(true),
+                          into -> {
+                            for (int k = 0; k < 200_000; k++) {
+                              into.add(key(k), value(k, 60));
+                            }
+                          }));
+      List<Path> copies = new ArrayList<>();
+      do {
+        Path to = dir.resolve("copy" + copies.size());
+        db.backup(to, BackupOptions.defaults());
+        copies.add(to);
+      } while (loading.isAlive());
+      loading.join();
+      for (Path copy : copies) {
+        try (Database there = Database.open(copy.resolve("db"), Options.defaults())) {
+          ByteTable c = there.table(BYTES).bytes();
+          long n = there.read(tx -> count(c, tx));
+          assertTrue(n == 0 || n == 200_000, "records: " + n);
+          sound(there);
+        }
+      }
+    }
+  }
+}
