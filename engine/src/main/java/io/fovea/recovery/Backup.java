@@ -186,14 +186,15 @@ public final class Backup implements AutoCloseable {
     String why =
         now == null
             ? "a database that is changed without a log (in memory, or with Durability.NONE) does"
-                + " not say when a page was changed."
+                + " not say when a page was changed"
             : asked.whyNot(now);
     if (why != null) {
       throw new InvalidUseException(
           "There is no backup of what was changed since "
               + asked.text()
               + ". Make a full one: "
-              + why);
+              + why
+              + ".");
     }
   }
 

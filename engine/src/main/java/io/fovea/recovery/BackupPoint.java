@@ -53,18 +53,18 @@ public record BackupPoint(UUID id, long lsn, long unlogged) {
    */
   @Nullable String whyNot(BackupPoint now) {
     if (!id.equals(now.id)) {
-      return "the position is of database " + id + ", and this is " + now.id + ".";
+      return "the position is of database " + id + ", and this is " + now.id;
     }
     if (unlogged > now.unlogged || lsn > now.lsn) {
       return "the position "
           + text()
           + " is beyond that of the database, which is "
           + now.text()
-          + ". It is of a copy of this database that went on by itself, or its file was put back.";
+          + "; it is of a copy of this database that went on by itself, or its file was put back";
     }
     if (unlogged < now.unlogged) {
       return "the database was changed without a log since that position (Durability.NONE), and"
-          + " its pages do not say when.";
+          + " its pages do not say when";
     }
     return null;
   }
