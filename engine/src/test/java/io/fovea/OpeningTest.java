@@ -9,7 +9,10 @@ import io.fovea.error.FoveaException;
 import io.fovea.error.IncompatibleFormatException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.PoolTooSmallException;
+import io.fovea.error.StorageException;
+import io.fovea.io.IoOp;
 import io.fovea.schema.TableSpec;
+import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimFault;
 import io.fovea.support.SimStorage;
@@ -64,6 +67,82 @@ class OpeningTest {
       assertEquals(List.of(), files(), e.getKey());
     }
     Database.open(folder.resolve("db"), small()).close();
+  }
+
+  /**
+   * Read n of an opening fails, for every n, after closes, crashes and checkpoints, so that either
+   * superblock is the newer one. What opens has everything; what does not says why, and opens when
+   * it is asked again.
+   */
+  @ParameterizedTest
+  @EnumSource
+  void aReadThatFailsDoesNotLeadToAnOlderState(Durability durability) {
+    Options options =
+        small()
+            .durability(durability)
+            .log(log -> log.segmentBytes(64 << 10).bufferBytes(64 << 10).bytesMax(256 << 10));
+    TableSpec spec = TableSpec.bytes("t", 8);
+    SimDisk disk = new SimDisk(5);
+    int refused = 0;
+    for (int round = 0; round < 6; round++) {
+      byte[] key = {(byte) round};
+      Database db = SimDatabase.open(new SimStorage(disk), options);
+      ByteTable t = db.table(spec).bytes();
+      db.run(tx -> t.put(tx, key, new byte[100]));
+      if (round % 2 == 1) {
+        db.checkpoint();
+      }
+      SimDisk before;
+      if (round % 3 == 2 && durability == Durability.SYNC) {
+        before = disk.crash(SimCrash.LOSE_ALL);
+        db.abandon();
+      } else {
+        db.close();
+        before = disk.copy();
+      }
+      disk = before.copy();
+      boolean hit = true;
+      for (long n = 1; hit; n++) {
+        SimDisk copy = before.copy();
+        copy.fail(SimFault.once(n).of(IoOp.READ));
+        Database opened = null;
+        try {
+          opened = SimDatabase.open(new SimStorage(copy), options);
+          hasRecords(opened, spec, round + 1, n);
+          opened.close();
+        } catch (StorageException e) {
+          refused++;
+          if (opened != null) {
+            opened.abandon();
+          }
+          // A copy without a log that was marked and not closed can't be opened any more.
+          if (opened == null || durability != Durability.NONE) {
+            copy.heal();
+            try (Database again = SimDatabase.open(new SimStorage(copy), options)) {
+              hasRecords(again, spec, round + 1, n);
+            }
+          }
+        }
+        hit = copy.faultsHit() > 0;
+      }
+    }
+    assertTrue(refused > 12, refused + " refused");
+  }
+
+  private static void hasRecords(Database db, TableSpec spec, int records, long fault) {
+    int[] found = {0};
+    ByteTable t = db.table(spec).bytes();
+    db.run(
+        TxOptions.forReading(),
+        tx -> {
+          found[0] = 0;
+          try (ByteCursor c = t.scan(tx, null, null, Order.ASCENDING)) {
+            while (c.next()) {
+              found[0]++;
+            }
+          }
+        });
+    assertEquals(records, found[0], () -> "records, where read " + fault + " had failed");
   }
 
   /** Operation n of the making of a database fails, for every n. */

@@ -4,7 +4,6 @@ import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.PageHeader;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.IncompatibleFormatException;
-import io.fovea.error.StorageException;
 import io.fovea.io.BlockDevice;
 import io.fovea.memory.Mem;
 import io.fovea.wal.Watermark;
@@ -184,14 +183,9 @@ public final class SuperblockFile {
       Mem.zero(block, 0, block.byteSize());
       return null;
     }
-    try {
-      device.read(offset, block, 0, (int) block.byteSize());
-    } catch (StorageException e) {
-      if (pid == 0) {
-        throw e;
-      }
-      return null;
-    }
+    // A superblock that can't be read now may be the newer one: going on with the other would be
+    // going on with the state before the last checkpoint, or before the last opening.
+    device.read(offset, block, 0, (int) block.byteSize());
     if (!magic()) {
       return null;
     }
