@@ -4,7 +4,6 @@ import io.fovea.btree.BTree;
 import io.fovea.error.InvalidUseException;
 import io.fovea.index.IndexCore;
 import io.fovea.index.TableCore;
-import io.fovea.io.KillPoint;
 import io.fovea.memory.Waits;
 import io.fovea.store.Store;
 import io.fovea.wal.LogSession;
@@ -287,10 +286,8 @@ final class TableLoad {
             made.flushAll();
             store.pool().checkpoint().sync();
           });
-      KillPoint.here("load.written");
       Set<Object> backups = new HashSet<>(store.backups());
       step(() -> announce(made));
-      KillPoint.here("load.known");
       awaitRedo();
       while (!backups.isEmpty()) {
         backups.retainAll(store.backups());
