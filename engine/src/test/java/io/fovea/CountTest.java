@@ -223,8 +223,7 @@ class CountTest {
       long[] seen = new long[2];
       long until = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(600);
       long patience = System.nanoTime() + TimeUnit.MINUTES.toNanos(1);
-      while (System.nanoTime() < until
-          || seen[0] * seen[1] == 0 && System.nanoTime() < patience) {
+      while (System.nanoTime() < until || seen[0] * seen[1] == 0 && System.nanoTime() < patience) {
         long n = t.count();
         assertTrue(n == 0 || n == 1, "a count of " + n);
         seen[(int) n]++;
