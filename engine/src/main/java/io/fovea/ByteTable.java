@@ -262,7 +262,7 @@ public final class ByteTable {
    * @throws KeyTooLargeException if a bound is longer than a key of the table can be
    */
   public long deleteRange(Transaction tx, byte @Nullable [] from, byte @Nullable [] to) {
-    return deleteRange(tx, from, to, false, Long.MAX_VALUE);
+    return deleteRange(tx, from, true, to, false, false, Long.MAX_VALUE);
   }
 
   /**
@@ -278,7 +278,7 @@ public final class ByteTable {
    * @throws KeyTooLargeException if a bound is longer than a key of the table can be
    */
   public long deleteRange(Transaction tx, byte @Nullable [] from, byte @Nullable [] to, long most) {
-    return deleteRange(tx, from, to, false, most);
+    return deleteRange(tx, from, true, to, false, false, most);
   }
 
   /**
@@ -292,20 +292,25 @@ public final class ByteTable {
    */
   public long deletePrefix(Transaction tx, byte[] prefix) {
     Objects.requireNonNull(prefix, "prefix");
-    return deleteRange(tx, prefix, prefix, true, Long.MAX_VALUE);
+    return deleteRange(tx, prefix, true, prefix, false, true, Long.MAX_VALUE);
   }
 
-  private long deleteRange(
-      Transaction tx, byte @Nullable [] from, byte @Nullable [] to, boolean prefix, long most) {
+  /** With a say at both ends; of a prefix {@code to} is the prefix. */
+  long deleteRange(
+      Transaction tx,
+      byte @Nullable [] from,
+      boolean fromInclusive,
+      byte @Nullable [] to,
+      boolean toInclusive,
+      boolean prefix,
+      long most) {
     Cursor.checkMost(most);
     Tx t = tx.enter(database, core);
     try {
       core.requireThere();
       core.requireChangeable();
       t.requireWritable();
-      int loLen = from == null ? 0 : from.length;
-      int hiLen = stage(tx.slot(), from, to, prefix);
-      TxScan scan = hiLen == EMPTY ? null : open(tx, t, loLen, hiLen, Order.ASCENDING);
+      TxScan scan = open(tx, t, from, fromInclusive, to, toInclusive, prefix, Order.ASCENDING);
       return Cursor.delete(tx, t, core, scan, most);
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
@@ -369,7 +374,7 @@ public final class ByteTable {
   public ByteCursor scan(
       Transaction tx, byte @Nullable [] from, byte @Nullable [] to, Order order) {
     Objects.requireNonNull(order, "order");
-    return scan(tx, from, to, false, order);
+    return scan(tx, from, true, to, false, false, order);
   }
 
   /**
@@ -384,45 +389,23 @@ public final class ByteTable {
   public ByteCursor scanPrefix(Transaction tx, byte[] prefix, Order order) {
     Objects.requireNonNull(prefix, "prefix");
     Objects.requireNonNull(order, "order");
-    return scan(tx, prefix, prefix, true, order);
+    return scan(tx, prefix, true, prefix, false, true, order);
   }
 
-  /** As the public one, with a say at both ends. */
+  /** With a say at both ends; of a prefix {@code to} is the prefix. */
   ByteCursor scan(
       Transaction tx,
       byte @Nullable [] from,
       boolean fromInclusive,
       byte @Nullable [] to,
       boolean toInclusive,
+      boolean prefix,
       Order order) {
-    Tx t = tx.enter(database);
-    try {
-      core.requireThere();
-      int loLen = from == null ? 0 : from.length;
-      int hiLen = stage(tx.slot(), from, to, false);
-      if (hiLen == EMPTY) {
-        return new ByteCursor(tx, table, null);
-      }
-      return new ByteCursor(
-          tx, table, open(tx, t, loLen, fromInclusive, hiLen, toInclusive, order));
-    } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
-    } finally {
-      tx.exit();
-    }
-  }
-
-  private ByteCursor scan(
-      Transaction tx, byte @Nullable [] from, byte @Nullable [] to, boolean prefix, Order order) {
     Tx t = tx.enter(database, core);
     try {
       core.requireThere();
-      int loLen = from == null ? 0 : from.length;
-      int hiLen = stage(tx.slot(), from, to, prefix);
-      if (hiLen == EMPTY) {
-        return new ByteCursor(tx, table, null);
-      }
-      return new ByteCursor(tx, table, open(tx, t, loLen, hiLen, order));
+      return new ByteCursor(
+          tx, table, open(tx, t, from, fromInclusive, to, toInclusive, prefix, order));
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {
@@ -430,30 +413,32 @@ public final class ByteTable {
     }
   }
 
-  /** Opens the scan of the interval that is in the stage. */
-  private TxScan open(Transaction tx, Tx t, int loLen, int hiLen, Order order) {
-    return open(tx, t, loLen, true, hiLen, false, order);
-  }
-
-  private TxScan open(
+  /** Opens the scan of an interval; null where nothing can be in it. */
+  private @Nullable TxScan open(
       Transaction tx,
       Tx t,
-      int loLen,
-      boolean loInclusive,
-      int hiLen,
-      boolean hiInclusive,
+      byte @Nullable [] from,
+      boolean fromInclusive,
+      byte @Nullable [] to,
+      boolean toInclusive,
+      boolean prefix,
       Order order) {
+    int loLen = from == null ? 0 : from.length;
+    int hiLen = stage(tx.slot(), from, to, prefix);
+    if (hiLen == EMPTY) {
+      return null;
+    }
     MemorySegment s = tx.slot().keyStage(0);
     return t.scan(
         core.tree,
         s,
         0,
         loLen == 0 ? -1 : loLen,
-        loInclusive,
+        fromInclusive,
         s,
         loLen,
         hiLen,
-        hiInclusive,
+        toInclusive,
         order == Order.DESCENDING);
   }
 

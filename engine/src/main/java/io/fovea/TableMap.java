@@ -67,7 +67,7 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
   private static final int BATCH = 256;
 
   /** Records that a step of {@link #clear} deletes. */
-  private static final int CLEARED = 10_000;
+  private static final long CLEARED = 10_000;
 
   private final TypedTable<K, V> table;
   private final Database database;
@@ -280,25 +280,9 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
   /** Removes the records, ten thousand in a transaction. */
   @Override
   public void clear() {
-    while (database.call(this::clearSome) == CLEARED) {
+    while (database.call(tx -> table.deleteRange(tx, interval, CLEARED)) == CLEARED) {
       // there may be more
     }
-  }
-
-  private int clearSome(Transaction tx) {
-    List<K> some = new ArrayList<>();
-    table.scan(
-        tx,
-        interval,
-        Order.ASCENDING,
-        (k, v) -> {
-          some.add(k);
-          return some.size() < CLEARED;
-        });
-    for (K k : some) {
-      table.delete(tx, k);
-    }
-    return some.size();
   }
 
   @Override

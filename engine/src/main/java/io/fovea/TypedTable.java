@@ -37,7 +37,7 @@ public final class TypedTable<K, V> {
 
     boolean delete(Transaction tx, K key);
 
-    long deleteRange(Transaction tx, @Nullable K from, @Nullable K to);
+    long deleteRange(Transaction tx, Interval<K> interval, long most);
 
     LoadReport load(
         LoadOptions options, Iterator<? extends Map.Entry<? extends K, ? extends V>> source);
@@ -120,7 +120,7 @@ public final class TypedTable<K, V> {
    * @return how many records there were
    */
   public long deleteRange(Transaction tx, @Nullable K from, @Nullable K to) {
-    return backing.deleteRange(tx, from, to);
+    return deleteRange(tx, new Interval<>(from, true, to, false), Long.MAX_VALUE);
   }
 
   /**
@@ -173,17 +173,16 @@ public final class TypedTable<K, V> {
     backing.scan(tx, interval, order, visitor);
   }
 
+  long deleteRange(Transaction tx, Interval<K> interval, long most) {
+    return backing.deleteRange(tx, interval, most);
+  }
+
   int compare(K a, K b) {
     return backing.compare(a, b);
   }
 
   Database database() {
     return backing.table().database();
-  }
-
-  /** Its name, for messages. */
-  String name() {
-    return backing.table().name();
   }
 
   private record Rows<K, V>(Table table, KeyCodec<K> keys, Codec<V> values)
@@ -222,8 +221,8 @@ public final class TypedTable<K, V> {
     }
 
     @Override
-    public long deleteRange(Transaction tx, @Nullable K from, @Nullable K to) {
-      return table.deleteRange(tx, range(from, to));
+    public long deleteRange(Transaction tx, Interval<K> interval, long most) {
+      return table.deleteRange(tx, range(interval), most);
     }
 
     @Override
@@ -243,10 +242,6 @@ public final class TypedTable<K, V> {
               into.add(k, r);
             }
           });
-    }
-
-    private Range range(@Nullable K from, @Nullable K to) {
-      return range(new Interval<>(from, true, to, false));
     }
 
     /** An empty key is a prefix of all. */
@@ -315,9 +310,13 @@ public final class TypedTable<K, V> {
     }
 
     @Override
-    public long deleteRange(Transaction tx, @Nullable K from, @Nullable K to) {
+    public long deleteRange(Transaction tx, Interval<K> i, long most) {
       return bytes.deleteRange(
-          tx, from == null ? null : keys.encode(from), to == null ? null : keys.encode(to));
+          tx, encoded(i.lo()), i.loInclusive(), encoded(i.hi()), i.hiInclusive(), false, most);
+    }
+
+    private byte @Nullable [] encoded(@Nullable K end) {
+      return end == null ? null : keys.encode(end);
     }
 
     @Override
@@ -339,10 +338,15 @@ public final class TypedTable<K, V> {
         Interval<K> interval,
         Order order,
         BiPredicate<? super K, ? super V> visitor) {
-      byte[] lo = interval.lo() == null ? null : keys.encode(interval.lo());
-      byte[] hi = interval.hi() == null ? null : keys.encode(interval.hi());
       try (ByteCursor c =
-          bytes.scan(tx, lo, interval.loInclusive(), hi, interval.hiInclusive(), order)) {
+          bytes.scan(
+              tx,
+              encoded(interval.lo()),
+              interval.loInclusive(),
+              encoded(interval.hi()),
+              interval.hiInclusive(),
+              false,
+              order)) {
         while (c.next()) {
           if (!visitor.test(keys.decode(c.key()), values.decode(c.value()))) {
             return;

@@ -276,8 +276,7 @@ final class TableLoad {
     step(made::finish);
   }
 
-  // ------------------------------------------------------------------------------------
-  // publication
+  // -------------------------------------------------------------------------------- publication
 
   private void publish(LoadTrees made) {
     if (session.logging() && made.pages() > LOGGED_PAGES) {

@@ -169,8 +169,7 @@ final class CommitGate {
     Pass.INSIDE.setRelease(pass, 0);
   }
 
-  // --------------------------------------------------------------------------- tables that are
-  // gone
+  // ------------------------------------------------------------------------------ tables dropped
 
   /**
    * Notes that tables are not to be used any more, which who uses them from now on is told by them.

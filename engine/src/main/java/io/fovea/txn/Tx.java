@@ -39,9 +39,8 @@ import org.jspecify.annotations.Nullable;
  * the one that began the transaction; the API room checks that.
  */
 public final class Tx {
-  // The file may have more than 600 lines because it is the one facade of all parts, and each
-  // method
-  // of it has its contract here. None of them does more than pass on, but for begin and end.
+  // The file may have more than 600 lines because it is the one facade of all parts, and each of
+  // its methods has its contract here. None of them does more than pass on, but for begin and end.
 
   /** What {@link #get} returns for a key that is not there. */
   public static final int ABSENT = TxReads.ABSENT;
