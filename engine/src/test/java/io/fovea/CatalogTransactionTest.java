@@ -334,6 +334,35 @@ class CatalogTransactionTest {
     }
   }
 
+  /** A scan of objects that found nothing is a use, whatever the table is behind them. */
+  @ParameterizedTest
+  @EnumSource
+  void whoHasScannedObjectsOfATableThatIsDroppedIsAborted(Protocol protocol) throws Exception {
+    ByteCodec<byte[]> same =
+        new ByteCodec<>() {
+          @Override
+          public byte[] encode(byte[] object) {
+            return object;
+          }
+
+          @Override
+          public byte[] decode(byte[] bytes) {
+            return bytes;
+          }
+        };
+    try (Database db = Database.inMemory(options(protocol))) {
+      Table a = db.table(spec("a"));
+      TypedTable<byte[], byte[]> t = db.table(TableSpec.bytes("t", 8)).bytes().as(same, same);
+      try (Transaction user = db.begin()) {
+        t.scan(user, null, null, Order.ASCENDING, (k, v) -> true);
+        put(a, user, 1, 1);
+        threads.submit(() -> db.run(tx -> tx.dropTable("t"))).get(60, TimeUnit.SECONDS);
+        assertEquals(AbortCause.CATALOG, refused(user::commit));
+      }
+      verify(db);
+    }
+  }
+
   @ParameterizedTest
   @EnumSource
   void whoHasNotUsedItCommits(Protocol protocol) throws Exception {
