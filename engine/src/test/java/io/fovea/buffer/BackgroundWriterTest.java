@@ -141,13 +141,18 @@ class BackgroundWriterTest {
     BufferPool pool = open(kind);
     pages(pool);
     Frames frames = pool.frames;
-    Pools.await("it rests", () -> frames.ready.size() > 0 && frames.free.count() >= 2);
     pool.writeBack.begin();
     try {
-      int frame = -1;
-      for (int i = 0; i < frames.count; i++) {
-        frame = frames.pid(i) != 0 && FrameHeader.givenUp(frames.headers, i) ? i : frame;
+      // All that was given up may have been used since; more pages bring others.
+      for (int i = 0; i < PAGES && givenUp(frames) < 0; i++) {
+        pool.writeBack.end();
+        try {
+          Pools.page(pool);
+        } finally {
+          pool.writeBack.begin();
+        }
       }
+      int frame = givenUp(frames);
       assertTrue(frame >= 0, "there is one that is given up");
       long pid = frames.pid(frame);
       long misses = pool.stats().misses();
@@ -161,6 +166,15 @@ class BackgroundWriterTest {
       pool.writeBack.end();
     }
     pool.close();
+  }
+
+  /** A frame whose page was cleaned ahead and not used since, or -1. */
+  private static int givenUp(Frames frames) {
+    int frame = -1;
+    for (int i = 0; i < frames.count; i++) {
+      frame = frames.pid(i) != 0 && FrameHeader.givenUp(frames.headers, i) ? i : frame;
+    }
+    return frame;
   }
 
   /** While the data fits nothing is written, however often it is changed. */
