@@ -233,11 +233,11 @@ public final class Batch {
             out.segment(),
             out.base(),
             bytes);
-    found(number, length >= 0);
-    if (length < 0) {
-      return 0;
-    }
-    out.read(tx, t, table.core(), key.segment(), key.base(), key.length(), length, bytes);
-    return 1;
+    boolean found =
+        length >= 0
+            && out.read(
+                tx, t, table.core(), key.segment(), key.base(), key.length(), length, bytes);
+    found(number, found);
+    return found ? 1 : 0;
   }
 }

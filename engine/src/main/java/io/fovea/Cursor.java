@@ -5,6 +5,7 @@ import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.IndexCore;
 import io.fovea.index.Maintenance;
 import io.fovea.index.RecordBuffer;
+import io.fovea.index.RowExpiry;
 import io.fovea.index.Slot;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
@@ -31,6 +32,10 @@ public final class Cursor implements AutoCloseable {
   private final TableCore table;
   private final @Nullable IndexCore index;
   private final MemorySegment memory;
+
+  /** How rows expire; null where they don't, and a step looks no further. */
+  private final @Nullable RowExpiry expiry;
+
   private @Nullable TxScan scan;
   private boolean closed;
 
@@ -57,6 +62,7 @@ public final class Cursor implements AutoCloseable {
     this.table = of.core();
     this.index = index;
     this.memory = memory;
+    this.expiry = table.expiry();
     this.site = of.database().leaks().siteOfCursor();
   }
 
@@ -142,8 +148,32 @@ public final class Cursor implements AutoCloseable {
     rowRead = false;
     keyRead = false;
     on = false; // also if the scan throws
-    on = scan != null && scan.next();
-    return on;
+    boolean found = scan != null && scan.next();
+    while (found && expiry != null && isHidden(scan)) {
+      found = scan.next();
+    }
+    on = found;
+    return found;
+  }
+
+  /**
+   * Whether the record has expired. In a scan of an index it is read for that; one that is not
+   * there, or has a wrong size, is for {@link #row} to speak of.
+   */
+  private boolean isHidden(TxScan s) {
+    Slot slot = tx.slot();
+    Tx t = tx.context();
+    RowExpiry by = table.expiry();
+    if (by == null) {
+      return false;
+    }
+    if (index == null) {
+      return by.hides(slot, t, table, s.valueLength(), s.valueSegment(), s.valueOffset());
+    }
+    int length = keyLength(s);
+    MemorySegment pk = slot.keyStage(table.keyBytesMax + index.hints.bytes());
+    Mem.copy(s.valueSegment(), s.valueOffset(), pk, 0, length);
+    return RowExpiry.isHidden(slot, t, table, pk, 0, length);
   }
 
   /**
@@ -254,18 +284,23 @@ public final class Cursor implements AutoCloseable {
           r.read(tx, s.keySegment(), s.keyOffset(), s.keyLength(), s.handle(), r.size(), old);
         } else {
           Key pk = primaryKey();
-          Index.resolve(
-              tx,
-              t,
-              table,
-              index,
-              pk.segment(),
-              pk.base(),
-              pk.length(),
-              s.valueSegment(),
-              s.valueOffset() + pk.length(),
-              s.handle(),
-              r);
+          boolean there =
+              Index.resolve(
+                  tx,
+                  t,
+                  table,
+                  index,
+                  pk.segment(),
+                  pk.base(),
+                  pk.length(),
+                  s.valueSegment(),
+                  s.valueOffset() + pk.length(),
+                  s.handle(),
+                  r);
+          if (!there) {
+            throw new InvalidUseException(
+                "The transaction has let the record expire that the cursor stands on.");
+          }
         }
         rowRead = true;
       }

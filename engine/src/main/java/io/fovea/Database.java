@@ -99,7 +99,13 @@ public final class Database extends TransactionRunner implements AutoCloseable {
     this.snapshots = new SnapshotOpening(store, options.snapshots().toStore());
     Hints hints = options.experiments().hints();
     HintUse use = new HintUse(store::isMarked, hints.pages(), hints.frames());
-    this.schema = new Schema(new Index.SchemaHost(this), store, use, hints.ofNewIndexes());
+    this.schema =
+        new Schema(
+            new Index.SchemaHost(this),
+            store,
+            use,
+            hints.ofNewIndexes(),
+            options.expiry().timing());
     this.firstCount = new FirstCount(store, schema, snapshots);
     schema.begin();
     Runnable unwatch = leaks.watch(this, "Database " + store.name(), () -> {});
@@ -350,6 +356,39 @@ public final class Database extends TransactionRunner implements AutoCloseable {
     Objects.requireNonNull(table, "table");
     Objects.requireNonNull(name, "name");
     return schema.dropIndex(table, name);
+  }
+
+  /**
+   * Lets the rows of a table stay: takes away what {@link TableSpec#expireAfter} said. Rows that
+   * have expired and were not removed yet are there again. The index by time stays, and can be
+   * dropped then. Waits until no transaction is active, and lets none begin meanwhile.
+   *
+   * @param table the table's name
+   * @return whether there was a table of that name whose rows expired
+   * @throws InvalidUseException in a transaction of this thread
+   * @throws TransactionAbortedException if transactions don't end within a minute
+   * @throws OperationInterruptedException if the thread is interrupted meanwhile
+   * @throws StorageException if the operating system refuses; then nothing has changed
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public boolean dropExpiry(String table) {
+    return schema.dropExpiry(Objects.requireNonNull(table, "table"));
+  }
+
+  /**
+   * Removes all rows that have expired by now, of all tables, as the background does by itself
+   * ({@link ExpiryOptions#sweepInterval}): in transactions of some rows each, oldest first.
+   *
+   * @return how many rows were removed
+   * @throws InvalidUseException in a transaction of this thread, or if the database was opened for
+   *     reading only
+   * @throws StorageException if the operating system refuses; what was removed stays removed
+   * @throws DurabilityLostException if durability is or gets lost
+   * @throws OperationInterruptedException if the thread is interrupted meanwhile
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public long sweepExpired() {
+    return schema.expirations().sweep();
   }
 
   /**
@@ -617,6 +656,7 @@ public final class Database extends TransactionRunner implements AutoCloseable {
       listeners.tell();
       onClose.run();
       snapshots.close();
+      schema.expirations().cancel();
       boolean quiet = store.quiesce(options.transactions().closeGrace());
       schema.end();
       schema.whileNothingChanges(() -> store.close(quiet));

@@ -3,6 +3,7 @@ package io.fovea;
 import io.fovea.btree.HintedLeaf;
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.PoolStats;
+import io.fovea.catalog.Expirations;
 import io.fovea.catalog.Schema;
 import io.fovea.copies.PageCopies;
 import io.fovea.error.AbortCause;
@@ -48,6 +49,7 @@ import java.util.Map;
  * @param memory the memory outside of the Java heap
  * @param snapshots snapshots that are open, and what is copied for them
  * @param hintedLookups lookups of records by hints in entries of indexes
+ * @param expiredRows rows that expire, and their removal
  * @since 0.1.0
  */
 public record DatabaseStats(
@@ -72,7 +74,9 @@ public record DatabaseStats(
     Storage storage,
     Memory memory,
     Snapshots snapshots,
-    HintedLookups hintedLookups) {
+    HintedLookups hintedLookups,
+    ExpiredRows expiredRows) {
+  // The file has more than 600 lines because each figure has its description here.
 
   /**
    * Whether a database works.
@@ -325,6 +329,26 @@ public record DatabaseStats(
       long open, long pagesCopied, long memoryBytes, long fileBytes, long givenUp) {}
 
   /**
+   * Rows that {@linkplain io.fovea.schema.TableSpec#expireAfter expire}, and the sweep that removes
+   * them.
+   *
+   * @param swept rows that were removed since the opening, those included that a load has left out
+   * @param passedOver how often readers have met a row since then that had expired and was not
+   *     removed yet
+   * @param sweepTransactions transactions of the sweep since then, with those that found nothing
+   * @param sweepFailures how often the background has given up until later, since then
+   * @param sweepLagMillis for how long the oldest row that the sweep met when it looked last had
+   *     been expired, in milliseconds; 0 if it met none
+   * @since 0.1.0
+   */
+  public record ExpiredRows(
+      long swept,
+      long passedOver,
+      long sweepTransactions,
+      long sweepFailures,
+      long sweepLagMillis) {}
+
+  /**
    * The memory outside of the Java heap that the database has while it is open. Not in it are
    * copies of pages for snapshots ({@link Snapshots}) and the buffers of snapshots, the memory of
    * an opening after a crash, of {@link Database#verify} and of backups while they run, and keys
@@ -486,7 +510,12 @@ public record DatabaseStats(
             store.logFileBytes()),
         memory(store, schema, pool, timestamps),
         snapshots(store.pool().copies()),
-        hintedLookups(store.engine().hintCounters(), schema.repairsOff()));
+        hintedLookups(store.engine().hintCounters(), schema.repairsOff()),
+        expiredRows(schema.expirations()));
+  }
+
+  private static ExpiredRows expiredRows(Expirations e) {
+    return new ExpiredRows(e.swept(), e.passed(), e.pieces(), e.failures(), e.lagMillis());
   }
 
   private static Snapshots snapshots(PageCopies copies) {

@@ -10,6 +10,7 @@ import io.fovea.index.EntryMaker;
 import io.fovea.index.IndexCore;
 import io.fovea.index.IndexHints;
 import io.fovea.index.OldRows;
+import io.fovea.index.RowExpiry;
 import io.fovea.index.Slot;
 import io.fovea.index.SlotLocal;
 import io.fovea.index.TableCore;
@@ -124,7 +125,7 @@ public final class Index {
       int entry;
       if (core.unique && indexKey.isComplete()) {
         if (getVouched(tx, t, slot, indexKey, pk, stageBytes, out)) {
-          return true;
+          return !isExpired(slot, t, out);
         }
         int n =
             t.get(
@@ -156,13 +157,23 @@ public final class Index {
           c.release();
         }
       }
-      resolve(tx, t, tableCore, core, pk, 0, pkLen, pk, pkLen, entry, out);
-      return true;
+      return resolve(tx, t, tableCore, core, pk, 0, pkLen, pk, pkLen, entry, out);
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {
       tx.exit();
     }
+  }
+
+  /** Whether a record that was found has expired; then the row is void. */
+  private boolean isExpired(Slot slot, Tx t, Row out) {
+    RowExpiry expiry = tableCore.expiry();
+    boolean is =
+        expiry != null && expiry.hides(slot, t, tableCore, out.size(), out.segment(), out.base());
+    if (is) {
+      out.invalidate();
+    }
+    return is;
   }
 
   /**
@@ -225,8 +236,9 @@ public final class Index {
    *
    * @param hint where the entry's hint is
    * @param entry the handle of the entry's read, or negative
+   * @return false if it has expired
    */
-  static void resolve(
+  static boolean resolve(
       Transaction tx,
       Tx t,
       TableCore table,
@@ -253,7 +265,7 @@ public final class Index {
           out.size(),
           n);
     }
-    out.read(tx, t, table, pk, pkOff, pkLen, n, out.size());
+    return out.read(tx, t, table, pk, pkOff, pkLen, n, out.size());
   }
 
   /**

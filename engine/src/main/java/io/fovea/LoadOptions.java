@@ -18,6 +18,10 @@ import java.util.function.Consumer;
  * the load is published, transactions that are active and have read something, of any table, are
  * aborted once, with a cause that is retryable. A verification waits for loads to end.
  *
+ * <p><b>Rows that have {@linkplain io.fovea.schema.TableSpec#expireAfter expired}</b> when the load
+ * begins to read are not there: those of the table are left out, and are no duplicates; those of
+ * the source count as loaded, and are left out too.
+ *
  * <p><b>Its end.</b> When the load returns, it is as durable as a commit. To cancel it, interrupt
  * the thread, which gets an {@link io.fovea.error.OperationInterruptedException}, or let the source
  * or {@link #progress} throw; a close of the database ends it too. Then the table is as it was.

@@ -14,12 +14,14 @@ import io.fovea.txn.TimestampConfig;
 import io.fovea.txn.TxConfig;
 import io.fovea.wal.LogConfig;
 import java.time.Duration;
+import java.time.Instant;
+import java.time.InstantSource;
 import java.util.Objects;
 import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
 
 /**
- * How a database is opened: what every application decides, and five groups of what few do.
+ * How a database is opened: what every application decides, and groups of what few do.
  *
  * <pre>{@code
  * Options options =
@@ -48,6 +50,7 @@ public final class Options {
     LogOptions log = LogOptions.defaults();
     TransactionOptions transactions = TransactionOptions.defaults();
     SnapshotOptions snapshots = SnapshotOptions.defaults();
+    ExpiryOptions expiry = ExpiryOptions.defaults();
     DeviceOptions device = DeviceOptions.defaults();
     ExperimentOptions experiments = ExperimentOptions.defaults();
 
@@ -279,6 +282,26 @@ public final class Options {
   }
 
   /**
+   * Changes how rows expire.
+   *
+   * @param change makes new options of those that there are
+   * @return new options
+   */
+  public Options expiry(UnaryOperator<ExpiryOptions> change) {
+    ExpiryOptions changed = Objects.requireNonNull(change.apply(v.expiry), "expiry");
+    return with(v -> v.expiry = changed);
+  }
+
+  /**
+   * Says how rows expire.
+   *
+   * @return the options of rows that expire
+   */
+  public ExpiryOptions expiry() {
+    return v.expiry;
+  }
+
+  /**
    * Changes how the file is laid out and reached.
    *
    * @param change makes new ones of those that there are
@@ -358,9 +381,11 @@ public final class Options {
         .durability(store.journal() == null ? Durability.NONE : Durability.ASYNC);
   }
 
-  /** The same as a snapshot has them. */
+  /** The same as a snapshot has them: for it, it is always the moment at which it was opened. */
   Options ofSnapshot(Store store) {
-    return name(store.name())
+    Instant moment = expiry().clock().instant();
+    return expiry(e -> e.clock(InstantSource.fixed(moment)))
+        .name(store.name())
         .bufferBytes(snapshots().bufferBytes())
         .readOnly(true)
         .create(false)
@@ -414,6 +439,8 @@ public final class Options {
         + v.transactions
         + ", snapshots="
         + v.snapshots
+        + ", expiry="
+        + v.expiry
         + ", device="
         + v.device
         + ", experiments="

@@ -137,8 +137,9 @@ public final class Row implements RowReader {
    * layout, and is read again.
    *
    * @param n how many bytes it has in the tree
+   * @return false if it has expired; then this is void
    */
-  void read(
+  boolean read(
       Transaction tx,
       Tx t,
       TableCore core,
@@ -147,11 +148,14 @@ public final class Row implements RowReader {
       int keyLen,
       int n,
       int bytes) {
-    boolean old = n != size;
-    if (old) {
+    if (n != core.plainBytes) {
+      if (core.hides(tx.slot(), t, key, keyOff, keyLen, n, segment, base, bytes)) {
+        return false;
+      }
       OldRows.settle(tx.slot(), t, core, key, keyOff, keyLen, n, segment, base);
     }
-    read(tx, key, keyOff, keyLen, t.lastRead(), bytes, old);
+    read(tx, key, keyOff, keyLen, t.lastRead(), bytes, n != size);
+    return true;
   }
 
   /** The record's bytes up to {@code bytes} are in {@link #segment}. */

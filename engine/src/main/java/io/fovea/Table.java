@@ -194,11 +194,7 @@ public final class Table {
       int n =
           t.get(
               core.tree, key.segment(), key.base(), key.length(), out.segment(), out.base(), bytes);
-      if (n < 0) {
-        return false;
-      }
-      out.read(tx, t, core, key.segment(), key.base(), key.length(), n, bytes);
-      return true;
+      return n >= 0 && out.read(tx, t, core, key.segment(), key.base(), key.length(), n, bytes);
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {
@@ -218,8 +214,9 @@ public final class Table {
     Tx t = tx.enter(database, core);
     try {
       require(key);
-      return t.get(core.tree, key.segment(), key.base(), key.length(), key.segment(), key.base(), 0)
-          >= 0;
+      int n =
+          t.get(core.tree, key.segment(), key.base(), key.length(), key.segment(), key.base(), 0);
+      return n >= 0 && core.shows(tx.slot(), t, key.segment(), key.base(), key.length(), n);
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {
@@ -281,7 +278,7 @@ public final class Table {
       requireWhole(row);
       core.requireChangeable();
       IndexCore[] indexes = core.indexes();
-      if (indexes.length > 0) {
+      if (core.maintains(indexes)) {
         Maintenance.insert(
             tx.slot(),
             t,
@@ -330,7 +327,7 @@ public final class Table {
       requireWhole(row);
       core.requireChangeable();
       IndexCore[] indexes = core.indexes();
-      if (indexes.length > 0) {
+      if (core.maintains(indexes)) {
         Maintenance.put(
             tx.slot(),
             t,
@@ -419,7 +416,7 @@ public final class Table {
       require(key);
       core.requireChangeable();
       IndexCore[] indexes = core.indexes();
-      return indexes.length > 0
+      return core.maintains(indexes)
           ? Maintenance.delete(tx.slot(), t, core, indexes, key.segment(), key.base(), key.length())
           : t.delete(core.tree, key.segment(), key.base(), key.length());
     } catch (TransactionAbortedException e) {
@@ -573,7 +570,8 @@ public final class Table {
   /**
    * How many records the table has, in about a microsecond: as many as the transactions had left
    * that had committed, at one moment during the call. Those that have committed before the call
-   * are in it. It is there right after a crash.
+   * are in it, and so are rows that have expired, until the sweep removes them. It is there right
+   * after a crash.
    *
    * <p>No transaction is needed. Inside the body of one the number is the same: what the
    * transaction has written itself is not in it, and the number does not count as read, so that a

@@ -5,10 +5,12 @@ import io.fovea.btree.TreeWalk;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.IncompatibleFormatException;
 import io.fovea.index.IndexCore;
+import io.fovea.index.RowExpiry;
 import io.fovea.index.RowHistory;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
 import io.fovea.schema.EntryHints;
+import io.fovea.schema.Expiry;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.IndexSpec;
@@ -20,6 +22,8 @@ import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
@@ -40,6 +44,7 @@ import org.jspecify.annotations.Nullable;
  *   key      raw (1) · fields
  *   fields   number (2) · each: name · type (1) · width (4)
  *   name     length (2) · UTF-8 as {@link DataOutputStream#writeUTF} has it
+ *   section EXPIRY   ordinal of the field (2) · milliseconds after it (8)
  * </pre>
  *
  * @param name the table's name
@@ -76,29 +81,60 @@ public record CatalogEntry(
    * of the file format.
    *
    * @param history the versions of its rows; null where there is nothing to be said about them
+   * @param expiry how rows expire; null where they don't
    */
-  public record Extras(@Nullable RowHistory history) {
-    public static final Extras NONE = new Extras(null);
+  public record Extras(@Nullable RowHistory history, @Nullable Expiry expiry) {
+    private static final int EXPIRY_BYTES = 10;
+
+    public static final Extras NONE = new Extras(null, null);
 
     /** What a table has. */
     static Extras of(TableCore core) {
-      return core.history().isFirst() ? NONE : new Extras(core.history());
+      RowExpiry by = core.expiry();
+      return new Extras(
+          core.history().isFirst() ? null : core.history(), by == null ? null : by.spec);
+    }
+
+    /** The same with rows that expire in another way, or not. */
+    Extras with(@Nullable Expiry other) {
+      return new Extras(history, other);
     }
 
     void write(Sections to) {
       if (history != null) {
         to.put(Sections.ROWS, RowHistoryCodec.encode(history));
       }
+      if (expiry != null) {
+        to.put(
+            Sections.EXPIRY,
+            ByteBuffer.allocate(EXPIRY_BYTES)
+                .putShort((short) expiry.field().ordinal())
+                .putLong(expiry.after().toMillis())
+                .array());
+      }
     }
 
     static Extras read(Sections from, @Nullable Layout layout) throws IOException {
       byte[] rows = from.get(Sections.ROWS);
-      if (rows != null && layout == null) {
-        throw new IOException("versions of rows of a table without");
+      byte[] expiry = from.get(Sections.EXPIRY);
+      if (rows == null && expiry == null) {
+        return NONE;
       }
-      return rows == null || layout == null
-          ? NONE
-          : new Extras(RowHistoryCodec.decode(rows, layout));
+      if (layout == null) {
+        throw new IOException("versions or expiry of rows of a table without");
+      }
+      return new Extras(
+          rows == null ? null : RowHistoryCodec.decode(rows, layout),
+          expiry == null ? null : expiry(expiry, layout));
+    }
+
+    private static Expiry expiry(byte[] bytes, Layout layout) throws IOException {
+      if (bytes.length != EXPIRY_BYTES) {
+        throw new IOException("the expiry of rows has " + bytes.length + " bytes");
+      }
+      ByteBuffer in = ByteBuffer.wrap(bytes);
+      Field field = layout.fields().get(Short.toUnsignedInt(in.getShort()));
+      return new Expiry(field, Duration.ofMillis(in.getLong()));
     }
   }
 
@@ -382,7 +418,15 @@ public record CatalogEntry(
           + fields(layout, spec.layout())
           + ". A changed layout is another version, with steps to it";
     }
-    return null;
+    return extras.expiry != null && spec.expiry() == null ? unsaid(extras.expiry) : null;
+  }
+
+  /** In words, that a specification says nothing of how the rows of the table expire. */
+  static String unsaid(Expiry expiry) {
+    return "its "
+        + expiry
+        + ", which the specification does not say. Say it with expireAfter, or let rows stay for"
+        + " ever with Database.dropExpiry";
   }
 
   /** The first place in which two layouts differ, in words. */

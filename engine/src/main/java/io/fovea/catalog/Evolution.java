@@ -2,6 +2,7 @@ package io.fovea.catalog;
 
 import io.fovea.error.IncompatibleSchemaException;
 import io.fovea.index.IndexCore;
+import io.fovea.index.RowExpiry;
 import io.fovea.index.RowHistory;
 import io.fovea.index.TableCore;
 import io.fovea.schema.Field;
@@ -25,6 +26,7 @@ import org.jspecify.annotations.Nullable;
  * <pre>
  *   fields of the file ── steps, by name ──► fields of the specification, or a refusal
  *   index by fields    stays; an integer among them was widened: anew; one was dropped: refusal
+ *   rows that expire   by a field that stays, or by another one; it was dropped: refusal
  *   extracted index    stays where names alone have changed; else anew, for its author's code reads
  *                      other rows than before
  * </pre>
@@ -80,6 +82,25 @@ final class Evolution {
     }
     this.now = new Field[layout.fields().size()];
     this.history = plan(layout);
+    checkExpiry();
+  }
+
+  /** The field by which rows expire stays, and the specification says so. */
+  private void checkExpiry() {
+    RowExpiry by = core.expiry();
+    if (by == null) {
+      return;
+    }
+    if (now[by.spec.field().ordinal()] == null) {
+      throw refused(
+          "field "
+              + by.spec.field()
+              + " is dropped, and rows expire by it. Let rows stay before, with"
+              + " Database.dropExpiry");
+    }
+    if (spec.expiry() == null) {
+      throw refused(CatalogEntry.unsaid(by.spec));
+    }
   }
 
   /** Whether a field has room for the values of another type and width. */

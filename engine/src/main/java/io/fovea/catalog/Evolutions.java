@@ -28,6 +28,9 @@ import java.util.Map;
  * From then on all rows that are written are of the new one, so a row that a transaction has read
  * as a new one never becomes an old one.
  *
+ * <p><b>How rows expire</b> changes with the rest, in the same record. The index by time may be
+ * missing then: rows are hidden without it, and swept when it was built.
+ *
  * <p>If anything fails before the record of the catalog, old handles go on. A crash leaves the
  * table as it was, or as it is then: the record is one. Evolutions exclude changes of indexes,
  * renames and drops of the table by {@link TableCore#changing}.
@@ -36,12 +39,19 @@ final class Evolutions {
   private final Host host;
   private final Store store;
   private final SchemaChanges changes;
+  private final Expirations expirations;
   private final Map<String, TableCore> tables;
 
-  Evolutions(Host host, Store store, SchemaChanges changes, Map<String, TableCore> tables) {
+  Evolutions(
+      Host host,
+      Store store,
+      SchemaChanges changes,
+      Expirations expirations,
+      Map<String, TableCore> tables) {
     this.host = host;
     this.store = store;
     this.changes = changes;
+    this.expirations = expirations;
     this.tables = tables;
   }
 
@@ -111,13 +121,15 @@ final class Evolutions {
       }
     }
     SpecCheck.checkBytes(store.catalog(), spec, plan.history().length());
-    return new TableCore(
-        core.name,
-        core.key,
-        spec.layout(),
-        plan.history(),
-        core.tree,
-        stay.toArray(IndexCore[]::new));
+    TableCore next =
+        new TableCore(
+            core.name,
+            core.key,
+            spec.layout(),
+            plan.history(),
+            core.tree,
+            stay.toArray(IndexCore[]::new));
+    return expirations.expire(next, spec.expiry());
   }
 
   private boolean publish(TableCore core, TableCore next) {

@@ -123,6 +123,7 @@ final class IndexChanges {
       if (index == null || core.isDropped()) {
         return false;
       }
+      Expirations.requireNotNeeded(core, index);
       IndexCore leaving = index.at(IndexStage.LEAVING);
       core.replace(index, leaving);
       boolean done = false;

@@ -8,6 +8,7 @@ import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.index.IndexCore;
 import io.fovea.index.Maintenance;
+import io.fovea.index.RowExpiry;
 import io.fovea.index.Slot;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
@@ -18,6 +19,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The new trees of a table that is loaded, while they are built: records come in the order of their
@@ -29,6 +31,10 @@ import java.util.List;
  *                                      ▲ └──► entries ─► {@link SortedRuns} ─► index's tree
  *                          old tree ───┘
  * </pre>
+ *
+ * <p><b>Rows that have expired</b> when this begins are not there, as for a transaction that begins
+ * then: those of the table are left out, and so are those of the source, once they have taken the
+ * place of others.
  *
  * <p>One thread at a time.
  */
@@ -66,6 +72,10 @@ final class LoadTrees implements AutoCloseable {
   private final BulkLoader loader;
   private final OldRecords old;
   private boolean hasOld;
+  private final @Nullable RowExpiry expiry;
+
+  /** Records up to this time have expired. */
+  private final long expiredUpTo;
 
   /** The last record of the source, which the next one may replace. */
   private Arena arena = Arena.ofShared();
@@ -85,6 +95,7 @@ final class LoadTrees implements AutoCloseable {
   long replaced;
   long kept;
   long records;
+  long leftOut;
   private long bytes;
 
   /**
@@ -100,6 +111,8 @@ final class LoadTrees implements AutoCloseable {
     this.how = how;
     this.log = log;
     this.logging = log.logging();
+    this.expiry = core.expiry();
+    this.expiredUpTo = expiry == null ? 0 : expiry.hiddenUpToNow();
     this.flushPages = Math.clamp(store.pool().frames() / 16, 8, FLUSH_PAGES);
     boolean whole = false;
     try {
@@ -207,6 +220,10 @@ final class LoadTrees implements AutoCloseable {
       if (c > 0) {
         break;
       }
+      if (c == 0 && isExpired(old.valueLength(), old.value(), old.valueOffset())) {
+        putOld(); // which leaves it out
+        break;
+      }
       if (c == 0) {
         switch (how.duplicates()) {
           case FAIL -> throw duplicate(pending, 0, key, "is already in");
@@ -248,7 +265,15 @@ final class LoadTrees implements AutoCloseable {
     hasOld = old.next();
   }
 
+  private boolean isExpired(int length, MemorySegment record, long off) {
+    return expiry != null && expiry.isExpired(expiredUpTo, core, length, record, off);
+  }
+
   private void put(MemorySegment key, long off, int len, MemorySegment value, long vOff, int vLen) {
+    if (isExpired(vLen, value, vOff)) {
+      leftOut++;
+      return;
+    }
     loader.add(key, off, len, value, vOff, vLen);
     records++;
     bytes += (long) len + vLen;

@@ -25,6 +25,7 @@ final class Loads {
   private final Host host;
   private final Store store;
   private final SchemaChanges changes;
+  private final Expirations expirations;
 
   /** Shared by each load, exclusive for who needs that there is none. */
   private final ReentrantReadWriteLock running = new ReentrantReadWriteLock(true);
@@ -37,10 +38,11 @@ final class Loads {
   /** Which files for runs are in use, a bit each. Guarded by {@link #sessions}. */
   private int files;
 
-  Loads(Host host, Store store, SchemaChanges changes) {
+  Loads(Host host, Store store, SchemaChanges changes, Expirations expirations) {
     this.host = host;
     this.store = store;
     this.changes = changes;
+    this.expirations = expirations;
   }
 
   <X extends Exception> LoadResult run(TableCore core, LoadHow how, LoadFeed<X> feed) throws X {
@@ -84,7 +86,9 @@ final class Loads {
       TableLoad load = new TableLoad(host, store, changes, core, how, session, file, what);
       active.add(load);
       try {
-        return load.run(feed);
+        LoadResult done = load.run(feed);
+        expirations.leftOut(load.leftOut());
+        return done;
       } finally {
         active.remove(load);
       }

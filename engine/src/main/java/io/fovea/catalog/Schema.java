@@ -65,6 +65,7 @@ public final class Schema {
   private final Evolutions evolutions;
   private final DeferredDrops drops;
   private final Loads loads;
+  private final Expirations expirations;
 
   private volatile boolean changing;
   private volatile long publishedLsn;
@@ -77,8 +78,10 @@ public final class Schema {
    *
    * @param hintUse how hints in entries are used
    * @param entryHints what entries of new indexes remember, where their specification does not say
+   * @param timing of rows that expire
    */
-  public Schema(Host host, Store store, HintUse hintUse, EntryHints entryHints) {
+  public Schema(
+      Host host, Store store, HintUse hintUse, EntryHints entryHints, Expirations.Timing timing) {
     this.store = store;
     this.catalog = store.catalog();
     this.hintUse = hintUse;
@@ -86,9 +89,10 @@ public final class Schema {
     this.changes = new SchemaChanges(host, store, leftovers, hintUse, entryHints);
     this.indexChanges = new IndexChanges(host, store, changes);
     this.renames = new Renames(store, changes);
-    this.evolutions = new Evolutions(host, store, changes, tables);
     this.drops = changes.drops;
-    this.loads = new Loads(host, store, changes);
+    this.expirations = new Expirations(host, store, changes, tables::values, timing);
+    this.evolutions = new Evolutions(host, store, changes, expirations, tables);
+    this.loads = new Loads(host, store, changes, expirations);
     // What is put right makes pages dirty, and these would stay in memory.
     hintUse.repairs = !store.isReadOnly();
     KnownCounts counts = StoredCounts.of(store);
@@ -104,17 +108,21 @@ public final class Schema {
     if (store.isMarked() && !store.isReadOnly()) {
       drops.run(); // else with the first change: a file that is only read stays as it is
     }
+    expirations.begin();
   }
 
   /** Ends what goes on in the background, and does not wait for it. */
   public void cancel() {
+    expirations.cancel();
     drops.cancel();
   }
 
   /** Ends what goes on in the background. */
   public void end() {
     loads.end();
+    expirations.cancel();
     drops.cancel();
+    expirations.join();
     drops.join();
   }
 
@@ -263,17 +271,19 @@ public final class Schema {
               tree(i.treeId(), i.rootPid(), (long) catalog.maxKeySize() + hints.bytes(), counts),
               hints));
     }
-    return new TableCore(
-        e.name(),
-        e.key(),
-        e.layout(),
-        e.history(),
-        tree(
-            e.treeId(),
-            e.rootPid(),
-            e.layout() == null ? Long.MAX_VALUE : e.history().lengthMax(),
-            counts),
-        indexes.toArray(IndexCore[]::new));
+    TableCore core =
+        new TableCore(
+            e.name(),
+            e.key(),
+            e.layout(),
+            e.history(),
+            tree(
+                e.treeId(),
+                e.rootPid(),
+                e.layout() == null ? Long.MAX_VALUE : e.history().lengthMax(),
+                counts),
+            indexes.toArray(IndexCore[]::new));
+    return expirations.expire(core, e.extras().expiry());
   }
 
   private BTree tree(int id, long rootPid, long valueBytesMax, KnownCounts known) {
@@ -314,9 +324,13 @@ public final class Schema {
     return mine;
   }
 
-  /** Frees what transactions and drops have left, as far as that takes no time. */
+  /**
+   * A transaction has made or dropped tables: frees what is left, as far as that takes no time, and
+   * sees to the rows of new tables that expire.
+   */
   public void freeSome() {
     drops.run();
+    expirations.begin();
   }
 
   /**
@@ -371,6 +385,7 @@ public final class Schema {
         indexChanges.build(core, spec, s); // not in a transaction, as that says
       }
     }
+    expirations.adapt(core, spec); // likewise, where something is to be done
   }
 
   /** Opens a table, making it or indexes of it where they are not there. */
@@ -417,6 +432,7 @@ public final class Schema {
           made[0] = core;
         },
         () -> tables.put(spec.name(), made[0]));
+    expirations.begin();
     return made[0];
   }
 
@@ -427,14 +443,16 @@ public final class Schema {
     for (IndexSpec i : spec.indexes()) {
       indexes.add(changes.newIndex(spec, i, trees, change));
     }
-    return new TableCore(
-        spec.name(),
-        spec.key(),
-        spec.isBytes() ? null : spec.layout(),
-        RowHistory.started(
-            spec.version(), spec.isBytes() ? Layout.builder().build() : spec.layout()),
-        tree,
-        indexes.toArray(IndexCore[]::new));
+    TableCore core =
+        new TableCore(
+            spec.name(),
+            spec.key(),
+            spec.isBytes() ? null : spec.layout(),
+            RowHistory.started(
+                spec.version(), spec.isBytes() ? Layout.builder().build() : spec.layout()),
+            tree,
+            indexes.toArray(IndexCore[]::new));
+    return expirations.expire(core, spec.expiry());
   }
 
   /** Looks whether keys and rows of a specification fit. */
@@ -466,6 +484,8 @@ public final class Schema {
         indexChanges.build(core, spec, s);
       }
     }
+    expirations.adapt(core, spec);
+    expirations.begin();
   }
 
   /** After a database was opened, extracted indexes wait for their extractors. */
@@ -540,6 +560,16 @@ public final class Schema {
   /** Renames an index, if the table has one of that name. */
   public boolean renameIndex(String table, String from, String to) {
     return of(table, core -> renames.index(core, from, to));
+  }
+
+  /** The rows that expire. */
+  public Expirations expirations() {
+    return expirations;
+  }
+
+  /** Lets the rows of a table stay, if there is one of that name in which they expire. */
+  public boolean dropExpiry(String table) {
+    return of(table, expirations::drop);
   }
 
   /** Drops an index, if there is one of that name. */

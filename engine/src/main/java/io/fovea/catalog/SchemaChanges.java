@@ -10,6 +10,7 @@ import io.fovea.index.IndexCore;
 import io.fovea.index.IndexHints;
 import io.fovea.index.TableCore;
 import io.fovea.schema.EntryHints;
+import io.fovea.schema.Expiry;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.TableSpec;
 import io.fovea.store.Store;
@@ -22,6 +23,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * How the catalog changes: trees are made and published, or taken out and freed.
@@ -292,16 +294,26 @@ final class SchemaChanges {
     return entry(core, core.name, indexes);
   }
 
+  /** Puts a table into the catalog whose rows expire in another way, or no longer. */
+  static void expiring(TableCore core, @Nullable Expiry expiry, CatalogChange change) {
+    List<CatalogEntry.IndexEntry> entries =
+        core.readable().stream().map(CatalogEntry.IndexEntry::of).toList();
+    CatalogEntry.Extras extras = CatalogEntry.Extras.of(core).with(expiry);
+    change.put(CatalogKey.of(core.name), entry(core, core.name, entries, extras).encode());
+  }
+
   private static CatalogEntry entry(
       TableCore core, String name, List<CatalogEntry.IndexEntry> indexes) {
+    return entry(core, name, indexes, CatalogEntry.Extras.of(core));
+  }
+
+  private static CatalogEntry entry(
+      TableCore core,
+      String name,
+      List<CatalogEntry.IndexEntry> indexes,
+      CatalogEntry.Extras extras) {
     return new CatalogEntry(
-        name,
-        core.tree.treeId(),
-        core.tree.rootPid(),
-        core.key,
-        core.layout,
-        indexes,
-        CatalogEntry.Extras.of(core));
+        name, core.tree.treeId(), core.tree.rootPid(), core.key, core.layout, indexes, extras);
   }
 
   // ------------------------------------------------------------------------------ dropping trees

@@ -26,7 +26,10 @@ final class Sections {
   /** The versions of a table's rows: {@link RowHistoryCodec}. */
   static final int ROWS = 2;
 
-  private static final Set<Integer> KNOWN = Set.of(NAME, ROWS);
+  /** How rows expire. */
+  static final int EXPIRY = 30;
+
+  private static final Set<Integer> KNOWN = Set.of(NAME, ROWS, EXPIRY);
 
   private final TreeMap<Integer, byte[]> all = new TreeMap<>();
 

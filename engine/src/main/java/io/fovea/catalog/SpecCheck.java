@@ -93,6 +93,9 @@ final class SpecCheck {
       return false;
     }
     check(store, core, spec);
+    if (!Expirations.isAs(core, spec)) {
+      return false;
+    }
     for (IndexCore i : all) {
       if (i.isExtracted() && i.maker == null) {
         return false;

@@ -113,6 +113,11 @@ final class TableLoad {
     this.waits = new IndexBuild(host, store, core, what);
   }
 
+  /** How many records were left out because they had expired. */
+  long leftOut() {
+    return made(trees).leftOut;
+  }
+
   /** Throws where the load is to be given up. */
   private void check() {
     waits.check();

@@ -46,6 +46,7 @@ public final class Maintenance {
       MemorySegment record,
       long recordOff) {
     t.requireWritable();
+    RowExpiry.makeWay(slot, t, core, indexes, key, keyOff, keyLen, record, recordOff, true);
     MemorySegment entries = room(slot, indexes);
     int[] after = slot.lengths(1, indexes.length);
     int at = 0;
@@ -84,6 +85,7 @@ public final class Maintenance {
       MemorySegment record,
       long recordOff) {
     t.requireWritable();
+    RowExpiry.makeWay(slot, t, core, indexes, key, keyOff, keyLen, record, recordOff, false);
     int size = core.recordBytes();
     MemorySegment old = slot.record(2L * size);
     int n = t.get(core.tree, key, keyOff, keyLen, old, 0, size);
@@ -118,6 +120,7 @@ public final class Maintenance {
       int from = changed.start(f);
       Mem.copy(key, changed.base() + from, records, size + from, changed.end(f) - from);
     }
+    RowExpiry.makeWay(slot, t, core, indexes, key, keyOff, keyLen, records, size, false);
     replace(slot, t, core, indexes, key, keyOff, keyLen, records, records, size, changed, whole);
   }
 
@@ -227,11 +230,30 @@ public final class Maintenance {
       return false;
     }
     OldRows.settle(slot, t, core, key, keyOff, keyLen, n, old, 0);
+    RowExpiry expiry = core.expiry();
+    if (expiry != null && expiry.hides(slot, t, old, 0)) {
+      return false;
+    }
+    remove(slot, t, core, indexes, key, keyOff, keyLen, old, 0);
+    return true;
+  }
+
+  /** Removes a record that was read, and made one of the newest layout, with its entries. */
+  static void remove(
+      Slot slot,
+      Tx t,
+      TableCore core,
+      IndexCore[] indexes,
+      MemorySegment key,
+      long keyOff,
+      int keyLen,
+      MemorySegment old,
+      long oldOff) {
     MemorySegment entries = room(slot, indexes);
     int[] before = slot.lengths(0, indexes.length);
     int at = 0;
     for (int i = 0; i < indexes.length; i++) {
-      before[i] = oldEntry(slot, indexes[i], key, keyOff, keyLen, old, 0, entries, at);
+      before[i] = oldEntry(slot, indexes[i], key, keyOff, keyLen, old, oldOff, entries, at);
       at += 2 * indexes[i].entryBytesMax();
     }
     try {
@@ -241,12 +263,11 @@ public final class Maintenance {
       slot.breakDown(e);
       throw e;
     }
-    return true;
   }
 
   /**
    * Removes the records that a scan meets, with their entries, and closes it. If it fails after the
-   * first one, the transaction can't commit any more.
+   * first one, the transaction can't commit any more. Rows that have expired stay, for the sweep.
    *
    * @param scan of the table's tree, before its first record
    * @param most how many records at most
@@ -259,16 +280,23 @@ public final class Maintenance {
     try {
       t.requireWritable();
       boolean indexed = indexes.length > 0;
+      RowExpiry expiry = core.expiry();
       if (indexed) {
         key = slot.take(core.keyBytesMax);
       }
-      scan.toDelete(indexed);
-      for (; n < most && scan.next(); n++) {
+      scan.toDelete(indexed || expiry != null);
+      while (n < most && scan.next()) {
+        if (expiry != null
+            && expiry.hides(
+                slot, t, core, scan.valueLength(), scan.valueSegment(), scan.valueOffset())) {
+          continue;
+        }
         if (indexed) {
           deleteWithEntries(slot, t, core, indexes, scan, key);
         } else {
           t.delete(scan);
         }
+        n++;
       }
       return n;
     } catch (Throwable e) {
@@ -370,7 +398,7 @@ public final class Maintenance {
   }
 
   /** The entry of a record as it will be, where the index takes new ones. */
-  private static int newEntry(
+  static int newEntry(
       Slot slot,
       IndexCore index,
       MemorySegment key,
@@ -468,6 +496,16 @@ public final class Maintenance {
       return;
     }
     OldRows.settle(slot, t, core, key, keyOff, keyLen, n, record, 0);
+    RowExpiry expiry = core.expiry();
+    if (expiry != null && index.unique) {
+      // Two records may have one entry where one of them has expired.
+      if (expiry.isExpired(expiry.hiddenUpTo(slot, t), record, 0)) {
+        remove(slot, t, core, core.indexes(), key, keyOff, keyLen, record, 0);
+        return;
+      }
+      IndexCore[] only = {index};
+      RowExpiry.makeWay(slot, t, core, only, key, keyOff, keyLen, record, 0, false);
+    }
     MemorySegment entries = slot.entries(index.entryBytesMax());
     int len = entry(slot, index, key, keyOff, keyLen, record, 0, entries, 0);
     if (len == NONE) {

@@ -97,6 +97,27 @@ public final class OldRows {
     return true;
   }
 
+  /**
+   * What an integer of 8 bytes is in a row of an older layout, as the newest one has it.
+   *
+   * @param length the bytes of the row
+   * @param field its place in the newest layout
+   * @return 0 if no older layout has rows of that length
+   */
+  public long int64(int length, MemorySegment row, long off, int field) {
+    Recipe r = recipe(length);
+    if (r == null) {
+      return 0;
+    }
+    int from = r.from[field];
+    if (from < 0) {
+      return r.values[field].length == 0 ? 0 : number(r.values[field]);
+    }
+    return r.widths[field] == Integer.BYTES
+        ? Mem.getInt(row, off + from)
+        : Mem.getLong(row, off + from);
+  }
+
   private static void copy(
       Field f, int width, MemorySegment from, long off, MemorySegment to, long at) {
     if (f.type() == FieldType.INT64 && width == Integer.BYTES) {

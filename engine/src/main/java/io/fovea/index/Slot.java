@@ -2,9 +2,11 @@ package io.fovea.index;
 
 import io.fovea.btree.Position;
 import io.fovea.memory.Blocks;
+import io.fovea.txn.Tx;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.time.InstantSource;
 import java.util.IdentityHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -80,6 +82,12 @@ public final class Slot {
   final MemorySegment hint;
 
   private final int[][] lengths = {new int[4], new int[4]};
+
+  /** The transaction whose {@link #moment} is known, and what that is. */
+  private @Nullable Tx momentOf;
+
+  private long momentEpoch;
+  private long momentMillis;
   private final MemorySegment[] spare = new MemorySegment[8];
   private int spares;
 
@@ -177,6 +185,20 @@ public final class Slot {
   /** What broke it down first, or null. */
   public @Nullable Throwable broken() {
     return broken;
+  }
+
+  /**
+   * The transaction's moment, in milliseconds since 1970, never negative: what the clock says when
+   * this is called first. No transaction pays for it that does not ask: nothing is reset when one
+   * begins or ends, for no two have the same context and epoch.
+   */
+  long moment(Tx t, InstantSource clock) {
+    if (momentOf != t || momentEpoch != t.epoch()) {
+      momentMillis = Math.max(0, clock.millis());
+      momentEpoch = t.epoch();
+      momentOf = t;
+    }
+    return momentMillis;
   }
 
   // -------------------------------------------------------------------------------------- scratch

@@ -9,6 +9,7 @@ import io.fovea.error.KeyTooLargeException;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.txn.Tx;
+import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
@@ -37,6 +38,18 @@ public final class TableCore {
   public final OldRows old;
 
   private final int recordBytes;
+
+  /**
+   * The size of a record that is delivered without another look: that of the newest layout, or one
+   * that none has, where rows expire. So a read that compares the size anyway pays nothing for it.
+   */
+  public int plainBytes;
+
+  /**
+   * How rows expire; null where they don't. Like {@link #plainBytes} it changes while no
+   * transaction is active, and beginning one orders what it sees.
+   */
+  private @Nullable RowExpiry expiry;
 
   /** In the order of their creation. */
   private volatile IndexCore[] indexes;
@@ -101,12 +114,65 @@ public final class TableCore {
     this.indexes = indexes;
     this.bit = 1L << (tree.treeId() & 63);
     this.recordBytes = history.length();
+    this.plainBytes = recordBytes;
     this.old = new OldRows(history, layout == null ? Layout.builder().build() : layout);
   }
 
   /** The versions of its rows. */
   public RowHistory history() {
     return old.history();
+  }
+
+  /** How rows expire; null where they don't. */
+  public @Nullable RowExpiry expiry() {
+    return expiry;
+  }
+
+  /** Lets rows expire, or not. Before the table is used, or while no transaction is active. */
+  public void expire(@Nullable RowExpiry by) {
+    expiry = by;
+    plainBytes = by == null ? recordBytes : -1;
+  }
+
+  /**
+   * Whether a statement that changes a record looks at more than the record: at indexes, or whether
+   * it has expired.
+   *
+   * @param all what {@link #indexes()} said
+   */
+  public boolean maintains(IndexCore[] all) {
+    return all.length > 0 || expiry != null;
+  }
+
+  /**
+   * Whether a transaction does not see a record that was read and has not {@link #plainBytes}.
+   *
+   * @param length its length
+   * @param record what was read of it
+   * @param bytes how many bytes that are
+   */
+  public boolean hides(
+      Slot slot,
+      Tx t,
+      MemorySegment key,
+      long keyOff,
+      int keyLen,
+      int length,
+      MemorySegment record,
+      long recordOff,
+      int bytes) {
+    RowExpiry by = expiry;
+    if (by == null) {
+      return false;
+    }
+    return length == recordBytes && bytes >= by.end()
+        ? by.hides(slot, t, record, recordOff)
+        : RowExpiry.isHidden(slot, t, this, key, keyOff, keyLen);
+  }
+
+  /** Whether a transaction sees a record of which only the length was read. */
+  public boolean shows(Slot slot, Tx t, MemorySegment key, long keyOff, int keyLen, int length) {
+    return length == plainBytes || !hides(slot, t, key, keyOff, keyLen, length, key, keyOff, 0);
   }
 
   /** Those that statements which change records keep up to date, whatever their stage. */
@@ -322,6 +388,11 @@ public final class TableCore {
   /** Begins and ends to refuse changes of records. */
   public void loading(boolean is) {
     loading = is;
+  }
+
+  /** Whether records may not be changed now, for that. */
+  public boolean isLoading() {
+    return loading;
   }
 
   /** Throws where records may not be changed now. */

@@ -1,6 +1,7 @@
 package io.fovea.inspection;
 
 import io.fovea.catalog.CatalogEntry;
+import io.fovea.catalog.Expirations;
 import io.fovea.catalog.Host;
 import io.fovea.catalog.Schema;
 import io.fovea.error.CorruptionException;
@@ -245,7 +246,7 @@ public final class Inspection implements AutoCloseable {
     boolean done = false;
     try {
       HintUse unused = new HintUse(store::isMarked, false, false);
-      schema = new Schema(Host.NONE, store, unused, EntryHints.NONE);
+      schema = new Schema(Host.NONE, store, unused, EntryHints.NONE, Expirations.Timing.NONE);
       schema.begin();
       names(store);
       if (whole) {

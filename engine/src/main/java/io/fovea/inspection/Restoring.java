@@ -1,5 +1,6 @@
 package io.fovea.inspection;
 
+import io.fovea.catalog.Expirations;
 import io.fovea.catalog.Host;
 import io.fovea.catalog.Schema;
 import io.fovea.error.FoveaException;
@@ -102,7 +103,12 @@ public final class Restoring {
     boolean done = false;
     try {
       schema =
-          new Schema(Host.NONE, store, new HintUse(store::isMarked, false, false), EntryHints.NONE);
+          new Schema(
+              Host.NONE,
+              store,
+              new HintUse(store::isMarked, false, false),
+              EntryHints.NONE,
+              Expirations.Timing.NONE);
       schema.begin();
       done = true;
     } finally {

@@ -1,5 +1,6 @@
 package io.fovea.schema;
 
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -32,6 +33,7 @@ public final class TableSpec {
   private final KeySpec key;
   private final @Nullable Layout layout;
   private final List<IndexSpec> indexes;
+  private final @Nullable Expiry expiry;
 
   /** By the version that they lead to: without gaps, up to the newest. */
   private final TreeMap<Integer, List<Step>> steps;
@@ -41,12 +43,14 @@ public final class TableSpec {
       KeySpec key,
       @Nullable Layout layout,
       List<IndexSpec> indexes,
+      @Nullable Expiry expiry,
       TreeMap<Integer, List<Step>> steps) {
     checkName(name);
     this.name = name;
     this.key = Objects.requireNonNull(key, "key");
     this.layout = layout;
     this.indexes = indexes;
+    this.expiry = expiry;
     this.steps = steps;
   }
 
@@ -94,7 +98,8 @@ public final class TableSpec {
               + keyBytesMax
               + ".");
     }
-    return new TableSpec(name, KeySpec.ofBytes(keyBytesMax), null, List.of(), new TreeMap<>());
+    return new TableSpec(
+        name, KeySpec.ofBytes(keyBytesMax), null, List.of(), null, new TreeMap<>());
   }
 
   /**
@@ -123,7 +128,63 @@ public final class TableSpec {
     }
     List<IndexSpec> more = new ArrayList<>(indexes);
     more.add(index);
-    return new TableSpec(name, key, layout, List.copyOf(more), steps);
+    return new TableSpec(name, key, layout, List.copyOf(more), expiry, steps);
+  }
+
+  /**
+   * Lets rows expire: a row whose time lies {@code after} back, or further, is hidden from who
+   * reads, at once, and removed in the background. An insert over it behaves as if it were not
+   * there.
+   *
+   * <p>The table needs an index that begins with the field, by which what has expired is found. If
+   * the specification has none, this adds one, {@code "expires"}, which can be used like any other.
+   *
+   * <p>A table that is there already gets the option when it is opened with it, or another field or
+   * duration: rows that have expired by then are hidden from then on. No row is written for that;
+   * it waits until no transaction is active, or is a part of the {@linkplain Step steps} to a newer
+   * version, whose rows expire as that says. {@link io.fovea.Database#dropExpiry} takes the option
+   * away, and nothing else does: no specification of a table whose rows expire may leave it out,
+   * nor drop the field.
+   *
+   * @param field an INT64 field of the layout: milliseconds since 1970-01-01T00:00Z, as {@link
+   *     System#currentTimeMillis} counts them. A row in which it is 0 or negative never expires
+   * @param after how long after that moment a row expires, in whole milliseconds; zero where the
+   *     field says the end itself
+   * @return a new specification
+   * @throws IllegalArgumentException if the field is not one of the layout or no INT64, if the
+   *     duration is negative, if this is a table of byte strings, or if there is another index
+   *     {@code "expires"}
+   */
+  public TableSpec expireAfter(Field field, Duration after) {
+    if (layout == null) {
+      throw new IllegalArgumentException(
+          "Values of table "
+              + name
+              + " are byte strings, which have no field with a time: they can't expire.");
+    }
+    Expiry made = new Expiry(field, after);
+    if (!layout.contains(field)) {
+      throw new IllegalArgumentException(
+          "Field " + field.name() + " is not one of table " + name + ".");
+    }
+    TableSpec with = this;
+    if (indexes.stream().noneMatch(i -> beginsWith(i, field))) {
+      with = with(IndexSpec.on("expires", field));
+    }
+    return new TableSpec(name, key, layout, with.indexes, made, steps);
+  }
+
+  private static boolean beginsWith(IndexSpec index, Field field) {
+    return index.extractedKey() == null && index.fields().getFirst().equals(field);
+  }
+
+  /**
+   * When rows expire.
+   *
+   * @return what {@link #expireAfter} said, or null if they don't
+   */
+  public @Nullable Expiry expiry() {
+    return expiry;
   }
 
   /**
@@ -228,7 +289,8 @@ public final class TableSpec {
         + key
         + ' '
         + (layout == null ? "bytes" : layout)
-        + (indexes.isEmpty() ? "" : " " + indexes);
+        + (indexes.isEmpty() ? "" : " " + indexes)
+        + (expiry == null ? "" : ", " + expiry);
   }
 
   /**
@@ -301,7 +363,7 @@ public final class TableSpec {
      */
     public TableSpec build() {
       checkSteps();
-      TableSpec spec = new TableSpec(name, key, layout, List.of(), new TreeMap<>(steps));
+      TableSpec spec = new TableSpec(name, key, layout, List.of(), null, new TreeMap<>(steps));
       for (IndexSpec index : indexes) {
         spec = spec.with(index);
       }

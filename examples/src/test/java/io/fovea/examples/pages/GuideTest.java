@@ -52,6 +52,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ConcurrentNavigableMap;
@@ -409,6 +410,36 @@ class GuideTest {
         });
     // end
     assertEquals(List.of("cache", "notes", "orders", "orders.current"), db.tables());
+  }
+
+  @Test
+  void rowsThatExpire() {
+    // begin docs/GUIDE.md
+    Layout.Builder fields = Layout.builder();
+    Field user = fields.text("user", 40);
+    Field used = fields.int64("used");
+    TableSpec spec =
+        TableSpec.of("sessions", KeySpec.of(FieldType.INT64), fields.build())
+            .expireAfter(used, Duration.ofMinutes(30));
+    Table sessions = db.table(spec);
+
+    db.run(
+        tx -> {
+          Row row = sessions.row().setText(user, "ann").setLong(used, System.currentTimeMillis());
+          sessions.put(tx, sessions.key().set(4711L), row);
+        });
+    // end
+    assertEquals(true, db.read(tx -> sessions.exists(tx, sessions.key().set(4711L))));
+    db.run(
+        tx ->
+            sessions.put(
+                tx, sessions.key().set(4712L), sessions.row().setLong(used, 1))); // long ago
+    assertEquals(false, db.read(tx -> sessions.exists(tx, sessions.key().set(4712L))));
+    // begin docs/GUIDE.md
+    Options options =
+        Options.defaults().expiry(e -> e.clock(() -> Instant.ofEpochSecond(1_000_000)));
+    // end
+    assertEquals(1_000_000_000, options.expiry().clock().millis());
   }
 
   @Test

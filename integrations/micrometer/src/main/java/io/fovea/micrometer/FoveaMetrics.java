@@ -131,6 +131,7 @@ public final class FoveaMetrics implements MeterBinder {
     b.hints();
     b.snapshots();
     b.tables();
+    b.expiry();
     // The listener also keeps the source alive, which registries only refer to weakly.
     database.onClose(b::remove);
   }
@@ -520,6 +521,29 @@ public final class FoveaMetrics implements MeterBinder {
       String size = "Copies of pages for snapshots";
       gauge("snapshots.size", size, "bytes", s -> s.snapshots().memoryBytes(), "place", "memory");
       gauge("snapshots.size", size, "bytes", s -> s.snapshots().fileBytes(), "place", "file");
+    }
+
+    void expiry() {
+      counter(
+          "expiry.swept",
+          "Rows that had expired and were removed",
+          null,
+          s -> s.expiredRows().swept());
+      counter(
+          "expiry.passed.over",
+          "How often readers have met a row that had expired and was not removed yet",
+          null,
+          s -> s.expiredRows().passedOver());
+      counter(
+          "expiry.failures",
+          "How often the removal of expired rows has given up until later",
+          null,
+          s -> s.expiredRows().sweepFailures());
+      gauge(
+          "expiry.lag",
+          "For how long the oldest row that the sweep met had been expired",
+          "milliseconds",
+          s -> s.expiredRows().sweepLagMillis());
     }
 
     private void hints(

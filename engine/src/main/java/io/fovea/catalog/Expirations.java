@@ -1,0 +1,452 @@
+package io.fovea.catalog;
+
+import io.fovea.encoding.NameText;
+import io.fovea.encoding.Tuple;
+import io.fovea.error.DatabaseClosedException;
+import io.fovea.error.DurabilityLostException;
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.TransactionAbortedException;
+import io.fovea.index.IndexCore;
+import io.fovea.index.RowExpiry;
+import io.fovea.index.Slot;
+import io.fovea.index.TableCore;
+import io.fovea.memory.Mem;
+import io.fovea.schema.Expiry;
+import io.fovea.schema.TableSpec;
+import io.fovea.store.Store;
+import io.fovea.txn.Tx;
+import io.fovea.txn.TxScan;
+import java.lang.System.Logger.Level;
+import java.lang.foreign.MemorySegment;
+import java.time.InstantSource;
+import java.util.Collection;
+import java.util.Objects;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Rows that expire: which tables have them, and the sweep that removes them.
+ *
+ * <pre>
+ *   index by time:   0 and less │ 1 ... now − after │ later
+ *                    for ever   │ expired           │ there
+ *                               ▼
+ *   a piece, a transaction: some entries from the oldest on ─► each record read ─► deleted with all
+ *   its entries, if the record itself says that it has expired
+ * </pre>
+ *
+ * <p><b>Pieces are transactions</b> like any other: logs, indexes, snapshots and backups follow by
+ * themselves, and serializability is all that is needed to see that they are right ({@link
+ * RowExpiry}). A piece that is in conflict is done again, and is half as large each time.
+ *
+ * <p><b>The thread</b> {@code fovea-sweep} is there while there are tables whose rows expire. It
+ * looks once an interval, goes on while there is something to remove, and looks again later after
+ * an error. It ends when the last of these tables goes, or the database closes. A database that is
+ * only read is not swept.
+ *
+ * <p><b>A piece uses its table</b> as a statement does ({@link TableCore#use}), so who drops the
+ * table or lets it evolve need not know of sweeps. While the table is loaded it does nothing; the
+ * load waits for the end of a piece that did not see that.
+ *
+ * <p><b>A change of the option</b> is one record of the catalog, made while no transaction is
+ * active; or it is part of an evolution, behind which no transaction has used the table as it was.
+ * So none sees two rules.
+ *
+ * <p>Threads: any; {@link #work} is held for a sweep of a table.
+ */
+public final class Expirations {
+  private static final System.Logger LOG = System.getLogger("io.fovea");
+
+  /** How many rows a piece removes. */
+  static final int PIECE_ROWS = 128;
+
+  private final Host host;
+  private final Store store;
+  private final SchemaChanges changes;
+  private final Supplier<Collection<TableCore>> tables;
+  private final Timing timing;
+  private final ReentrantLock work = new ReentrantLock();
+  private final AtomicLong swept = new AtomicLong();
+  private final AtomicLong pieces = new AtomicLong();
+  private final AtomicLong failures = new AtomicLong();
+  private final LongAdder passed = new LongAdder();
+
+  /** Guarded by this object's monitor. */
+  private @Nullable Thread thread;
+
+  private volatile boolean stopped;
+
+  /**
+   * What time it is, and when the background works.
+   *
+   * @param clock what time it is
+   * @param intervalNanos how often the background looks; 0 for never
+   */
+  public record Timing(InstantSource clock, long intervalNanos) {
+    /** Of a store that is looked at: no transactions run, no row is hidden, none is removed. */
+    public static final Timing NONE = new Timing(InstantSource.system(), 0);
+  }
+
+  /** Those of a store. */
+  Expirations(
+      Host host,
+      Store store,
+      SchemaChanges changes,
+      Supplier<Collection<TableCore>> tables,
+      Timing timing) {
+    this.host = host;
+    this.store = store;
+    this.changes = changes;
+    this.tables = tables;
+    this.timing = timing;
+  }
+
+  // ---------------------------------------------------------------------------------- the option
+
+  /** How rows of a table expire that is made, or found in the catalog; returns it. */
+  TableCore expire(TableCore core, @Nullable Expiry expiry) {
+    core.expire(expiry == null ? null : new RowExpiry(expiry, timing.clock, passed));
+    return core;
+  }
+
+  /** Whether nothing is to be changed to open a table with a specification. */
+  static boolean isAs(TableCore core, TableSpec spec) {
+    RowExpiry known = core.expiry();
+    return Objects.equals(known == null ? null : known.spec, spec.expiry());
+  }
+
+  /** Gives a table the option that a specification has; its index by time is there. */
+  void adapt(TableCore core, TableSpec spec) {
+    if (core.isDropped() || isAs(core, spec)) {
+      return;
+    }
+    Expiry expiry = spec.expiry();
+    if (store.isReadOnly()) {
+      throw new InvalidUseException(
+          "Table "
+              + core.shown()
+              + " of "
+              + store.name()
+              + ", which was opened for reading only, can't get the option that "
+              + expiry
+              + ".");
+    }
+    set(core, expiry, "let rows of table " + core.shown() + " expire");
+  }
+
+  /** Lets the rows of a table stay; false if they do already. */
+  boolean drop(TableCore core) {
+    return core.expiry() != null && set(core, null, "let rows of table " + core.shown() + " stay");
+  }
+
+  private boolean set(TableCore core, @Nullable Expiry expiry, String what) {
+    store.requireNoTransaction(what);
+    store.willWrite();
+    IndexBuild.lock(core.changing, what);
+    long[] end = {-1};
+    try {
+      changes.whileStill(what, () -> store.alone(what, () -> end[0] = change(core, expiry)));
+    } finally {
+      core.changing.unlock();
+    }
+    if (end[0] >= 0) {
+      store.awaitDurable(end[0]);
+    }
+    return end[0] >= 0;
+  }
+
+  private long change(TableCore core, @Nullable Expiry expiry) {
+    if (core.isDropped() || expiry == null && core.expiry() == null) {
+      return -1;
+    }
+    CatalogChange change = new CatalogChange(store);
+    SchemaChanges.expiring(core, expiry, change);
+    return change.run(() -> expire(core, expiry));
+  }
+
+  /**
+   * Before an index is dropped.
+   *
+   * @throws InvalidUseException if it is the one by which expired rows are found
+   */
+  static void requireNotNeeded(TableCore core, IndexCore index) {
+    RowExpiry by = core.expiry();
+    if (by == null || RowExpiry.index(core, by.spec.field()) != index) {
+      return;
+    }
+    for (IndexCore i : core.readable()) {
+      if (i != index && !i.isExtracted() && i.fields.getFirst().equals(by.spec.field())) {
+        return;
+      }
+    }
+    throw new InvalidUseException(
+        "Index "
+            + index.shown()
+            + " of table "
+            + core.shown()
+            + " can't be dropped: what has expired is found by it. Let rows stay with dropExpiry"
+            + " before, or make another index that begins with "
+            + by.spec.field().name()
+            + ".");
+  }
+
+  // ----------------------------------------------------------------------------------- the sweep
+
+  /** Removes all rows that have expired now; returns how many. Without a transaction. */
+  public long sweep() {
+    store.requireNoTransaction("sweep expired rows");
+    store.requireOpen();
+    if (store.isReadOnly()) {
+      throw new InvalidUseException(
+          "Expired rows of " + store.name() + " can't be removed: it was opened for reading only.");
+    }
+    long n = 0;
+    for (TableCore core : tables.get()) {
+      if (core.expiry() != null) {
+        n += sweep(core);
+      }
+    }
+    return n;
+  }
+
+  /** Removes those of a table; ends early when the database closes or the table goes. */
+  private long sweep(TableCore core) {
+    IndexBuild.lock(work, "sweep expired rows of table " + NameText.of(core.name));
+    try {
+      long n = 0;
+      Piece piece = new Piece(core);
+      do {
+        host.transact(piece);
+        swept.addAndGet(piece.removed);
+        pieces.incrementAndGet();
+        n += piece.removed;
+      } while (piece.more && !stopped);
+      return n;
+    } finally {
+      work.unlock();
+    }
+  }
+
+  /** A transaction of the sweep. */
+  private static final class Piece implements Host.Piece {
+    private final TableCore core;
+    private int removed;
+    private boolean more;
+
+    Piece(TableCore core) {
+      this.core = core;
+    }
+
+    @Override
+    public void run(Slot slot, Tx t, int attempt) {
+      removed = 0;
+      more = false;
+      RowExpiry expiry = core.expiry();
+      IndexCore index = expiry == null ? null : RowExpiry.index(core, expiry.spec.field());
+      if (expiry == null || index == null || core.isLeaving() || !mayChange(t)) {
+        return;
+      }
+      for (IndexCore i : core.indexes()) {
+        if (i.isExtracted() && i.maker == null) {
+          return; // nobody can make its entries before the table was opened
+        }
+      }
+      long upTo = expiry.hiddenUpTo(slot, t);
+      expiry.lagMillis = 0;
+      if (upTo <= 0) {
+        return;
+      }
+      int most = Math.max(1, PIECE_ROWS >> Math.min(30, attempt - 1));
+      MemorySegment key = slot.take(core.keyBytesMax + 2L * Long.BYTES);
+      try {
+        Tuple.putInt64(key, 0, 1);
+        Tuple.putInt64(key, Long.BYTES, upTo + 1); // no time is that large but one that never comes
+        TxScan scan =
+            t.scan(index.tree, key, 0, Long.BYTES, true, key, Long.BYTES, Long.BYTES, false, false);
+        try {
+          // What the scan delivers is what is deleted, and nothing else is written ahead of it.
+          scan.toDelete(true);
+          more = remove(slot, t, index, expiry, scan, key, most, upTo);
+        } finally {
+          scan.close();
+        }
+      } finally {
+        slot.give(key);
+      }
+    }
+
+    /** As a statement that changes records asks. */
+    private boolean mayChange(Tx t) {
+      RuntimeException refusal = core.use(t) ? null : core.refusal(t, false);
+      if (refusal instanceof TransactionAbortedException) {
+        throw refusal; // it is being dropped, or not
+      }
+      return refusal == null && !core.isLoading();
+    }
+
+    /** Removes the records of some entries; true if there may be more. */
+    private boolean remove(
+        Slot slot,
+        Tx t,
+        IndexCore index,
+        RowExpiry expiry,
+        TxScan scan,
+        MemorySegment key,
+        int most,
+        long upTo) {
+      for (int i = 0; i < most; i++) {
+        if (!scan.next()) {
+          return false;
+        }
+        int length = index.hints.keyLength(scan.valueLength());
+        if (length < 0 || length > core.keyBytesMax) {
+          throw core.damaged(
+              "length of a primary key in index " + index.shown() + " of table " + core.shown(),
+              scan.page(),
+              core.keyBytesMax,
+              length);
+        }
+        if (i == 0) {
+          long oldest = Tuple.getInt64(scan.keySegment(), (int) scan.keyOffset());
+          expiry.lagMillis = Math.max(0, upTo - oldest);
+        }
+        Mem.copy(scan.valueSegment(), scan.valueOffset(), key, 0, length);
+        if (RowExpiry.removeHidden(slot, t, core, key, 0, length)) {
+          removed++;
+        }
+      }
+      return true;
+    }
+  }
+
+  // -------------------------------------------------------------------------------- background
+
+  /** A table may have got the option: the thread begins, where there is none and one is needed. */
+  synchronized void begin() {
+    if (thread != null
+        || stopped
+        || timing.intervalNanos == 0
+        || store.isReadOnly()
+        || !isNeeded()) {
+      return;
+    }
+    Thread t = new Thread(this::background, "fovea-sweep " + store.name());
+    t.setDaemon(true);
+    thread = t;
+    t.start();
+  }
+
+  private boolean isNeeded() {
+    return tables.get().stream().anyMatch(c -> c.expiry() != null);
+  }
+
+  /**
+   * Whether the thread has nothing to do any more; then the next table starts another. Who makes
+   * one does so before {@link #begin}, so either that finds no thread, or this finds the table.
+   */
+  private synchronized boolean isOver() {
+    if (stopped || isNeeded()) {
+      return stopped;
+    }
+    thread = null;
+    return true;
+  }
+
+  private void background() {
+    boolean told = false;
+    try {
+      while (!isOver() && store.engine().poison() == null) {
+        try {
+          sweep();
+          told = false;
+        } catch (DurabilityLostException | DatabaseClosedException e) {
+          throw e;
+        } catch (RuntimeException e) { // an extractor's, too
+          failures.incrementAndGet();
+          if (!told) {
+            told = true;
+            LOG.log(
+                Level.WARNING,
+                "Expired rows of " + store.name() + " could not be removed; it is tried again",
+                e);
+          }
+        }
+        if (!stopped) {
+          LockSupport.parkNanos(this, timing.intervalNanos);
+        }
+      }
+    } catch (DurabilityLostException | DatabaseClosedException e) {
+      // Who opens the database again goes on.
+    }
+  }
+
+  /** No further piece begins: the database closes. */
+  public void cancel() {
+    Thread t;
+    synchronized (this) {
+      stopped = true;
+      t = thread;
+    }
+    LockSupport.unpark(t);
+  }
+
+  /** Waits for the thread to end, after {@link #cancel}. An interrupt does not end the wait. */
+  void join() {
+    Thread t;
+    synchronized (this) {
+      t = thread;
+    }
+    boolean interrupted = false;
+    while (t != null && t.isAlive()) {
+      try {
+        t.join();
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  // ---------------------------------------------------------------------------------- statistics
+
+  /** Rows that were removed since the opening. */
+  public long swept() {
+    return swept.get();
+  }
+
+  /** Transactions in which that was done, and those that found nothing. */
+  public long pieces() {
+    return pieces.get();
+  }
+
+  /** How often readers have passed over a row that had expired and was still there. */
+  public long passed() {
+    return passed.sum();
+  }
+
+  /** A load has left out rows that had expired. */
+  void leftOut(long rows) {
+    swept.addAndGet(rows);
+  }
+
+  /** How often the background has given up until later. */
+  public long failures() {
+    return failures.get();
+  }
+
+  /** How far the sweep was behind when it looked last, in the table where it was furthest. */
+  public long lagMillis() {
+    long most = 0;
+    for (TableCore core : tables.get()) {
+      RowExpiry by = core.expiry();
+      most = by == null ? most : Math.max(most, by.lagMillis);
+    }
+    return most;
+  }
+}
