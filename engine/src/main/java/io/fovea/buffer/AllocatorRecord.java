@@ -40,6 +40,35 @@ public record AllocatorRecord(long pid, int treeId, int pageType, long next, All
   /** What {@link BufferPool#free} and {@link PoolRecovery#reclaim} take of a grant. */
   public static final long FREE_SPACE = LogSession.space(FREE_BYTES);
 
+  /** Under the spin latch, before anything changes. Never waits. */
+  static long reserve(LogSession log, int type, int bytes) {
+    return log.logging() ? log.reserve(type, bytes) : 0;
+  }
+
+  /** Only stores: nothing that throws or waits comes between a reservation and its completion. */
+  static void logAllocate(
+      LogSession log,
+      long at,
+      long pid,
+      int treeId,
+      int type,
+      long freeHead,
+      long freePages,
+      long highWater) {
+    if (log.logging()) {
+      putAllocate(log.buffer(), at, pid, treeId, type, freeHead, freePages, highWater);
+      log.complete();
+    }
+  }
+
+  static long recordStart(LogSession log) {
+    return log.logging() ? log.recordStart() : 0;
+  }
+
+  static long recordEnd(LogSession log) {
+    return log.logging() ? log.recordEnd() : 0;
+  }
+
   static void putAllocate(
       MemorySegment dst,
       long at,

@@ -132,12 +132,14 @@ public final class BufferPool implements AutoCloseable {
     translator.wire(mover);
     resolver = new Resolver(frames, loader, mover, allocator);
     allocator.wire(resolver);
+    loader.wire(allocator);
     hints = new ChildHints(frames, resolver, config.frameHints());
     hintLimit = hints.limit;
     hintMask = hints.mask;
     flusher = new Flusher(frames, writeBack, mover, dataSync, config.exhaustedMillis());
     promises = new PagePromises(allocator, frames, replacement, writeBack);
-    checkpoint = new PoolCheckpoint(frames, allocator, flusher, dataSync);
+    PoolSpace space = new PoolSpace(frames, allocator, resolver, writeBack);
+    checkpoint = new PoolCheckpoint(frames, allocator, flusher, dataSync, space);
     recovery = new PoolRecovery(frames, allocator, loader, resolver);
     pretouch = startPretouch(config.pretouch());
     writer.start("fovea-writer");
@@ -580,7 +582,7 @@ public final class BufferPool implements AutoCloseable {
    * @return the high-water mark
    */
   public long pidLimit() {
-    return allocator.highWater();
+    return allocator.limit();
   }
 
   /** Which pages are in use, to be kept in the superblock. */

@@ -1,8 +1,10 @@
 package io.fovea.buffer;
 
+import io.fovea.error.CorruptionException;
 import io.fovea.error.StorageFullException;
 import io.fovea.io.BlockDevice;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.LongSupplier;
 
 /**
  * How many pages the data file has room for.
@@ -10,7 +12,7 @@ import java.util.concurrent.locks.ReentrantLock;
  * <p>The file grows ahead of need, by an eighth of its size. Where there is no space for that the
  * attempt is repeated with less; where there is none for what is needed now, nothing has changed.
  *
- * <p>Any thread; one at a time makes the file larger, and others go on meanwhile.
+ * <p>Any thread; one at a time makes the file larger or shorter, and others go on meanwhile.
  */
 final class FileExtent {
   private static final long GROW_MIN = 1L << 20;
@@ -29,7 +31,18 @@ final class FileExtent {
     this.pages = device.size() >>> pageShift;
   }
 
-  /** How many pages the file has room for; only grows. */
+  /** A file that is too short is damaged: recovery says so by {@link #recover}. */
+  void check(AllocatorState state) {
+    state.check();
+    boolean fresh = state.highWater() == AllocatorState.FIRST_PID;
+    long pages = this.pages;
+    if (!fresh && state.highWater() > pages) {
+      throw new CorruptionException(
+          "the file ends before its last page", -1, pages << pageShift, state.highWater(), pages);
+    }
+  }
+
+  /** How many pages the file has room for. */
   long pages() {
     return pages;
   }
@@ -58,9 +71,44 @@ final class FileExtent {
     }
   }
 
+  /**
+   * Makes the file shorter.
+   *
+   * @param limit says how many pages must stay; asked while the file does not grow, and it sets the
+   *     room to that ({@link #leave}) before it lets anybody count on more
+   * @return whether it was made shorter
+   */
+  boolean shrink(LongSupplier limit) {
+    growing.lock();
+    try {
+      long stay = limit.getAsLong();
+      if (stay <= 0 || device.size() >>> pageShift <= stay) {
+        return false;
+      }
+      device.resize(stay << pageShift);
+      return true;
+    } finally {
+      growing.unlock();
+    }
+  }
+
+  /** The owner of the allocator's latch, in {@link #shrink}: there is room for so many. */
+  void leave(long stay) {
+    pages = Math.min(pages, stay);
+  }
+
+  /** How much more room there may be than is needed: as much as the file grows by at a time. */
+  long slack() {
+    return chunk() >>> pageShift;
+  }
+
+  private long chunk() {
+    return Math.max(GROW_MIN, Math.min(GROW_MAX, (pages << pageShift) >>> 3));
+  }
+
   private void grow(long wanted) {
     long least = (wanted - pages) << pageShift;
-    long chunk = Math.max(GROW_MIN, Math.min(GROW_MAX, (pages << pageShift) >>> 3));
+    long chunk = chunk();
     while (true) {
       long more = Math.max(least, chunk) >>> pageShift;
       try {

@@ -3,7 +3,9 @@ package io.fovea.buffer;
 import io.fovea.error.CorruptionException;
 import io.fovea.io.BlockDevice;
 import io.fovea.memory.Mem;
+import java.util.Objects;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Misses: brings a page into a frame, once however many threads want it.
@@ -32,6 +34,9 @@ final class Loader {
   private final BlockDevice device;
   private final LongSupplier lsnLimit;
 
+  /** Set once the parts are wired up. */
+  private @Nullable PageAllocator allocator;
+
   /** See {@link PoolRecovery#unreadFrom}. */
   private volatile long unreadFrom = Long.MAX_VALUE;
 
@@ -40,6 +45,10 @@ final class Loader {
     this.replacement = replacement;
     this.device = device;
     this.lsnLimit = lsnLimit;
+  }
+
+  void wire(PageAllocator to) {
+    allocator = to;
   }
 
   /**
@@ -175,11 +184,32 @@ final class Loader {
           limit,
           PageHeader.pageLsn(frames.pages, base));
     }
-    if (!forImage) {
+    if (forImage) {
+      frames.zero(frame);
+      PageHeader.init(frames.pages, base, PageHeader.NEVER_WRITTEN, pid, 0);
+    } else if (isCut(pid, base)) {
+      frames.zero(frame);
+      PageHeader.init(frames.pages, base, PageHeader.FREE, pid, 0);
+    } else {
       throw damage(pid, base);
     }
-    frames.zero(frame);
-    PageHeader.init(frames.pages, base, PageHeader.NEVER_WRITTEN, pid, 0);
+  }
+
+  /**
+   * Whether a page was free when it was cut off the end of the file: who wants it has read its id
+   * before. Before the mark went back, the file had it as a free page; since then it has that, or
+   * zeros, or while it is cut the beginning of the one and the end of the other. If the page was
+   * given out again, the thread that has it takes the frame over ({@link #create}).
+   */
+  private boolean isCut(long pid, long base) {
+    PageAllocator a = Objects.requireNonNull(allocator);
+    if (!a.isCut(pid)) {
+      return false;
+    }
+    if (pid < a.highWater() && !Mem.isZero(frames.pages, base, frames.pageSize)) {
+      device.read(pid << frames.pageShift, frames.pages, base, frames.pageSize);
+    }
+    return pid >= a.highWater() || Mem.isZero(frames.pages, base, frames.pageSize);
   }
 
   /** The largest LSN that a page may have that was read before this is asked. */

@@ -10,6 +10,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.Objects;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -48,20 +49,14 @@ import org.jspecify.annotations.Nullable;
  * <p><b>The file</b> grows ahead of the high-water mark ({@link FileExtent}); no page id is given
  * out before the file has room for it.
  *
- * <p><b>Promises.</b> Who can't go back any more must not find the disk full. So a commit has pages
- * promised to its session before its record is in the log, and takes from them afterwards:
+ * <p><b>Promises</b> of pages are described at {@link PagePromises}, and what is changed in the
+ * middle of the list at {@link FreeListWalk}.
  *
- * <pre>
- *   free pages + room of the file above the high-water mark  >=  promised         always
- *   promise     promised += n, where that holds then; else the file grows, or refuses
- *   allocate    with a promise: promised -= 1; without one: only what was promised to nobody
- *   giveBack    promised += 1: a page that was taken and not needed
- *   release     promised -= what is left
- * </pre>
+ * <p><b>The mark goes back</b> when pages are cut off. Who has read a reference before may ask for
+ * such a page later, and finds a free page ({@link #isCut}), and then that the reference is gone.
+ * So {@code limit}, up to which references can be right, never goes back while the pool is open.
  *
- * Each of these is one step under the spin latch, so no page is promised twice. A session keeps a
- * few promised pages from one commit to the next, so that most commits need no step at all; where
- * the disk is full it keeps none.
+ * <p>The file has more than 600 lines because all that the spin latch guards is in it.
  */
 final class PageAllocator {
   /** Where a free page has the next one. */
@@ -96,6 +91,25 @@ final class PageAllocator {
   /** How many pages sessions may take that they have not taken yet. */
   private volatile long promised;
 
+  /** How long the list was at least since it was walked. Written under the latch. */
+  private volatile long untouched;
+
+  /** Above every page that was ever given out, as far as this pool knows. */
+  private volatile long limit;
+
+  /** From here on pages were cut off. */
+  private volatile long cutFrom = Long.MAX_VALUE;
+
+  /** How many need every page to stay below the mark: see {@link PoolSpace#keep}. */
+  final AtomicInteger keepers = new AtomicInteger();
+
+  /**
+   * Where the last TRUNCATED begins, and the highest mark of the log until then. Under the latch.
+   */
+  private long cutLsn;
+
+  private long markBeforeCut;
+
   PageAllocator(
       Frames frames,
       Replacement replacement,
@@ -110,22 +124,8 @@ final class PageAllocator {
     this.highWater = state.highWater();
     this.freeHead = state.freeHead();
     this.freePages = state.freePages();
-    check(state);
-  }
-
-  /** A file that is too short is damaged: recovery says so by {@link #recover}. */
-  private void check(AllocatorState state) {
-    state.check();
-    boolean fresh = state.highWater() == AllocatorState.FIRST_PID;
-    long pages = extent.pages();
-    if (!fresh && state.highWater() > pages) {
-      throw new CorruptionException(
-          "the file ends before its last page",
-          -1,
-          pages << frames.pageShift,
-          state.highWater(),
-          pages);
-    }
+    this.limit = state.highWaterMax();
+    extent.check(state);
   }
 
   void wire(Resolver resolver) {
@@ -134,6 +134,19 @@ final class PageAllocator {
 
   long highWater() {
     return highWater;
+  }
+
+  /** Above every page that a reference can name. */
+  long limit() {
+    return limit;
+  }
+
+  /**
+   * Whether a page may have been cut off, so that zeros in its place are a free page. Who asks has
+   * entered the page, and has read it since.
+   */
+  boolean isCut(long pid) {
+    return pid >= cutFrom || pid >= highWater;
   }
 
   /** Whether a page is the next to leave the free list: a moment's truth. */
@@ -151,14 +164,18 @@ final class PageAllocator {
   }
 
   /** See {@link PoolCheckpoint#snapshot}. */
-  AllocatorSnapshot snapshot(Log log) {
+  AllocatorSnapshot snapshot(Log log, long redo) {
     lock();
     try {
       long head = freeHead;
       long length = freePages;
       long end = highWater;
+      if (cutLsn < redo) {
+        markBeforeCut = 0; // the log that counts begins behind all that was cut off
+      }
+      long max = Math.max(end, markBeforeCut);
       // Under the latch, as reservations are: what began before this has changed the numbers.
-      return new AllocatorSnapshot(new AllocatorState(end, head, length), log.tail());
+      return new AllocatorSnapshot(new AllocatorState(end, head, length, max), log.tail());
     } finally {
       unlock();
     }
@@ -288,11 +305,12 @@ final class PageAllocator {
       sound &= (next == 0) == (freePages == 1);
       mine &= !sound || mayTake(log);
       if (mine && sound) {
-        at = reserve(log, RecordType.ALLOCATE, AllocatorRecord.ALLOCATE_BYTES);
+        at = AllocatorRecord.reserve(log, RecordType.ALLOCATE, AllocatorRecord.ALLOCATE_BYTES);
         left = freePages - 1;
         end = highWater;
         freeHead = next;
         freePages = left;
+        untouched = Math.min(untouched, left);
         taken(log);
       }
     } catch (RuntimeException | Error e) {
@@ -313,10 +331,10 @@ final class PageAllocator {
       return -1;
     }
     try {
-      logAllocate(log, at, head, treeId, type, next, left, end);
+      AllocatorRecord.logAllocate(log, at, head, treeId, type, next, left, end);
       long lsn = PageHeader.pageLsn(pages, frames.base(frame));
-      init(frame, type, head, treeId, lsn, recordEnd(log));
-      frames.markDirty(frame, recordStart(log));
+      init(frame, type, head, treeId, lsn, AllocatorRecord.recordEnd(log));
+      frames.markDirty(frame, AllocatorRecord.recordStart(log));
       return frame;
     } catch (Error e) {
       throw frames.stop(e); // a page that is neither free nor given out
@@ -338,9 +356,10 @@ final class PageAllocator {
       locked = true;
       room = freeHead == 0 && highWater < extent.pages() && mayTake(log);
       if (room) {
-        at = reserve(log, RecordType.ALLOCATE, AllocatorRecord.ALLOCATE_BYTES);
+        at = AllocatorRecord.reserve(log, RecordType.ALLOCATE, AllocatorRecord.ALLOCATE_BYTES);
         pid = highWater;
         highWater = pid + 1;
+        limit = Math.max(limit, pid + 1);
         taken(log);
       }
     } catch (RuntimeException | Error e) {
@@ -357,7 +376,7 @@ final class PageAllocator {
       return -1;
     }
     try {
-      logAllocate(log, at, pid, treeId, type, 0, 0, pid + 1);
+      AllocatorRecord.logAllocate(log, at, pid, treeId, type, 0, 0, pid + 1);
       // Another thread may have had the page whose preferred frame was claimed.
       int preferred = frames.translator.preferred(pid);
       if (preferred >= 0 && preferred != frame && replacement.claimPreferred(preferred)) {
@@ -365,8 +384,8 @@ final class PageAllocator {
         frame = preferred;
       }
       frame = loader.create(pid, frame);
-      init(frame, type, pid, treeId, 0, recordEnd(log));
-      frames.markDirty(frame, recordStart(log));
+      init(frame, type, pid, treeId, 0, AllocatorRecord.recordEnd(log));
+      frames.markDirty(frame, AllocatorRecord.recordStart(log));
       return frame;
     } catch (Error e) {
       throw frames.stop(e); // a page that is neither free nor given out
@@ -388,38 +407,6 @@ final class PageAllocator {
     PageHeader.raisePageLsn(pages, base, Math.max(oldLsn, newLsn));
     FrameHeader.setUsed(frames.headers, frame, true);
     frames.markDirty(frame, 0);
-  }
-
-  // ------------------------------------------------------------------------------------ the log
-
-  /** Under the spin latch, before anything changes. Never waits. */
-  private static long reserve(LogSession log, int type, int bytes) {
-    return log.logging() ? log.reserve(type, bytes) : 0;
-  }
-
-  /** Only stores: nothing that throws or waits comes between a reservation and its completion. */
-  private static void logAllocate(
-      LogSession log,
-      long at,
-      long pid,
-      int treeId,
-      int type,
-      long freeHead,
-      long freePages,
-      long highWater) {
-    if (log.logging()) {
-      AllocatorRecord.putAllocate(
-          log.buffer(), at, pid, treeId, type, freeHead, freePages, highWater);
-      log.complete();
-    }
-  }
-
-  private static long recordStart(LogSession log) {
-    return log.logging() ? log.recordStart() : 0;
-  }
-
-  private static long recordEnd(LogSession log) {
-    return log.logging() ? log.recordEnd() : 0;
   }
 
   // ------------------------------------------------------------------------------------ taking
@@ -493,7 +480,7 @@ final class PageAllocator {
     try {
       lock();
       locked = true;
-      at = reserve(log, RecordType.FREE, AllocatorRecord.FREE_BYTES);
+      at = AllocatorRecord.reserve(log, RecordType.FREE, AllocatorRecord.FREE_BYTES);
       next = freeHead;
       length = freePages + 1;
       end = highWater;
@@ -518,7 +505,7 @@ final class PageAllocator {
         log.complete();
       }
       // Who wants the new head latches its page first: it sees the link.
-      link(frame, pid, next, recordStart(log), recordEnd(log));
+      link(frame, pid, next, AllocatorRecord.recordStart(log), AllocatorRecord.recordEnd(log));
     } catch (Error e) {
       throw frames.stop(e); // a list whose head has no link
     } finally {
@@ -526,7 +513,7 @@ final class PageAllocator {
     }
   }
 
-  private void link(int frame, long pid, long next, long recLsn, long pageLsn) {
+  void link(int frame, long pid, long next, long recLsn, long pageLsn) {
     long base = frames.base(frame);
     PageHeader.init(pages, base, PageHeader.FREE, pid, 0);
     frames.poisonBody(frame);
@@ -535,18 +522,121 @@ final class PageAllocator {
     frames.markDirty(frame, recLsn);
   }
 
+  // ------------------------------------------------------------------------ the middle of the list
+
+  /** A walk begins: from here on {@link #untouched} says what of it is still so. */
+  AllocatorState walk() {
+    lock();
+    try {
+      untouched = freePages;
+      return new AllocatorState(highWater, freeHead, freePages);
+    } finally {
+      unlock();
+    }
+  }
+
+  /** Whether nobody has taken the page at a height, nor one below it, since the walk began. */
+  boolean isUntouched(long height) {
+    return height <= untouched;
+  }
+
+  /**
+   * Makes a change, and appends its record. All its pages are latched, and get their links
+   * afterwards.
+   *
+   * @return false if the list or the mark is not what the change was made for
+   */
+  boolean rearrange(FreeListChange c, LogSession log) {
+    long at = 0;
+    boolean locked = false;
+    try {
+      lock();
+      locked = true;
+      boolean fits = c.highest <= untouched && (c.head == 0 || c.head == freeHead);
+      if (c.cut > 0) {
+        fits &= keepers.get() == 0 && highWater == c.mark + c.cut;
+      }
+      if (!fits) {
+        return false;
+      }
+      long left = c.head == 0 ? freeHead : c.below;
+      c.end(left);
+      int type = c.cut > 0 ? RecordType.TRUNCATED : RecordType.MOVED;
+      at = AllocatorRecord.reserve(log, type, FreeListRecord.bytes(c.links()));
+      freeHead = c.top == 0 ? left : c.top;
+      freePages = freePages - c.cut;
+      if (c.cut > 0) {
+        untouched = untouched - c.cut;
+        cutLsn = AllocatorRecord.recordStart(log);
+        markBeforeCut = Math.max(markBeforeCut, highWater);
+        cutFrom = Math.min(cutFrom, c.mark); // before the mark: partner of isCut
+        highWater = c.mark;
+      } else {
+        untouched = 0; // heights have changed: who wants more walks again
+      }
+      c.after = new AllocatorState(highWater, freeHead, freePages);
+    } catch (RuntimeException | Error e) {
+      stopAfter(e, locked);
+      throw e;
+    } finally {
+      if (locked) {
+        unlock();
+      }
+    }
+    try {
+      if (log.logging()) {
+        FreeListRecord.put(log.buffer(), at, c.after, c);
+        log.complete();
+      }
+      return true;
+    } catch (Error e) {
+      throw frames.stop(e);
+    }
+  }
+
+  /**
+   * Gives room at the end of the file back.
+   *
+   * @param durable the mark of the superblock that counts: no page below it goes
+   * @param slack how many pages of room stay
+   */
+  boolean shrink(long durable, long slack) {
+    return extent.shrink(
+        () -> {
+          lock();
+          try {
+            long needed = highWater + Math.max(0, promised - freePages);
+            long stay = Math.max(durable, needed) + slack;
+            extent.leave(stay);
+            return stay;
+          } finally {
+            unlock();
+          }
+        });
+  }
+
+  FileExtent extent() {
+    return extent;
+  }
+
   // ---------------------------------------------------------------------------------- recovery
 
   /**
    * See {@link PoolRecovery#recover}. The growth of the file is not in the log, and may be lost
    * where a record of the page that it was for is not: so it is made up for.
    */
-  void recover(AllocatorState state) {
+  void recover(AllocatorState state, long truncated) {
     state.check();
     extent.ensure(state.highWater());
     lock();
     try {
-      highWater = Math.max(highWater, state.highWater());
+      if (truncated != 0 || state.highWater() < highWater) {
+        cutLsn = truncated;
+        markBeforeCut = Math.max(limit, Math.max(highWater, state.highWaterMax()));
+        cutFrom = Math.min(cutFrom, state.highWater());
+      }
+      highWater = state.highWater();
+      limit = Math.max(limit, highWater);
       freeHead = state.freeHead();
       freePages = state.freePages();
     } finally {
@@ -561,6 +651,7 @@ final class PageAllocator {
       lock();
       try {
         highWater = Math.max(highWater, wanted);
+        limit = Math.max(limit, highWater);
       } finally {
         unlock();
       }

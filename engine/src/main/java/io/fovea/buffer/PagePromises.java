@@ -7,6 +7,21 @@ import io.fovea.wal.LogSession;
  * and frames for them. {@link BufferPool#promises}. Any thread; {@link PageAllocator} has the
  * accounts.
  *
+ * <p><b>Promises.</b> Who can't go back any more must not find the disk full. So a commit has pages
+ * promised to its session before its record is in the log, and takes from them afterwards:
+ *
+ * <pre>
+ *   free pages + room of the file above the high-water mark  >=  promised         always
+ *   promise     promised += n, where that holds then; else the file grows, or refuses
+ *   allocate    with a promise: promised -= 1; without one: only what was promised to nobody
+ *   giveBack    promised += 1: a page that was taken and not needed
+ *   release     promised -= what is left
+ * </pre>
+ *
+ * Each of these is one step under the spin latch, so no page is promised twice. A session keeps a
+ * few promised pages from one commit to the next, so that most commits need no step at all; where
+ * the disk is full it keeps none.
+ *
  * @since 0.1.0
  */
 public final class PagePromises {

@@ -13,12 +13,20 @@ public final class PoolCheckpoint {
   private final PageAllocator allocator;
   private final Flusher flusher;
   private final DataSync dataSync;
+  private final PoolSpace space;
 
-  PoolCheckpoint(Frames frames, PageAllocator allocator, Flusher flusher, DataSync dataSync) {
+  PoolCheckpoint(
+      Frames frames, PageAllocator allocator, Flusher flusher, DataSync dataSync, PoolSpace space) {
+    this.space = space;
     this.frames = frames;
     this.allocator = allocator;
     this.flusher = flusher;
     this.dataSync = dataSync;
+  }
+
+  /** The free pages as a whole, and the length of the file. Any thread. */
+  public PoolSpace space() {
+    return space;
   }
 
   /**
@@ -65,8 +73,14 @@ public final class PoolCheckpoint {
     frames.requireRunning();
   }
 
-  /** Which pages are in use, with the position in the log at which it was so. */
-  public AllocatorSnapshot snapshot(Log log) {
-    return allocator.snapshot(log);
+  /**
+   * Which pages are in use, with the position in the log at which it was so.
+   *
+   * @param log the log
+   * @param redo the log from here on will count: what it names lies below {@link
+   *     AllocatorState#highWaterMax}
+   */
+  public AllocatorSnapshot snapshot(Log log, long redo) {
+    return allocator.snapshot(log, redo);
   }
 }

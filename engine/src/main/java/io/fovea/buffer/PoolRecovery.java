@@ -25,15 +25,30 @@ public final class PoolRecovery {
   }
 
   /**
-   * What the allocator was, as far as the log has been read. The file is grown to where its last
-   * page is; the high-water mark does not go back.
+   * What the allocator was when the log ended. The file is grown to where its last page is. The
+   * high-water mark may go back: then there are free pages above it.
    *
+   * @param state what it was
+   * @param truncated where the last TRUNCATED of the log begins; 0 for none
    * @throws io.fovea.error.CorruptionException where the numbers contradict each other
    * @throws io.fovea.error.StorageFullException where the file cannot grow
    */
-  public void recover(AllocatorState state) {
+  public void recover(AllocatorState state, long truncated) {
     frames.checkOpen();
-    allocator.recover(state);
+    allocator.recover(state, truncated);
+  }
+
+  /**
+   * Gives a page of the free list its link, where the page is older than the record.
+   *
+   * @param pid the page
+   * @param next the free page behind it; 0 for none
+   * @param start where the record begins
+   * @param end where it ends
+   */
+  public void replayLink(long pid, long next, long start, long end) {
+    frames.checkOpen();
+    allocator.replayFree(pid, next, start, end);
   }
 
   /**

@@ -5,6 +5,7 @@ import io.fovea.btree.Position;
 import io.fovea.btree.TreeCounts;
 import io.fovea.btree.TreeVerifier;
 import io.fovea.btree.TreeWalk;
+import io.fovea.buffer.PoolSpace;
 import io.fovea.catalog.DeferredDrops;
 import io.fovea.catalog.Schema;
 import io.fovea.encoding.KeyText;
@@ -50,7 +51,13 @@ public final class Verification {
   /** Checks everything. Waits until no transaction is active, and lets none begin meanwhile. */
   public static Result run(Store store, Schema schema) {
     Result[] result = new Result[1];
-    schema.whileAllIsStill("verify " + store.name(), () -> result[0] = atRest(store, schema));
+    PoolSpace space = store.pool().checkpoint().space();
+    space.keep(); // or a checkpoint may take pages out of the free list meanwhile
+    try {
+      schema.whileAllIsStill("verify " + store.name(), () -> result[0] = atRest(store, schema));
+    } finally {
+      space.release();
+    }
     return result[0];
   }
 

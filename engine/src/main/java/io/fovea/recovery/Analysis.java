@@ -4,6 +4,7 @@ import io.fovea.btree.StructureRecord;
 import io.fovea.buffer.AllocatorRecord;
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.FreeListRecord;
 import io.fovea.buffer.PageHeader;
 import io.fovea.buffer.PageImages;
 import io.fovea.error.CorruptionException;
@@ -25,6 +26,8 @@ import java.util.TreeMap;
  *   record        pages                     ownership
  *   ALLOCATE                                orphans += page; allocator := state after
  *   FREE          page := link              orphans -= page; allocator := state after
+ *   MOVED         links                     allocator := state after
+ *   TRUNCATED     links                     allocator := state after, with a lower mark
  *   STRUCTURE     images                    orphans -= pages of images, += released
  *   CHAIN         images
  *   CREATE_TREE   image                     orphans -= root; unpublished += tree
@@ -44,7 +47,10 @@ import java.util.TreeMap;
  *
  * <p><b>The allocator</b> is what the last ALLOCATE or FREE at or after the snapshot says, since
  * those are logged in the order in which they happened. Its high-water mark grows one page at a
- * time, which bounds what a hostile log may ask for; pages of images lie below it.
+ * time, which bounds what a hostile log may ask for; pages of images lie below it. Where pages were
+ * cut off between the redo point and the snapshot, the superblock has the mark before that. Pages
+ * that are cut off get what the log has of them, as any: at the end they are free pages above the
+ * mark, until the file gets shorter or they are given out again.
  *
  * <p><b>The last group.</b> Pages with changes from it can't be written before the log is open
  * ({@link LogGate}), and there may be more of them than frames: a drop frees a page by 48 bytes of
@@ -64,6 +70,10 @@ final class Analysis implements StructureRecord.Visitor {
   private final int pageSize;
   private final long snapshotLsn;
   private final long snapshotHighWater;
+
+  /** What records before the snapshot may name lies below it: pages may have been cut off since. */
+  private final long highWaterMax;
+
   private final CommitCursor commit = new CommitCursor();
   private final SchemaRecord schema = new SchemaRecord();
 
@@ -114,6 +124,9 @@ final class Analysis implements StructureRecord.Visitor {
   int nextTreeId;
   boolean catalogMade;
 
+  /** Where the last TRUNCATED begins; 0 where there is none. */
+  long truncated;
+
   /** Where the first change of the catalog begins and the last one ends; 0 where there is none. */
   long schemaFrom;
 
@@ -125,6 +138,7 @@ final class Analysis implements StructureRecord.Visitor {
     this.pageSize = pool.pageSize();
     this.snapshotLsn = superblock.snapshotLsn();
     this.snapshotHighWater = superblock.allocator().highWater();
+    this.highWaterMax = superblock.allocator().highWaterMax();
     this.allocator = superblock.allocator();
     this.nextTreeId = superblock.nextTreeId();
     this.reader = reader;
@@ -208,9 +222,22 @@ final class Analysis implements StructureRecord.Visitor {
         case RecordType.FREE -> {
           AllocatorRecord record =
               AllocatorRecord.parse(r.type(), r.segment(), r.body(), r.bodyLength());
-          pool.recovery().replay(record, r.start(), r.end());
-          images++;
+          if (isKept(record.pid(), r)) {
+            pool.recovery().replay(record, r.start(), r.end());
+            images++;
+          }
         }
+        case RecordType.MOVED, RecordType.TRUNCATED ->
+            FreeListRecord.visit(
+                r.segment(),
+                r.body(),
+                r.bodyLength(),
+                (pid, next) -> {
+                  if (isKept(pid, r)) {
+                    pool.recovery().replayLink(pid, next, r.start(), r.end());
+                    images++;
+                  }
+                });
         case RecordType.STRUCTURE, RecordType.CHAIN, RecordType.CREATE_TREE ->
             StructureRecord.visit(
                 r.type(), r.segment(), r.body(), r.bodyLength(), pageSize, r.start(), rest(r));
@@ -223,13 +250,28 @@ final class Analysis implements StructureRecord.Visitor {
     return new StructureRecord.Visitor() {
       @Override
       public void image(long pid, long at, long end) {
-        PageImages.apply(pool, r.segment(), at, end, r.start(), r.end());
-        images++;
+        if (isKept(pid, r)) {
+          PageImages.apply(pool, r.segment(), at, end, r.start(), r.end());
+          images++;
+        }
       }
 
       @Override
       public void released(long pid) {}
     };
+  }
+
+  /** Whether a page is still there at the end: what was cut off is not to come back. */
+  private boolean isKept(long pid, LogReader r) {
+    return pid < allocator.highWater() && !isGone(pid, r);
+  }
+
+  /**
+   * Whether a page was cut off between a record and the snapshot: it was free by then, and if it
+   * was given out again, later records have all of it. So the file need not have room for it.
+   */
+  private boolean isGone(long pid, LogReader r) {
+    return r.start() < snapshotLsn && pid >= snapshotHighWater;
   }
 
   private void record(LogReader r) {
@@ -239,6 +281,7 @@ final class Analysis implements StructureRecord.Visitor {
     switch (r.type()) {
       case RecordType.COMMIT -> commit(s, at, length, r.start());
       case RecordType.ALLOCATE, RecordType.FREE -> allocator(s, at, length, r);
+      case RecordType.MOVED, RecordType.TRUNCATED -> freeList(s, at, length, r);
       case RecordType.STRUCTURE, RecordType.CHAIN ->
           StructureRecord.visit(r.type(), s, at, length, pageSize, r.start(), this);
       case RecordType.CREATE_TREE -> createTree(s, at, length, r);
@@ -325,7 +368,7 @@ final class Analysis implements StructureRecord.Visitor {
 
   /** Below the high-water mark: what lies above has never been given out. */
   private long page(long pid, long lsn) {
-    if (pid < PID_MIN || pid >= Math.max(allocator.highWater(), snapshotHighWater)) {
+    if (pid < PID_MIN || pid >= Math.max(allocator.highWater(), highWaterMax)) {
       throw new CorruptionException(
           "page id in the log record at LSN " + lsn, -1, -1, allocator.highWater(), pid);
     }
@@ -334,7 +377,7 @@ final class Analysis implements StructureRecord.Visitor {
 
   private void state(long lsn, AllocatorState after) {
     boolean counts = lsn >= snapshotLsn;
-    long limit = counts ? allocator.highWater() + 1 : snapshotHighWater;
+    long limit = counts ? allocator.highWater() + 1 : highWaterMax;
     if (after.highWater() > limit) {
       throw new CorruptionException(
           "high-water mark in the log record at LSN " + lsn, -1, -1, limit, after.highWater());
@@ -353,10 +396,29 @@ final class Analysis implements StructureRecord.Visitor {
     } else {
       allocated.remove(record.pid());
       orphans.remove(page(record.pid(), r.start()));
-      if (!isLeft(r)) {
+      if (!isGone(record.pid(), r) && !isLeft(r)) {
         pool.recovery().replay(record, r.start(), r.end());
         images++;
       }
+    }
+  }
+
+  private void freeList(MemorySegment s, long at, int length, LogReader r) {
+    AllocatorState after =
+        FreeListRecord.visit(
+            s,
+            at,
+            length,
+            (pid, next) -> {
+              page(pid, r.start());
+              if (!isGone(pid, r) && !isLeft(r)) {
+                pool.recovery().replayLink(pid, next, r.start(), r.end());
+                images++;
+              }
+            });
+    state(r.start(), after);
+    if (r.type() == RecordType.TRUNCATED) {
+      truncated = r.start();
     }
   }
 
@@ -374,7 +436,7 @@ final class Analysis implements StructureRecord.Visitor {
   public void image(long pid, long at, long end) {
     LogReader r = reader;
     page(pid, r.start());
-    if (!isLeft(r)) {
+    if (!isGone(pid, r) && !isLeft(r)) {
       PageImages.apply(pool, r.segment(), at, end, r.start(), r.end());
       images++;
       if (pid < snapshotHighWater) {

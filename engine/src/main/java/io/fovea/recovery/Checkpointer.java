@@ -3,11 +3,14 @@ package io.fovea.recovery;
 import io.fovea.btree.BTree;
 import io.fovea.buffer.AllocatorSnapshot;
 import io.fovea.buffer.BufferPool;
+import io.fovea.error.CorruptionException;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.FoveaException;
+import io.fovea.error.PoolExhaustedException;
 import io.fovea.error.StorageException;
 import io.fovea.io.KillPoint;
 import io.fovea.wal.Log;
+import io.fovea.wal.LogSession;
 import java.lang.System.Logger.Level;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -27,13 +30,14 @@ import org.jspecify.annotations.Nullable;
  *    |--- flush pages ----|-------- half of max --------|          begin when tail - redo > 5/8 max
  *    |           changed before the target              |          wait  when tail - redo >     max
  *
+ *   0  free pages at the end of the file cut off, if there are many
  *   1  log durable up to the tail; pages older than the target written, in steps
  *   2  redo := min(tail, sessions, frames)               in this order; what could not be freed: again
  *   3  snapshot of the allocator, at A; COUNTS, at C     {@link CountsLog}
  *   4  log durable up to the tail of 2, A and C          the superblock must not be ahead of the log
  *   5  data file synced
  *   6  superblock {redo, snapshot, A, next tree, log's watermark} into the other slot, synced
- *   7  segments below redo recycled
+ *   7  segments below redo recycled; the file shorter, where pages were cut off its end
  * </pre>
  *
  * <p><b>Why in this order.</b> An appender publishes its slot before it reserves, and clears it
@@ -74,6 +78,13 @@ public final class Checkpointer implements AutoCloseable {
   private static final int STEPS = 2;
 
   /**
+   * How long a checkpoint looks for free pages at the end of the file, and how many it cuts off.
+   */
+  private static final long CUT_NANOS = 100_000_000;
+
+  private static final long CUT_PAGES = 1 << 16;
+
+  /**
    * What was done so far.
    *
    * @param checkpoints how many checkpoints were made
@@ -111,6 +122,8 @@ public final class Checkpointer implements AutoCloseable {
 
   // The thread's.
   private final LogUse use;
+  private @Nullable LogSession cutSession;
+  private boolean cutFailed;
   private long lastTail;
   private long lastNanos;
 
@@ -445,6 +458,7 @@ public final class Checkpointer implements AutoCloseable {
   }
 
   private void make(boolean all) {
+    cut();
     long tail = log.tail();
     lastNanos = System.nanoTime();
     lastTail = tail;
@@ -459,7 +473,7 @@ public final class Checkpointer implements AutoCloseable {
     // throws.
     pool.checkpoint().requireRunning();
     leftovers.run();
-    final AllocatorSnapshot pages = pool.checkpoint().snapshot(log);
+    final AllocatorSnapshot pages = pool.checkpoint().snapshot(log, redo);
     final long counted = counts(redo, tail);
     log.awaitDurable(Math.max(Math.max(end, counted), Math.max(redo, pages.lsn())));
     sync();
@@ -479,6 +493,44 @@ public final class Checkpointer implements AutoCloseable {
     redoLsn = redo;
     log.recycleBelow(redo);
     look();
+    shrink();
+  }
+
+  /**
+   * Takes free pages at the end of the file out of the free list, if there are enough of them. Not
+   * for long: what is not done in that time is begun anew at the next checkpoint.
+   */
+  private void cut() {
+    long least = pool.checkpoint().space().worthCutting();
+    if (least == Long.MAX_VALUE || cutFailed) {
+      return;
+    }
+    LogSession own = cutSession;
+    if (own == null) {
+      own = log.session();
+      cutSession = own;
+    }
+    long end = System.nanoTime() + CUT_NANOS;
+    try {
+      pool.checkpoint().space().cut(own, least, CUT_PAGES, () -> System.nanoTime() > end || stop());
+      KillPoint.here("checkpoint.cut");
+    } catch (CorruptionException e) {
+      cutFailed = true; // who allocates is told, too
+      LOG.log(Level.WARNING, name + ": the list of free pages is damaged", e);
+    } catch (StorageException | PoolExhaustedException e) {
+      LOG.log(Level.DEBUG, name + ": the file stays longer than it need be", e);
+    }
+  }
+
+  /** The superblock that counts has the mark: behind it the file may end. */
+  private void shrink() {
+    try {
+      if (pool.checkpoint().space().shrink(superblocks.current().allocator().highWater(), false)) {
+        KillPoint.here("checkpoint.shrunk");
+      }
+    } catch (StorageException e) {
+      LOG.log(Level.DEBUG, name + ": the file stays longer than it need be", e);
+    }
   }
 
   /** After the redo point was found. What is written here alone is no reason for a checkpoint. */

@@ -194,7 +194,7 @@ public final class Recovery {
           Math.max(superblock.redoLsn(), superblock.snapshotLsn()),
           end);
     }
-    pool.recovery().recover(analysis.allocator);
+    pool.recovery().recover(analysis.allocator, analysis.truncated);
     analysisNanos = System.nanoTime() - start;
     KillPoint.here("recovery.images");
   }
@@ -232,7 +232,7 @@ public final class Recovery {
       }
     }
     BTree root = catalogTree(open);
-    long pidLimit = pool.allocatorState().highWater();
+    long pidLimit = pool.pidLimit();
     if (analysis.schemaFrom != 0) {
       TreeTable one = new TreeTable();
       one.add(root);

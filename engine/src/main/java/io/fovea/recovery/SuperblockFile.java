@@ -77,6 +77,7 @@ public final class SuperblockFile {
   private static final int DURABLE_SEGMENT = 168;
   private static final int UNLOGGED = 176;
   private static final int COUNTED = 184;
+  private static final int MARK_MAX = 192;
 
   /** "FoveaDB" and a zero, as the bytes lie in the file. */
   private static final long MAGIC_BE = 0x466F7665_61444200L;
@@ -222,7 +223,9 @@ public final class SuperblockFile {
         new AllocatorState(
             Mem.getLong(block, HIGH_WATER),
             Mem.getLong(block, FREE_HEAD),
-            Mem.getLong(block, FREE_PAGES)),
+            Mem.getLong(block, FREE_PAGES),
+            Math.max(
+                Mem.getLong(block, HIGH_WATER), version > 3 ? Mem.getLong(block, MARK_MAX) : 0)),
         Mem.getLong(block, CREATED),
         log ? Mem.getLong(block, REDO) : 0,
         log ? Mem.getLong(block, SNAPSHOT) : 0,
@@ -298,6 +301,7 @@ public final class SuperblockFile {
     Mem.putLong(block, DURABLE_SEGMENT, s.durable().segment());
     Mem.putLong(block, UNLOGGED, s.unlogged());
     Mem.putLong(block, COUNTED, s.counted());
+    Mem.putLong(block, MARK_MAX, s.allocator().highWaterMax());
     PageHeader.seal(block, 0, BYTES);
     device.write((long) pid * s.pageSize(), block, 0, (int) block.byteSize());
     return s;

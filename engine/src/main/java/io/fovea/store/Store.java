@@ -212,6 +212,9 @@ public final class Store {
     willWrite();
     Object mine = new Object();
     backups.add(mine); // before its checkpoint: a load that sees none has all its pages in the file
+    pool.checkpoint()
+        .space()
+        .keep(); // a page that the checkpoint counts stays in the file until it was copied
     try {
       return backup.hot(
           parts.device(),
@@ -223,6 +226,7 @@ public final class Store {
             return s.current();
           });
     } finally {
+      pool.checkpoint().space().release();
       backups.remove(mine);
     }
   }

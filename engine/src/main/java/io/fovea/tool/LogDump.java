@@ -2,6 +2,8 @@ package io.fovea.tool;
 
 import io.fovea.btree.StructureRecord;
 import io.fovea.buffer.AllocatorRecord;
+import io.fovea.buffer.AllocatorState;
+import io.fovea.buffer.FreeListRecord;
 import io.fovea.buffer.PageHeader;
 import io.fovea.buffer.PageImages;
 import io.fovea.error.CorruptionException;
@@ -88,6 +90,16 @@ final class LogDump {
         out.put("freeHead", a.after().freeHead());
         out.put("freePages", a.after().freePages());
         out.put("highWater", a.after().highWater());
+      }
+      case RecordType.MOVED, RecordType.TRUNCATED -> {
+        List<Map<String, Object>> links = new ArrayList<>();
+        AllocatorState after =
+            FreeListRecord.visit(
+                s, at, r.bodyLength(), (pid, next) -> links.add(Map.of("page", pid, "next", next)));
+        out.put("links", links);
+        out.put("freeHead", after.freeHead());
+        out.put("freePages", after.freePages());
+        out.put("highWater", after.highWater());
       }
       case RecordType.SCHEMA, RecordType.CATALOG -> schema(r, out);
       default -> {}

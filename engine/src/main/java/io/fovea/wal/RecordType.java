@@ -44,6 +44,12 @@ public final class RecordType {
    */
   public static final int CATALOG = 16;
 
+  /** Free pages were moved to the top of the free list. */
+  public static final int MOVED = 14;
+
+  /** The file has lost free pages at its end. */
+  public static final int TRUNCATED = 15;
+
   private RecordType() {}
 
   /** The name of a kind, for people. */
@@ -62,6 +68,8 @@ public final class RecordType {
       case COUNTS -> "COUNTS";
       case LOADED -> "LOADED";
       case CATALOG -> "CATALOG";
+      case MOVED -> "MOVED";
+      case TRUNCATED -> "TRUNCATED";
       default -> "type " + type;
     };
   }

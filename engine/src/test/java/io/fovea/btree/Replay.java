@@ -119,7 +119,7 @@ final class Replay implements AutoCloseable {
 
   /** What is between the two passes. */
   void recover() {
-    pool.recovery().recover(state);
+    pool.recovery().recover(state, 0);
   }
 
   /** What the second pass does: changes of keys, whatever the pages have already. */

@@ -56,6 +56,23 @@ class AllocatorLogTest {
       assertEquals(state, record.after());
     }
 
+    void apply(AllocatorState after, Map<Long, Long> links, boolean cut) {
+      Map<Long, Long> nexts = new HashMap<>();
+      for (int i = 0; i < stack.size(); i++) {
+        nexts.put(stack.get(i), i == 0 ? 0 : stack.get(i - 1));
+      }
+      links.forEach((pid, next) -> assertTrue(nexts.put(pid, next) != null, "not in the list"));
+      stack.clear();
+      for (long pid = after.freeHead(); pid != 0; pid = nexts.get(pid)) {
+        stack.addFirst(pid);
+      }
+      assertEquals(after.freePages(), stack.size());
+      assertEquals(cut, after.highWater() < state.highWater());
+      assertEquals(state.highWater() - after.highWater(), nexts.size() - stack.size());
+      assertTrue(stack.stream().allMatch(pid -> pid < after.highWater()));
+      state = after;
+    }
+
     private long top() {
       return stack.isEmpty() ? 0 : stack.getLast();
     }
@@ -87,7 +104,13 @@ class AllocatorLogTest {
           List<Long> mine = new ArrayList<>();
           for (int i = 0; i < 1500; i++) {
             if (t == 0) {
-              snapshots.add(pool.checkpoint().snapshot(log));
+              snapshots.add(pool.checkpoint().snapshot(log, Long.MAX_VALUE));
+            }
+            if (t == 1 && i % 16 == 0) {
+              pool.checkpoint()
+                  .space()
+                  .raise(session, pool.allocatorState().highWater() / 2, () -> false);
+              pool.checkpoint().space().cut(session, 1, 100, () -> false);
             }
             if (mine.isEmpty() || mine.size() < 30 && random.nextBoolean()) {
               mine.add(PoolLogs.page(pool, session));
@@ -97,13 +120,14 @@ class AllocatorLogTest {
           }
         });
     Pools.check(pool);
-    AllocatorSnapshot last = pool.checkpoint().snapshot(log);
+    AllocatorSnapshot last = pool.checkpoint().snapshot(log, Long.MAX_VALUE);
     assertEquals(log.tail(), last.lsn());
     snapshots.add(last);
     log.close();
     pool.abandon();
 
     Replay replay = new Replay();
+    int[] changes = new int[2];
     List<AllocatorSnapshot> inOrder = new ArrayList<>(snapshots);
     int next = 0;
     try (LogReader reader = PoolLogs.read(logDevice)) {
@@ -113,12 +137,23 @@ class AllocatorLogTest {
             assertEquals(replay.state, inOrder.get(next++).state());
           }
           replay.apply(parse(reader));
+        } else if (FreeListRecord.is(reader.type())) {
+          while (inOrder.get(next).lsn() <= reader.start()) {
+            assertEquals(replay.state, inOrder.get(next++).state());
+          }
+          Map<Long, Long> links = new HashMap<>();
+          AllocatorState after =
+              FreeListRecord.visit(
+                  reader.segment(), reader.body(), reader.bodyLength(), links::put);
+          replay.apply(after, links, reader.type() == RecordType.TRUNCATED);
+          changes[reader.type() - RecordType.MOVED]++;
         }
       }
     }
     for (; next < inOrder.size(); next++) {
       assertEquals(replay.state, inOrder.get(next).state());
     }
+    assertTrue(changes[0] > 0 && changes[1] > 0, "moved " + changes[0] + ", cut " + changes[1]);
   }
 
   /** The data file loses what was not synced; the log makes up for it. */
@@ -161,6 +196,15 @@ class AllocatorLogTest {
         orphans.add(pool.pid(frame));
         pool.releaseExclusive(frame);
         session.end();
+      } else if (dice < 96) {
+        pool.checkpoint().space().raise(session, 3 + random.nextInt(100), () -> false);
+      } else if (dice < 98) {
+        pool.checkpoint().space().cut(session, 1, 1 + random.nextInt(30), () -> false);
+        if (random.nextBoolean()) {
+          log.awaitDurable(log.tail());
+          pool.checkpoint().sync(); // as the superblock would be
+          pool.checkpoint().space().shrink(0, true);
+        }
       } else {
         pool.checkpoint().flushOlder(log.tail() - random.nextInt(4096));
       }
@@ -208,11 +252,22 @@ class AllocatorLogTest {
   private static long replay(BufferPool pool, SimDisk disk) {
     try (LogReader reader = PoolLogs.read(disk.device("log"))) {
       AllocatorState state = AllocatorState.EMPTY;
+      long truncated = 0;
       while (reader.next()) {
         if (isAllocation(reader)) {
           AllocatorRecord record = parse(reader);
           state = record.after();
           pool.recovery().replay(record, reader.start(), reader.end());
+        } else if (FreeListRecord.is(reader.type())) {
+          long start = reader.start();
+          long end = reader.end();
+          state =
+              FreeListRecord.visit(
+                  reader.segment(),
+                  reader.body(),
+                  reader.bodyLength(),
+                  (pid, next) -> pool.recovery().replayLink(pid, next, start, end));
+          truncated = reader.type() == RecordType.TRUNCATED ? start : truncated;
         } else if (reader.type() == RecordType.STRUCTURE) {
           long limit = reader.body() + reader.bodyLength();
           assertEquals(
@@ -221,7 +276,7 @@ class AllocatorLogTest {
                   pool, reader.segment(), reader.body(), limit, reader.start(), reader.end()));
         }
       }
-      pool.recovery().recover(state);
+      pool.recovery().recover(state, truncated);
       return reader.end();
     }
   }
@@ -288,11 +343,12 @@ class AllocatorLogTest {
   void recoverGrowsTheFile() {
     MemoryDevice device = new MemoryDevice();
     BufferPool pool = Pools.open(device);
-    pool.recovery().recover(new AllocatorState(1000, 0, 0));
+    pool.recovery().recover(new AllocatorState(1000, 0, 0), 0);
     assertTrue(device.size() >= 1000 * 4096);
     assertEquals(1000, Pools.page(pool));
-    pool.recovery().recover(new AllocatorState(500, 0, 0));
-    assertEquals(1001, pool.allocatorState().highWater(), "it does not go back");
+    pool.recovery().recover(new AllocatorState(500, 0, 0), 0);
+    assertEquals(500, pool.allocatorState().highWater(), "what was cut off is not there");
+    assertEquals(1001, pool.pidLimit(), "references to it may have been read before");
     for (AllocatorState wrong :
         new AllocatorState[] {
           new AllocatorState(2, 0, 0),
@@ -307,13 +363,13 @@ class AllocatorLogTest {
           new AllocatorState(1000, 5, 998),
         }) {
       assertThrows(
-          CorruptionException.class, () -> pool.recovery().recover(wrong), wrong.toString());
+          CorruptionException.class, () -> pool.recovery().recover(wrong, 0), wrong.toString());
     }
     pool.close();
     BufferPool small = Pools.open(new TestDevice(4 << 20));
     assertThrows(
         StorageFullException.class,
-        () -> small.recovery().recover(new AllocatorState(1L << 37, 0, 0)));
+        () -> small.recovery().recover(new AllocatorState(1L << 37, 0, 0), 0));
     small.close();
   }
 

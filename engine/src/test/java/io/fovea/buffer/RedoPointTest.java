@@ -44,7 +44,7 @@ class RedoPointTest {
     pool.checkpoint().flushOlder(tail - 20_000);
     long redo = Math.min(tail, log.minActive());
     redo = Math.min(redo, pool.checkpoint().minRecLsn());
-    AllocatorSnapshot snapshot = pool.checkpoint().snapshot(log);
+    AllocatorSnapshot snapshot = pool.checkpoint().snapshot(log, 0);
     log.awaitDurable(snapshot.lsn());
     pool.checkpoint().sync();
     superblock.set(new Superblock(redo, snapshot));

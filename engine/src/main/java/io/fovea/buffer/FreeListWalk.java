@@ -1,0 +1,405 @@
+package io.fovea.buffer;
+
+import io.fovea.error.CorruptionException;
+import io.fovea.memory.LongList;
+import io.fovea.memory.Mem;
+import io.fovea.wal.LogSession;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.VarHandle;
+import java.util.Arrays;
+import java.util.BitSet;
+import java.util.function.BooleanSupplier;
+
+/**
+ * Goes along the free list, and takes pages out of its middle.
+ *
+ * <pre>
+ *   list    head ─► 7 ─► 98 ─► 99 ─► 4 ─► 97 ─► 0           100 is the high-water mark
+ *   walk    heights 5    4     3     2    1                 nothing is latched; heights from the end
+ *   cut     head ─► 7 ───────────► 4 ─► 0                   97 is the mark: TRUNCATED {7: 4, 4: 0}
+ *   raise   head ─► 4 ─► 7 ─► 98 ─► 99 ─► 97 ─► 0           MOVED {99: 97, 4: 7}
+ * </pre>
+ *
+ * <p>A walk reads the pages of the list without latches, however long that takes: others push pages
+ * onto it, and take pages off its top. The allocator knows how far down they have come, so that a
+ * change is made exactly if everything that it relies on is still so.
+ *
+ * <p><b>Heights.</b> A page at some height, counted from the end of the list, has the link that a
+ * walk has read for as long as the list was not shorter than that: the allocator knows how long it
+ * was at least since the walk began. So one comparison under its latch tells whether what was
+ * walked still is so. Cutting pages off takes as many from the list as it gives room above the
+ * mark, so promises are kept.
+ *
+ * <p><b>Why the pages that are cut off are written first.</b> Whoever has read a reference to such
+ * a page before it was freed may have it read from the file later. Then it must be a free page, or
+ * zeros, and not the node that it was.
+ *
+ * <p><b>Order.</b> 1. Pages that go are written. 2. The log's space is granted. 3. Pages whose
+ * links change are loaded, and all pages that are in frames are latched, by trying: where one is
+ * not to be had, all are given back. 4. The change, under the allocator's latch. 5. The links, and
+ * the latches are given back. So nobody waits here with a latch, and the redo point is held back
+ * from 2 to 5 only.
+ *
+ * <p>One walk of a pool at a time.
+ */
+final class FreeListWalk {
+  /** How many pages one record cuts off or moves at most. */
+  static final int CHANGE_PAGES = 256;
+
+  /** Which part of the frames may be latched for one. */
+  private static final int LATCHED_PART = 8;
+
+  private static final int TRIES = 64;
+
+  private final Frames frames;
+  private final MemorySegment pages;
+  private final MemorySegment headers;
+  private final PageAllocator allocator;
+  private final Resolver resolver;
+  private final WriteBack writeBack;
+  private final FreeListChange change = new FreeListChange();
+
+  /** The list from its head on, as far as it was walked, and the page behind. */
+  private LongList list = new LongList();
+
+  private long behind;
+
+  /** The height of its first page. */
+  private long top;
+
+  private int[] latched = new int[64];
+  private int latchedSize;
+
+  FreeListWalk(Frames frames, PageAllocator allocator, Resolver resolver, WriteBack writeBack) {
+    this.frames = frames;
+    this.pages = frames.pages;
+    this.headers = frames.headers;
+    this.allocator = allocator;
+    this.resolver = resolver;
+    this.writeBack = writeBack;
+  }
+
+  private int most() {
+    return Math.max(1, Math.min(CHANGE_PAGES, frames.count / LATCHED_PART / 2));
+  }
+
+  // ------------------------------------------------------------------------------------- the tail
+
+  /**
+   * Cuts free pages off the end of the file, if there are enough.
+   *
+   * @param log has nothing begun
+   * @param least how many are enough
+   * @param max how many at most
+   * @param stop says that somebody wants it to end
+   * @return how many
+   */
+  long cut(LogSession log, long least, long max, BooleanSupplier stop) {
+    long mark = allocator.highWater();
+    int tail = tail(mark, max, stop);
+    if (tail < Math.max(1, least)) {
+      return 0;
+    }
+    BitSet found = new BitSet(tail);
+    long from = mark - tail;
+    AllocatorState state = allocator.walk();
+    if (state.highWater() != mark) {
+      return 0;
+    }
+    begin(state);
+    int left = tail;
+    while (left > 0 && behind != 0 && step(stop)) {
+      long pid = list.get(list.size() - 1);
+      if (pid >= from) {
+        found.set((int) (pid - from));
+        left--;
+      }
+    }
+    // What was not found is free, and not in the list: it is on its way there, or from there.
+    from += found.previousClearBit(tail - 1) + 1;
+    if (mark - from < Math.max(1, least) || stop.getAsBoolean()) {
+      return 0;
+    }
+    long done = 0;
+    while (mark - done > from) {
+      long to = Math.max(from, mark - done - most());
+      if (stop.getAsBoolean() || !cutTo(log, to, mark - done)) {
+        break;
+      }
+      done = mark - to;
+    }
+    return done;
+  }
+
+  /** How many pages before the mark are free, as it seems. */
+  private int tail(long mark, long max, BooleanSupplier stop) {
+    long most = Math.min(Math.min(max, allocator.state().freePages()), Integer.MAX_VALUE);
+    int n = 0;
+    while (n < most && !stop.getAsBoolean() && isFree(mark - n - 1)) {
+      n++;
+    }
+    return n;
+  }
+
+  private boolean isFree(long pid) {
+    for (int round = 0; ; round = frames.pause(round)) {
+      int frame = resolver.findQuietly(pid);
+      long version = Latch.optimistic(headers, frame);
+      int type = PageHeader.type(pages, frames.base(frame));
+      boolean here = frames.pid(frame) == pid;
+      VarHandle.acquireFence(); // what was read before is of this version, if that still is
+      if (version != Latch.LATCHED && here && Latch.validate(headers, frame, version)) {
+        return type == PageHeader.FREE;
+      }
+    }
+  }
+
+  private boolean cutTo(LogSession log, long from, long mark) {
+    change.clear();
+    change.cut = mark - from;
+    change.mark = from;
+    LongList left = unlink(pid -> pid >= from);
+    write(from, mark);
+    return make(log, from, mark, left);
+  }
+
+  // -------------------------------------------------------------------------------------- the top
+
+  /**
+   * Puts free pages with low ids on top of the list, the lowest first, so that they are the next to
+   * be given out.
+   *
+   * @param log has nothing begun
+   * @param below from which id on they stay where they are
+   * @param stop says that somebody wants it to end
+   * @return how many pages with such ids are on top now
+   */
+  int raise(LogSession log, long below, BooleanSupplier stop) {
+    AllocatorState state = allocator.walk();
+    begin(state);
+    long[] low = new long[most()];
+    int n = 0;
+    while (n < low.length && behind != 0 && step(stop)) {
+      long pid = list.get(list.size() - 1);
+      if (pid < below) {
+        low[n++] = pid;
+      }
+    }
+    if (n == 0 || stop.getAsBoolean()) {
+      return 0;
+    }
+    long[] sorted = Arrays.copyOf(low, n);
+    Arrays.sort(sorted);
+    change.clear();
+    unlink(pid -> pid < below && Arrays.binarySearch(sorted, pid) >= 0);
+    for (int i = 0; i + 1 < n; i++) {
+      change.link(sorted[i], sorted[i + 1]);
+    }
+    change.top = sorted[0];
+    change.topEnd = sorted[n - 1];
+    return make(log, 0, 0, list) ? n : 0;
+  }
+
+  // ------------------------------------------------------------------------------------- the walk
+
+  private void begin(AllocatorState state) {
+    list = new LongList();
+    top = state.freePages();
+    behind = state.freeHead();
+  }
+
+  /** Goes on by one page; false if it was taken off, or a thread wants to end. */
+  private boolean step(BooleanSupplier stop) {
+    long pid = behind;
+    long height = top - list.size();
+    for (int round = 0; !stop.getAsBoolean(); round = frames.pause(round)) {
+      if (!allocator.isUntouched(height)) {
+        return false;
+      }
+      int frame = resolver.findQuietly(pid);
+      long version = Latch.optimistic(headers, frame);
+      long base = frames.base(frame);
+      int type = PageHeader.type(pages, base);
+      long next = Mem.getLong(pages, base + PageAllocator.NEXT_FREE);
+      boolean here = frames.pid(frame) == pid;
+      VarHandle.acquireFence(); // as in isFree
+      if (version == Latch.LATCHED || !here || !Latch.validate(headers, frame, version)) {
+        continue;
+      }
+      if (!allocator.isUntouched(height)) {
+        return false; // the page may be somebody's by now
+      }
+      if (type != PageHeader.FREE || (next == 0) != (height == 1)) {
+        throw new CorruptionException(
+            "a page of the free list", pid, pid << frames.pageShift, PageHeader.FREE, type);
+      }
+      list.add(pid);
+      behind = next;
+      return true;
+    }
+    return false;
+  }
+
+  /** Which pages leave their place. */
+  private interface Leaving {
+    boolean is(long pid);
+  }
+
+  /** Fills in the links around the pages that leave their place; returns the list without them. */
+  private LongList unlink(Leaving leaving) {
+    LongList stay = new LongList();
+    boolean gap = false;
+    long before = 0;
+    int n = list.size();
+    for (int i = 0; i <= n; i++) {
+      long pid = i < n ? list.get(i) : behind;
+      if (i < n && leaving.is(pid)) {
+        if (!gap) {
+          change.highest = Math.max(change.highest, top - i + (before == 0 ? 0 : 1));
+        }
+        gap = true;
+        continue;
+      }
+      if (gap && before == 0) {
+        change.head = list.get(0);
+        change.below = pid;
+      } else if (gap) {
+        change.link(before, pid);
+      }
+      gap = false;
+      before = pid;
+      if (i < n) {
+        stay.add(pid);
+      }
+    }
+    return stay;
+  }
+
+  // ----------------------------------------------------------------------------------- the change
+
+  private boolean make(LogSession log, long cutFrom, long cutEnd, LongList left) {
+    log.begin(FreeListRecord.space(change.links() + 1));
+    try {
+      for (int i = 0, round = 0; i < TRIES; i++, round = frames.pause(round)) {
+        boolean ready = false;
+        boolean made = false;
+        load();
+        try {
+          ready = latch(cutFrom, cutEnd);
+          if (ready) {
+            made = allocator.rearrange(change, log);
+          }
+          if (made) {
+            link(log);
+          }
+        } finally {
+          unlatch(made);
+        }
+        if (made) {
+          top -= change.cut;
+          list = left;
+          return true;
+        }
+        if (ready) {
+          return false;
+        }
+      }
+      return false;
+    } finally {
+      log.end();
+    }
+  }
+
+  /** Brings the pages into frames that get other links; they count as used, and stay. */
+  private void load() {
+    for (int i = 0; i < change.links(); i++) {
+      resolver.findSlow(change.pid(i));
+    }
+    if (change.topEnd != 0) {
+      resolver.findSlow(change.topEnd);
+    }
+  }
+
+  /** Links first, then what is cut off and in a frame. */
+  private boolean latch(long cutFrom, long cutEnd) {
+    latchedSize = 0;
+    for (int i = 0; i < change.links(); i++) {
+      if (!latch(change.pid(i), true)) {
+        return false;
+      }
+    }
+    if (change.topEnd != 0 && !latch(change.topEnd, true)) {
+      return false;
+    }
+    for (long pid = cutFrom; pid < cutEnd; pid++) {
+      if (!latch(pid, false)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** False where a page is not to be had at once: is latched, has gone, or must be written. */
+  private boolean latch(long pid, boolean needed) {
+    int frame = frames.translator.locate(pid);
+    if (frame < 0) {
+      return !needed;
+    }
+    if (!Latch.tryExclusive(headers, frame)) {
+      return false;
+    }
+    if (latchedSize == latched.length) {
+      latched = Arrays.copyOf(latched, 2 * latchedSize);
+    }
+    latched[latchedSize++] = frame;
+    return frames.pid(frame) == pid
+        && (needed || !FrameHeader.dirty(headers, frame) && !FrameHeader.writing(headers, frame));
+  }
+
+  private void link(LogSession log) {
+    try {
+      for (int i = 0; i < change.links(); i++) {
+        allocator.link(
+            latched[i],
+            change.pid(i),
+            change.next(i),
+            AllocatorRecord.recordStart(log),
+            AllocatorRecord.recordEnd(log));
+      }
+    } catch (Error e) {
+      throw frames.stop(e); // a list that does not hold together
+    }
+  }
+
+  private void unlatch(boolean made) {
+    int links = made ? change.links() : 0;
+    for (int i = 0; i < latchedSize; i++) {
+      if (i < links) {
+        Latch.releaseExclusive(headers, latched[i]);
+      } else {
+        Latch.releaseExclusiveUnchanged(headers, latched[i]);
+      }
+    }
+    latchedSize = 0;
+  }
+
+  /** Writes those pages that the file does not have as they are. */
+  private void write(long from, long mark) {
+    writeBack.begin();
+    try {
+      for (long pid = from; pid < mark; pid++) {
+        int frame = frames.translator.lookup(pid);
+        if (frame >= 0 && FrameHeader.dirty(headers, frame)) {
+          writeBack.add(pid, frame);
+          if (writeBack.full()) {
+            writeBack.write(true);
+            writeBack.clear();
+          }
+        }
+      }
+      writeBack.write(true);
+    } finally {
+      writeBack.end();
+    }
+  }
+}

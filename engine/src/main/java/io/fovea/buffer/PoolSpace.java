@@ -1,0 +1,131 @@
+package io.fovea.buffer;
+
+import io.fovea.wal.LogSession;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
+
+/**
+ * The free pages as a whole, and the length of the file: {@link PoolCheckpoint#space}.
+ *
+ * <pre>
+ *   |.used.|free|.used.|free|.used.|free free free|  room           |
+ *                                  ▲ the mark      ▲ the mark before ▲ the file's end
+ *         1  {@link #cut}: TRUNCATED; from here on the pages are room
+ *         2  a checkpoint: a superblock with the new mark is durable
+ *         3  {@link #shrink}: the file gets shorter, down to the durable mark and what is promised
+ * </pre>
+ *
+ * <p>2 comes before 3: as long as a superblock counts, the file has all pages below its mark.
+ *
+ * <p>Any thread. Changes are made one at a time, and wait for each other.
+ *
+ * @since 0.1.0
+ */
+public final class PoolSpace {
+  /** Which part of the file has to be free at its end. */
+  private static final int WORTH_PART = 32;
+
+  /** Where the pool is small, less than a MiB counts: such a part of it. */
+  private static final int SMALL_PART = 4;
+
+  private final Frames frames;
+  private final PageAllocator allocator;
+  private final FreeListWalk walk;
+  private final ReentrantLock lock = new ReentrantLock();
+  private final LongAdder pagesCut = new LongAdder();
+
+  PoolSpace(Frames frames, PageAllocator allocator, Resolver resolver, WriteBack writeBack) {
+    this.frames = frames;
+    this.allocator = allocator;
+    this.walk = new FreeListWalk(frames, allocator, resolver, writeBack);
+  }
+
+  /**
+   * Takes free pages at the end of the file out of the free list: the high-water mark goes back.
+   * Does nothing while somebody {@linkplain #keep keeps} pages.
+   *
+   * @param log has nothing begun
+   * @param least how many are worth it
+   * @param max how many at most
+   * @param stop says that it is to end early
+   * @return how many it were
+   * @throws io.fovea.error.CorruptionException if the free list is damaged
+   * @throws io.fovea.error.StorageException if a page could not be read or written
+   */
+  public long cut(LogSession log, long least, long max, BooleanSupplier stop) {
+    frames.checkOpen();
+    lock.lock();
+    try {
+      long cut = walk.cut(log, least, max, stop);
+      pagesCut.add(cut);
+      return cut;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Puts free pages with low ids on top of the free list, the lowest first.
+   *
+   * @param log has nothing begun
+   * @param below which ids are low
+   * @param stop says that it is to end early
+   * @return how many are on top now; 0 if there are none, or another thread was faster
+   * @throws io.fovea.error.CorruptionException if the free list is damaged
+   */
+  public int raise(LogSession log, long below, BooleanSupplier stop) {
+    frames.checkOpen();
+    lock.lock();
+    try {
+      return walk.raise(log, below, stop);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Makes the file shorter, where it has more room than is needed and than it grows by at a time.
+   *
+   * @param durableMark the high-water mark of the superblock that counts; 0 where none does
+   * @param all whether any room is too much
+   * @return whether it is shorter now
+   * @throws io.fovea.error.StorageException if that failed; nothing is lost
+   */
+  public boolean shrink(long durableMark, boolean all) {
+    long chunk = all ? 0 : Math.min(allocator.extent().slack(), frames.count / SMALL_PART);
+    long above = allocator.extent().pages() - Math.max(durableMark, allocator.highWater());
+    return above > chunk && allocator.shrink(durableMark, chunk / 2);
+  }
+
+  /**
+   * How many free pages at the end are worth being cut off: a part of the file, and a MiB, or a
+   * part of a small pool.
+   *
+   * @return the number; {@link Long#MAX_VALUE} if there are not as many free pages at all
+   */
+  public long worthCutting() {
+    AllocatorState state = allocator.state();
+    long few = Math.min((1L << 20) >>> frames.pageShift, 1 + frames.count / (8 * SMALL_PART));
+    long least = Math.max(few, state.highWater() / WORTH_PART);
+    return state.freePages() < least ? Long.MAX_VALUE : least;
+  }
+
+  /**
+   * From here until {@link #release} no page is cut off that {@link PoolCheckpoint#snapshot} counts
+   * from now on: a cut that is under way is before that, by the allocator's latch.
+   */
+  public void keep() {
+    allocator.keepers.incrementAndGet();
+  }
+
+  /** Ends a {@link #keep}. */
+  public void release() {
+    allocator.keepers.decrementAndGet();
+  }
+
+  /** How many pages were cut off since the pool was opened. */
+  public long pagesCut() {
+    return pagesCut.sum();
+  }
+}
