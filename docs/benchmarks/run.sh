@@ -29,7 +29,8 @@
 #   sizes       working sets of 0.5 to 3 pools beside what their misses explain
 #   replacement hit ratios of the replacement policies, by replay of traces
 #   doors       what a random read costs by system call, by a poller's ring, by a ring of one's own
-#   features    TPC-C beside an open snapshot; an export, an index build and drops beside writers
+#   features    what large operations take, and what they cost others: snapshots, loads, index builds, drops, range
+#               deletes, counts; at most twenty minutes. With names of rows behind it, those alone: features.sh
 #   secondary   lookups by secondary keys, with hints, without, with wrong ones; what becomes of hints
 #   hints       TPC-C without hints, with each kind and with predictive translation, in memory and beyond
 #   protocols   transactional YCSB under each protocol, and with each store of timestamps; fig3.2,
@@ -400,22 +401,7 @@ do_doors() {
     "${quick:-2}" "$rounds" >"$out/doors.txt" 2>&1 || say "doors failed: see $out/doors.txt"
 }
 
-do_features_once() {
-  durable "features-plain-$1" --durability async --warehouses 2 --threads 2
-  durable "features-snapshot-$1" --durability async --warehouses 2 --threads 2 --snapshot
-}
-
-do_features() {
-  in_turn do_features_once
-  say "features: an export beside writers"
-  "$java" --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.jmh.SnapshotExport --path "$out/export.fovea" \
-    ${quick:+--records 100000 --rounds 1} 2>"$out/features-export.txt" | tee "$out/features-export.md"
-  rm -f "$out"/export.fovea*
-  say "features: index builds and drops beside writers"
-  "$java" --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.jmh.BesideWriters --path "$out/writers.fovea" \
-    ${quick:+--records 100000 --rounds 1} 2>"$out/features-writers.txt" | tee "$out/features-writers.md"
-  rm -f "$out"/writers.fovea*
-}
+. "$here/features.sh"
 
 do_secondary() {
   for figure in engines sizes stale robust repair table poison; do
@@ -664,7 +650,7 @@ do_change() {
 mkdir -p "$out" || die "cannot make $out"
 out=$(CDPATH='' cd -- "$out" && pwd)
 table=$out/records.fovea
-trap 'rm -f "$table"* "$out"/second.fovea*' EXIT
+trap 'rm -f "$table"* "$out"/second.fovea* "$out"/feature.fovea*' EXIT
 build
 machine
 if [ "${1:-}" = profile ]; then
@@ -679,6 +665,11 @@ if [ "${1:-}" = change ]; then
   [ $# -ge 2 ] || die "which older jar?"
   shift
   do_change "$@"
+  exit 0
+fi
+if [ "${1:-}" = features ] && [ $# -ge 2 ] && is_feature "$2"; then
+  shift
+  do_features "$@"
   exit 0
 fi
 [ $# -gt 0 ] || set -- beside tpcc contention ladder budget lookups timestamps disk durability recovery reads larger transition \

@@ -1,28 +1,21 @@
 package io.fovea.jmh;
 
+import static io.fovea.jmh.NumberedRecords.idle;
+import static io.fovea.jmh.NumberedRecords.text;
+
 import io.fovea.Database;
 import io.fovea.Durability;
-import io.fovea.Key;
 import io.fovea.Markdown;
 import io.fovea.Options;
-import io.fovea.Row;
-import io.fovea.Table;
-import io.fovea.schema.Field;
-import io.fovea.schema.FieldType;
-import io.fovea.schema.IndexSpec;
-import io.fovea.schema.KeySpec;
-import io.fovea.schema.Layout;
-import io.fovea.schema.TableSpec;
-import java.nio.file.Files;
+import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
-import java.util.SplittableRandom;
 import java.util.concurrent.Callable;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
 import org.HdrHistogram.Histogram;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -31,6 +24,8 @@ import picocli.CommandLine.Option;
  * What a large operation on a table costs those who write meanwhile: an index is built and dropped,
  * and a table is dropped. The writers' rate during the operation stands beside their rate in as
  * long a time before it and after it, so that a machine that drifts spoils neither.
+ *
+ * <p>Writers write to the table whose index is built, and to another one while a table is dropped.
  */
 @Command(
     name = "BesideWriters",
@@ -38,20 +33,21 @@ import picocli.CommandLine.Option;
     showDefaultValues = true,
     description = "Builds and drops an index, and drops a table, beside writers.")
 public final class BesideWriters implements Callable<Integer> {
-  private static final Layout.Builder B = Layout.builder();
-  private static final Field NUMBER = B.int64("number");
-  private static final Field GROUP = B.int64("group");
-  private static final Field PAD = B.bytes("pad", 90);
-  private static final Layout LAYOUT = B.build();
-  private static final KeySpec KEY = KeySpec.of(FieldType.INT64);
-  private static final TableSpec PLAIN = TableSpec.of("records", KEY, LAYOUT);
-  private static final TableSpec INDEXED = PLAIN.with(IndexSpec.on("by_group", GROUP));
-  private static final TableSpec OTHER = TableSpec.of("others", KEY, LAYOUT);
-  private static final int BATCH = 1_000;
   private static final int OTHERS = 100_000;
   private static final long WARM_UP_NANOS = 10_000_000_000L;
   private static final long REST_NANOS_MIN = 3_000_000_000L;
   private static final long NANOS_MAX = 60_000_000_000L;
+
+  /** How long pages of a dropped table may take to come back. */
+  private static final long FREE_NANOS_MAX = 300_000_000_000L;
+
+  /** What is measured. */
+  enum Operation {
+    /** An index is built, then dropped. */
+    INDEX,
+    /** The table is dropped, until its pages are free. */
+    DROP
+  }
 
   @Option(names = "--path", description = "The database; removed before and left behind.")
   private Path path = Path.of("writers.fovea");
@@ -68,6 +64,18 @@ public final class BesideWriters implements Callable<Integer> {
   @Option(names = "--rounds", description = "How often each operation is done.")
   private int rounds = 3;
 
+  @Option(names = "--operations", split = ",", description = "${COMPLETION-CANDIDATES}.")
+  private List<Operation> operations = List.of(Operation.values());
+
+  @Option(names = "--pad", description = "Bytes of a record, but for 24.")
+  private int pad = 90;
+
+  @Option(names = "--rest", description = "Most seconds before and after an operation.")
+  private long rest = 10;
+
+  @Option(names = "--figures", description = "Takes the figures of the page.")
+  private @Nullable Path figures;
+
   @Option(names = "--pause", description = "Between two transactions of a writer, microseconds.")
   private long pause = 0;
 
@@ -80,7 +88,10 @@ public final class BesideWriters implements Callable<Integer> {
 
   /** See the class. */
   public static void main(String[] args) {
-    System.exit(new CommandLine(new BesideWriters()).execute(args));
+    System.exit(
+        new CommandLine(new BesideWriters())
+            .setCaseInsensitiveEnumValuesAllowed(true)
+            .execute(args));
   }
 
   /** One thread that writes: what it has done since it was asked last. */
@@ -101,6 +112,9 @@ public final class BesideWriters implements Callable<Integer> {
   /** What all writers did in some time. */
   private record Phase(double perSecond, double slowestMillis) {}
 
+  private NumberedRecords of = new NumberedRecords("records", pad);
+  private final NumberedRecords other = new NumberedRecords("others", 90);
+
   private final List<Writer> all = new ArrayList<>();
 
   /** How long the last operation took: writers are looked at for as long before the next one. */
@@ -108,15 +122,15 @@ public final class BesideWriters implements Callable<Integer> {
 
   @Override
   public Integer call() throws Exception {
-    for (String suffix : List.of("", ".log", ".dwb", ".snap")) {
-      Files.deleteIfExists(Path.of(path + suffix));
-    }
+    NumberedRecords.remove(path);
+    of = new NumberedRecords("records", pad);
     Options options = Options.defaults().bufferBytes(buffer << 20).durability(Durability.ASYNC);
     try (Database db = Database.open(path, options)) {
-      load(db, db.table(OTHER), OTHERS);
-      load(db, db.table(PLAIN), records);
+      other.load(db.table(other.plain), OTHERS);
+      long used = used(db);
+      of.load(db.table(of.plain), records);
       db.checkpoint();
-      same = true;
+      same = operations.contains(Operation.INDEX);
       List<Thread> threads = new ArrayList<>();
       for (int i = 0; i < writers; i++) {
         Writer w = new Writer();
@@ -134,23 +148,12 @@ public final class BesideWriters implements Callable<Integer> {
           "during / mean of both",
           "slowest before, ms",
           "slowest during, ms");
-      for (int r = 0; r < rounds; r++) {
-        beside("index of " + records + " records built", () -> db.table(INDEXED));
-        beside("that index dropped", () -> db.dropIndex("records", "by_group"));
+      if (operations.contains(Operation.INDEX)) {
+        index(db);
       }
-      same = false;
-      idle(REST_NANOS_MIN);
-      // Its pages come back in the background, which is a part of what it costs.
-      long kept = db.stats().storage().bytes() - db.stats().storage().freeBytes();
-      beside(
-          "table of " + records + " records dropped, until its pages are free",
-          () -> {
-            long began = System.nanoTime();
-            db.dropTable("records");
-            System.err.printf(
-                Locale.ROOT, "dropTable took %.2f ms%n", (System.nanoTime() - began) / 1e6);
-            awaitFree(db, kept / 2);
-          });
+      if (operations.contains(Operation.DROP)) {
+        drop(db, used);
+      }
       stop.set(true);
       for (Thread t : threads) {
         t.join();
@@ -159,29 +162,56 @@ public final class BesideWriters implements Callable<Integer> {
     return 0;
   }
 
-  private static void load(Database db, Table t, long n) {
-    SplittableRandom random = new SplittableRandom(1);
-    for (long from = 0; from < n; from += BATCH) {
-      long first = from;
-      db.run(
-          tx -> {
-            Key key = t.key();
-            Row row = t.row();
-            byte[] pad = new byte[90];
-            for (long k = first; k < Math.min(n, first + BATCH); k++) {
-              row.clear();
-              row.setLong(NUMBER, 0).setLong(GROUP, random.nextLong(n)).setBytes(PAD, pad);
-              t.insert(tx, key.set(k), row);
-            }
-          });
+  private void index(Database db) throws IOException {
+    Figures to = new Figures(figures, "index");
+    for (int r = 0; r < rounds; r++) {
+      Beside b = beside("index of " + records + " records built", () -> db.table(of.indexed));
+      to.add("built beside writers", "s", "", b.seconds);
+      to.add("writers during it / without", "", ">= 0.8", b.ratio());
+      to.add("slowest write during it", "ms", "", b.during.slowestMillis);
+      b = beside("that index dropped", () -> db.dropIndex("records", "by_group"));
+      to.add("dropIndex returns after", "ms", "", b.seconds * 1e3);
     }
   }
 
+  private void drop(Database db, long used) throws IOException {
+    Figures to = new Figures(figures, "drop");
+    for (int r = 0; r < rounds; r++) {
+      same = false;
+      if (r > 0) {
+        of.load(db.table(of.plain), records);
+        db.checkpoint();
+      }
+      idle(REST_NANOS_MIN);
+      // Its pages come back in the background, which is a part of what it costs.
+      long kept = used(db);
+      double[] millis = new double[1];
+      Beside b =
+          beside(
+              "table of " + records + " records dropped, until its pages are free",
+              () -> {
+                long began = System.nanoTime();
+                db.dropTable("records");
+                millis[0] = (System.nanoTime() - began) / 1e6;
+                awaitFree(db, used + (kept - used) / 100);
+              });
+      to.add("size of the table", "GB", "", (kept - used) / 1e9);
+      to.add("dropTable returns after", "ms", "<= 10", millis[0]);
+      to.add("pages are free after", "s", "", b.seconds);
+      to.add("writers until then / without", "", ">= 0.9", b.ratio());
+      to.add("slowest write until then", "ms", "", b.during.slowestMillis);
+    }
+  }
+
+  private static long used(Database db) {
+    return db.stats().storage().bytes() - db.stats().storage().freeBytes();
+  }
+
   private void write(Database db, Writer mine, long seed) {
-    Table records = db.table(PLAIN);
-    Table others = db.table(OTHER);
-    Work inRecords = new Work(records, this.records, seed);
-    Work inOthers = new Work(others, OTHERS, seed);
+    NumberedRecords.Counting inRecords =
+        new NumberedRecords.Counting(of, db.table(of.plain), records, seed);
+    NumberedRecords.Counting inOthers =
+        new NumberedRecords.Counting(other, db.table(other.plain), OTHERS, seed);
     while (!stop.get()) {
       long began = System.nanoTime();
       (same ? inRecords : inOthers).run(db);
@@ -192,53 +222,39 @@ public final class BesideWriters implements Callable<Integer> {
     }
   }
 
-  /** Reads a record of a table and changes it. */
-  private static final class Work {
-    private final Table table;
-    private final long n;
-    private final Key key;
-    private final Row row;
-    private final SplittableRandom random;
-
-    Work(Table table, long n, long seed) {
-      this.table = table;
-      this.n = n;
-      this.key = table.key();
-      this.row = table.row();
-      this.random = new SplittableRandom(seed);
-    }
-
-    void run(Database db) {
-      long k = random.nextLong(n);
-      db.run(
-          tx -> {
-            table.get(tx, key.set(k), row);
-            table.update(tx, row.setLong(NUMBER, row.getLong(NUMBER) + 1));
-          });
+  /** An operation, and writers before, during and after it. */
+  private record Beside(double seconds, Phase before, Phase during, Phase after) {
+    double ratio() {
+      return 2 * during.perSecond / (before.perSecond + after.perSecond);
     }
   }
 
-  private void beside(String name, Runnable operation) {
+  private Beside beside(String name, Runnable operation) {
     takeAll();
-    long rest = Math.max(REST_NANOS_MIN, lastNanos);
-    idle(rest);
-    Phase before = phase(rest);
+    long nanos = rest(lastNanos);
+    idle(nanos);
+    Phase before = phase(nanos);
     long began = System.nanoTime();
     operation.run();
-    long nanos = System.nanoTime() - began;
-    Phase during = phase(nanos);
-    lastNanos = nanos;
-    idle(Math.max(REST_NANOS_MIN, nanos));
-    Phase after = phase(Math.max(REST_NANOS_MIN, nanos));
+    lastNanos = System.nanoTime() - began;
+    Phase during = phase(lastNanos);
+    nanos = rest(lastNanos);
+    idle(nanos);
+    Beside b = new Beside(lastNanos / 1e9, before, during, phase(nanos));
     Markdown.line(
         name,
-        text("%.2f", nanos / 1e9),
+        text("%.2f", b.seconds),
         text("%,.0f", before.perSecond),
         text("%,.0f", during.perSecond),
-        text("%,.0f", after.perSecond),
-        text("%.2f", 2 * during.perSecond / (before.perSecond + after.perSecond)),
+        text("%,.0f", b.after.perSecond),
+        text("%.2f", b.ratio()),
         text("%.2f", before.slowestMillis),
         text("%.2f", during.slowestMillis));
+    return b;
+  }
+
+  private long rest(long nanos) {
+    return Math.clamp(nanos, Math.min(REST_NANOS_MIN, rest * 1_000_000_000), rest * 1_000_000_000);
   }
 
   private Histogram takeAll() {
@@ -252,20 +268,18 @@ public final class BesideWriters implements Callable<Integer> {
     return new Phase(h.getTotalCount() / (nanos / 1e9), h.getMaxValue() / 1e6);
   }
 
-  private static void awaitFree(Database db, long keptBytes) {
-    while (db.stats().storage().bytes() - db.stats().storage().freeBytes() > keptBytes) {
+  private static void awaitFree(Database db, long most) {
+    long until = System.nanoTime() + FREE_NANOS_MAX;
+    while (used(db) > most) {
+      if (System.nanoTime() > until) {
+        throw new IllegalStateException(
+            used(db)
+                + " bytes are in use "
+                + FREE_NANOS_MAX / 1e9
+                + " s after the drop, not "
+                + most);
+      }
       idle(1_000_000);
     }
-  }
-
-  private static void idle(long nanos) {
-    long until = System.nanoTime() + nanos;
-    for (long left = nanos; left > 0; left = until - System.nanoTime()) {
-      LockSupport.parkNanos(left);
-    }
-  }
-
-  private static String text(String format, double value) {
-    return String.format(Locale.ROOT, format, value);
   }
 }

@@ -1,33 +1,27 @@
 package io.fovea.jmh;
 
+import static io.fovea.jmh.NumberedRecords.text;
+
 import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.DatabaseStats;
 import io.fovea.Durability;
-import io.fovea.Key;
 import io.fovea.Markdown;
 import io.fovea.Options;
 import io.fovea.Order;
 import io.fovea.Range;
-import io.fovea.Row;
 import io.fovea.Table;
 import io.fovea.TxOptions;
-import io.fovea.schema.Field;
-import io.fovea.schema.FieldType;
-import io.fovea.schema.KeySpec;
-import io.fovea.schema.Layout;
-import io.fovea.schema.TableSpec;
-import java.nio.file.Files;
+import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
-import java.util.SplittableRandom;
 import java.util.concurrent.Callable;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import org.HdrHistogram.Histogram;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -42,13 +36,8 @@ import picocli.CommandLine.Option;
     showDefaultValues = true,
     description = "Exports a table beside writers.")
 public final class SnapshotExport implements Callable<Integer> {
-  private static final Layout.Builder B = Layout.builder();
-  private static final Field NUMBER = B.int64("number");
-  private static final Field PAD = B.bytes("pad", 90);
-  private static final TableSpec SPEC =
-      TableSpec.of("records", KeySpec.of(FieldType.INT64), B.build());
-  private static final int BATCH = 1_000;
   private static final long NANOS_MAX = 60_000_000_000L;
+  private static final long REST_NANOS = 3_000_000_000L;
 
   @Option(names = "--path", description = "The database; removed before and left behind.")
   private Path path = Path.of("export.fovea");
@@ -68,7 +57,13 @@ public final class SnapshotExport implements Callable<Integer> {
   @Option(names = "--pause", description = "Between two transactions of a writer, microseconds.")
   private long pause = 100;
 
+  @Option(names = "--figures", description = "Takes the figures of the page.")
+  private @Nullable Path figures;
+
+  private final NumberedRecords of = new NumberedRecords("records", 90);
   private final AtomicBoolean stop = new AtomicBoolean();
+
+  /** The number of the export, beside which writers are, or 0 between exports. */
   private final AtomicInteger phase = new AtomicInteger();
 
   private SnapshotExport() {}
@@ -78,111 +73,107 @@ public final class SnapshotExport implements Callable<Integer> {
     System.exit(new CommandLine(new SnapshotExport()).execute(args));
   }
 
-  /** What a writer has measured: by phase, without a snapshot and beside one. */
+  /** What a writer has measured, by phase. Read when the phase is over. */
   private static final class Writer {
-    private final Histogram[] latencies = {
-      new Histogram(NANOS_MAX, 3), new Histogram(NANOS_MAX, 3)
-    };
+    private final Histogram[] latencies;
+
+    Writer(int rounds) {
+      latencies = new Histogram[rounds + 1];
+      for (int i = 0; i <= rounds; i++) {
+        latencies[i] = new Histogram(NANOS_MAX, 3);
+      }
+    }
+
+    synchronized void record(int phase, long nanos) {
+      latencies[phase].recordValue(Math.min(nanos, NANOS_MAX));
+    }
+
+    synchronized void addTo(Histogram sum, int phase) {
+      sum.add(latencies[phase]);
+    }
   }
+
+  private final List<Writer> all = new ArrayList<>();
 
   @Override
   public Integer call() throws Exception {
-    for (String suffix : List.of("", ".log", ".dwb")) {
-      Files.deleteIfExists(Path.of(path + suffix));
-    }
+    NumberedRecords.remove(path);
+    Figures to = new Figures(figures, "export");
     Options options = Options.defaults().bufferBytes(buffer << 20).durability(Durability.ASYNC);
     try (Database db = Database.open(path, options)) {
-      load(db);
-      List<Writer> all = new ArrayList<>();
+      of.load(db.table(of.plain), records);
+      db.checkpoint();
       List<Thread> threads = new ArrayList<>();
       for (int i = 0; i < writers; i++) {
-        Writer w = new Writer();
+        Writer w = new Writer(rounds);
         long seed = i;
         all.add(w);
         threads.add(Thread.ofPlatform().start(() -> write(db, w, seed)));
       }
       Markdown.head("export", "attempts", "s", "records/s", "pages copied", "MiB in the file");
       for (int r = 1; r <= rounds; r++) {
-        Thread.sleep(3_000); // without a snapshot, to compare with
-        phase.set(1);
-        round(db, r);
+        NumberedRecords.idle(REST_NANOS); // without a snapshot, to compare with
+        phase.set(r);
+        round(db, r, to);
         phase.set(0);
+        to.add("slowest write beside it", "ms", "< 50", sum(r, r).getMaxValue() / 1e6);
       }
       stop.set(true);
       for (Thread t : threads) {
         t.join();
       }
+      to.add("slowest write without", "ms", "", sum(0, 0).getMaxValue() / 1e6);
       System.out.println();
       Markdown.head("writers", "transactions", "median, µs", "99.9 %, ms", "slowest, ms");
-      for (int p = 0; p < 2; p++) {
-        Histogram sum = new Histogram(NANOS_MAX, 3);
-        for (Writer w : all) {
-          sum.add(w.latencies[p]);
-        }
-        Markdown.line(
-            p == 0 ? "without a snapshot" : "beside the export",
-            text("%,.0f", sum.getTotalCount()),
-            text("%.1f", sum.getValueAtPercentile(50) / 1e3),
-            text("%.2f", sum.getValueAtPercentile(99.9) / 1e6),
-            text("%.2f", sum.getMaxValue() / 1e6));
-      }
+      line("without a snapshot", sum(0, 0));
+      line("beside the export", sum(1, rounds));
     }
     return 0;
   }
 
-  private static String text(String format, double value) {
-    return String.format(Locale.ROOT, format, value);
+  private Histogram sum(int from, int to) {
+    Histogram sum = new Histogram(NANOS_MAX, 3);
+    for (Writer w : all) {
+      for (int p = from; p <= to; p++) {
+        w.addTo(sum, p);
+      }
+    }
+    return sum;
   }
 
-  private void load(Database db) {
-    Table t = db.table(SPEC);
-    for (long from = 0; from < records; from += BATCH) {
-      long first = from;
-      db.run(
-          tx -> {
-            Key key = t.key();
-            Row row = t.row();
-            byte[] pad = new byte[90];
-            for (long k = first; k < Math.min(records, first + BATCH); k++) {
-              row.clear();
-              t.insert(tx, key.set(k), row.setLong(NUMBER, 0).setBytes(PAD, pad));
-            }
-          });
-    }
-    db.checkpoint();
+  private static void line(String what, Histogram h) {
+    Markdown.line(
+        what,
+        text("%,.0f", h.getTotalCount()),
+        text("%.1f", h.getValueAtPercentile(50) / 1e3),
+        text("%.2f", h.getValueAtPercentile(99.9) / 1e6),
+        text("%.2f", h.getMaxValue() / 1e6));
   }
 
   private void write(Database db, Writer mine, long seed) {
-    Table t = db.table(SPEC);
-    Key key = t.key();
-    Row row = t.row();
-    SplittableRandom random = new SplittableRandom(seed);
+    NumberedRecords.Counting work =
+        new NumberedRecords.Counting(of, db.table(of.plain), records, seed);
     while (!stop.get()) {
       int before = phase.get();
       long began = System.nanoTime();
-      long k = random.nextLong(records);
-      db.run(
-          tx -> {
-            t.get(tx, key.set(k), row);
-            t.update(tx, row.setLong(NUMBER, row.getLong(NUMBER) + 1));
-          });
+      work.run(db);
       long nanos = System.nanoTime() - began;
       // One that both phases had a part of counts as beside the snapshot.
-      mine.latencies[Math.max(before, phase.get())].recordValue(Math.min(nanos, NANOS_MAX));
+      mine.record(Math.max(before, phase.get()), nanos);
       if (pause > 0) {
         LockSupport.parkNanos(pause * 1000);
       }
     }
   }
 
-  private void round(Database db, int number) {
+  private void round(Database db, int number, Figures to) throws IOException {
     DatabaseStats.Snapshots before = db.stats().snapshots();
     int[] attempts = new int[1];
     long[] found = new long[1];
     long began = System.nanoTime();
     DatabaseStats.Snapshots after;
     try (Database then = db.snapshot()) {
-      Table t = then.table(SPEC);
+      Table t = then.table(of.plain);
       then.run(
           TxOptions.forReading(),
           tx -> {
@@ -190,7 +181,7 @@ public final class SnapshotExport implements Callable<Integer> {
             found[0] = 0;
             try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
               while (c.next()) {
-                found[0] += c.row().getLong(NUMBER) >= 0 ? 1 : 0;
+                found[0] += c.row().getLong(of.number) >= 0 ? 1 : 0;
               }
             }
           });
@@ -200,6 +191,8 @@ public final class SnapshotExport implements Callable<Integer> {
     if (found[0] != records) {
       throw new IllegalStateException(found[0] + " records of " + records);
     }
+    to.add("attempts", "", "<= 1", attempts[0]);
+    to.add("read", "records/s", "", records / seconds);
     Markdown.line(
         String.valueOf(number),
         String.valueOf(attempts[0]),
