@@ -5,7 +5,6 @@
 #   tpcc/tpcc.sh run                      loads and runs with defaults
 #   tpcc/tpcc.sh run --help               all options
 #   tpcc/tpcc.sh report run.json          draws what run --json run.json has left
-#   tpcc/tpcc.sh tool --help              the engine's tools, which are in the same jar
 #
 # JAVA_HOME names the JDK to prefer. FOVEA_JAVA_OPTS adds JVM options, such as -Xmx2g.
 set -u
@@ -79,13 +78,6 @@ if [ -f "$root/pom.xml" ] && stale; then
     die "the build failed"
 fi
 [ -f "$jar" ] || die "$jar is missing"
-
-if [ "${1:-}" = tool ]; then
-  shift
-  # shellcheck disable=SC2086 # options are words
-  exec "$java" --enable-native-access=ALL-UNNAMED ${FOVEA_JAVA_OPTS:-} \
-    "-Dfovea.command=$0 tool" -cp "$jar" io.fovea.tool.Tool "$@"
-fi
 
 # Pages are outside the heap; what is on it are histograms, statistics and the sums of a check.
 # shellcheck disable=SC2086 # options are words

@@ -173,20 +173,7 @@ public record FileReport(
   static FileReport of(FileFindings f) {
     Superblock s = f.superblock();
     return new FileReport(
-        new Header(
-            s.id(),
-            Instant.ofEpochMilli(s.createdMillis()),
-            Superblock.FORMAT_VERSION,
-            s.pageSize(),
-            f.pages(),
-            switch (s.state()) {
-              case Superblock.CLEAN -> State.CLEAN;
-              case Superblock.LOGGED -> State.NEEDS_RECOVERY;
-              default -> State.UNCLEAN;
-            },
-            s.sequence(),
-            s.incarnation(),
-            s.redoLsn()),
+        header(s, f.pages()),
         new Files(f.dataBytes(), f.logBytes(), f.doubleWriteBytes()),
         new Log(f.logEnd(), f.logRecords(), f.logCommits()),
         f.trees().stream().map(FileReport::tree).toList(),
@@ -194,6 +181,24 @@ public record FileReport(
         f.unwrittenPages(),
         f.records(),
         f.problems());
+  }
+
+  /** The superblock in the words of the API. */
+  static Header header(Superblock s, long pages) {
+    return new Header(
+        s.id(),
+        Instant.ofEpochMilli(s.createdMillis()),
+        Superblock.FORMAT_VERSION,
+        s.pageSize(),
+        pages,
+        switch (s.state()) {
+          case Superblock.CLEAN -> State.CLEAN;
+          case Superblock.LOGGED -> State.NEEDS_RECOVERY;
+          default -> State.UNCLEAN;
+        },
+        s.sequence(),
+        s.incarnation(),
+        s.redoLsn());
   }
 
   private static Tree tree(FileFindings.Tree t) {

@@ -197,7 +197,7 @@ class ConcurrencyTest {
       assertTrue(report.ok(), report::toString);
       assertEquals(0, db.stats().activeTransactions());
     }
-    assertTrue(io.fovea.tool.FileVerifier.verify(file).ok());
+    assertTrue(io.fovea.FileVerifier.verify(file).ok());
   }
 
   /** Every increment counts once, under each translation. */
@@ -381,7 +381,7 @@ class ConcurrencyTest {
       }
       assertEquals(ACCOUNTS * START, (long) db.read(tx -> sum(tx, t)));
     }
-    assertTrue(io.fovea.tool.FileVerifier.verify(file).ok());
+    assertTrue(io.fovea.FileVerifier.verify(file).ok());
   }
 
   private static final int GROUP = 40;

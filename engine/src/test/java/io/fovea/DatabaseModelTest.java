@@ -21,7 +21,6 @@ import io.fovea.support.Roughness;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
 import io.fovea.support.Surroundings;
-import io.fovea.tool.FileVerifier;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;

@@ -24,7 +24,6 @@ import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
-import io.fovea.tool.FileVerifier;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -315,11 +315,11 @@ class DocsTest {
         FENCE,
         read(root.resolve("docs/ARCHITECTURE.md")),
         m -> {
-          if (m.group(1).stripLeading().startsWith("io.fovea.tool")) {
+          if (m.group(1).stripLeading().startsWith("io.fovea ")) {
             maps.add(m.group(1));
           }
         });
-    assertEquals(1, maps.size(), "blocks of ARCHITECTURE that begin with io.fovea.tool");
+    assertEquals(1, maps.size(), "blocks of ARCHITECTURE that begin with io.fovea");
     return maps.get(0);
   }
 

@@ -19,7 +19,6 @@ import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.Step;
 import io.fovea.schema.TableSpec;
-import io.fovea.tool.FileVerifier;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.List;

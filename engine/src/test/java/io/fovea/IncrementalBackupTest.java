@@ -11,12 +11,9 @@ import io.fovea.error.CorruptionException;
 import io.fovea.error.FoveaException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.schema.TableSpec;
-import io.fovea.tool.Tool;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
-import java.io.PrintWriter;
-import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -435,55 +432,5 @@ class IncrementalBackupTest {
     Files.delete(dir.resolve("full/db.manifest"));
     chain(to, "full");
     assertEquals(110, count(to, SMALL));
-  }
-
-  // ---------------------------------------------------------------------------------- command
-
-  @Test
-  void byTheCommand() throws IOException {
-    Path file = dir.resolve("db");
-    try (Database db = Database.open(file, SMALL)) {
-      fill(db, 0, 100);
-    }
-    String first = run(0, "backup", file, dir.resolve("full"));
-    assertTrue(first.contains("position "), first);
-    try (Database db = Database.open(file, SMALL)) {
-      fill(db, 100, 150);
-    }
-    String said = run(0, "backup", file, dir.resolve("one"), "--since", dir.resolve("full"));
-    assertTrue(said.contains(" pages of "), said);
-    String position = said.lines().filter(l -> l.startsWith("position ")).findFirst().orElseThrow();
-    try (Database db = Database.open(file, SMALL)) {
-      fill(db, 150, 170);
-    }
-    String json =
-        run(
-            0,
-            "backup",
-            "--json",
-            file,
-            dir.resolve("two"),
-            "--since",
-            position.substring("position ".length()));
-    assertTrue(json.contains("\"position\": \""), json);
-    Path to = dir.resolve("restored");
-    String restored =
-        run(0, "restore", to, dir.resolve("full"), dir.resolve("one"), dir.resolve("two"));
-    assertTrue(restored.contains("the 3 backups were restored"), restored);
-    assertEquals(170, count(to, SMALL));
-    Path again = dir.resolve("again");
-    assertTrue(
-        run(2, "restore", again, dir.resolve("full"), dir.resolve("two"))
-            .contains("a backup is missing between them"));
-    assertTrue(run(2, "restore", again, dir.resolve("one")).contains("begins with a full backup"));
-    assertTrue(run(2, "restore", again).contains("BACKUP"));
-  }
-
-  private static String run(int code, Object... args) {
-    StringWriter out = new StringWriter();
-    String[] words = Arrays.stream(args).map(Object::toString).toArray(String[]::new);
-    PrintWriter to = new PrintWriter(out);
-    assertEquals(code, Tool.execute(to, to, words), out::toString);
-    return out.toString();
   }
 }

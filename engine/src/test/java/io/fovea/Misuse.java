@@ -307,7 +307,7 @@ final class Misuse {
     for (Thread t : threads) {
       t.join();
     }
-    VerifyReport report = io.fovea.tool.FileVerifier.verify(file);
+    VerifyReport report = io.fovea.FileVerifier.verify(file);
     System.out.println("  " + report);
     if (!report.ok()) {
       throw new AssertionError(report.toString());

@@ -128,7 +128,7 @@ class ProtocolTest {
       VerifyReport report = db.verify();
       assertTrue(report.ok(), report::toString);
     }
-    assertTrue(io.fovea.tool.FileVerifier.verify(file).ok());
+    assertTrue(io.fovea.FileVerifier.verify(file).ok());
   }
 
   private static void work(Database db, Table t, Random r, AtomicInteger sums) {

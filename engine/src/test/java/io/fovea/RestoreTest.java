@@ -12,16 +12,12 @@ import io.fovea.error.FoveaException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.StorageException;
 import io.fovea.schema.TableSpec;
-import io.fovea.tool.Tool;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
-import java.io.PrintWriter;
-import java.io.StringWriter;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
@@ -279,26 +275,17 @@ class RestoreTest {
   }
 
   @Test
-  void byTheCommand() throws IOException {
+  void aDamagedBackupIsNotRestored() throws IOException {
     try (Database db = Database.open(source, SMALL)) {
       fill(db, 0, 10);
       db.backup(dir.resolve("monday"));
     }
-    StringWriter out = new StringWriter();
-    StringWriter err = new StringWriter();
-    String[] args = {"restore", target.toString(), dir.resolve("monday").toString()};
-    assertEquals(0, Tool.execute(new PrintWriter(out), new PrintWriter(err), args), err.toString());
-    assertTrue(out.toString().contains("restored"), out.toString());
-    assertEquals(2, Tool.execute(new PrintWriter(out), new PrintWriter(err), args));
-    assertTrue(err.toString().contains("overwrites nothing"), err.toString());
     Path damaged = dir.resolve("damaged");
-    Files.copy(dir.resolve("monday/db"), damaged, StandardCopyOption.REPLACE_EXISTING);
-    args[1] = dir.resolve("third").toString();
-    args[2] = damaged.toString(); // without its log
-    assertEquals(1, Tool.execute(new PrintWriter(out), new PrintWriter(err), args));
-    assertTrue(err.toString().contains("the log is missing"), err.toString());
-    assertFalse(Files.exists(dir.resolve("third")));
-    assertThrows(
-        CorruptionException.class, () -> Restore.from(damaged).to(dir.resolve("third"), SMALL));
+    Files.copy(dir.resolve("monday/db"), damaged); // without its log
+    Path third = dir.resolve("third");
+    CorruptionException e =
+        assertThrows(CorruptionException.class, () -> Restore.from(damaged).to(third, SMALL));
+    assertTrue(e.getCause().getMessage().contains("the log is missing"), () -> "" + e.getCause());
+    assertFalse(Files.exists(third));
   }
 }

@@ -58,8 +58,7 @@ class RoomsTest {
           "io.fovea.store",
           "io.fovea.catalog",
           "io.fovea.inspection",
-          "io.fovea",
-          "io.fovea.tool");
+          "io.fovea");
 
   /**
    * How many classes of a room may know each other in a circle; a nested class is its outer one.
@@ -152,7 +151,7 @@ class RoomsTest {
         .that()
         .resideInAPackage("io.fovea..")
         .and()
-        .resideOutsideOfPackages("io.fovea", "io.fovea.tool")
+        .resideOutsideOfPackage("io.fovea")
         .should()
         .dependOnClassesThat()
         .resideInAPackage("io.fovea")
@@ -173,13 +172,8 @@ class RoomsTest {
   }
 
   @Test
-  void onlyToolsKnowPicocli() {
-    noClasses()
-        .that()
-        .resideOutsideOfPackage("io.fovea.tool")
-        .should()
-        .dependOnClassesThat(resideInAPackage("picocli.."))
-        .check(CLASSES);
+  void nothingKnowsPicocli() {
+    noClasses().should().dependOnClassesThat(resideInAPackage("picocli..")).check(CLASSES);
   }
 
   @Test

@@ -4,6 +4,7 @@
  *
  * <p>Contract: {@link io.fovea.inspection.Inspection} changes nothing on disk; what a file that was
  * not closed needs is recovered in memory. Damage is a part of what is found, and no exception.
+ * {@link io.fovea.inspection.OpenFile} shows pages and log records in words, as they are on disk.
  * {@link io.fovea.inspection.Restoring} looks at the copy of a backup in that way before it gives
  * it its name.
  *

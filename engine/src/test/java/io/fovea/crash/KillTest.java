@@ -132,7 +132,7 @@ class KillTest {
   }
 
   private static void verify(Path file) {
-    VerifyReport report = io.fovea.tool.FileVerifier.verify(file);
+    VerifyReport report = io.fovea.FileVerifier.verify(file);
     assertTrue(report.ok(), report::toString);
   }
 

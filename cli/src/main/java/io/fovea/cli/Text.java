@@ -1,8 +1,6 @@
-package io.fovea.tool;
+package io.fovea.cli;
 
 import java.io.PrintWriter;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
@@ -89,13 +87,44 @@ final class Text {
     }
   }
 
+  /** One line for the record, one for each part of it. */
+  static void record(PrintWriter out, Map<String, @Nullable Object> record, boolean all) {
+    StringBuilder line = new StringBuilder();
+    line.append(record.get("lsn")).append("..").append(record.get("end"));
+    line.append("  ").append(record.get("type"));
+    record.forEach(
+        (name, v) -> {
+          boolean said =
+              name.equals("lsn")
+                  || name.equals("end")
+                  || name.equals("type")
+                  || name.equals("body");
+          boolean parts =
+              v instanceof List<?> list && !list.isEmpty() && list.getFirst() instanceof Map;
+          if (!said && !parts) {
+            line.append("  ").append(name).append(' ').append(value(v, all));
+          }
+        });
+    out.println(line);
+    record.forEach(
+        (name, v) -> {
+          if (v instanceof List<?> list) {
+            for (Object o : list) {
+              if (o instanceof Map<?, ?>) {
+                out.println("    " + line(o, all));
+              }
+            }
+          }
+        });
+  }
+
   /** All bytes, 16 a line, with their offsets. */
-  static void hex(PrintWriter out, MemorySegment seg, long off, long len) {
-    for (long at = 0; at < len; at += 16) {
+  static void hex(PrintWriter out, byte[] all) {
+    for (int at = 0; at < all.length; at += 16) {
       StringBuilder digits = new StringBuilder();
       StringBuilder chars = new StringBuilder();
-      for (long i = at; i < Math.min(at + 16, len); i++) {
-        byte b = seg.get(ValueLayout.JAVA_BYTE, off + i);
+      for (int i = at; i < Math.min(at + 16, all.length); i++) {
+        byte b = all[i];
         digits.append(HEX.toHexDigits(b)).append(i % 8 == 7 ? "  " : " ");
         chars.append(b >= 0x20 && b < 0x7F ? (char) b : '.');
       }

@@ -1,7 +1,6 @@
-package io.fovea.tool;
+package io.fovea.cli;
 
 import io.fovea.FileReport;
-import io.fovea.encoding.NameText;
 import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -127,7 +126,7 @@ final class Report {
     if (t.table().isEmpty()) {
       return "(catalog)";
     }
-    String table = NameText.of(t.table());
-    return t.index().isEmpty() ? table : table + "." + NameText.of(t.index());
+    String table = Names.of(t.table());
+    return t.index().isEmpty() ? table : table + "." + Names.of(t.index());
   }
 }

@@ -1,4 +1,4 @@
-package io.fovea.tool;
+package io.fovea.cli;
 
 import java.lang.reflect.RecordComponent;
 import java.util.HexFormat;

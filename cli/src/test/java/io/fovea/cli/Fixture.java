@@ -1,4 +1,4 @@
-package io.fovea.tool;
+package io.fovea.cli;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
@@ -21,7 +21,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 
 /** A small database with a table, an index, long values, and pages that are free. */
-final class ToolFixture {
+final class Fixture {
   static final int ROWS = 3000;
   static final int LONGS = 3;
 
@@ -41,7 +41,7 @@ final class ToolFixture {
   /** What a command said, and how it ended. */
   record Ran(int code, String out, String err) {}
 
-  private ToolFixture() {}
+  private Fixture() {}
 
   static void fill(Database db) {
     Table t = db.table(TABLE);
@@ -81,7 +81,7 @@ final class ToolFixture {
     for (int i = 0; i < args.length; i++) {
       words[i] = args[i].toString();
     }
-    int code = Tool.execute(new PrintWriter(out), new PrintWriter(err), words);
+    int code = Main.execute(new PrintWriter(out), new PrintWriter(err), words);
     return new Ran(code, out.toString(), err.toString());
   }
 

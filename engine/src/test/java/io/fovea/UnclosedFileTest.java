@@ -2,29 +2,31 @@ package io.fovea;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.catalog.DeferredDrops;
+import io.fovea.error.InvalidUseException;
 import io.fovea.schema.TableSpec;
-import io.fovea.tool.Tool;
 import java.io.IOException;
-import java.io.PrintWriter;
-import java.io.StringWriter;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Arrays;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The tools on what a killed process leaves: they tell, and change nothing. */
+/** Reports and dumps of what a killed process leaves: they tell, and change nothing. */
 @Tag("slow")
-class ToolRecoveryTest {
+class UnclosedFileTest {
   /** Bits that are flipped, as many as it takes until some of them were found to be wrong. */
   private static final int FLIPS = 25;
 
@@ -49,33 +51,18 @@ class ToolRecoveryTest {
 
   private Path file;
 
-  /** What a command said, and how it ended. */
-  private record Ran(int code, String out, String err) {}
-
-  private static Ran run(Object... args) {
-    StringWriter out = new StringWriter();
-    StringWriter err = new StringWriter();
-    String[] words = Arrays.stream(args).map(Object::toString).toArray(String[]::new);
-    int code = Tool.execute(new PrintWriter(out), new PrintWriter(err), words);
-    return new Ran(code, out.toString(), err.toString());
+  private FileReport verified(boolean good) {
+    FileReport report = FileReport.verify(file, SMALL);
+    assertEquals(good, report.ok(), () -> report.problems().toString());
+    return report;
   }
 
-  private static Ran run(Expected expected, Object... args) {
-    Ran ran = run(args);
-    assertEquals(expected.code, ran.code, () -> Arrays.toString(args) + " " + ran);
-    return ran;
-  }
-
-  private enum Expected {
-    OK(0),
-    PROBLEMS(1),
-    MISTAKE(2);
-
-    private final int code;
-
-    Expected(int code) {
-      this.code = code;
+  private List<Map<String, Object>> records(long from, long to, boolean bodies) {
+    List<Map<String, Object>> records = new ArrayList<>();
+    try (FileDump dump = FileDump.open(file)) {
+      dump.log(from, to, bodies, r -> records.add(new LinkedHashMap<>(r)));
     }
+    return records;
   }
 
   /** A database with everything that a log can have, which is not closed. */
@@ -131,27 +118,34 @@ class ToolRecoveryTest {
   @Test
   void nothingIsChanged() throws IOException {
     byte[][] before = contents();
-    String text = run(Expected.OK, "verify", file).out();
-    assertTrue(text.contains("needs recovery"), text);
-    assertTrue(text.contains("Nothing is wrong"), text);
-    String json = run(Expected.OK, "stat", file, "--json").out();
-    assertTrue(json.contains("\"state\": \"NEEDS_RECOVERY\""), json);
-    assertTrue(json.contains("\"table\": \"lines\""), json);
-    assertTrue(json.contains("\"index\": \"byWriter\""), json);
-    assertTrue(run(Expected.OK, "stat", file).out().contains("lines.byWriter"));
-    run(Expected.OK, "dump", file, "--log", "..");
-    run(Expected.OK, "dump", file, "--page", "0");
+    assertEquals(FileReport.State.NEEDS_RECOVERY, verified(true).header().state());
+    FileReport report = FileReport.inspect(file, SMALL);
+    assertEquals(FileReport.State.NEEDS_RECOVERY, report.header().state());
+    assertTrue(
+        report.trees().stream()
+            .anyMatch(t -> t.table().equals("lines") && t.index().equals("byWriter")),
+        report::toString);
+    assertTrue(records(-1, Long.MAX_VALUE, false).size() > 100);
+    try (FileDump dump = FileDump.open(file)) {
+      assertEquals(report.header().id(), dump.header().id());
+      assertEquals(FileReport.State.NEEDS_RECOVERY, dump.header().state());
+      assertEquals("superblock", dump.page(0).get("type"));
+      assertTrue(dump.page(1).get("newest") instanceof Map<?, ?>);
+      assertEquals(dump.header().pageSize(), dump.bytes(2).length);
+      assertThrows(InvalidUseException.class, () -> dump.page(-1));
+      assertThrows(InvalidUseException.class, () -> dump.bytes(dump.pages()));
+    }
     assertSame(before, contents());
-    assertEquals(List.of(), FileReport.verify(file, SMALL).problems());
     try (Database db = Database.open(file, SMALL)) {
       assertEquals(List.of(), db.verify().problems());
     }
-    assertTrue(run(Expected.OK, "verify", file).out().contains("closed"));
+    assertEquals(FileReport.State.CLEAN, verified(true).header().state());
   }
 
   @Test
   void everyKindOfRecordIsDumped() {
-    String text = run(Expected.OK, "dump", file, "--log", "..").out();
+    List<Map<String, Object>> all = records(-1, Long.MAX_VALUE, true);
+    String text = all.toString();
     for (String kind :
         List.of(
             "COMMIT",
@@ -166,36 +160,29 @@ class ToolRecoveryTest {
             "DELETE")) {
       assertTrue(text.contains(kind), kind);
     }
-    String[] lines = text.split("\n");
-    String[] heads = Arrays.stream(lines).filter(l -> !l.startsWith(" ")).toArray(String[]::new);
     long last = -1;
-    for (String head : heads) {
-      String[] range = head.split(" ")[0].split("\\.\\.");
-      long start = Long.parseLong(range[0]);
-      assertTrue(last < 0 || start == last, head);
-      last = Long.parseLong(range[1]);
+    for (Map<String, Object> record : all) {
+      long start = (Long) record.get("lsn");
+      assertTrue(last < 0 || start == last, record::toString);
+      last = (Long) record.get("end");
+      assertEquals(record.get("bytes"), ((byte[]) record.get("body")).length);
+      assertFalse(record.containsKey("damaged"), record::toString);
     }
-    String from = heads[10].split("\\.\\.")[0];
-    String to = heads[20].split("\\.\\.")[0];
-    String part = run(Expected.OK, "dump", file, "--log", from + ".." + to).out();
-    assertTrue(text.contains(part));
-    assertEquals(10, part.lines().filter(l -> !l.startsWith(" ")).count());
-    String json = run(Expected.OK, "dump", file, "--log", from + ".." + to, "--json").out();
-    assertTrue(json.startsWith("[") && json.strip().endsWith("]"), json);
-    assertTrue(json.contains("\"lsn\": " + from), json);
-    assertTrue(
-        run(Expected.OK, "dump", file, "--log", from + ".." + to, "--hex")
-            .out()
-            .contains("00000000 "));
-    assertEquals(
-        "[]", run(Expected.OK, "dump", file, "--log", last + "..", "--json").out().strip());
+    long from = (Long) all.get(10).get("lsn");
+    long to = (Long) all.get(20).get("lsn");
+    List<Map<String, Object>> part = records(from, to, false);
+    assertEquals(10, part.size());
+    assertEquals(from, part.getFirst().get("lsn"));
+    assertEquals(all.get(19).get("type"), part.getLast().get("type"));
+    assertFalse(part.getFirst().containsKey("body"));
+    assertEquals(List.of(), records(last, Long.MAX_VALUE, false));
   }
 
   @Test
   void aMissingLogIsAProblem() throws IOException {
     Files.delete(dir.resolve("db.log"));
-    assertTrue(run(Expected.PROBLEMS, "verify", file).out().contains("log is missing"));
-    run(Expected.MISTAKE, "dump", file, "--log", "..");
+    assertTrue(verified(false).problems().toString().contains("log is missing"));
+    assertThrows(InvalidUseException.class, () -> records(-1, Long.MAX_VALUE, false));
   }
 
   @Test
@@ -208,18 +195,18 @@ class ToolRecoveryTest {
       load.awaitMore(20);
     }
     db.abandon();
-    run(Expected.OK, "verify", file);
+    verified(true);
     byte[] now = Files.readAllBytes(dir.resolve("db.log"));
     Files.write(dir.resolve("db.log"), old);
-    run(Expected.PROBLEMS, "verify", file);
+    verified(false);
     Files.write(dir.resolve("db.log"), now);
-    run(Expected.OK, "verify", file);
+    verified(true);
   }
 
   @Test
   void flippedBitsAreFoundOrDoNotMatter() throws IOException {
     byte[][] good = contents();
-    String expected = run(Expected.OK, "verify", file).out();
+    long expected = verified(true).log().records();
     Random r = new Random(3);
     int found = 0;
     // How much of the log lies behind the redo point is up to the load and the checkpoints in it.
@@ -229,36 +216,17 @@ class ToolRecoveryTest {
       int at = r.nextInt(log.length);
       log[at] ^= (byte) (1 << r.nextInt(8));
       write(bad);
-      Ran ran = run("verify", file);
-      if (ran.code == 0) {
+      FileReport report = FileReport.verify(file, SMALL);
+      if (report.ok()) {
         // It was before the redo point, or behind the end, or between groups. Or it was in the very
         // last group, of which nothing behind it says that it was durable: then the log ends there.
-        assertTrue(logRecords(ran.out) <= logRecords(expected), ran.out);
+        assertTrue(report.log().records() <= expected, report::toString);
       } else {
-        assertEquals(1, ran.code);
         found++;
       }
       assertSame(bad, contents());
       write(good);
     }
     assertTrue(found >= FOUND, "found " + found);
-  }
-
-  private static long logRecords(String text) {
-    String number = text.substring(text.indexOf("log of ") + 7);
-    return Long.parseLong(number.substring(0, number.indexOf(' ')));
-  }
-
-  @Test
-  void aFileThatNeedsRecoveryIsBackedUp() {
-    run(Expected.OK, "backup", file, dir.resolve("to"));
-    run(Expected.OK, "verify", dir.resolve("to").resolve("db"));
-    run(Expected.OK, "verify", file);
-    long[] least = new long[WRITERS];
-    long[] most = new long[WRITERS];
-    Arrays.fill(most, Long.MAX_VALUE - 1);
-    try (Database db = Database.open(dir.resolve("to").resolve("db"), SMALL)) {
-      BackupLoad.check(db, WRITERS, least, most);
-    }
   }
 }

@@ -1,20 +1,14 @@
-package io.fovea.tool;
+package io.fovea;
 
-import io.fovea.FileReport;
-import io.fovea.Options;
-import io.fovea.VerifyReport;
 import io.fovea.error.FoveaException;
 import io.fovea.error.IncompatibleFormatException;
 import java.nio.file.Path;
 
 /**
- * Verifies the file of a database that nobody has open, for tests; {@link Tool} does it from a
- * command line.
+ * Verifies the file of a database that nobody has open, after a test has closed it.
  *
  * <p>Indexes by extractors are checked for their structure only, since a file does not hold the
  * extractors. Any thread.
- *
- * @since 0.1.0
  */
 public final class FileVerifier {
   private static final long BUFFER_BYTES = 32L << 20;

@@ -1,10 +1,5 @@
-package io.fovea.tool;
+package io.fovea.inspection;
 
-import io.fovea.BackupOptions;
-import io.fovea.BackupReport;
-import io.fovea.Database;
-import io.fovea.Durability;
-import io.fovea.Options;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.IncompatibleFormatException;
 import io.fovea.error.InvalidUseException;
@@ -16,13 +11,14 @@ import io.fovea.recovery.Superblock;
 import io.fovea.recovery.SuperblockFile;
 import io.fovea.wal.LogReader;
 import io.fovea.wal.Watermark;
-import java.io.PrintWriter;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.reflect.RecordComponent;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -31,7 +27,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>One thread.
  */
-final class OpenFile implements AutoCloseable {
+public final class OpenFile implements AutoCloseable {
   private final OverlayStorage storage;
   private final BlockDevice data;
   private final Superblock superblock;
@@ -42,7 +38,12 @@ final class OpenFile implements AutoCloseable {
     this.superblock = superblock;
   }
 
-  static OpenFile open(Path file) {
+  /**
+   * Opens a file.
+   *
+   * @throws IncompatibleFormatException if there is no such file, or it is no database
+   */
+  public static OpenFile open(Path file) {
     if (!Files.isRegularFile(file)) {
       throw new IncompatibleFormatException("There is no file " + file + ".");
     }
@@ -64,6 +65,11 @@ final class OpenFile implements AutoCloseable {
     }
   }
 
+  /** What it says of itself. */
+  public Superblock superblock() {
+    return superblock;
+  }
+
   @Override
   public void close() {
     storage.close();
@@ -71,54 +77,75 @@ final class OpenFile implements AutoCloseable {
 
   // -------------------------------------------------------------------------------------- pages
 
-  int dumpPage(long pid, PrintWriter out, boolean json, boolean hex) {
-    int pageSize = superblock.pageSize();
-    long pages = (data.size() + pageSize - 1) / pageSize;
-    if (pid < 0 || pid >= pages) {
-      throw new InvalidUseException(
-          "There is no page " + pid + ": the file has " + pages + ", from 0 on.");
-    }
+  /** How many pages the file has. */
+  public long pages() {
+    return (data.size() + superblock.pageSize() - 1) / superblock.pageSize();
+  }
+
+  /**
+   * A page in words. What is no whole page says so: {@code whole} is false, or there is {@code
+   * damaged}.
+   */
+  public Map<String, @Nullable Object> page(long pid) {
     try (Arena arena = Arena.ofShared()) {
-      MemorySegment page = arena.allocate(pageSize, 4096);
-      data.read(pid * pageSize, page, 0, pageSize);
-      Map<String, @Nullable Object> dump = PageDump.of(page, pageSize, pid);
+      MemorySegment page = read(arena, pid);
+      Map<String, @Nullable Object> dump = PageDump.of(page, superblock.pageSize(), pid);
       if (pid < Superblock.CATALOG_ROOT_PID) {
-        dump.put("newest", Json.components(superblock));
+        dump.put("newest", components(superblock));
       }
-      if (json) {
-        if (hex) {
-          byte[] all = new byte[pageSize];
-          Mem.getBytes(page, 0, all, 0, pageSize);
-          dump.put("bytes", all);
-        }
-        out.println(Json.of(dump));
-      } else {
-        Text.lines(out, dump, "", hex);
-        if (hex) {
-          Text.hex(out, page, 0, pageSize);
-        }
-      }
-      return Boolean.FALSE.equals(dump.get("whole")) || dump.containsKey("damaged")
-          ? Tool.PROBLEMS
-          : Tool.OK;
+      return dump;
     }
+  }
+
+  /** The bytes of a page. */
+  public byte[] bytes(long pid) {
+    try (Arena arena = Arena.ofShared()) {
+      byte[] all = new byte[superblock.pageSize()];
+      Mem.getBytes(read(arena, pid), 0, all, 0, all.length);
+      return all;
+    }
+  }
+
+  private MemorySegment read(Arena arena, long pid) {
+    if (pid < 0 || pid >= pages()) {
+      throw new InvalidUseException(
+          "There is no page " + pid + ": the file has " + pages() + ", from 0 on.");
+    }
+    int pageSize = superblock.pageSize();
+    MemorySegment page = arena.allocate(pageSize, 4096);
+    data.read(pid * pageSize, page, 0, pageSize);
+    return page;
+  }
+
+  private static Map<String, @Nullable Object> components(Record r) {
+    Map<String, @Nullable Object> map = new LinkedHashMap<>();
+    for (RecordComponent c : r.getClass().getRecordComponents()) {
+      try {
+        map.put(c.getName(), c.getAccessor().invoke(r));
+      } catch (ReflectiveOperationException e) {
+        throw new IllegalStateException("Can't read " + r.getClass() + "." + c.getName() + ".", e);
+      }
+    }
+    return map;
   }
 
   // ---------------------------------------------------------------------------------------- log
 
   /**
-   * Shows records.
+   * Visits records in words.
    *
    * @param from the first that is shown begins there or later; negative for where recovery begins
    * @param to none is shown that begins there or later
+   * @param bodies whether each has its bytes as well
+   * @throws InvalidUseException if there is no log
+   * @throws CorruptionException where the log ends in damage
    */
-  int dumpLog(long from, long to, PrintWriter out, PrintWriter err, boolean json, boolean hex) {
+  public void log(
+      long from, long to, boolean bodies, Consumer<? super Map<String, @Nullable Object>> visitor) {
     if (!storage.exists(Storage.LOG)) {
       throw new InvalidUseException("There is no log beside the file.");
     }
-    LogDump dump = new LogDump(superblock.pageSize(), hex);
-    String separator = "[";
-    int code = Tool.OK;
+    LogDump dump = new LogDump(superblock.pageSize(), bodies);
     long redo = superblock.redoLsn();
     // A reader begins at the start of a record, which the redo point is. Before it: at one's risk.
     long open = from < 0 || from >= redo ? redo : from;
@@ -137,41 +164,8 @@ final class OpenFile implements AutoCloseable {
         record.put("lsn", reader.start());
         record.put("end", reader.end());
         dump.decode(reader, record);
-        if (json) {
-          out.println(separator);
-          out.print(Json.of(record));
-          separator = ",";
-        } else {
-          LogDump.print(out, record, hex);
-          if (hex) {
-            Text.hex(out, reader.segment(), reader.body(), reader.bodyLength());
-          }
-        }
-        code = record.containsKey("damaged") ? Tool.PROBLEMS : code;
+        visitor.accept(record);
       }
-    } catch (CorruptionException e) {
-      err.println("fovea: " + e.getMessage());
-      code = Tool.PROBLEMS;
-    }
-    if (json) {
-      out.println(separator.equals("[") ? "[]" : "\n]");
-    }
-    return code;
-  }
-
-  // ------------------------------------------------------------------------------------- backup
-
-  static BackupReport backup(Path file, Path directory, BackupOptions how) {
-    Options options = FileVerifier.options().create(false);
-    try (OpenFile raw = open(file)) {
-      // A complete file needs no log to be copied.
-      options =
-          options
-              .device(dev -> dev.pageSize(raw.superblock.pageSize()))
-              .durability(raw.superblock.clean() ? Durability.NONE : Durability.SYNC);
-    }
-    try (Database db = Database.open(file, options)) {
-      return db.backup(directory, how);
     }
   }
 }

@@ -1,12 +1,13 @@
-package io.fovea.tool;
+package io.fovea.cli;
 
-import static io.fovea.tool.ToolFixture.make;
-import static io.fovea.tool.ToolFixture.run;
+import static io.fovea.cli.Fixture.make;
+import static io.fovea.cli.Fixture.run;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.ByteTable;
 import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.Options;
@@ -16,13 +17,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The command line: what it says, in words and as JSON, and how it ends. */
-@Tag("slow")
-class ToolTest {
+class FilesTest {
   private static final Options SMALL =
       Options.defaults().durability(Durability.NONE).bufferBytes(8 << 20);
 
@@ -77,7 +76,7 @@ class ToolTest {
   void aFileInUseIsRefusedButItsPagesCanBeSeen() {
     Path file = dir.resolve("open");
     try (Database db = Database.open(file, SMALL)) {
-      ToolFixture.fill(db);
+      Fixture.fill(db);
       run(2, "verify", file);
       run(2, "stat", file);
       assertTrue(run(0, "dump", file, "--page", "0").out().contains("superblock"));
@@ -120,7 +119,7 @@ class ToolTest {
     Path file = make(dir, SMALL);
     String json = run(0, "verify", file, "--json").out();
     assertTrue(json.contains("\"ok\": true"), json);
-    assertEquals(ToolFixture.ROWS + ToolFixture.LONGS, number(json, "records"));
+    assertEquals(Fixture.ROWS + Fixture.LONGS, number(json, "records"));
     byte[] bytes = Files.readAllBytes(file);
     bytes[2 * 4096 + 500] ^= 4;
     Files.write(file, bytes);
@@ -194,16 +193,108 @@ class ToolTest {
   @Test
   void mistypedCommandsAreSuggested() {
     String mistyped = run(2, "verfy", "file").err();
-    assertTrue(mistyped.contains("Did you mean: io.fovea.tool.Tool verify"), mistyped);
-    assertTrue(mistyped.contains("'io.fovea.tool.Tool --help' tells more."), mistyped);
-    System.setProperty(Tool.COMMAND, "tpcc/tpcc.sh tool");
+    assertTrue(mistyped.contains("Did you mean: fovea verify"), mistyped);
+    assertTrue(mistyped.contains("'fovea --help' tells more."), mistyped);
+    System.setProperty(Main.COMMAND, "cli/fovea.sh");
     try {
       String err = run(2, "verify").err();
-      assertTrue(err.contains("'tpcc/tpcc.sh tool verify --help' tells more."), err);
+      assertTrue(err.contains("'cli/fovea.sh verify --help' tells more."), err);
       String usage = run(0, "--help").out();
-      assertTrue(usage.contains("Usage: tpcc/tpcc.sh tool"), usage);
+      assertTrue(usage.contains("Usage: cli/fovea.sh"), usage);
     } finally {
-      System.clearProperty(Tool.COMMAND);
+      System.clearProperty(Main.COMMAND);
     }
+  }
+
+  // ------------------------------------------------------------------------- backups, not closed
+
+  private static void put(Path file, int from, int to) {
+    // With a log: it knows what was changed since a backup.
+    try (Database db = Database.open(file, SMALL.durability(Durability.SYNC))) {
+      put(db, from, to);
+    }
+  }
+
+  private static void put(Database db, int from, int to) {
+    ByteTable t = db.table(Fixture.BLOBS).bytes();
+    db.run(
+        tx -> {
+          for (int i = from; i < to; i++) {
+            t.put(tx, ("k" + i).getBytes(StandardCharsets.UTF_8), new byte[50]);
+          }
+        });
+  }
+
+  private static long count(Path file) {
+    try (Database db = Database.open(file, SMALL.readOnly(true))) {
+      return db.table(Fixture.BLOBS).count();
+    }
+  }
+
+  @Test
+  void backupsAreMadeAndRestored() {
+    Path file = dir.resolve("db");
+    put(file, 0, 100);
+    String first = run(0, "backup", file, dir.resolve("full")).out();
+    assertTrue(first.contains("position "), first);
+    put(file, 100, 150);
+    String said = run(0, "backup", file, dir.resolve("one"), "--since", dir.resolve("full")).out();
+    assertTrue(said.contains(" pages of "), said);
+    String position = said.lines().filter(l -> l.startsWith("position ")).findFirst().orElseThrow();
+    put(file, 150, 170);
+    String since = position.substring("position ".length());
+    String json = run(0, "backup", "--json", file, dir.resolve("two"), "--since", since).out();
+    assertTrue(json.contains("\"position\": \""), json);
+    Path to = dir.resolve("restored");
+    Path full = dir.resolve("full");
+    String restored = run(0, "restore", to, full, dir.resolve("one"), dir.resolve("two")).out();
+    assertTrue(restored.contains("the 3 backups were restored"), restored);
+    assertEquals(170, count(to));
+    assertTrue(run(2, "restore", to, full).err().contains("overwrites nothing"));
+    Path again = dir.resolve("again");
+    String gap = run(2, "restore", again, full, dir.resolve("two")).err();
+    assertTrue(gap.contains("a backup is missing between them"), gap);
+    String none = run(2, "restore", again, dir.resolve("one")).err();
+    assertTrue(none.contains("begins with a full backup"), none);
+    assertTrue(run(2, "restore", again).err().contains("BACKUP"));
+    assertFalse(Files.exists(again));
+  }
+
+  @Test
+  void aFileThatWasNotClosedIsLookedAtAndStaysAsItIs() throws IOException {
+    Path file = dir.resolve("db");
+    Path copy = dir.resolve("copy");
+    try (Database db = Database.open(file, SMALL.durability(Durability.SYNC))) {
+      Fixture.fill(db);
+      db.checkpoint();
+      put(db, 0, 100);
+      for (String suffix : new String[] {"", ".log", ".dwb"}) {
+        Files.copy(dir.resolve("db" + suffix), dir.resolve("copy" + suffix));
+      }
+    }
+    byte[] before = Files.readAllBytes(copy);
+    byte[] log = Files.readAllBytes(dir.resolve("copy.log"));
+    String text = run(0, "verify", copy).out();
+    assertTrue(text.contains("needs recovery") && text.contains("Nothing is wrong"), text);
+    assertTrue(run(0, "stat", copy, "--json").out().contains("\"state\": \"NEEDS_RECOVERY\""));
+    String records = run(0, "dump", copy, "--log", "..").out();
+    assertTrue(records.contains("COMMIT") && records.contains("op PUT"), records);
+    String[] heads = records.lines().filter(l -> !l.startsWith(" ")).toArray(String[]::new);
+    String from = heads[0].split("\\.\\.")[0];
+    String to = heads[1].split("\\.\\.")[0];
+    String one = run(0, "dump", copy, "--log", from + ".." + to).out();
+    assertTrue(records.startsWith(one) && one.lines().findFirst().orElse("").equals(heads[0]), one);
+    String json = run(0, "dump", copy, "--log", from + ".." + to, "--json").out();
+    assertTrue(json.startsWith("[") && json.contains("\"lsn\": " + from), json);
+    assertTrue(json.strip().endsWith("]"), json);
+    String hex = run(0, "dump", copy, "--log", from + ".." + to, "--hex").out();
+    assertTrue(hex.contains("00000000 "), hex);
+    String last = heads[heads.length - 1].split("[. ]+")[1];
+    assertEquals("[]", run(0, "dump", copy, "--log", last + "..", "--json").out().strip());
+    assertArrayEquals(before, Files.readAllBytes(copy));
+    assertArrayEquals(log, Files.readAllBytes(dir.resolve("copy.log")));
+    Files.delete(dir.resolve("copy.log"));
+    assertTrue(run(1, "verify", copy).out().contains("log is missing"));
+    run(2, "dump", copy, "--log", "..");
   }
 }

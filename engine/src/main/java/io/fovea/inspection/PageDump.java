@@ -1,4 +1,4 @@
-package io.fovea.tool;
+package io.fovea.inspection;
 
 import io.fovea.btree.NodeView;
 import io.fovea.buffer.PageHeader;

@@ -1,14 +1,14 @@
-package io.fovea.tool;
+package io.fovea.cli;
 
-import static io.fovea.tool.ToolFixture.make;
-import static io.fovea.tool.ToolFixture.run;
+import static io.fovea.cli.Fixture.make;
+import static io.fovea.cli.Fixture.run;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.FileReport;
 import io.fovea.Options;
-import io.fovea.VerifyReport;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.nio.file.Files;
@@ -18,17 +18,17 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The verifier says nothing of a good file and something of every page that is damaged. */
-class FileVerifierTest {
+class VerifyTest {
   @TempDir Path dir;
 
   @Test
   void aGoodFileIsGoodAndStaysAsItIs() throws IOException {
     Path file = make(dir, Options.defaults());
     byte[] before = Files.readAllBytes(file);
-    VerifyReport report = FileVerifier.verify(file);
+    FileReport report = FileReport.verify(file, Opening.options());
     assertTrue(report.ok(), report::toString);
-    assertEquals(4, report.trees());
-    assertEquals(ToolFixture.ROWS + ToolFixture.LONGS, report.records());
+    assertEquals(4, report.trees().size());
+    assertEquals(Fixture.ROWS + Fixture.LONGS, report.records());
     assertTrue(report.freePages() > 20);
     assertTrue(run(0, "verify", file).out().contains("Nothing is wrong"));
     assertArrayEquals(before, Files.readAllBytes(file));
@@ -38,7 +38,7 @@ class FileVerifierTest {
   void everyDamagedPageIsFound() throws IOException {
     Path file = make(dir, Options.defaults());
     byte[] good = Files.readAllBytes(file);
-    long pages = FileVerifier.verify(file).pages();
+    long pages = FileReport.verify(file, Opening.options()).header().pages();
     Random r = new Random(7);
     for (int i = 0; i < 40; i++) {
       long pid = 2 + r.nextLong(pages - 2);
@@ -47,7 +47,7 @@ class FileVerifierTest {
         int b = good[(int) f.getFilePointer()];
         f.write(~b);
       }
-      VerifyReport report = FileVerifier.verify(file);
+      FileReport report = FileReport.verify(file, Opening.options());
       assertFalse(report.ok(), "page " + pid);
       assertTrue(
           report.problems().stream().anyMatch(p -> p.contains("page " + pid)), report::toString);
@@ -63,7 +63,7 @@ class FileVerifierTest {
     System.arraycopy(good, 10 * 4096, bad, 11 * 4096, 4096);
     System.arraycopy(good, 11 * 4096, bad, 10 * 4096, 4096);
     Files.write(file, bad);
-    assertFalse(FileVerifier.verify(file).ok());
+    assertFalse(FileReport.verify(file, Opening.options()).ok());
     assertTrue(run(1, "verify", file).out().contains("holds page 11"));
   }
 
@@ -75,7 +75,7 @@ class FileVerifierTest {
       byte[] bad = good.clone();
       bad[newer * 4096 + 100] ^= 1;
       Files.write(file, bad);
-      int code = ToolFixture.ran("verify", file).code();
+      int code = Fixture.ran("verify", file).code();
       // The older one says that the file was not closed.
       assertTrue(code == 0 || code == 1);
     }

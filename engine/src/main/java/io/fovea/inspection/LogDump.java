@@ -1,4 +1,4 @@
-package io.fovea.tool;
+package io.fovea.inspection;
 
 import io.fovea.btree.StructureRecord;
 import io.fovea.buffer.AllocatorRecord;
@@ -15,7 +15,6 @@ import io.fovea.txn.CommitCursor;
 import io.fovea.txn.CommitRecord;
 import io.fovea.wal.LogReader;
 import io.fovea.wal.RecordType;
-import java.io.PrintWriter;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -238,36 +237,5 @@ final class LogDump {
     byte[] b = new byte[len];
     Mem.getBytes(s, off, b, 0, len);
     return b;
-  }
-
-  /** One line for the record, one for each part of it. */
-  static void print(PrintWriter out, Map<String, @Nullable Object> record, boolean all) {
-    StringBuilder line = new StringBuilder();
-    line.append(record.get("lsn")).append("..").append(record.get("end"));
-    line.append("  ").append(record.get("type"));
-    record.forEach(
-        (name, v) -> {
-          boolean said =
-              name.equals("lsn")
-                  || name.equals("end")
-                  || name.equals("type")
-                  || name.equals("body");
-          boolean parts =
-              v instanceof List<?> list && !list.isEmpty() && list.getFirst() instanceof Map;
-          if (!said && !parts) {
-            line.append("  ").append(name).append(' ').append(Text.value(v, all));
-          }
-        });
-    out.println(line);
-    record.forEach(
-        (name, v) -> {
-          if (v instanceof List<?> list) {
-            for (Object o : list) {
-              if (o instanceof Map<?, ?>) {
-                out.println("    " + Text.line(o, all));
-              }
-            }
-          }
-        });
   }
 }

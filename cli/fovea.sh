@@ -1,0 +1,84 @@
+#!/bin/sh
+# Runs the command for files of databases: builds its jar where it is missing or older than the
+# sources, finds a JDK of version 22 or later, and starts it.
+#
+#   cli/fovea.sh --help                   all commands
+#   cli/fovea.sh verify FILE              is everything in order?
+#
+# JAVA_HOME names the JDK to prefer. FOVEA_JAVA_OPTS adds JVM options, such as -Xmx2g.
+set -u
+
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd) || exit 3
+root=$(dirname -- "$here")
+jar=$here/target/fovea.jar
+required=22
+
+die() {
+  printf 'fovea.sh: %s\n' "$1" >&2
+  exit 3
+}
+
+# Prints the feature version of a java command, such as 25; nothing where it does not run.
+version_of() {
+  "$1" -XshowSettings:properties -version 2>&1 </dev/null |
+    sed -n 's/^ *java\.specification\.version = \([0-9][0-9]*\)$/\1/p'
+}
+
+# Where JDKs usually are; patterns that match nothing stay as they are and are passed over.
+candidates() {
+  [ -n "${JAVA_HOME:-}" ] && printf '%s\n' "$JAVA_HOME/bin/java"
+  command -v java
+  for folder in \
+    /usr/lib/jvm/* /usr/lib64/jvm/* /usr/java/* /opt/java/* /opt/jdk* /opt/*/jdk* \
+    /usr/local/jdk* /usr/local/java/* "${HOME:-}"/.jdks/* "${HOME:-}"/.sdkman/candidates/java/* \
+    "${SDKMAN_CANDIDATES_DIR:-/nowhere}"/java/* "${HOME:-}"/.asdf/installs/java/* \
+    "${HOME:-}"/.local/share/mise/installs/java/* \
+    /Library/Java/JavaVirtualMachines/*/Contents/Home \
+    /opt/homebrew/opt/openjdk* /usr/local/opt/openjdk*
+  do
+    [ -x "$folder/bin/java" ] && printf '%s\n' "$folder/bin/java"
+  done
+}
+
+# The first that is new enough: JAVA_HOME and PATH before the others.
+find_java() {
+  candidates | while IFS= read -r java; do
+    [ -x "$java" ] || continue
+    version=$(version_of "$java")
+    if [ "${version:-0}" -ge "$required" ]; then
+      printf '%s\n' "$java"
+      break
+    fi
+  done
+}
+
+stale() {
+  [ ! -f "$jar" ] && return 0
+  changed=$(find "$root/pom.xml" "$root/bindings/pom.xml" "$root/bindings/src/main" \
+    "$root/engine/pom.xml" "$root/engine/src/main" "$here/pom.xml" "$here/src/main" \
+    -newer "$jar" -type f 2>/dev/null | head -n 1)
+  [ -n "$changed" ]
+}
+
+java=$(find_java)
+[ -n "$java" ] ||
+  die "no JDK of version $required or later: install one, such as temurin-25-jdk or openjdk-25-jdk, or set JAVA_HOME to it"
+
+# A jar that was copied away from the sources is run as it is.
+if [ -f "$root/pom.xml" ] && stale; then
+  command -v mvn >/dev/null 2>&1 ||
+    die "$jar is missing or older than the sources, and there is no Maven to build it: install maven"
+  printf 'building %s\n' "$jar" >&2
+  # Maven may run on any JDK, and looks for the one that compiles; here is where it was found.
+  home=$(dirname -- "$(dirname -- "$java")")
+  command -v java >/dev/null 2>&1 || JAVA_HOME=${JAVA_HOME:-$home}
+  export "JAVA$(version_of "$java")_HOME=$home" JAVA_HOME
+  (cd "$root" && mvn -B -q -ntp -Dstyle.color=never -pl cli -am -Dmaven.test.skip=true package </dev/null >&2) ||
+    die "the build failed"
+fi
+[ -f "$jar" ] || die "$jar is missing"
+
+# What is looked at is outside the heap, and rows are shown one after the other.
+# shellcheck disable=SC2086 # options are words
+exec "$java" -Xms32m -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto \
+  --enable-native-access=ALL-UNNAMED "-Dfovea.command=$0" ${FOVEA_JAVA_OPTS:-} -jar "$jar" "$@"

@@ -1,0 +1,97 @@
+package io.fovea.cli;
+
+import io.fovea.BackupOptions;
+import io.fovea.BackupPosition;
+import io.fovea.BackupReport;
+import io.fovea.Database;
+import io.fovea.Durability;
+import io.fovea.FileReport;
+import java.nio.file.Path;
+import java.util.Locale;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/** Copies a database. */
+@Command(
+    name = "backup",
+    description = {
+      "Copies a database that nobody has open into a directory. FILE is opened for that, which"
+          + " recovers it if it was not closed. No existing file is overwritten. (A database that"
+          + " is in use is copied by the application that has it open: Database.backup.)",
+      "With --since it copies the pages that were changed since an earlier backup."
+    })
+final class BackupCommand extends FileCommand {
+  @Parameters(
+      index = "1",
+      paramLabel = "DIRECTORY",
+      description = "Where the copy goes; made where it does not exist.")
+  @Nullable Path directory;
+
+  @Option(
+      names = "--rate",
+      paramLabel = "MIB",
+      description = "At most so many MiB a second; 0, the default, for no limit.")
+  long rate;
+
+  @Option(
+      names = "--since",
+      paramLabel = "BACKUP",
+      description = {
+        "Only what was changed since an earlier backup: its directory, its archive, or its position"
+            + " as text."
+      })
+  @Nullable String since;
+
+  private BackupOptions options() {
+    BackupOptions all = BackupOptions.defaults().bytesPerSecond(rate << 20);
+    String s = since;
+    if (s == null) {
+      return all;
+    }
+    try {
+      return all.since(BackupPosition.parse(s));
+    } catch (IllegalArgumentException e) {
+      return all.since(BackupPosition.of(Path.of(s)));
+    }
+  }
+
+  @Override
+  public Integer call() {
+    if (rate < 0 || rate > Long.MAX_VALUE >>> 20) {
+      throw mistake("--rate takes a number of MiB a second, and 0 for no limit");
+    }
+    BackupReport report = backup(file(), Objects.requireNonNull(directory), options());
+    if (json) {
+      out().println(Json.of(report));
+    } else {
+      out()
+          .println(
+              String.format(
+                  Locale.ROOT,
+                  "%s: %d pages of %d, %d bytes of data, %d bytes of log, in %s",
+                  directory,
+                  report.pagesCopied(),
+                  report.pages(),
+                  report.dataBytes(),
+                  report.logBytes(),
+                  report.duration()));
+      if (report.position() != null) {
+        out().println("position " + report.position());
+      }
+    }
+    return Main.OK;
+  }
+
+  private static BackupReport backup(Path file, Path directory, BackupOptions how) {
+    FileReport.Header header = Opening.header(file);
+    // A complete file needs no log to be copied.
+    Durability durability =
+        header.state() == FileReport.State.CLEAN ? Durability.NONE : Durability.SYNC;
+    try (Database db = Database.open(file, Opening.options(header).durability(durability))) {
+      return db.backup(directory, how);
+    }
+  }
+}

@@ -1,0 +1,171 @@
+package io.fovea.cli;
+
+import io.fovea.error.CorruptionException;
+import io.fovea.error.DatabaseLockedException;
+import io.fovea.error.FoveaException;
+import io.fovea.error.IncompatibleFormatException;
+import io.fovea.error.IncompatibleSchemaException;
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.UncleanShutdownException;
+import java.io.PrintWriter;
+import java.nio.charset.StandardCharsets;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+import picocli.CommandLine.UnmatchedArgumentException;
+
+/**
+ * The command line for files of databases.
+ *
+ * <pre>
+ *   verify FILE                 is everything in order?      nothing is changed
+ *   stat FILE                   what takes the space?        nothing is changed
+ *   dump FILE --page N          what is in a page?           nothing is changed
+ *   dump FILE --log FROM..TO    what is in the log?          nothing is changed
+ *   backup FILE DIRECTORY       copies it; opens FILE, which recovers it where it must
+ *   restore FILE BACKUP...      makes FILE of a backup and those that add to it, verified
+ *
+ *   exit code   0  nothing is wrong
+ *               1  something is: what is damaged, or can't be read
+ *               2  a mistake in the command line, a file that is no database, or that is in use
+ * </pre>
+ *
+ * <p>With {@code --json} the answer is one JSON value on standard output. Errors are lines on
+ * standard error.
+ */
+@Command(
+    name = "fovea",
+    description = "Looks at files of Fovea databases, and copies them.",
+    subcommands = {
+      VerifyCommand.class,
+      StatCommand.class,
+      DumpCommand.class,
+      BackupCommand.class,
+      RestoreCommand.class
+    },
+    mixinStandardHelpOptions = true,
+    version = "fovea 0.1.0",
+    synopsisSubcommandLabel = "COMMAND",
+    exitCodeListHeading = "%nExit codes:%n",
+    exitCodeList = {
+      "0:nothing is wrong",
+      "1:something is wrong with the file, or it can't be read",
+      "2:a mistake in the command line, a file that is no database, or that is in use"
+    })
+public final class Main implements Callable<Integer> {
+  /** A system property: what a user types to come here, for messages. */
+  static final String COMMAND = "fovea.command";
+
+  static final int OK = 0;
+  static final int PROBLEMS = 1;
+  static final int MISTAKE = 2;
+
+  final PrintWriter out;
+  final PrintWriter err;
+
+  @Spec @Nullable CommandSpec spec;
+
+  private Main(PrintWriter out, PrintWriter err) {
+    this.out = out;
+    this.err = err;
+  }
+
+  /**
+   * Runs the command, and ends the JVM with its exit code.
+   *
+   * @param args the command line
+   */
+  public static void main(String[] args) {
+    // Warnings on one line each, and nothing below, unless the user has other plans for them.
+    if (System.getProperty("java.util.logging.config.file") == null) {
+      System.setProperty(
+          "java.util.logging.SimpleFormatter.format",
+          System.getProperty("java.util.logging.SimpleFormatter.format", "%4$s: %5$s%6$s%n"));
+      System.setProperty(
+          "java.util.logging.config.class",
+          System.getProperty("java.util.logging.config.class", Quiet.class.getName()));
+    }
+    PrintWriter out = new PrintWriter(System.out, true, StandardCharsets.UTF_8);
+    PrintWriter err = new PrintWriter(System.err, true, StandardCharsets.UTF_8);
+    System.exit(execute(out, err, args));
+  }
+
+  /**
+   * Runs a command; never throws.
+   *
+   * @param out gets answers
+   * @param err gets errors
+   * @param args the command line
+   * @return its exit code
+   */
+  public static int execute(PrintWriter out, PrintWriter err, String... args) {
+    int code =
+        new CommandLine(new Main(out, err))
+            .setCommandName(System.getProperty(COMMAND, "fovea"))
+            .setOut(out)
+            .setErr(err)
+            .setParameterExceptionHandler(
+                (e, a) -> {
+                  err.println("fovea: " + e.getMessage());
+                  UnmatchedArgumentException.printSuggestions(e, err);
+                  err.println(
+                      "'"
+                          + e.getCommandLine().getCommandSpec().qualifiedName()
+                          + " --help' tells"
+                          + " more.");
+                  return MISTAKE;
+                })
+            .setExecutionExceptionHandler((e, c, r) -> failed(e, err))
+            .execute(args);
+    out.flush();
+    err.flush();
+    return code;
+  }
+
+  private static int failed(Exception e, PrintWriter err) {
+    err.println("fovea: " + (e.getMessage() == null ? e : e.getMessage()));
+    if (e instanceof CorruptionException && e.getCause() instanceof IllegalStateException all) {
+      String.valueOf(all.getMessage()).lines().forEach(p -> err.println("  " + p));
+    }
+    return switch (e) {
+      case DatabaseLockedException l -> MISTAKE;
+      case IncompatibleFormatException i -> MISTAKE;
+      case IncompatibleSchemaException i -> MISTAKE;
+      case InvalidUseException i -> MISTAKE;
+      case UncleanShutdownException u -> PROBLEMS;
+      case FoveaException f -> PROBLEMS;
+      default -> {
+        e.printStackTrace(err);
+        yield PROBLEMS;
+      }
+    };
+  }
+
+  @Override
+  public Integer call() {
+    CommandSpec s = spec;
+    if (s == null) {
+      throw new IllegalStateException("Not run by picocli.");
+    }
+    throw new ParameterException(
+        s.commandLine(), "a command is missing: verify, stat, dump, backup or restore");
+  }
+
+  /** Log lines from warnings on. */
+  public static final class Quiet {
+    /** Configures java.util.logging, which makes one of these. */
+    public Quiet() throws java.io.IOException {
+      String config =
+          "handlers=java.util.logging.ConsoleHandler\n"
+              + ".level=WARNING\n"
+              + "java.util.logging.ConsoleHandler.level=WARNING\n";
+      java.util.logging.LogManager.getLogManager()
+          .readConfiguration(
+              new java.io.ByteArrayInputStream(config.getBytes(StandardCharsets.ISO_8859_1)));
+    }
+  }
+}

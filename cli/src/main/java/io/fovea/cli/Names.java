@@ -1,0 +1,58 @@
+package io.fovea.cli;
+
+/** A name of a table, an index or a field in a message: in quotes where it could be misread. */
+final class Names {
+  private Names() {}
+
+  /** The name as it is, if it has only letters and digits of ASCII and {@code _-.}; else quoted. */
+  static String of(String name) {
+    for (int i = 0; i < name.length(); i++) {
+      if (!isPlain(name.charAt(i))) {
+        return quoted(name);
+      }
+    }
+    return name;
+  }
+
+  private static boolean isPlain(char c) {
+    return c >= 'a' && c <= 'z'
+        || c >= 'A' && c <= 'Z'
+        || c >= '0' && c <= '9'
+        || c == '_'
+        || c == '-'
+        || c == '.';
+  }
+
+  /** Between quotes; what would break a line, or is not seen, as in a string of Java. */
+  private static String quoted(String name) {
+    StringBuilder out = new StringBuilder(name.length() + 2).append('"');
+    name.codePoints()
+        .forEach(
+            c -> {
+              if (c == '"' || c == '\\') {
+                out.append('\\').appendCodePoint(c);
+              } else if (isSeen(c)) {
+                out.appendCodePoint(c);
+              } else {
+                for (char half : Character.toChars(c)) {
+                  out.append(String.format("\\u%04x", (int) half));
+                }
+              }
+            });
+    return out.append('"').toString();
+  }
+
+  private static boolean isSeen(int c) {
+    return switch (Character.getType(c)) {
+      case Character.CONTROL,
+          Character.FORMAT,
+          Character.SURROGATE,
+          Character.PRIVATE_USE,
+          Character.UNASSIGNED,
+          Character.LINE_SEPARATOR,
+          Character.PARAGRAPH_SEPARATOR ->
+          false;
+      default -> c == ' ' || !Character.isSpaceChar(c);
+    };
+  }
+}

@@ -1,0 +1,49 @@
+package io.fovea.cli;
+
+import io.fovea.Database;
+import io.fovea.FileReport;
+import io.fovea.Restore;
+import java.nio.file.Path;
+import java.util.List;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Parameters;
+
+/** Makes a database of a backup. */
+@Command(
+    name = "restore",
+    description = {
+      "Makes a database of a full backup and of those that add to it, in their order: copies"
+          + " them, verifies and recovers the copy, and gives it its name at last. No existing file"
+          + " is overwritten. Of a backup that is damaged nothing is restored."
+    })
+final class RestoreCommand extends FileCommand {
+  @Parameters(
+      index = "1..*",
+      arity = "1..*",
+      paramLabel = "BACKUP",
+      description = {
+        "The directory of a backup, the file of pages in it, or a tar archive that Database.backup"
+            + " wrote: a full one first, then those that were made since it or since each other."
+      })
+  List<Path> backups = List.of();
+
+  @Override
+  public Integer call() {
+    Restore restore = Restore.from(backups.get(0));
+    for (Path incremental : backups.subList(1, backups.size())) {
+      restore = restore.then(incremental);
+    }
+    FileReport report = restore.to(file(), Opening.options());
+    if (json) {
+      out().println(Json.of(Report.verified(report)));
+    } else {
+      out().println(Report.summary(file(), report));
+      out()
+          .println(
+              backups.size() == 1
+                  ? "Nothing is wrong: the backup was restored."
+                  : "Nothing is wrong: the " + backups.size() + " backups were restored.");
+    }
+    return Main.OK;
+  }
+}

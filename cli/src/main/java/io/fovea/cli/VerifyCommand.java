@@ -1,0 +1,28 @@
+package io.fovea.cli;
+
+import io.fovea.FileReport;
+import picocli.CommandLine.Command;
+
+/** Is everything in order? */
+@Command(
+    name = "verify",
+    description = {
+      "Checks a whole database that nobody has open: every page, every tree, every record of the"
+          + " log that recovery would read. A file that was not closed is recovered in memory,"
+          + " and what comes out is checked. Nothing on disk changes.",
+      "Indexes by extractors are checked for their structure only."
+    })
+final class VerifyCommand extends FileCommand {
+  @Override
+  public Integer call() {
+    FileReport report = FileReport.verify(file(), Opening.options());
+    if (json) {
+      out().println(Json.of(Report.verified(report)));
+    } else {
+      out().println(Report.summary(file(), report));
+      report.problems().forEach(p -> out().println("  " + p));
+      out().println(report.ok() ? "Nothing is wrong." : "The database is damaged.");
+    }
+    return report.ok() ? Main.OK : Main.PROBLEMS;
+  }
+}

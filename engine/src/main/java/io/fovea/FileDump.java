@@ -1,0 +1,110 @@
+package io.fovea;
+
+import io.fovea.error.CorruptionException;
+import io.fovea.error.IncompatibleFormatException;
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.StorageException;
+import io.fovea.inspection.OpenFile;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.Objects;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Pages and log records of a database's files in words, as they are on disk: for a person who looks
+ * at what is there. Nothing on disk changes, and no lock is taken, so that the files of a database
+ * that is in use can be looked at; such a page may be torn, and then says that it is.
+ *
+ * <p>What is shown is a map of names to numbers, texts, booleans, byte arrays, null, and lists and
+ * maps of these. Its names are those of docs/FILE-FORMAT.md. They are for people: a later version
+ * may show more, or say the same otherwise.
+ *
+ * <p>One thread at a time. It is closed by whoever opened it.
+ *
+ * @since 0.1.0
+ */
+public final class FileDump implements AutoCloseable {
+  private final OpenFile file;
+
+  private FileDump(OpenFile file) {
+    this.file = file;
+  }
+
+  /**
+   * Opens the files of a database.
+   *
+   * @param file the file of its pages; its log is beside it
+   * @return the dump, to be closed
+   * @throws IncompatibleFormatException if there is no such file, or it is no database
+   * @throws StorageException if it can't be read
+   */
+  public static FileDump open(Path file) {
+    return new FileDump(OpenFile.open(Objects.requireNonNull(file, "file")));
+  }
+
+  /**
+   * What the superblock says: {@link FileReport#header()}, in some microseconds and without
+   * recovery.
+   *
+   * @return the superblock as it is on disk
+   */
+  public FileReport.Header header() {
+    return FileReport.header(file.superblock(), file.superblock().allocator().highWater());
+  }
+
+  /**
+   * How many pages the file has.
+   *
+   * @return its size in pages
+   */
+  public long pages() {
+    return file.pages();
+  }
+
+  /**
+   * A page in words. Of one that is not whole, {@code whole} is false or there is {@code damaged}.
+   *
+   * @param number which page, from 0 on
+   * @return what its header says, and what is in it
+   * @throws InvalidUseException if there is no such page
+   * @throws StorageException if it can't be read
+   */
+  public Map<String, @Nullable Object> page(long number) {
+    return file.page(number);
+  }
+
+  /**
+   * The bytes of a page.
+   *
+   * @param number which page, from 0 on
+   * @return all of them
+   * @throws InvalidUseException if there is no such page
+   * @throws StorageException if it can't be read
+   */
+  public byte[] bytes(long number) {
+    return file.bytes(number);
+  }
+
+  /**
+   * Visits records of the log, in their order. One that makes no sense has {@code damaged}.
+   *
+   * @param from the first begins at this LSN or behind it; negative for where recovery begins
+   * @param to all begin before this LSN
+   * @param bodies whether each has its bytes as well, as {@code body}
+   * @param visitor is called with each
+   * @throws InvalidUseException if there is no log
+   * @throws CorruptionException behind the last record that is whole, if the log is damaged there
+   * @throws StorageException if it can't be read
+   */
+  public void log(
+      long from, long to, boolean bodies, Consumer<? super Map<String, @Nullable Object>> visitor) {
+    file.log(from, to, bodies, Objects.requireNonNull(visitor, "visitor"));
+  }
+
+  /** Closes the files. A second call does nothing. */
+  @Override
+  public void close() {
+    file.close();
+  }
+}
