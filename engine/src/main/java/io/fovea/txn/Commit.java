@@ -417,7 +417,7 @@ final class Commit {
         return;
       }
       switches.probe().at(TxSwitches.Stage.SUCCESSOR_FOUND, control.locked);
-      if (!control.lockGap(item)) {
+      if (isNextWrite(e, item) || !control.lockGap(item)) {
         return; // held since before the look: keys that follow each other share their successor
       }
       if (switches.oneLook()) {
@@ -425,6 +425,19 @@ final class Commit {
       }
       held = item; // one that we hold too much is published like the rest: a dummy write
     }
+  }
+
+  /**
+   * Whether an item is that of the next entry, which is locked since (a). It is so for each key of
+   * a range that is deleted but the last: to find the item's place once more was a fifth of the
+   * time.
+   */
+  private boolean isNextWrite(int e, long item) {
+    int next = e + 1;
+    return next < writes.size()
+        && writes.item(next) == item
+        && writes.kind(next) != WriteSet.NONE
+        && control.locksWrites();
   }
 
   // ---------------------------------------------------------------- versions

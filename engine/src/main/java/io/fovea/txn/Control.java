@@ -273,6 +273,11 @@ final class Control {
     }
   }
 
+  /** Whether the commit locks what is written by {@link #lockWrite}, and not the body before it. */
+  boolean locksWrites() {
+    return !pessimistic.on() && kind != ProtocolKind.TWO_PHASE_LOCKING;
+  }
+
   /** Adds an item to the write set of the section. */
   private void wrote(long item, AbortCause cause) {
     occ.wrote(item);
