@@ -140,6 +140,9 @@ public final class Transaction implements AutoCloseable {
     if (refusal == null) {
       return;
     }
+    if (!mine && catalog != null && !catalog.looksHold()) {
+      refusal = catalog.stale(); // it has looked for a table that has gone since
+    }
     exit();
     throw refusal instanceof TransactionAbortedException e ? doom(e) : refusal;
   }

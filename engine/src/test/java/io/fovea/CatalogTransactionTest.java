@@ -508,6 +508,23 @@ class CatalogTransactionTest {
     }
   }
 
+  /** It has found the table by its name: that the table has gone is a conflict, and no misuse. */
+  @ParameterizedTest
+  @EnumSource
+  void whoHasLookedForATableThatGoesIsAborted(Protocol protocol) throws Exception {
+    try (Database db = Database.inMemory(options(protocol))) {
+      Table old = db.table(spec("a"));
+      Transaction looked = db.begin();
+      Table found = looked.table(spec("a"));
+      Transaction not = db.begin();
+      threads.submit(() -> db.run(tx -> tx.dropTable("a"))).get();
+      assertEquals(AbortCause.CATALOG, refused(() -> get(found, looked, 1)));
+      looked.close();
+      assertThrows(InvalidUseException.class, () -> get(old, not, 1));
+      not.close();
+    }
+  }
+
   // ---------------------------------------------------------------------------------- afterwards
 
   @ParameterizedTest

@@ -66,7 +66,8 @@ import org.jspecify.annotations.Nullable;
  *       C is published, and is aborted, or finds the tables of after C.
  *   <li><i>Uses of a table that C drops.</i> One of B that has used it before is aborted, for the
  *       table is noted as gone before the moment. One that comes to it later finds it GOING, which
- *       is stored before the moment too, and is aborted; or dropped, and is told so.
+ *       is stored before the moment too, and is aborted; or dropped, and is told so, unless it has
+ *       looked for the table: then it is aborted, for its looks don't hold.
  *   <li><i>Uses of a table that C makes</i> come after C is published, by transactions of B.
  * </ul>
  *
@@ -178,6 +179,11 @@ public final class CatalogTransaction implements CatalogPart {
   @Override
   public boolean looksHold() {
     return !schema.isChanging() && areAsSeen();
+  }
+
+  /** What ends a transaction that has looked for tables which are others now. */
+  public RuntimeException stale() {
+    return conflict("a table that it has looked for was created, dropped or renamed");
   }
 
   private boolean areAsSeen() {
