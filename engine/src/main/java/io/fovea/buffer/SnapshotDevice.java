@@ -154,14 +154,33 @@ public final class SnapshotDevice extends AbstractBlockDevice {
   /**
    * Pages that neither have copies nor are in frames are read together, as many at a time as the
    * pool's device can.
+   *
+   * <p>Whatever is thrown, each entry ends: a close waits for those that have been accepted.
    */
   @Override
   public void submit(IoBatch batch) {
-    accept(batch);
     int n = batch.size();
     IoBatch together = new IoBatch(Math.max(1, n));
     int[] entries = new int[n];
-    int m = 0;
+    accept(batch);
+    int i = 0;
+    try {
+      int m = readTogether(batch, n, together, entries);
+      for (int k = 0; i < n; i++) {
+        boolean apart = k < m && entries[k] == i;
+        boolean done = apart && whole(batch, i, together, k);
+        k += apart ? 1 : 0;
+        finish(batch, i, done ? 0 : perform(batch, i));
+      }
+    } finally {
+      for (; i < n; i++) {
+        finish(batch, i, Errno.EIO);
+      }
+    }
+  }
+
+  /** Returns how many entries were read; which ones is in {@code entries}. */
+  private int readTogether(IoBatch batch, int n, IoBatch together, int[] entries) {
     try {
       for (int i = 0; i < n; i++) {
         if (isApart(batch, i)) {
@@ -170,14 +189,9 @@ public final class SnapshotDevice extends AbstractBlockDevice {
         }
       }
       below.run(together);
-      m = together.size();
+      return together.size();
     } catch (FoveaException e) {
-      // One by one: who asks for a page that can't be read is told.
-    }
-    for (int i = 0, k = 0; i < n; i++) {
-      boolean done = k < m && entries[k] == i && whole(batch, i, together, k);
-      k += k < m && entries[k] == i ? 1 : 0;
-      finish(batch, i, done ? 0 : perform(batch, i));
+      return 0; // one by one: who asks for a page that can't be read is told
     }
   }
 
