@@ -75,6 +75,12 @@ public final class SimDatabase {
     return all.toString();
   }
 
+  /** The version of a table. */
+  public static int version(Database db, String table) {
+    TableCore core = db.schema().core(table);
+    return core.layout == null ? 1 : core.history().version();
+  }
+
   /** What runs its transactions. */
   public static TxEngine engine(Database db) {
     return db.store().engine();

@@ -5,6 +5,7 @@ package io.fovea.checker;
  *
  * <pre>
  *   list   generation * SLOTS + slot     born and deleted; some are never deleted
+ *   table  beyond all of those           a list that is a table; created, dropped and renamed
  *   grave  the same numbers              one for each list: who has deleted it, in order
  * </pre>
  *
@@ -17,12 +18,26 @@ final class Keys {
 
   static final int GROUPS = 3;
 
+  /** Tables of a generation. */
+  static final int TABLES = 2;
+
   private static final long GRAVE = 1L << 40;
+
+  /** No interval of lists that is looked at reaches so far. */
+  private static final long TABLE = 1L << 33;
+
+  /** The graves of tables, in the table of graves. */
+  private static final int TABLE_NUMBER = 1 << 30;
 
   private Keys() {}
 
   static long list(int generation, int slot) {
     return (long) generation * SLOTS + slot;
+  }
+
+  /** A list that is a table; no multiple of three, so that it can be deleted. */
+  static long table(int generation, int slot) {
+    return TABLE + 3L * (generation * TABLES + slot);
   }
 
   /** Where the deletes of a list are entered. */
@@ -41,7 +56,12 @@ final class Keys {
 
   /** The number in the table. */
   static int number(long key) {
-    return (int) key;
+    return (key & TABLE) == 0 ? (int) key : (int) key | TABLE_NUMBER;
+  }
+
+  /** The grave of a number in the table of graves. */
+  static long graveOf(int number) {
+    return grave((number & TABLE_NUMBER) == 0 ? number : TABLE | number ^ TABLE_NUMBER);
   }
 
   static int generation(long list) {

@@ -77,6 +77,7 @@ final class ListClient {
   private final List<Txn> done = new ArrayList<>();
   private long next;
   private int appended;
+  private final ListTables tables = new ListTables(this);
   private @Nullable Transaction tx;
   private @Nullable Txn txn;
 
@@ -115,6 +116,11 @@ final class ListClient {
     pessimistic = oneIn;
   }
 
+  /** The lists that are tables. */
+  ListTables tables() {
+    return tables;
+  }
+
   /** What it has done. */
   List<Txn> done() {
     return done;
@@ -125,7 +131,7 @@ final class ListClient {
     return next;
   }
 
-  private Transaction tx() {
+  Transaction tx() {
     Transaction t = tx;
     if (t == null) {
       throw new IllegalStateException("no transaction");
@@ -133,7 +139,7 @@ final class ListClient {
     return t;
   }
 
-  private Txn txn() {
+  Txn txn() {
     Txn t = txn;
     if (t == null) {
       throw new IllegalStateException("no transaction");
@@ -262,10 +268,10 @@ final class ListClient {
    */
   State append(long key, boolean update) {
     State before = read(key);
-    if (before.list().length == LENGTH_MAX || appended + 1 == Elements.PER_TXN) {
+    long element = element(before);
+    if (element < 0) {
       return before;
     }
-    long element = Elements.of(txn().id, appended++);
     State after = before.present() ? before.append(element) : State.of(life(key), element);
     if (!before.present()) {
       (Keys.isGrave(key) ? graveRow : listRow).clear();
@@ -295,6 +301,13 @@ final class ListClient {
     }
     txn().ops.add(new Op.Append(key, after));
     return after;
+  }
+
+  /** The next element of this transaction; -1 where a list takes no more, or it has no more. */
+  long element(State before) {
+    return before.list().length == LENGTH_MAX || appended + 1 >= Elements.PER_TXN
+        ? -1
+        : Elements.of(txn().id, appended++);
   }
 
   /** Which life a list that is not there will begin. */
@@ -360,7 +373,7 @@ final class ListClient {
     try (Cursor c = table.scan(tx(), range, order)) {
       while (c.next()) {
         long key = c.key().getInt(0);
-        found.put(dead ? Keys.grave(key) : key, dead ? grave(c.row()) : list(c.row()));
+        found.put(dead ? Keys.graveOf((int) key) : key, dead ? grave(c.row()) : list(c.row()));
       }
     }
     txn().ops.add(new Op.Scan(low, high, found));

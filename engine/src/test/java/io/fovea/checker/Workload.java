@@ -231,7 +231,49 @@ final class Workload {
     }
   }
 
+  /** Now and then: each change of the catalog stops all others for a moment. */
+  private static boolean changesTables(ListClient c, SplittableRandom random, int generation) {
+    if (random.nextInt(160) > 0) {
+      return false;
+    }
+    long key = table(random, generation);
+    switch (random.nextInt(6)) {
+      case 0, 1, 2 -> c.tables().append(key);
+      case 3 -> c.tables().drop(key);
+      default -> {
+        long other = table(random, Math.max(0, generation - random.nextInt(2)));
+        if (other != key) {
+          c.tables().rename(key, other);
+        }
+      }
+    }
+    return true;
+  }
+
+  private static long table(SplittableRandom random, int generation) {
+    return Keys.table(generation, random.nextInt(Keys.TABLES));
+  }
+
+  private static boolean looksAtTables(ListClient c, SplittableRandom random, int generation) {
+    switch (random.nextInt(20)) {
+      case 0 -> {
+        long key = table(random, generation);
+        if (!c.tables().read(key).present()) {
+          c.read(Keys.grave(key)); // which of the times that it is not there
+        }
+      }
+      case 1 -> c.tables().readByHandle(random.nextInt(8));
+      default -> {
+        return false;
+      }
+    }
+    return true;
+  }
+
   private static void step(ListClient c, SplittableRandom random, int generation) {
+    if (changesTables(c, random, generation)) {
+      return;
+    }
     long key = key(random, generation);
     switch (random.nextInt(10)) {
       case 0, 1, 2, 3, 4 -> c.append(key, random.nextBoolean());
@@ -249,6 +291,9 @@ final class Workload {
   }
 
   private static void look(ListClient c, SplittableRandom random, int generation) {
+    if (looksAtTables(c, random, generation)) {
+      return;
+    }
     Order order = random.nextBoolean() ? Order.ASCENDING : Order.DESCENDING;
     switch (random.nextInt(8)) {
       case 0, 1 -> c.read(key(random, generation));
@@ -298,6 +343,7 @@ final class Workload {
     Txn t = c.begin(true);
     c.scan(0, Integer.MAX_VALUE, Order.ASCENDING);
     c.scan(Keys.grave(0), Keys.grave(Integer.MAX_VALUE), Order.ASCENDING);
+    c.tables().readAll();
     c.commit();
     return t;
   }

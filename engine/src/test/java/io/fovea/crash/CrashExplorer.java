@@ -292,16 +292,16 @@ final class CrashExplorer {
     int found;
     try {
       s.open();
+      requireCounts(s); // before anybody asks, and then those are what was read
       found = Session.match(s.db(), candidates);
-      requireCounts(s);
       // Whatever was cut up to here, there is only one state that it can have come from.
       s.rebase(candidates.get(found));
       s.steps(new Generator(random.nextLong()), 1 + random.nextInt(5));
       s.close();
       s.options = vary(nest);
       s.open();
-      s.check();
       requireCounts(s);
+      s.check();
       s.close();
     } catch (Throwable e) {
       s.abandon();

@@ -37,7 +37,8 @@ class CrashTest {
   /** Half of the states are those of one workload after the other, cut at every operation. */
   @Test
   void everyOperation() {
-    CrashExplorer explorer = new CrashExplorer(SEED, Session.small()).crashes(4).nest(25, 6, 2, 1);
+    CrashExplorer explorer =
+        new CrashExplorer(SEED, Session.small()).crashes(4).nest(25, 6, 2, 1).enough(2 * STATES);
     for (int i = 0; i == 0 || explorer.distinct() < STATES * 6 / 10; i++) {
       explorer.workload(i % 4 == 3 ? 120 : 20);
     }
@@ -95,7 +96,8 @@ class CrashTest {
         new CrashExplorer(SEED + 4, Session.small().log(log -> log.doubleWrite(false)))
             .withoutTearing()
             .crashes(3)
-            .nest(20, 3, 1, 1);
+            .nest(20, 3, 1, 1)
+            .enough(STATES / 2);
     for (int i = 0; i == 0 || explorer.distinct() < STATES / 10; i++) {
       explorer.workload(40);
     }

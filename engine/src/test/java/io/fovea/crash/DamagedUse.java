@@ -169,7 +169,7 @@ final class DamagedUse {
         db.read(
             tx -> {
               Row row = t.row();
-              return t.get(tx, pk.key(t), row) ? Value.of(row, c.kind()) : null;
+              return t.get(tx, pk.key(t), row) ? Value.of(row, c.shape()) : null;
             });
     wrong(t.name() + " get " + pk, expected, found);
   }
@@ -187,7 +187,7 @@ final class DamagedUse {
               t.getAll(tx, batch);
               List<@Nullable Value> values = new ArrayList<>();
               for (int i = 0; i < batch.size(); i++) {
-                values.add(batch.found(i) ? Value.of(batch.row(i), c.kind()) : null);
+                values.add(batch.found(i) ? Value.of(batch.row(i), c.shape()) : null);
               }
               return values;
             });
@@ -228,7 +228,7 @@ final class DamagedUse {
                         default -> index.key().int64(v.unique());
                       },
                       row);
-              return there ? Value.of(row, c.kind()) : null;
+              return there ? Value.of(row, c.shape()) : null;
             });
     if (unique || found == null) {
       wrong(t.name() + " lookup " + pk, v, found);

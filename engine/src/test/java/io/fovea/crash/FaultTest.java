@@ -3,11 +3,17 @@ package io.fovea.crash;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.Duplicates;
 import io.fovea.Durability;
 import io.fovea.Options;
+import io.fovea.crash.State.Blob;
+import io.fovea.crash.State.Kind;
+import io.fovea.crash.State.Pk;
+import io.fovea.crash.State.Value;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.FoveaException;
 import io.fovea.error.PoolExhaustedException;
+import io.fovea.error.SnapshotTooOldException;
 import io.fovea.error.StorageException;
 import io.fovea.error.StorageFullException;
 import io.fovea.io.IoOp;
@@ -15,6 +21,7 @@ import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimFault;
 import io.fovea.support.SoakReport;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -27,6 +34,7 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /**
  * Operation n of the disk fails, for n = 1, 2, 3 ... (RELIABILITY.md, 3, 4 and 10): what comes of
@@ -56,6 +64,8 @@ class FaultTest {
     return e instanceof StorageException
         || e instanceof StorageFullException
         || e instanceof DurabilityLostException
+        // A page could not be copied for a snapshot.
+        || e instanceof SnapshotTooOldException
         // No page can be written any more, so that no frame becomes free.
         || e instanceof PoolExhaustedException && allowed(e.getCause());
   }
@@ -176,6 +186,88 @@ class FaultTest {
                 Session.small()
                     .durability(Durability.ASYNC)
                     .log(log -> log.asyncWindow(java.time.Duration.ofHours(1), 16 << 10))));
+  }
+
+  /** What a step that is disturbed begins with: some records, and all is closed. */
+  private static Session base() {
+    Session s = new Session(new SimDisk(CrashTest.SEED), Session.small(), false, new State());
+    s.open();
+    s.first();
+    s.steps(new Generator(CrashTest.SEED, NAMES, false, false), 40);
+    s.close();
+    return s;
+  }
+
+  private static List<Step.Loaded> rows(Kind kind, int n) {
+    List<Step.Loaded> rows = new ArrayList<>();
+    for (int i = 0; i < n; i++) {
+      Blob pad = new Blob(40, 1000 + i);
+      rows.add(
+          new Step.Loaded(
+              new Pk(i % 5, "loaded" + i),
+              kind == Kind.BYTES
+                  ? Step.bytes(3000, 77 + i)
+                  : new Value(i % 7, "t" + i, (1L << 40) + i, pad, 0)));
+    }
+    return rows;
+  }
+
+  /** Each of what changes much at once. */
+  static List<Step> large() {
+    return List.of(
+        new Step.Load("narrow", rows(Kind.NARROW, 50), false, Duplicates.REPLACE),
+        new Step.Load("bytes", rows(Kind.BYTES, 90), false, Duplicates.KEEP),
+        new Step.Evolve("narrow"),
+        new Step.Migrate(
+            List.of(
+                new Step.Make("extra0", Kind.NARROW, List.of("by_a")),
+                new Step.Insert("extra0", new Pk(1, "new"), rows(Kind.NARROW, 1).get(0).value()),
+                new Step.Gone("wide"),
+                new Step.Moved("narrow", "wide"),
+                new Step.DeleteRange("wide", null, new Pk(3, "")),
+                new Step.Put("bytes", new Pk(1, "new"), Step.bytes(5000, 5))),
+            true),
+        new Step.CreateIndex("narrow", "by_a"),
+        new Step.RenameIndex("narrow", "by_text"),
+        new Step.DropIndex("narrow", "by_unique"),
+        new Step.DropTable("bytes"),
+        new Step.Rename("wide", "extra1"),
+        new Step.Transact(
+            List.of(
+                new Step.DeleteRange("narrow", null, null),
+                new Step.DeleteGroup("bytes", 2),
+                new Step.DeleteRange("wide", new Pk(1, "n"), new Pk(4, "n"))),
+            true));
+  }
+
+  /** An operation of the disk fails while it is done, or in the close after it. */
+  @ParameterizedTest
+  @MethodSource("large")
+  void within(Step step) {
+    Session base = base();
+    loop(
+        "within " + step.getClass().getSimpleName(),
+        STRIDE == 1 ? 1 : 4,
+        n -> {
+          runs++;
+          SimDisk disk = base.disk.copy();
+          Session s = new Session(disk, base.options, false, base.state());
+          s.open();
+          disk.fail(n % 3 == 0 ? SimFault.from(n) : SimFault.once(n));
+          s.stepWithFaults(step, this::carryOn);
+          if (s.db != null) {
+            try {
+              s.close();
+            } catch (FoveaException e) {
+              count(typed(e));
+            }
+          }
+          boolean hit = disk.faultsHit() > 0;
+          disk.heal();
+          reopened(s, disk.crash(SimCrash.RANDOM));
+          reopened(s, disk);
+          return hit;
+        });
   }
 
   /** A sync that fails is final: nothing is acknowledged after it, whatever later syncs say. */
@@ -301,7 +393,7 @@ class FaultTest {
 
   /** Nothing but lack of space comes of a full disk, and the database goes on. */
   private boolean whenFull(Throwable e) {
-    if (!(e instanceof StorageFullException)) {
+    if (!(e instanceof StorageFullException || e instanceof SnapshotTooOldException)) {
       throw new AssertionError("a full disk led to " + e, e);
     }
     count(e);

@@ -1,13 +1,16 @@
 package io.fovea.crash;
 
+import io.fovea.Duplicates;
 import io.fovea.crash.State.Blob;
 import io.fovea.crash.State.Contents;
 import io.fovea.crash.State.Kind;
 import io.fovea.crash.State.Pk;
 import io.fovea.crash.State.Value;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Random;
+import java.util.TreeSet;
 
 /**
  * Random steps. What comes next follows from the seed and from the states that it was asked for
@@ -72,6 +75,15 @@ final class Generator {
     if (kind < 21) {
       return new Step.Look();
     }
+    if (kind < 25 && schema && upkeep) {
+      return new Step.Snap();
+    }
+    if (kind < 29 && schema) {
+      return load(state);
+    }
+    if (kind < 32 && schema) {
+      return evolve(state);
+    }
     return transact(state);
   }
 
@@ -95,9 +107,51 @@ final class Generator {
     if (c.kind() == Kind.BYTES || r.nextInt(4) == 0) {
       return new Step.DropTable(extra);
     }
-    return c.indexes().contains(index)
-        ? new Step.DropIndex(name, index)
-        : new Step.CreateIndex(name, index);
+    String there = c.named(index);
+    if (there == null) {
+      return new Step.CreateIndex(name, index);
+    }
+    return r.nextInt(3) == 0 ? new Step.RenameIndex(name, there) : new Step.DropIndex(name, there);
+  }
+
+  /** A table of rows gets its next version, where it has not had them all. */
+  private Step evolve(State state) {
+    List<String> names = List.copyOf(state.tables.keySet());
+    String name = names.get(r.nextInt(names.size()));
+    Contents c = state.tables.get(name);
+    if (c.kind() == Kind.BYTES || c.version() == Shape.NEWEST) {
+      return new Step.Look();
+    }
+    String byA = c.named("by_a");
+    // An index that has to be built anew is missing for a while: a state of its own.
+    return byA != null && Shape.rebuildsByA(c.version() + 1)
+        ? new Step.DropIndex(name, byA)
+        : new Step.Evolve(name);
+  }
+
+  /** Few records or many, so that the new tree is logged or written. */
+  private Step load(State state) {
+    List<String> tables = List.copyOf(state.tables.keySet());
+    String table = tables.get(r.nextInt(tables.size()));
+    Contents c = state.tables.get(table);
+    int n = r.nextInt(3) == 0 ? 1 + r.nextInt(4) : 1 + r.nextInt(40);
+    Duplicates duplicates = Duplicates.values()[r.nextInt(3)];
+    boolean ascending = r.nextBoolean();
+    List<Step.Loaded> rows = new ArrayList<>();
+    TreeSet<Pk> keys = new TreeSet<>();
+    while (rows.size() < n) {
+      Pk pk = new Pk(r.nextInt(GROUPS), "load" + r.nextInt(2 * names + n));
+      boolean fails = duplicates == Duplicates.FAIL && r.nextInt(30) > 0;
+      if ((ascending || fails) && !keys.add(pk) || fails && c.records().containsKey(pk)) {
+        n--;
+        continue;
+      }
+      rows.add(new Step.Loaded(pk, value(c.kind(), false)));
+    }
+    if (ascending) {
+      rows.sort(Comparator.comparing(Step.Loaded::pk));
+    }
+    return new Step.Load(table, rows, ascending, duplicates);
   }
 
   /** Tables that come, go and change their names, with records, in one transaction. */
@@ -169,7 +223,8 @@ final class Generator {
       return new Step.Put(table, pk, value(c.kind(), false));
     }
     if (kind < 75 && c.kind() != Kind.BYTES) {
-      return new Step.Patch(table, pk, r.nextInt(3) > 0, r.nextBoolean(), value(c.kind(), false));
+      return new Step.Patch(
+          table, pk, r.nextInt(3) > 0, r.nextBoolean(), next % 2 == 0, value(c.kind(), false));
     }
     if (kind < 95) {
       return new Step.Delete(table, pk);
@@ -191,7 +246,8 @@ final class Generator {
           r.nextInt(9),
           "t" + r.nextInt(20),
           r.nextInt(r.nextInt(4) == 0 ? 30 : 1 << 20),
-          length < 4 ? Blob.EMPTY : new Blob(length, seed));
+          length < 4 ? Blob.EMPTY : new Blob(length, seed),
+          seed % 1000);
     }
     int length =
         switch (small ? r.nextInt(3) : r.nextInt(7)) {

@@ -54,10 +54,16 @@ final class Session {
   private volatile int begun;
   @Nullable Database db;
 
+  /** A snapshot that is open, and what the database held then. */
+  private @Nullable Database snapshot;
+
+  private State atSnapshot;
+
   Session(SimDisk disk, Options options, boolean pageBeforeLog, State state) {
     this.disk = disk;
     this.options = options;
     this.pageBeforeLog = pageBeforeLog;
+    this.atSnapshot = state;
     history.add(state);
   }
 
@@ -68,6 +74,7 @@ final class Session {
         .bufferBytes(400_000)
         .memory(mem -> mem.timestampBytes(1 << 20))
         .transactions(txs -> txs.activeMax(2))
+        .snapshots(snaps -> snaps.bufferBytes(700_000).memoryBytes(64 << 10))
         .log(
             log ->
                 log.bytesMax(256 << 10)
@@ -140,6 +147,7 @@ final class Session {
   void close() {
     Database d = db();
     db = null;
+    snapshot = null; // closed with the database
     d.close();
     acked = begun;
   }
@@ -148,6 +156,7 @@ final class Session {
   void abandon() {
     Database d = db;
     db = null;
+    snapshot = null;
     if (d != null) {
       SimDatabase.abandon(d);
     }
@@ -158,6 +167,10 @@ final class Session {
     if (step instanceof Step.Reopen) {
       close();
       open();
+      return;
+    }
+    if (step instanceof Step.Snap) {
+      snap();
       return;
     }
     State before = state();
@@ -174,6 +187,20 @@ final class Session {
     step.run(db(), before.copy());
     if (options.durability() == Durability.SYNC || step instanceof Step.Checkpoint) {
       acked = begun;
+    }
+  }
+
+  /** Opens a snapshot; where one is open, that has to be what the database was then. */
+  private void snap() {
+    Database then = snapshot;
+    if (then == null) {
+      atSnapshot = state();
+      snapshot = db().snapshot();
+      return;
+    }
+    snapshot = null;
+    try (then) {
+      new Step.Look().run(then, atSnapshot.copy());
     }
   }
 

@@ -8,13 +8,13 @@ import io.fovea.Key;
 import io.fovea.Order;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.SimDatabase;
 import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.error.IncompatibleSchemaException;
 import io.fovea.schema.Field;
-import io.fovea.schema.IndexSpec;
+import io.fovea.schema.FieldType;
 import io.fovea.schema.KeySpec;
-import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
@@ -51,29 +51,17 @@ final class State {
     /** Byte strings of any length. */
     BYTES(4); // (no rows: the width is not used)
 
-    final Layout layout;
-    final Field a;
-    final Field text;
-    final Field unique;
-    final Field pad;
+    /** The width of the field that most of a row is. */
+    final int padBytes;
 
     Kind(int padBytes) {
-      Layout.Builder b = Layout.builder();
-      a = b.int32("a");
-      text = b.text("text", 20);
-      pad = b.bytes("pad", padBytes);
-      unique = b.int64("unique");
-      layout = b.build();
+      this.padBytes = padBytes;
     }
+  }
 
-    IndexSpec index(String name) {
-      return switch (name) {
-        case "by_text" -> IndexSpec.on(name, text);
-        case "by_a" -> IndexSpec.on(name, a, NAME);
-        case "by_unique" -> IndexSpec.unique(name, unique);
-        default -> throw new IllegalArgumentException(name);
-      };
-    }
+  /** The name that an index was made with. */
+  static String originally(String index) {
+    return index.endsWith("~") ? index.substring(0, index.length() - 1) : index;
   }
 
   /** The key of a record. */
@@ -138,29 +126,80 @@ final class State {
     }
   }
 
-  /** A record; of a table of byte strings, only {@code pad}. */
-  record Value(int a, String text, long unique, Blob pad) {
-    Row row(Row row, Kind kind) {
-      return row.clear()
-          .setInt(kind.a, a)
-          .setText(kind.text, text)
-          .setLong(kind.unique, unique)
-          .setBytes(kind.pad, pad.bytes());
+  /**
+   * A record; of a table of byte strings, only {@code pad}.
+   *
+   * @param extra 0 where the table has no such field
+   */
+  record Value(int a, String text, long unique, Blob pad, long extra) {
+    /** As a table of some shape can have it. */
+    Value in(Contents c) {
+      return extra == 0 || c.kind != Kind.BYTES && c.shape().extra != null ? this : withExtra(0);
     }
 
-    static Value of(Row row, Kind kind) {
+    Value withExtra(long other) {
+      return new Value(a, text, unique, pad, other);
+    }
+
+    Row row(Row row, Shape shape) {
+      row.clear()
+          .setText(shape.text, text)
+          .setLong(shape.unique, unique)
+          .setBytes(shape.pad, pad.bytes());
+      setA(row, shape);
+      if (shape.extra != null) {
+        row.setLong(shape.extra, extra);
+      }
+      return row;
+    }
+
+    void setA(Row row, Shape shape) {
+      if (shape.a.type() == FieldType.INT32) {
+        row.setInt(shape.a, a);
+      } else {
+        row.setLong(shape.a, a);
+      }
+    }
+
+    static Value of(Row row, Shape shape) {
       return new Value(
-          row.getInt(kind.a),
-          row.getText(kind.text),
-          row.getLong(kind.unique),
-          Blob.of(row.getBytes(kind.pad)));
+          shape.a.type() == FieldType.INT32 ? row.getInt(shape.a) : (int) row.getLong(shape.a),
+          row.getText(shape.text),
+          row.getLong(shape.unique),
+          Blob.of(row.getBytes(shape.pad)),
+          shape.extra == null ? 0 : row.getLong(shape.extra));
     }
   }
 
   /** A table. */
-  record Contents(Kind kind, NavigableSet<String> indexes, NavigableMap<Pk, Value> records) {
+  record Contents(
+      Kind kind, int version, NavigableSet<String> indexes, NavigableMap<Pk, Value> records) {
+    Contents(Kind kind, NavigableSet<String> indexes) {
+      this(kind, 1, indexes, new TreeMap<>());
+    }
+
     Contents copy() {
-      return new Contents(kind, new TreeSet<>(indexes), new TreeMap<>(records));
+      return of(version);
+    }
+
+    private Contents of(int otherVersion) {
+      return new Contents(kind, otherVersion, new TreeSet<>(indexes), new TreeMap<>(records));
+    }
+
+    /** As it is with the next version. */
+    Contents evolved() {
+      Contents c = of(version + 1);
+      c.records.replaceAll((pk, v) -> v.withExtra(Shape.extraAfter(c.version, v.extra)));
+      return c;
+    }
+
+    Shape shape() {
+      return Shape.of(kind, version);
+    }
+
+    /** The name that an index has now; null where there is none. */
+    @Nullable String named(String index) {
+      return indexes.contains(index) ? index : indexes.contains(index + "~") ? index + "~" : null;
     }
 
     @Override
@@ -168,6 +207,7 @@ final class State {
       return o == this
           || o instanceof Contents c
               && kind == c.kind
+              && version == c.version
               && indexes.equals(c.indexes)
               && records.equals(c.records);
     }
@@ -181,16 +221,12 @@ final class State {
       if (kind == Kind.BYTES) {
         return TableSpec.bytes(name, 100);
       }
-      TableSpec spec = TableSpec.of(name, KEY_SPEC, kind.layout);
-      for (String index : indexes) {
-        spec = spec.with(kind.index(index));
-      }
-      return spec;
+      return shape().spec(name, indexes);
     }
 
     /** Whether another record than that of a key has its unique value, where that must not be. */
     boolean taken(Pk self, long unique) {
-      return indexes.contains("by_unique")
+      return named("by_unique") != null
           && records.entrySet().stream()
               .anyMatch(e -> e.getValue().unique == unique && !e.getKey().equals(self));
     }
@@ -263,6 +299,9 @@ final class State {
     State found = new State();
     for (Map.Entry<String, Contents> e : expected.tables.entrySet()) {
       Table t;
+      if (SimDatabase.version(db, e.getKey()) != e.getValue().version) {
+        return null; // opening would make it what it has to be
+      }
       try {
         // The number of trees is the same, and opening refuses an index that it is not told of: so
         // the indexes are the same, or this throws before it would build one.
@@ -271,13 +310,18 @@ final class State {
         return null;
       }
       Contents c =
-          new Contents(e.getValue().kind, new TreeSet<>(e.getValue().indexes), new TreeMap<>());
+          new Contents(
+              e.getValue().kind,
+              e.getValue().version,
+              new TreeSet<>(e.getValue().indexes),
+              new TreeMap<>());
       db.read(
           tx -> {
             c.records.clear();
             records(tx, t, c);
             return null;
           });
+      counted(t, c);
       found.tables.put(e.getKey(), c);
     }
     return found;
@@ -287,14 +331,14 @@ final class State {
     if (c.kind == Kind.BYTES) {
       try (ByteCursor cursor = t.bytes().scan(tx, null, null, Order.ASCENDING)) {
         while (cursor.next()) {
-          c.records.put(Pk.of(cursor.key()), new Value(0, "", 0, Blob.of(cursor.value())));
+          c.records.put(Pk.of(cursor.key()), Step.bytes(Blob.of(cursor.value())));
         }
       }
       return;
     }
     try (Cursor cursor = t.scan(tx, Range.all(), Order.ASCENDING)) {
       while (cursor.next()) {
-        c.records.put(Pk.of(cursor.key()), Value.of(cursor.row(), c.kind));
+        c.records.put(Pk.of(cursor.key()), Value.of(cursor.row(), c.shape()));
       }
     }
     // The other way to each record, which follows what an index remembers of its place.
@@ -304,7 +348,7 @@ final class State {
       try (Cursor cursor = index.scan(tx, Range.all(), Order.DESCENDING)) {
         while (cursor.next()) {
           Value v = c.records.get(Pk.of(cursor.key()));
-          if (!Value.of(cursor.row(), c.kind).equals(v)) {
+          if (!Value.of(cursor.row(), c.shape()).equals(v)) {
             throw new AssertionError(
                 t.name() + ", index " + name + ": another record for " + Pk.of(cursor.key()));
           }
@@ -315,6 +359,21 @@ final class State {
         throw new AssertionError(
             t.name() + ", index " + name + ": " + n + " entries of " + c.records.size());
       }
+    }
+  }
+
+  /** What the engine counts is what was read. */
+  private static void counted(Table t, Contents c) {
+    long most = t.count();
+    long least = most;
+    for (String name : c.indexes) {
+      long n = t.index(name).count();
+      most = Math.max(most, n);
+      least = Math.min(least, n);
+    }
+    if (least != c.records.size() || most != least) {
+      throw new AssertionError(
+          t.name() + " counts " + least + " to " + most + " records of " + c.records.size());
     }
   }
 

@@ -1,11 +1,17 @@
 package io.fovea.crash;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.ByteCursor;
+import io.fovea.ByteLoad;
 import io.fovea.Cursor;
 import io.fovea.Database;
+import io.fovea.Duplicates;
 import io.fovea.Key;
+import io.fovea.LoadOptions;
+import io.fovea.LoadReport;
 import io.fovea.Order;
 import io.fovea.Range;
 import io.fovea.Row;
@@ -57,7 +63,7 @@ sealed interface Step {
       try (Transaction tx = db.begin()) {
         for (Op op : ops) {
           Contents c = before.tables.get(op.table());
-          boolean answer = op.run(tx, db.table(c.spec(op.table())), c.kind());
+          boolean answer = op.run(tx, db.table(c.spec(op.table())), c);
           assertEquals(op.apply(before), answer, op::toString);
         }
         if (commit) {
@@ -95,7 +101,7 @@ sealed interface Step {
           } else {
             Op op = (Op) part;
             Contents c = before.tables.get(op.table());
-            answer = op.run(tx, tx.table(c.spec(op.table())), c.kind());
+            answer = op.run(tx, tx.table(c.spec(op.table())), c);
           }
           assertEquals(apply(part, before), answer, part::toString);
         }
@@ -120,7 +126,7 @@ sealed interface Step {
   /** Makes a table, which is not there. */
   record Make(String table, Kind kind, List<String> indexes) implements Change {
     private Contents contents() {
-      return new Contents(kind, new TreeSet<>(indexes), new TreeMap<>());
+      return new Contents(kind, new TreeSet<>(indexes));
     }
 
     @Override
@@ -177,7 +183,7 @@ sealed interface Step {
     boolean apply(State state);
 
     /** Does it in a transaction; returns the answer. */
-    boolean run(Transaction tx, Table t, Kind kind);
+    boolean run(Transaction tx, Table t, Contents c);
   }
 
   /** Adds a record, or refuses because it is there. */
@@ -188,17 +194,17 @@ sealed interface Step {
       if (c.records().containsKey(pk) || c.taken(pk, value.unique())) {
         return false;
       }
-      state.change(table).records().put(pk, value);
+      state.change(table).records().put(pk, value.in(c));
       return true;
     }
 
     @Override
-    public boolean run(Transaction tx, Table t, Kind kind) {
+    public boolean run(Transaction tx, Table t, Contents c) {
       try {
-        if (kind == Kind.BYTES) {
+        if (c.kind() == Kind.BYTES) {
           t.bytes().insert(tx, pk.bytes(), value.pad().bytes());
         } else {
-          t.insert(tx, pk.key(t), value.row(t.row(), kind));
+          t.insert(tx, pk.key(t), value.row(t.row(), c.shape()));
         }
         return true;
       } catch (DuplicateKeyException e) {
@@ -215,17 +221,17 @@ sealed interface Step {
       if (c.taken(pk, value.unique())) {
         return false;
       }
-      state.change(table).records().put(pk, value);
+      state.change(table).records().put(pk, value.in(c));
       return true;
     }
 
     @Override
-    public boolean run(Transaction tx, Table t, Kind kind) {
+    public boolean run(Transaction tx, Table t, Contents c) {
       try {
-        if (kind == Kind.BYTES) {
+        if (c.kind() == Kind.BYTES) {
           t.bytes().put(tx, pk.bytes(), value.pad().bytes());
         } else {
-          t.put(tx, pk.key(t), value.row(t.row(), kind));
+          t.put(tx, pk.key(t), value.row(t.row(), c.shape()));
         }
         return true;
       } catch (DuplicateKeyException e) {
@@ -239,10 +245,17 @@ sealed interface Step {
    *
    * @param a whether to change the first field, which an index may be on
    * @param unique whether to change the last field
+   * @param extra whether to change the one that a version has added, where there is one
    */
-  record Patch(String table, Pk pk, boolean a, boolean unique, Value to) implements Op {
+  record Patch(String table, Pk pk, boolean a, boolean unique, boolean extra, Value to)
+      implements Op {
     private Value changed(Value v) {
-      return new Value(a ? to.a() : v.a(), v.text(), unique ? to.unique() : v.unique(), v.pad());
+      return new Value(
+          a ? to.a() : v.a(),
+          v.text(),
+          unique ? to.unique() : v.unique(),
+          v.pad(),
+          extra ? to.extra() : v.extra());
     }
 
     @Override
@@ -252,21 +265,25 @@ sealed interface Step {
       if (old == null || c.taken(pk, changed(old).unique())) {
         return false;
       }
-      state.change(table).records().put(pk, changed(old));
+      state.change(table).records().put(pk, changed(old).in(c));
       return true;
     }
 
     @Override
-    public boolean run(Transaction tx, Table t, Kind kind) {
+    public boolean run(Transaction tx, Table t, Contents c) {
       Row row = t.row();
       if (!t.getForUpdate(tx, pk.key(t), row)) {
         return false;
       }
+      Shape shape = c.shape();
       if (a) {
-        row.setInt(kind.a, to.a());
+        to.setA(row, shape);
       }
       if (unique) {
-        row.setLong(kind.unique, to.unique());
+        row.setLong(shape.unique, to.unique());
+      }
+      if (extra && shape.extra != null) {
+        row.setLong(shape.extra, to.extra());
       }
       try {
         t.update(tx, row);
@@ -286,12 +303,15 @@ sealed interface Step {
     }
 
     @Override
-    public boolean run(Transaction tx, Table t, Kind kind) {
-      return kind == Kind.BYTES ? t.bytes().delete(tx, pk.bytes()) : t.delete(tx, pk.key(t));
+    public boolean run(Transaction tx, Table t, Contents c) {
+      return c.kind() == Kind.BYTES ? t.bytes().delete(tx, pk.bytes()) : t.delete(tx, pk.key(t));
     }
   }
 
-  /** Removes all records of a group, those that the transaction has made as well. */
+  /**
+   * Removes all records of a group, those that the transaction has made as well: of every second
+   * group one by one, of the others in one call.
+   */
   record DeleteGroup(String table, int group) implements Op {
     @Override
     public boolean apply(State state) {
@@ -299,20 +319,27 @@ sealed interface Step {
     }
 
     @Override
-    public boolean run(Transaction tx, Table t, Kind kind) {
+    public boolean run(Transaction tx, Table t, Contents c) {
       List<Pk> found = new ArrayList<>();
-      if (kind == Kind.BYTES) {
+      if (c.kind() == Kind.BYTES) {
         byte[] prefix = {new Pk(group, "").bytes()[0]};
-        try (ByteCursor c = t.bytes().scanPrefix(tx, prefix, Order.DESCENDING)) {
-          while (c.next()) {
-            found.add(Pk.of(c.key()));
+        if (group % 2 == 0) {
+          return t.bytes().deletePrefix(tx, prefix) > 0;
+        }
+        try (ByteCursor cursor = t.bytes().scanPrefix(tx, prefix, Order.DESCENDING)) {
+          while (cursor.next()) {
+            found.add(Pk.of(cursor.key()));
           }
         }
         found.forEach(pk -> t.bytes().delete(tx, pk.bytes()));
       } else {
-        try (Cursor c = t.scan(tx, Range.prefix(t.key().set(group)), Order.ASCENDING)) {
-          while (c.next()) {
-            found.add(Pk.of(c.key()));
+        Range range = Range.prefix(t.key().set(group));
+        if (group % 2 == 0) {
+          return t.deleteRange(tx, range) > 0;
+        }
+        try (Cursor cursor = t.scan(tx, range, Order.ASCENDING)) {
+          while (cursor.next()) {
+            found.add(Pk.of(cursor.key()));
           }
         }
         found.forEach(pk -> t.delete(tx, pk.key(t)));
@@ -341,8 +368,8 @@ sealed interface Step {
     }
 
     @Override
-    public boolean run(Transaction tx, Table t, Kind kind) {
-      if (kind == Kind.BYTES) {
+    public boolean run(Transaction tx, Table t, Contents c) {
+      if (c.kind() == Kind.BYTES) {
         return t.bytes()
                 .deleteRange(tx, from == null ? null : from.bytes(), to == null ? null : to.bytes())
             > 0;
@@ -359,7 +386,7 @@ sealed interface Step {
   record CreateTable(String table, Kind kind, List<String> indexes) implements Step {
     @Override
     public void apply(State state) {
-      state.tables.put(table, new Contents(kind, new TreeSet<>(indexes), new TreeMap<>()));
+      state.tables.put(table, new Contents(kind, new TreeSet<>(indexes)));
     }
 
     @Override
@@ -385,7 +412,7 @@ sealed interface Step {
   /** Builds an index over what is there, or refuses because of two records with one value. */
   record CreateIndex(String table, String index) implements Step {
     private static boolean possible(Contents c, String index) {
-      return !index.equals("by_unique")
+      return !State.originally(index).equals("by_unique")
           || c.records().values().stream().mapToLong(Value::unique).distinct().count()
               == c.records().size();
     }
@@ -450,7 +477,135 @@ sealed interface Step {
     }
   }
 
+  /** Renames an index: a character more at the end of its name, or one less. */
+  record RenameIndex(String table, String index) implements Step {
+    private String to() {
+      String original = State.originally(index);
+      return index.equals(original) ? index + "~" : original;
+    }
+
+    @Override
+    public void apply(State state) {
+      Contents c = state.change(table);
+      c.indexes().remove(index);
+      c.indexes().add(to());
+    }
+
+    @Override
+    public void run(Database db, State before) {
+      assertEquals(true, db.renameIndex(table, index, to()));
+    }
+  }
+
+  /** Opens a table with the specification of its next version. */
+  record Evolve(String table) implements Step {
+    @Override
+    public void apply(State state) {
+      state.put(table, state.tables.get(table).evolved());
+    }
+
+    @Override
+    public void run(Database db, State before) {
+      Table old = db.table(before.tables.get(table).spec(table));
+      apply(before);
+      db.table(before.tables.get(table).spec(table));
+      Key key = new Pk(1, "").key(old);
+      assertThrows(InvalidUseException.class, () -> db.run(tx -> old.exists(tx, key)));
+    }
+  }
+
+  // -----------------------------------------------------------------------------------------
+  // loads
+
+  /** A record that is loaded. */
+  record Loaded(Pk pk, Value value) {}
+
+  /**
+   * Loads records, or refuses because of two with one key or one unique value.
+   *
+   * @param ascending whether they come in the order of their keys
+   */
+  record Load(String table, List<Loaded> rows, boolean ascending, Duplicates duplicates)
+      implements Step {
+    /** The records that the table has afterwards; null where the load is refused. */
+    private @Nullable TreeMap<Pk, Value> after(Contents c) {
+      TreeMap<Pk, Value> all = new TreeMap<>(c.records());
+      for (Loaded row : rows) {
+        if (all.containsKey(row.pk) && duplicates != Duplicates.REPLACE) {
+          if (duplicates == Duplicates.FAIL) {
+            return null;
+          }
+          continue;
+        }
+        all.put(row.pk, row.value.in(c));
+      }
+      return c.named("by_unique") == null
+              || all.values().stream().mapToLong(Value::unique).distinct().count() == all.size()
+          ? all
+          : null;
+    }
+
+    @Override
+    public void apply(State state) {
+      Contents c = state.tables.get(table);
+      TreeMap<Pk, Value> after = after(c);
+      if (after != null && !after.equals(c.records())) {
+        state.change(table).records().putAll(after);
+      }
+    }
+
+    @Override
+    public void run(Database db, State before) {
+      Contents c = before.tables.get(table);
+      TreeMap<Pk, Value> after = after(c);
+      Table t = db.table(c.spec(table));
+      LoadOptions how =
+          LoadOptions.defaults().memoryBytes(1 << 20).ascending(ascending).duplicates(duplicates);
+      LoadReport report;
+      try {
+        report = c.kind() == Kind.BYTES ? t.bytes().load(how, this::bytes) : load(t, c, how);
+      } catch (DuplicateKeyException e) {
+        assertEquals(null, after, () -> this + ": " + e.getMessage());
+        return;
+      }
+      assertTrue(after != null, () -> this + " was not refused");
+      assertEquals(after.size(), report.records(), this::toString);
+      assertEquals(rows.size(), report.added() + report.replaced() + report.kept());
+    }
+
+    private void bytes(ByteLoad into) {
+      rows.forEach(row -> into.add(row.pk.bytes(), row.value.pad().bytes()));
+    }
+
+    private LoadReport load(Table t, Contents c, LoadOptions how) {
+      Row r = t.row();
+      return t.load(
+          how, into -> rows.forEach(row -> into.add(row.pk.key(t), row.value.row(r, c.shape()))));
+    }
+
+    @Override
+    public String toString() {
+      return "Load[" + table + ", " + rows.size() + " rows, " + ascending + ", " + duplicates + "]";
+    }
+  }
+
   // --------------------------------------------------------------------------- no change of state
+
+  /**
+   * Opens a snapshot, which stays open while other steps are done, or compares the one that is open
+   * with what the database held then: what has the database does it. Alone it does both at once.
+   */
+  record Snap() implements Step {
+    @Override
+    public void apply(State state) {}
+
+    @Override
+    public void run(Database db, State before) {
+      try (Database then = db.snapshot()) {
+        new Look().run(then, before);
+      }
+    }
+  }
 
   /** Reads everything. */
   record Look() implements Step {
@@ -492,6 +647,10 @@ sealed interface Step {
 
   /** A value for a table of byte strings. */
   static Value bytes(int length, int seed) {
-    return new Value(0, "", 0, length == 0 ? Blob.EMPTY : new Blob(length, seed));
+    return bytes(length == 0 ? Blob.EMPTY : new Blob(length, seed));
+  }
+
+  static Value bytes(Blob blob) {
+    return new Value(0, "", 0, blob, 0);
   }
 }

@@ -1,0 +1,169 @@
+package io.fovea.checker;
+
+import io.fovea.Row;
+import io.fovea.Table;
+import io.fovea.Transaction;
+import io.fovea.error.InvalidUseException;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Lists each of which is a table, with one record. Such a list begins when its table is created,
+ * and ends when that is dropped, or is renamed to the table of another list, which begins thereby.
+ * So what a transaction sees of the catalog is part of a history.
+ */
+final class ListTables {
+  private static final String PREFIX = "list-";
+  private static final Layout.Builder B = Layout.builder();
+  private static final Field KEY = B.int64("key");
+  private static final Field LIFE = B.int32("life");
+  private static final Field ELEMENTS = B.bytes("elements", 8 * ListClient.LENGTH_MAX);
+  private static final Layout LAYOUT = B.build();
+  private static final KeySpec KEY_SPEC = KeySpec.of(FieldType.INT32);
+
+  /** How many tables a client remembers, to use them without a look for their names. */
+  private static final int HANDLES_MAX = 8;
+
+  private final ListClient client;
+  private final List<Table> handles = new ArrayList<>();
+
+  ListTables(ListClient client) {
+    this.client = client;
+  }
+
+  private static TableSpec spec(long key) {
+    return TableSpec.of(PREFIX + key, KEY_SPEC, LAYOUT);
+  }
+
+  private Table open(Transaction tx, long key) {
+    Table t = tx.table(spec(key));
+    if (handles.size() == HANDLES_MAX) {
+      handles.removeFirst();
+    }
+    handles.add(t);
+    return t;
+  }
+
+  /** Looks for a list by the name of its table. */
+  State read(long key) {
+    Transaction tx = client.tx();
+    State s = State.ABSENT;
+    if (tx.tables().contains(PREFIX + key)) {
+      Table t = open(tx, key);
+      Row row = t.row();
+      if (!get(t, row) || row.getLong(KEY) != key) {
+        throw new ListClient.Impossible("table of " + key + " has no record, or another one");
+      }
+      s = state(row);
+    }
+    client.txn().ops.add(new Op.Read(key, s));
+    return s;
+  }
+
+  private boolean get(Table t, Row row) {
+    try {
+      return t.get(client.tx(), t.key().set(0), row);
+    } catch (InvalidUseException e) {
+      handles.remove(t);
+      throw new ListClient.Impossible("dropped, or never made: " + e.getMessage());
+    }
+  }
+
+  private static State state(Row row) {
+    ByteBuffer b = ByteBuffer.wrap(row.getBytes(ELEMENTS));
+    long[] list = new long[b.capacity() / 8];
+    b.asLongBuffer().get(list);
+    return State.of(row.getInt(LIFE), list);
+  }
+
+  private void write(long key, State s) {
+    Transaction tx = client.tx();
+    Table t = open(tx, key);
+    byte[] bytes = new byte[8 * s.list().length];
+    ByteBuffer.wrap(bytes).asLongBuffer().put(s.list());
+    Row row = t.row().clear().setLong(KEY, key).setInt(LIFE, s.life()).setBytes(ELEMENTS, bytes);
+    try {
+      t.put(tx, t.key().set(0), row);
+    } catch (InvalidUseException e) {
+      throw new ListClient.Impossible("dropped meanwhile: " + e.getMessage());
+    }
+    client.txn().ops.add(new Op.Append(key, s));
+  }
+
+  /** Appends to a list, or begins one, and with it its table; a full one it only reads. */
+  void append(long key) {
+    State before = read(key);
+    long element = client.element(before);
+    if (element >= 0) {
+      write(key, before.present() ? before.append(element) : State.of(life(key), element));
+    }
+  }
+
+  private int life(long key) {
+    return client.read(Keys.grave(key)).list().length + 1;
+  }
+
+  /** Whether a list that was read can be ended. */
+  private boolean ends(long key, State before) {
+    return before.present() && client.read(Keys.grave(key)).list().length < ListClient.LENGTH_MAX;
+  }
+
+  /** Drops the table of a list, if there is one. */
+  void drop(long key) {
+    State before = read(key);
+    if (ends(key, before)) {
+      if (!client.tx().dropTable(PREFIX + key)) {
+        throw new ListClient.Impossible("read " + before + ", but could not drop it");
+      }
+      client.txn().ops.add(new Op.Delete(key, before));
+      client.append(Keys.grave(key));
+    }
+  }
+
+  /** Makes the table of a list that of another one, which is not there. */
+  void rename(long from, long to) {
+    State before = read(from);
+    State other = read(to);
+    if (ends(from, before) && !other.present()) {
+      long element = client.element(other);
+      if (element < 0) {
+        return;
+      }
+      int life = life(to);
+      if (!client.tx().renameTable(PREFIX + from, PREFIX + to)) {
+        throw new ListClient.Impossible("read " + before + ", but could not rename it");
+      }
+      client.txn().ops.add(new Op.Delete(from, before));
+      client.append(Keys.grave(from));
+      write(to, State.of(life, element));
+    }
+  }
+
+  /** Reads a list by a table of another transaction, whatever its name is by now. */
+  void readByHandle(int which) {
+    Table t = handles.isEmpty() ? null : handles.get(which % handles.size());
+    if (t == null) {
+      return;
+    }
+    Row row = t.row();
+    if (!get(t, row)) {
+      throw new ListClient.Impossible("a table without its record");
+    }
+    client.txn().ops.add(new Op.Read(row.getLong(KEY), state(row)));
+  }
+
+  /** Reads all that there are. */
+  void readAll() {
+    for (String name : client.tx().tables()) {
+      if (name.startsWith(PREFIX)) {
+        read(Long.parseLong(name.substring(PREFIX.length())));
+      }
+    }
+  }
+}
