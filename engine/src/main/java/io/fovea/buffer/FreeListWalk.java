@@ -292,6 +292,8 @@ final class FreeListWalk {
           if (made) {
             link(log);
           }
+        } catch (Error e) {
+          throw ready ? frames.stop(e) : e; // the links may not be those of the record
         } finally {
           unlatch(made);
         }
@@ -345,11 +347,11 @@ final class FreeListWalk {
     if (frame < 0) {
       return !needed;
     }
-    if (!Latch.tryExclusive(headers, frame)) {
-      return false;
-    }
     if (latchedSize == latched.length) {
       latched = Arrays.copyOf(latched, 2 * latchedSize);
+    }
+    if (!Latch.tryExclusive(headers, frame)) {
+      return false;
     }
     latched[latchedSize++] = frame;
     return frames.pid(frame) == pid

@@ -43,6 +43,7 @@ final class ErrorWeaver extends ClassLoader {
           "endActive",
           "ended", // of a read: on a thread of the device, whose stack is its own
           "passed", // of the gate of commits
+          "unlatch", // of a walk along the free list
           "unlock",
           "unlockBoth",
           "unreserve",
