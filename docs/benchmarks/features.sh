@@ -130,7 +130,7 @@ old_jar() {
   mkdir -p "$old_jars" || return 1
   tree=$out/tree-$1
   git -C "$root" worktree add -f --detach "$tree" "$1" >"$out/features-build-$1.txt" 2>&1 || return 1
-  (cd "$tree" && within mvn -B -q -ntp -pl jmh -am -Dmaven.test.skip=true package </dev/null) \
+  (cd "$tree" && within mvn -B -q -ntp -pl jmh -am -Dmaven.test.skip=true -Dmaven.javadoc.skip=true -Dmaven.source.skip=true package </dev/null) \
     >>"$out/features-build-$1.txt" 2>&1 &&
     cp "$tree/jmh/target/benchmarks.jar" "$old.new" && mv "$old.new" "$old"
   built=$?

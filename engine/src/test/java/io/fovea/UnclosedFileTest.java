@@ -45,6 +45,7 @@ class UnclosedFileTest {
                       .checkpointInterval(Duration.ZERO));
 
   private static final int WRITERS = 2;
+  private static final int LOADED = 7;
   private static final List<String> SUFFIXES = List.of("", ".log", ".dwb");
 
   @TempDir Path dir;
@@ -75,6 +76,14 @@ class UnclosedFileTest {
       db.checkpoint();
       load.awaitMore(300);
     }
+    db.table(TableSpec.bytes("loaded", 20))
+        .bytes()
+        .load(
+            into -> {
+              for (int i = 0; i < LOADED; i++) {
+                into.add(("l" + i).getBytes(StandardCharsets.UTF_8), new byte[5]);
+              }
+            });
     ByteTable t = db.table(TableSpec.bytes("gone", 20)).bytes();
     db.run(
         tx -> {
@@ -156,10 +165,15 @@ class UnclosedFileTest {
             "CREATE_TREE",
             "SCHEMA",
             "DROPPED",
+            "LOADED",
             "PUT",
             "DELETE")) {
       assertTrue(text.contains(kind), kind);
     }
+    Map<String, Object> load =
+        all.stream().filter(r -> r.get("type").equals("LOADED")).findFirst().orElseThrow();
+    assertEquals((long) LOADED, load.get("records"));
+    assertEquals(7L * LOADED, load.get("dataBytes"));
     long last = -1;
     for (Map<String, Object> record : all) {
       long start = (Long) record.get("lsn");

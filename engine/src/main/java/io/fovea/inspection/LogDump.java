@@ -9,6 +9,7 @@ import io.fovea.buffer.PageImages;
 import io.fovea.error.CorruptionException;
 import io.fovea.memory.Mem;
 import io.fovea.recovery.CountsRecord;
+import io.fovea.recovery.LoadedRecord;
 import io.fovea.recovery.SchemaRecord;
 import io.fovea.txn.CommitCounts;
 import io.fovea.txn.CommitCursor;
@@ -70,6 +71,17 @@ final class LogDump {
         }
       }
       case RecordType.COUNTS -> counts(r, out);
+      case RecordType.LOADED ->
+          LoadedRecord.read(
+              s,
+              at,
+              r.bodyLength(),
+              r.start(),
+              (treeId, records, bytes) -> {
+                out.put("treeId", treeId);
+                out.put("records", records);
+                out.put("dataBytes", bytes);
+              });
       case RecordType.STRUCTURE, RecordType.CHAIN -> structure(r, out);
       case RecordType.CREATE_TREE -> {
         out.put("treeId", StructureRecord.treeId(s, at, r.bodyLength(), r.start()));

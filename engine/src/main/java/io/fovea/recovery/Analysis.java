@@ -292,7 +292,7 @@ final class Analysis implements StructureRecord.Visitor {
         unpublished.remove(tree);
       }
       case RecordType.CATALOG -> changes.put(r.start(), copy(s, at, length));
-      case RecordType.LOADED -> LoadedRecord.read(s, at, length, r.start(), counts);
+      case RecordType.LOADED -> LoadedRecord.read(s, at, length, r.start(), counts::loaded);
       case RecordType.COUNTS -> counts.counts(s, at, length, r.start());
       case RecordType.VOID, RecordType.COMMIT_PART -> {}
       default ->

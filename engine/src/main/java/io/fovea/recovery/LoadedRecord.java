@@ -37,8 +37,25 @@ public final class LoadedRecord {
     log.complete();
   }
 
-  /** Reads one. */
-  static void read(MemorySegment s, long at, int length, long lsn, CountsReplay to) {
+  /** Takes what a record says. */
+  @FunctionalInterface
+  public interface Reader {
+    /**
+     * A tree that a load has built.
+     *
+     * @param records how many it has
+     * @param bytes of their keys and values
+     */
+    void loaded(int treeId, long records, long bytes);
+  }
+
+  /**
+   * Reads one.
+   *
+   * @param at where its body begins
+   * @param lsn where it begins in the log, for a message
+   */
+  public static void read(MemorySegment s, long at, int length, long lsn, Reader to) {
     if (length != BYTES || Mem.getInt(s, at) <= 0 || Mem.getLong(s, at + 8) < 0) {
       throw new CorruptionException("a record of a load at LSN " + lsn, -1, -1, BYTES, length);
     }
