@@ -304,6 +304,25 @@ public final class Database extends TransactionRunner implements AutoCloseable {
   }
 
   /**
+   * Opens a table of Java records, creating it where it is not there. A table whose objects were
+   * written by an older version of the class becomes one of a new version, as {@link ObjectSpec}
+   * says; no object is written for that, and nobody waits.
+   *
+   * @param <K> the class of the keys
+   * @param <V> the class of the values
+   * @param spec what the table is
+   * @return the table
+   * @throws IncompatibleSchemaException if there is a table of that name that is no table of
+   *     objects, has other keys, or whose objects can't be read as the class is now
+   * @throws InvalidUseException if the table gets a new version in a transaction of this thread
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public <K, V> TypedTable<K, V> table(ObjectSpec<K, V> spec) {
+    Objects.requireNonNull(spec, "spec");
+    return spec.on(table(spec.table()));
+  }
+
+  /**
    * The names of its tables.
    *
    * @return a sorted list

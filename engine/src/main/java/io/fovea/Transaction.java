@@ -34,6 +34,8 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1.0
  */
 public final class Transaction implements AutoCloseable {
+  // The file has more than 600 lines because each method of the API has its contract here.
+
   private enum State {
     ACTIVE,
     COMMITTED,
@@ -298,6 +300,25 @@ public final class Transaction implements AutoCloseable {
   public Table table(TableSpec spec) {
     Objects.requireNonNull(spec, "spec");
     return new Table(database, catalog(c -> c.table(spec)), spec);
+  }
+
+  /**
+   * Opens a table of Java records as a part of this transaction: as {@link #table(TableSpec)}.
+   *
+   * @param <K> the class of the keys
+   * @param <V> the class of the values
+   * @param spec what the table is
+   * @return the table; when the transaction has committed, of all threads
+   * @throws IncompatibleSchemaException as {@link Database#table(ObjectSpec)}
+   * @throws InvalidUseException if the transaction only reads and there is no such table, or if the
+   *     class has changed, so that the table gets a new version
+   * @throws TransactionAbortedException as {@link #table(TableSpec)}
+   * @throws OperationInterruptedException as {@link #table(TableSpec)}
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public <K, V> TypedTable<K, V> table(ObjectSpec<K, V> spec) {
+    Objects.requireNonNull(spec, "spec");
+    return spec.on(table(spec.table()));
   }
 
   /**

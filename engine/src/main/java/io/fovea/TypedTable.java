@@ -6,6 +6,7 @@ import java.util.Iterator;
 import java.util.Map;
 import java.util.Objects;
 import java.util.function.BiPredicate;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -22,9 +23,15 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1.0
  */
 public final class TypedTable<K, V> {
-  /** The two kinds of tables behind it. */
-  private sealed interface Backing<K, V> {
+  /** The kinds of tables behind it. */
+  interface Backing<K, V> {
     Table table();
+
+    /** The key that an object knows. */
+    default K keyOf(V value) {
+      throw new IllegalStateException(
+          "Objects of this table don't know their keys: give the key beside the object.");
+    }
 
     /** Compares two keys as the table does. */
     int compare(K a, K b);
@@ -62,6 +69,11 @@ public final class TypedTable<K, V> {
     this.backing = new Bytes<>(table, keys, values);
   }
 
+  /** A table of objects, which {@link ObjectSpec} stores. */
+  TypedTable(Backing<K, V> backing) {
+    this.backing = backing;
+  }
+
   /**
    * Reads a record.
    *
@@ -97,6 +109,52 @@ public final class TypedTable<K, V> {
    */
   public void put(Transaction tx, K key, V value) {
     backing.put(tx, Objects.requireNonNull(key, "key"), Objects.requireNonNull(value, "value"));
+  }
+
+  /**
+   * Adds an object that knows its key.
+   *
+   * @param tx the transaction
+   * @param value the object
+   * @throws DuplicateKeyException as {@link #insert(Transaction, Object, Object)}
+   * @throws IllegalStateException if no component of its class has {@link io.fovea.schema.Id}
+   */
+  public void insert(Transaction tx, V value) {
+    insert(tx, backing.keyOf(Objects.requireNonNull(value, "value")), value);
+  }
+
+  /**
+   * Sets an object that knows its key, whether there was one or not.
+   *
+   * @param tx the transaction
+   * @param value the object
+   * @throws DuplicateKeyException as {@link #put(Transaction, Object, Object)}
+   * @throws IllegalStateException if no component of its class has {@link io.fovea.schema.Id}
+   */
+  public void put(Transaction tx, V value) {
+    put(tx, backing.keyOf(Objects.requireNonNull(value, "value")), value);
+  }
+
+  /**
+   * Changes a record, if it is there.
+   *
+   * @param tx the transaction
+   * @param key its key
+   * @param change makes the new object of the one that is there; null removes the record
+   * @return the new object, or null if there is none now
+   * @throws DuplicateKeyException as {@link #put(Transaction, Object, Object)}
+   */
+  public @Nullable V update(
+      Transaction tx, K key, Function<? super V, ? extends @Nullable V> change) {
+    Objects.requireNonNull(change, "change");
+    V before = get(tx, key);
+    V after = before == null ? null : change.apply(before);
+    if (after != null) {
+      put(tx, key, after);
+    } else if (before != null) {
+      delete(tx, key);
+    }
+    return after;
   }
 
   /**

@@ -853,7 +853,7 @@ class DatabaseTest {
             assertThrows(NullPointerException.class, () -> t.scan(tx, null, Order.ASCENDING));
             assertThrows(InvalidUseException.class, t::bytes);
           });
-      assertThrows(NullPointerException.class, () -> db.table(null));
+      assertThrows(NullPointerException.class, () -> db.table((TableSpec) null));
       assertThrows(NullPointerException.class, () -> db.run(null));
       assertThrows(NullPointerException.class, () -> Database.open(null, SMALL));
     }

@@ -44,6 +44,7 @@ class RoomsTest {
       List.of(
           "io.fovea.error",
           "io.fovea.schema",
+          "io.fovea.object",
           "io.fovea.view",
           "io.fovea.memory",
           "io.fovea.io",

@@ -5,6 +5,7 @@ import io.fovea.btree.TreeWalk;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.IncompatibleFormatException;
 import io.fovea.index.IndexCore;
+import io.fovea.index.ObjectHistory;
 import io.fovea.index.RowExpiry;
 import io.fovea.index.RowHistory;
 import io.fovea.index.TableCore;
@@ -82,27 +83,39 @@ public record CatalogEntry(
    *
    * @param history the versions of its rows; null where there is nothing to be said about them
    * @param expiry how rows expire; null where they don't
+   * @param objects the versions of its objects; null where it holds none
    */
-  public record Extras(@Nullable RowHistory history, @Nullable Expiry expiry) {
+  public record Extras(
+      @Nullable RowHistory history, @Nullable Expiry expiry, @Nullable ObjectHistory objects) {
     private static final int EXPIRY_BYTES = 10;
 
-    public static final Extras NONE = new Extras(null, null);
+    public static final Extras NONE = new Extras(null, null, null);
 
     /** What a table has. */
     static Extras of(TableCore core) {
       RowExpiry by = core.expiry();
       return new Extras(
-          core.history().isFirst() ? null : core.history(), by == null ? null : by.spec);
+          core.history().isFirst() ? null : core.history(),
+          by == null ? null : by.spec,
+          core.objects());
     }
 
     /** The same with rows that expire in another way, or not. */
     Extras with(@Nullable Expiry other) {
-      return new Extras(history, other);
+      return new Extras(history, other, objects);
+    }
+
+    /** The same with objects of other versions. */
+    Extras with(ObjectHistory others) {
+      return new Extras(history, expiry, others);
     }
 
     void write(Sections to) {
       if (history != null) {
         to.put(Sections.ROWS, RowHistoryCodec.encode(history));
+      }
+      if (objects != null) {
+        to.put(Sections.OBJECTS, ObjectVersions.encode(objects));
       }
       if (expiry != null) {
         to.put(
@@ -115,6 +128,13 @@ public record CatalogEntry(
     }
 
     static Extras read(Sections from, @Nullable Layout layout) throws IOException {
+      byte[] objects = from.get(Sections.OBJECTS);
+      if (objects != null) {
+        if (layout != null || from.get(Sections.ROWS) != null) {
+          throw new IOException("objects in a table of rows");
+        }
+        return new Extras(null, null, ObjectVersions.decode(objects));
+      }
       byte[] rows = from.get(Sections.ROWS);
       byte[] expiry = from.get(Sections.EXPIRY);
       if (rows == null && expiry == null) {
@@ -125,7 +145,8 @@ public record CatalogEntry(
       }
       return new Extras(
           rows == null ? null : RowHistoryCodec.decode(rows, layout),
-          expiry == null ? null : expiry(expiry, layout));
+          expiry == null ? null : expiry(expiry, layout),
+          null);
     }
 
     private static Expiry expiry(byte[] bytes, Layout layout) throws IOException {
@@ -403,6 +424,11 @@ public record CatalogEntry(
       return layout == null
           ? "it holds byte strings in the file, and rows here"
           : "it holds rows in the file, and byte strings here";
+    }
+    if ((spec.objects() == null) != (extras.objects == null)) {
+      return extras.objects == null
+          ? "it holds byte strings in the file, and objects here"
+          : "it holds objects in the file, and byte strings here";
     }
     if (!spec.key().equals(key)) {
       return "its key in the file is " + key + ", here it is " + spec.key();

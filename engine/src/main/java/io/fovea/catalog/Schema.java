@@ -7,6 +7,7 @@ import io.fovea.index.HintPoison;
 import io.fovea.index.HintUse;
 import io.fovea.index.IndexCore;
 import io.fovea.index.IndexHints;
+import io.fovea.index.ObjectHistory;
 import io.fovea.index.RowHistory;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Waits;
@@ -66,6 +67,7 @@ public final class Schema {
   private final DeferredDrops drops;
   private final Loads loads;
   private final Expirations expirations;
+  private final ObjectVersions objectVersions;
 
   private volatile boolean changing;
   private volatile long publishedLsn;
@@ -92,6 +94,7 @@ public final class Schema {
     this.drops = changes.drops;
     this.expirations = new Expirations(host, store, changes, tables::values, timing);
     this.evolutions = new Evolutions(host, store, changes, expirations, tables);
+    this.objectVersions = new ObjectVersions(store, changes);
     this.loads = new Loads(host, store, changes, expirations);
     // What is put right makes pages dirty, and these would stay in memory.
     hintUse.repairs = !store.isReadOnly();
@@ -283,6 +286,7 @@ public final class Schema {
                 e.layout() == null ? Long.MAX_VALUE : e.history().lengthMax(),
                 counts),
             indexes.toArray(IndexCore[]::new));
+    core.objects(e.extras().objects());
     return expirations.expire(core, e.extras().expiry());
   }
 
@@ -386,6 +390,7 @@ public final class Schema {
       }
     }
     expirations.adapt(core, spec); // likewise, where something is to be done
+    objectVersions.adapt(core, spec); // too
   }
 
   /** Opens a table, making it or indexes of it where they are not there. */
@@ -452,6 +457,7 @@ public final class Schema {
                 spec.version(), spec.isBytes() ? Layout.builder().build() : spec.layout()),
             tree,
             indexes.toArray(IndexCore[]::new));
+    core.objects(ObjectHistory.first(spec.objects()));
     return expirations.expire(core, spec.expiry());
   }
 
@@ -486,6 +492,7 @@ public final class Schema {
     }
     expirations.adapt(core, spec);
     expirations.begin();
+    objectVersions.adapt(core, spec);
   }
 
   /** After a database was opened, extracted indexes wait for their extractors. */

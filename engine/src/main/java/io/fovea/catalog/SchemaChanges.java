@@ -8,6 +8,7 @@ import io.fovea.error.OperationInterruptedException;
 import io.fovea.index.HintUse;
 import io.fovea.index.IndexCore;
 import io.fovea.index.IndexHints;
+import io.fovea.index.ObjectHistory;
 import io.fovea.index.TableCore;
 import io.fovea.schema.EntryHints;
 import io.fovea.schema.Expiry;
@@ -300,6 +301,12 @@ final class SchemaChanges {
         core.readable().stream().map(CatalogEntry.IndexEntry::of).toList();
     CatalogEntry.Extras extras = CatalogEntry.Extras.of(core).with(expiry);
     change.put(CatalogKey.of(core.name), entry(core, core.name, entries, extras).encode());
+  }
+
+  /** Puts a table into the catalog whose objects have other versions. */
+  static void objects(TableCore core, ObjectHistory versions, CatalogChange change) {
+    CatalogEntry.Extras extras = CatalogEntry.Extras.of(core).with(versions);
+    change.put(CatalogKey.of(core.name), entry(core, core.name, List.of(), extras).encode());
   }
 
   private static CatalogEntry entry(

@@ -29,7 +29,10 @@ final class Sections {
   /** How rows expire. */
   static final int EXPIRY = 30;
 
-  private static final Set<Integer> KNOWN = Set.of(NAME, ROWS, EXPIRY);
+  /** The versions of a table's objects: {@link ObjectVersions}. */
+  static final int OBJECTS = 50;
+
+  private static final Set<Integer> KNOWN = Set.of(NAME, ROWS, EXPIRY, OBJECTS);
 
   private final TreeMap<Integer, byte[]> all = new TreeMap<>();
 

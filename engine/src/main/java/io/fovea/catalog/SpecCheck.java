@@ -8,6 +8,7 @@ import io.fovea.index.IndexCore;
 import io.fovea.index.TableCore;
 import io.fovea.schema.Field;
 import io.fovea.schema.IndexSpec;
+import io.fovea.schema.ObjectShapes;
 import io.fovea.schema.TableSpec;
 import io.fovea.store.Store;
 import java.util.List;
@@ -93,7 +94,9 @@ final class SpecCheck {
       return false;
     }
     check(store, core, spec);
-    if (!Expirations.isAs(core, spec)) {
+    ObjectShapes objects = spec.objects();
+    if (!Expirations.isAs(core, spec)
+        || objects != null && !ObjectVersions.isAs(store, core, objects)) {
       return false;
     }
     for (IndexCore i : all) {

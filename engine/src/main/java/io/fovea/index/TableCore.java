@@ -51,6 +51,9 @@ public final class TableCore {
    */
   private @Nullable RowExpiry expiry;
 
+  /** The versions of a table of objects; null for another one. It only gets longer. */
+  private volatile @Nullable ObjectHistory objects;
+
   /** In the order of their creation. */
   private volatile IndexCore[] indexes;
 
@@ -121,6 +124,16 @@ public final class TableCore {
   /** The versions of its rows. */
   public RowHistory history() {
     return old.history();
+  }
+
+  /** The versions of its objects; null where it holds none. */
+  public @Nullable ObjectHistory objects() {
+    return objects;
+  }
+
+  /** Says which versions its objects have. */
+  public void objects(@Nullable ObjectHistory versions) {
+    objects = versions;
   }
 
   /** How rows expire; null where they don't. */

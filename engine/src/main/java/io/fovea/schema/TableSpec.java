@@ -34,6 +34,7 @@ public final class TableSpec {
   private final @Nullable Layout layout;
   private final List<IndexSpec> indexes;
   private final @Nullable Expiry expiry;
+  private final @Nullable ObjectShapes objects;
 
   /** By the version that they lead to: without gaps, up to the newest. */
   private final TreeMap<Integer, List<Step>> steps;
@@ -44,6 +45,7 @@ public final class TableSpec {
       @Nullable Layout layout,
       List<IndexSpec> indexes,
       @Nullable Expiry expiry,
+      @Nullable ObjectShapes objects,
       TreeMap<Integer, List<Step>> steps) {
     checkName(name);
     this.name = name;
@@ -51,6 +53,7 @@ public final class TableSpec {
     this.layout = layout;
     this.indexes = indexes;
     this.expiry = expiry;
+    this.objects = objects;
     this.steps = steps;
   }
 
@@ -99,7 +102,28 @@ public final class TableSpec {
               + ".");
     }
     return new TableSpec(
-        name, KeySpec.ofBytes(keyBytesMax), null, List.of(), null, new TreeMap<>());
+        name, KeySpec.ofBytes(keyBytesMax), null, List.of(), null, null, new TreeMap<>());
+  }
+
+  /**
+   * A table of objects. Programs get one from {@link io.fovea.ObjectSpec}.
+   *
+   * @param name its name, 1 to 255 characters of any kind
+   * @param keyBytesMax the most bytes that a key may have as it is stored, 1 to 65,535
+   * @param objects what they are made of
+   * @return the specification
+   * @throws IllegalArgumentException for another name or size
+   */
+  public static TableSpec objects(String name, int keyBytesMax, ObjectShapes objects) {
+    TableSpec bytes = bytes(name, keyBytesMax);
+    return new TableSpec(
+        name,
+        bytes.key,
+        null,
+        List.of(),
+        null,
+        Objects.requireNonNull(objects, "objects"),
+        bytes.steps);
   }
 
   /**
@@ -128,7 +152,7 @@ public final class TableSpec {
     }
     List<IndexSpec> more = new ArrayList<>(indexes);
     more.add(index);
-    return new TableSpec(name, key, layout, List.copyOf(more), expiry, steps);
+    return new TableSpec(name, key, layout, List.copyOf(more), expiry, objects, steps);
   }
 
   /**
@@ -171,11 +195,20 @@ public final class TableSpec {
     if (indexes.stream().noneMatch(i -> beginsWith(i, field))) {
       with = with(IndexSpec.on("expires", field));
     }
-    return new TableSpec(name, key, layout, with.indexes, made, steps);
+    return new TableSpec(name, key, layout, with.indexes, made, objects, steps);
   }
 
   private static boolean beginsWith(IndexSpec index, Field field) {
     return index.extractedKey() == null && index.fields().getFirst().equals(field);
+  }
+
+  /**
+   * What its objects are made of.
+   *
+   * @return the shapes, or null for a table of rows, or of byte strings that only programs know
+   */
+  public @Nullable ObjectShapes objects() {
+    return objects;
   }
 
   /**
@@ -288,7 +321,7 @@ public final class TableSpec {
         + (version() == 1 ? " " : " version " + version() + ' ')
         + key
         + ' '
-        + (layout == null ? "bytes" : layout)
+        + (layout != null ? layout : objects != null ? "objects " + objects : "bytes")
         + (indexes.isEmpty() ? "" : " " + indexes)
         + (expiry == null ? "" : ", " + expiry);
   }
@@ -363,7 +396,8 @@ public final class TableSpec {
      */
     public TableSpec build() {
       checkSteps();
-      TableSpec spec = new TableSpec(name, key, layout, List.of(), null, new TreeMap<>(steps));
+      TableSpec spec =
+          new TableSpec(name, key, layout, List.of(), null, null, new TreeMap<>(steps));
       for (IndexSpec index : indexes) {
         spec = spec.with(index);
       }

@@ -23,6 +23,7 @@ import io.fovea.Key;
 import io.fovea.KeyCodec;
 import io.fovea.LoadOptions;
 import io.fovea.LoadReport;
+import io.fovea.ObjectSpec;
 import io.fovea.Options;
 import io.fovea.Order;
 import io.fovea.Projection;
@@ -43,11 +44,13 @@ import io.fovea.error.TransactionAbortedException;
 import io.fovea.schema.EntryHints;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
+import io.fovea.schema.Id;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.Step;
 import io.fovea.schema.TableSpec;
+import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -55,6 +58,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.ConcurrentNavigableMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -114,6 +118,23 @@ class GuideTest {
           .version(3, Step.widen("name"), Step.widen("visits"), Step.drop("fax"))
           .index(IndexSpec.on("by_level", LEVEL))
           .build();
+
+  // end
+
+  private static final Instant NOW = Instant.parse("2026-11-25T10:00:00Z");
+
+  // begin docs/GUIDE.md
+  record Invoice(
+      @Id long number,
+      String customer,
+      BigDecimal total,
+      List<Line> lines,
+      Optional<Instant> paid) {}
+
+  record Line(String article, int count) {}
+
+  static final ObjectSpec<Long, Invoice> INVOICES =
+      ObjectSpec.of("invoices", Long.class, Invoice.class);
 
   // end
 
@@ -218,6 +239,27 @@ class GuideTest {
     Customer ada = db.read(tx -> customers.get(tx, 7L));
     // end
     assertEquals(new Customer("Ada", "London"), ada);
+  }
+
+  @Test
+  void objects() {
+    // begin docs/GUIDE.md
+    TypedTable<Long, Invoice> invoices = db.table(INVOICES);
+    Invoice invoice =
+        new Invoice(
+            1001, "Ada", new BigDecimal("12.50"), List.of(new Line("tea", 2)), Optional.empty());
+    db.run(tx -> invoices.put(tx, invoice));
+    Invoice found = db.read(tx -> invoices.get(tx, 1001L));
+    db.run(
+        tx ->
+            invoices.update(
+                tx,
+                1001L,
+                i ->
+                    new Invoice(i.number(), i.customer(), i.total(), i.lines(), Optional.of(NOW))));
+    // end
+    assertEquals(invoice, found);
+    assertEquals(Optional.of(NOW), db.read(tx -> invoices.get(tx, 1001L)).paid());
   }
 
   @Test

@@ -1,0 +1,404 @@
+package io.fovea;
+
+import io.fovea.error.InvalidUseException;
+import io.fovea.index.ObjectHistory;
+import io.fovea.index.Slot;
+import io.fovea.index.SlotLocal;
+import io.fovea.object.ObjectCodec;
+import io.fovea.object.ObjectReader;
+import io.fovea.object.ObjectWriter;
+import io.fovea.schema.Field;
+import io.fovea.schema.ObjectShapes;
+import io.fovea.schema.Shape;
+import io.fovea.schema.TableSpec;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandles;
+import java.util.Arrays;
+import java.util.Iterator;
+import java.util.Map;
+import java.util.Objects;
+import java.util.function.BiPredicate;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A table whose values are Java records, stored without a codec of the program's own.
+ *
+ * <pre>{@code
+ * record Account(@Id long id, String owner, BigDecimal balance) {}
+ *
+ * static final ObjectSpec<Long, Account> ACCOUNTS =
+ *     ObjectSpec.of("accounts", Long.class, Account.class);
+ *
+ * TypedTable<Long, Account> accounts = db.table(ACCOUNTS);
+ * db.run(tx -> accounts.put(tx, new Account(17, "Ada", BigDecimal.TEN)));
+ * }</pre>
+ *
+ * <p>Components can be of primitive types and their classes, {@link String}, {@code byte[]}, {@link
+ * java.math.BigInteger}, {@link java.math.BigDecimal}, {@link java.util.UUID}, {@link
+ * java.time.Instant}, {@link java.time.Duration}, {@link java.time.LocalDate}, {@link
+ * java.time.LocalTime}, {@link java.time.LocalDateTime}, enums, records, and {@link
+ * java.util.Optional}, {@link java.util.List}, {@link java.util.Set} and {@link java.util.Map} of
+ * these. Any reference may be null. Collections come back as ones that can't be changed, in the
+ * order that they had. Keys can be all of that but big numbers, optionals and collections, and
+ * records of it, and are sorted by their parts: numbers and times by their value, texts by code
+ * points, constants in the order of their declaration, UUIDs by their bytes.
+ *
+ * <p><b>The class may change.</b> The file remembers the shapes that objects had. Opening the table
+ * with a class that has changed makes a new version, in one small change of the catalog; objects
+ * stay as they are and are read as new ones. Components may be added ({@link
+ * io.fovea.schema.Initial} says what they are in older objects), renamed ({@link
+ * io.fovea.schema.Formerly}), given up ({@link io.fovea.schema.Dropped}), put into another order,
+ * and widened: {@code int} to {@code long}, {@code float} to {@code double}, a value to an Optional
+ * of it, an enum by more constants. Anything else is an {@link
+ * io.fovea.error.IncompatibleSchemaException}, which names the component. Annotations stay as long
+ * as there may be older objects.
+ *
+ * <p>The classes are looked at once, here, and methods that read and write them are made then. In a
+ * module, the package of the record has to be open to {@code io.fovea.engine}, or {@link
+ * #of(String, Class, Class, MethodHandles.Lookup)} gets a lookup.
+ *
+ * <p>A value; any thread. Best kept in a {@code static final}.
+ *
+ * @param <K> the class of the keys
+ * @param <V> the class of the values
+ * @since 0.1.0
+ */
+public final class ObjectSpec<K, V> {
+  private static final int KEY_BYTES_MAX = 256;
+
+  private final ObjectCodec codec;
+  private final TableSpec table;
+
+  private ObjectSpec(ObjectCodec codec, TableSpec table) {
+    this.codec = codec;
+    this.table = table;
+  }
+
+  /**
+   * A table of records.
+   *
+   * @param <K> the class of the keys
+   * @param <V> the class of the values
+   * @param name its name, 1 to 255 characters of any kind
+   * @param keys the class of the keys; where a component of the values is annotated with {@link
+   *     io.fovea.schema.Id}, the class of that, or the one that belongs to its primitive type
+   * @param values a record class
+   * @return the specification; keys have 256 bytes at most, see {@link #keyBytesMax}
+   * @throws IllegalArgumentException if one of the classes can't be stored, in words that name the
+   *     component, or for another name
+   */
+  public static <K, V> ObjectSpec<K, V> of(String name, Class<K> keys, Class<V> values) {
+    return made(name, keys, values, null);
+  }
+
+  /**
+   * A table of records of classes that are not open to this module.
+   *
+   * @param <K> the class of the keys
+   * @param <V> the class of the values
+   * @param name its name, 1 to 255 characters of any kind
+   * @param keys the class of the keys
+   * @param values a record class
+   * @param lookup one that can access the record classes, as {@link MethodHandles#lookup} in a
+   *     class of their package
+   * @return the specification
+   * @throws IllegalArgumentException as {@link #of(String, Class, Class)}
+   */
+  public static <K, V> ObjectSpec<K, V> of(
+      String name, Class<K> keys, Class<V> values, MethodHandles.Lookup lookup) {
+    return made(name, keys, values, Objects.requireNonNull(lookup, "lookup"));
+  }
+
+  private static <K, V> ObjectSpec<K, V> made(
+      String name, Class<K> keys, Class<V> values, MethodHandles.@Nullable Lookup lookup) {
+    ObjectCodec codec = ObjectCodec.of(keys, values, lookup);
+    ObjectShapes shapes = new ObjectShapes(codec.keyShape(), codec.shape());
+    return new ObjectSpec<>(codec, TableSpec.objects(name, KEY_BYTES_MAX, shapes));
+  }
+
+  /**
+   * The same with keys of another size. It is a part of what a table is: a table that is there has
+   * to be opened with the size that it was made with.
+   *
+   * @param bytes the most bytes that a key may have as it is stored, 1 to {@link Field#WIDTH_MAX},
+   *     and no more than an eighth of a page: its parts, and 2 more for each text or byte string
+   * @return another specification
+   * @throws IllegalArgumentException for such a size
+   */
+  public ObjectSpec<K, V> keyBytesMax(int bytes) {
+    return new ObjectSpec<>(
+        codec, TableSpec.objects(table.name(), bytes, Objects.requireNonNull(table.objects())));
+  }
+
+  /**
+   * The table as it is without its classes.
+   *
+   * @return its specification, with {@link TableSpec#objects() shapes}
+   */
+  public TableSpec table() {
+    return table;
+  }
+
+  /**
+   * What is stored of the values.
+   *
+   * @return their shape
+   */
+  public Shape shape() {
+    return codec.shape();
+  }
+
+  /** A handle of a table that was opened. */
+  TypedTable<K, V> on(Table opened) {
+    return new TypedTable<>(new Records<>(opened.bytes(), codec));
+  }
+
+  @Override
+  public String toString() {
+    return table.toString();
+  }
+
+  /** Records of a class that Fovea stores itself. */
+  private static final class Records<K, V> implements TypedTable.Backing<K, V> {
+    private final ByteTable bytes;
+    private final ObjectCodec codec;
+
+    /** What is written; 0 where only older objects can be read. */
+    private final int version;
+
+    /** By version; made when the first object of it is met. */
+    private final ObjectCodec.@Nullable Reading[] older =
+        new ObjectCodec.Reading[ObjectHistory.VERSION_MAX + 1];
+
+    private final SlotLocal<Scratch> scratches = new SlotLocal<>();
+
+    Records(ByteTable bytes, ObjectCodec codec) {
+      this.bytes = bytes;
+      this.codec = codec;
+      this.version = history().version(codec.shape());
+    }
+
+    private ObjectHistory history() {
+      return Objects.requireNonNull(bytes.table().core().objects());
+    }
+
+    /** Memory for keys and objects, used again by the next transaction of the slot. */
+    private static final class Scratch {
+      final ObjectWriter key = new ObjectWriter();
+      final ObjectWriter object = new ObjectWriter();
+      final ObjectReader in = new ObjectReader();
+
+      /** Whether somebody is at it already: an accessor or a constructor that uses the table. */
+      boolean used;
+
+      MemorySegment keySegment() {
+        return MemorySegment.ofArray(key.array()).asSlice(0, key.length());
+      }
+
+      MemorySegment objectSegment() {
+        return MemorySegment.ofArray(object.array()).asSlice(0, object.length());
+      }
+    }
+
+    private Scratch take(Transaction tx) {
+      Slot slot = tx.slot();
+      Scratch s = scratches.get(slot);
+      if (s == null) {
+        s = new Scratch();
+        scratches.set(slot, s);
+      }
+      if (s.used) {
+        s = new Scratch();
+      }
+      s.used = true;
+      return s;
+    }
+
+    @Override
+    public Table table() {
+      return bytes.table();
+    }
+
+    @Override
+    public K keyOf(V value) {
+      return key(codec.keyOf(value));
+    }
+
+    @SuppressWarnings("unchecked") // the codec makes keys of that class and no others
+    private K key(Object key) {
+      return (K) key;
+    }
+
+    @SuppressWarnings("unchecked") // likewise
+    private V value(Object value) {
+      return (V) value;
+    }
+
+    private byte[] encoded(K key) {
+      ObjectWriter out = new ObjectWriter();
+      codec.writeKey(out, key);
+      return out.toArray();
+    }
+
+    private byte @Nullable [] bound(@Nullable K end) {
+      return end == null ? null : encoded(end);
+    }
+
+    @Override
+    public int compare(K a, K b) {
+      return Arrays.compareUnsigned(encoded(a), encoded(b));
+    }
+
+    @Override
+    public @Nullable V get(Transaction tx, K key) {
+      Scratch s = take(tx);
+      try {
+        s.key.clear();
+        codec.writeKey(s.key, key);
+        byte[] buffer = s.in.buffer();
+        long n = bytes.get(tx, s.keySegment(), MemorySegment.ofArray(buffer));
+        if (n > buffer.length) {
+          n = bytes.get(tx, s.keySegment(), MemorySegment.ofArray(s.in.buffer((int) n)));
+        }
+        if (n < 0) {
+          return null;
+        }
+        s.in.load((int) n);
+        return decode(s.in, key);
+      } finally {
+        s.used = false;
+      }
+    }
+
+    private V decode(ObjectReader in, Object key) {
+      in.key(key);
+      int stored = Byte.toUnsignedInt(in.getByte());
+      Object object = stored == version ? codec.read(in) : reading(stored).read(in);
+      if (!in.isAtEnd()) {
+        throw bytes.table().core().damaged("end of an object of version " + stored, -1, 0, 1);
+      }
+      return value(object);
+    }
+
+    private ObjectCodec.Reading reading(int stored) {
+      ObjectCodec.Reading known = older[stored];
+      if (known != null) {
+        return known;
+      }
+      ObjectHistory history = history();
+      if (stored == 0 || stored > history.version()) {
+        throw bytes.table().core().damaged("version of an object", -1, history.version(), stored);
+      }
+      if (version > 0 && stored > version) {
+        throw new InvalidUseException(
+            "The object is of version "
+                + stored
+                + " of table "
+                + bytes.table().core().shown()
+                + ", and this is a handle of version "
+                + version
+                + ": use the one that Database.table has returned for the new class.");
+      }
+      ObjectCodec.Reading made = codec.reading(history.shape(stored));
+      older[stored] = made;
+      return made;
+    }
+
+    /** Writes key and object. */
+    private void encode(Scratch s, K key, V value) {
+      if (version == 0) {
+        throw new InvalidUseException(
+            "Table "
+                + bytes.table().core().shown()
+                + " was opened for reading only, by a class that is newer than its objects.");
+      }
+      s.key.clear();
+      codec.writeKey(s.key, key);
+      if (codec.hasId()) {
+        s.object.clear();
+        codec.writeKeyOf(s.object, value);
+        if (!s.key.equalTo(s.object)) {
+          throw new InvalidUseException(
+              "The object knows another key than the one that it is to be put under: " + key + ".");
+        }
+      }
+      s.object.clear();
+      s.object.putByte((byte) version);
+      codec.write(s.object, value);
+    }
+
+    @Override
+    public void insert(Transaction tx, K key, V value) {
+      Scratch s = take(tx);
+      try {
+        encode(s, key, value);
+        bytes.insert(tx, s.keySegment(), s.objectSegment());
+      } finally {
+        s.used = false;
+      }
+    }
+
+    @Override
+    public void put(Transaction tx, K key, V value) {
+      Scratch s = take(tx);
+      try {
+        encode(s, key, value);
+        bytes.put(tx, s.keySegment(), s.objectSegment());
+      } finally {
+        s.used = false;
+      }
+    }
+
+    @Override
+    public boolean delete(Transaction tx, K key) {
+      Scratch s = take(tx);
+      try {
+        s.key.clear();
+        codec.writeKey(s.key, key);
+        return bytes.delete(tx, s.keySegment());
+      } finally {
+        s.used = false;
+      }
+    }
+
+    @Override
+    public long deleteRange(Transaction tx, TypedTable.Interval<K> i, long most) {
+      return bytes.deleteRange(
+          tx, bound(i.lo()), i.loInclusive(), bound(i.hi()), i.hiInclusive(), false, most);
+    }
+
+    @Override
+    public LoadReport load(
+        LoadOptions options, Iterator<? extends Map.Entry<? extends K, ? extends V>> source) {
+      Scratch s = new Scratch();
+      return bytes.load(
+          options,
+          into -> {
+            while (source.hasNext()) {
+              Map.Entry<? extends K, ? extends V> e = source.next();
+              encode(s, e.getKey(), e.getValue());
+              into.add(s.key.toArray(), s.object.toArray());
+            }
+          });
+    }
+
+    @Override
+    public void scan(
+        Transaction tx,
+        TypedTable.Interval<K> i,
+        Order order,
+        BiPredicate<? super K, ? super V> visitor) {
+      ObjectReader in = new ObjectReader();
+      try (ByteCursor c =
+          bytes.scan(
+              tx, bound(i.lo()), i.loInclusive(), bound(i.hi()), i.hiInclusive(), false, order)) {
+        while (c.next()) {
+          K key = key(codec.readKey(in.of(c.key())));
+          if (!visitor.test(key, decode(in.of(c.value()), key))) {
+            return;
+          }
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,203 @@
+package io.fovea.catalog;
+
+import io.fovea.error.IncompatibleSchemaException;
+import io.fovea.index.ObjectHistory;
+import io.fovea.index.TableCore;
+import io.fovea.object.Shapes;
+import io.fovea.schema.ObjectShapes;
+import io.fovea.schema.Shape;
+import io.fovea.schema.TableSpec;
+import io.fovea.store.Store;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Tables of objects whose class has changed.
+ *
+ * <p>Each object has the number of its version with it, and the catalog has the shape of each
+ * version. So a new version is one record of the catalog, and no object is touched. The record is
+ * durable, and the shape is in memory, before the first handle that writes the version is made:
+ * whoever finds an object of a version finds its shape. Handles of an older version go on; they
+ * refuse objects of versions that are newer than they are.
+ *
+ * <pre>
+ *   section OBJECTS   key: text · number of versions (1) · each: text
+ *   text              length (4) · UTF-8
+ * </pre>
+ */
+final class ObjectVersions {
+  private final Store store;
+  private final SchemaChanges changes;
+
+  ObjectVersions(Store store, SchemaChanges changes) {
+    this.store = store;
+    this.changes = changes;
+  }
+
+  /** Whether nothing is to be done to open a table. */
+  static boolean isAs(Store store, TableCore core, ObjectShapes shapes) {
+    ObjectHistory known = core.objects();
+    return known == null
+        || known.shapes().equals(shapes)
+        || store.isReadOnly() && difference(known, shapes) == null;
+  }
+
+  /**
+   * Makes a table one of another version, if it is not.
+   *
+   * @throws IncompatibleSchemaException if its objects can't be read as the specification says
+   */
+  void adapt(TableCore core, TableSpec spec) {
+    ObjectHistory before = core.objects();
+    ObjectShapes shapes = spec.objects();
+    if (before == null || shapes == null) {
+      return;
+    }
+    require(core, before, shapes);
+    if (isAs(store, core, shapes)) {
+      return;
+    }
+    String what = "open table " + core.shown() + " with other objects";
+    store.requireNoTransaction(what);
+    IndexBuild.lock(core.changing, what);
+    try {
+      changes.locked(what, () -> add(core, shapes));
+    } finally {
+      core.changing.unlock();
+    }
+  }
+
+  private boolean add(TableCore core, ObjectShapes shapes) {
+    ObjectHistory known = core.objects();
+    if (known == null || core.isRefused() || isAs(store, core, shapes)) {
+      return false;
+    }
+    require(core, known, shapes);
+    ObjectHistory next = known.next(shapes.value());
+    CatalogChange change = new CatalogChange(store);
+    SchemaChanges.objects(core, next, change);
+    store.willWrite();
+    store.awaitDurable(change.run(() -> core.objects(next)));
+    return true;
+  }
+
+  private void require(TableCore core, ObjectHistory file, ObjectShapes shapes) {
+    String difference = difference(file, shapes);
+    if (difference != null) {
+      throw SpecCheck.mismatch(store, core, difference + ".");
+    }
+  }
+
+  /** Why a specification can't be that of a table, in words, or null. */
+  private static @Nullable String difference(ObjectHistory file, ObjectShapes shapes) {
+    if (!file.key().equals(shapes.key())) {
+      return "its keys are "
+          + file.key()
+          + " in the file, and "
+          + shapes.key()
+          + " here. The key of a table is the same for ever";
+    }
+    int version = file.version(shapes.value());
+    if (version == file.version()) {
+      return null;
+    }
+    if (version > 0) {
+      return "its objects have version "
+          + file.version()
+          + " in the file, and are as in version "
+          + version
+          + " here. A table does not go back to an older version";
+    }
+    if (file.version() == ObjectHistory.VERSION_MAX) {
+      return "its objects have had "
+          + file.version()
+          + " versions, and there can be no more."
+          + " Copy the table into a new one";
+    }
+    for (int v = file.version(); v > 0; v--) {
+      String difference = Shapes.difference(file.shape(v), shapes.value());
+      if (difference != null) {
+        return "objects of version " + v + ": " + difference;
+      }
+    }
+    return again(file, shapes.value());
+  }
+
+  /** Values of a component that was given up must not appear in one that has only its name. */
+  private static @Nullable String again(ObjectHistory file, Shape.Composite here) {
+    for (Shape.Component c : here.components()) {
+      if (Shape.Composite.find(c, file.shape(file.version())) >= 0) {
+        continue;
+      }
+      for (int v = file.version() - 1; v > 0; v--) {
+        if (Shape.Composite.find(c, file.shape(v)) >= 0) {
+          return "component "
+              + c.name()
+              + " was given up after version "
+              + v
+              + ", of which there may be objects. Give the new component another name";
+        }
+      }
+    }
+    return null;
+  }
+
+  static byte[] encode(ObjectHistory history) {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    try (DataOutputStream out = new DataOutputStream(bytes)) {
+      write(out, history.key());
+      out.writeByte(history.version());
+      for (Shape s : history.versions()) {
+        write(out, s);
+      }
+    } catch (IOException e) {
+      throw new IllegalStateException("Writing to memory failed.", e);
+    }
+    return bytes.toByteArray();
+  }
+
+  private static void write(DataOutputStream out, Shape shape) throws IOException {
+    byte[] text = shape.toString().getBytes(StandardCharsets.UTF_8);
+    out.writeInt(text.length);
+    out.write(text);
+  }
+
+  /**
+   * Reads the shapes of a table.
+   *
+   * @throws IOException if the bytes are none
+   * @throws IllegalArgumentException likewise
+   */
+  static ObjectHistory decode(byte[] bytes) throws IOException {
+    try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes))) {
+      Shape key = read(in);
+      int n = in.readUnsignedByte();
+      List<Shape.Composite> versions = new ArrayList<>();
+      for (int i = 0; i < n; i++) {
+        if (!(read(in) instanceof Shape.Composite c)) {
+          throw new IOException("objects that are no records");
+        }
+        versions.add(c);
+      }
+      if (in.read() >= 0) {
+        throw new IOException("bytes behind the shapes");
+      }
+      return new ObjectHistory(key, versions);
+    }
+  }
+
+  private static Shape read(DataInputStream in) throws IOException {
+    int length = in.readInt();
+    if (length < 0 || length > in.available()) {
+      throw new IOException("a shape of " + length + " bytes");
+    }
+    return Shapes.parse(new String(in.readNBytes(length), StandardCharsets.UTF_8));
+  }
+}

@@ -1,0 +1,273 @@
+package io.fovea.object;
+
+import io.fovea.schema.Dropped;
+import io.fovea.schema.Formerly;
+import io.fovea.schema.Id;
+import io.fovea.schema.Initial;
+import io.fovea.schema.Shape;
+import io.fovea.schema.Shape.Component;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.reflect.Constructor;
+import java.lang.reflect.InaccessibleObjectException;
+import java.lang.reflect.Method;
+import java.lang.reflect.ParameterizedType;
+import java.lang.reflect.RecordComponent;
+import java.lang.reflect.Type;
+import java.lang.reflect.TypeVariable;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** Finds out how Java types are stored. One thread. */
+final class Bindings {
+  /** A method handle takes 255 arguments; a long or a double counts twice. */
+  private static final int COMPONENTS_MAX = 120;
+
+  private final MethodHandles.@Nullable Lookup lookup;
+  private final Map<Type, Binding> known = new HashMap<>();
+  private final Deque<Type> open = new ArrayDeque<>();
+
+  /**
+   * A finder.
+   *
+   * @param lookup what gets at classes that are not open to this module; null for none
+   */
+  Bindings(MethodHandles.@Nullable Lookup lookup) {
+    this.lookup = lookup;
+  }
+
+  /** How values of a type are stored. */
+  Binding of(Type type, String place) {
+    return of(type, place, Map.of());
+  }
+
+  private Binding of(Type type, String place, Map<TypeVariable<?>, Type> variables) {
+    if (type instanceof TypeVariable<?> v && variables.containsKey(v)) {
+      return of(variables.get(v), place, Map.of());
+    }
+    Type full = type instanceof ParameterizedType p ? Generic.of(p, variables) : type;
+    Binding there = known.get(full);
+    if (there == null) {
+      if (open.size() >= Shapes.DEPTH_MAX) {
+        throw wrong(place, "lies in more than " + Shapes.DEPTH_MAX + " records");
+      }
+      there = make(full, place);
+      known.put(full, there);
+    }
+    return there;
+  }
+
+  private Binding make(Type type, String place) {
+    if (type instanceof ParameterizedType p && p.getRawType() instanceof Class<?> raw) {
+      Type[] arguments = p.getActualTypeArguments();
+      if (raw == Optional.class) {
+        Binding inside = of(arguments[0], place);
+        if (inside instanceof OptionalBinding) {
+          throw wrong(place, "is an Optional of an Optional");
+        }
+        return new OptionalBinding(inside);
+      }
+      if (raw == List.class) {
+        return CollectionBinding.list(of(arguments[0], place + "[]"));
+      }
+      if (raw == Set.class) {
+        return CollectionBinding.set(of(arguments[0], place + "[]"));
+      }
+      if (raw == Map.class) {
+        return CollectionBinding.map(
+            of(arguments[0], place + "[key]"), of(arguments[1], place + "[]"));
+      }
+      if (raw.isRecord()) {
+        Map<TypeVariable<?>, Type> variables = new HashMap<>();
+        for (int i = 0; i < arguments.length; i++) {
+          variables.put(raw.getTypeParameters()[i], arguments[i]);
+        }
+        return record(raw, type, place, variables, null);
+      }
+    }
+    if (type instanceof Class<?> c) {
+      Binding scalar = ScalarBinding.of(c);
+      if (scalar != null) {
+        return scalar;
+      }
+      if (c.isEnum()) {
+        return new EnumBinding(c);
+      }
+      if (c.isRecord() && c.getTypeParameters().length == 0) {
+        return record(c, c, place, Map.of(), null);
+      }
+    }
+    throw wrong(
+        place,
+        "is of "
+            + type.getTypeName()
+            + ", which can't be stored. What can: primitive types and their classes, String, byte[],"
+            + " BigInteger, BigDecimal, UUID, Instant, Duration, LocalDate, LocalTime,"
+            + " LocalDateTime, enums, records, and Optional, List, Set and Map of these");
+  }
+
+  /** A record class that is a table's value. */
+  RecordBinding record(Class<?> type, @Nullable RecordComponent key) {
+    if (!type.isRecord()) {
+      throw new IllegalArgumentException(type.getName() + " is no record class.");
+    }
+    if (type.getTypeParameters().length > 0) {
+      throw new IllegalArgumentException(type.getName() + " has type parameters.");
+    }
+    return record(type, type, type.getSimpleName(), Map.of(), key);
+  }
+
+  private RecordBinding record(
+      Class<?> type,
+      Type full,
+      String place,
+      Map<TypeVariable<?>, Type> variables,
+      @Nullable RecordComponent key) {
+    if (open.contains(full)) {
+      throw wrong(place, "is a " + type.getName() + ", in which it lies itself");
+    }
+    open.push(full);
+    try {
+      RecordComponent[] components = type.getRecordComponents();
+      if (components.length > COMPONENTS_MAX) {
+        throw wrong(place, "has more than " + COMPONENTS_MAX + " components");
+      }
+      List<RecordBinding.Part> parts = new ArrayList<>();
+      for (RecordComponent c : components) {
+        boolean isKey = key != null && c.getName().equals(key.getName());
+        String name = place + '.' + c.getName();
+        if (c.isAnnotationPresent(Id.class) && !isKey) {
+          throw wrong(name, "is an @Id, and not one of the record that a table holds");
+        }
+        Binding of = isKey ? null : of(c.getGenericType(), name, variables);
+        parts.add(part(c, name, of));
+      }
+      Dropped dropped = type.getAnnotation(Dropped.class);
+      return new RecordBinding(
+          type, parts, constructor(type), dropped == null ? Set.of() : Set.of(dropped.value()));
+    } finally {
+      open.pop();
+    }
+  }
+
+  private RecordBinding.Part part(RecordComponent c, String place, @Nullable Binding of) {
+    MethodHandle accessor = accessor(c);
+    if (of != null) { // of a generic record it gives an object of any class
+      accessor = accessor.asType(accessor.type().changeReturnType(of.type));
+    }
+    Formerly formerly = c.getAnnotation(Formerly.class);
+    List<String> names = formerly == null ? List.of() : List.of(formerly.value());
+    if (of == null) {
+      Shape none = Shape.Scalar.BOOLEAN;
+      return new RecordBinding.Part(new Component(c.getName(), none), accessor, null, null);
+    }
+    Initial initial = c.getAnnotation(Initial.class);
+    Object value = null;
+    if (initial != null || of.hasInitial()) {
+      try {
+        value = of.initial(initial == null ? "" : initial.value());
+      } catch (RuntimeException e) {
+        throw new IllegalArgumentException(
+            "@Initial of component " + place + " is no " + of.shape + ": " + e.getMessage() + ".",
+            e);
+      }
+    }
+    Component component =
+        new Component(c.getName(), of.shape, names, initial != null || of.hasInitial());
+    return new RecordBinding.Part(component, accessor, of, value);
+  }
+
+  // ---------------------------------------------------------------------------------------- access
+
+  private MethodHandle accessor(RecordComponent c) {
+    Method m = c.getAccessor();
+    try {
+      return lookup != null ? lookup.unreflect(m) : opened(m, c.getDeclaringRecord()).unreflect(m);
+    } catch (IllegalAccessException e) {
+      throw closed(c.getDeclaringRecord(), e);
+    }
+  }
+
+  private MethodHandle constructor(Class<?> type) {
+    Class<?>[] types =
+        Arrays.stream(type.getRecordComponents())
+            .map(RecordComponent::getType)
+            .toArray(Class<?>[]::new);
+    try {
+      Constructor<?> c = type.getDeclaredConstructor(types);
+      return lookup != null
+          ? lookup.unreflectConstructor(c)
+          : opened(c, type).unreflectConstructor(c);
+    } catch (NoSuchMethodException e) {
+      throw new IllegalStateException(e);
+    } catch (IllegalAccessException e) {
+      throw closed(type, e);
+    }
+  }
+
+  private static MethodHandles.Lookup opened(
+      java.lang.reflect.AccessibleObject member, Class<?> type) {
+    try {
+      member.setAccessible(true);
+    } catch (InaccessibleObjectException e) {
+      throw closed(type, e);
+    }
+    return MethodHandles.lookup();
+  }
+
+  private static IllegalArgumentException closed(Class<?> type, Exception cause) {
+    return new IllegalArgumentException(
+        "The components of "
+            + type.getName()
+            + " can't be reached: open its package to module io.fovea.engine, or give a lookup of"
+            + " yours, MethodHandles.lookup().",
+        cause);
+  }
+
+  static IllegalArgumentException wrong(String place, String what) {
+    return new IllegalArgumentException(place + ' ' + what + '.');
+  }
+
+  /** A generic type with its arguments, which equals any other of the same. */
+  private record Generic(Class<?> raw, List<Type> arguments) implements ParameterizedType {
+    static Generic of(ParameterizedType type, Map<TypeVariable<?>, Type> variables) {
+      List<Type> arguments = new ArrayList<>();
+      for (Type a : type.getActualTypeArguments()) {
+        Type known = a instanceof TypeVariable<?> v ? variables.getOrDefault(v, a) : a;
+        arguments.add(known instanceof ParameterizedType p ? of(p, variables) : known);
+      }
+      return new Generic((Class<?>) type.getRawType(), arguments);
+    }
+
+    @Override
+    public Type[] getActualTypeArguments() {
+      return arguments.toArray(Type[]::new);
+    }
+
+    @Override
+    public Type getRawType() {
+      return raw;
+    }
+
+    @Override
+    public @Nullable Type getOwnerType() {
+      return raw.getDeclaringClass();
+    }
+
+    @Override
+    public String getTypeName() {
+      return raw.getTypeName()
+          + arguments.stream()
+              .map(Type::getTypeName)
+              .collect(java.util.stream.Collectors.joining(", ", "<", ">"));
+    }
+  }
+}

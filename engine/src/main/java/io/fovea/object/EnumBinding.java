@@ -1,0 +1,90 @@
+package io.fovea.object;
+
+import io.fovea.schema.Shape;
+import io.fovea.schema.Shape.Enumeration;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.util.Arrays;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** Constants, stored as a count: their number and 1, or 0 for null. */
+final class EnumBinding extends Binding {
+  private final Enum<?>[] constants;
+
+  EnumBinding(Class<?> type) {
+    super(type, shape(type));
+    this.constants = constants(type);
+  }
+
+  private static Enum<?>[] constants(Class<?> type) {
+    Object[] all = type.getEnumConstants();
+    return Arrays.copyOf(all, all.length, Enum[].class);
+  }
+
+  private static Shape shape(Class<?> type) {
+    return new Enumeration(Arrays.stream(constants(type)).map(Enum::name).toList());
+  }
+
+  @Override
+  MethodHandle writer() {
+    return method(EnumBinding.class, "write", void.class, ObjectWriter.class, Enum.class)
+        .asType(java.lang.invoke.MethodType.methodType(void.class, ObjectWriter.class, type));
+  }
+
+  @Override
+  MethodHandle reader() {
+    MethodHandle read =
+        method(EnumBinding.class, "read", Enum.class, Enum[].class, ObjectReader.class);
+    return MethodHandles.insertArguments(read, 0, (Object) constants)
+        .asType(java.lang.invoke.MethodType.methodType(type, ObjectReader.class));
+  }
+
+  static void write(ObjectWriter out, @Nullable Enum<?> value) {
+    out.putCount(value == null ? 0 : value.ordinal() + 1);
+  }
+
+  static @Nullable Enum<?> read(@Nullable Enum<?>[] constants, ObjectReader in) {
+    int n = in.getCount();
+    if (n < 0 || n > constants.length) {
+      throw new IllegalArgumentException("No constant has the number " + (n - 1) + ".");
+    }
+    return n == 0 ? null : constants[n - 1];
+  }
+
+  @Override
+  Decoder decoder(Shape file) {
+    List<String> names = ((Enumeration) inner(file)).constants();
+    Enum<?>[] now = new Enum<?>[names.size()];
+    for (int i = 0; i < now.length; i++) {
+      now[i] = constant(names.get(i));
+    }
+    return in -> read(now, in);
+  }
+
+  private Enum<?> constant(String name) {
+    for (Enum<?> c : constants) {
+      if (c.name().equals(name)) {
+        return c;
+      }
+    }
+    throw new IllegalArgumentException(type.getName() + " has no constant " + name);
+  }
+
+  @Override
+  @Nullable Object initial(String text) {
+    return text.isEmpty() ? null : constant(text);
+  }
+
+  MethodHandle keyWriter() {
+    return method(KeyParts.class, "putEnum", void.class, ObjectWriter.class, Enum.class)
+        .asType(java.lang.invoke.MethodType.methodType(void.class, ObjectWriter.class, type));
+  }
+
+  MethodHandle keyReader() {
+    MethodHandle read =
+        method(KeyParts.class, "getEnum", Object.class, Object[].class, ObjectReader.class);
+    return MethodHandles.insertArguments(read, 0, (Object) constants)
+        .asType(java.lang.invoke.MethodType.methodType(type, ObjectReader.class));
+  }
+}

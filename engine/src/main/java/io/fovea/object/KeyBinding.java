@@ -1,0 +1,63 @@
+package io.fovea.object;
+
+import io.fovea.schema.Shape;
+import io.fovea.schema.Shape.Component;
+import io.fovea.schema.Shape.Composite;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * How keys are stored: {@link KeyParts} one behind the other, those of a record in the order of its
+ * components.
+ *
+ * @param type the class of the key
+ * @param shape what a file remembers of it
+ * @param writer takes a writer and a key
+ * @param reader takes a reader, and gives a key
+ */
+record KeyBinding(Class<?> type, Shape shape, MethodHandle writer, MethodHandle reader) {
+  static KeyBinding of(Binding binding, String place) {
+    return switch (binding) {
+      case ScalarBinding s when s.isOrdered() -> {
+        MethodHandle write = s.keyWriter();
+        MethodHandle read = s.keyReader();
+        yield new KeyBinding(
+            s.type,
+            Binding.inner(s.shape),
+            write.asType(MethodType.methodType(void.class, ObjectWriter.class, s.type)),
+            read.asType(MethodType.methodType(s.type, ObjectReader.class)));
+      }
+      case EnumBinding e -> new KeyBinding(e.type, e.shape, e.keyWriter(), e.keyReader());
+      case RecordBinding r -> ofRecord(r, place);
+      default ->
+          throw Bindings.wrong(
+              place, "is " + binding.shape + ", which has no order of bytes and can be in no key");
+    };
+  }
+
+  private static KeyBinding ofRecord(RecordBinding r, String place) {
+    List<Component> components = new ArrayList<>();
+    MethodHandle write =
+        MethodHandles.empty(MethodType.methodType(void.class, ObjectWriter.class, r.type));
+    MethodHandle read =
+        MethodHandles.dropArguments(r.constructor(), r.parts().size(), ObjectReader.class);
+    for (int i = r.parts().size() - 1; i >= 0; i--) {
+      RecordBinding.Part p = r.parts().get(i);
+      Component c = p.component();
+      KeyBinding part = of(java.util.Objects.requireNonNull(p.of()), place + '.' + c.name());
+      components.addFirst(new Component(c.name(), part.shape));
+      write =
+          MethodHandles.foldArguments(
+              write, MethodHandles.filterArguments(part.writer, 1, p.accessor()));
+      read = MethodHandles.foldArguments(read, i, part.reader);
+    }
+    if (components.isEmpty()) {
+      throw Bindings.wrong(place, "is a record without components, and no key");
+    }
+    return new KeyBinding(r.type, new Composite(components, Set.of()), write, read);
+  }
+}

@@ -1,0 +1,167 @@
+package io.fovea.object;
+
+import io.fovea.schema.Id;
+import io.fovea.schema.Shape;
+import io.fovea.schema.Shape.Composite;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.lang.reflect.RecordComponent;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How the records of a class are stored in a table, and how their keys are. Made once for a class;
+ * any thread.
+ */
+public final class ObjectCodec {
+  private final Class<?> type;
+  private final KeyBinding key;
+  private final RecordBinding value;
+  private final Plan keys;
+  private final Plan values;
+  private final @Nullable Plan id;
+
+  private ObjectCodec(
+      Class<?> type, KeyBinding key, RecordBinding value, @Nullable MethodHandle id) {
+    this.type = type;
+    this.key = key;
+    this.value = value;
+    this.keys = PlanTemplate.of(key.writer(), key.reader());
+    this.values = PlanTemplate.of(value.partsWriter(), value.partsReader());
+    // The reader is never called; a plan has both.
+    this.id =
+        id == null
+            ? null
+            : PlanTemplate.of(
+                MethodHandles.filterArguments(key.writer(), 1, asKey(id, key.type())),
+                key.reader());
+  }
+
+  private static MethodHandle asKey(MethodHandle id, Class<?> key) {
+    return id.asType(id.type().changeReturnType(key));
+  }
+
+  /**
+   * The codec of a class.
+   *
+   * @param keyType the class of the keys
+   * @param type a record class
+   * @param lookup what gets at them; null for none
+   * @throws IllegalArgumentException if they can't be stored, in words that name the component
+   */
+  public static ObjectCodec of(
+      Class<?> keyType, Class<?> type, MethodHandles.@Nullable Lookup lookup) {
+    Bindings bindings = new Bindings(lookup);
+    RecordComponent id = id(type);
+    Class<?> boxed = MethodType.methodType(keyType).wrap().returnType();
+    if (id != null && MethodType.methodType(id.getType()).wrap().returnType() != boxed) {
+      throw new IllegalArgumentException(
+          type.getSimpleName()
+              + '.'
+              + id.getName()
+              + " is the @Id and of "
+              + id.getType().getName()
+              + "; the keys are of "
+              + keyType.getName()
+              + '.');
+    }
+    KeyBinding key = KeyBinding.of(bindings.of(boxed, "The key"), "The key");
+    RecordBinding value = bindings.record(type, id);
+    MethodHandle accessor =
+        id == null
+            ? null
+            : value.parts().stream()
+                .filter(p -> p.of() == null)
+                .map(RecordBinding.Part::accessor)
+                .findFirst()
+                .orElseThrow();
+    return new ObjectCodec(type, key, value, accessor);
+  }
+
+  private static @Nullable RecordComponent id(Class<?> type) {
+    RecordComponent found = null;
+    RecordComponent[] all = type.getRecordComponents();
+    for (RecordComponent c : all == null ? new RecordComponent[0] : all) {
+      if (c.isAnnotationPresent(Id.class)) {
+        if (found != null) {
+          throw new IllegalArgumentException(
+              type.getName()
+                  + " has two components with @Id. A key of several parts is a record of its own.");
+        }
+        found = c;
+      }
+    }
+    return found;
+  }
+
+  /** What a file remembers of the keys. */
+  public Shape keyShape() {
+    return key.shape();
+  }
+
+  /** What a file remembers of the records. */
+  public Composite shape() {
+    return (Composite) value.shape;
+  }
+
+  /** Whether records know their keys. */
+  public boolean hasId() {
+    return id != null;
+  }
+
+  /** Writes a key. */
+  public void writeKey(ObjectWriter out, Object of) {
+    keys.write(out, Objects.requireNonNull(of, "key"));
+  }
+
+  /** The key that a record knows. */
+  public Object keyOf(Object object) {
+    // By way of its bytes, as a table would give it.
+    ObjectWriter out = new ObjectWriter();
+    writeKeyOf(out, object);
+    return readKey(new ObjectReader().of(out.toArray()));
+  }
+
+  /** Writes the key of a record. */
+  public void writeKeyOf(ObjectWriter out, Object object) {
+    Plan plan = id;
+    if (plan == null) {
+      throw noId();
+    }
+    plan.write(out, Objects.requireNonNull(object, "value"));
+  }
+
+  /** The exception for records that don't know their keys. */
+  public IllegalStateException noId() {
+    return new IllegalStateException(
+        "No component of " + type.getName() + " has @Id: give its key beside it.");
+  }
+
+  /** Reads a key. */
+  public Object readKey(ObjectReader in) {
+    return Objects.requireNonNull(keys.read(in));
+  }
+
+  /** Writes a record. */
+  public void write(ObjectWriter out, Object object) {
+    values.write(out, Objects.requireNonNull(object, "value"));
+  }
+
+  /** Reads a record that was written as it is written now. */
+  public Object read(ObjectReader in) {
+    return Objects.requireNonNull(values.read(in));
+  }
+
+  /** Reads records that were written with another shape, of which {@link Shapes} finds no fault. */
+  public Reading reading(Shape file) {
+    return value.partsDecoder((Composite) file)::read;
+  }
+
+  /** Reads records. */
+  @FunctionalInterface
+  public interface Reading {
+    /** Reads one. */
+    Object read(ObjectReader in);
+  }
+}

@@ -1,0 +1,313 @@
+package io.fovea.object;
+
+import io.fovea.error.InvalidUseException;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.math.BigDecimal;
+import java.math.BigInteger;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.LocalDate;
+import java.time.LocalDateTime;
+import java.time.LocalTime;
+import java.util.Arrays;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Writes the parts of an object into memory of its own, one behind the other.
+ *
+ * <pre>
+ *   integers, floating point    little-endian, in their full width
+ *   boolean                     1 byte
+ *   TEXT, BYTES, INTEGER        count (number of bytes + 1; 0: null) · UTF-8, bytes, two's complement with the highest first
+ *   DECIMAL                     there (1) · scale (4) · as INTEGER
+ *   UUID                        there (1) · most significant (8) · least significant (8)
+ *   INSTANT, DURATION           there (1) · seconds (8) · nanoseconds (4)
+ *   DATE, TIME, DATETIME        there (1) · days (8) and, or, nanoseconds of the day (8)
+ *   count                       7 bits a byte, the lowest first; all but the last have the highest bit
+ * </pre>
+ *
+ * <p>One thread at a time.
+ */
+public final class ObjectWriter {
+  private static final VarHandle SHORT =
+      MethodHandles.byteArrayViewVarHandle(short[].class, ByteOrder.LITTLE_ENDIAN);
+  private static final VarHandle INT =
+      MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
+  private static final VarHandle LONG =
+      MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
+
+  /** More than this is not kept for the next object. */
+  private static final int KEEP_BYTES = 64 << 10;
+
+  private static final int SIZE_MAX = Integer.MAX_VALUE - 16;
+
+  private byte[] bytes = new byte[256];
+  private int at;
+
+  /** Makes room for an object. */
+  public void clear() {
+    at = 0;
+    if (bytes.length > KEEP_BYTES) {
+      bytes = new byte[256];
+    }
+  }
+
+  /** How many bytes were written. */
+  public int length() {
+    return at;
+  }
+
+  /** What was written, from index 0 on; changes with the next part. */
+  public byte[] array() {
+    return bytes;
+  }
+
+  /** Whether two have written the same. */
+  public boolean equalTo(ObjectWriter other) {
+    return Arrays.equals(bytes, 0, at, other.bytes, 0, other.at);
+  }
+
+  /** A copy of what was written. */
+  public byte[] toArray() {
+    return Arrays.copyOf(bytes, at);
+  }
+
+  /** Makes room, and passes over it; returns where it begins. */
+  int room(int n) {
+    int from = at;
+    if (n > bytes.length - from) {
+      if (n > SIZE_MAX - from) {
+        throw new InvalidUseException("The object takes more than " + SIZE_MAX + " bytes.");
+      }
+      bytes = Arrays.copyOf(bytes, (int) Math.min(SIZE_MAX, Math.max(from + n, 2L * from)));
+    }
+    at = from + n;
+    return from;
+  }
+
+  // --------------------------------------------------------------------------------- without null
+
+  void putBoolean(boolean value) {
+    int to = room(1); // may replace the array
+    bytes[to] = (byte) (value ? 1 : 0);
+  }
+
+  public void putByte(byte value) {
+    int to = room(1);
+    bytes[to] = value;
+  }
+
+  void putShort(short value) {
+    int to = room(Short.BYTES);
+    SHORT.set(bytes, to, value);
+  }
+
+  void putChar(char value) {
+    putShort((short) value);
+  }
+
+  public void putInt(int value) {
+    int to = room(Integer.BYTES);
+    INT.set(bytes, to, value);
+  }
+
+  void putLong(long value) {
+    int to = room(Long.BYTES);
+    LONG.set(bytes, to, value);
+  }
+
+  void putFloat(float value) {
+    putInt(Float.floatToRawIntBits(value));
+  }
+
+  void putDouble(double value) {
+    putLong(Double.doubleToRawLongBits(value));
+  }
+
+  void putCount(int value) {
+    int rest = value;
+    while (rest >>> 7 != 0) {
+      putByte((byte) (rest | 0x80));
+      rest >>>= 7;
+    }
+    putByte((byte) rest);
+  }
+
+  /** Whether something is there. */
+  void putThere(@Nullable Object value) {
+    putBoolean(value != null);
+  }
+
+  // ------------------------------------------------------------------------------------ with null
+
+  void putBoxedBoolean(@Nullable Boolean value) {
+    putThere(value);
+    if (value != null) {
+      putBoolean(value);
+    }
+  }
+
+  void putBoxedByte(@Nullable Byte value) {
+    putThere(value);
+    if (value != null) {
+      putByte(value);
+    }
+  }
+
+  void putBoxedShort(@Nullable Short value) {
+    putThere(value);
+    if (value != null) {
+      putShort(value);
+    }
+  }
+
+  void putBoxedChar(@Nullable Character value) {
+    putThere(value);
+    if (value != null) {
+      putChar(value);
+    }
+  }
+
+  void putBoxedInt(@Nullable Integer value) {
+    putThere(value);
+    if (value != null) {
+      putInt(value);
+    }
+  }
+
+  void putBoxedLong(@Nullable Long value) {
+    putThere(value);
+    if (value != null) {
+      putLong(value);
+    }
+  }
+
+  void putBoxedFloat(@Nullable Float value) {
+    putThere(value);
+    if (value != null) {
+      putFloat(value);
+    }
+  }
+
+  void putBoxedDouble(@Nullable Double value) {
+    putThere(value);
+    if (value != null) {
+      putDouble(value);
+    }
+  }
+
+  void putText(@Nullable String value) {
+    if (value == null) {
+      putByte((byte) 0);
+      return;
+    }
+    int n = value.length();
+    if (n < 0x7F) {
+      // Most texts are short and of ASCII: then their length is known, and takes a byte.
+      int from = room(1 + n);
+      byte[] to = bytes;
+      int i = 0;
+      for (; i < n; i++) {
+        char c = value.charAt(i);
+        if (c >= 0x80) {
+          break;
+        }
+        to[from + 1 + i] = (byte) c;
+      }
+      if (i == n) {
+        to[from] = (byte) (n + 1);
+        return;
+      }
+      at = from;
+    }
+    putBytes(utf8(value));
+  }
+
+  /** UTF-8, never with a replacement character. */
+  static byte[] utf8(String value) {
+    for (int i = 0; i < value.length(); i++) {
+      char c = value.charAt(i);
+      if (Character.isSurrogate(c)) {
+        if (i + 1 < value.length() && Character.isSurrogatePair(c, value.charAt(i + 1))) {
+          i++;
+        } else {
+          throw new InvalidUseException(
+              "The text holds half a surrogate pair at index " + i + ", which has no UTF-8.");
+        }
+      }
+    }
+    return value.getBytes(StandardCharsets.UTF_8);
+  }
+
+  void putBytes(byte @Nullable [] value) {
+    if (value == null) {
+      putByte((byte) 0);
+      return;
+    }
+    putCount(Math.addExact(value.length, 1));
+    int to = room(value.length);
+    System.arraycopy(value, 0, bytes, to, value.length);
+  }
+
+  void putInteger(@Nullable BigInteger value) {
+    putBytes(value == null ? null : value.toByteArray());
+  }
+
+  void putDecimal(@Nullable BigDecimal value) {
+    putThere(value);
+    if (value != null) {
+      putInt(value.scale());
+      putInteger(value.unscaledValue());
+    }
+  }
+
+  void putUuid(@Nullable UUID value) {
+    putThere(value);
+    if (value != null) {
+      putLong(value.getMostSignificantBits());
+      putLong(value.getLeastSignificantBits());
+    }
+  }
+
+  void putInstant(@Nullable Instant value) {
+    putThere(value);
+    if (value != null) {
+      putLong(value.getEpochSecond());
+      putInt(value.getNano());
+    }
+  }
+
+  void putDuration(@Nullable Duration value) {
+    putThere(value);
+    if (value != null) {
+      putLong(value.getSeconds());
+      putInt(value.getNano());
+    }
+  }
+
+  void putDate(@Nullable LocalDate value) {
+    putThere(value);
+    if (value != null) {
+      putLong(value.toEpochDay());
+    }
+  }
+
+  void putTime(@Nullable LocalTime value) {
+    putThere(value);
+    if (value != null) {
+      putLong(value.toNanoOfDay());
+    }
+  }
+
+  void putDateTime(@Nullable LocalDateTime value) {
+    putThere(value);
+    if (value != null) {
+      putLong(value.toLocalDate().toEpochDay());
+      putLong(value.toLocalTime().toNanoOfDay());
+    }
+  }
+}

@@ -1,0 +1,76 @@
+package io.fovea.object;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A plan whose two method handles are constants for the JIT.
+ *
+ * <p>A method handle is inlined into its caller where it is a constant, as the value of a static
+ * final field is. So each plan is a hidden class of its own, made from the bytes of this one, which
+ * finds its handles in its class data. This class itself is never initialized.
+ */
+final class PlanTemplate implements Plan {
+  private static final MethodHandle WRITE = handle(0);
+  private static final MethodHandle READ = handle(1);
+
+  private PlanTemplate() {}
+
+  /**
+   * Makes a plan.
+   *
+   * @param write takes a writer and an object
+   * @param read takes a reader, returns an object
+   */
+  static Plan of(MethodHandle write, MethodHandle read) {
+    MethodHandles.Lookup lookup = MethodHandles.lookup();
+    MethodHandle[] handles = {
+      write.asType(MethodType.methodType(void.class, ObjectWriter.class, Object.class)),
+      read.asType(MethodType.methodType(Object.class, ObjectReader.class))
+    };
+    try (InputStream in = PlanTemplate.class.getResourceAsStream("PlanTemplate.class")) {
+      if (in == null) {
+        throw new IllegalStateException("The class file of " + PlanTemplate.class + " is missing.");
+      }
+      MethodHandles.Lookup made =
+          lookup.defineHiddenClassWithClassData(
+              in.readAllBytes(), java.util.List.of(handles), true);
+      return (Plan)
+          made.findConstructor(made.lookupClass(), MethodType.methodType(void.class)).invoke();
+    } catch (IOException | ReflectiveOperationException e) {
+      throw new IllegalStateException("A plan could not be made.", e);
+    } catch (Throwable e) {
+      throw Throwables.raised(e);
+    }
+  }
+
+  private static MethodHandle handle(int i) {
+    try {
+      return MethodHandles.classDataAt(MethodHandles.lookup(), "_", MethodHandle.class, i);
+    } catch (IllegalAccessException e) {
+      throw new ExceptionInInitializerError(e);
+    }
+  }
+
+  @Override
+  public void write(ObjectWriter out, @Nullable Object object) {
+    try {
+      WRITE.invokeExact(out, object);
+    } catch (Throwable e) {
+      throw Throwables.raised(e);
+    }
+  }
+
+  @Override
+  public @Nullable Object read(ObjectReader in) {
+    try {
+      return (Object) READ.invokeExact(in);
+    } catch (Throwable e) {
+      throw Throwables.raised(e);
+    }
+  }
+}

@@ -1,0 +1,178 @@
+package io.fovea.object;
+
+import io.fovea.schema.Shape;
+import io.fovea.schema.Shape.Component;
+import io.fovea.schema.Shape.Composite;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Java records: whether one is there (1 byte; not of the record that a table holds), then the
+ * components in the order of their declaration.
+ *
+ * <p>Writer and reader are one method handle each, made of those of the components. The canonical
+ * constructor gets its arguments in order; what it throws is thrown on.
+ */
+final class RecordBinding extends Binding {
+  /**
+   * A component.
+   *
+   * @param accessor gives it
+   * @param of how it is stored; null for the key of the table, which is not
+   * @param initial what it is in records that were written without it
+   */
+  record Part(
+      Component component, MethodHandle accessor, @Nullable Binding of, @Nullable Object initial) {}
+
+  private final List<Part> parts;
+  private final MethodHandle constructor;
+
+  RecordBinding(Class<?> type, List<Part> parts, MethodHandle constructor, Set<String> dropped) {
+    super(
+        type,
+        new Composite(
+            parts.stream().filter(p -> p.of != null).map(Part::component).toList(), dropped));
+    this.parts = parts;
+    MethodType types = constructor.type();
+    for (int i = 0; i < parts.size(); i++) {
+      Binding of = parts.get(i).of;
+      types = of == null ? types : types.changeParameterType(i, of.type);
+    }
+    this.constructor = constructor.asType(types);
+  }
+
+  List<Part> parts() {
+    return parts;
+  }
+
+  MethodHandle constructor() {
+    return constructor;
+  }
+
+  // ------------------------------------------------------------------------- as it is stored today
+
+  /** Takes a writer and a record that is there. */
+  MethodHandle partsWriter() {
+    MethodHandle all =
+        MethodHandles.empty(MethodType.methodType(void.class, ObjectWriter.class, type));
+    for (Part part : parts.reversed()) {
+      if (part.of != null) {
+        MethodHandle write = MethodHandles.filterArguments(part.of.writer(), 1, part.accessor);
+        all = MethodHandles.foldArguments(all, write);
+      }
+    }
+    return all;
+  }
+
+  /** Takes a reader, and gives a record that is there. */
+  MethodHandle partsReader() {
+    int n = parts.size();
+    MethodHandle all = MethodHandles.dropArguments(constructor, n, ObjectReader.class);
+    for (int i = n - 1; i >= 0; i--) {
+      Part part = parts.get(i);
+      MethodHandle read =
+          part.of == null ? key(constructor.type().parameterType(i)) : part.of.reader();
+      all = MethodHandles.foldArguments(all, i, read);
+    }
+    return all;
+  }
+
+  /** Gives the key of the record. */
+  private static MethodHandle key(Class<?> type) {
+    try {
+      return MethodHandles.lookup()
+          .findGetter(ObjectReader.class, "key", Object.class)
+          .asType(MethodType.methodType(type, ObjectReader.class));
+    } catch (ReflectiveOperationException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  @Override
+  MethodHandle writer() {
+    MethodHandle there =
+        MethodHandles.insertArguments(
+            method(ObjectWriter.class, "putBoolean", void.class, boolean.class), 1, true);
+    MethodHandle missing =
+        MethodHandles.insertArguments(
+            method(ObjectWriter.class, "putBoolean", void.class, boolean.class), 1, false);
+    MethodHandle some = MethodHandles.foldArguments(partsWriter(), there);
+    MethodHandle none = MethodHandles.dropArguments(missing, 1, type);
+    MethodHandle test =
+        MethodHandles.dropArguments(
+            method(Objects.class, "nonNull", boolean.class, Object.class)
+                .asType(MethodType.methodType(boolean.class, type)),
+            0,
+            ObjectWriter.class);
+    return MethodHandles.guardWithTest(test, some, none);
+  }
+
+  @Override
+  MethodHandle reader() {
+    MethodHandle none =
+        MethodHandles.dropArguments(MethodHandles.constant(type, null), 0, ObjectReader.class);
+    MethodHandle test = method(ObjectReader.class, "getBoolean", boolean.class);
+    return MethodHandles.guardWithTest(test, partsReader(), none);
+  }
+
+  // ---------------------------------------------------------------------------- as it was stored
+
+  /** Reads a record that is there. */
+  Decoder partsDecoder(Composite file) {
+    List<Decoder> stored = new ArrayList<>();
+    for (Component c : file.components()) {
+      stored.add(Skip.over(c.shape()));
+    }
+    int[] places = new int[parts.size()];
+    for (int i = 0; i < places.length; i++) {
+      Part part = parts.get(i);
+      places[i] = part.of == null ? -1 : Composite.find(part.component, file);
+      if (places[i] >= 0) {
+        Shape shape = file.components().get(places[i]).shape();
+        stored.set(places[i], Objects.requireNonNull(part.of).decoder(shape));
+      }
+    }
+    Decoder[] all = stored.toArray(Decoder[]::new);
+    MethodHandle make =
+        constructor
+            .asSpreader(Object[].class, places.length)
+            .asType(MethodType.methodType(Object.class, Object[].class));
+    return in -> {
+      Object key = in.key;
+      @Nullable Object[] values = new Object[all.length];
+      for (int i = 0; i < all.length; i++) {
+        values[i] = all[i].read(in);
+      }
+      @Nullable Object[] arguments = new Object[places.length];
+      for (int i = 0; i < places.length; i++) {
+        Part part = parts.get(i);
+        arguments[i] = part.of == null ? key : places[i] < 0 ? part.initial : values[places[i]];
+      }
+      try {
+        return (Object) make.invokeExact(arguments);
+      } catch (Throwable e) {
+        throw Throwables.raised(e);
+      }
+    };
+  }
+
+  @Override
+  Decoder decoder(Shape file) {
+    Decoder some = partsDecoder((Composite) inner(file));
+    return in -> in.getBoolean() ? some.read(in) : null;
+  }
+
+  @Override
+  @Nullable Object initial(String text) {
+    if (!text.isEmpty()) {
+      throw new IllegalArgumentException("a record can only be null");
+    }
+    return null;
+  }
+}

@@ -1,0 +1,20 @@
+package io.fovea.schema;
+
+import java.lang.annotation.ElementType;
+import java.lang.annotation.Retention;
+import java.lang.annotation.RetentionPolicy;
+import java.lang.annotation.Target;
+
+/**
+ * The component of a record that is its key in a table. It is stored in the key alone. A key of
+ * several parts is a record of its own.
+ *
+ * <pre>{@code
+ * record Account(@Id long id, String owner, BigDecimal balance) {}
+ * }</pre>
+ *
+ * @since 0.1.0
+ */
+@Retention(RetentionPolicy.RUNTIME)
+@Target(ElementType.RECORD_COMPONENT)
+public @interface Id {}
