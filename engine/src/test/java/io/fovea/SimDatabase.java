@@ -12,8 +12,11 @@ import io.fovea.txn.TestLocks;
 import io.fovea.txn.TxConfig;
 import io.fovea.txn.TxEngine;
 import io.fovea.txn.TxSwitches;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.UnaryOperator;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /** For tests of other packages: what a database offers to those of its own. */
@@ -50,6 +53,14 @@ public final class SimDatabase {
     return TestLatches.held(db.store().pool())
         + TestLocks.held(db.store().engine())
         + heldBack(db.store().journal());
+  }
+
+  /** The indexes that a table has, whatever a specification says; null where there is no table. */
+  public static @Nullable Set<String> indexes(Database db, String table) {
+    TableCore core = db.schema().core(table);
+    return core == null
+        ? null
+        : core.readable().stream().map(i -> i.name).collect(Collectors.toCollection(TreeSet::new));
   }
 
   /** Whether a session of the log holds back the redo point for longer than a piece of work. */

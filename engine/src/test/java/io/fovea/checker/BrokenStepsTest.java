@@ -16,7 +16,9 @@ import io.fovea.txn.TxSwitches;
 import io.fovea.txn.TxSwitches.Stage;
 import java.util.EnumSet;
 import java.util.Set;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -300,7 +302,12 @@ class BrokenStepsTest {
         broken.switches.with(
             (stage, tx) -> {
               if (SLOW.contains(stage)) {
-                Thread.yield();
+                // A yield alone opens no window where other processes have the cores.
+                if (ThreadLocalRandom.current().nextInt(8) == 0) {
+                  LockSupport.parkNanos(50_000);
+                } else {
+                  Thread.yield();
+                }
               }
             });
     Setup setup = Setup.usual("broken").switches(switches).load(8, 40, 20);

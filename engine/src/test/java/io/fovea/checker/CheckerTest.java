@@ -335,6 +335,27 @@ class CheckerTest {
     finds(Kind.G_SINGLE, "T3 read 3=[1] before T2");
   }
 
+  /** All that is seen of a delete may be that the list is not there. */
+  @Test
+  void anUnknownDeleteMayBeWhyNothingWasFound() {
+    ok(1, new Op.Append(MORTAL, life(1, 1)), append(X, 1));
+    ok(2, append(X, 1, 2));
+    txn(3, Outcome.INFO, new Op.Delete(MORTAL, life(1, 1)), append(GRAVE, 3));
+    ok(4, read(MORTAL), read(X, 1, 2));
+    clean();
+    ok(5, read(MORTAL), read(GRAVE), read(X, 1, 2));
+    finds(Kind.G_SINGLE, "T5 did not find 1 before T1");
+  }
+
+  /** Without it the same is an anomaly. */
+  @Test
+  void nothingIsFoundBeforeTheFirstLife() {
+    ok(1, new Op.Append(MORTAL, life(1, 1)), append(X, 1));
+    ok(2, append(X, 1, 2));
+    ok(4, read(MORTAL), read(X, 1, 2));
+    finds(Kind.G_SINGLE, "T4 did not find 1 before T1");
+  }
+
   @Test
   void anUnknownEndThatWasNotSeenIsNothing() {
     ok(1, append(X, 1));

@@ -28,7 +28,8 @@ import java.util.function.LongToIntFunction;
  *   <li>a list: exactly which one;
  *   <li>nothing, with the grave read in the same transaction, n deep: what was left of life n, or a
  *       state that is wrong already by that;
- *   <li>nothing, or not in a group: one of several versions, from the first to the last that fit.
+ *   <li>nothing, or not in a group: one of several versions, from the first to the last that fit;
+ *       where a transaction of unknown end may have written one more, that may be it.
  * </ul>
  *
  * A read that saw one of the versions a to b happened after the write of a (or it would have seen
@@ -53,6 +54,12 @@ final class Versions {
   private int[] firsts = {};
   private int[] groups = {};
   private boolean[] passing = {};
+
+  /** Whether somebody of whom nothing is known may have ended the last life. */
+  private boolean maybeGone;
+
+  /** Whether somebody of whom nothing is known may have written one version more. */
+  private boolean maybeWritten;
 
   Versions(long key) {
     this.key = key;
@@ -86,6 +93,22 @@ final class Versions {
       return NOBODY;
     }
     return before;
+  }
+
+  /**
+   * A transaction that may have committed, and of which nobody has seen an element, has written
+   * the key. That it was not there, or not in a group, may be all that is seen of that.
+   *
+   * @param deleted whether it has deleted the list
+   */
+  void maybe(boolean deleted) {
+    maybeWritten = true;
+    maybeGone |= deleted;
+  }
+
+  /** Whether there may be a version behind the last one that is not in a group, or not at all. */
+  boolean mayBeWithout(int group) {
+    return group < 0 ? maybeGone : maybeWritten;
   }
 
   /** At which place a list is no beginning of the longest of its life; -1 where it is one. */

@@ -65,7 +65,7 @@ final class Vitals {
     v.put("rings", rings);
     v.put("descriptors", open.size() - rings);
     try (Stream<String> lines = Files.lines(PROC.resolve("maps"))) {
-      v.put("mappings", lines.count());
+      v.put("mappings", lines.filter(line -> !line.endsWith("[io_uring]")).count());
     }
     v.put("threads", (long) ManagementFactory.getThreadMXBean().getThreadCount());
     DatabaseStats s = db.stats();

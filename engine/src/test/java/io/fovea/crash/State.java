@@ -303,8 +303,9 @@ final class State {
         return null; // opening would make it what it has to be
       }
       try {
-        // The number of trees is the same, and opening refuses an index that it is not told of: so
-        // the indexes are the same, or this throws before it would build one.
+        if (!e.getValue().indexes.equals(SimDatabase.indexes(db, e.getKey()))) {
+          return null; // opening it so would build one
+        }
         t = db.table(e.getValue().spec(e.getKey()));
       } catch (IncompatibleSchemaException another) {
         return null;
