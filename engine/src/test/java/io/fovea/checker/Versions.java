@@ -96,8 +96,8 @@ final class Versions {
   }
 
   /**
-   * A transaction that may have committed, and of which nobody has seen an element, has written
-   * the key. That it was not there, or not in a group, may be all that is seen of that.
+   * A transaction that may have committed, and of which nobody has seen an element, has written the
+   * key. That it was not there, or not in a group, may be all that is seen of that.
    *
    * @param deleted whether it has deleted the list
    */
