@@ -1,0 +1,175 @@
+package io.fovea;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.index.TableCore;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.Step;
+import io.fovea.schema.TableSpec;
+import io.fovea.store.Switches;
+import io.fovea.support.SetClock;
+import io.fovea.support.SimCrash;
+import io.fovea.support.SimDisk;
+import io.fovea.support.SimStorage;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/**
+ * Power that fails at any operation while a table gets its expiry, is swept, and loses it again:
+ * what is found is one of the states on the way, and who goes on gets to the end.
+ */
+@Tag("slow")
+class ExpiryCrashTest {
+  private static final int ROWS = 300;
+  private static final int EXPIRED = 200;
+  private static final KeySpec KEY = KeySpec.of(FieldType.INT32);
+  private static final Layout.Builder B1 = Layout.builder();
+  private static final Field CODE1 = B1.int64("code");
+  private static final Field AT = B1.int64("at");
+  private static final TableSpec FIRST =
+      TableSpec.of("rows", KEY, B1.build()).with(IndexSpec.unique("by_code", CODE1));
+  private static final Layout.Builder B2 = Layout.builder();
+  private static final Field DUE = B2.int64("due");
+  private static final Field MORE = B2.int64("more");
+  private static final Field CODE2 = B2.int64("code");
+  private static final TableSpec SECOND =
+      TableSpec.builder("rows", KEY, B2.build())
+          .version(2, Step.rename("at", "due"), Step.add("more", 3))
+          .index(IndexSpec.unique("by_code", CODE2))
+          .build()
+          .expireAfter(DUE, Duration.ofMillis(100));
+  private static final TableSpec LONGER = SECOND.expireAfter(DUE, Duration.ofMillis(150));
+
+  /** The disk before an operation, and how much was done by then. */
+  private record Cut(SimDisk disk, int done) {}
+
+  private final SetClock clock = new SetClock(1_000);
+
+  private final Options options =
+      Options.defaults()
+          .bufferBytes(600_000)
+          .transactions(x -> x.activeMax(2))
+          .expiry(e -> e.clock(clock).sweepInterval(Duration.ZERO));
+
+  private Database open(SimDisk disk) {
+    return Database.open(new SimStorage(disk), options, Switches.NONE);
+  }
+
+  /** Each is durable when it returns, but for the sweep, which the next one carries. */
+  private final List<Consumer<Database>> way =
+      List.of(
+          db -> db.table(SECOND),
+          db -> {
+            assertEquals(EXPIRED, db.sweepExpired());
+            db.checkpoint();
+          },
+          db -> db.table(LONGER),
+          db -> assertTrue(db.dropExpiry("rows")),
+          Database::checkpoint);
+
+  @Test
+  void anyMomentIsOneOnTheWay() {
+    SimDisk disk = new SimDisk(1);
+    List<Cut> cuts = new ArrayList<>();
+    try (Database db = open(disk)) {
+      Table t = db.table(FIRST);
+      db.run(
+          tx -> {
+            for (int i = 1; i <= ROWS; i++) {
+              t.insert(tx, t.key().set(i), t.row().setLong(CODE1, i).setLong(AT, 700 + i));
+            }
+          });
+      db.checkpoint();
+      int[] done = {0};
+      disk.onOperation(n -> cuts.add(new Cut(disk.copy(), done[0])));
+      for (var step : way) {
+        step.accept(db);
+        done[0]++;
+      }
+      disk.onOperation(n -> {});
+    }
+    Set<String> found = new TreeSet<>();
+    for (int i = 0; i < cuts.size(); i++) {
+      Cut cut = cuts.get(i);
+      SimCrash other = i % 2 == 0 ? SimCrash.LOSE_ALL : SimCrash.KEEP_ALL;
+      for (SimCrash how : List.of(other, SimCrash.RANDOM)) {
+        try (Database db = open(cut.disk.crash(how))) {
+          found.add(look(db, cut.done));
+        }
+      }
+    }
+    // How many rows were removed, and the rule: a sweep may be cut in the middle.
+    Set<String> steps = Set.of("0 of 1", "0 of 100", "200 of 100", "200 of 150", "200 of 2");
+    assertTrue(found.containsAll(steps), found::toString);
+    found.removeAll(steps);
+    assertTrue(Set.of("128 of 100").containsAll(found), found::toString);
+    assertTrue(cuts.size() > 20, cuts.size() + " cuts");
+  }
+
+  /** Looks whether all is as it was at some moment, goes on from there, and says what it was. */
+  private String look(Database db, int done) {
+    TableCore core = db.schema().core("rows");
+    var by = core.expiry();
+    boolean first = core.history().version() == 1;
+    assertTrue(!first || done < 1, "the evolution is lost");
+    Table t =
+        db.table(
+            first
+                ? FIRST
+                : by == null
+                    ? TableSpec.builder("rows", KEY, B2.build())
+                        .version(2, Step.rename("at", "due"), Step.add("more", 3))
+                        .index(IndexSpec.unique("by_code", CODE2))
+                        .index(IndexSpec.on("expires", DUE))
+                        .build()
+                    : SECOND.expireAfter(DUE, by.spec.after()));
+    long removed = ROWS - t.count();
+    assertTrue(done < 2 || removed == EXPIRED, removed + " are removed, and the sweep has ended");
+    boolean hides = by != null;
+    List<Integer> there = db.read(tx -> keys(t, tx));
+    int from = hides ? Math.max(EXPIRED, (int) removed) : (int) removed;
+    assertEquals(ROWS - from, there.size());
+    assertEquals(from + 1, there.getFirst());
+    assertEquals(ROWS, there.getLast());
+    sound(db);
+    Table end = db.table(SECOND);
+    assertEquals(EXPIRED - removed, db.sweepExpired());
+    assertEquals(ROWS - EXPIRED, end.count());
+    assertEquals(ROWS - EXPIRED, end.index("expires").count());
+    db.run(
+        tx -> {
+          Row row = end.row();
+          assertTrue(end.get(tx, end.key().set(ROWS), row));
+          assertEquals(3, row.getLong(MORE));
+          assertEquals(700 + ROWS, row.getLong(DUE));
+        });
+    sound(db);
+    return removed + " of " + (by != null ? by.spec.after().toMillis() : first ? 1 : 2);
+  }
+
+  private static List<Integer> keys(Table t, Transaction tx) {
+    List<Integer> keys = new ArrayList<>();
+    try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+      while (c.next()) {
+        keys.add(c.key().getInt(0));
+      }
+    }
+    return keys;
+  }
+
+  private static void sound(Database db) {
+    VerifyReport report = db.verify();
+    assertTrue(report.ok(), report::toString);
+  }
+}
