@@ -396,8 +396,8 @@ public final class Database extends TransactionRunner implements AutoCloseable {
 
   /**
    * Removes all rows that have expired by now, of all tables, as the background does by itself
-   * ({@link ExpiryOptions#sweepInterval}): in transactions of some rows each, oldest first. Does not
-   * wait until they are durable: after a crash, rows that are there again stay hidden.
+   * ({@link ExpiryOptions#sweepInterval}): in transactions of some rows each, oldest first. Does
+   * not wait until they are durable: after a crash, rows that are there again stay hidden.
    *
    * @return how many rows were removed
    * @throws InvalidUseException in a transaction of this thread, or if the database was opened for

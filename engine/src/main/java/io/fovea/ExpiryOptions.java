@@ -38,9 +38,9 @@ public final class ExpiryOptions {
 
   /**
    * Sets the clock that says what time it is. It is asked once in each transaction, when that meets
-   * the first row that may expire, and by the sweep; in any thread. For tests, or where an
-   * application has a time of its own. Where a clock goes back, rows that were hidden and not yet
-   * removed are there again.
+   * the first row that may expire, by a load and a snapshot when they begin, and by the sweep; in
+   * any thread. For tests, or where an application has a time of its own. Where a clock goes back,
+   * rows that were hidden and not yet removed are there again.
    *
    * @param clock the default is the system's
    * @return new options

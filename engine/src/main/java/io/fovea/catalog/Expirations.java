@@ -19,7 +19,7 @@ import io.fovea.txn.TxScan;
 import java.lang.System.Logger.Level;
 import java.lang.foreign.MemorySegment;
 import java.time.InstantSource;
-import java.util.Collection;
+import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
@@ -67,7 +67,7 @@ public final class Expirations {
   private final Host host;
   private final Store store;
   private final SchemaChanges changes;
-  private final Supplier<Collection<TableCore>> tables;
+  private final Supplier<List<TableCore>> expiring;
   private final Timing timing;
   private final ReentrantLock work = new ReentrantLock();
   private final AtomicLong swept = new AtomicLong();
@@ -91,17 +91,21 @@ public final class Expirations {
     public static final Timing NONE = new Timing(InstantSource.system(), 0);
   }
 
-  /** Those of a store. */
+  /**
+   * Those of a store.
+   *
+   * @param expiring the tables whose rows expire, none left out that is being renamed
+   */
   Expirations(
       Host host,
       Store store,
       SchemaChanges changes,
-      Supplier<Collection<TableCore>> tables,
+      Supplier<List<TableCore>> expiring,
       Timing timing) {
     this.host = host;
     this.store = store;
     this.changes = changes;
-    this.tables = tables;
+    this.expiring = expiring;
     this.timing = timing;
   }
 
@@ -205,10 +209,8 @@ public final class Expirations {
           "Expired rows of " + store.name() + " can't be removed: it was opened for reading only.");
     }
     long n = 0;
-    for (TableCore core : tables.get()) {
-      if (core.expiry() != null) {
-        n += sweep(core);
-      }
+    for (TableCore core : expiring.get()) {
+      n += sweep(core);
     }
     return n;
   }
@@ -331,7 +333,7 @@ public final class Expirations {
         || stopped
         || timing.intervalNanos == 0
         || store.isReadOnly()
-        || !isNeeded()) {
+        || expiring.get().isEmpty()) {
       return;
     }
     Thread t = new Thread(this::background, "fovea-sweep " + store.name());
@@ -340,16 +342,12 @@ public final class Expirations {
     t.start();
   }
 
-  private boolean isNeeded() {
-    return tables.get().stream().anyMatch(c -> c.expiry() != null);
-  }
-
   /**
    * Whether the thread has nothing to do any more; then the next table starts another. Who makes
    * one does so before {@link #begin}, so either that finds no thread, or this finds the table.
    */
   private synchronized boolean isOver() {
-    if (stopped || isNeeded()) {
+    if (stopped || !expiring.get().isEmpty()) {
       return stopped;
     }
     thread = null;
@@ -443,7 +441,7 @@ public final class Expirations {
   /** How far the sweep was behind when it looked last, in the table where it was furthest. */
   public long lagMillis() {
     long most = 0;
-    for (TableCore core : tables.get()) {
+    for (TableCore core : expiring.get()) {
       RowExpiry by = core.expiry();
       most = by == null ? most : Math.max(most, by.lagMillis);
     }

@@ -26,6 +26,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.function.Predicate;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -92,7 +93,7 @@ public final class Schema {
     this.indexChanges = new IndexChanges(host, store, changes);
     this.renames = new Renames(store, changes);
     this.drops = changes.drops;
-    this.expirations = new Expirations(host, store, changes, tables::values, timing);
+    this.expirations = new Expirations(host, store, changes, this::expiring, timing);
     this.evolutions = new Evolutions(host, store, changes, expirations, tables);
     this.objectVersions = new ObjectVersions(store, changes);
     this.loads = new Loads(host, store, changes, expirations);
@@ -177,20 +178,28 @@ public final class Schema {
 
   /** The trees of tables and indexes, whatever their stage. Any thread. */
   private List<BTree> live() {
-    List<BTree> all = new ArrayList<>();
+    return whileStill(
+        () -> {
+          List<BTree> all = new ArrayList<>();
+          for (TableCore table : tables.values()) {
+            all.add(table.tree);
+            for (IndexCore index : table.indexes()) {
+              all.add(index.tree);
+            }
+          }
+          return all;
+        });
+  }
+
+  /** Looks at the tables while their names don't change. Any thread. */
+  private <T> T whileStill(Supplier<T> look) {
     for (int attempt = 0; ; attempt++) {
       long before = publications;
-      for (TableCore table : tables.values()) {
-        all.add(table.tree);
-        for (IndexCore index : table.indexes()) {
-          all.add(index.tree);
-        }
-      }
+      T seen = look.get();
       // An error may have ended who was publishing: the engine has stopped then, too.
       if ((before & 1) == 0 && publications == before || attempt == LOOKS_MAX) {
-        return all;
+        return seen;
       }
-      all.clear();
       Waits.spin(attempt);
     }
   }
@@ -241,6 +250,11 @@ public final class Schema {
   /** The native memory that all trees keep for changes of their structure. */
   public long scratchBytes() {
     return trees().stream().mapToLong(BTree::scratchBytes).sum();
+  }
+
+  /** The tables whose rows expire. */
+  private List<TableCore> expiring() {
+    return whileStill(() -> tables.values().stream().filter(c -> c.expiry() != null).toList());
   }
 
   /** The trees that a catalog knows, for recovery. */
@@ -307,16 +321,7 @@ public final class Schema {
   /** The names of the tables, in order. */
   public List<String> names() {
     store.requireOpen();
-    for (int attempt = 0; ; attempt++) {
-      long before = publications;
-      if ((before & 1) == 0) {
-        List<String> names = List.copyOf(tables.keySet());
-        if (publications == before) {
-          return names;
-        }
-      }
-      Waits.spin(attempt);
-    }
+    return whileStill(() -> List.copyOf(tables.keySet()));
   }
 
   // ------------------------------------------------------------------------------- in transactions
