@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Shapes are made from Java classes by {@link io.fovea.ObjectSpec}, and are found in files by
  * tools that don't have these classes. Two shapes are equal if they say the same of a file, which
- * is what {@link #toString} says:
+ * is what {@code toString} says:
  *
  * <pre>{@code
  * record(owner TEXT, balance DECIMAL, state enum(OPEN, CLOSED), tags list(TEXT))
