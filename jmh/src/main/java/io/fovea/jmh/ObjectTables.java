@@ -112,7 +112,7 @@ public class ObjectTables {
   /** Fills the tables. */
   @Setup(Level.Trial)
   public void open() {
-    db = Database.inMemory(Options.builder().durability(Durability.NONE).build());
+    db = Database.inMemory(Options.defaults().durability(Durability.NONE));
     objects = db.table(ObjectSpec.of("objects", Long.class, Item.class));
     byHand = db.table(TableSpec.bytes("byHand", Long.BYTES)).bytes().as(KEYS, ITEMS);
     rows = db.table(ROWS);
