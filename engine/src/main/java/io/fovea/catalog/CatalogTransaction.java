@@ -228,7 +228,7 @@ public final class CatalogTransaction implements CatalogPart {
 
   private TableCore create(TableSpec spec) {
     tx.requireWritable();
-    schema.checkSizes(spec);
+    SpecCheck.checkSizes(store.catalog(), spec);
     store.willWrite();
     String what = "create table " + NameText.of(spec.name());
     return changes.lockedIn(

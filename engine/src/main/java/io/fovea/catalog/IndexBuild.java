@@ -82,6 +82,8 @@ public final class IndexBuild {
       throw new InvalidUseException("Can't " + what + ": the table is being dropped.");
     }
     store.requireOpen();
+    // A commit that failed halfway holds back the redo point, which a load would wait for.
+    store.engine().checkUsable(false);
   }
 
   /** Waits until all transactions have ended that are active now. */

@@ -466,11 +466,6 @@ public final class Schema {
     return expirations.expire(core, spec.expiry());
   }
 
-  /** Looks whether keys and rows of a specification fit. */
-  void checkSizes(TableSpec spec) {
-    SpecCheck.checkSizes(catalog, spec);
-  }
-
   // ------------------------------------------------------------------------------- opening again
 
   /** Makes a table what is specified, or another one in its place. */

@@ -20,7 +20,8 @@ public record ObjectHistory(Shape key, List<Shape.Composite> versions) {
   public ObjectHistory {
     versions = List.copyOf(versions);
     if (versions.isEmpty() || versions.size() > VERSION_MAX) {
-      throw new IllegalArgumentException(versions.size() + " versions of objects");
+      throw new IllegalArgumentException(
+          "Objects have 1 to 255 versions, not " + versions.size() + ".");
     }
   }
 

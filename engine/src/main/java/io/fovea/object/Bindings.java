@@ -176,8 +176,7 @@ final class Bindings {
         value = of.initial(initial == null ? "" : initial.value());
       } catch (RuntimeException e) {
         throw new IllegalArgumentException(
-            "@Initial of component " + place + " is no " + of.shape + ": " + e.getMessage() + ".",
-            e);
+            "@Initial of component " + place + " is no " + of.shape + ": " + e.getMessage(), e);
       }
     }
     Component component =

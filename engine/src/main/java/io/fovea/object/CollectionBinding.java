@@ -143,7 +143,7 @@ final class CollectionBinding extends Binding {
         Decoder values = element.decoder(m.value());
         yield in -> map(keys, values, in);
       }
-      default -> throw new IllegalArgumentException(file + " is no collection");
+      default -> throw new IllegalArgumentException(file + " is no collection.");
     };
   }
 
@@ -192,7 +192,7 @@ final class CollectionBinding extends Binding {
   @Override
   Object initial(String text) {
     if (!text.isEmpty()) {
-      throw new IllegalArgumentException("a collection can only be empty");
+      throw new IllegalArgumentException("A collection can only be empty.");
     }
     return type == List.class ? List.of() : type == Set.class ? Set.of() : Map.of();
   }

@@ -68,7 +68,7 @@ final class EnumBinding extends Binding {
         return c;
       }
     }
-    throw new IllegalArgumentException(type.getName() + " has no constant " + name);
+    throw new IllegalArgumentException(type.getName() + " has no constant " + name + ".");
   }
 
   @Override

@@ -171,7 +171,7 @@ final class RecordBinding extends Binding {
   @Override
   @Nullable Object initial(String text) {
     if (!text.isEmpty()) {
-      throw new IllegalArgumentException("a record can only be null");
+      throw new IllegalArgumentException("A record can only be null.");
     }
     return null;
   }

@@ -120,7 +120,7 @@ final class ScalarBinding extends Binding {
       case INT64 -> n.longValue();
       case FLOAT64 -> n.doubleValue();
       case INTEGER -> BigInteger.valueOf(n.longValue());
-      default -> throw new IllegalStateException(scalar + " holds no " + value.getClass());
+      default -> throw new IllegalStateException(scalar + " holds no " + value.getClass() + ".");
     };
   }
 
@@ -132,7 +132,7 @@ final class ScalarBinding extends Binding {
     return switch (scalar) {
       case BOOLEAN -> {
         if (!text.equals("true") && !text.equals("false")) {
-          throw new IllegalArgumentException("neither true nor false");
+          throw new IllegalArgumentException("Neither true nor false: " + text + ".");
         }
         yield Boolean.valueOf(text);
       }
@@ -140,7 +140,7 @@ final class ScalarBinding extends Binding {
       case INT16 -> Short.valueOf(text);
       case CHAR -> {
         if (text.length() != 1) {
-          throw new IllegalArgumentException("not one character");
+          throw new IllegalArgumentException("Not one character: " + text + ".");
         }
         yield text.charAt(0);
       }
@@ -171,7 +171,7 @@ final class ScalarBinding extends Binding {
       case INT64 -> 0L;
       case FLOAT32 -> 0f;
       case FLOAT64 -> 0d;
-      default -> throw new IllegalStateException(scalar + " is no primitive type");
+      default -> throw new IllegalStateException(scalar + " is no primitive type.");
     };
   }
 

@@ -303,8 +303,8 @@ class BrokenStepsTest {
             (stage, tx) -> {
               if (SLOW.contains(stage)) {
                 // A yield alone opens no window where other processes have the cores.
-                if (ThreadLocalRandom.current().nextInt(8) == 0) {
-                  LockSupport.parkNanos(50_000);
+                if (ThreadLocalRandom.current().nextInt(4) == 0) {
+                  LockSupport.parkNanos(200_000);
                 } else {
                   Thread.yield();
                 }

@@ -422,7 +422,7 @@ class FaultTest {
         });
     int[] full = {0};
     int looks = 0;
-    for (int i = 0; i < 400 && full[0] < 12; i++) {
+    for (int i = 0; i < 400 && full[0] < 4; i++) {
       Step grow =
           new Step.Transact(
               List.of(new Step.Put("bytes", new State.Pk(0, "grow" + i), Step.bytes(20_000, i))),

@@ -36,7 +36,7 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 @Timeout(value = 1, unit = TimeUnit.DAYS) // jcstress has limits of its own
 @Execution(ExecutionMode.CONCURRENT)
 class RacesTest {
-  private static final String SHORT = "-f 1 -iters 1 -time 150 -sc false -af NONE -hs 256";
+  private static final String SHORT = "-f 1 -iters 1 -time 100 -sc false -af NONE -hs 256";
   private static final String SHORT_JVM =
       "--enable-native-access=ALL-UNNAMED -XX:+UseSerialGC -Xmx512m";
   private static final Pattern SUMMARY = Pattern.compile("Results: (\\d+) planned; (\\d+) passed");
