@@ -67,6 +67,12 @@ final class Splitter {
       }
       int type = level == 0 ? PageHeader.LEAF : PageHeader.INNER;
       int fresh = pool.allocate(treeId, type, log);
+      if (pool.pid(fresh) == pid) {
+        // The node was emptied and freed since the caller looked at it, and this is its page again,
+        // latched by this thread: it would wait for itself.
+        free(fresh, log);
+        return;
+      }
       int result = StructureChange.AGAIN;
       scratch.changed = false;
       try {
