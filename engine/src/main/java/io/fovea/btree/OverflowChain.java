@@ -71,7 +71,7 @@ final class OverflowChain {
     int count = pages(pool.pageSize(), len);
     long pid = first;
     for (int index = 0; index < count; index++) {
-      if (pid <= 0) {
+      if (pid <= 0 || TreeDrop.isCut(pool, pid)) {
         return false;
       }
       int frame = pool.fixShared(pid);

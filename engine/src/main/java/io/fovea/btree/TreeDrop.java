@@ -27,7 +27,8 @@ import java.util.function.LongConsumer;
  *       free already.
  *   <li>What was freed may belong to another tree by then. The tree's id tells: ids are never used
  *       again. A page that has it is a page of this tree and is to be freed, whoever refers to it;
- *       one that has not is passed by, and nothing below it is looked at.
+ *       one that has not is passed by, and nothing below it is looked at. It may also have been cut
+ *       off the end of the file; it is passed by, too.
  *   <li>After a crash a leaf may be older than the chains that its stubs name, since replay leaves
  *       out the records of dropped trees. A stub may then lead into another chain of this tree. The
  *       index in each page says whether the page is the part that is looked for; if it is, it and
@@ -256,8 +257,19 @@ public final class TreeDrop {
     }
   }
 
+  /**
+   * Whether there is no such page any more: it was freed, and then cut off the end of the file. If
+   * that comes between this and a look at the page, the page is found free.
+   */
+  static boolean isCut(BufferPool pool, long pid) {
+    return pid >= pool.allocatorState().highWater();
+  }
+
   /** Goes down to a node, if it is one. */
   private void enter(long pid, int level) {
+    if (rest && isCut(pool, pid)) {
+      return;
+    }
     int frame = pool.fixShared(pid);
     Node node = null;
     try {
