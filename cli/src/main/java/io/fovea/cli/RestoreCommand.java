@@ -1,6 +1,5 @@
 package io.fovea.cli;
 
-import io.fovea.Database;
 import io.fovea.FileReport;
 import io.fovea.Restore;
 import java.nio.file.Path;
