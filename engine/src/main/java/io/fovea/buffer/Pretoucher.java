@@ -1,5 +1,6 @@
 package io.fovea.buffer;
 
+import io.fovea.memory.Waits;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.BooleanSupplier;
@@ -49,19 +50,7 @@ final class Pretoucher {
       others.add(t);
     }
     stripes(bytes, 0, threads, stopped, touch);
-    boolean interrupted = false;
-    for (Thread t : others) {
-      while (t.isAlive()) {
-        try {
-          t.join();
-        } catch (InterruptedException e) {
-          interrupted = true;
-        }
-      }
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
+    others.forEach(Waits::join);
   }
 
   private static void stripes(

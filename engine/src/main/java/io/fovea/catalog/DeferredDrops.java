@@ -9,6 +9,7 @@ import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.FoveaException;
 import io.fovea.memory.Mem;
+import io.fovea.memory.Waits;
 import io.fovea.store.Store;
 import io.fovea.txn.Grace;
 import io.fovea.wal.LogSession;
@@ -439,16 +440,6 @@ public final class DeferredDrops {
     synchronized (this) {
       t = thread;
     }
-    boolean interrupted = false;
-    while (t != null && t.isAlive()) {
-      try {
-        t.join();
-      } catch (InterruptedException e) {
-        interrupted = true;
-      }
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
+    Waits.join(t);
   }
 }

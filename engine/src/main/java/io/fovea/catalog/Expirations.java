@@ -11,6 +11,7 @@ import io.fovea.index.RowExpiry;
 import io.fovea.index.Slot;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
+import io.fovea.memory.Waits;
 import io.fovea.schema.Expiry;
 import io.fovea.schema.TableSpec;
 import io.fovea.store.Store;
@@ -398,17 +399,7 @@ public final class Expirations {
     synchronized (this) {
       t = thread;
     }
-    boolean interrupted = false;
-    while (t != null && t.isAlive()) {
-      try {
-        t.join();
-      } catch (InterruptedException e) {
-        interrupted = true;
-      }
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
+    Waits.join(t);
   }
 
   // ---------------------------------------------------------------------------------- statistics

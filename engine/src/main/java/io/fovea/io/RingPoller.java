@@ -7,6 +7,7 @@ import io.fovea.bindings.FileCalls;
 import io.fovea.bindings.NativeException;
 import io.fovea.bindings.Ring;
 import io.fovea.memory.Mem;
+import io.fovea.memory.Waits;
 import java.lang.System.Logger.Level;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -149,19 +150,9 @@ final class RingPoller {
     if (eventfd >= 0) {
       EventFd.add(eventfd, 1);
     }
-    boolean interrupted = false;
-    while (thread.isAlive()) {
-      try {
-        thread.join();
-      } catch (InterruptedException e) {
-        interrupted = true;
-      }
-    }
+    Waits.join(thread);
     if (eventfd >= 0) {
       FileCalls.close(eventfd);
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
     }
   }
 

@@ -2,6 +2,7 @@ package io.fovea.memory;
 
 import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The steps in which a thread waits for what another is about to write: nobody is woken, all look
@@ -59,6 +60,25 @@ public final class Waits {
       sleep(MOMENT_NANOS);
     } else {
       Thread.yield();
+    }
+  }
+
+  /**
+   * Waits for a thread to end. An interrupt does not end the wait, and is kept.
+   *
+   * @param thread null for none; one that has not begun counts as one that has ended
+   */
+  public static void join(@Nullable Thread thread) {
+    boolean interrupted = false;
+    while (thread != null && thread.isAlive()) {
+      try {
+        thread.join();
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
     }
   }
 

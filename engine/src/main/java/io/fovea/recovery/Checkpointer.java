@@ -9,6 +9,7 @@ import io.fovea.error.FoveaException;
 import io.fovea.error.PoolExhaustedException;
 import io.fovea.error.StorageException;
 import io.fovea.io.KillPoint;
+import io.fovea.memory.Waits;
 import io.fovea.wal.Log;
 import io.fovea.wal.LogSession;
 import java.lang.System.Logger.Level;
@@ -334,23 +335,13 @@ public final class Checkpointer implements AutoCloseable {
     } finally {
       lock.unlock();
     }
-    boolean interrupted = false;
-    while (t != null && t.isAlive()) {
-      try {
-        t.join();
-      } catch (InterruptedException e) {
-        interrupted = true;
-      }
-    }
+    Waits.join(t);
     stopped = true;
     lock.lock();
     try {
       done.signalAll();
     } finally {
       lock.unlock();
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
     }
   }
 

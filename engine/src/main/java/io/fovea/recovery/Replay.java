@@ -5,6 +5,7 @@ import io.fovea.btree.Position;
 import io.fovea.error.CorruptionException;
 import io.fovea.memory.Hash;
 import io.fovea.memory.Mem;
+import io.fovea.memory.Waits;
 import io.fovea.txn.CommitCursor;
 import io.fovea.txn.CommitRecord;
 import io.fovea.wal.Log;
@@ -190,7 +191,7 @@ final class Replay {
       failure.compareAndSet(null, e);
     } finally {
       finish();
-      join(threads);
+      threads.forEach(Waits::join);
     }
     Throwable f = failure.get();
     if (f instanceof RuntimeException e) {
@@ -304,22 +305,6 @@ final class Replay {
     Chunk chunk = free();
     chunk.last = true;
     publish(chunk);
-  }
-
-  private static void join(List<Thread> threads) {
-    boolean interrupted = false;
-    for (Thread t : threads) {
-      while (t.isAlive()) {
-        try {
-          t.join();
-        } catch (InterruptedException e) {
-          interrupted = true;
-        }
-      }
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
   }
 
   // --------------------------------------------------------------------------------- the workers

@@ -3,6 +3,7 @@ package io.fovea.wal;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.io.BlockDevice;
+import io.fovea.memory.Waits;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.Arrays;
@@ -435,19 +436,8 @@ public final class Log implements AutoCloseable {
 
   private void end() {
     file.room().end();
-    boolean interrupted = false;
-    while (true) {
-      try {
-        maker.join();
-        break;
-      } catch (InterruptedException e) {
-        interrupted = true;
-      }
-    }
+    Waits.join(maker);
     state = CLOSED;
     ring.free();
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
   }
 }

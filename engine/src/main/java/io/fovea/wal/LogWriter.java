@@ -4,6 +4,7 @@ import io.fovea.io.IoBatch;
 import io.fovea.io.KillPoint;
 import io.fovea.memory.Mem;
 import io.fovea.memory.NativeRegion;
+import io.fovea.memory.Waits;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
@@ -262,22 +263,11 @@ final class LogWriter implements Runnable {
     closingSince = System.nanoTime();
     closing = true;
     wake();
-    boolean interrupted = false;
-    while (true) {
-      try {
-        thread.join();
-        break;
-      } catch (InterruptedException e) {
-        interrupted = true;
-      }
-    }
+    Waits.join(thread);
     // Who leads sees the end when it has the turn, and no memory is used after that.
     turn.lock();
     region.release();
     turn.unlock();
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
   }
 
   long records() {
