@@ -63,15 +63,17 @@ final class OverflowChain {
   /**
    * Collects the pages of a chain.
    *
+   * @param end pages from here on are no part of it
    * @param out gets them, in the order of the chain
    * @return false if it ends in a page that is no part of it
    */
-  static boolean collect(BufferPool pool, int treeId, long first, long len, LongList out) {
+  static boolean collect(
+      BufferPool pool, int treeId, long first, long len, long end, LongList out) {
     MemorySegment pages = pool.pages();
     int count = pages(pool.pageSize(), len);
     long pid = first;
     for (int index = 0; index < count; index++) {
-      if (pid <= 0 || TreeDrop.isCut(pool, pid)) {
+      if (pid <= 0 || pid >= end) {
         return false;
       }
       int frame = pool.fixShared(pid);

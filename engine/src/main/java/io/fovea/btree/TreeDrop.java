@@ -245,7 +245,7 @@ public final class TreeDrop {
   private void part(Node top, long pid, long length) {
     if (top.level == 0) {
       chain.clear();
-      if (!OverflowChain.collect(pool, treeId, pid, length, chain) && !rest) {
+      if (!OverflowChain.collect(pool, treeId, pid, length, end(), chain) && !rest) {
         throw new CorruptionException("a long value of a tree", pid, -1, length, chain.size());
       }
       chainLeft = chain.size();
@@ -258,16 +258,16 @@ public final class TreeDrop {
   }
 
   /**
-   * Whether there is no such page any more: it was freed, and then cut off the end of the file. If
-   * that comes between this and a look at the page, the page is found free.
+   * From here on there is no page any more: a rest may name some that were freed, and then cut off
+   * the end of the file. One that is cut off after this was asked is found free.
    */
-  static boolean isCut(BufferPool pool, long pid) {
-    return pid >= pool.allocatorState().highWater();
+  private long end() {
+    return rest ? pool.pidLimit() : Long.MAX_VALUE;
   }
 
   /** Goes down to a node, if it is one. */
   private void enter(long pid, int level) {
-    if (rest && isCut(pool, pid)) {
+    if (pid >= end()) {
       return;
     }
     int frame = pool.fixShared(pid);
