@@ -219,11 +219,6 @@ public final class ObjectSpec<K, V> {
       return bytes.table();
     }
 
-    @Override
-    public K keyOf(V value) {
-      return key(codec.keyOf(value));
-    }
-
     @SuppressWarnings("unchecked") // the codec makes keys of that class and no others
     private K key(Object key) {
       return (K) key;
@@ -304,8 +299,12 @@ public final class ObjectSpec<K, V> {
       return made;
     }
 
-    /** Writes key and object. */
-    private void encode(Scratch s, K key, V value) {
+    /**
+     * Writes key and object.
+     *
+     * @param key null: the one that the object knows
+     */
+    private void encode(Scratch s, @Nullable K key, V value) {
       if (version == 0) {
         throw new InvalidUseException(
             "Table "
@@ -313,7 +312,18 @@ public final class ObjectSpec<K, V> {
                 + " was opened for reading only, by a class that is newer than its objects.");
       }
       s.key.clear();
-      codec.writeKey(s.key, key);
+      if (key == null) {
+        codec.writeKeyOf(s.key, value);
+      } else {
+        codec.writeKey(s.key, key);
+        requireItsOwn(s, key, value);
+      }
+      s.object.clear();
+      s.object.putByte((byte) version);
+      codec.write(s.object, value);
+    }
+
+    private void requireItsOwn(Scratch s, K key, V value) {
       if (codec.hasId()) {
         s.object.clear();
         codec.writeKeyOf(s.object, value);
@@ -322,31 +332,40 @@ public final class ObjectSpec<K, V> {
               "The object knows another key than the one that it is to be put under: " + key + ".");
         }
       }
-      s.object.clear();
-      s.object.putByte((byte) version);
-      codec.write(s.object, value);
+    }
+
+    private void write(Transaction tx, @Nullable K key, V value, boolean insert) {
+      Scratch s = take(tx);
+      try {
+        encode(s, key, value);
+        if (insert) {
+          bytes.insert(tx, s.keySegment(), s.objectSegment());
+        } else {
+          bytes.put(tx, s.keySegment(), s.objectSegment());
+        }
+      } finally {
+        s.used = false;
+      }
     }
 
     @Override
     public void insert(Transaction tx, K key, V value) {
-      Scratch s = take(tx);
-      try {
-        encode(s, key, value);
-        bytes.insert(tx, s.keySegment(), s.objectSegment());
-      } finally {
-        s.used = false;
-      }
+      write(tx, key, value, true);
+    }
+
+    @Override
+    public void insert(Transaction tx, V value) {
+      write(tx, null, value, true);
     }
 
     @Override
     public void put(Transaction tx, K key, V value) {
-      Scratch s = take(tx);
-      try {
-        encode(s, key, value);
-        bytes.put(tx, s.keySegment(), s.objectSegment());
-      } finally {
-        s.used = false;
-      }
+      write(tx, key, value, false);
+    }
+
+    @Override
+    public void put(Transaction tx, V value) {
+      write(tx, null, value, false);
     }
 
     @Override

@@ -27,12 +27,6 @@ public final class TypedTable<K, V> {
   interface Backing<K, V> {
     Table table();
 
-    /** The key that an object knows. */
-    default K keyOf(V value) {
-      throw new IllegalStateException(
-          "Objects of this table don't know their keys: give the key beside the object.");
-    }
-
     /** Compares two keys as the table does. */
     int compare(K a, K b);
 
@@ -41,6 +35,21 @@ public final class TypedTable<K, V> {
     void insert(Transaction tx, K key, V value);
 
     void put(Transaction tx, K key, V value);
+
+    /** Under the key that the object knows. */
+    default void insert(Transaction tx, V value) {
+      throw noKeys();
+    }
+
+    /** Likewise. */
+    default void put(Transaction tx, V value) {
+      throw noKeys();
+    }
+
+    private static IllegalStateException noKeys() {
+      return new IllegalStateException(
+          "Objects of this table don't know their keys: give the key beside the object.");
+    }
 
     boolean delete(Transaction tx, K key);
 
@@ -120,7 +129,7 @@ public final class TypedTable<K, V> {
    * @throws IllegalStateException if no component of its class has {@link io.fovea.schema.Id}
    */
   public void insert(Transaction tx, V value) {
-    insert(tx, backing.keyOf(Objects.requireNonNull(value, "value")), value);
+    backing.insert(tx, Objects.requireNonNull(value, "value"));
   }
 
   /**
@@ -132,7 +141,7 @@ public final class TypedTable<K, V> {
    * @throws IllegalStateException if no component of its class has {@link io.fovea.schema.Id}
    */
   public void put(Transaction tx, V value) {
-    put(tx, backing.keyOf(Objects.requireNonNull(value, "value")), value);
+    backing.put(tx, Objects.requireNonNull(value, "value"));
   }
 
   /**

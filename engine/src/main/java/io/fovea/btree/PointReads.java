@@ -155,7 +155,8 @@ final class PointReads {
         }
       }
       if (valid(p)) {
-        if (length >= 0 && !OverflowChain.collect(pool, treeId, first, length, Long.MAX_VALUE, pids)) {
+        if (length >= 0
+            && !OverflowChain.collect(pool, treeId, first, length, Long.MAX_VALUE, pids)) {
           throw TreeDamage.of(pool, first, "pages of a long value", length, pids.size());
         }
         return length;

@@ -8,6 +8,7 @@ import io.fovea.schema.Shape;
 import io.fovea.schema.Shape.Component;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
+import java.lang.reflect.AccessibleObject;
 import java.lang.reflect.Constructor;
 import java.lang.reflect.InaccessibleObjectException;
 import java.lang.reflect.Method;
@@ -24,6 +25,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /** Finds out how Java types are stored. One thread. */
@@ -212,8 +214,7 @@ final class Bindings {
     }
   }
 
-  private static MethodHandles.Lookup opened(
-      java.lang.reflect.AccessibleObject member, Class<?> type) {
+  private static MethodHandles.Lookup opened(AccessibleObject member, Class<?> type) {
     try {
       member.setAccessible(true);
     } catch (InaccessibleObjectException e) {
@@ -264,9 +265,7 @@ final class Bindings {
     @Override
     public String getTypeName() {
       return raw.getTypeName()
-          + arguments.stream()
-              .map(Type::getTypeName)
-              .collect(java.util.stream.Collectors.joining(", ", "<", ">"));
+          + arguments.stream().map(Type::getTypeName).collect(Collectors.joining(", ", "<", ">"));
     }
   }
 }

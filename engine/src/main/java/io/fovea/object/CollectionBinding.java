@@ -25,6 +25,9 @@ import org.jspecify.annotations.Nullable;
  * the same order.
  */
 final class CollectionBinding extends Binding {
+  /** Reads the keys of what has none. */
+  private static final Decoder NOTHING = in -> null;
+
   private final @Nullable Binding key;
   private final Binding element;
 
@@ -112,42 +115,32 @@ final class CollectionBinding extends Binding {
 
   @Override
   MethodHandle reader() {
-    Plan plan = element.plan();
-    Plan keys = key == null ? null : key.plan();
-    MethodHandle read =
-        method(
-            CollectionBinding.class,
-            type == List.class ? "list" : type == Set.class ? "set" : "map",
-            type,
-            Decoder.class,
-            Decoder.class,
-            ObjectReader.class);
-    Decoder ofKeys = keys == null ? plan::read : keys::read;
-    Decoder ofElements = plan::read;
-    return MethodHandles.insertArguments(read, 0, ofKeys, ofElements);
+    Decoder keys = key == null ? NOTHING : key.plan()::read;
+    Decoder all = all(keys, element.plan()::read);
+    return method(Decoder.class, "read", Object.class, ObjectReader.class)
+        .bindTo(all)
+        .asType(MethodType.methodType(type, ObjectReader.class));
   }
 
   @Override
   Decoder decoder(Shape file) {
     return switch (inner(file)) {
-      case Sequence s -> {
-        Decoder each = element.decoder(s.of());
-        yield in -> list(each, each, in);
-      }
-      case Collected s -> {
-        Decoder each = element.decoder(s.of());
-        yield in -> set(each, each, in);
-      }
-      case Mapping m -> {
-        Decoder keys = Objects.requireNonNull(key).decoder(m.key());
-        Decoder values = element.decoder(m.value());
-        yield in -> map(keys, values, in);
-      }
+      case Sequence s -> all(NOTHING, element.decoder(s.of()));
+      case Collected s -> all(NOTHING, element.decoder(s.of()));
+      case Mapping m ->
+          all(Objects.requireNonNull(key).decoder(m.key()), element.decoder(m.value()));
       default -> throw new IllegalArgumentException(file + " is no collection.");
     };
   }
 
-  static @Nullable List<@Nullable Object> list(Decoder unused, Decoder element, ObjectReader in) {
+  /** Reads a collection of this kind, whose parts are read so. */
+  private Decoder all(Decoder keys, Decoder elements) {
+    return type == List.class
+        ? in -> list(elements, in)
+        : type == Set.class ? in -> set(elements, in) : in -> map(keys, elements, in);
+  }
+
+  private static @Nullable List<@Nullable Object> list(Decoder element, ObjectReader in) {
     int n = in.getSize();
     if (n < 0) {
       return null;
@@ -159,7 +152,7 @@ final class CollectionBinding extends Binding {
     return Collections.unmodifiableList(Arrays.asList(all));
   }
 
-  static @Nullable Set<@Nullable Object> set(Decoder unused, Decoder element, ObjectReader in) {
+  private static @Nullable Set<@Nullable Object> set(Decoder element, ObjectReader in) {
     int n = in.getSize();
     if (n < 0) {
       return null;
@@ -171,7 +164,7 @@ final class CollectionBinding extends Binding {
     return Collections.unmodifiableSet(all);
   }
 
-  static @Nullable Map<@Nullable Object, @Nullable Object> map(
+  private static @Nullable Map<@Nullable Object, @Nullable Object> map(
       Decoder key, Decoder value, ObjectReader in) {
     int n = in.getSize();
     if (n < 0) {

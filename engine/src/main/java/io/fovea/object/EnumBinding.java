@@ -4,6 +4,7 @@ import io.fovea.schema.Shape;
 import io.fovea.schema.Shape.Enumeration;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
 import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -29,7 +30,7 @@ final class EnumBinding extends Binding {
   @Override
   MethodHandle writer() {
     return method(EnumBinding.class, "write", void.class, ObjectWriter.class, Enum.class)
-        .asType(java.lang.invoke.MethodType.methodType(void.class, ObjectWriter.class, type));
+        .asType(MethodType.methodType(void.class, ObjectWriter.class, type));
   }
 
   @Override
@@ -37,7 +38,7 @@ final class EnumBinding extends Binding {
     MethodHandle read =
         method(EnumBinding.class, "read", Enum.class, Enum[].class, ObjectReader.class);
     return MethodHandles.insertArguments(read, 0, (Object) constants)
-        .asType(java.lang.invoke.MethodType.methodType(type, ObjectReader.class));
+        .asType(MethodType.methodType(type, ObjectReader.class));
   }
 
   static void write(ObjectWriter out, @Nullable Enum<?> value) {
@@ -78,13 +79,13 @@ final class EnumBinding extends Binding {
 
   MethodHandle keyWriter() {
     return method(KeyParts.class, "putEnum", void.class, ObjectWriter.class, Enum.class)
-        .asType(java.lang.invoke.MethodType.methodType(void.class, ObjectWriter.class, type));
+        .asType(MethodType.methodType(void.class, ObjectWriter.class, type));
   }
 
   MethodHandle keyReader() {
     MethodHandle read =
         method(KeyParts.class, "getEnum", Object.class, Object[].class, ObjectReader.class);
     return MethodHandles.insertArguments(read, 0, (Object) constants)
-        .asType(java.lang.invoke.MethodType.methodType(type, ObjectReader.class));
+        .asType(MethodType.methodType(type, ObjectReader.class));
   }
 }

@@ -8,6 +8,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 
 /**
@@ -48,7 +49,7 @@ record KeyBinding(Class<?> type, Shape shape, MethodHandle writer, MethodHandle 
     for (int i = r.parts().size() - 1; i >= 0; i--) {
       RecordBinding.Part p = r.parts().get(i);
       Component c = p.component();
-      KeyBinding part = of(java.util.Objects.requireNonNull(p.of()), place + '.' + c.name());
+      KeyBinding part = of(Objects.requireNonNull(p.of()), place + '.' + c.name());
       components.addFirst(new Component(c.name(), part.shape));
       write =
           MethodHandles.foldArguments(

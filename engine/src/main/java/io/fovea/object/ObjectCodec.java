@@ -115,14 +115,6 @@ public final class ObjectCodec {
     keys.write(out, Objects.requireNonNull(of, "key"));
   }
 
-  /** The key that a record knows. */
-  public Object keyOf(Object object) {
-    // By way of its bytes, as a table would give it.
-    ObjectWriter out = new ObjectWriter();
-    writeKeyOf(out, object);
-    return readKey(new ObjectReader().of(out.toArray()));
-  }
-
   /** Writes the key of a record. */
   public void writeKeyOf(ObjectWriter out, Object object) {
     Plan plan = id;
@@ -132,8 +124,7 @@ public final class ObjectCodec {
     plan.write(out, Objects.requireNonNull(object, "value"));
   }
 
-  /** The exception for records that don't know their keys. */
-  public IllegalStateException noId() {
+  private IllegalStateException noId() {
     return new IllegalStateException(
         "No component of " + type.getName() + " has @Id: give its key beside it.");
   }

@@ -5,6 +5,7 @@ import java.io.InputStream;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -37,8 +38,7 @@ final class PlanTemplate implements Plan {
         throw new IllegalStateException("The class file of " + PlanTemplate.class + " is missing.");
       }
       MethodHandles.Lookup made =
-          lookup.defineHiddenClassWithClassData(
-              in.readAllBytes(), java.util.List.of(handles), true);
+          lookup.defineHiddenClassWithClassData(in.readAllBytes(), List.of(handles), true);
       return (Plan)
           made.findConstructor(made.lookupClass(), MethodType.methodType(void.class)).invoke();
     } catch (IOException | ReflectiveOperationException e) {

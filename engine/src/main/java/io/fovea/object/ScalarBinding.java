@@ -4,6 +4,7 @@ import io.fovea.schema.Shape;
 import io.fovea.schema.Shape.Maybe;
 import io.fovea.schema.Shape.Scalar;
 import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodType;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.time.Duration;
@@ -183,12 +184,12 @@ final class ScalarBinding extends Binding {
   }
 
   MethodHandle keyWriter() {
-    Class<?> plain = java.lang.invoke.MethodType.methodType(type).unwrap().returnType();
+    Class<?> plain = MethodType.methodType(type).unwrap().returnType();
     return method(KeyParts.class, "put" + keyName(), void.class, ObjectWriter.class, plain);
   }
 
   MethodHandle keyReader() {
-    Class<?> plain = java.lang.invoke.MethodType.methodType(type).unwrap().returnType();
+    Class<?> plain = MethodType.methodType(type).unwrap().returnType();
     return method(KeyParts.class, "get" + keyName(), plain, ObjectReader.class);
   }
 

@@ -12,6 +12,7 @@ import io.fovea.schema.Shape.Sequence;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** Reads shapes, and compares those of a file with those of a program. */
@@ -86,7 +87,7 @@ public final class Shapes {
     return shape;
   }
 
-  private <T> List<T> list(java.util.function.Supplier<T> element) {
+  private <T> List<T> list(Supplier<T> element) {
     List<T> all = new ArrayList<>();
     expect("(");
     while (!text.startsWith(")", at)) {
