@@ -6,13 +6,13 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.fovea.encoding.NameText;
 import io.fovea.error.InvalidUseException;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
+import io.fovea.schema.NameText;
 import io.fovea.schema.TableSpec;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;

@@ -1,6 +1,7 @@
 package io.fovea.cli;
 
 import io.fovea.FileReport;
+import io.fovea.schema.NameText;
 import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -126,7 +127,7 @@ final class Report {
     if (t.table().isEmpty()) {
       return "(catalog)";
     }
-    String table = Names.of(t.table());
-    return t.index().isEmpty() ? table : table + "." + Names.of(t.index());
+    String table = NameText.of(t.table());
+    return t.index().isEmpty() ? table : table + "." + NameText.of(t.index());
   }
 }

@@ -2,11 +2,11 @@ package io.fovea.catalog;
 
 import io.fovea.btree.BTree;
 import io.fovea.buffer.PagePromises;
-import io.fovea.encoding.NameText;
 import io.fovea.error.AbortCause;
 import io.fovea.error.OperationInterruptedException;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Waits;
+import io.fovea.schema.NameText;
 import io.fovea.schema.TableSpec;
 import io.fovea.store.Store;
 import io.fovea.txn.CatalogPart;

@@ -1,6 +1,5 @@
 package io.fovea.catalog;
 
-import io.fovea.encoding.NameText;
 import io.fovea.encoding.Tuple;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
@@ -13,6 +12,7 @@ import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
 import io.fovea.memory.Waits;
 import io.fovea.schema.Expiry;
+import io.fovea.schema.NameText;
 import io.fovea.schema.TableSpec;
 import io.fovea.store.Store;
 import io.fovea.txn.Tx;

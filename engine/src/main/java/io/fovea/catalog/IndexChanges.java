@@ -1,10 +1,10 @@
 package io.fovea.catalog;
 
-import io.fovea.encoding.NameText;
 import io.fovea.index.IndexCore;
 import io.fovea.index.IndexStage;
 import io.fovea.index.TableCore;
 import io.fovea.schema.IndexSpec;
+import io.fovea.schema.NameText;
 import io.fovea.schema.TableSpec;
 import io.fovea.store.Store;
 import java.util.ArrayList;

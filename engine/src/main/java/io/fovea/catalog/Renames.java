@@ -1,9 +1,9 @@
 package io.fovea.catalog;
 
-import io.fovea.encoding.NameText;
 import io.fovea.error.InvalidUseException;
 import io.fovea.index.IndexCore;
 import io.fovea.index.TableCore;
+import io.fovea.schema.NameText;
 import io.fovea.schema.TableSpec;
 import io.fovea.store.Store;
 import java.util.HashMap;

@@ -1,7 +1,6 @@
 package io.fovea.catalog;
 
 import io.fovea.btree.BTree;
-import io.fovea.encoding.NameText;
 import io.fovea.error.InvalidUseException;
 import io.fovea.index.HintPoison;
 import io.fovea.index.HintUse;
@@ -16,6 +15,7 @@ import io.fovea.recovery.Recovery;
 import io.fovea.schema.EntryHints;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.Layout;
+import io.fovea.schema.NameText;
 import io.fovea.schema.TableSpec;
 import io.fovea.store.Store;
 import io.fovea.txn.Tx;

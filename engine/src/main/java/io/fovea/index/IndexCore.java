@@ -1,12 +1,12 @@
 package io.fovea.index;
 
 import io.fovea.btree.BTree;
-import io.fovea.encoding.NameText;
 import io.fovea.error.KeyTooLargeException;
 import io.fovea.memory.Mem;
 import io.fovea.schema.Field;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
+import io.fovea.schema.NameText;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;

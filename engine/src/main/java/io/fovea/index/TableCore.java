@@ -1,13 +1,13 @@
 package io.fovea.index;
 
 import io.fovea.btree.BTree;
-import io.fovea.encoding.NameText;
 import io.fovea.error.AbortCause;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.KeyTooLargeException;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
+import io.fovea.schema.NameText;
 import io.fovea.txn.Tx;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;

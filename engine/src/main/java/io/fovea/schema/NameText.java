@@ -1,10 +1,22 @@
-package io.fovea.encoding;
+package io.fovea.schema;
 
-/** A name of a table, an index or a field in a message: in quotes where it could be misread. */
+/**
+ * A name of a table, an index or a field in a message: in quotes where it could be misread.
+ *
+ * <p>Static methods; any thread.
+ *
+ * @since 0.1.0
+ */
 public final class NameText {
   private NameText() {}
 
-  /** The name as it is, if it has only letters and digits of ASCII and {@code _-.}; else quoted. */
+  /**
+   * A name for people to read.
+   *
+   * @param name any name
+   * @return the name as it is, if it has only letters and digits of ASCII and {@code _-.}; else
+   *     between quotes, and what would break a line, or is not seen, as in a string of Java
+   */
   public static String of(String name) {
     for (int i = 0; i < name.length(); i++) {
       if (!isPlain(name.charAt(i))) {
