@@ -149,7 +149,7 @@ public final class Cursor implements AutoCloseable {
     keyRead = false;
     on = false; // also if the scan throws
     boolean found = scan != null && scan.next();
-    while (found && expiry != null && isHidden(scan)) {
+    while (found && expiry != null && isHidden(scan, expiry)) {
       found = scan.next();
     }
     on = found;
@@ -160,13 +160,9 @@ public final class Cursor implements AutoCloseable {
    * Whether the record has expired. In a scan of an index it is read for that; one that is not
    * there, or has a wrong size, is for {@link #row} to speak of.
    */
-  private boolean isHidden(TxScan s) {
+  private boolean isHidden(TxScan s, RowExpiry by) {
     Slot slot = tx.slot();
     Tx t = tx.context();
-    RowExpiry by = table.expiry();
-    if (by == null) {
-      return false;
-    }
     if (index == null) {
       return by.hides(slot, t, table, s.valueLength(), s.valueSegment(), s.valueOffset());
     }

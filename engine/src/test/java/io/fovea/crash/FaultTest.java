@@ -97,6 +97,17 @@ class FaultTest {
     } catch (FoveaException e) {
       count(typed(e)); // it did not open
     }
+    close(s);
+    boolean hit = disk.faultsHit() > 0;
+    disk.heal();
+    // Both what programs see and what a loss of power leaves.
+    reopened(s, disk.crash(SimCrash.RANDOM));
+    reopened(s, disk);
+    return hit;
+  }
+
+  /** Closes it, if it is open; faults may come. */
+  private void close(Session s) {
     if (s.db != null) {
       try {
         s.close();
@@ -104,12 +115,6 @@ class FaultTest {
         count(typed(e));
       }
     }
-    boolean hit = disk.faultsHit() > 0;
-    disk.heal();
-    // Both what programs see and what a loss of power leaves.
-    reopened(s, disk.crash(SimCrash.RANDOM));
-    reopened(s, disk);
-    return hit;
   }
 
   private boolean carryOn(Throwable e) {
@@ -255,13 +260,7 @@ class FaultTest {
           s.open();
           disk.fail(n % 3 == 0 ? SimFault.from(n) : SimFault.once(n));
           s.stepWithFaults(step, this::carryOn);
-          if (s.db != null) {
-            try {
-              s.close();
-            } catch (FoveaException e) {
-              count(typed(e));
-            }
-          }
+          close(s);
           boolean hit = disk.faultsHit() > 0;
           disk.heal();
           reopened(s, disk.crash(SimCrash.RANDOM));
@@ -310,12 +309,8 @@ class FaultTest {
               assertThrows(DurabilityLostException.class, () -> write.run(s.db(), state.copy()));
             }
             assertThrows(DurabilityLostException.class, s::close);
-          } else if (s.db != null) {
-            try {
-              s.close();
-            } catch (FoveaException e) {
-              count(typed(e)); // the sync that failed was one of these
-            }
+          } else {
+            close(s); // the sync that failed may be one of these
           }
           reopened(s, disk.crash(SimCrash.RANDOM));
           reopened(s, disk.crash(SimCrash.LOSE_ALL));
