@@ -67,16 +67,15 @@ final class Splitter {
       }
       int type = level == 0 ? PageHeader.LEAF : PageHeader.INNER;
       int fresh = pool.allocate(treeId, type, log);
-      if (pool.pid(fresh) == pid) {
-        // The node was emptied and freed since the caller looked at it, and this is its page again,
-        // latched by this thread: it would wait for itself.
-        free(fresh, log);
-        return;
-      }
       int result = StructureChange.AGAIN;
       scratch.changed = false;
       try {
-        for (int i = 0; i < StructureChange.TRIES && result == StructureChange.AGAIN; i++) {
+        // If the node was emptied and freed since the caller looked at it, this may be its page
+        // again, latched by this thread: it would wait for itself.
+        boolean itself = pool.pid(fresh) == pid;
+        for (int i = 0;
+            !itself && i < StructureChange.TRIES && result == StructureChange.AGAIN;
+            i++) {
           result = trySplit(level, pid, fresh, key, off, len, entry, inlineBytes, scratch, log);
           if (result == StructureChange.AGAIN) {
             Pause.after(i);
