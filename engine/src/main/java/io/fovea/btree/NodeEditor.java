@@ -235,13 +235,17 @@ final class NodeEditor {
     int count = BTreeNode.count(s, base);
     int low = BTreeNode.low(s, base);
     int high = BTreeNode.high(s, base);
-    long highAt = base + BTreeNode.highAt(s, base, pageSize);
-    // Without entries any prefix will do; where there is a high fence, it must be one of that.
-    int limit = count > 0 ? prefix : high == NONE ? length : high;
-    int with =
-        count == 0 && high == NONE
-            ? length
-            : Mem.commonPrefix(s, highAt, limit, separator.segment(), 0, length);
+    int with;
+    if (count == 0 && high == NONE) {
+      // Any prefix will do that a low fence has, too: what was there is replaced.
+      long lowAt = base + BTreeNode.lowAt(s, base, pageSize);
+      with = low == NONE ? length : Mem.commonPrefix(s, lowAt, low, separator.segment(), 0, length);
+    } else {
+      // Where there is a high fence, it must be one of that.
+      long highAt = base + BTreeNode.highAt(s, base, pageSize);
+      int limit = count > 0 ? prefix : high;
+      with = Mem.commonPrefix(s, highAt, limit, separator.segment(), 0, length);
+    }
     int bytes =
         BTreeNode.fenceBytes(low, pageSize)
             + (high == NONE ? with : high)
@@ -253,8 +257,17 @@ final class NodeEditor {
   /** Whether {@link #prepareInner} moves what is in the node, and so trusts all of it. */
   static boolean rewrites(
       MemorySegment s, long base, int pageSize, int prefix, KeyBuffer separator) {
-    return prefix != BTreeNode.prefix(s, base)
+    return changesPrefix(s, base, prefix)
         || innerEntryBytes(prefix, separator.length()) > BTreeNode.gap(s, base, pageSize, false);
+  }
+
+  /**
+   * Whether {@link #prefixWith} said another prefix than the node has. A node that lost its last
+   * entry keeps the prefix of that: it may be as long as the next separator, and another.
+   */
+  private static boolean changesPrefix(MemorySegment s, long base, int prefix) {
+    return prefix != BTreeNode.prefix(s, base)
+        || BTreeNode.count(s, base) == 0 && BTreeNode.high(s, base) == NONE;
   }
 
   /** Makes room in the gap for a separator, with the prefix that {@link #prefixWith} said. */
@@ -265,7 +278,7 @@ final class NodeEditor {
       int prefix,
       KeyBuffer separator,
       TreeScratch scratch) {
-    if (prefix != BTreeNode.prefix(s, base)) {
+    if (changesPrefix(s, base, prefix)) {
       changeOpenPrefix(s, base, pageSize, prefix, separator, scratch);
     } else if (rewrites(s, base, pageSize, prefix, separator)) {
       compact(s, base, pageSize, false, scratch.page);
