@@ -48,7 +48,7 @@ class FaultTest {
   private static final int NAMES = 48;
 
   /** Every n-th operation is tried; all of them with {@code -Dcrash.faults=1}. */
-  private static final int STRIDE = Integer.getInteger("crash.faults", 31);
+  private static final int STRIDE = Integer.getInteger("crash.faults", 61);
 
   /** Counts what was thrown, by class. */
   private final Map<String, Integer> thrown = new TreeMap<>();

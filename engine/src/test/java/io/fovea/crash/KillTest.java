@@ -41,7 +41,7 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 @Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 @Execution(ExecutionMode.CONCURRENT)
 class KillTest {
-  private static final int KILLS = Integer.getInteger("crash.kills", 6);
+  private static final int KILLS = Integer.getInteger("crash.kills", 3);
   private static final Path SOURCES = Path.of("src", "main", "java");
   private static final Pattern POINT = Pattern.compile("KillPoint\\.here\\(\\s*\"([^\"]+)\"");
   private static final int MINUTES = 5;

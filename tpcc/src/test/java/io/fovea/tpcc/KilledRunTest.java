@@ -38,7 +38,7 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 @Tag("slow")
 @Execution(ExecutionMode.CONCURRENT)
 class KilledRunTest {
-  private static final int KILLS = Integer.getInteger("tpcc.kills", 5);
+  private static final int KILLS = Integer.getInteger("tpcc.kills", 2);
   private static final long SEED = Long.getLong("tpcc.seed", System.nanoTime());
 
   /** Large enough that a load takes a moment. */
