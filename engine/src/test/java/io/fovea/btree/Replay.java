@@ -15,6 +15,7 @@ import io.fovea.memory.Mem;
 import io.fovea.wal.LogSession;
 import io.fovea.wal.RecordType;
 import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -161,6 +162,27 @@ final class Replay implements AutoCloseable {
   void reclaim() {
     orphans.forEach(pid -> pool.recovery().reclaim(pid, LogSession.NONE));
     orphans.clear();
+  }
+
+  /** Grows, so that nothing mends what is left half done, and then does both. */
+  void goOn(RandomKeys keys, int records) {
+    BTree tree = open();
+    Position p = new Position();
+    TestTree.Staging staging = new TestTree.Staging();
+    for (int i = 0; i < records; i++) {
+      byte[] key = keys.next();
+      byte[] value = Arrays.copyOf(key, 60);
+      int len = staging.key(key);
+      int vLen = staging.value(value);
+      tree.upsert(staging.key, 0, len, staging.value, 0, vLen, p, LogSession.NONE);
+      model.put(key, value);
+      if (i > records / 2 && i % 3 == 0) {
+        byte[] near = model.ceilingKey(keys.next());
+        byte[] gone = near != null ? near : model.firstKey();
+        assertTrue(tree.delete(staging.key, 0, staging.key(gone), p, LogSession.NONE));
+        model.remove(gone);
+      }
+    }
   }
 
   /** The tree is sound, has what the records say, and no page is lost. */
