@@ -3,6 +3,7 @@ package io.fovea.catalog;
 import io.fovea.btree.BTree;
 import io.fovea.btree.LeafScan;
 import io.fovea.btree.Position;
+import io.fovea.error.CorruptionException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
@@ -68,7 +69,13 @@ final class OldRecords implements AutoCloseable {
         continue;
       }
       if (!found) {
-        throw new IllegalStateException("A record went from a table that nobody may change.");
+        // Nobody may change the table.
+        throw new CorruptionException(
+            "a record that a scan meets and a search does not",
+            scan.page(),
+            scan.page() * tree.pool().pageSize(),
+            1,
+            0);
       }
       if (n > longValue.byteSize()) {
         longArena.close();
