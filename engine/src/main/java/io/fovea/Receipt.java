@@ -2,7 +2,11 @@ package io.fovea;
 
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
+import io.fovea.error.FoveaException;
 import io.fovea.txn.TxEngine;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The receipt of a transaction that has committed ahead of its log: {@link Database#runAhead},
@@ -64,5 +68,47 @@ public final class Receipt {
    */
   public void await() {
     engine.awaitRequested(lsn, wrote);
+  }
+
+  /**
+   * A stage that is completed when all that the transaction has changed, and all that it has read,
+   * is on stable storage. No thread waits meanwhile. Where {@link #isDurable} would throw, the
+   * stage is completed with that exception.
+   *
+   * <p>A virtual thread completes it, and runs what depends on it without an executor of its own;
+   * that may block. Where there is nothing to wait for, the stage is complete already.
+   *
+   * @return the stage, a {@link CompletableFuture}
+   */
+  public CompletionStage<@Nullable Void> whenDurable() {
+    CompletableFuture<@Nullable Void> stage = new CompletableFuture<>();
+    whenDurable(stage, null);
+    return stage;
+  }
+
+  /** Completes a stage with a value. */
+  <R extends @Nullable Object> void whenDurable(CompletableFuture<R> stage, R value) {
+    boolean done = false;
+    try {
+      done = isDurable();
+    } catch (FoveaException e) {
+      stage.completeExceptionally(e);
+      return;
+    }
+    if (done) {
+      stage.complete(value);
+    } else {
+      engine.whenDurable(lsn, () -> tell(stage, value));
+    }
+  }
+
+  private <R extends @Nullable Object> void tell(CompletableFuture<R> stage, R value) {
+    try {
+      await(); // which it does not: it knows
+    } catch (Throwable t) {
+      stage.completeExceptionally(t);
+      return;
+    }
+    stage.complete(value);
   }
 }

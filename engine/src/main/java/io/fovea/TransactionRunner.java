@@ -13,6 +13,9 @@ import io.fovea.txn.RetryWarning;
 import io.fovea.txn.Tx;
 import java.time.Duration;
 import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 
@@ -25,6 +28,9 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1.0
  */
 public abstract sealed class TransactionRunner permits Database {
+  private static final Executor ON_VIRTUAL_THREADS =
+      body -> Thread.ofVirtual().name("fovea-submit").start(body);
+
   /** Where transactions come from. */
   final Source source;
 
@@ -148,6 +154,99 @@ public abstract sealed class TransactionRunner permits Database {
    */
   public <R extends @Nullable Object, X extends Exception> R read(Work<R, X> work) throws X {
     return call(TxOptions.forReading(), work);
+  }
+
+  /**
+   * Does work in a transaction on a virtual thread of its own: see {@link #submit(TxOptions,
+   * Executor, Work)}.
+   *
+   * @param <R> the result
+   * @param <X> what the body throws
+   * @param work the body
+   * @return the stage that is completed with the result of the run that committed
+   */
+  public <R extends @Nullable Object, X extends Exception> CompletionStage<R> submit(
+      Work<R, X> work) {
+    return submit(TxOptions.defaults(), ON_VIRTUAL_THREADS, work);
+  }
+
+  /**
+   * Does work in a transaction on a virtual thread of its own: see {@link #submit(TxOptions,
+   * Executor, Work)}.
+   *
+   * @param <R> the result
+   * @param <X> what the body throws
+   * @param txOptions what is special about the transaction
+   * @param work the body
+   * @return the stage that is completed with the result of the run that committed
+   */
+  public <R extends @Nullable Object, X extends Exception> CompletionStage<R> submit(
+      TxOptions txOptions, Work<R, X> work) {
+    return submit(txOptions, ON_VIRTUAL_THREADS, work);
+  }
+
+  /**
+   * Does work in a transaction on another thread, and completes a stage with its result when all
+   * that it has changed and read is durable. Does it again after a conflict. No thread waits for
+   * the device: the thread of the executor is free as soon as the transaction has committed, and a
+   * virtual thread completes the stage then. What depends on the stage without an executor of its
+   * own runs there, and may block; where nothing was to be waited for, on the thread of the body.
+   *
+   * <p>The stage is a {@link CompletableFuture}. If it is completed or cancelled before the body
+   * began, the body is not run; later that changes nothing: the transaction commits. Where the body
+   * throws, or what {@link #call(TxOptions, Work)} throws, the stage is completed with that: {@link
+   * CompletableFuture#join} wraps it into a {@link java.util.concurrent.CompletionException}.
+   *
+   * <p>A body of a transaction must not wait for a stage: it might keep the place that the other
+   * one needs.
+   *
+   * @param <R> the result
+   * @param <X> what the body throws
+   * @param txOptions what is special about the transaction
+   * @param executor runs the body
+   * @param work the body
+   * @return the stage that is completed with the result of the run that committed
+   * @throws java.util.concurrent.RejectedExecutionException if the executor does not take it
+   */
+  public <R extends @Nullable Object, X extends Exception> CompletionStage<R> submit(
+      TxOptions txOptions, Executor executor, Work<R, X> work) {
+    Objects.requireNonNull(txOptions, "options");
+    Objects.requireNonNull(work, "work");
+    CompletableFuture<R> stage = new CompletableFuture<>();
+    executor.execute(() -> fulfil(stage, txOptions, work));
+    return stage;
+  }
+
+  private <R extends @Nullable Object, X extends Exception> void fulfil(
+      CompletableFuture<R> stage, TxOptions txOptions, Work<R, X> work) {
+    if (stage.isDone()) {
+      return;
+    }
+    try {
+      Submitted<R, X> body = new Submitted<>(work);
+      Source.<Receipt, X>loop(source, txOptions, null, body, true).whenDurable(stage, body.result);
+    } catch (Throwable t) {
+      stage.completeExceptionally(t);
+    }
+  }
+
+  /** A body whose result is kept until it is durable. */
+  private static final class Submitted<R extends @Nullable Object, X extends Exception>
+      implements Task<X> {
+    final Work<R, X> work;
+
+    /** Of the last run. */
+    R result;
+
+    @SuppressWarnings("NullAway") // before the first run
+    Submitted(Work<R, X> work) {
+      this.work = work;
+    }
+
+    @Override
+    public void run(Transaction tx) throws X {
+      result = work.call(tx);
+    }
   }
 
   /**
@@ -297,7 +396,7 @@ public abstract sealed class TransactionRunner permits Database {
 
     private void aborted(@Nullable Object body, int attempt, @Nullable AbortCause cause) {
       retries.increment();
-      again.aborted(body, attempt, cause);
+      again.aborted(body instanceof Submitted<?, ?> s ? s.work : body, attempt, cause);
     }
 
     /** Where the body has ended the transaction itself it has waited as well. */

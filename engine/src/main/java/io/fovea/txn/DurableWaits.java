@@ -99,6 +99,16 @@ final class DurableWaits {
     return true;
   }
 
+  /** As {@link TxEngine#whenDurable}. */
+  void whenDurable(long lsn, Runnable action) {
+    Log l = log;
+    if (l == null || lsn == 0) {
+      Thread.ofVirtual().name("fovea-durable").start(action);
+    } else {
+      l.whenDurable(lsn, action);
+    }
+  }
+
   /** Waits for a position, or, for 0, until no more than the window is behind. */
   private static void awaitAll(Log l, long lsn, boolean wrote, boolean requested) {
     try {

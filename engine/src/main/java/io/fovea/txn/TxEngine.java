@@ -471,6 +471,16 @@ public final class TxEngine {
     return durable.isDurable(lsn, wrote);
   }
 
+  /**
+   * Starts an action on a virtual thread once there is nothing left to wait for, or never will be:
+   * {@link #awaitRequested} tells at once then.
+   *
+   * @param lsn what {@link #request} has returned
+   */
+  public void whenDurable(long lsn, Runnable action) {
+    durable.whenDurable(lsn, action);
+  }
+
   /** What all contexts have counted, a little behind for those at work. */
   public TxStats stats() {
     long commits = 0;

@@ -6,7 +6,8 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The threads that wait for the log to become durable, and the position up to which it is.
+ * The threads and actions that wait for the log to become durable, and the position up to which it
+ * is.
  *
  * <pre>
  *   waiter                                     writer
@@ -24,12 +25,17 @@ import org.jspecify.annotations.Nullable;
  * is what there is to do. A waiter does not spin: with more clients than CPUs the group that it
  * waits for needs the CPU itself. A wait allocates one small object, beside a sync of the device.
  *
+ * <p>An action in the place of a thread is a waiter that does not park: who pushes it looks at A2,
+ * and whoever takes it, by the same pairs, starts it on a virtual thread of its own. So nothing of
+ * a user's runs on the thread that writes the log. Both may take it; one of them gets it.
+ *
  * <p>Any thread, platform or virtual. An interrupt does not end a wait; the flag is kept.
  */
 final class DurableWaits {
   private static final VarHandle WAITERS;
   private static final VarHandle DEMAND;
   private static final VarHandle REQUESTS;
+  private static final VarHandle ACTION;
 
   static {
     try {
@@ -37,6 +43,7 @@ final class DurableWaits {
       WAITERS = lookup.findVarHandle(DurableWaits.class, "waiters", Waiter.class);
       DEMAND = lookup.findVarHandle(DurableWaits.class, "demand", long.class);
       REQUESTS = lookup.findVarHandle(DurableWaits.class, "requests", int.class);
+      ACTION = lookup.findVarHandle(Waiter.class, "action", Runnable.class);
     } catch (ReflectiveOperationException e) {
       throw new ExceptionInInitializerError(e);
     }
@@ -45,13 +52,48 @@ final class DurableWaits {
   private static final class Waiter {
     final long lsn;
 
-    /** Null once the waiter has gone. */
-    volatile @Nullable Thread thread = Thread.currentThread();
+    /** Null once the waiter has gone, and with an action. */
+    volatile @Nullable Thread thread;
+
+    /** Null once somebody has it, and with a thread. */
+    volatile @Nullable Runnable action;
 
     @Nullable Waiter next;
 
-    Waiter(long lsn) {
+    Waiter(long lsn, @Nullable Thread thread, @Nullable Runnable action) {
       this.lsn = lsn;
+      this.thread = thread;
+      this.action = action;
+    }
+
+    boolean isWaiting() {
+      return thread != null || action != null;
+    }
+
+    void wake() {
+      Thread t = thread;
+      if (t != null) {
+        LockSupport.unpark(t);
+      } else {
+        start();
+      }
+    }
+
+    /** Where it can't be started, for there is no memory, it stays a waiter. */
+    void start() {
+      Runnable mine = (Runnable) ACTION.getAndSet(this, null);
+      if (mine == null) {
+        return;
+      }
+      boolean started = false;
+      try {
+        Thread.ofVirtual().name("fovea-durable").start(mine);
+        started = true;
+      } finally {
+        if (!started) {
+          action = mine;
+        }
+      }
     }
   }
 
@@ -134,10 +176,7 @@ final class DurableWaits {
    */
   boolean await(long lsn, LogWriter writer) {
     Waiter self = add(lsn);
-    if (lsn > writer.underWay()) {
-      blocked = lsn;
-      writer.blocked();
-    }
+    block(lsn, writer);
     boolean interrupted = false;
     while (durable < lsn && !ended) {
       LockSupport.park(this);
@@ -150,6 +189,31 @@ final class DurableWaits {
     return durable >= lsn;
   }
 
+  /**
+   * Starts an action on a virtual thread when what was requested is durable, or when the log has
+   * ended. Does not wait.
+   *
+   * @param lsn up to where
+   * @param action may block
+   * @param writer is told, if the group is not under way
+   */
+  void then(long lsn, Runnable action, LogWriter writer) {
+    Waiter waiter = new Waiter(lsn, null, action);
+    push(waiter, waiter);
+    block(lsn, writer);
+    if (durable >= lsn || ended) {
+      waiter.start();
+    }
+  }
+
+  /** Somebody can't go on before more is durable. */
+  private void block(long lsn, LogWriter writer) {
+    if (lsn > writer.underWay()) {
+      blocked = lsn;
+      writer.blocked();
+    }
+  }
+
   /** The first half of a wait, for tests: whether there is nothing to wait for. */
   boolean register(long lsn) {
     add(lsn);
@@ -157,7 +221,7 @@ final class DurableWaits {
   }
 
   private Waiter add(long lsn) {
-    Waiter waiter = new Waiter(lsn);
+    Waiter waiter = new Waiter(lsn, Thread.currentThread(), null);
     push(waiter, waiter);
     return waiter;
   }
@@ -212,10 +276,9 @@ final class DurableWaits {
     try {
       while (waiter != null) {
         Waiter next = waiter.next;
-        Thread thread = waiter.thread;
-        if (thread != null) {
+        if (waiter.isWaiting()) {
           if (waiter.lsn <= lsn || ended) {
-            LockSupport.unpark(thread);
+            waiter.wake();
             woken++;
           } else {
             waiter.next = first;

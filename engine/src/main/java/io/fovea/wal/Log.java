@@ -254,6 +254,18 @@ public final class Log implements AutoCloseable {
     }
   }
 
+  /**
+   * Starts an action on a virtual thread, and does not wait: when a position that was requested is
+   * durable, or can't become so any more. The action asks which by {@link #awaitRequested}.
+   *
+   * @param lsn what was requested
+   * @param action may block
+   */
+  public void whenDurable(long lsn, Runnable action) {
+    waited.increment();
+    waits.then(lsn, action, writer);
+  }
+
   private void await(long lsn) {
     if (waits.durable() < lsn && !waits.await(lsn, writer)) {
       requireAlive();

@@ -59,9 +59,12 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentNavigableMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.LinkedBlockingQueue;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -605,6 +608,23 @@ class GuideTest {
     receipt.await(); // now the first client may be told
     // end
     assertTrue(receipt.isDurable());
+  }
+
+  private final BlockingQueue<String> answers = new LinkedBlockingQueue<>();
+
+  private void answer(String text) {
+    answers.add(text);
+  }
+
+  @Test
+  void submitted() throws Exception {
+    // begin docs/GUIDE.md
+    CompletionStage<Boolean> cancelled =
+        db.submit(tx -> orders.delete(tx, orders.key().set(1, 18)));
+    cancelled.thenAccept(done -> answer(done ? "cancelled" : "no such order"));
+    // end
+    boolean done = cancelled.toCompletableFuture().join();
+    assertEquals(done ? "cancelled" : "no such order", answers.take());
   }
 
   @Test
