@@ -222,6 +222,11 @@ public final class Transaction implements AutoCloseable {
     return e;
   }
 
+  /** A body that takes part has thrown: whatever becomes of that, nothing commits. */
+  void breakDown(Throwable t) {
+    slot.breakDown(t);
+  }
+
   // --------------------------------------------------------------------------------- description
 
   /**
@@ -465,7 +470,8 @@ public final class Transaction implements AutoCloseable {
         throw broken instanceof TransactionAbortedException e
             ? new TransactionAbortedException(e.abortCause(), "An operation had been aborted.")
             : new TransactionAbortedException(
-                AbortCause.USER, "A statement had failed halfway: " + broken);
+                AbortCause.USER,
+                "A statement, or a body that takes part, had failed halfway: " + broken);
       }
       if (c != null) {
         c.lock();

@@ -281,7 +281,8 @@ public abstract sealed class TransactionRunner permits Database {
   static final class Source {
     /** Marks the threads that are in a body, so that one in another is noticed. */
     private static final class Nest {
-      boolean inBody;
+      /** That of the body that the thread is in. */
+      @Nullable Transaction current;
     }
 
     private final Database database;
@@ -308,7 +309,7 @@ public abstract sealed class TransactionRunner permits Database {
 
     /** Whether the calling thread is in a body. */
     boolean isInBody() {
-      return nest.get().inBody;
+      return nest.get().current != null;
     }
 
     /** How many attempts there were after the first ones. */
@@ -326,15 +327,16 @@ public abstract sealed class TransactionRunner permits Database {
         throws X {
       Objects.requireNonNull(txOptions, "options");
       Nest nest = source.nest.get();
-      if (nest.inBody) {
-        throw isInside();
+      Transaction outer = nest.current;
+      if (outer != null) {
+        return takePart(outer, txOptions, work, task, ahead);
       }
       AbortCause previous = null;
       Attempts attempts = source.patience(txOptions) == 0 ? source.attempts(txOptions) : null;
       try {
         for (int attempt = 1; ; attempt++) {
           Transaction tx = source.begin(txOptions, attempt, previous, true, attempts);
-          nest.inBody = true;
+          nest.current = tx;
           try {
             R result = null;
             if (work != null) {
@@ -358,7 +360,7 @@ public abstract sealed class TransactionRunner permits Database {
               throw lastAttempt(previous, t);
             }
           } finally {
-            nest.inBody = false;
+            nest.current = null;
           }
           source.aborted(work != null ? work : task, attempt, previous);
           if (attempts == null) {
@@ -376,10 +378,34 @@ public abstract sealed class TransactionRunner permits Database {
     // What is rare, or needed once in a while, is not in the loop: a method of more than 325
     // bytecodes would be a call from each place that runs a transaction.
 
-    private static InvalidUseException isInside() {
-      return new InvalidUseException(
-          "A transaction can't run inside another of the same database and thread. Pass the"
-              + " transaction on instead.");
+    /** A body inside of another, which decides whether all of it commits. */
+    @SuppressWarnings("NullAway") // R may be nullable, and is where there was no work
+    private static <R extends @Nullable Object, X extends Exception> R takePart(
+        Transaction outer,
+        TxOptions txOptions,
+        @Nullable Work<R, X> work,
+        @Nullable Task<X> task,
+        boolean ahead)
+        throws X {
+      if (!txOptions.isJoining() || ahead) {
+        throw new InvalidUseException(
+            "A transaction can't run inside another of the same database and thread. Pass the"
+                + " transaction on instead, or take part in it: TxOptions.joining; what is ahead of"
+                + " the log can't.");
+      }
+      outer.requireMine("A body can't take part in the transaction around it");
+      try {
+        if (work != null) {
+          return work.call(outer);
+        }
+        if (task != null) {
+          task.run(outer);
+        }
+        return null;
+      } catch (Throwable t) {
+        outer.breakDown(t);
+        throw t;
+      }
     }
 
     private static TransactionAbortedException lastAttempt(AbortCause cause, Throwable t) {
@@ -420,7 +446,7 @@ public abstract sealed class TransactionRunner permits Database {
 
     /** Begins a transaction that its user ends. */
     Transaction begin(TxOptions txOptions) {
-      if (nest.get().inBody) {
+      if (isInBody()) {
         throw new InvalidUseException(
             "A transaction can't begin inside the body of another of the same database and thread.");
       }

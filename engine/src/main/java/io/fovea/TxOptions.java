@@ -18,20 +18,28 @@ import org.jspecify.annotations.Nullable;
  */
 public final class TxOptions {
   private static final int DATABASE = -1;
-  private static final TxOptions DEFAULTS = new TxOptions(false, null, DATABASE, Integer.MAX_VALUE);
-  private static final TxOptions READ_ONLY = new TxOptions(true, null, DATABASE, Integer.MAX_VALUE);
+  private static final TxOptions DEFAULTS =
+      new TxOptions(false, null, DATABASE, Integer.MAX_VALUE, false);
+  private static final TxOptions READ_ONLY =
+      new TxOptions(true, null, DATABASE, Integer.MAX_VALUE, false);
 
   private final boolean readOnly;
   private final @Nullable Duration timeout;
   private final int abortsBeforeLocking;
   private final int attemptsMax;
+  private final boolean joining;
 
   private TxOptions(
-      boolean readOnly, @Nullable Duration timeout, int abortsBeforeLocking, int attemptsMax) {
+      boolean readOnly,
+      @Nullable Duration timeout,
+      int abortsBeforeLocking,
+      int attemptsMax,
+      boolean joining) {
     this.readOnly = readOnly;
     this.timeout = timeout;
     this.abortsBeforeLocking = abortsBeforeLocking;
     this.attemptsMax = attemptsMax;
+    this.joining = joining;
   }
 
   /**
@@ -59,7 +67,7 @@ public final class TxOptions {
    * @return new options
    */
   public TxOptions readOnly(boolean readOnly) {
-    return new TxOptions(readOnly, timeout, abortsBeforeLocking, attemptsMax);
+    return new TxOptions(readOnly, timeout, abortsBeforeLocking, attemptsMax, joining);
   }
 
   /**
@@ -91,7 +99,7 @@ public final class TxOptions {
       throw new IllegalArgumentException(
           "TxOptions.timeout is zero or longer, not " + timeout + ".");
     }
-    return new TxOptions(readOnly, timeout, abortsBeforeLocking, attemptsMax);
+    return new TxOptions(readOnly, timeout, abortsBeforeLocking, attemptsMax, joining);
   }
 
   /**
@@ -122,7 +130,7 @@ public final class TxOptions {
     if (aborts < 0) {
       throw new IllegalArgumentException("A number of aborts is not negative: " + aborts + ".");
     }
-    return new TxOptions(readOnly, timeout, aborts, attemptsMax);
+    return new TxOptions(readOnly, timeout, aborts, attemptsMax, joining);
   }
 
   /**
@@ -148,7 +156,7 @@ public final class TxOptions {
     if (attempts < 1) {
       throw new IllegalArgumentException("At least one attempt is made: " + attempts + ".");
     }
-    return new TxOptions(readOnly, timeout, abortsBeforeLocking, attempts);
+    return new TxOptions(readOnly, timeout, abortsBeforeLocking, attempts, joining);
   }
 
   /**
@@ -158,6 +166,31 @@ public final class TxOptions {
    */
   public int attemptsMax() {
     return attemptsMax;
+  }
+
+  /**
+   * Lets the body of {@link Database#run}, {@link Database#call} or {@link Database#read} take part
+   * in a transaction: where it is called in the body of another of the same database and thread, it
+   * gets that transaction, and that commits or does not. So services that are written for
+   * themselves can be composed. Elsewhere the body has a transaction of its own, as without this.
+   *
+   * <p>In a transaction around it, all other options are those of that. If a body that takes part
+   * throws, nothing of the whole commits: there is no way to undo a part. A body around it that
+   * swallows the exception gets a {@link io.fovea.error.TransactionAbortedException} at its end.
+   *
+   * @return new options
+   */
+  public TxOptions joining() {
+    return new TxOptions(readOnly, timeout, abortsBeforeLocking, attemptsMax, true);
+  }
+
+  /**
+   * Whether the body takes part in a transaction around it.
+   *
+   * @return false by default: then a body in another is refused
+   */
+  public boolean isJoining() {
+    return joining;
   }
 
   @Override
@@ -170,6 +203,7 @@ public final class TxOptions {
         + (abortsBeforeLocking < 0 ? "the database's" : abortsBeforeLocking)
         + ", attemptsMax="
         + attemptsMax
+        + (joining ? ", joining" : "")
         + "]";
   }
 }

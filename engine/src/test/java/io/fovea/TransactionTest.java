@@ -620,4 +620,112 @@ class TransactionTest {
         });
     assertEquals(-5, (int) db.read(tx -> get(tx, 1)));
   }
+
+  // ---------------------------------------------------------------------- bodies that take part
+
+  private static final TxOptions JOINING = TxOptions.defaults().joining();
+
+  /** A service that is used alone and by others. */
+  private int increment(int id) {
+    return db.call(
+        JOINING,
+        tx -> {
+          int value = Math.max(0, get(tx, id)) + 1;
+          set(tx, id, value);
+          return value;
+        });
+  }
+
+  @Test
+  void bodiesThatTakePartCommitTogether() {
+    assertEquals(1, increment(7));
+    int seen =
+        db.call(
+            tx -> {
+              increment(7);
+              increment(7);
+              db.run(JOINING, part -> assertSame(tx, part));
+              assertEquals(
+                  3, (int) db.call(TxOptions.forReading().joining(), part -> get(part, 7)));
+              return get(tx, 7);
+            });
+    assertEquals(3, seen);
+    assertEquals(4, increment(7));
+    assertTrue(JOINING.isJoining());
+    assertFalse(TxOptions.defaults().isJoining());
+    assertTrue(JOINING.attemptsMax(3).readOnly(true).timeout(Duration.ofSeconds(1)).isJoining());
+  }
+
+  @Test
+  void aPartThatThrowsUndoesTheWhole() {
+    IOException thrown = new IOException("no");
+    assertSame(
+        thrown,
+        assertThrows(
+            IOException.class,
+            () ->
+                db.run(
+                    tx -> {
+                      set(tx, 1, 1);
+                      db.run(
+                          JOINING,
+                          part -> {
+                            throw thrown;
+                          });
+                    })));
+    var swallowed =
+        assertThrows(
+            TransactionAbortedException.class,
+            () ->
+                db.run(
+                    tx -> {
+                      set(tx, 1, 1);
+                      assertThrows(
+                          IOException.class,
+                          () ->
+                              db.run(
+                                  JOINING,
+                                  part -> {
+                                    throw thrown;
+                                  }));
+                    }));
+    assertEquals(AbortCause.USER, swallowed.abortCause());
+    assertTrue(swallowed.getMessage().contains("takes part"), swallowed.getMessage());
+    assertEquals(-1, (int) db.read(tx -> get(tx, 1)), "there is none");
+  }
+
+  @Test
+  void theWholeIsDoneAgainAfterAConflictInAPart() {
+    List<Integer> attempts = new ArrayList<>();
+    db.run(
+        tx -> {
+          get(tx, 5);
+          attempts.add(tx.attempt());
+          if (tx.attempt() == 1) {
+            CompletableFuture.runAsync(() -> increment(5)).join();
+          }
+          increment(5);
+        });
+    assertEquals(List.of(1, 2), attempts);
+    assertEquals(2, (int) db.read(tx -> get(tx, 5)));
+  }
+
+  @Test
+  void whatCanNotTakePart() {
+    db.run(
+        tx -> {
+          assertThrows(InvalidUseException.class, () -> db.run(part -> {}));
+          assertThrows(InvalidUseException.class, () -> db.runAhead(JOINING, part -> {}));
+          assertThrows(
+              CompletionException.class,
+              () -> db.submit(JOINING, Runnable::run, part -> 1).toCompletableFuture().join());
+        });
+    db.run(
+        tx -> {
+          tx.rollback();
+          var ended = assertThrows(InvalidUseException.class, () -> increment(1));
+          assertTrue(ended.getMessage().contains("was rolled back"), ended.getMessage());
+        });
+    assertThrows(InvalidUseException.class, () -> db.read(tx -> increment(1)));
+  }
 }

@@ -600,6 +600,22 @@ class GuideTest {
   }
 
   @Test
+  void joining() {
+    // begin docs/GUIDE.md
+    TxOptions joining = TxOptions.defaults().joining();
+    Runnable cancel = () -> db.run(joining, tx -> orders.delete(tx, orders.key().set(2, 1)));
+    cancel.run(); // a transaction of its own
+    db.run(
+        tx -> {
+          cancel.run(); // a part of this one
+          orders.delete(tx, orders.key().set(2, 2));
+        });
+    // end
+    assertFalse((boolean) db.read(tx -> orders.exists(tx, orders.key().set(2, 1))));
+    assertFalse((boolean) db.read(tx -> orders.exists(tx, orders.key().set(2, 2))));
+  }
+
+  @Test
   void ahead() {
     // begin docs/GUIDE.md
     Key key = orders.key().set(1, 17);
