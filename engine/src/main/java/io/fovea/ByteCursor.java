@@ -6,12 +6,13 @@ import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
 import io.fovea.txn.TxScan;
 import java.lang.foreign.MemorySegment;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A scan of byte strings under way: it stands before the first record, then on one after the other.
  *
- * <p>Belongs to its transaction and to its thread, as {@link Cursor} does.
+ * <p>Belongs to its transaction and to its thread, and moves, as {@link Cursor} does.
  *
  * @since 0.1.0
  */
@@ -44,7 +45,7 @@ public final class ByteCursor implements AutoCloseable {
     TxScan s = scan;
     if (!on || s == null) {
       throw new InvalidUseException(
-          "The cursor stands on no record: next() must return true first.");
+          "The cursor stands on no record: next(), or another move, must return true first.");
     }
     return s;
   }
@@ -63,6 +64,111 @@ public final class ByteCursor implements AutoCloseable {
     try {
       on = false;
       on = scan != null && scan.next();
+      return on;
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /**
+   * Moves to the record before: back along the scan's order. Behind the last record, to the last
+   * one.
+   *
+   * @return false if there is none
+   * @throws TransactionAbortedException as {@link #next}
+   * @throws InvalidUseException as {@link #next}
+   * @throws io.fovea.error.DatabaseClosedException as {@link #next}
+   */
+  public boolean previous() {
+    enter();
+    try {
+      on = false;
+      on = scan != null && scan.previous();
+      return on;
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /**
+   * Moves to the first record of the interval, in the scan's order.
+   *
+   * @return false if there is none
+   * @throws TransactionAbortedException as {@link #next}
+   * @throws InvalidUseException as {@link #next}
+   * @throws io.fovea.error.DatabaseClosedException as {@link #next}
+   */
+  public boolean first() {
+    enter();
+    try {
+      on = false;
+      on = scan != null && scan.first();
+      return on;
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /**
+   * Moves to the last record of the interval, in the scan's order.
+   *
+   * @return false if there is none
+   * @throws TransactionAbortedException as {@link #next}
+   * @throws InvalidUseException as {@link #next}
+   * @throws io.fovea.error.DatabaseClosedException as {@link #next}
+   */
+  public boolean last() {
+    enter();
+    try {
+      on = false;
+      on = scan != null && scan.last();
+      return on;
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /**
+   * Moves to the first record of the interval that lies at a key or, in the scan's order, behind
+   * it: as {@link Cursor#seek}.
+   *
+   * @param to where to, before or behind where it stands
+   * @return false if there is none
+   * @throws TransactionAbortedException as {@link #next}
+   * @throws InvalidUseException as {@link #next}
+   * @throws io.fovea.error.KeyTooLargeException if no key of that length can be in the table
+   * @throws io.fovea.error.DatabaseClosedException as {@link #next}
+   */
+  public boolean seek(byte[] to) {
+    return seek(Objects.requireNonNull(to, "to"), true);
+  }
+
+  /** Moves to the first record behind a key, be it there or not. */
+  boolean seekBehind(byte[] key) {
+    return seek(key, false);
+  }
+
+  private boolean seek(byte[] to, boolean inclusive) {
+    enter();
+    try {
+      if (to.length > table.keyBytesMax) {
+        throw table.keyTooLong(to.length);
+      }
+      on = false;
+      TxScan s = scan;
+      if (s != null) {
+        MemorySegment stage = tx.slot().keyStage(to.length);
+        Mem.putBytes(stage, 0, to, 0, to.length);
+        on = s.seek(stage, 0, to.length, inclusive);
+      }
       return on;
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);

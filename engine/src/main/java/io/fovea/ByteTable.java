@@ -28,9 +28,13 @@ import org.jspecify.annotations.Nullable;
  *
  * @since 0.1.0
  */
-public final class ByteTable {
+public final class ByteTable extends OrderedEntries<byte[], byte[]> {
+  // The file has more than 600 lines because each method of the API has its contract here.
+
   /** Instead of a length: no key is below this end. */
   private static final int EMPTY = -2;
+
+  private static final Walk.Coding<byte[], byte[]> PLAIN = new Plain();
 
   private final Table table;
   private final Database database;
@@ -410,6 +414,51 @@ public final class ByteTable {
       throw tx.doom(e);
     } finally {
       tx.exit();
+    }
+  }
+
+  @Override
+  Walk<byte[], byte[]> walk(Transaction tx, TypedTable.Interval<byte[]> i, Order order) {
+    return walk(tx, i, order, PLAIN);
+  }
+
+  /** A walk with keys and values of any coding. */
+  <K, V> Walk<K, V> walk(
+      Transaction tx, TypedTable.Interval<K> i, Order order, Walk.Coding<K, V> coding) {
+    K lo = i.lo();
+    K hi = i.hi();
+    return new Walk.OfBytes<>(
+        scan(
+            tx,
+            lo == null ? null : coding.encode(lo),
+            i.loInclusive(),
+            hi == null ? null : coding.encode(hi),
+            i.hiInclusive(),
+            false,
+            order),
+        coding);
+  }
+
+  @Override
+  TableCore tableCore() {
+    return core;
+  }
+
+  /** Byte strings as they are. */
+  private record Plain() implements Walk.Coding<byte[], byte[]> {
+    @Override
+    public byte[] encode(byte[] key) {
+      return key;
+    }
+
+    @Override
+    public byte[] key(byte[] bytes) {
+      return bytes;
+    }
+
+    @Override
+    public byte[] value(byte[] key, byte[] bytes) {
+      return bytes;
     }
   }
 

@@ -12,14 +12,34 @@ import io.fovea.memory.Mem;
 import io.fovea.txn.Tx;
 import io.fovea.txn.TxScan;
 import java.lang.foreign.MemorySegment;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A scan under way: it stands before the first record, then on one after the other.
  *
+ * <pre>
+ *              previous()   next()
+ *                   ◄───┐ ┌───►
+ *   before the first ── 1 ── 2 ── 3 ── 4 ── behind the last      of the range, in the scan's order
+ *    ▲                  ▲         ▲    ▲
+ *    │                first()     │   last()
+ *   where it begins             seek(3), or what comes first behind it
+ * </pre>
+ *
+ * <p>All moves stay in the range and keep to the order that the scan was opened with: in a
+ * descending scan {@link #first} has the largest key, {@link #next} goes down, and {@link #seek}
+ * finds the largest key that is not above the one that is asked for. A move that returns false
+ * leaves the cursor on no record: behind the last one, or {@link #previous} before the first one.
+ *
+ * <p><b>What they cost.</b> A step in the direction of the one before costs the same both ways. A
+ * seek, {@code first}, {@code last} and a change of direction are a search from the root of the
+ * tree. <b>What they read.</b> What a seek passes over is not read, and others may change it; what
+ * it lands on is read, and that nothing lies between that and the key.
+ *
  * <p>It sees the records as of the transaction, its own changes included, also those that the
  * transaction makes while the scan is open. {@link #row} and {@link #key} are copied when they are
- * asked for; they belong to the cursor and change with {@link #next}.
+ * asked for; they belong to the cursor and change with each move.
  *
  * <p>Belongs to its transaction and to its thread. Close it when it is no longer needed; the
  * transaction's end closes it at last.
@@ -27,6 +47,8 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1.0
  */
 public final class Cursor implements AutoCloseable {
+  // The file has more than 600 lines because each method of the API has its contract here.
+
   private final Transaction tx;
   private final Table of;
   private final TableCore table;
@@ -41,6 +63,15 @@ public final class Cursor implements AutoCloseable {
 
   /** Whether it stands on a record. */
   private boolean on;
+
+  /** The scan is on a record of which a device has not told whether it is hidden: from a move. */
+  private Unsure unsure = Unsure.NO;
+
+  private enum Unsure {
+    NO,
+    ON,
+    BACK
+  }
 
   private @Nullable Row row;
   private boolean rowRead;
@@ -142,16 +173,44 @@ public final class Cursor implements AutoCloseable {
 
   /** Moves on, within an operation. */
   boolean advance() {
+    boolean again = unsure == Unsure.ON;
+    leave();
+    return arrive(again || scan != null && scan.next(), false);
+  }
+
+  /** It stands on nothing while it moves, also if the scan throws. */
+  private void leave() {
     if (row != null) {
       row.invalidate();
     }
     rowRead = false;
     keyRead = false;
-    on = false; // also if the scan throws
-    boolean found = scan != null && scan.next();
-    while (found && expiry != null && isHidden(scan, expiry)) {
-      found = scan.next();
+    on = false;
+    unsure = Unsure.NO;
+  }
+
+  /**
+   * Goes on, or back, until it stands on a record that the transaction sees. Where a device refuses
+   * to tell, the move has not happened: the next one the same way looks at that record once more.
+   */
+  private boolean arrive(boolean found, boolean back) {
+    if (expiry != null) {
+      return arriveAtSeen(expiry, found, back);
     }
+    on = found;
+    return found;
+  }
+
+  private boolean arriveAtSeen(RowExpiry by, boolean moved, boolean back) {
+    boolean found = moved;
+    TxScan s = scan;
+    unsure = back ? Unsure.BACK : Unsure.ON;
+    while (found && s != null && isHidden(s, by)) {
+      unsure = Unsure.NO; // for this one is done with
+      found = back ? s.previous() : s.next();
+      unsure = back ? Unsure.BACK : Unsure.ON;
+    }
+    unsure = Unsure.NO;
     on = found;
     return found;
   }
@@ -213,7 +272,7 @@ public final class Cursor implements AutoCloseable {
     TxScan s = scan;
     if (!on || s == null) {
       throw new InvalidUseException(
-          "The cursor stands on no record: next() must return true first.");
+          "The cursor stands on no record: next(), or another move, must return true first.");
     }
     return s;
   }
@@ -249,13 +308,140 @@ public final class Cursor implements AutoCloseable {
   }
 
   /**
+   * Moves to the record before: back along the scan's order. Behind the last record, to the last
+   * one.
+   *
+   * @return false if there is none
+   * @throws TransactionAbortedException as {@link #next}
+   * @throws InvalidUseException as {@link #next}
+   * @throws io.fovea.error.DatabaseClosedException as {@link #next}
+   */
+  public boolean previous() {
+    enter();
+    try {
+      boolean again = unsure == Unsure.BACK;
+      leave();
+      return arrive(again || scan != null && scan.previous(), true);
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /**
+   * Moves to the first record of the range, in the scan's order.
+   *
+   * @return false if there is none
+   * @throws TransactionAbortedException as {@link #next}
+   * @throws InvalidUseException as {@link #next}
+   * @throws io.fovea.error.DatabaseClosedException as {@link #next}
+   */
+  public boolean first() {
+    enter();
+    try {
+      leave();
+      return arrive(scan != null && scan.first(), false);
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /**
+   * Moves to the last record of the range, in the scan's order.
+   *
+   * @return false if there is none
+   * @throws TransactionAbortedException as {@link #next}
+   * @throws InvalidUseException as {@link #next}
+   * @throws io.fovea.error.DatabaseClosedException as {@link #next}
+   */
+  public boolean last() {
+    enter();
+    try {
+      leave();
+      return arrive(scan != null && scan.last(), true);
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /**
+   * Moves to the first record of the range that lies at a key or, in the scan's order, behind it.
+   * It may be called again and again, with keys before and behind where the cursor stands.
+   *
+   * @param to a key of the table, or of the index that is scanned; of a prefix, all that begins
+   *     with it lies at it
+   * @return false if there is none
+   * @throws TransactionAbortedException as {@link #next}
+   * @throws InvalidUseException if the key is another table's or index's, or as {@link #next}
+   * @throws io.fovea.error.KeyTooLargeException if no key of that length can be there
+   * @throws io.fovea.error.DatabaseClosedException as {@link #next}
+   */
+  public boolean seek(Key to) {
+    Objects.requireNonNull(to, "to");
+    enter();
+    try {
+      Range.requireOwner(to, index == null ? table : index);
+      leave();
+      TxScan s = scan;
+      if (s == null) {
+        return false;
+      }
+      int stride = stride(table, index);
+      MemorySegment stage = tx.slot().entries(2L * stride);
+      boolean exact = index == null || index.unique;
+      return arrive(Range.seek(s, to, exact, stage, stride), false);
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /** Moves to the first record behind a {@link #position}, be it there or not. */
+  boolean seekBehind(byte[] position) {
+    enter();
+    try {
+      leave();
+      TxScan s = scan;
+      if (s == null) {
+        return false;
+      }
+      MemorySegment stage = tx.slot().entries(position.length);
+      Mem.putBytes(stage, 0, position, 0, position.length);
+      return arrive(s.seek(stage, 0, position.length, false), false);
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /** The key by which the scan's tree has the record that it stands on. */
+  byte[] position() {
+    enter();
+    try {
+      TxScan s = standing();
+      byte[] key = new byte[s.keyLength()];
+      Mem.getBytes(s.keySegment(), s.keyOffset(), key, 0, key.length);
+      return key;
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /**
    * The record that it stands on; of a scan of an index, it is read when this is called. It may be
    * changed and given to {@link Table#update}.
    *
-   * @return the row, which belongs to the cursor and is void after {@link #next} and {@link #close}
+   * @return the row, which belongs to the cursor and is void after the next move and {@link #close}
    * @throws TransactionAbortedException when the transaction can't go on
    * @throws InvalidUseException if it stands on no record, if this is a scan of an index and the
-   *     transaction has deleted the record since {@link #next}, or as {@link #next}
+   *     transaction has deleted the record since the move, or as {@link #next}
    */
   public Row row() {
     Tx t = enter();
@@ -267,37 +453,7 @@ public final class Cursor implements AutoCloseable {
         row = r;
       }
       if (!rowRead) {
-        r.invalidate();
-        if (index == null) {
-          boolean old = s.valueLength() != r.size();
-          requireKey(s, table.keyBytesMax);
-          if (!old) {
-            Mem.copy(s.valueSegment(), s.valueOffset(), memory, 0, r.size());
-          } else if (!table.old.renew(
-              s.valueLength(), s.valueSegment(), s.valueOffset(), memory, 0)) {
-            throw table.wrongSize(s.page(), s.valueLength());
-          }
-          r.read(tx, s.keySegment(), s.keyOffset(), s.keyLength(), s.handle(), r.size(), old);
-        } else {
-          Key pk = primaryKey();
-          boolean there =
-              Index.resolve(
-                  tx,
-                  t,
-                  table,
-                  index,
-                  pk.segment(),
-                  pk.base(),
-                  pk.length(),
-                  s.valueSegment(),
-                  s.valueOffset() + pk.length(),
-                  s.handle(),
-                  r);
-          if (!there) {
-            throw new InvalidUseException(
-                "The transaction has let the record expire that the cursor stands on.");
-          }
-        }
+        read(t, s, r);
         rowRead = true;
       }
       return r;
@@ -308,10 +464,61 @@ public final class Cursor implements AutoCloseable {
     }
   }
 
+  /** Reads the record that it stands on into a row of the caller's. */
+  void read(Row out) {
+    Tx t = enter();
+    try {
+      if (out.owner() != table) {
+        throw new InvalidUseException(
+            "The row belongs to another table: it is one of " + out.layout() + ".");
+      }
+      read(t, standing(), out);
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  private void read(Tx t, TxScan s, Row r) {
+    r.invalidate();
+    if (index == null) {
+      boolean old = s.valueLength() != r.size();
+      requireKey(s, table.keyBytesMax);
+      if (!old) {
+        Mem.copy(s.valueSegment(), s.valueOffset(), r.segment(), r.base(), r.size());
+      } else if (!table.old.renew(
+          s.valueLength(), s.valueSegment(), s.valueOffset(), r.segment(), r.base())) {
+        throw table.wrongSize(s.page(), s.valueLength());
+      }
+      r.read(tx, s.keySegment(), s.keyOffset(), s.keyLength(), s.handle(), r.size(), old);
+      return;
+    }
+    // By the entry and not by the key that a program may have got of this, and changed.
+    int pkLength = keyLength(s);
+    boolean there =
+        Index.resolve(
+            tx,
+            t,
+            table,
+            index,
+            s.valueSegment(),
+            s.valueOffset(),
+            pkLength,
+            s.valueSegment(),
+            s.valueOffset() + pkLength,
+            s.handle(),
+            r);
+    if (!there) {
+      throw new InvalidUseException(
+          "The transaction has let the record expire that the cursor stands on.");
+    }
+  }
+
   /**
    * The primary key of the record that it stands on, without reading the record.
    *
-   * @return the key, which belongs to the cursor and changes with {@link #next}
+   * @return the key, which belongs to the cursor and changes with the next move
    * @throws InvalidUseException if it stands on no record, or as {@link #next}
    */
   public Key key() {
@@ -349,7 +556,7 @@ public final class Cursor implements AutoCloseable {
    * Of a scan of an index, the key of the entry that it stands on: the index's fields, then what of
    * the primary key is not among them (of a unique index, the fields alone).
    *
-   * @return the key, which belongs to the cursor and changes with {@link #next}
+   * @return the key, which belongs to the cursor and changes with the next move
    * @throws InvalidUseException if this is a scan of a table, or as {@link #key}
    */
   public Key indexKey() {

@@ -35,7 +35,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @since 0.1.0
  */
-public final class Index {
+public final class Index extends OrderedRows {
   private final Table table;
   private final TableCore tableCore;
   private final IndexCore core;
@@ -277,6 +277,7 @@ public final class Index {
    * @return a cursor before the first entry; its rows are the records, its {@link Cursor#key} the
    *     primary key; to be closed, and closed with the transaction at last
    */
+  @Override
   public Cursor scan(Transaction tx, Range range, Order order) {
     Objects.requireNonNull(range, "range");
     Objects.requireNonNull(order, "order");

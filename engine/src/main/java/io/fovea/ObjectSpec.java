@@ -17,7 +17,6 @@ import java.util.Arrays;
 import java.util.Iterator;
 import java.util.Map;
 import java.util.Objects;
-import java.util.function.BiPredicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -402,22 +401,29 @@ public final class ObjectSpec<K, V> {
     }
 
     @Override
-    public void scan(
-        Transaction tx,
-        TypedTable.Interval<K> i,
-        Order order,
-        BiPredicate<? super K, ? super V> visitor) {
+    public OrderedEntries.Walk<K, V> walk(
+        Transaction tx, TypedTable.Interval<K> interval, Order order) {
       ObjectReader in = new ObjectReader();
-      try (ByteCursor c =
-          bytes.scan(
-              tx, bound(i.lo()), i.loInclusive(), bound(i.hi()), i.hiInclusive(), false, order)) {
-        while (c.next()) {
-          K key = key(codec.readKey(in.of(c.key())));
-          if (!visitor.test(key, decode(in.of(c.value()), key))) {
-            return;
-          }
-        }
-      }
+      return bytes.walk(
+          tx,
+          interval,
+          order,
+          new OrderedEntries.Walk.Coding<>() {
+            @Override
+            public byte[] encode(K key) {
+              return encoded(key);
+            }
+
+            @Override
+            public K key(byte[] stored) {
+              return Records.this.key(codec.readKey(in.of(stored)));
+            }
+
+            @Override
+            public V value(K key, byte[] stored) {
+              return decode(in.of(stored), key);
+            }
+          });
     }
   }
 }

@@ -73,6 +73,26 @@ public final class Range {
   }
 
   /**
+   * The keys above one.
+   *
+   * @param lo the key below the range; of a prefix, all that begins with it is left out
+   * @return the range
+   */
+  public static Range greaterThan(Key lo) {
+    return new Range(Objects.requireNonNull(lo, "lo"), false, null, true);
+  }
+
+  /**
+   * The keys below one.
+   *
+   * @param hi the key above the range; of a prefix, all that begins with it is left out
+   * @return the range
+   */
+  public static Range lessThan(Key hi) {
+    return new Range(null, true, Objects.requireNonNull(hi, "hi"), false);
+  }
+
+  /**
    * The keys up to one.
    *
    * @param hi the largest key or prefix of the range
@@ -133,8 +153,8 @@ public final class Range {
    */
   @Nullable TxScan open(
       Tx t, BTree tree, Object owner, boolean exact, Order order, MemorySegment stage, int stride) {
-    int low = low(owner, exact, stage, stride);
-    int high = high(owner, exact, stage, stride);
+    int low = low(lo, loInclusive, owner, exact, stage, stride);
+    int high = high(hi, hiInclusive, owner, exact, stage, stride);
     return low == EMPTY || high == EMPTY
         ? null
         : t.scan(
@@ -150,10 +170,30 @@ public final class Range {
             order == Order.DESCENDING);
   }
 
+  /**
+   * Moves a scan to the first record that lies at a key or behind it, as {@link #open} would for a
+   * range that begins there: all that begins with a prefix lies at it.
+   *
+   * @param stage room for two keys of {@code stride} bytes
+   * @return whether there is one
+   */
+  static boolean seek(TxScan scan, Key key, boolean exact, MemorySegment stage, int stride) {
+    Object owner = key.owner();
+    boolean up = !scan.isDescending();
+    int end =
+        up
+            ? low(key, true, owner, exact, stage, stride)
+            : high(key, true, owner, exact, stage, stride);
+    if (length(end) >= 0) {
+      return scan.seek(stage, up ? 0 : stride, length(end), inclusive(end));
+    }
+    return scan.first(); // an empty prefix, or one above which there is nothing
+  }
+
   /** Estimates what is in this range; as {@link #open}. */
   Estimate estimate(BTree tree, Object owner, boolean exact, MemorySegment stage, int stride) {
-    int low = low(owner, exact, stage, stride);
-    int high = high(owner, exact, stage, stride);
+    int low = low(lo, loInclusive, owner, exact, stage, stride);
+    int high = high(hi, hiInclusive, owner, exact, stage, stride);
     if (low == EMPTY || high == EMPTY) {
       return new Estimate(0, 0);
     }
@@ -187,30 +227,40 @@ public final class Range {
   }
 
   /** Puts the lower end at the beginning of the stage. */
-  private int low(Object owner, boolean exact, MemorySegment stage, int stride) {
-    Key key = lo;
+  private static int low(
+      @Nullable Key key,
+      boolean included,
+      Object owner,
+      boolean exact,
+      MemorySegment stage,
+      int stride) {
     if (key == null) {
       return end(-1, true);
     }
     int length = load(key, owner, stage, 0, stride);
-    if (loInclusive || exact && key.isComplete()) {
-      return end(length == 0 ? -1 : length, loInclusive);
+    if (included || exact && key.isComplete()) {
+      return end(length == 0 ? -1 : length, included);
     }
     length = Tuple.successorOfPrefix(stage, 0, length);
     return length == 0 ? EMPTY : end(length, true);
   }
 
   /** Puts the upper end into the second half of the stage. */
-  private int high(Object owner, boolean exact, MemorySegment stage, int stride) {
-    Key key = hi;
+  private static int high(
+      @Nullable Key key,
+      boolean included,
+      Object owner,
+      boolean exact,
+      MemorySegment stage,
+      int stride) {
     if (key == null) {
       return end(-1, true);
     }
     int length = load(key, owner, stage, stride, stride);
     if (exact && key.isComplete()) {
-      return end(length, hiInclusive);
+      return end(length, included);
     }
-    if (!hiInclusive) {
+    if (!included) {
       return length == 0 ? EMPTY : end(length, false);
     }
     length = Tuple.successorOfPrefix(stage, stride, length);
@@ -218,14 +268,18 @@ public final class Range {
   }
 
   private static int load(Key key, Object owner, MemorySegment stage, int at, int stride) {
-    if (key.owner() != owner) {
-      throw new InvalidUseException(
-          "A key of the range belongs to another table or index: it is one of " + key.spec() + ".");
-    }
+    requireOwner(key, owner);
     if (key.length() > stride) {
       throw new KeyTooLargeException(key.length(), stride);
     }
     Mem.copy(key.segment(), key.base(), stage, at, key.length());
     return key.length();
+  }
+
+  static void requireOwner(Key key, Object owner) {
+    if (key.owner() != owner) {
+      throw new InvalidUseException(
+          "A key of the range belongs to another table or index: it is one of " + key.spec() + ".");
+    }
   }
 }

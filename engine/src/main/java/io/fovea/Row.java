@@ -213,6 +213,29 @@ public final class Row implements RowReader {
   // -------------------------------------------------------------------------------------- reading
 
   /**
+   * Copies the primary key of the record that was read.
+   *
+   * @param out where to, a key of the same table
+   * @return out
+   * @throws InvalidUseException if the key is another table's, if no record was read into the row,
+   *     or if the transaction that it was read in has ended or belongs to another thread
+   */
+  public Key key(Key out) {
+    if (out.owner() != owner) {
+      throw new InvalidUseException(
+          "The key belongs to another table or to an index: it is one of " + out.spec() + ".");
+    }
+    Transaction tx = reader;
+    if (tx == null || !tx.isMine()) {
+      throw tx == null && limit >= 0
+          ? new InvalidUseException("The row has no key: no record was read into it.")
+          : refusal(null, null);
+    }
+    out.load(segment, buffer.keyBase(), buffer.keyLength());
+    return out;
+  }
+
+  /**
    * Reads a number of 4 bytes.
    *
    * @param field a field of the layout

@@ -40,7 +40,7 @@ import java.util.Objects;
  *
  * @since 0.1.0
  */
-public final class Table {
+public final class Table extends OrderedRows {
   // The file has more than 600 lines because each method of the API has its contract here. Most of
   // them are Javadoc; what the methods do is in the rooms index and txn.
 
@@ -521,6 +521,7 @@ public final class Table {
    * @param order in which direction
    * @return a cursor before the first record; to be closed, and closed with the transaction at last
    */
+  @Override
   public Cursor scan(Transaction tx, Range range, Order order) {
     Objects.requireNonNull(range, "range");
     Objects.requireNonNull(order, "order");

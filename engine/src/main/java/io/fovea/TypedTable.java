@@ -1,6 +1,7 @@
 package io.fovea;
 
 import io.fovea.error.DuplicateKeyException;
+import io.fovea.index.TableCore;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.Map;
@@ -22,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  * @param <V> the class of the values
  * @since 0.1.0
  */
-public final class TypedTable<K, V> {
+public final class TypedTable<K, V> extends OrderedEntries<K, V> {
   /** The kinds of tables behind it. */
   interface Backing<K, V> {
     Table table();
@@ -58,11 +59,8 @@ public final class TypedTable<K, V> {
     LoadReport load(
         LoadOptions options, Iterator<? extends Map.Entry<? extends K, ? extends V>> source);
 
-    void scan(
-        Transaction tx,
-        Interval<K> interval,
-        Order order,
-        BiPredicate<? super K, ? super V> visitor);
+    /** Opens a scan. */
+    Walk<K, V> walk(Transaction tx, Interval<K> interval, Order order);
   }
 
   /** An interval of keys; null for no bound. */
@@ -220,7 +218,21 @@ public final class TypedTable<K, V> {
       BiPredicate<? super K, ? super V> visitor) {
     Objects.requireNonNull(order, "order");
     Objects.requireNonNull(visitor, "visitor");
-    backing.scan(tx, new Interval<>(from, true, to, false), order, visitor);
+    scan(tx, new Interval<>(from, true, to, false), order, visitor);
+  }
+
+  /**
+   * Opens a scan.
+   *
+   * @param tx the transaction
+   * @param from the smallest key, null for no bound
+   * @param to the key below which the scan ends, itself excluded; null for no bound
+   * @param order in which direction
+   * @return a cursor before the first record; to be closed, and closed with the transaction at last
+   */
+  public TypedCursor<K, V> scan(Transaction tx, @Nullable K from, @Nullable K to, Order order) {
+    Objects.requireNonNull(order, "order");
+    return new TypedCursor<>(walk(tx, new Interval<>(from, true, to, false), order));
   }
 
   /**
@@ -237,7 +249,23 @@ public final class TypedTable<K, V> {
       Interval<K> interval,
       Order order,
       BiPredicate<? super K, ? super V> visitor) {
-    backing.scan(tx, interval, order, visitor);
+    try (Walk<K, V> w = walk(tx, interval, order)) {
+      while (w.next()) {
+        if (!visitor.test(w.key(), w.value())) {
+          return;
+        }
+      }
+    }
+  }
+
+  @Override
+  Walk<K, V> walk(Transaction tx, Interval<K> interval, Order order) {
+    return backing.walk(tx, interval, order);
+  }
+
+  @Override
+  TableCore tableCore() {
+    return backing.table().core();
   }
 
   long deleteRange(Transaction tx, Interval<K> interval, long most) {
@@ -328,23 +356,13 @@ public final class TypedTable<K, V> {
     }
 
     @Override
-    public void scan(
-        Transaction tx,
-        Interval<K> interval,
-        Order order,
-        BiPredicate<? super K, ? super V> visitor) {
-      try (Cursor c = table.scan(tx, range(interval), order)) {
-        while (c.next()) {
-          if (!visitor.test(keys.decode(c.key()), values.decode(c.row()))) {
-            return;
-          }
-        }
-      }
+    public Walk<K, V> walk(Transaction tx, Interval<K> interval, Order order) {
+      return new Walk.OfRows<>(table.scan(tx, range(interval), order), table, keys, values);
     }
   }
 
   private record Bytes<K, V>(ByteTable bytes, ByteCodec<K> keys, ByteCodec<V> values)
-      implements Backing<K, V> {
+      implements Backing<K, V>, Walk.Coding<K, V> {
     @Override
     public Table table() {
       return bytes.table();
@@ -400,26 +418,23 @@ public final class TypedTable<K, V> {
     }
 
     @Override
-    public void scan(
-        Transaction tx,
-        Interval<K> interval,
-        Order order,
-        BiPredicate<? super K, ? super V> visitor) {
-      try (ByteCursor c =
-          bytes.scan(
-              tx,
-              encoded(interval.lo()),
-              interval.loInclusive(),
-              encoded(interval.hi()),
-              interval.hiInclusive(),
-              false,
-              order)) {
-        while (c.next()) {
-          if (!visitor.test(keys.decode(c.key()), values.decode(c.value()))) {
-            return;
-          }
-        }
-      }
+    public Walk<K, V> walk(Transaction tx, Interval<K> interval, Order order) {
+      return bytes.walk(tx, interval, order, this);
+    }
+
+    @Override
+    public byte[] encode(K key) {
+      return keys.encode(key);
+    }
+
+    @Override
+    public K key(byte[] stored) {
+      return keys.decode(stored);
+    }
+
+    @Override
+    public V value(K key, byte[] stored) {
+      return values.decode(stored);
     }
   }
 }

@@ -119,6 +119,34 @@ final class Misuse {
     return r.nextInt(3) == 0 ? other : mine;
   }
 
+  private static void move(Random r, Litter l) {
+    switch (r.nextInt(6)) {
+      case 0 -> l.cursor.previous();
+      case 1 -> l.cursor.first();
+      case 2 -> l.cursor.last();
+      case 3 -> l.cursor.seek(l.key);
+      default -> l.cursor.next();
+    }
+    switch (r.nextInt(24)) {
+      case 0 -> l.table.floor(l.tx, l.key, l.row);
+      case 1 -> l.index.ceiling(l.tx, l.key, l.row);
+      case 2 -> l.key = l.row.key(l.key);
+      case 3 -> l.table.stream(l.tx, Range.all(), Order.ASCENDING, (k, row) -> row).toList();
+      case 4 -> l.index.page(l.tx, Range.all(), Order.ASCENDING, null, 3, (k, row) -> row);
+      default -> {}
+    }
+  }
+
+  private static void move(Random r, ByteCursor c) {
+    switch (r.nextInt(6)) {
+      case 0 -> c.previous();
+      case 1 -> c.first();
+      case 2 -> c.last();
+      case 3 -> c.seek(new byte[r.nextInt(200)]);
+      default -> c.next();
+    }
+  }
+
   private static void step(Random r, Litter l, Path dir) {
     Database db = l.db;
     Table t = r.nextInt(8) == 0 ? l.closedTable : l.table;
@@ -128,7 +156,7 @@ final class Misuse {
       case 2 -> attempt(() -> l.tx.rollback());
       case 3 -> attempt(() -> l.tx.close());
       case 4 -> attempt(() -> l.cursor = t.scan(l.tx, Range.all(), Order.DESCENDING));
-      case 5 -> attempt(() -> l.cursor.next());
+      case 5 -> attempt(() -> move(r, l));
       case 6 -> attempt(() -> l.row = l.cursor.row());
       case 7 -> attempt(() -> l.key = l.cursor.key());
       case 8 -> attempt(() -> l.cursor.close());
@@ -161,7 +189,7 @@ final class Misuse {
       case 27 ->
           attempt(
               () -> {
-                l.byteCursor.next();
+                move(r, l.byteCursor);
                 l.byteCursor.value();
               });
       case 28 ->

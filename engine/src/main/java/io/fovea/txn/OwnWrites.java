@@ -49,10 +49,16 @@ final class OwnWrites {
   /**
    * Collects own inserts and puts that lie ahead, sorted in the scan's order.
    *
-   * @param lastLength of the key that the scan has come to; negative: it has not begun
+   * @param lastLength of the key that the scan has come to; negative: all of the interval is ahead
+   * @param inclusive whether that key itself is ahead
    */
   void collect(
-      WriteSet writes, ScanRange range, MemorySegment lastKey, long lastOffset, int lastLength) {
+      WriteSet writes,
+      ScanRange range,
+      MemorySegment lastKey,
+      long lastOffset,
+      int lastLength,
+      boolean inclusive) {
     changesSeen = writes.changes();
     descending = range.descending;
     size = 0;
@@ -71,7 +77,7 @@ final class OwnWrites {
       }
       if (begun) {
         int c = Mem.compare(s, offset, length, lastKey, lastOffset, lastLength);
-        if (descending ? c >= 0 : c <= 0) {
+        if (c == 0 ? !inclusive : descending == c > 0) {
           continue;
         }
       }

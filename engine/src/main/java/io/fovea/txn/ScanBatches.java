@@ -89,7 +89,7 @@ abstract class ScanBatches extends ScanRange {
     this.merged = control.versioned ? new ScanBatch(memory) : null;
   }
 
-  /** Begins before the first key of the interval. */
+  /** Begins at the start of the {@link ScanRange}. */
   final void openBatches() {
     if (keys.byteSize() == 0) {
       keys = memory.take(keysBytes);
@@ -101,6 +101,11 @@ abstract class ScanBatches extends ScanRange {
     batchTarget = 1;
     batchSize = 0;
     batchAt = 0;
+  }
+
+  /** Nothing of the interval lies ahead: {@link #fill} looks at nothing. */
+  final void finish() {
+    finished = true;
   }
 
   /** Gives the memory back; {@link #openBatches} takes some again. */
@@ -313,8 +318,8 @@ abstract class ScanBatches extends ScanRange {
   }
 
   /**
-   * A descending scan begins with the item of the first installed key above its interval. The word
-   * is read before any leaf of the interval is copied: any transaction that installs a key between
+   * A descending scan begins with the item of the first installed key above its start. The word is
+   * read before any leaf of the interval is copied: any transaction that installs a key between
    * that one and the first key of the scan later must take this item's lock later, and moves its
    * wts; whoever did so before is in the copies. That it is the first one above is true at the
    * moment of the look at the word, because the leaves from the bound to it have the same version
@@ -331,13 +336,13 @@ abstract class ScanBatches extends ScanRange {
       boundRead = true;
       return true;
     }
-    if (highLength < 0) {
+    if (fromLength < 0) {
       items[0] = Items.atEnd(tree);
       if (!readWord(0)) {
         return false;
       }
     } else {
-      above.seek(tree, bounds, keyBytesMax, highLength, !highInclusive, false);
+      above.seek(tree, bounds, 2L * keyBytesMax, fromLength, !fromInclusive, false);
       if (above.load()) {
         int length = above.copyKey(above.from(), keys, 0);
         items[0] = Items.of(tree, keys, 0, length);

@@ -18,7 +18,8 @@ abstract class ScanRange {
   BTree tree;
   boolean descending;
 
-  // bounds: low at 0, high at keyBytesMax, the key to go on from at 2 * keyBytesMax
+  // bounds: low at 0, high at keyBytesMax, the key to go on from at 2 * keyBytesMax, and where the
+  // scan has begun, be it an end of the interval or a place in it, at 3 * keyBytesMax
   MemorySegment bounds = Blocks.NONE;
   int lowLength;
   boolean lowInclusive;
@@ -26,6 +27,11 @@ abstract class ScanRange {
   boolean highInclusive;
   int fromLength;
   boolean fromInclusive;
+  int startLength;
+  boolean startInclusive;
+
+  /** Whether the start is the end of the interval that the present direction comes to first. */
+  boolean atRim;
 
   @SuppressWarnings("NullAway.Init")
   ScanRange(Blocks memory, int pageSize) {
@@ -46,7 +52,7 @@ abstract class ScanRange {
       boolean highInclusive,
       boolean descending) {
     if (bounds.byteSize() == 0) {
-      bounds = memory.take(3L * keyBytesMax);
+      bounds = memory.take(4L * keyBytesMax);
     }
     this.tree = tree;
     this.descending = descending;
@@ -54,12 +60,34 @@ abstract class ScanRange {
     this.lowInclusive = lowInclusive;
     this.highLength = bound(high, highOffset, highLength, keyBytesMax);
     this.highInclusive = highInclusive;
-    int start = descending ? this.highLength : this.lowLength;
-    fromInclusive = descending ? highInclusive : lowInclusive;
-    fromLength = start;
-    if (start > 0) {
-      Mem.copy(bounds, descending ? keyBytesMax : 0, bounds, 2L * keyBytesMax, start);
+    startAtEnd();
+  }
+
+  /** The scan begins at the end of the interval that it comes to first. */
+  final void startAtEnd() {
+    if (descending) {
+      startAt(bounds, keyBytesMax, highLength, highInclusive);
+    } else {
+      startAt(bounds, 0, lowLength, lowInclusive);
     }
+    atRim = true;
+  }
+
+  /** The scan begins at a place of the interval; of negative length: where the keys do. */
+  final void startAt(MemorySegment key, long offset, int length, boolean inclusive) {
+    place(key, offset, length, inclusive);
+    fromLength = startLength;
+    fromInclusive = inclusive;
+    if (length > 0) {
+      Mem.copy(bounds, 3L * keyBytesMax, bounds, 2L * keyBytesMax, length);
+    }
+  }
+
+  /** Says where the scan has begun or come to; what it goes on from stays. */
+  final void place(MemorySegment key, long offset, int length, boolean inclusive) {
+    startLength = bound(key, offset, length, 3 * keyBytesMax);
+    startInclusive = inclusive;
+    atRim = false;
   }
 
   /** Gives the memory back; {@link #openRange} takes some again. */

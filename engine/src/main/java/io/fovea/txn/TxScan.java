@@ -24,6 +24,28 @@ import java.util.function.Consumer;
  * <p><b>Own writes.</b> Inserted and replaced keys of the interval are merged from the write set;
  * deleted ones are skipped but read all the same, because they are installed; patches are laid over
  * a copy. Writes made while the scan is open are seen where they lie ahead of it.
+ *
+ * <p><b>Seeks and turns.</b> {@link #seek}, {@link #first}, {@link #last} and a change of direction
+ * forget what was fetched and begin at another place of the interval, in the direction that is
+ * asked for. That is what closing this scan and opening one of the rest of the interval would do,
+ * step for step, so the argument above holds for each piece between two of them by itself:
+ *
+ * <ul>
+ *   <li>A piece has read the items of all installed keys that it passed, from its start on, and
+ *       their gaps. An ascending piece that begins at x lands on the first installed key at or
+ *       above x, whose item has the gap in which x lies. A descending one begins with the item of
+ *       the first installed key above x, which has the gap from the key that it lands on.
+ *   <li>What lies between two pieces was not looked at, nothing is told of it, and its items need
+ *       not be read. Others may insert there without a conflict.
+ *   <li>Where pieces overlap, an item that is read twice is one entry of the read set, and a second
+ *       look that finds another wts aborts, as with any other read.
+ *   <li>A seek to a key that lies beyond the interval's end reads nothing: that nothing is found
+ *       follows from the arguments alone. So does that nothing lies before the first record of a
+ *       scan that has not begun.
+ * </ul>
+ *
+ * Every protocol, and the pessimistic transaction, meets pieces in {@link ScanBatches} and in
+ * {@link Control#pin} as it meets scans; none of them knows of seeks.
  */
 public final class TxScan extends ScanBatches {
   private static final int KEEP_BYTES = 64 << 10;
@@ -39,6 +61,21 @@ public final class TxScan extends ScanBatches {
   int index;
 
   private boolean open;
+
+  /** Whether the scan's own order is descending; {@link #descending} is the present direction. */
+  private boolean downwards;
+
+  /** Whether it goes against its order at present. */
+  private boolean reversed;
+
+  /** Whether the last step found nothing: it stands behind all that lies in its direction. */
+  private boolean ended;
+
+  /** Whether {@link #next} may just go on: it is open, not reversed, and has not ended. */
+  private boolean ready;
+
+  /** Whether the current record is an own one, in the write set's memory. */
+  private boolean owned;
 
   /** Whether values are not wanted. */
   private boolean keysOnly;
@@ -112,12 +149,22 @@ public final class TxScan extends ScanBatches {
         highLength,
         highInclusive,
         descending);
+    downwards = descending;
+    reversed = false;
+    begin();
+    keysOnly = false;
+    open = true;
+    ready = true;
+  }
+
+  /** Begins at the start of the range, in the present direction. */
+  private void begin() {
     openBatches();
     own.clear();
     handle = -1;
     keyLength = -1;
-    keysOnly = false;
-    open = true;
+    owned = false;
+    ended = false;
   }
 
   /**
@@ -131,8 +178,17 @@ public final class TxScan extends ScanBatches {
    */
   public void toDelete(boolean values) {
     keysOnly = !values;
-    own.collect(writes, this, keySegment, keyOffset, keyLength);
+    collectOwn();
     own.keep();
+  }
+
+  /** Collects the own writes that are ahead of the current record, or of the start. */
+  private void collectOwn() {
+    if (keyLength < 0) {
+      own.collect(writes, this, bounds, 3L * keyBytesMax, startLength, startInclusive);
+    } else {
+      own.collect(writes, this, keySegment(), keyOffset, keyLength, false);
+    }
   }
 
   // ---------------------------------------------------------------- the merged stream
@@ -145,30 +201,152 @@ public final class TxScan extends ScanBatches {
    * @throws InvalidUseException after {@link #close} or the transaction's end
    */
   public boolean next() {
+    return (ready || resume(false)) && step();
+  }
+
+  /**
+   * Moves to the record before the current one; behind the last one, to the last one. Where the
+   * scan has gone the other way before, this is a search from the root.
+   *
+   * @return whether there is one; if not, the scan stands before the first one
+   * @throws io.fovea.error.TransactionAbortedException if the transaction can't go on
+   * @throws InvalidUseException after {@link #close} or the transaction's end
+   */
+  public boolean previous() {
+    return resume(true) && step();
+  }
+
+  /**
+   * Moves to the first record of the interval.
+   *
+   * @return whether there is one
+   * @throws io.fovea.error.TransactionAbortedException if the transaction can't go on
+   * @throws InvalidUseException after {@link #close} or the transaction's end
+   */
+  public boolean first() {
+    return fromEnd(false);
+  }
+
+  /**
+   * Moves to the last record of the interval.
+   *
+   * @return whether there is one
+   * @throws io.fovea.error.TransactionAbortedException if the transaction can't go on
+   * @throws InvalidUseException after {@link #close} or the transaction's end
+   */
+  public boolean last() {
+    return fromEnd(true);
+  }
+
+  private boolean fromEnd(boolean back) {
+    requireOpen();
+    head(back);
+    startAtEnd();
+    begin();
+    return step();
+  }
+
+  /**
+   * Moves to the first record of the interval that lies at a key or, in the scan's order, behind
+   * it.
+   *
+   * @param inclusive whether a record of the key itself will do
+   * @return whether there is one; if not, the scan stands behind the last one
+   * @throws io.fovea.error.TransactionAbortedException if the transaction can't go on
+   * @throws InvalidUseException after {@link #close} or the transaction's end
+   */
+  public boolean seek(MemorySegment key, long offset, int length, boolean inclusive) {
+    requireOpen();
+    boolean above = above(key, offset, length, 0, lowLength, lowInclusive);
+    boolean below = below(key, offset, length, keyBytesMax, highLength, highInclusive);
+    head(false);
+    if (downwards ? below : above) {
+      startAt(key, offset, length, inclusive);
+    } else {
+      startAtEnd();
+    }
+    begin();
+    if (downwards ? above : below) {
+      return step();
+    }
+    finish();
+    return end();
+  }
+
+  private void requireOpen() {
     if (!open) {
       throw new InvalidUseException("The scan is closed, or its transaction has ended.");
     }
+  }
+
+  /** Takes a direction: the scan's order, or back. */
+  private void head(boolean back) {
+    reversed = back;
+    descending = downwards != back;
+    ready = !back;
+  }
+
+  /** Goes on in a direction, from where it stands; false where nothing can be there. */
+  private boolean resume(boolean back) {
+    requireOpen();
+    if (back == reversed) {
+      ended = false;
+      ready = !back;
+      return true;
+    }
+    boolean wasEnd = ended;
+    if (!wasEnd && keyLength < 0 && atRim) {
+      return false; // before the first record
+    }
+    head(back);
+    if (wasEnd) {
+      startAtEnd();
+    } else if (keyLength >= 0) {
+      startAt(keySegment(), keyOffset, keyLength, false);
+    } else {
+      startAt(bounds, 3L * keyBytesMax, startLength, !startInclusive);
+    }
+    begin();
+    return true;
+  }
+
+  /**
+   * Takes the next batch. Where the scan has come to is kept, for the batch is written over it: a
+   * batch that a device refuses leaves the scan behind the record that it was on.
+   */
+  private boolean refill() {
+    if (keyLength >= 0) {
+      place(keySegment(), keyOffset, keyLength, false);
+      keyLength = -1;
+      owned = false;
+    }
+    return fill();
+  }
+
+  /** There is nothing ahead. */
+  private boolean end() {
+    ended = true;
+    ready = false;
+    return false;
+  }
+
+  private boolean step() {
     life.operation();
     WriteSet writes = this.writes;
     if (writes.size() > 0 && own.stale(writes)) {
-      own.collect(
-          writes,
-          this,
-          keySegment,
-          keyOffset,
-          keyLength); // before the next batch overwrites the current key
+      collectOwn(); // before the next batch overwrites the current key
     }
     for (; ; ) {
-      boolean some = batchAt < batchSize || fill();
+      boolean some = batchAt < batchSize || refill();
       if (writes.size() == 0) {
         if (!some) {
-          return false;
+          return end();
         }
         deliver(batchAt++);
         return true;
       }
       if (!some && own.isEmpty()) {
-        return false;
+        return end();
       }
       int order = !some ? 1 : own.isEmpty() ? -1 : compareOwn(writes);
       if (order >= 0) {
@@ -211,6 +389,7 @@ public final class TxScan extends ScanBatches {
   }
 
   private void deliver(int b) {
+    owned = false;
     keySegment = keys;
     keyOffset = keyOffsets[b];
     keyLength = keyOffsets[b + 1] - keyOffsets[b];
@@ -272,6 +451,7 @@ public final class TxScan extends ScanBatches {
   }
 
   private void deliverOwn(WriteSet writes, int w) {
+    owned = true;
     MemorySegment s = writes.scratch.segment();
     keySegment = s;
     keyOffset = writes.keyOffset(w);
@@ -283,9 +463,12 @@ public final class TxScan extends ScanBatches {
 
   // ---------------------------------------------------------------- the current record
 
-  /** The segment that holds the key; it is good until the next call of any method. */
+  /**
+   * The segment that holds the key; it is good until the next call of any method. That of an own
+   * record moves when the transaction writes more, and what was there belongs to others then.
+   */
   public MemorySegment keySegment() {
-    return keySegment;
+    return owned ? writes.scratch.segment() : keySegment;
   }
 
   public long keyOffset() {
@@ -298,7 +481,12 @@ public final class TxScan extends ScanBatches {
 
   /** The segment that holds the value; it is good until the next call of any method. */
   public MemorySegment valueSegment() {
-    return valueSegment;
+    return owned ? writes.scratch.segment() : valueSegment;
+  }
+
+  /** Whether its own order is descending. */
+  public boolean isDescending() {
+    return downwards;
   }
 
   public long valueOffset() {
@@ -328,6 +516,7 @@ public final class TxScan extends ScanBatches {
   public void close() {
     if (open) {
       open = false;
+      ready = false;
       shrink();
       whenClosed.accept(this);
     }
@@ -336,6 +525,7 @@ public final class TxScan extends ScanBatches {
   /** The transaction has ended; returns the pages that were looked at. */
   long abandon() {
     open = false;
+    ready = false;
     shrink();
     return takePageAccesses();
   }

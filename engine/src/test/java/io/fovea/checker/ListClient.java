@@ -23,6 +23,7 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.SplittableRandom;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
@@ -378,6 +379,65 @@ final class ListClient {
     }
     txn().ops.add(new Op.Scan(low, high, found));
     return found;
+  }
+
+  /**
+   * Moves a cursor about in an interval of lists, and writes down what each move has shown: which
+   * list is the next one, and that there is none on the way to it.
+   */
+  void hop(long low, long high, Order order, SplittableRandom random) {
+    boolean up = order == Order.ASCENDING;
+    Key key = lists.key();
+    Range range = Range.between(lists.key().set(Keys.number(low)), key.set(Keys.number(high)));
+    try (Cursor c = lists.scan(tx(), range, order)) {
+      long at = up ? low - 1 : high + 1;
+      for (int n = 1 + random.nextInt(5); n > 0; n--) {
+        int move = random.nextInt(7);
+        long to = low + random.nextInt((int) (high - low) + 1);
+        boolean found =
+            switch (move) {
+              case 0, 1 -> c.seek(key.set(Keys.number(to)));
+              case 2 -> c.first();
+              case 3 -> c.last();
+              case 4 -> c.previous();
+              default -> c.next();
+            };
+        long is = found ? c.key().getInt(0) : -1;
+        boolean upwards = up != (move == 3 || move == 4);
+        long from =
+            switch (move) {
+              case 0, 1 -> to;
+              case 2, 3 -> upwards ? low : high;
+              default -> upwards ? at + 1 : at - 1;
+            };
+        long seenTo = found ? is : upwards ? high : low;
+        Map<Long, State> seen = new TreeMap<>();
+        if (found) {
+          seen.put(is, list(c.row()));
+        }
+        if (upwards ? from <= seenTo : seenTo <= from) {
+          txn().ops.add(new Op.Scan(Math.min(from, seenTo), Math.max(from, seenTo), seen));
+        } else if (found) {
+          throw new Impossible("moved to " + is + " from " + at);
+        }
+        at = found ? is : upwards ? high + 1 : low - 1;
+      }
+    }
+  }
+
+  /** Looks for the list nearest to the end of an interval that an order comes to first. */
+  void nearest(long low, long high, Order order) {
+    boolean up = order == Order.ASCENDING;
+    Key key = lists.key().set(Keys.number(up ? low : high));
+    boolean found = up ? lists.ceiling(tx(), key, listRow) : lists.floor(tx(), key, listRow);
+    long is = found ? listRow.key(lists.key()).getInt(0) : -1;
+    Map<Long, State> seen = new TreeMap<>();
+    if (found && is >= low && is <= high) {
+      seen.put(is, list(listRow));
+      txn().ops.add(new Op.Scan(up ? low : is, up ? is : high, seen));
+    } else {
+      txn().ops.add(new Op.Scan(low, high, seen));
+    }
   }
 
   /** Looks for a list in a group, by the unique index: most appends move it to another one. */

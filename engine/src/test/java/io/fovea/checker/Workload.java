@@ -302,7 +302,11 @@ final class Workload {
         int to = from + random.nextInt(Keys.SLOTS - from);
         long low = Keys.list(generation, from);
         long high = Keys.list(generation, to);
-        c.scan(low, high, order);
+        switch (random.nextInt(4)) {
+          case 0 -> c.hop(low, high, order, random);
+          case 1 -> c.nearest(low, high, order);
+          default -> c.scan(low, high, order);
+        }
         if (random.nextInt(3) == 0) {
           c.scan(Keys.grave(low), Keys.grave(high), order);
         }

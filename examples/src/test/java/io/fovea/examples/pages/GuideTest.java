@@ -26,6 +26,7 @@ import io.fovea.LoadReport;
 import io.fovea.ObjectSpec;
 import io.fovea.Options;
 import io.fovea.Order;
+import io.fovea.Page;
 import io.fovea.Projection;
 import io.fovea.Range;
 import io.fovea.Receipt;
@@ -58,13 +59,17 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentNavigableMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -355,6 +360,7 @@ class GuideTest {
             Range.prefix(customer), // all orders of customer 1
             Range.between(from, to), // both ends included
             Range.of(from, true, to, false), // the upper end excluded
+            Range.greaterThan(customer), // behind all orders of customer 1
             Range.atLeast(from)); // to the end of the table, other customers included
     List<Integer> numbers =
         db.read(
@@ -368,8 +374,88 @@ class GuideTest {
               return list;
             });
     // end
-    assertEquals(5, ranges.size());
+    assertEquals(6, ranges.size());
     assertEquals(List.of(17, 13), numbers);
+  }
+
+  @Test
+  void seeks() {
+    // begin docs/GUIDE.md
+    Map<Long, Integer> firstOrders =
+        db.read(
+            tx -> {
+              Map<Long, Integer> first = new TreeMap<>();
+              Key next = orders.key();
+              try (Cursor c = orders.scan(tx, Range.all(), Order.ASCENDING)) {
+                for (boolean found = c.first(); found; found = c.seek(next)) {
+                  long number = c.key().getLong(CUSTOMER);
+                  first.put(number, c.key().getInt(NUMBER));
+                  // a prefix: the first order of that customer, or of a later one
+                  next.clear().int64(number + 1);
+                }
+              }
+              return first;
+            });
+    // end
+    assertEquals(Map.of(0L, 4, 1L, 1, 2L, 2, 3L, 3), firstOrders);
+  }
+
+  @Test
+  void nearest() {
+    // begin docs/GUIDE.md
+    Row row = orders.row();
+    Key newest = orders.key();
+    Key customer = orders.key().int64(2); // a prefix
+    int number =
+        db.read(
+            tx ->
+                orders.floor(tx, customer, row) && row.key(newest).getLong(CUSTOMER) == 2
+                    ? newest.getInt(NUMBER)
+                    : -1);
+    // end
+    assertEquals(30, number);
+  }
+
+  @Test
+  void streams() {
+    // begin docs/GUIDE.md
+    String line =
+        db.read(
+            tx ->
+                orders.stream(
+                        tx,
+                        Range.prefix(orders.key().int64(1)),
+                        Order.ASCENDING,
+                        (key, row) -> key.getInt(NUMBER))
+                    .limit(3)
+                    .map(String::valueOf)
+                    .collect(Collectors.joining(", ")));
+    // end
+    assertEquals("1, 5, 9", line);
+  }
+
+  // begin docs/GUIDE.md
+  Page<Integer> page(Database db, @Nullable String after) {
+    return db.read(
+        tx ->
+            orders.page(
+                tx,
+                Range.prefix(orders.key().int64(1)),
+                Order.DESCENDING,
+                after, // null: the first page
+                4,
+                (key, row) -> key.getInt(NUMBER)));
+  }
+
+  // end
+
+  @Test
+  void pageByPage() {
+    Page<Integer> first = page(db, null);
+    assertEquals(List.of(29, 25, 21, 17), first.items());
+    Page<Integer> second = page(db, first.next());
+    assertEquals(List.of(13, 9, 5, 1), second.items());
+    assertFalse(second.hasNext());
   }
 
   @Test
