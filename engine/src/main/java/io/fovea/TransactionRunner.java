@@ -27,7 +27,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @since 0.1.0
  */
-public abstract sealed class TransactionRunner permits Database {
+public abstract sealed class TransactionRunner permits Catalog {
   private static final Executor ON_VIRTUAL_THREADS =
       body -> Thread.ofVirtual().name("fovea-submit").start(body);
 

@@ -499,7 +499,7 @@ public final class Schema {
   private boolean adoptExtractors(TableCore core, TableSpec spec) {
     for (IndexCore i : core.readable()) {
       IndexSpec s = SpecCheck.spec(spec, i.name);
-      if (s != null && i.isExtracted() && i.maker == null) {
+      if (s != null && SpecCheck.lacksMaker(store, i, s)) {
         core.replace(i, changes.index(spec, s, i.tree, i.hints));
       }
     }

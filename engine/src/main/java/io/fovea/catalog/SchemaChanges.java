@@ -4,6 +4,7 @@ import io.fovea.btree.BTree;
 import io.fovea.btree.TreeDrop;
 import io.fovea.error.AbortCause;
 import io.fovea.error.FoveaException;
+import io.fovea.error.InvalidUseException;
 import io.fovea.error.OperationInterruptedException;
 import io.fovea.index.HintUse;
 import io.fovea.index.IndexCore;
@@ -13,6 +14,7 @@ import io.fovea.index.TableCore;
 import io.fovea.schema.EntryHints;
 import io.fovea.schema.Expiry;
 import io.fovea.schema.IndexSpec;
+import io.fovea.schema.NameText;
 import io.fovea.schema.TableSpec;
 import io.fovea.store.Store;
 import io.fovea.txn.Tx;
@@ -243,6 +245,15 @@ final class SchemaChanges {
 
   /** An index as it is specified, over a tree that is there. */
   IndexCore index(TableSpec table, IndexSpec spec, BTree tree, IndexHints hints) {
+    if (spec.extractedKey() != null && spec.extractor() == null) {
+      throw new InvalidUseException(
+          "The specification of index "
+              + NameText.of(spec.name())
+              + " of table "
+              + NameText.of(table.name())
+              + " has no extractor: it was made by describe. Where the table may be changed, open it"
+              + " with the specification of the program that made it.");
+    }
     return new IndexCore(
         spec.name(),
         spec.isUnique(),

@@ -100,11 +100,16 @@ final class SpecCheck {
       return false;
     }
     for (IndexCore i : all) {
-      if (i.isExtracted() && i.maker == null) {
+      if (lacksMaker(store, i, named(store, core, spec, i))) {
         return false;
       }
     }
     return true;
+  }
+
+  /** Whether an index waits for its extractor; who only reads, and has none, needs none. */
+  static boolean lacksMaker(Store store, IndexCore i, IndexSpec spec) {
+    return i.isExtracted() && i.maker == null && !(spec.extractor() == null && store.isReadOnly());
   }
 
   /** The index of a name; null where the specification names none. */

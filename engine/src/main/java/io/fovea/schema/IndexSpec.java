@@ -108,6 +108,21 @@ public final class IndexSpec {
   }
 
   /**
+   * An index by a computed key, of which only the file is known: as {@link
+   * io.fovea.Database#describe} gives it. With it a table can be opened where nothing is changed (a
+   * database that was opened for reading only, a snapshot), and where its extractor is known
+   * already.
+   *
+   * @param name its name, unique in its table
+   * @param key the parts of the computed key
+   * @param unique whether a key belongs to one record at most
+   * @return the specification
+   */
+  public static IndexSpec described(String name, KeySpec key, boolean unique) {
+    return new IndexSpec(name, unique, List.of(), Objects.requireNonNull(key, "key"), null, null);
+  }
+
+  /**
    * The same index with hints of choice in its entries. It counts when the index is created, and
    * stays with it: later specifications of an index that exists may say anything, or nothing.
    * Without this an index gets what {@link io.fovea.ExperimentOptions#hints} say: {@link
@@ -188,7 +203,7 @@ public final class IndexSpec {
   /**
    * The extractor that computes the entries.
    *
-   * @return the extractor, or null for an index by fields
+   * @return the extractor; null for an index by fields, and for one that is {@link #described}
    */
   public @Nullable Extractor extractor() {
     return extractor;

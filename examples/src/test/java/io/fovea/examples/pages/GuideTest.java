@@ -378,6 +378,24 @@ class GuideTest {
     assertEquals(List.of(17, 13), numbers);
   }
 
+  private final List<String> printed = new ArrayList<>();
+
+  private void print(String line) {
+    printed.add(line);
+  }
+
+  @Test
+  void described() {
+    // begin docs/GUIDE.md
+    for (String name : db.tables()) {
+      TableSpec spec = db.describe(name);
+      Table table = db.table(spec);
+      print(spec + " has " + table.count() + " records");
+    }
+    // end
+    assertEquals(db.tables().size(), printed.size());
+  }
+
   @Test
   void seeks() {
     // begin docs/GUIDE.md

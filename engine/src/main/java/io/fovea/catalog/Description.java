@@ -1,0 +1,50 @@
+package io.fovea.catalog;
+
+import io.fovea.index.IndexCore;
+import io.fovea.index.ObjectHistory;
+import io.fovea.index.RowExpiry;
+import io.fovea.index.TableCore;
+import io.fovea.schema.Field;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
+
+/** Says what a table is, in the words of whoever made it, as far as the file knows them. */
+public final class Description {
+  private Description() {}
+
+  /** A specification with which the table can be opened. */
+  public static TableSpec of(TableCore core) {
+    Layout layout = core.layout;
+    if (layout == null) {
+      ObjectHistory objects = core.objects();
+      int bytesMax = core.key.bytesMax();
+      return objects == null
+          ? TableSpec.bytes(core.name, bytesMax)
+          : TableSpec.objects(core.name, bytesMax, objects.shapes());
+    }
+    TableSpec.Builder spec = TableSpec.builder(core.name, core.key, layout);
+    int version = core.history().version();
+    if (version > 1) {
+      spec.version(version); // the steps to it are not known any more
+    }
+    for (IndexCore i : core.readable()) {
+      spec.index(of(CatalogEntry.IndexEntry.of(i)));
+    }
+    RowExpiry expiry = core.expiry();
+    return expiry == null
+        ? spec.build()
+        : spec.build().expireAfter(expiry.spec.field(), expiry.spec.after());
+  }
+
+  private static IndexSpec of(CatalogEntry.IndexEntry i) {
+    KeySpec extracted = i.extractedKey();
+    Field[] fields = i.fields().toArray(Field[]::new);
+    IndexSpec spec =
+        extracted != null
+            ? IndexSpec.described(i.name(), extracted, i.unique())
+            : i.unique() ? IndexSpec.unique(i.name(), fields) : IndexSpec.on(i.name(), fields);
+    return spec.hints(i.hints());
+  }
+}
