@@ -24,6 +24,9 @@ import picocli.CommandLine.UnmatchedArgumentException;
  * <pre>
  *   verify FILE                 is everything in order?      nothing is changed
  *   stat FILE                   what takes the space?        nothing is changed
+ *   tables FILE                 which tables are there?      nothing is changed
+ *   schema FILE [TABLE]         what are the tables?         nothing is changed
+ *   scan FILE TABLE [PART...]   which records are there?     nothing is changed
  *   dump FILE --page N          what is in a page?           nothing is changed
  *   dump FILE --log FROM..TO    what is in the log?          nothing is changed
  *   backup FILE DIRECTORY       copies it; opens FILE, which recovers it where it must
@@ -43,6 +46,9 @@ import picocli.CommandLine.UnmatchedArgumentException;
     subcommands = {
       VerifyCommand.class,
       StatCommand.class,
+      TablesCommand.class,
+      SchemaCommand.class,
+      ScanCommand.class,
       DumpCommand.class,
       BackupCommand.class,
       RestoreCommand.class
@@ -152,7 +158,8 @@ public final class Main implements Callable<Integer> {
       throw new IllegalStateException("Not run by picocli.");
     }
     throw new ParameterException(
-        s.commandLine(), "a command is missing: verify, stat, dump, backup or restore");
+        s.commandLine(),
+        "a command is missing: verify, stat, tables, schema, scan, dump, backup or restore");
   }
 
   /** Log lines from warnings on. */

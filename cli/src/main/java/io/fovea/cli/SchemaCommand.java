@@ -1,0 +1,46 @@
+package io.fovea.cli;
+
+import io.fovea.Database;
+import io.fovea.schema.NameText;
+import io.fovea.schema.TableSpec;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Parameters;
+
+/** What are the tables? */
+@Command(
+    name = "schema",
+    description = {
+      "Says what the tables of a database that nobody has open are: keys, fields, indexes, versions."
+          + " Nothing on disk changes."
+    })
+final class SchemaCommand extends FileCommand {
+  @Parameters(
+      index = "1",
+      arity = "0..1",
+      paramLabel = "TABLE",
+      description = "Which one; all of them without.")
+  @Nullable String table;
+
+  @Override
+  public Integer call() {
+    try (Database db = TableFile.open(file())) {
+      List<TableSpec> specs = new ArrayList<>();
+      for (String name : table == null ? db.tables() : List.of(table)) {
+        TableSpec spec = db.describe(name);
+        if (spec == null) {
+          throw mistake("there is no table " + NameText.of(name) + ": " + TableFile.others(db));
+        }
+        specs.add(spec);
+      }
+      if (json) {
+        out().println(Json.of(specs.stream().map(TableFile::map).toList()));
+      } else {
+        specs.forEach(s -> TableFile.lines(s).forEach(out()::println));
+      }
+    }
+    return Main.OK;
+  }
+}

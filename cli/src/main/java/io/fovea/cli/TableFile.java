@@ -1,0 +1,120 @@
+package io.fovea.cli;
+
+import io.fovea.Database;
+import io.fovea.Options;
+import io.fovea.schema.Field;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.NameText;
+import io.fovea.schema.TableSpec;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** Opens a file to look at its tables, and says what these are. */
+final class TableFile {
+  private TableFile() {}
+
+  /** For reading only. Of a file that was not closed: as recovery makes it, in memory. */
+  static Database open(Path file) {
+    Options options = Opening.options(Opening.header(file));
+    return Database.open(file, options.readOnly(true));
+  }
+
+  /** What a table holds. */
+  static String kind(TableSpec spec) {
+    return !spec.isBytes() ? "rows" : spec.objects() == null ? "bytes" : "objects";
+  }
+
+  /** The tables that there are, for a message that one is not. */
+  static String others(Database db) {
+    List<String> names = db.tables();
+    return names.isEmpty()
+        ? "it has no tables"
+        : "it has " + String.join(", ", names.stream().map(NameText::of).toList());
+  }
+
+  /** A table as {@code schema --json} has it. */
+  static Map<String, @Nullable Object> map(TableSpec spec) {
+    Map<String, @Nullable Object> m = new LinkedHashMap<>();
+    m.put("table", spec.name());
+    m.put("kind", kind(spec));
+    m.put("version", spec.version());
+    m.put("key", fields(spec.key().parts()));
+    if (!spec.isBytes()) {
+      m.put("row", fields(spec.layout().fields()));
+    }
+    if (spec.objects() != null) {
+      m.put("objects", spec.objects().toString());
+    }
+    List<Map<String, @Nullable Object>> indexes = new ArrayList<>();
+    for (IndexSpec i : spec.indexes()) {
+      Map<String, @Nullable Object> index = new LinkedHashMap<>();
+      index.put("index", i.name());
+      index.put("unique", i.isUnique());
+      index.put("computed", i.extractedKey() != null);
+      index.put("key", fields(parts(i)));
+      index.put("hints", i.hints());
+      indexes.add(index);
+    }
+    m.put("indexes", indexes);
+    if (spec.expiry() != null) {
+      m.put(
+          "expires", Map.of("field", spec.expiry().field().name(), "after", spec.expiry().after()));
+    }
+    return m;
+  }
+
+  private static List<Field> parts(IndexSpec index) {
+    return index.extractedKey() == null ? index.fields() : index.extractedKey().parts();
+  }
+
+  private static List<Map<String, @Nullable Object>> fields(List<Field> fields) {
+    List<Map<String, @Nullable Object>> list = new ArrayList<>();
+    for (Field f : fields) {
+      Map<String, @Nullable Object> m = new LinkedHashMap<>();
+      m.put("name", f.name());
+      m.put("type", f.type());
+      m.put("bytes", f.width());
+      list.add(m);
+    }
+    return list;
+  }
+
+  /** A table as {@code schema} has it: one line for each thing. */
+  static List<String> lines(TableSpec spec) {
+    List<String> lines = new ArrayList<>();
+    lines.add(
+        "table "
+            + NameText.of(spec.name())
+            + " of "
+            + kind(spec)
+            + (spec.version() == 1 ? "" : ", version " + spec.version()));
+    lines.add("  key    " + text(spec.key().parts()));
+    if (!spec.isBytes()) {
+      lines.add("  row    " + text(spec.layout().fields()));
+    }
+    if (spec.objects() != null) {
+      lines.add("  is     " + spec.objects());
+    }
+    for (IndexSpec i : spec.indexes()) {
+      lines.add(
+          "  "
+              + (i.isUnique() ? "unique " : "index  ")
+              + NameText.of(i.name())
+              + " by "
+              + (i.extractedKey() == null ? "" : "a computed key of ")
+              + text(parts(i)));
+    }
+    if (spec.expiry() != null) {
+      lines.add("  " + spec.expiry());
+    }
+    return lines;
+  }
+
+  private static String text(List<Field> fields) {
+    return String.join(", ", fields.stream().map(Field::toString).toList());
+  }
+}
