@@ -345,6 +345,24 @@ public final class Database extends Catalog implements AutoCloseable {
   }
 
   /**
+   * Makes the file shorter while everything goes on: pages of tables and indexes are moved to free
+   * pages nearer to its front, and its end is cut off. {@link CompactOptions} says when that is of
+   * use, what stays where it is, and how it ends early.
+   *
+   * @param how how fast, and who is told
+   * @return what it came to
+   * @throws InvalidUseException where that says that it can't be done
+   * @throws OperationInterruptedException if the thread is interrupted meanwhile
+   * @throws CorruptionException if a page is damaged
+   * @throws StorageException if something can't be read or written
+   * @throws DurabilityLostException if nothing can become durable any more
+   * @throws DatabaseClosedException if the database was closed, before or meanwhile
+   */
+  public CompactReport compact(CompactOptions how) {
+    return CompactReport.of(schema.compaction(), Objects.requireNonNull(how, "how"));
+  }
+
+  /**
    * Checks the whole database: every tree in order and reachable, every page used once or free,
    * every index entry with its record. Waits until no transaction is active, and lets none begin
    * meanwhile. In a snapshot all that can be reached is checked, and no free page.

@@ -311,9 +311,14 @@ public record DatabaseStats(
    * @param bytes the size of the data file
    * @param freeBytes the part of it that waits to be used again
    * @param logBytes the size of the log's file
+   * @param bytesMoved how many bytes of pages {@link Database#compact} has moved since the database
+   *     was opened
+   * @param bytesGivenBack how many bytes of free pages were cut off the end of the data file since
+   *     then
    * @since 0.1.0
    */
-  public record Storage(long bytes, long freeBytes, long logBytes) {}
+  public record Storage(
+      long bytes, long freeBytes, long logBytes, long bytesMoved, long bytesGivenBack) {}
 
   /**
    * Snapshots ({@link Database#snapshot}), and the copies of pages that were changed meanwhile.
@@ -507,7 +512,9 @@ public record DatabaseStats(
         new Storage(
             allocator.highWater() * pageSize,
             allocator.freePages() * pageSize,
-            store.logFileBytes()),
+            store.logFileBytes(),
+            store.pool().checkpoint().space().pagesMoved() * pageSize,
+            store.pool().checkpoint().space().pagesCut() * pageSize),
         memory(store, schema, pool, timestamps),
         snapshots(store.pool().copies()),
         hintedLookups(store.engine().hintCounters(), schema.repairsOff()),

@@ -281,6 +281,9 @@ class DatabaseModelTest {
           long once = r.nextLong();
           patiently(once, () -> transaction(db, t));
           patiently(once, () -> counts(t));
+          if (i % 7 == 6 && options.durability() != Durability.NONE) {
+            surroundings.patiently(() -> db.compact(CompactOptions.defaults()));
+          }
         }
         roughness.faults(false);
         check(db, t);

@@ -51,7 +51,7 @@ class SnapshotModelTest {
     }
 
     void step() {
-      switch (random.nextInt(16)) {
+      switch (random.nextInt(17)) {
         case 0, 1 -> {
           if (snapshots.size() < 4) {
             open();
@@ -65,6 +65,11 @@ class SnapshotModelTest {
         case 3 -> drop(name());
         case 4 -> surroundings.patiently(db::checkpoint);
         case 5, 6, 7 -> look();
+        case 8 -> {
+          if (db.options().durability() != Durability.NONE) {
+            surroundings.patiently(() -> db.compact(CompactOptions.defaults()));
+          }
+        }
         default -> change(name());
       }
     }

@@ -8,7 +8,8 @@ import io.fovea.wal.RecordType;
 import java.lang.foreign.MemorySegment;
 
 /**
- * What all changes of structure have in common: {@link Splitter} and {@link Merger} make them.
+ * What all changes of structure have in common: {@link Splitter}, {@link Merger} and {@link
+ * TreeCompaction} make them.
  *
  * <pre>
  *   split     parent  ... S:C ...            -&gt;  ... s:C  S:N ...
@@ -114,6 +115,15 @@ final class StructureChange {
 
   /** Tells a leaf that another one is before it now: a hint, so only if that costs nothing. */
   void repairPrev(long pid, long was, long is) {
+    repair(pid, was, is, false);
+  }
+
+  /** The same for the one behind it. */
+  void repairNext(long pid, long was, long is) {
+    repair(pid, was, is, true);
+  }
+
+  private void repair(long pid, long was, long is, boolean behind) {
     if (pid == 0) {
       return;
     }
@@ -127,10 +137,14 @@ final class StructureChange {
     // What was read here holds if the upgrade succeeds. Not dirty: a lost hint is no loss.
     if (BTreeNode.isLeaf(s, base)
         && PageHeader.treeId(s, base) == treeId
-        && BTreeNode.prev(s, base) == was
+        && (behind ? BTreeNode.next(s, base) : BTreeNode.prev(s, base)) == was
         && pool.tryUpgrade(frame, version)) {
       try {
-        NodeEditor.setPrev(s, base, is);
+        if (behind) {
+          NodeEditor.setNext(s, base, is);
+        } else {
+          NodeEditor.setPrev(s, base, is);
+        }
       } finally {
         pool.releaseExclusive(frame); // one store, or none
       }

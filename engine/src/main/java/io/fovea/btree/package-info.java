@@ -14,6 +14,7 @@
  *   HintedLeaf       looks for a key where something outside of the tree remembers it
  *   BulkLoader       ascending keys into an empty tree
  *   TreeDrop         frees a tree, some pages at a time
+ *   TreeCompaction   moves nodes to pages nearer to the front of the file
  *   TreeVerifier     walks every page
  *   TreeWalk         all records, without a transaction
  *   RangeEstimate    about how much lies between two keys

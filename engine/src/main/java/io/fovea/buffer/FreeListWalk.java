@@ -171,13 +171,14 @@ final class FreeListWalk {
    *
    * @param log has nothing begun
    * @param below from which id on they stay where they are
+   * @param max how many at most
    * @param stop says that somebody wants it to end
    * @return how many pages with such ids are on top now
    */
-  int raise(LogSession log, long below, BooleanSupplier stop) {
+  int raise(LogSession log, long below, int max, BooleanSupplier stop) {
     AllocatorState state = allocator.walk();
     begin(state);
-    long[] low = new long[most()];
+    long[] low = new long[Math.min(most(), max)];
     int n = 0;
     while (n < low.length && behind != 0 && step(stop)) {
       long pid = list.get(list.size() - 1);

@@ -1,6 +1,8 @@
 package io.fovea.buffer;
 
+import io.fovea.error.OperationInterruptedException;
 import io.fovea.wal.LogSession;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
@@ -18,7 +20,8 @@ import java.util.function.BooleanSupplier;
  *
  * <p>2 comes before 3: as long as a superblock counts, the file has all pages below its mark.
  *
- * <p>Any thread. Changes are made one at a time, and wait for each other.
+ * <p>Any thread. Changes are made one at a time. A walk along a long list takes its time, so a
+ * checkpoint does not wait for another one: {@link #cut} does nothing then.
  *
  * @since 0.1.0
  */
@@ -29,11 +32,15 @@ public final class PoolSpace {
   /** Where the pool is small, less than a MiB counts: such a part of it. */
   private static final int SMALL_PART = 4;
 
+  /** How often who waits looks whether it is to end. */
+  private static final long LOOK_NANOS = 10_000_000;
+
   private final Frames frames;
   private final PageAllocator allocator;
   private final FreeListWalk walk;
   private final ReentrantLock lock = new ReentrantLock();
   private final LongAdder pagesCut = new LongAdder();
+  private final LongAdder pagesMoved = new LongAdder();
 
   PoolSpace(Frames frames, PageAllocator allocator, Resolver resolver, WriteBack writeBack) {
     this.frames = frames;
@@ -43,7 +50,7 @@ public final class PoolSpace {
 
   /**
    * Takes free pages at the end of the file out of the free list: the high-water mark goes back.
-   * Does nothing while somebody {@linkplain #keep keeps} pages.
+   * Does nothing while somebody {@linkplain #keep keeps} pages, or is at the list.
    *
    * @param log has nothing begun
    * @param least how many are worth it
@@ -54,12 +61,78 @@ public final class PoolSpace {
    * @throws io.fovea.error.StorageException if a page could not be read or written
    */
   public long cut(LogSession log, long least, long max, BooleanSupplier stop) {
-    frames.checkOpen();
-    lock.lock();
+    if (!lock.tryLock()) {
+      return 0;
+    }
     try {
-      long cut = walk.cut(log, least, max, stop);
-      pagesCut.add(cut);
-      return cut;
+      return walked(log, least, max, stop);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * The same for all free pages at the end, however many or few, and however long that takes; waits
+   * for whoever is at the list.
+   *
+   * @param log has nothing begun
+   * @param stop says that it is to end early
+   * @return how many it were
+   * @throws io.fovea.error.CorruptionException if the free list is damaged
+   * @throws io.fovea.error.StorageException if a page could not be read or written
+   */
+  public long cutAll(LogSession log, BooleanSupplier stop) {
+    if (!lock(stop)) {
+      return 0;
+    }
+    try {
+      return walked(log, 1, Long.MAX_VALUE, stop);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private long walked(LogSession log, long least, long max, BooleanSupplier stop) {
+    frames.checkOpen();
+    long cut = walk.cut(log, least, max, stop);
+    pagesCut.add(cut);
+    return cut;
+  }
+
+  /** Takes the lock; false where it is to end before. An interrupt is left to who asked. */
+  private boolean lock(BooleanSupplier stop) {
+    boolean interrupted = false;
+    boolean locked = false;
+    try {
+      while (!locked && !interrupted && !stop.getAsBoolean()) {
+        try {
+          locked = lock.tryLock(LOOK_NANOS, TimeUnit.NANOSECONDS);
+        } catch (InterruptedException e) {
+          interrupted = true;
+        }
+      }
+    } finally {
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
+    }
+    return locked;
+  }
+
+  /**
+   * Does something while the free list stays as it is, but for pages that are given out and taken
+   * back.
+   *
+   * @param what for messages: who waits may be interrupted
+   * @param work is done
+   * @throws OperationInterruptedException if the thread was interrupted; nothing was done
+   */
+  public void whileStill(String what, Runnable work) {
+    if (!lock(() -> false)) {
+      throw new OperationInterruptedException(what);
+    }
+    try {
+      work.run();
     } finally {
       lock.unlock();
     }
@@ -70,15 +143,18 @@ public final class PoolSpace {
    *
    * @param log has nothing begun
    * @param below which ids are low
+   * @param max how many are wanted
    * @param stop says that it is to end early
    * @return how many are on top now; 0 if there are none, or another thread was faster
    * @throws io.fovea.error.CorruptionException if the free list is damaged
    */
-  public int raise(LogSession log, long below, BooleanSupplier stop) {
-    frames.checkOpen();
-    lock.lock();
+  public int raise(LogSession log, long below, int max, BooleanSupplier stop) {
+    if (!lock(stop)) {
+      return 0;
+    }
     try {
-      return walk.raise(log, below, stop);
+      frames.checkOpen();
+      return walk.raise(log, below, max, stop);
     } finally {
       lock.unlock();
     }
@@ -122,6 +198,16 @@ public final class PoolSpace {
   /** Ends a {@link #keep}. */
   public void release() {
     allocator.keepers.decrementAndGet();
+  }
+
+  /** Pages were moved to others with lower ids. */
+  public void moved(long pages) {
+    pagesMoved.add(pages);
+  }
+
+  /** How many pages were moved to others with lower ids since the pool was opened. */
+  public long pagesMoved() {
+    return pagesMoved.sum();
   }
 
   /** How many pages were cut off since the pool was opened. */

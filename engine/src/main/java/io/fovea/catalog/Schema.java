@@ -38,6 +38,9 @@ import org.jspecify.annotations.Nullable;
  * which is taken before. Transactions go on beside all of them: a table that is dropped is refused
  * to who uses it next, and its pages stay until nobody can be at them ({@link DeferredDrops}); an
  * index comes and goes by stages ({@link IndexChanges}).
+ *
+ * <p>The file has more than 600 lines because whatever there is to ask of tables as a whole begins
+ * here; the work is in the classes that it names.
  */
 public final class Schema {
   /** What recovery needs to know of catalogs. */
@@ -69,6 +72,7 @@ public final class Schema {
   private final Loads loads;
   private final Expirations expirations;
   private final ObjectVersions objectVersions;
+  private final Compaction compaction;
 
   private volatile boolean changing;
   private volatile long publishedLsn;
@@ -97,6 +101,7 @@ public final class Schema {
     this.evolutions = new Evolutions(host, store, changes, expirations, tables);
     this.objectVersions = new ObjectVersions(store, changes);
     this.loads = new Loads(host, store, changes, expirations);
+    this.compaction = new Compaction(store, this, changes);
     // What is put right makes pages dirty, and these would stay in memory.
     hintUse.repairs = !store.isReadOnly();
     KnownCounts counts = StoredCounts.of(store);
@@ -104,7 +109,7 @@ public final class Schema {
     DeferredDrops.forEach(catalog, drops::addRest);
     store.leftovers(() -> leftovers.free(trees()));
     store.counting(this::counted, this::saveCounts);
-    store.background(drops::run, drops::join);
+    store.background(drops::run, this::join);
   }
 
   /** Goes on with drops that a close or a crash has cut short. */
@@ -127,7 +132,17 @@ public final class Schema {
     expirations.cancel();
     drops.cancel();
     expirations.join();
+    join();
+  }
+
+  private void join() {
     drops.join();
+    compaction.end();
+  }
+
+  /** Moves pages towards the front of the file. */
+  public Compaction compaction() {
+    return compaction;
   }
 
   /** Does something while the schema does not change. */

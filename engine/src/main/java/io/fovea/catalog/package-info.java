@@ -8,6 +8,7 @@
  *   DeferredDrops   pages of dropped trees, freed in pieces    Leftovers      of long values
  *   CatalogEntry    what the catalog keeps of a table          Host           the rooms above
  *   CatalogTransaction   tables come, go and change names as a part of a transaction
+ *   Compaction      nodes of trees move towards the front of the file
  * </pre>
  *
  * <p>Contract: a change of the schema is done when it returns, durably, or has not happened. What

@@ -5,7 +5,6 @@ import io.fovea.btree.Position;
 import io.fovea.btree.TreeCounts;
 import io.fovea.btree.TreeVerifier;
 import io.fovea.btree.TreeWalk;
-import io.fovea.buffer.PoolSpace;
 import io.fovea.catalog.DeferredDrops;
 import io.fovea.catalog.Schema;
 import io.fovea.encoding.KeyText;
@@ -51,13 +50,10 @@ public final class Verification {
   /** Checks everything. Waits until no transaction is active, and lets none begin meanwhile. */
   public static Result run(Store store, Schema schema) {
     Result[] result = new Result[1];
-    PoolSpace space = store.pool().checkpoint().space();
-    space.keep(); // or a checkpoint may take pages out of the free list meanwhile
-    try {
-      schema.whileAllIsStill("verify " + store.name(), () -> result[0] = atRest(store, schema));
-    } finally {
-      space.release();
-    }
+    String what = "verify " + store.name();
+    // Or a checkpoint may take pages out of the free list meanwhile, or a compaction move some.
+    Runnable still = () -> schema.whileAllIsStill(what, () -> result[0] = atRest(store, schema));
+    store.pool().checkpoint().space().whileStill(what, still);
     return result[0];
   }
 

@@ -24,6 +24,11 @@ public final class LongList {
     return values[index];
   }
 
+  /** Takes the last one out, of at least one. */
+  public void removeLast() {
+    size--;
+  }
+
   /** How many there are. */
   public int size() {
     return size;

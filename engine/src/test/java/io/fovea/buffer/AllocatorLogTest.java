@@ -109,7 +109,7 @@ class AllocatorLogTest {
             if (t == 1 && i % 16 == 0) {
               pool.checkpoint()
                   .space()
-                  .raise(session, pool.allocatorState().highWater() / 2, () -> false);
+                  .raise(session, pool.allocatorState().highWater() / 2, 256, () -> false);
               pool.checkpoint().space().cut(session, 1, 100, () -> false);
             }
             if (mine.isEmpty() || mine.size() < 30 && random.nextBoolean()) {
@@ -197,7 +197,7 @@ class AllocatorLogTest {
         pool.releaseExclusive(frame);
         session.end();
       } else if (dice < 96) {
-        pool.checkpoint().space().raise(session, 3 + random.nextInt(100), () -> false);
+        pool.checkpoint().space().raise(session, 3 + random.nextInt(100), 256, () -> false);
       } else if (dice < 98) {
         pool.checkpoint().space().cut(session, 1, 1 + random.nextInt(30), () -> false);
         if (random.nextBoolean()) {

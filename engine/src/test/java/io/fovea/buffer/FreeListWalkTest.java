@@ -147,15 +147,15 @@ class FreeListWalkTest {
     for (long pid : new long[] {20, 55, 4, 60, 10, 33, 58}) {
       free(pid);
     }
-    assertEquals(3, pool.checkpoint().space().raise(NONE, 25, () -> false));
+    assertEquals(3, pool.checkpoint().space().raise(NONE, 25, 256, () -> false));
     check();
     for (long pid : new long[] {4, 10, 20, 58, 33, 60, 55}) {
       assertEquals(pid, allocate());
     }
-    assertEquals(0, pool.checkpoint().space().raise(NONE, 25, () -> false));
+    assertEquals(0, pool.checkpoint().space().raise(NONE, 25, 256, () -> false));
     free(5);
     free(6);
-    assertEquals(2, pool.checkpoint().space().raise(NONE, 25, () -> false), "all of the list");
+    assertEquals(2, pool.checkpoint().space().raise(NONE, 25, 256, () -> false), "all of the list");
     assertEquals(5, allocate());
     check();
     pool.close();

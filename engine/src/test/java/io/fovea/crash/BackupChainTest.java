@@ -103,7 +103,9 @@ class BackupChainTest {
       s.first();
       Generator g = new Generator(mine);
       for (int i = 0; i < BACKUPS; i++) {
-        s.steps(g, r.nextInt(STEPS));
+        for (int n = r.nextInt(STEPS); n > 0; n--) {
+          s.step(g.next(s.state(), n, 8));
+        }
         switch (r.nextInt(5)) {
           case 0 -> s = crashed(s, SimCrash.RANDOM);
           case 1 -> s = crashed(s, SimCrash.KEEP_ALL); // a kill

@@ -75,6 +75,7 @@ final class CrashExplorer {
   private final Random random;
   private boolean pageBeforeLog;
   private boolean expectViolation;
+  private boolean compacts;
   private Consumer<SimDisk> prepare = disk -> {};
 
   /** How the power fails. */
@@ -128,6 +129,12 @@ final class CrashExplorer {
   /** The disk writes pages as a whole, or not at all. */
   CrashExplorer withoutTearing() {
     hows = HOWS.stream().map(h -> new SimCrash(h.keep(), false, h.reorder())).distinct().toList();
+    return this;
+  }
+
+  /** Every few steps the database is compacted. */
+  CrashExplorer compacting() {
+    compacts = true;
     return this;
   }
 
@@ -192,7 +199,10 @@ final class CrashExplorer {
       s.first();
       s.step(new Step.Checkpoint());
       prepare.accept(disk);
-      s.steps(new Generator(mySeed), steps);
+      Generator g = new Generator(mySeed);
+      for (int i = 0; i < steps; i++) {
+        s.step(compacts ? g.next(s.state(), i, 6) : g.next(s.state()));
+      }
       s.close();
     } catch (Throwable e) {
       s.abandon();

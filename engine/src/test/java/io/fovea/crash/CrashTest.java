@@ -104,6 +104,23 @@ class CrashTest {
     SoakReport.line("CrashTest.withoutCopies", "seed " + (SEED + 4) + ": " + explorer);
   }
 
+  /** Pages move towards the front of the file, and its end is cut off, again and again. */
+  @Test
+  void compactions() {
+    long before = Step.Compact.MOVED.get();
+    long cut = Step.Compact.CUT.get();
+    CrashExplorer explorer =
+        new CrashExplorer(SEED + 5, Session.small()).compacting().crashes(1).nest(20, 3, 1, 1);
+    for (int i = 0; i == 0 || explorer.distinct() < STATES / 6; i++) {
+      explorer.workload(24);
+    }
+    long moved = Step.Compact.MOVED.get() - before;
+    SoakReport.line(
+        "CrashTest.compactions", "seed " + (SEED + 5) + ": " + explorer + ", pages moved " + moved);
+    assertTrue(moved > 10, "pages moved: " + moved);
+    assertTrue(Step.Compact.CUT.get() > cut, "no page was cut off the end");
+  }
+
   /** The steps are right: without any crash, model and engine agree. */
   @Test
   void withoutACrash() {

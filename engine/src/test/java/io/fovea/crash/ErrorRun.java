@@ -72,18 +72,23 @@ public final class ErrorRun implements Supplier<String> {
         g = new Generator(++next, 48, true, true);
         s.check();
       }
-      quiet = step(g.next(s.state())) ? 0 : quiet + 1;
+      quiet = step(g.next(s.state(), steps, 16)) ? 0 : quiet + 1;
     }
     s.check();
     s.close();
     report();
+    if (Step.Compact.MOVED.get() == 0) {
+      throw new AssertionError("no page was moved");
+    }
     return errors
         + " errors in "
         + steps
         + " steps, under a latch or a lock "
         + ErrorProbe.passed()
         + " calls: "
-        + outcomes;
+        + outcomes
+        + ", pages moved "
+        + Step.Compact.MOVED.get();
   }
 
   /** A database to begin with; when it has done some steps, all classes are there. */

@@ -92,7 +92,7 @@ class FaultTest {
       s.firstWithFaults(this::carryOn);
       Generator g = new Generator(seed, NAMES, true, true);
       for (int i = 0; i < STEPS && s.db != null; i++) {
-        s.stepWithFaults(g.next(s.state()), this::carryOn);
+        s.stepWithFaults(g.next(s.state(), i, 16), this::carryOn);
       }
     } catch (FoveaException e) {
       count(typed(e)); // it did not open

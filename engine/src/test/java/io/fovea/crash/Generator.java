@@ -18,6 +18,13 @@ import java.util.TreeSet;
  */
 final class Generator {
   private static final int GROUPS = 6;
+
+  /** Tables whose pages lie among each other; those of the first move when the second is empty. */
+  private static final String MOVES = "moves";
+
+  private static final String GOES = "goes";
+
+  private static final int MOVED_PUTS = 120;
   private static final String LONG = "\u6f22".repeat(255);
   private static final List<String> INDEXES = List.of("by_a", "by_text", "by_unique");
 
@@ -85,6 +92,39 @@ final class Generator {
       return evolve(state);
     }
     return transact(state);
+  }
+
+  /**
+   * The same, where pages are to move: again and again two trees grow beside each other, one of
+   * them loses all, and the database is compacted.
+   *
+   * @param i the number of the step
+   * @param every of so many steps one is a compaction
+   */
+  Step next(State state, int i, int every) {
+    int before = every - 1 - i % every;
+    if (before == 0) {
+      return new Step.Compact();
+    }
+    if (before == 1 || before > 4) {
+      return next(state);
+    }
+    for (String table : List.of(MOVES, GOES)) {
+      if (!state.tables.containsKey(table)) {
+        return new Step.CreateTable(table, Kind.BYTES, List.of());
+      }
+    }
+    List<Step.Op> ops = new ArrayList<>();
+    if (before > 2) {
+      for (int n = 0; n < MOVED_PUTS; n++) {
+        Pk pk = new Pk(r.nextInt(GROUPS), "move" + r.nextInt(MOVED_PUTS / 2));
+        Value value = Step.bytes(4 + r.nextInt(900), ++next * 7 + 1);
+        ops.add(new Step.Put(n % 2 == 0 ? MOVES : GOES, pk, value));
+      }
+    } else {
+      ops.add(new Step.DeleteRange(GOES, null, null));
+    }
+    return new Step.Transact(ops, true);
   }
 
   private Step schemaStep(State state) {

@@ -6,9 +6,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.ByteCursor;
 import io.fovea.ByteLoad;
+import io.fovea.CompactOptions;
+import io.fovea.CompactReport;
 import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Duplicates;
+import io.fovea.Durability;
 import io.fovea.Key;
 import io.fovea.LoadOptions;
 import io.fovea.LoadReport;
@@ -28,6 +31,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -631,6 +635,28 @@ sealed interface Step {
     @Override
     public void run(Database db, State before) {
       io.fovea.SimDatabase.checkpoint(db);
+    }
+  }
+
+  /** Pages move towards the front of the file. */
+  record Compact() implements Step {
+    /** How many pages were moved, in all tests. */
+    static final AtomicLong MOVED = new AtomicLong();
+
+    /** How many the file had less afterwards. */
+    static final AtomicLong CUT = new AtomicLong();
+
+    @Override
+    public void apply(State state) {}
+
+    @Override
+    public void run(Database db, State before) {
+      if (db.options().durability() != Durability.NONE) {
+        int pageSize = db.options().device().pageSize();
+        CompactReport report = db.compact(CompactOptions.defaults());
+        MOVED.addAndGet(report.bytesMoved() / pageSize);
+        CUT.addAndGet((report.bytesBefore() - report.bytesAfter()) / pageSize);
+      }
     }
   }
 

@@ -11,6 +11,8 @@ import io.fovea.BackupReport;
 import io.fovea.Batch;
 import io.fovea.ByteTable;
 import io.fovea.Codec;
+import io.fovea.CompactOptions;
+import io.fovea.CompactReport;
 import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.DatabaseStats;
@@ -623,6 +625,15 @@ class GuideTest {
         assertEquals(9, c.row().getInt(STATE));
       }
     }
+  }
+
+  @Test
+  void compaction() {
+    // begin docs/GUIDE.md
+    CompactReport compacted = db.compact(CompactOptions.defaults().bytesPerSecond(20 << 20));
+    System.out.println(
+        compacted.bytesAfter() + " bytes, of which " + compacted.bytesUsed() + " are used");
+    // end
   }
 
   @Test

@@ -65,6 +65,8 @@ import org.jspecify.annotations.Nullable;
  *   fovea.recovery.duration      gauge     time that opening took to recover
  *   fovea.health                 gauge     1 while it works, else 0
  *   fovea.storage.size           gauge     kind=data|free|wal; bytes
+ *   fovea.storage.moved          counter   bytes of pages that compactions have moved
+ *   fovea.storage.given.back     counter   bytes that were cut off the end of the data file
  *   fovea.tables                 gauge
  *   fovea.table.records, .size   gauge     table, part=table|indexes; bytes; NaN where it is not
  *                                          known ({@link io.fovea.TableSize})
@@ -467,6 +469,16 @@ public final class FoveaMetrics implements MeterBinder {
           "data");
       gauge("storage.size", what, "bytes", s -> s.storage().freeBytes(), "kind", "free");
       gauge("storage.size", what, "bytes", s -> s.storage().logBytes(), "kind", "wal");
+      counter(
+          "storage.moved",
+          "Pages that compactions have moved towards the front of the data file",
+          "bytes",
+          s -> s.storage().bytesMoved());
+      counter(
+          "storage.given.back",
+          "Free pages that were cut off the end of the data file",
+          "bytes",
+          s -> s.storage().bytesGivenBack());
     }
 
     void memory() {

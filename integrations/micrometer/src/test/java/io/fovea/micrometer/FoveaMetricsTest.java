@@ -121,6 +121,8 @@ class FoveaMetricsTest {
             "fovea.hints.repairs",
             "fovea.hints.repairs.off",
             "fovea.storage.size",
+            "fovea.storage.moved",
+            "fovea.storage.given.back",
             "fovea.tables",
             "fovea.table.records",
             "fovea.table.size",

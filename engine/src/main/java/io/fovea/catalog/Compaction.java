@@ -1,0 +1,313 @@
+package io.fovea.catalog;
+
+import io.fovea.btree.BTree;
+import io.fovea.btree.TreeCompaction;
+import io.fovea.buffer.AllocatorState;
+import io.fovea.buffer.PoolSpace;
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.OperationInterruptedException;
+import io.fovea.index.IndexCore;
+import io.fovea.index.TableCore;
+import io.fovea.memory.LongList;
+import io.fovea.store.Store;
+import io.fovea.wal.LogSession;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Moves pages towards the front of the file, and cuts off the end that gets free by that.
+ *
+ * <pre>
+ *   look    is there a node in a high page?              under the lock of the schema
+ *   raise   low free pages to the top of the free list
+ *   piece   some allocated ─► nodes moved there          under the lock of the schema, a session
+ *                             {@link TreeCompaction}     of its own
+ *   pause   as long as the bandwidth asks for
+ *   end     free pages at the end cut off ─► checkpoint: the file is shorter
+ * </pre>
+ *
+ * <p><b>Low</b> is below what the high-water mark would be if there were no free pages. There are
+ * as many free pages below it as used ones above.
+ *
+ * <p><b>The lock of the schema</b> keeps the trees of tables and indexes what they are during a
+ * piece: none is dropped, nor exchanged by a load. A tree that is not a table's any more is left.
+ * So is one whose index is being built. Walks along the free list, which may take long, are without
+ * that lock: a checkpoint makes them as well. A verification holds them off.
+ *
+ * <p><b>A close</b> waits for the end of a run ({@link #end}), which sees that the store takes no
+ * more before each thing that it does to pages, and in the middle of walks.
+ *
+ * <p>Any thread, one at a time.
+ */
+public final class Compaction {
+  /** How many pages a piece moves at most, and how many inner nodes it looks at. */
+  private static final int PIECE_PAGES = 256;
+
+  private static final int PIECE_NODES = 256;
+
+  /** Which part of the frames spare pages take at most. */
+  private static final int FRAMES_PART = 16;
+
+  /** How often in a row it looks for low free pages while others are faster. */
+  private static final int RAISES = 16;
+
+  private static final long PAUSE_NANOS = 20_000_000;
+
+  /** How many pieces a second there are at least, at any bandwidth. */
+  private static final int PIECES_A_SECOND = 10;
+
+  /** How often the end is cut off in a row: each cut ends at pages that are busy. */
+  private static final int CUTS = 16;
+
+  /** What a look for the next node that is to move has come to. */
+  private enum Look {
+    /** There is one. */
+    FOUND,
+    /** None so far. */
+    NOTHING_YET,
+    /** The tree has no more, or is nobody's any more. */
+    DONE
+  }
+
+  /**
+   * How far it is.
+   *
+   * @param moved how many pages were moved
+   * @param before how many pages the file had
+   * @param now how many it has
+   * @param needed how many it would have without any free page
+   */
+  public record State(long moved, long before, long now, long needed) {}
+
+  private final Store store;
+  private final Schema schema;
+  private final SchemaChanges changes;
+  private final ReentrantLock lock = new ReentrantLock();
+  private @Nullable LogSession session;
+
+  // Of the run; under the lock.
+  private long moved;
+  private long before;
+  private long began;
+  private int failedRaises;
+
+  /** Of a database. */
+  Compaction(Store store, Schema schema, SchemaChanges changes) {
+    this.store = store;
+    this.schema = schema;
+    this.changes = changes;
+  }
+
+  /** Bytes of a page. */
+  public int pageSize() {
+    return store.pool().pageSize();
+  }
+
+  /**
+   * Runs one.
+   *
+   * @param bytesPerSecond of pages that are moved, at most; 0 for as fast as it can
+   * @param progress is told after each piece, and at the end; what it throws ends the compaction
+   * @return what has become of it
+   */
+  public State run(long bytesPerSecond, Consumer<State> progress) {
+    String what = "compact " + store.name();
+    store.requireNoTransaction(what);
+    store.requireOpen();
+    if (store.isReadOnly() || store.isSnapshot() || store.journal() == null) {
+      throw new InvalidUseException(
+          store.name()
+              + " can't be compacted: that takes a database with a log that is open for writing.");
+    }
+    if (lock.isHeldByCurrentThread()) {
+      throw new InvalidUseException("Can't " + what + " within a compaction.");
+    }
+    IndexBuild.lock(lock, what);
+    try {
+      check(what); // a close waits for those that have come so far
+      store.willWrite();
+      moved = 0;
+      failedRaises = 0;
+      before = store.pool().allocatorState().highWater();
+      began = System.nanoTime();
+      for (BTree tree : changes.locked(what, this::trees)) {
+        if (!move(tree, what, bytesPerSecond, progress)) {
+          break;
+        }
+      }
+      cut(what);
+      State end = state();
+      progress.accept(end);
+      return end;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Waits for the end of what goes on. The store takes no more. */
+  void end() {
+    lock.lock();
+    lock.unlock();
+  }
+
+  private void check(String what) {
+    OperationInterruptedException.check(what);
+    store.requireOpen();
+    store.engine().checkUsable(false);
+  }
+
+  private boolean stops() {
+    return Thread.currentThread().isInterrupted() || !store.isOpen();
+  }
+
+  /** The trees of tables, of indexes that nobody builds, and the catalog. */
+  private List<BTree> trees() {
+    List<BTree> all = new ArrayList<>();
+    for (TableCore table : schema.tables()) {
+      all.add(table.tree);
+      for (IndexCore index : table.indexes()) {
+        if (index.stage.isComplete()) {
+          all.add(index.tree);
+        }
+      }
+    }
+    all.add(store.catalog());
+    return all;
+  }
+
+  private State state() {
+    AllocatorState s = store.pool().allocatorState();
+    return new State(moved, before, s.highWater(), s.highWater() - s.freePages());
+  }
+
+  private long low() {
+    AllocatorState s = store.pool().allocatorState();
+    return s.highWater() - s.freePages();
+  }
+
+  private PoolSpace space() {
+    return store.pool().checkpoint().space();
+  }
+
+  private LogSession session() {
+    LogSession own = session;
+    if (own == null) {
+      own = store.newSession();
+      session = own;
+    }
+    return own;
+  }
+
+  /** Moves what is to be moved of a tree; false if there are no free pages to move it to. */
+  private boolean move(BTree tree, String what, long bytesPerSecond, Consumer<State> progress) {
+    TreeCompaction nodes = new TreeCompaction(tree);
+    int pages = pieceMax(bytesPerSecond);
+    while (true) {
+      check(what);
+      Look look = changes.locked(what, () -> look(tree, nodes));
+      if (look == Look.DONE) {
+        return true;
+      }
+      if (look == Look.NOTHING_YET) {
+        continue;
+      }
+      if (space().raise(session(), low(), pages, this::stops) > 0) {
+        failedRaises = 0;
+      } else if (++failedRaises >= RAISES) {
+        check(what);
+        return false;
+      } else {
+        continue;
+      }
+      long done = changes.locked(what, () -> isLive(tree) ? piece(nodes, pages) : 0L);
+      moved += done;
+      space().moved(done);
+      progress.accept(state());
+      pace(bytesPerSecond, what);
+    }
+  }
+
+  /** Under the lock of the schema. */
+  private Look look(BTree tree, TreeCompaction nodes) {
+    if (!isLive(tree)) {
+      return Look.DONE;
+    }
+    if (nodes.find(low(), PIECE_NODES)) {
+      return Look.FOUND;
+    }
+    return nodes.isDone() ? Look.DONE : Look.NOTHING_YET;
+  }
+
+  /** Whether it is one that nobody drops as long as the schema does not change. */
+  private boolean isLive(BTree tree) {
+    return trees().contains(tree);
+  }
+
+  /** What may be moved in a tenth of a second; a small pool has other uses for its frames. */
+  private int pieceMax(long bytesPerSecond) {
+    int most = Math.clamp(store.pool().frames() / FRAMES_PART, 1, PIECE_PAGES);
+    long pages = bytesPerSecond / PIECES_A_SECOND / store.pool().pageSize();
+    return bytesPerSecond == 0 ? most : Math.clamp(pages, 1, most);
+  }
+
+  private void pace(long bytesPerSecond, String what) {
+    if (bytesPerSecond > 0) {
+      long due = began + (long) (1e9 * moved * store.pool().pageSize() / bytesPerSecond);
+      for (long wait; (wait = due - System.nanoTime()) > 0; ) {
+        check(what);
+        LockSupport.parkNanos(this, Math.min(wait, PAUSE_NANOS));
+      }
+    }
+  }
+
+  /** Under the lock of the schema; returns how many pages were moved. */
+  private long piece(TreeCompaction nodes, int pages) {
+    store.engine().checkUsable(false);
+    LogSession log = session();
+    LongList spare = new LongList();
+    long low = low();
+    log.begin(0);
+    try {
+      allocate(nodes, spare, pages, low, log);
+      return nodes.step(spare, low, PIECE_NODES, log);
+    } finally {
+      try {
+        nodes.giveBack(spare, log);
+      } finally {
+        log.end();
+      }
+    }
+  }
+
+  /** Others may give high pages back meanwhile, which are given out first then: the end of it. */
+  private static void allocate(
+      TreeCompaction nodes, LongList spare, int pages, long low, LogSession log) {
+    for (int n = 0; n < pages; n++) {
+      long pid = nodes.spare(spare, log);
+      if (pid >= low) {
+        LongList one = new LongList();
+        one.add(pid);
+        spare.removeLast();
+        nodes.giveBack(one, log);
+        return;
+      }
+    }
+  }
+
+  /** Takes what is free at the end off the file. */
+  private void cut(String what) {
+    for (int i = 0; i < CUTS; i++) {
+      check(what);
+      store.checkpoint(); // pages that are written are not busy
+      if (space().cutAll(session(), this::stops) == 0) {
+        break;
+      }
+    }
+    check(what);
+    store.checkpoint();
+  }
+}
