@@ -25,10 +25,10 @@ import java.util.function.Consumer;
  * where it was moved to. An incremental backup has the pages that were moved.
  *
  * <p><b>What stays where it is.</b> The first page of each table and index, values that are longer
- * than a quarter of a page, indexes that are being built, pages of dropped tables that are not free
- * yet, and what others write meanwhile. The file ends behind the last of these. Pages that are half
- * empty are moved as they are. While a backup runs nothing is cut off; a checkpoint does that
- * later, or the next compaction.
+ * than a quarter of a page, indexes that are being built, pages of dropped tables that transactions
+ * may still use, and what others write meanwhile. The file ends behind the last of these. Pages
+ * that are half empty are moved as they are. While a backup runs nothing is cut off; a checkpoint
+ * does that later, or the next compaction.
  *
  * <p>A value: every method with an argument gives a new one. Any thread.
  *

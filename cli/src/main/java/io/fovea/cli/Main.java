@@ -31,6 +31,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
  *   dump FILE --log FROM..TO    what is in the log?          nothing is changed
  *   backup FILE DIRECTORY       copies it; opens FILE, which recovers it where it must
  *   restore FILE BACKUP...      makes FILE of a backup and those that add to it, verified
+ *   compact FILE                makes it shorter; opens FILE, as backup does
  *
  *   exit code   0  nothing is wrong
  *               1  something is: what is damaged, or can't be read
@@ -42,7 +43,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
  */
 @Command(
     name = "fovea",
-    description = "Looks at files of Fovea databases, and copies them.",
+    description = "Looks at files of Fovea databases, copies them, and makes them shorter.",
     subcommands = {
       VerifyCommand.class,
       StatCommand.class,
@@ -51,7 +52,8 @@ import picocli.CommandLine.UnmatchedArgumentException;
       ScanCommand.class,
       DumpCommand.class,
       BackupCommand.class,
-      RestoreCommand.class
+      RestoreCommand.class,
+      CompactCommand.class
     },
     mixinStandardHelpOptions = true,
     version = "fovea 0.1.0",
@@ -159,7 +161,7 @@ public final class Main implements Callable<Integer> {
     }
     throw new ParameterException(
         s.commandLine(),
-        "a command is missing: verify, stat, tables, schema, scan, dump, backup or restore");
+        "a command is missing: verify, stat, tables, schema, scan, dump, backup, restore or compact");
   }
 
   /** Log lines from warnings on. */

@@ -11,6 +11,7 @@ import io.fovea.ByteTable;
 import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.Options;
+import io.fovea.schema.TableSpec;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -36,7 +37,7 @@ class FilesTest {
   @Test
   void helpIsThere() {
     String help = run(0, "--help").out();
-    for (String command : new String[] {"verify", "stat", "dump", "backup"}) {
+    for (String command : new String[] {"verify", "stat", "dump", "backup", "compact"}) {
       assertTrue(help.contains(command), help);
       String own = run(0, command, "--help").out();
       assertTrue(own.contains("--json") && own.contains("FILE"), own);
@@ -63,6 +64,10 @@ class FilesTest {
     run(2, "dump", file, "--log", "a..b");
     run(2, "backup", file);
     run(2, "backup", file, dir.resolve("b"), "--rate", "-1");
+    run(2, "compact");
+    run(2, "compact", absent);
+    run(2, "compact", file, "--bytes-per-second", "-1");
+    run(2, "compact", file, "--bytes-per-second", "fast");
     for (String command : new String[] {"verify", "stat"}) {
       assertTrue(run(2, command, absent).err().contains("There is no file"));
       assertTrue(run(2, command, dir).err().contains("directory"));
@@ -82,6 +87,38 @@ class FilesTest {
       assertTrue(run(0, "dump", file, "--page", "0").out().contains("superblock"));
     }
     run(0, "verify", file);
+  }
+
+  @Test
+  void compactGivesSpaceBack() throws IOException {
+    Path file = dir.resolve("long");
+    try (Database db = Database.open(file, SMALL)) {
+      ByteTable goes = db.table(TableSpec.bytes("goes", 40)).bytes();
+      ByteTable stays = db.table(TableSpec.bytes("stays", 40)).bytes();
+      db.run(
+          tx -> {
+            for (int i = 0; i < 8000; i++) {
+              byte[] key = ("key " + i).getBytes(StandardCharsets.UTF_8);
+              (i % 4 == 0 ? stays : goes).put(tx, key, new byte[500]);
+            }
+          });
+      db.dropTable("goes");
+    }
+    long before = Files.size(file);
+    String said = run(0, "compact", file, "--bytes-per-second", "100000000").out();
+    Pattern pattern =
+        Pattern.compile(
+            Pattern.quote(file.toString())
+                + ": (\\d+) bytes of pages moved; (\\d+) bytes before, (\\d+) now, (\\d+) of them"
+                + " in use\\R");
+    Matcher m = pattern.matcher(said);
+    assertTrue(m.matches(), said);
+    assertTrue(Long.parseLong(m.group(1)) > 0, said);
+    assertTrue(Long.parseLong(m.group(3)) < Long.parseLong(m.group(2)) / 2, said);
+    assertTrue(Long.parseLong(m.group(3)) <= 1.1 * Long.parseLong(m.group(4)), said);
+    assertTrue(Files.size(file) < before / 2, before + ", then " + Files.size(file));
+    assertEquals(2000, number(run(0, "verify", file, "--json").out(), "records"));
+    assertEquals(0, number(run(0, "compact", file, "--json").out(), "bytesMoved"));
   }
 
   @Test

@@ -22,6 +22,7 @@ import org.jspecify.annotations.Nullable;
  * Moves pages towards the front of the file, and cuts off the end that gets free by that.
  *
  * <pre>
+ *   drops   pages of dropped tables become free, as far as nobody uses them
  *   look    is there a node in a high page?              under the lock of the schema
  *   raise   low free pages to the top of the free list
  *   piece   some allocated ─► nodes moved there          under the lock of the schema, a session
@@ -86,6 +87,7 @@ public final class Compaction {
   private final Store store;
   private final Schema schema;
   private final SchemaChanges changes;
+  private final DeferredDrops drops;
   private final ReentrantLock lock = new ReentrantLock();
   private @Nullable LogSession session;
 
@@ -96,10 +98,11 @@ public final class Compaction {
   private int failedRaises;
 
   /** Of a database. */
-  Compaction(Store store, Schema schema, SchemaChanges changes) {
+  Compaction(Store store, Schema schema, SchemaChanges changes, DeferredDrops drops) {
     this.store = store;
     this.schema = schema;
     this.changes = changes;
+    this.drops = drops;
   }
 
   /** Bytes of a page. */
@@ -133,6 +136,7 @@ public final class Compaction {
       moved = 0;
       failedRaises = 0;
       before = store.pool().allocatorState().highWater();
+      drops.finish(() -> check(what)); // their pages would not be free, nor moved
       began = System.nanoTime();
       for (BTree tree : changes.locked(what, this::trees)) {
         if (!move(tree, what, bytesPerSecond, progress)) {

@@ -67,6 +67,9 @@ public final class DeferredDrops {
   private static final long PAUSE_MAX_NANOS = 50_000_000;
   private static final long FAILED_NANOS = 500_000_000;
 
+  /** How often in a row {@link #finish} finds nothing that can be freed before it gives up. */
+  private static final int LOOKS_MAX = 100;
+
   /** What became of a piece. */
   private enum Piece {
     /** The tree has no pages any more. */
@@ -259,6 +262,32 @@ public final class DeferredDrops {
     }
     if (!isIdle()) {
       start();
+    }
+  }
+
+  /**
+   * Frees what was dropped so far and can be freed, on the calling thread and beside the
+   * background. What transactions that are active keep, or what fails, is left. Without the lock of
+   * the schema.
+   *
+   * @param check is asked before each piece; what it throws ends this
+   */
+  void finish(Runnable check) {
+    List<Drop> due = new ArrayList<>(drops);
+    for (int inVain = 0; inVain < LOOKS_MAX && !stopped; inVain++) {
+      due.removeIf(d -> d.held || !drops.contains(d));
+      if (due.isEmpty()) {
+        return;
+      }
+      if (inVain > 0) {
+        Waits.sleep(PAUSE_MIN_NANOS);
+      }
+      for (Drop drop : due) {
+        check.run();
+        if (piece(drop) != Piece.LATER) {
+          inVain = 0;
+        }
+      }
     }
   }
 

@@ -101,7 +101,7 @@ public final class Schema {
     this.evolutions = new Evolutions(host, store, changes, expirations, tables);
     this.objectVersions = new ObjectVersions(store, changes);
     this.loads = new Loads(host, store, changes, expirations);
-    this.compaction = new Compaction(store, this, changes);
+    this.compaction = new Compaction(store, this, changes, drops);
     // What is put right makes pages dirty, and these would stay in memory.
     hintUse.repairs = !store.isReadOnly();
     KnownCounts counts = StoredCounts.of(store);

@@ -34,11 +34,13 @@ class CrashTest {
   static final long STATES = Long.getLong("crash.states", 400);
   static final long SEED = Long.getLong("crash.seed", 1);
 
-  /** Half of the states are those of one workload after the other, cut at every operation. */
+  /**
+   * More than half of the states are those of one workload after the other, cut at every operation.
+   */
   @Test
   void everyOperation() {
     CrashExplorer explorer =
-        new CrashExplorer(SEED, Session.small()).crashes(4).nest(25, 6, 2, 1).enough(2 * STATES);
+        new CrashExplorer(SEED, Session.small()).crashes(4).nest(25, 6, 2, 1).enough(STATES);
     for (int i = 0; i == 0 || explorer.distinct() < STATES * 6 / 10; i++) {
       explorer.workload(i % 4 == 3 ? 120 : 20);
     }
@@ -82,7 +84,8 @@ class CrashTest {
             .bufferBytes(8 << 20)
             .device(dev -> dev.pageSize(8192))
             .log(log -> log.bufferBytes(128 << 10).bytesMax(512 << 10));
-    CrashExplorer explorer = new CrashExplorer(SEED + 3, large).crashes(2).nest(20, 3, 1, 1);
+    CrashExplorer explorer =
+        new CrashExplorer(SEED + 3, large).crashes(2).nest(20, 3, 1, 1).enough(STATES / 2);
     for (int i = 0; i == 0 || explorer.distinct() < STATES / 8; i++) {
       explorer.workload(25);
     }

@@ -1,0 +1,55 @@
+package io.fovea.cli;
+
+import io.fovea.CompactOptions;
+import io.fovea.CompactReport;
+import io.fovea.Database;
+import io.fovea.Durability;
+import io.fovea.FileReport;
+import java.util.Locale;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+
+/** Makes a file shorter. */
+@Command(
+    name = "compact",
+    description = {
+      "Moves pages of a database that nobody has open to free pages nearer to the front of the file,"
+          + " and cuts off its end. FILE is opened for that, with a log, which recovers it if it was"
+          + " not closed. (A database that is in use is compacted by the application that has it"
+          + " open: Database.compact.)",
+      "Where it is cut short, the pages that were moved stay where they are."
+    })
+final class CompactCommand extends FileCommand {
+  @Option(
+      names = "--bytes-per-second",
+      paramLabel = "BYTES",
+      description = "Moves at most so many bytes of pages a second; 0, the default, for no limit.")
+  long bytesPerSecond;
+
+  @Override
+  public Integer call() {
+    if (bytesPerSecond < 0) {
+      throw mistake("--bytes-per-second takes a number of bytes, and 0 for no limit");
+    }
+    FileReport.Header header = Opening.header(file());
+    CompactReport report;
+    try (Database db = Database.open(file(), Opening.options(header).durability(Durability.SYNC))) {
+      report = db.compact(CompactOptions.defaults().bytesPerSecond(bytesPerSecond));
+    }
+    if (json) {
+      out().println(Json.of(report));
+    } else {
+      out()
+          .println(
+              String.format(
+                  Locale.ROOT,
+                  "%s: %d bytes of pages moved; %d bytes before, %d now, %d of them in use",
+                  file(),
+                  report.bytesMoved(),
+                  report.bytesBefore(),
+                  report.bytesAfter(),
+                  report.bytesUsed()));
+    }
+    return Main.OK;
+  }
+}
