@@ -28,6 +28,7 @@ import java.util.List;
 import java.util.Random;
 import java.util.TreeMap;
 import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -316,6 +317,7 @@ class LoadTest {
     }
   }
 
+  @Tag("slow")
   @Test
   void whatEndsALoadLeavesNothing() throws IOException {
     TreeMap<Long, byte[]> expected = new TreeMap<>();
@@ -398,6 +400,7 @@ class LoadTest {
     }
   }
 
+  @Tag("slow")
   @Test
   void aCrashLeavesAllOrNothing() {
     Options options =
@@ -494,6 +497,7 @@ class LoadTest {
     }
   }
 
+  @Tag("slow")
   @Test
   void aBackupWhileATableIsLoadedHasAllOrNothing() throws Exception {
     try (Database db = open()) {

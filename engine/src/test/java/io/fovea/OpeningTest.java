@@ -22,6 +22,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -74,6 +75,7 @@ class OpeningTest {
    * superblock is the newer one. What opens has everything; what does not says why, and opens when
    * it is asked again.
    */
+  @Tag("slow")
   @ParameterizedTest
   @EnumSource
   void aReadThatFailsDoesNotLeadToAnOlderState(Durability durability) {

@@ -26,6 +26,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLongArray;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -96,6 +97,7 @@ class SnapshotTest {
     return List.of(count, sum, count, sum);
   }
 
+  @Tag("slow")
   @Test
   void staysAsItWas() {
     try (Database db = Database.open(dir.resolve("db"), small())) {
@@ -193,6 +195,7 @@ class SnapshotTest {
   }
 
   /** A buffer of a few pages, and more records than anything remembers. */
+  @Tag("slow")
   @Test
   void readsMoreThanItHasRoomFor() {
     Options options = small().snapshots(s -> s.bufferBytes(500_000));

@@ -25,6 +25,7 @@ import java.util.Random;
 import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -173,6 +174,7 @@ class DoubleWriteTest {
     return wrong.get();
   }
 
+  @Tag("slow")
   @Test
   void everyPageIsOldOrNew() {
     for (long seed = 0; seed < 20; seed++) {
@@ -180,6 +182,7 @@ class DoubleWriteTest {
     }
   }
 
+  @Tag("slow")
   @Test
   void alsoWhereAWriteFails() {
     for (long write = 1; write < 40; write++) {

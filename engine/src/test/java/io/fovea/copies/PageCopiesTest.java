@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.function.Supplier;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -115,6 +116,7 @@ class PageCopiesTest {
     copies.end();
   }
 
+  @Tag("slow")
   @Test
   void inAFileToo() {
     copies.prepare(limits(8, 1000, MemoryDevice::new));
@@ -124,6 +126,7 @@ class PageCopiesTest {
     copies.end();
   }
 
+  @Tag("slow")
   @Test
   void withoutRoom() {
     copies.prepare(limits(8, 40, MemoryDevice::new));

@@ -21,6 +21,7 @@ import java.util.TreeMap;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
@@ -45,6 +46,7 @@ class TxModelTest {
     }
   }
 
+  @Tag("slow")
   @ParameterizedTest
   @EnumSource
   void wherever(Surroundings surroundings) {
