@@ -115,12 +115,8 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
   public @Nullable TableSpec describe(String name) {
     Objects.requireNonNull(name, "name");
     ((Database) this).requireServing();
-    for (TableCore core : schema().tables()) {
-      if (core.name.equals(name)) {
-        return Description.of(core);
-      }
-    }
-    return null;
+    TableCore core = schema().core(name);
+    return core == null ? null : Description.of(core);
   }
 
   /**

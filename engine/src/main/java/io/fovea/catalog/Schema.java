@@ -236,7 +236,7 @@ public final class Schema {
     return all;
   }
 
-  /** A table; for tests. */
+  /** A table; null if there is none of that name. Any thread. */
   public @Nullable TableCore core(String name) {
     return tables.get(name);
   }
