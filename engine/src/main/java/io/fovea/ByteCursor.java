@@ -7,6 +7,7 @@ import io.fovea.memory.Mem;
 import io.fovea.txn.TxScan;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -82,16 +83,7 @@ public final class ByteCursor implements AutoCloseable {
    * @throws io.fovea.error.DatabaseClosedException as {@link #next}
    */
   public boolean previous() {
-    enter();
-    try {
-      on = false;
-      on = scan != null && scan.previous();
-      return on;
-    } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
-    } finally {
-      tx.exit();
-    }
+    return move(TxScan::previous);
   }
 
   /**
@@ -103,16 +95,7 @@ public final class ByteCursor implements AutoCloseable {
    * @throws io.fovea.error.DatabaseClosedException as {@link #next}
    */
   public boolean first() {
-    enter();
-    try {
-      on = false;
-      on = scan != null && scan.first();
-      return on;
-    } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
-    } finally {
-      tx.exit();
-    }
+    return move(TxScan::first);
   }
 
   /**
@@ -124,16 +107,7 @@ public final class ByteCursor implements AutoCloseable {
    * @throws io.fovea.error.DatabaseClosedException as {@link #next}
    */
   public boolean last() {
-    enter();
-    try {
-      on = false;
-      on = scan != null && scan.last();
-      return on;
-    } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
-    } finally {
-      tx.exit();
-    }
+    return move(TxScan::last);
   }
 
   /**
@@ -169,6 +143,20 @@ public final class ByteCursor implements AutoCloseable {
         Mem.putBytes(stage, 0, to, 0, to.length);
         on = s.seek(stage, 0, to.length, inclusive);
       }
+      return on;
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /** A move to a record that a key does not name; {@link #next} is the hot one, and stays apart. */
+  private boolean move(Predicate<TxScan> how) {
+    enter();
+    try {
+      on = false;
+      on = scan != null && how.test(scan);
       return on;
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);

@@ -2,8 +2,6 @@ package io.fovea;
 
 import io.fovea.error.InvalidUseException;
 import io.fovea.index.TableCore;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.function.BiConsumer;
@@ -353,19 +351,13 @@ public abstract sealed class OrderedEntries<K, V> permits ByteTable, TypedTable 
       @Nullable String after,
       int limit) {
     Page.Token.checkLimit(limit);
-    List<Map.Entry<K, V>> items = new ArrayList<>();
     try (Walk<K, V> w = walk(tx, from, to, order)) {
-      boolean found =
-          after == null ? w.next() : w.seekBehind(Page.Token.key(tableCore(), null, order, after));
-      String next = null;
-      while (found && items.size() < limit) {
-        items.add(Map.entry(w.key(), w.value()));
-        if (items.size() == limit) {
-          next = Page.Token.of(tableCore(), null, order, w.position());
-        }
-        found = w.next();
-      }
-      return new Page<>(items, found ? next : null);
+      return Page.read(
+          limit,
+          after == null ? w.next() : w.seekBehind(Page.Token.key(tableCore(), null, order, after)),
+          () -> Map.entry(w.key(), w.value()),
+          () -> Page.Token.of(tableCore(), null, order, w.position()),
+          w::next);
     }
   }
 }

@@ -3,8 +3,6 @@ package io.fovea;
 import io.fovea.error.InvalidUseException;
 import io.fovea.index.IndexCore;
 import io.fovea.index.TableCore;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Objects;
 import java.util.Spliterator;
 import java.util.Spliterators;
@@ -247,21 +245,15 @@ public abstract sealed class OrderedRows permits Table, Index {
       BiFunction<? super Key, ? super Row, ? extends T> mapper) {
     Objects.requireNonNull(mapper, "mapper");
     Page.Token.checkLimit(limit);
-    List<T> items = new ArrayList<>();
     try (Cursor c = scan(tx, range, order)) {
-      boolean found =
+      return Page.read(
+          limit,
           after == null
               ? c.next()
-              : c.seekBehind(Page.Token.key(tableCore(), indexCore(), order, after));
-      String next = null;
-      while (found && items.size() < limit) {
-        items.add(mapper.apply(c.key(), c.row()));
-        if (items.size() == limit) {
-          next = Page.Token.of(tableCore(), indexCore(), order, c.position());
-        }
-        found = c.next();
-      }
-      return new Page<>(items, found ? next : null);
+              : c.seekBehind(Page.Token.key(tableCore(), indexCore(), order, after)),
+          () -> mapper.apply(c.key(), c.row()),
+          () -> Page.Token.of(tableCore(), indexCore(), order, c.position()),
+          c::next);
     }
   }
 }

@@ -6,11 +6,14 @@ import io.fovea.index.TableCore;
 import io.fovea.schema.Field;
 import io.fovea.schema.KeySpec;
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Base64;
 import java.util.Collections;
 import java.util.List;
 import java.util.Objects;
+import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
@@ -53,6 +56,34 @@ public record Page<T>(List<T> items, @Nullable String next) {
    */
   public boolean hasNext() {
     return next != null;
+  }
+
+  /**
+   * Reads one where a cursor stands.
+   *
+   * @param limit how many records at most
+   * @param found whether it stands on one
+   * @param item makes something of the record
+   * @param token is the one of the page behind the record
+   * @param step goes to the next record
+   */
+  static <T> Page<T> read(
+      int limit,
+      boolean found,
+      Supplier<? extends T> item,
+      Supplier<String> token,
+      BooleanSupplier step) {
+    List<T> items = new ArrayList<>();
+    String behind = null;
+    boolean more = found;
+    while (more && items.size() < limit) {
+      items.add(item.get());
+      if (items.size() == limit) {
+        behind = token.get(); // before the cursor leaves the record
+      }
+      more = step.getAsBoolean();
+    }
+    return new Page<>(items, more ? behind : null);
   }
 
   /**
