@@ -30,7 +30,6 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 import org.jspecify.annotations.Nullable;
@@ -399,6 +398,15 @@ class OpeningCrashTest {
   /** The maker has cut off slots that are free, and the machine did not get as far as the sync. */
   @Test
   void aLogThatWasBeingMadeShorter() {
+    Left left = null;
+    while (left == null) {
+      left = beingMadeShorter();
+    }
+    explore(left, "being made shorter");
+  }
+
+  /** Null where a sync of the writer's came between that of the maker and what it cut off. */
+  private static @Nullable Left beingMadeShorter() {
     Life life = new Life();
     life.open();
     Log.Pin pin = life.log().pin();
@@ -407,19 +415,19 @@ class OpeningCrashTest {
     long full = life.disk.device(LOG).size();
     List<Left> kills = life.watch();
     pin.close();
-    life.db.checkpoint();
-    Left left = null;
-    while (left == null) {
-      LockSupport.parkNanos(100_000);
-      synchronized (kills) {
-        for (Left k : kills) {
-          boolean shorter = k.disk.device(LOG).size() < full;
-          left = shorter && k.disk.unsyncedChanges() > 0 ? k : left;
-        }
+    do {
+      // Where the newest segment is one of the last slots it takes a commit and two checkpoints.
+      life.commit(1);
+      life.db.checkpoint();
+    } while (life.disk.device(LOG).size() == full);
+    life.abandon();
+    life.watchNoMore(kills);
+    for (Left k : kills) {
+      if (k.disk.device(LOG).size() < full && k.disk.unsyncedChanges() > 0) {
+        return k;
       }
     }
-    life.abandon();
-    explore(left, "being made shorter");
+    return null;
   }
 
   /** A sync of an opening failed: what it was for is in doubt for ever. */
