@@ -419,6 +419,7 @@ final class PageAllocator {
       pid = frames.pid(frame);
       free = PageHeader.type(pages, frames.base(frame)) == PageHeader.FREE;
     } catch (Error e) {
+      frames.stop(e); // a page that is in no tree, and not free
       Latch.releaseExclusiveUnchanged(frames.headers, frame);
       throw e;
     }
@@ -470,7 +471,12 @@ final class PageAllocator {
     push(frame, pid, log, false);
   }
 
-  /** Puts the page of an exclusively latched frame onto the list; the latch is consumed. */
+  /**
+   * Puts the page of an exclusively latched frame onto the list; the latch is consumed.
+   *
+   * <p>Who calls has cut it loose from its tree. An error on the way, be it before the numbers are
+   * changed, leaves a page that is in no tree and not free: the pool stops.
+   */
   private void push(int frame, long pid, LogSession log, boolean promise) {
     long at;
     long next;
@@ -491,7 +497,7 @@ final class PageAllocator {
         log.pagesPromised(log.pagesPromised() + 1);
       }
     } catch (RuntimeException | Error e) {
-      stopAfter(e, locked);
+      stopAfter(e, true);
       Latch.releaseExclusiveUnchanged(frames.headers, frame);
       throw e;
     } finally {

