@@ -131,11 +131,11 @@ public final class Schema {
     loads.end();
     expirations.cancel();
     drops.cancel();
-    expirations.join();
     join();
   }
 
   private void join() {
+    expirations.join();
     drops.join();
     compaction.end();
   }
