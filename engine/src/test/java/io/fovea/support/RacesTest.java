@@ -36,9 +36,11 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 @Timeout(value = 1, unit = TimeUnit.DAYS) // jcstress has limits of its own
 @Execution(ExecutionMode.CONCURRENT)
 class RacesTest {
-  private static final String SHORT = "-f 1 -iters 1 -time 100 -sc false -af NONE -hs 256";
+  /** A JVM for each test, of a hundred milliseconds: most of the time would be its beginning. */
+  private static final String SHORT = "-f 1 -iters 1 -time 100 -sc false -af NONE -hs 32";
+
   private static final String SHORT_JVM =
-      "--enable-native-access=ALL-UNNAMED -XX:+UseSerialGC -Xmx512m";
+      "--enable-native-access=ALL-UNNAMED -XX:+UseSerialGC -Xmx512m -XX:-AlwaysPreTouch";
   private static final Pattern SUMMARY = Pattern.compile("Results: (\\d+) planned; (\\d+) passed");
 
   /**
