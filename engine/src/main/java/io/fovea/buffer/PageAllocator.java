@@ -497,7 +497,9 @@ final class PageAllocator {
         log.pagesPromised(log.pagesPromised() + 1);
       }
     } catch (RuntimeException | Error e) {
-      stopAfter(e, true);
+      if (e instanceof Error) {
+        frames.stop(e);
+      }
       Latch.releaseExclusiveUnchanged(frames.headers, frame);
       throw e;
     } finally {

@@ -473,8 +473,10 @@ public final class Store {
     engine.beginNoMore();
     engine.waitNoMore();
     synchronized (this) {
-      Closing.giveBack(parts, join);
+      // A mark that is under way ends here, and one that comes later sees that the store is closed.
+      // It may be of a thread that is awaited below.
     }
+    Closing.giveBack(parts, join);
   }
 
   public DatabaseClosedException closedException() {
