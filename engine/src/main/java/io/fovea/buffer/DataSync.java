@@ -17,8 +17,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>A failed sync is final</b>: the system may have dropped what it could not write, and a
  * later sync that succeeds proves nothing. All that come after the failed one throw; the log is
- * told. Syncs run one after the other, for of two at the same time the one that succeeds may be the
- * one that another's failure was meant for.
+ * told. So does a sync of the superblock that comes later, which is the same file: the device keeps
+ * the failure, and runs one sync at a time.
  *
  * <p>{@code completed} is read before the sync begins and was written after the device had taken
  * the batch: so the sync covers it.

@@ -3,6 +3,7 @@ package io.fovea.io;
 import io.fovea.error.DatabaseClosedException;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
+import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * What all devices have in common: the checks of arguments, the gate, the counters, and how an
@@ -19,6 +20,12 @@ public abstract class AbstractBlockDevice implements BlockDevice {
   private final int blockSize;
   private final UseGate gate;
   private final IoStats stats;
+
+  /** Held during a sync; nothing is taken under it. */
+  private final ReentrantLock syncing = new ReentrantLock();
+
+  /** Why a sync has failed, the first that did; 0 where none has. Under the lock. */
+  private int syncFailure;
 
   /**
    * Makes the common part.
@@ -109,11 +116,31 @@ public abstract class AbstractBlockDevice implements BlockDevice {
     int errno;
     gate.enter();
     try {
-      errno = syncNow();
+      errno = syncOnce();
     } finally {
       gate.exit();
     }
     deliver(IoOp.SYNC, -1, 0, errno);
+  }
+
+  /**
+   * One after the other, and none after one that failed. A system tells of a failed write once, to
+   * whoever syncs first: of two syncs at the same time, the one that succeeds may be about what the
+   * other was told of.
+   */
+  private int syncOnce() {
+    syncing.lock();
+    try {
+      if (syncFailure == 0) {
+        syncFailure = syncNow();
+      }
+      return syncFailure;
+    } catch (Throwable t) {
+      syncFailure = IoErrors.unexpected(name, t); // nobody knows what it was told
+      throw t;
+    } finally {
+      syncing.unlock();
+    }
   }
 
   @Override

@@ -115,7 +115,14 @@ public interface BlockDevice extends AutoCloseable {
    */
   default void endLent() {}
 
-  /** Makes durable what was written before the call, with as much metadata as finding it needs. */
+  /**
+   * Makes durable what was written before the call, with as much metadata as finding it needs.
+   *
+   * <p>One at a time, and once one has failed all that follow fail, whoever calls. A sync at the
+   * end of a batch is not one of them: it neither waits for them nor is waited for, and its owner
+   * takes care that no other's success stands for what it was told; see {@code
+   * io.fovea.wal.SlotFile}.
+   */
   void sync();
 
   /**

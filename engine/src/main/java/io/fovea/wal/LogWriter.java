@@ -534,8 +534,7 @@ final class LogWriter implements Runnable {
     }
     batch.sync();
     KillPoint.here("log.write");
-    file.device.run(batch);
-    batch.throwIfFailed();
+    file.write(batch);
     KillPoint.here("log.written");
     file.confirm();
     file.advance(bytes);

@@ -3,6 +3,7 @@ package io.fovea.wal;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.StorageFullException;
 import io.fovea.io.BlockDevice;
+import io.fovea.io.IoBatch;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
@@ -280,7 +281,12 @@ final class SegmentFile {
     return true;
   }
 
-  /** A sync of the writer has succeeded, and nobody is told yet; see {@link SlotFile#confirm}. */
+  /** Writes a group and syncs; see {@link SlotFile#write}. */
+  void write(IoBatch group) {
+    file.write(group);
+  }
+
+  /** A group was written, and nobody is told yet; see {@link SlotFile#confirm}. */
   void confirm() {
     file.confirm();
   }

@@ -1,8 +1,8 @@
 package io.fovea.wal;
 
 import io.fovea.error.DurabilityLostException;
-import io.fovea.error.FoveaException;
 import io.fovea.io.BlockDevice;
+import io.fovea.io.IoBatch;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.locks.ReentrantLock;
@@ -14,7 +14,26 @@ import org.jspecify.annotations.Nullable;
  * <p>A slot is filled with zeros once, when it is made, so that a later write changes no metadata
  * and can't run out of space.
  *
- * <p>Threads: one at a time makes slots or cuts them off; any may sync.
+ * <p><b>Who is told of a failure.</b> An operating system may tell of a failed write only once, to
+ * whoever syncs the file first. Two threads sync it: the writer, a group at a time, and the maker.
+ * So the sync of one that succeeds proves something only if none of the other's failed that may
+ * have been told what was meant for it. That sync began before the own one ended, for afterwards
+ * there was nothing to tell. Each syncs under a lock, notes a failure there, and takes the other's
+ * lock when its own sync has succeeded: a failure of a sync that began before is noted by then.
+ *
+ * <ul>
+ *   <li>The maker's sync takes the failure of the writer's group: {@link #confirm}, before anybody
+ *       is told that the group is durable.
+ *   <li>The writer's sync takes the failure of the maker's zeros, or of the file's length: {@link
+ *       #sync}, before the slot gets a header. A header that is durable while the length is not
+ *       makes a file that looks as if it was cut.
+ * </ul>
+ *
+ * <p>Neither holds one of the locks while it waits for the other, and the writer holds none while
+ * it waits for a slot.
+ *
+ * <p>Threads: one at a time makes slots or cuts them off; one at a time writes groups; any may
+ * sync.
  */
 final class SlotFile {
   private static final int ZEROS = 1 << 20;
@@ -23,10 +42,18 @@ final class SlotFile {
   private final BlockDevice device;
   private final LogStart start;
   private final long segmentBytes;
+
+  /** Held during a sync that is not a group's. */
   private final ReentrantLock syncing = new ReentrantLock();
 
+  /** Held while a group is written and synced. */
+  private final ReentrantLock writing = new ReentrantLock();
+
   /** Under the lock {@code syncing}. */
-  private @Nullable DurabilityLostException syncFailure;
+  private @Nullable Throwable syncFailure;
+
+  /** Under the lock {@code writing}. */
+  private @Nullable Throwable groupFailure;
 
   SlotFile(BlockDevice device, LogStart start, long segmentBytes) {
     this.device = device;
@@ -82,39 +109,72 @@ final class SlotFile {
   }
 
   /**
-   * Syncs the file.
+   * Syncs the file, where it is not for a group.
    *
-   * @throws DurabilityLostException if that fails: for good
+   * @throws DurabilityLostException if that fails, or an earlier one has, or one of a group: for
+   *     good
    */
   void sync() {
     syncing.lock();
     try {
+      require(syncFailure);
       device.sync();
-    } catch (FoveaException e) {
+    } catch (Throwable t) {
       // Final, whatever the reason; lack of space included.
-      syncFailure = new DurabilityLostException("The log could not be synced.", e);
-      throw syncFailure;
+      syncFailure = t;
+      throw lost(t);
+    } finally {
+      syncing.unlock();
+    }
+    writing.lock();
+    try {
+      require(groupFailure);
+    } finally {
+      writing.unlock();
+    }
+  }
+
+  /**
+   * The writer: writes a group, with a sync at its end.
+   *
+   * @throws io.fovea.error.StorageException if that fails, which is final
+   */
+  void write(IoBatch group) {
+    writing.lock();
+    try {
+      device.run(group);
+      group.throwIfFailed();
+    } catch (Throwable t) {
+      groupFailure = t;
+      throw t;
+    } finally {
+      writing.unlock();
+    }
+  }
+
+  /**
+   * The writer, after a group that succeeded and before anybody is told.
+   *
+   * @throws DurabilityLostException if a sync has failed that may have been told of the group
+   */
+  void confirm() {
+    syncing.lock();
+    try {
+      require(syncFailure);
     } finally {
       syncing.unlock();
     }
   }
 
-  /**
-   * The writer, after a sync that succeeded and before anybody is told.
-   *
-   * <p>An operating system may tell of a failed write only once, to whoever syncs the file first.
-   * If that was the maker, about a write of the writer's, the writer's own sync says nothing. The
-   * maker's sync began before the writer's ended then; so it is over when the lock can be had, and
-   * its failure is seen.
-   */
-  void confirm() {
-    syncing.lock();
-    try {
-      if (syncFailure != null) {
-        throw syncFailure;
-      }
-    } finally {
-      syncing.unlock();
+  private static void require(@Nullable Throwable failure) {
+    if (failure != null) {
+      throw lost(failure);
     }
+  }
+
+  private static DurabilityLostException lost(Throwable why) {
+    return why instanceof DurabilityLostException told
+        ? told
+        : new DurabilityLostException("The log could not be synced.", why);
   }
 }

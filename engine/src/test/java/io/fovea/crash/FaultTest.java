@@ -17,6 +17,7 @@ import io.fovea.error.SnapshotTooOldException;
 import io.fovea.error.StorageException;
 import io.fovea.error.StorageFullException;
 import io.fovea.io.IoOp;
+import io.fovea.support.Pauses;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimFault;
@@ -47,7 +48,9 @@ class FaultTest {
   private static final int STEPS = 50;
   private static final int NAMES = 48;
 
-  /** Every n-th operation is tried; all of them with {@code -Dcrash.faults=1}. */
+  private static final int PAUSE = 128;
+
+  /** Every n-th operation is tried; all of them, with pauses, by {@code -Dcrash.faults=1}. */
   private static final int STRIDE = Integer.getInteger("crash.faults", 61);
 
   /** Counts what was thrown, by class. */
@@ -85,6 +88,9 @@ class FaultTest {
   private boolean run(long seed, SimFault fault, Options options) {
     SimDisk disk = new SimDisk(seed);
     Session s = new Session(disk, options, false, new State());
+    if (STRIDE == 1) {
+      disk.onOperation(new Pauses(PAUSE));
+    }
     disk.fail(fault);
     runs++;
     try {

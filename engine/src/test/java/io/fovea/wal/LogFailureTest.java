@@ -17,6 +17,7 @@ import io.fovea.support.SimFault;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
@@ -116,6 +117,52 @@ class LogFailureTest {
     Log.open(device, Logs.TINY, Logs.start(2, end, Log.FIRST_LSN)).abandon();
     SimDisk after = disk.crash(SimCrash.LOSE_ALL);
     assertEquals(3, Logs.readAll(after.device("log"), Log.FIRST_LSN).size());
+  }
+
+  /**
+   * The system tells of a failed write once. Here it tells the writer, of what the maker of
+   * segments has written: the maker's own sync succeeds, and its slot must get no header all the
+   * same, for the length of the file is not durable.
+   */
+  @Test
+  void aFailedSyncOfTheWriterMayBeAboutTheMaker() throws InterruptedException {
+    CountDownLatch written = new CountDownLatch(1);
+    CountDownLatch failed = new CountDownLatch(1);
+    AtomicInteger byMaker = new AtomicInteger();
+    disk.onOperation(
+        n -> {
+          // Its third is the sync: before that come the length and the zeros.
+          if (Thread.currentThread().getName().equals("fovea-log-spare")
+              && byMaker.incrementAndGet() == 3) {
+            written.countDown();
+            awaitQuietly(failed);
+          }
+        });
+    Log log = Logs.create(device);
+    LogSession session = log.session();
+    long acknowledged = Log.FIRST_LSN;
+    while (written.getCount() > 0) {
+      acknowledged = Logs.append(session, Logs.body(1, 2000));
+      log.awaitDurable(acknowledged);
+    }
+    disk.fail(SimFault.once(1).of(IoOp.SYNC));
+    long lost = Logs.append(session, Logs.body(2, 2000));
+    assertThrows(DurabilityLostException.class, () -> log.awaitDurable(lost));
+    failed.countDown();
+    log.close();
+    assertEquals(3, byMaker.get(), "it goes on behind a sync that proves nothing");
+
+    SimDisk after = disk.crash(SimCrash.LOSE_ALL);
+    assertTrue(after.device("log").size() < device.size(), "the length is durable");
+    assertEquals(acknowledged, Logs.end(after.device("log"), Log.FIRST_LSN));
+  }
+
+  private static void awaitQuietly(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
   }
 
   @Test

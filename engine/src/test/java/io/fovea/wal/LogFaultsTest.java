@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.error.FoveaException;
+import io.fovea.support.Pauses;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimFault;
@@ -16,10 +17,12 @@ import org.junit.jupiter.api.Test;
 /**
  * The k-th operation of the disk fails, for every k: what was acknowledged is there afterwards, on
  * the same machine, after a loss of power, and after the next opening and another loss of power.
+ * The disk pauses, so that the operations of the writer and of the maker of segments mix.
  */
 @Tag("slow")
 class LogFaultsTest {
   private static final int RECORDS = 20;
+  private static final int PAUSE = 16;
 
   private final List<byte[]> acknowledged = new ArrayList<>();
   private long incarnation;
@@ -95,6 +98,7 @@ class LogFaultsTest {
   void everyOperationMayFail() {
     for (int k = 1; ; k++) {
       SimDisk disk = new SimDisk(k);
+      disk.onOperation(new Pauses(PAUSE));
       disk.fail(SimFault.once(k));
       strike(disk, "operation " + k + " failed");
       if (disk.faultsHit() == 0) {
@@ -108,6 +112,7 @@ class LogFaultsTest {
   void thePowerMayFailAtEveryOperation() {
     for (int k = 1; ; k++) {
       SimDisk disk = new SimDisk(k);
+      disk.onOperation(new Pauses(PAUSE));
       disk.powerOffAt(k);
       strike(disk, "power off at operation " + k);
       if (disk.faultsHit() == 0) {

@@ -1,0 +1,38 @@
+package io.fovea.support;
+
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.LongConsumer;
+
+/**
+ * Pauses before operations of a {@link SimDisk}, as a device has them: what two threads do to a
+ * file at the same time meets in other orders than those of a disk that answers at once.
+ *
+ * <pre>
+ *   disk.onOperation(new Pauses(16));   one operation of 16 waits for up to 3 ms, and some yield
+ * </pre>
+ */
+public final class Pauses implements LongConsumer {
+  private static final int NANOS_MAX = 3_000_000;
+
+  private final int one;
+
+  /**
+   * Pauses from here on.
+   *
+   * @param one operation of so many waits
+   */
+  public Pauses(int one) {
+    this.one = one;
+  }
+
+  @Override
+  public void accept(long operation) {
+    ThreadLocalRandom random = ThreadLocalRandom.current();
+    if (random.nextInt(one) == 0) {
+      LockSupport.parkNanos(random.nextInt(NANOS_MAX));
+    } else if (random.nextInt(4) == 0) {
+      Thread.yield();
+    }
+  }
+}
