@@ -20,6 +20,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.Enumeration;
+import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
@@ -86,13 +87,18 @@ class TableMapTest {
         }
       };
 
+  /** The suite wants thousands of empty maps, and has two at a time or so. */
+  private static final int TABLES = 50;
+
   private static Database db;
-  private static final List<String> NAMES = new ArrayList<>();
+  private static final Map<Boolean, List<TypedTable<String, String>>> TABLES_BY_KIND =
+      new HashMap<>();
   private static int made;
 
   @BeforeAll
   static void open() {
     db = Database.inMemory(Options.defaults());
+    TABLES_BY_KIND.clear();
   }
 
   @AfterAll
@@ -100,24 +106,37 @@ class TableMapTest {
     db.close();
   }
 
-  private static String name() {
-    String name = "t" + made++;
-    NAMES.add(name);
-    // The suite has two maps at a time or so, and makes thousands.
-    if (NAMES.size() > 50) {
-      db.dropTable(NAMES.removeFirst());
-    }
-    return name;
-  }
-
   private static TypedTable<String, String> bytes() {
-    return db.table(TableSpec.bytes(name(), 100)).bytes().as(TEXT, TEXT);
+    return empty(false);
   }
 
   private static TypedTable<String, String> rows() {
+    return empty(true);
+  }
+
+  /** A table without records: a new one, or the oldest of those that there are. */
+  private static TypedTable<String, String> empty(boolean rows) {
+    List<TypedTable<String, String>> tables =
+        TABLES_BY_KIND.computeIfAbsent(rows, kind -> new ArrayList<>());
+    TypedTable<String, String> table;
+    if (tables.size() < TABLES) {
+      table = rows ? newRows("rows " + made++) : newBytes("bytes " + made++);
+    } else {
+      table = tables.removeFirst();
+      table.asMap().clear();
+    }
+    tables.add(table);
+    return table;
+  }
+
+  private static TypedTable<String, String> newBytes(String name) {
+    return db.table(TableSpec.bytes(name, 100)).bytes().as(TEXT, TEXT);
+  }
+
+  private static TypedTable<String, String> newRows(String name) {
     KeySpec.Builder key = KeySpec.builder();
     key.text("key", 100);
-    return db.table(TableSpec.of(name(), key.build(), LAYOUT)).as(KEYS, ROWS);
+    return db.table(TableSpec.of(name, key.build(), LAYOUT)).as(KEYS, ROWS);
   }
 
   /** A map with some records, as Guava's suite wants one made. */
@@ -333,8 +352,7 @@ class TableMapTest {
 
   @Test
   void aMapOfASnapshotSeesOneMoment() {
-    String name = name();
-    TableSpec spec = TableSpec.bytes(name, 100);
+    TableSpec spec = TableSpec.bytes("for a snapshot", 100);
     ConcurrentNavigableMap<String, String> now = db.table(spec).bytes().as(TEXT, TEXT).asMap();
     IntStream.range(0, 1000).forEach(i -> now.put("k" + i, "old"));
     try (Database snapshot = db.snapshot()) {

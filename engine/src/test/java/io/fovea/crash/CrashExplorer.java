@@ -18,6 +18,7 @@ import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Cuts the power wherever it can be cut, and looks at what is found when it is back.
@@ -60,15 +61,40 @@ final class CrashExplorer {
   /** The disk as it was before one of its operations, and what it may hold. */
   private record Snapshot(SimDisk disk, long operation, int acked, int begun) {}
 
-  private static final List<SimCrash> HOWS =
+  /**
+   * How the power fails.
+   *
+   * @param crash what becomes of each change
+   * @param but of this file all of them survive; null for none
+   */
+  private record How(SimCrash crash, @Nullable String but) {
+    SimDisk of(SimDisk disk) {
+      return but == null ? disk.crash(crash) : disk.crashBut(but);
+    }
+
+    How withoutTearing() {
+      return new How(new SimCrash(crash.keep(), false, crash.reorder()), but);
+    }
+
+    @Override
+    public String toString() {
+      return crash.keep()
+          + (crash.tear() ? " torn" : "")
+          + (crash.reorder() ? " reordered" : "")
+          + (but == null ? "" : " but " + but);
+    }
+  }
+
+  private static final List<How> HOWS =
       List.of(
-          SimCrash.LOSE_ALL,
-          SimCrash.RANDOM,
-          SimCrash.KEEP_ALL,
-          new SimCrash(0.9, true, true),
-          new SimCrash(0.5, false, true),
-          new SimCrash(0.15, true, true),
-          new SimCrash(0.9, true, false));
+          new How(SimCrash.LOSE_ALL, null),
+          new How(SimCrash.LOSE_ALL, "db"),
+          new How(SimCrash.RANDOM, null),
+          new How(SimCrash.KEEP_ALL, null),
+          new How(new SimCrash(0.9, true, true), null),
+          new How(new SimCrash(0.5, false, true), null),
+          new How(new SimCrash(0.15, true, true), null),
+          new How(new SimCrash(0.9, true, false), null));
 
   private final long seed;
   private final Options options;
@@ -78,8 +104,7 @@ final class CrashExplorer {
   private boolean compacts;
   private Consumer<SimDisk> prepare = disk -> {};
 
-  /** How the power fails. */
-  private List<SimCrash> hows = HOWS;
+  private List<How> hows = HOWS;
 
   /** How many crashes of each snapshot. */
   private int crashes = 3;
@@ -128,7 +153,7 @@ final class CrashExplorer {
 
   /** The disk writes pages as a whole, or not at all. */
   CrashExplorer withoutTearing() {
-    hows = HOWS.stream().map(h -> new SimCrash(h.keep(), false, h.reorder())).distinct().toList();
+    hows = HOWS.stream().map(How::withoutTearing).distinct().toList();
     return this;
   }
 
@@ -229,18 +254,14 @@ final class CrashExplorer {
     for (Snapshot snapshot : snapshots) {
       points++;
       for (int k = 0; k < times && distinct() < enough; k++) {
-        SimCrash how = hows.get(times < 3 || k >= hows.size() ? random.nextInt(hows.size()) : k);
+        How how = hows.get(times < 3 || k >= hows.size() ? random.nextInt(hows.size()) : k);
         tried++;
-        SimDisk crashed = snapshot.disk.crash(how);
+        SimDisk crashed = how.of(snapshot.disk);
         Bounds bounds = new Bounds(snapshot.acked, snapshot.begun);
-        String here = path + (path.isEmpty() ? "" : " > ") + snapshot.operation + " " + name(how);
+        String here = path + (path.isEmpty() ? "" : " > ") + snapshot.operation + " " + how;
         crashed(s, crashed, bounds, depth, here);
       }
     }
-  }
-
-  private static String name(SimCrash how) {
-    return how.keep() + (how.tear() ? " torn" : "") + (how.reorder() ? " reordered" : "");
   }
 
   private void crashed(Session s, SimDisk crashed, Bounds bounds, int depth, String path) {

@@ -61,15 +61,18 @@ class CrashTest {
     SoakReport.line("CrashTest.everyOperationOfARecovery", "seed " + (SEED + 1) + ": " + explorer);
   }
 
+  /** With commits that do not wait for the log. */
+  static Options notWaiting() {
+    return Session.small()
+        .durability(Durability.ASYNC)
+        .log(log -> log.asyncWindow(Duration.ofHours(1), 16 << 10));
+  }
+
   /** Commits that do not wait: a prefix of them survives. */
   @Test
   void commitsThatDoNotWait() {
-    Options options =
-        Session.small()
-            .durability(Durability.ASYNC)
-            .log(log -> log.asyncWindow(Duration.ofHours(1), 16 << 10));
     CrashExplorer explorer =
-        new CrashExplorer(SEED + 2, options).crashes(2).nest(20, 3, 1, 1).enough(STATES / 2);
+        new CrashExplorer(SEED + 2, notWaiting()).crashes(2).nest(20, 3, 1, 1).enough(STATES / 2);
     for (int i = 0; i == 0 || explorer.distinct() < STATES / 8; i++) {
       explorer.workload(20);
     }

@@ -176,6 +176,22 @@ public final class SimDisk {
     }
   }
 
+  /** The same, where of one file everything survives, and of the others only what was synced. */
+  public SimDisk crashBut(String kept) {
+    lock.lock();
+    try {
+      SimDisk after = new SimDisk(random.nextLong());
+      files.forEach(
+          (name, file) ->
+              after.files.put(
+                  name,
+                  file.crash(name.equals(kept) ? SimCrash.KEEP_ALL : SimCrash.LOSE_ALL, random)));
+      return after;
+    } finally {
+      lock.unlock();
+    }
+  }
+
   /** The same, where the test says what survives: of as many changes as there are now. */
   public SimDisk crash(SimChoice how) {
     lock.lock();
