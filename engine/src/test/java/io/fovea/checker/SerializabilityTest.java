@@ -30,7 +30,7 @@ class SerializabilityTest {
   private static final String SETUPS = System.getProperty("checker.setups", ".*");
 
   /** Transactions of a round: short, and long. */
-  private static final int SHORT = 4_000;
+  private static final int SHORT = 3_000;
 
   private static final int LONG = 60_000;
 

@@ -27,6 +27,8 @@ import org.jspecify.annotations.Nullable;
  * of the two when it is opened again.
  */
 public final class ErrorRun implements Supplier<String> {
+  private static final int STEPS_MAX = 3_000;
+
   /** Steps without an error after which all that is reached has failed. */
   private static final int QUIET = Integer.getInteger("crash.errors.quiet", 40);
 
@@ -67,7 +69,10 @@ public final class ErrorRun implements Supplier<String> {
     long next = seed;
     Generator g = new Generator(next, 48, true, true);
     int steps = 0;
-    for (int quiet = 0; quiet < QUIET; steps++) {
+    // Few compactions move a page: it goes on until one did.
+    for (int quiet = 0;
+        quiet < QUIET || Step.Compact.MOVED.get() == 0 && steps < STEPS_MAX;
+        steps++) {
       if (steps % 60 == 59) {
         g = new Generator(++next, 48, true, true);
         s.check();
