@@ -126,27 +126,39 @@ class LogFailureTest {
    */
   @Test
   void aFailedSyncOfTheWriterMayBeAboutTheMaker() throws InterruptedException {
+    CountDownLatch begins = new CountDownLatch(1);
     CountDownLatch written = new CountDownLatch(1);
     CountDownLatch failed = new CountDownLatch(1);
     AtomicInteger byMaker = new AtomicInteger();
     disk.onOperation(
         n -> {
-          // Its third is the sync: before that come the length and the zeros.
-          if (Thread.currentThread().getName().equals("fovea-log-spare")
-              && byMaker.incrementAndGet() == 3) {
-            written.countDown();
-            awaitQuietly(failed);
+          if (Thread.currentThread().getName().equals("fovea-log-spare")) {
+            // The length, the zeros, and the sync of both.
+            switch (byMaker.incrementAndGet()) {
+              case 1 -> awaitQuietly(begins);
+              case 3 -> {
+                written.countDown();
+                awaitQuietly(failed);
+              }
+              default -> {}
+            }
           }
         });
     Log log = Logs.create(device);
     LogSession session = log.session();
+    // All in one operation, which has its room when it begins: nobody waits for the maker. It has
+    // been told after so many blocks, for a segment has 14 of them.
+    session.begin(14 * LogSession.space(2000));
     long acknowledged = Log.FIRST_LSN;
-    while (written.getCount() > 0) {
-      acknowledged = Logs.append(session, Logs.body(1, 2000));
+    for (int i = 0; i < 12; i++) {
+      acknowledged = Logs.put(session, RecordType.COMMIT, Logs.body(i, 2000));
       log.awaitDurable(acknowledged);
     }
+    begins.countDown(); // not before: a group that succeeds waits for a sync of the maker's
+    written.await();
     disk.fail(SimFault.once(1).of(IoOp.SYNC));
-    long lost = Logs.append(session, Logs.body(2, 2000));
+    long lost = Logs.put(session, RecordType.COMMIT, Logs.body(12, 2000));
+    session.end();
     assertThrows(DurabilityLostException.class, () -> log.awaitDurable(lost));
     failed.countDown();
     log.close();
