@@ -27,10 +27,13 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /** A file that has free pages all over gets as short as what it holds, while it is used. */
 @Tag("slow")
 @Timeout(180)
+@Execution(ExecutionMode.CONCURRENT)
 class CompactTest {
   private static final int RECORDS = 8000;
   private static final Options OPTIONS = Options.defaults().bufferBytes(16 << 20);

@@ -13,6 +13,8 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
  * The k-th operation of the disk fails, for every k: what was acknowledged is there afterwards, on
@@ -20,6 +22,7 @@ import org.junit.jupiter.api.Test;
  * The disk pauses, so that the operations of the writer and of the maker of segments mix.
  */
 @Tag("slow")
+@Execution(ExecutionMode.CONCURRENT)
 class LogFaultsTest {
   private static final int RECORDS = 20;
   private static final int PAUSE = 16;
