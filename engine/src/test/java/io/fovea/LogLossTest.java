@@ -31,6 +31,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
  * A log of which something was lost: cut at every length that means something, or zeros and garbage
@@ -44,6 +46,7 @@ import org.junit.jupiter.api.io.TempDir;
  * <p>{@code -Dlog.losses=N} of them for each file are opened, and a third of that are verified.
  */
 @Tag("slow")
+@Execution(ExecutionMode.CONCURRENT)
 class LogLossTest {
   private static final int LOSSES = Integer.getInteger("log.losses", 70);
   private static final Logger QUIET = Logger.getLogger("io.fovea");

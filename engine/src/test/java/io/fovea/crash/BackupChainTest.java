@@ -23,6 +23,8 @@ import java.util.Random;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -32,6 +34,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * backups, restored, is the state that the database had when the last of them was made.
  */
 @Tag("slow")
+@Execution(ExecutionMode.CONCURRENT)
 class BackupChainTest {
   private static final int BACKUPS = 8;
   private static final int STEPS = 25;

@@ -89,8 +89,9 @@ class SimDiskTest {
     a.resize(2 * BLOCK);
     assertThrows(StorageException.class, a::sync);
     assertEquals(3, disk.unsyncedChanges());
-    write(a, 0, 3);
-    a.sync();
+    SimDevice again = disk.device("a"); // the first syncs no more
+    write(again, 0, 3);
+    again.sync();
     assertEquals(2, disk.unsyncedChanges());
     SimDisk after = disk.crash(SimCrash.LOSE_ALL);
     assertEquals(3, value(after, "a", 0));
@@ -98,8 +99,8 @@ class SimDiskTest {
     assertEquals(4 * BLOCK, after.device("a").size());
     assertEquals(3, value(disk.crash(SimCrash.KEEP_ALL), "a", 0));
     assertEquals(2 * BLOCK, disk.crash(SimCrash.KEEP_ALL).device("a").size());
-    a.resize(5 * BLOCK);
-    a.sync();
+    again.resize(5 * BLOCK);
+    again.sync();
     assertEquals(1, disk.unsyncedChanges());
     assertEquals(0, value(disk.crash(SimCrash.LOSE_ALL), "a", 3));
   }
@@ -193,7 +194,7 @@ class SimDiskTest {
         for (int i = 1; i <= 6; i++) {
           try {
             switch (i % 3) {
-              case 0 -> device.sync();
+              case 0 -> disk.device("a").sync(); // one that failed syncs no more
               case 1 -> write(device, i, i);
               default -> device.read(0, seg, 0, BLOCK);
             }
@@ -234,8 +235,9 @@ class SimDiskTest {
       write(device, 0, 1);
       disk.fail(SimFault.once(1).of(IoOp.SYNC));
       assertThrows(StorageException.class, device::sync);
-      write(device, 1, 2);
-      device.sync();
+      SimDevice again = disk.device("a"); // the first syncs no more
+      write(again, 1, 2);
+      again.sync();
       assertEquals(1, value(disk, "a", 0), "reads still see it");
       SimDisk after = disk.crash(new SimCrash(0.5, false, false));
       assertEquals(2, value(after, "a", 1));
