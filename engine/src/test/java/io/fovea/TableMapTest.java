@@ -20,7 +20,6 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.Enumeration;
-import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
@@ -31,6 +30,7 @@ import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import junit.framework.TestFailure;
@@ -91,14 +91,14 @@ class TableMapTest {
   private static final int TABLES = 50;
 
   private static Database db;
-  private static final Map<Boolean, List<TypedTable<String, String>>> TABLES_BY_KIND =
-      new HashMap<>();
-  private static int made;
+  private static final List<TypedTable<String, String>> BYTES = new ArrayList<>();
+  private static final List<TypedTable<String, String>> ROWS_TABLES = new ArrayList<>();
 
   @BeforeAll
   static void open() {
     db = Database.inMemory(Options.defaults());
-    TABLES_BY_KIND.clear();
+    BYTES.clear();
+    ROWS_TABLES.clear();
   }
 
   @AfterAll
@@ -107,20 +107,20 @@ class TableMapTest {
   }
 
   private static TypedTable<String, String> bytes() {
-    return empty(false);
+    return empty(BYTES, TableMapTest::newBytes);
   }
 
   private static TypedTable<String, String> rows() {
-    return empty(true);
+    return empty(ROWS_TABLES, TableMapTest::newRows);
   }
 
   /** A table without records: a new one, or the oldest of those that there are. */
-  private static TypedTable<String, String> empty(boolean rows) {
-    List<TypedTable<String, String>> tables =
-        TABLES_BY_KIND.computeIfAbsent(rows, kind -> new ArrayList<>());
+  private static TypedTable<String, String> empty(
+      List<TypedTable<String, String>> tables,
+      Function<String, TypedTable<String, String>> another) {
     TypedTable<String, String> table;
     if (tables.size() < TABLES) {
-      table = rows ? newRows("rows " + made++) : newBytes("bytes " + made++);
+      table = another.apply("table " + tables.size());
     } else {
       table = tables.removeFirst();
       table.asMap().clear();
@@ -130,13 +130,13 @@ class TableMapTest {
   }
 
   private static TypedTable<String, String> newBytes(String name) {
-    return db.table(TableSpec.bytes(name, 100)).bytes().as(TEXT, TEXT);
+    return db.table(TableSpec.bytes("bytes " + name, 100)).bytes().as(TEXT, TEXT);
   }
 
   private static TypedTable<String, String> newRows(String name) {
     KeySpec.Builder key = KeySpec.builder();
     key.text("key", 100);
-    return db.table(TableSpec.of(name, key.build(), LAYOUT)).as(KEYS, ROWS);
+    return db.table(TableSpec.of("rows " + name, key.build(), LAYOUT)).as(KEYS, ROWS);
   }
 
   /** A map with some records, as Guava's suite wants one made. */

@@ -44,7 +44,7 @@ final class SegmentFile {
 
   final LogStart start;
   final long segmentBytes;
-  final BlockDevice device;
+  private final BlockDevice device;
   private final SlotFile file;
   private final SegmentRoom room;
   private final SegmentSlots slots;

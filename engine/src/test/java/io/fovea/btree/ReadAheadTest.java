@@ -124,9 +124,8 @@ class ReadAheadTest {
         assertEquals(leaves.size(), device.reads(), "each leaf once");
       }
     }
-    // A leaf that a scan reads may push one that was only passed out of its preferred frame: none
-    // or
-    // one as a rule, two in one of 150 runs.
+    // A leaf that a scan reads may push one that was only passed out of its preferred frame:
+    // none or one as a rule, two in one of 150 runs.
     assertTrue(device.reads() <= leaves.size() + 8, "the second scan read " + device.reads());
   }
 

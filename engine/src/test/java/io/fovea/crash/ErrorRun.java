@@ -27,6 +27,7 @@ import org.jspecify.annotations.Nullable;
  * of the two when it is opened again.
  */
 public final class ErrorRun implements Supplier<String> {
+  /** Steps within which a page must have been moved. */
   private static final int STEPS_MAX = 3_000;
 
   /** Steps without an error after which all that is reached has failed. */

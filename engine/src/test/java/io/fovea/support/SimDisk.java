@@ -21,6 +21,7 @@ import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Function;
 import java.util.function.IntSupplier;
 import java.util.function.LongConsumer;
 import java.util.function.LongSupplier;
@@ -166,26 +167,19 @@ public final class SimDisk {
 
   /** What a machine finds when the power is back. This disk goes on undisturbed. */
   public SimDisk crash(SimCrash how) {
-    lock.lock();
-    try {
-      SimDisk after = new SimDisk(random.nextLong());
-      files.forEach((name, file) -> after.files.put(name, file.crash(how, random)));
-      return after;
-    } finally {
-      lock.unlock();
-    }
+    return crashEach(name -> how);
   }
 
   /** The same, where of one file everything survives, and of the others only what was synced. */
   public SimDisk crashBut(String kept) {
+    return crashEach(name -> name.equals(kept) ? SimCrash.KEEP_ALL : SimCrash.LOSE_ALL);
+  }
+
+  private SimDisk crashEach(Function<String, SimCrash> how) {
     lock.lock();
     try {
       SimDisk after = new SimDisk(random.nextLong());
-      files.forEach(
-          (name, file) ->
-              after.files.put(
-                  name,
-                  file.crash(name.equals(kept) ? SimCrash.KEEP_ALL : SimCrash.LOSE_ALL, random)));
+      files.forEach((name, file) -> after.files.put(name, file.crash(how.apply(name), random)));
       return after;
     } finally {
       lock.unlock();

@@ -4,7 +4,6 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.junit.jupiter.api.extension.AfterAllCallback;
 import org.junit.jupiter.api.extension.AfterEachCallback;
-import org.junit.jupiter.api.extension.BeforeAllCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
 /**
@@ -16,8 +15,7 @@ import org.junit.jupiter.api.extension.ExtensionContext;
  * may be the other's: the name of the thread and the trace say whose it was. A thread that has a
  * handler of its own is its owner's business.
  */
-public final class UncaughtErrors
-    implements BeforeAllCallback, AfterEachCallback, AfterAllCallback {
+public final class UncaughtErrors implements AfterEachCallback, AfterAllCallback {
   private static final Queue<AssertionError> SEEN = new ConcurrentLinkedQueue<>();
 
   static {
@@ -42,10 +40,6 @@ public final class UncaughtErrors
       throw first;
     }
   }
-
-  /** Loads this class, which is all that is needed. */
-  @Override
-  public void beforeAll(ExtensionContext context) {}
 
   @Override
   public void afterEach(ExtensionContext context) {

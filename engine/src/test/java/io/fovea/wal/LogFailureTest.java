@@ -135,10 +135,10 @@ class LogFailureTest {
           if (Thread.currentThread().getName().equals("fovea-log-spare")) {
             // The length, the zeros, and the sync of both.
             switch (byMaker.incrementAndGet()) {
-              case 1 -> awaitQuietly(begins);
+              case 1 -> Logs.await(begins);
               case 3 -> {
                 written.countDown();
-                awaitQuietly(failed);
+                Logs.await(failed);
               }
               default -> {}
             }
@@ -167,14 +167,6 @@ class LogFailureTest {
     SimDisk after = disk.crash(SimCrash.LOSE_ALL);
     assertTrue(after.device("log").size() < device.size(), "the length is durable");
     assertEquals(acknowledged, Logs.end(after.device("log"), Log.FIRST_LSN));
-  }
-
-  private static void awaitQuietly(CountDownLatch latch) {
-    try {
-      latch.await();
-    } catch (InterruptedException e) {
-      throw new AssertionError(e);
-    }
   }
 
   @Test

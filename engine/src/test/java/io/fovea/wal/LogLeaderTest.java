@@ -59,7 +59,7 @@ class LogLeaderTest {
       CountDownLatch gate = held;
       if (gate != null) {
         entered.countDown();
-        awaitGate(gate);
+        Logs.await(gate);
       }
       boolean once = refusesOnce;
       refusesOnce = false;
@@ -71,14 +71,6 @@ class LogLeaderTest {
       held = null;
       if (gate != null) {
         gate.countDown();
-      }
-    }
-
-    private static void awaitGate(CountDownLatch gate) {
-      try {
-        gate.await();
-      } catch (InterruptedException e) {
-        throw new IllegalStateException(e);
       }
     }
 
@@ -338,7 +330,7 @@ class LogLeaderTest {
   }
 
   private void awaitEntered() {
-    HeldLog.awaitGate(device.entered);
+    Logs.await(device.entered);
   }
 
   private static void join(Thread thread) {

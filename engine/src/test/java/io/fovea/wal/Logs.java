@@ -9,6 +9,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.UUID;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.locks.LockSupport;
 
 /** What the tests of the log have in common: small logs, and records that tell who wrote them. */
@@ -77,6 +78,15 @@ final class Logs {
   static void awaitGroup(SimDisk disk, String file, long offset) {
     while (Arrays.equals(disk.peek(file, offset, Group.BLOCK), new byte[Group.BLOCK])) {
       LockSupport.parkNanos(100_000);
+    }
+  }
+
+  /** Waits in a place that can't be interrupted: where the log calls a device. */
+  static void await(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
     }
   }
 
