@@ -53,6 +53,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class Replay {
   private static final int CHUNK_BYTES = 2 << 20;
+  private static final int CHUNK_BYTES_MIN = 64 << 10;
 
   /** Before each record in a chunk: length and kind, start, end. */
   private static final int ENTRY_BYTES = 24;
@@ -72,7 +73,7 @@ final class Replay {
 
   /** A run of records, in memory. */
   private static final class Chunk {
-    MemorySegment memory = Arena.ofAuto().allocate(CHUNK_BYTES, 8);
+    MemorySegment memory = MemorySegment.NULL;
     long used;
     boolean last;
 
@@ -207,6 +208,8 @@ final class Replay {
   private long next;
 
   private void read(LogReader reader, long end, Progress progress) {
+    // With room for what is added to each record; a short log needs no large chunks.
+    long most = Math.clamp(2 * (end - reader.end()), CHUNK_BYTES_MIN, CHUNK_BYTES);
     Chunk chunk = free();
     while (reader.end() < end && reader.next() && failure.get() == null) {
       int type = reader.type();
@@ -222,7 +225,7 @@ final class Replay {
           chunk = free();
         }
         if (bytes > chunk.memory.byteSize()) {
-          chunk.memory = Arena.ofAuto().allocate(bytes, 8);
+          chunk.memory = Arena.ofAuto().allocate(Math.max(bytes, most), 8);
         }
       }
       MemorySegment m = chunk.memory;

@@ -8,8 +8,8 @@ import java.lang.foreign.MemorySegment;
 /**
  * A piece of a file in memory that moves forward: large reads for who looks at small things.
  *
- * <p>The memory is that of {@link #CHUNK} bytes, unless something larger has to be seen in one
- * piece; callers bound that by what the file really has.
+ * <p>The memory is that of {@link #CHUNK} bytes, or of the file where that is smaller, unless
+ * something larger has to be seen in one piece; callers bound that by what the file really has.
  */
 final class ReadWindow implements AutoCloseable {
   static final int CHUNK = 4 << 20;
@@ -23,7 +23,8 @@ final class ReadWindow implements AutoCloseable {
 
   ReadWindow(BlockDevice device) {
     this.device = device;
-    this.memory = arena.allocate(CHUNK, Group.BLOCK);
+    long file = device.size() + Group.BLOCK - 1 & -Group.BLOCK;
+    this.memory = arena.allocate(Math.clamp(file, Group.BLOCK, CHUNK), Group.BLOCK);
     this.sums = new Checksum.Reusable(memory);
   }
 

@@ -60,8 +60,8 @@ record SegmentScan(
 
   static SegmentScan of(BlockDevice device, UUID database) {
     try (Arena arena = Arena.ofShared()) {
-      MemorySegment block = arena.allocate(CHUNK, Group.BLOCK);
-      long distance = distance(device, block);
+      MemorySegment block = arena.allocate(Group.BLOCK, Group.BLOCK);
+      long distance = distance(device, block, arena);
       return distance == 0 ? EMPTY : of(device, database, distance, block);
     }
   }
@@ -156,16 +156,17 @@ record SegmentScan(
     return segments;
   }
 
-  private static long distance(BlockDevice device, MemorySegment chunk) {
+  private static long distance(BlockDevice device, MemorySegment block, Arena arena) {
     long size = device.size();
     if (size == 0) {
       return 0;
     }
-    device.read(0, chunk, 0, Group.BLOCK);
-    @Nullable SegmentHeader first = SegmentHeader.parse(chunk, 0);
+    device.read(0, block, 0, Group.BLOCK);
+    @Nullable SegmentHeader first = SegmentHeader.parse(block, 0);
     if (first != null) {
       return first.segmentBytes();
     }
+    MemorySegment chunk = arena.allocate(CHUNK, Group.BLOCK);
     for (long at = 0; at < size; at += CHUNK) {
       int len = (int) Math.min(CHUNK, size - at + Group.BLOCK - 1 & -Group.BLOCK);
       device.read(at, chunk, 0, len);
