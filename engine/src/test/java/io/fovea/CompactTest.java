@@ -136,7 +136,7 @@ class CompactTest {
     Path file = dir.resolve("churn.fovea");
     try (Database db = Database.open(file, OPTIONS.bufferBytes(4 << 20))) {
       ByteTable[] tables = {table(db, "a"), table(db, "b")};
-      for (int round = 0; round < 3; round++) {
+      for (int round = 0; round < 2; round++) {
         AtomicBoolean stop = new AtomicBoolean();
         AtomicReference<Throwable> failure = new AtomicReference<>();
         Random r = new Random(round);
@@ -275,7 +275,7 @@ class CompactTest {
       try (Database then = db.snapshot()) {
         threads.forEach(Thread::start);
         long moved = 0;
-        for (int i = 0; i < 6; i++) {
+        for (int i = 0; i < 3; i++) {
           moved += db.compact(CompactOptions.defaults()).bytesMoved();
         }
         assertTrue(moved > 0);

@@ -44,7 +44,7 @@ class ExpiryModelTest {
   private static final int AFTER = 10;
   private static final int KEYS = 300;
   private static final int ALWAYS = 1_000;
-  private static final int STEPS = 180;
+  private static final int STEPS = 120;
 
   /** The versions of the table: its fields, as they are called and lie then, and its steps. */
   private record Version(

@@ -156,7 +156,7 @@ class MemoryTest {
               db.read(
                   tx -> {
                     List<ByteCursor> open = new ArrayList<>();
-                    for (int i = 0; i < 100; i++) {
+                    for (int i = 0; i < 25; i++) {
                       ByteCursor c = t.scan(tx, null, null, order(i));
                       c.next();
                       open.add(c);

@@ -26,7 +26,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Tag("slow")
 @Execution(ExecutionMode.CONCURRENT)
 class MisuseTest {
-  private static final int RACES = Integer.getInteger("misuse.races", 350);
+  private static final int RACES = Integer.getInteger("misuse.races", 220);
   private static final long SEED = Long.getLong("misuse.seed", 1);
 
   @TempDir Path dir;

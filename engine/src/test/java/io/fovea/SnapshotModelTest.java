@@ -28,7 +28,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 @Tag("slow")
 class SnapshotModelTest {
   private static final List<String> NAMES = List.of("a", "b", "c");
-  private static final int STEPS = 400;
+  private static final int STEPS = 260;
 
   /** A snapshot, and what it has to have. */
   private record Frozen(Database db, Map<String, TreeMap<byte[], byte[]>> model) {}

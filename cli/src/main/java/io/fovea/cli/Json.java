@@ -1,7 +1,18 @@
 package io.fovea.cli;
 
+import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonGenerator;
+import com.fasterxml.jackson.core.PrettyPrinter;
+import com.fasterxml.jackson.core.util.DefaultIndenter;
+import com.fasterxml.jackson.core.util.DefaultPrettyPrinter;
+import com.fasterxml.jackson.core.util.Separators;
+import java.io.IOException;
+import java.io.StringWriter;
+import java.io.UncheckedIOException;
 import java.lang.reflect.RecordComponent;
+import java.math.BigInteger;
 import java.util.HexFormat;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -13,34 +24,70 @@ import org.jspecify.annotations.Nullable;
  * last digits of those beyond 2^53. Any thread.
  */
 final class Json {
-  private final StringBuilder out = new StringBuilder();
+  static final JsonFactory FACTORY = new JsonFactory();
+
+  private static final Separators SEPARATORS =
+      Separators.createDefaultInstance()
+          .withObjectFieldValueSpacing(Separators.Spacing.AFTER)
+          .withObjectEmptySeparator("")
+          .withArrayEmptySeparator("");
 
   private Json() {}
 
   /** A value as JSON, two spaces a level. */
   static String of(@Nullable Object value) {
-    Json json = new Json();
-    json.value(value, 0);
-    return json.out.toString();
+    StringWriter out = new StringWriter();
+    try (JsonGenerator json = FACTORY.createGenerator(out)) {
+      json.setPrettyPrinter(printer());
+      write(json, value);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e); // a StringWriter throws none
+    }
+    return out.toString();
   }
 
-  private void value(@Nullable Object v, int depth) {
-    switch (v) {
-      case null -> out.append("null");
-      case Boolean b -> out.append(b);
-      case Double d -> out.append(Double.isFinite(d) ? d.toString() : "null");
-      case Number n -> out.append(n);
-      case byte[] b -> string(HexFormat.of().formatHex(b));
-      case Map<?, ?> m -> map(m, depth);
-      case Record r -> map(components(r), depth);
-      case Iterable<?> i -> list(i, depth);
-      default -> string(v.toString());
+  private static PrettyPrinter printer() {
+    DefaultPrettyPrinter printer = new DefaultPrettyPrinter(SEPARATORS);
+    DefaultIndenter lines = new DefaultIndenter("  ", "\n");
+    printer.indentObjectsWith(lines);
+    printer.indentArraysWith(lines);
+    return printer;
+  }
+
+  /** Writes a value. */
+  static void write(JsonGenerator json, @Nullable Object value) throws IOException {
+    switch (value) {
+      case null -> json.writeNull();
+      case Boolean b -> json.writeBoolean(b);
+      case Double d when Double.isFinite(d) -> json.writeNumber(d);
+      case Double d -> json.writeNull();
+      case Long n -> json.writeNumber(n);
+      case Integer n -> json.writeNumber(n);
+      case Number n -> json.writeNumber(new BigInteger(n.toString()));
+      case byte[] b -> json.writeString(HexFormat.of().formatHex(b));
+      case Record r -> write(json, components(r));
+      case Map<?, ?> m -> {
+        json.writeStartObject();
+        for (Map.Entry<?, ?> e : m.entrySet()) {
+          json.writeFieldName(String.valueOf(e.getKey()));
+          write(json, e.getValue());
+        }
+        json.writeEndObject();
+      }
+      case Iterable<?> all -> {
+        json.writeStartArray();
+        for (Object each : all) {
+          write(json, each);
+        }
+        json.writeEndArray();
+      }
+      default -> json.writeString(value.toString());
     }
   }
 
   /** The components of a record, in their order. */
   static Map<String, @Nullable Object> components(Record r) {
-    Map<String, @Nullable Object> map = new java.util.LinkedHashMap<>();
+    Map<String, @Nullable Object> map = new LinkedHashMap<>();
     for (RecordComponent c : r.getClass().getRecordComponents()) {
       try {
         map.put(c.getName(), c.getAccessor().invoke(r));
@@ -49,63 +96,5 @@ final class Json {
       }
     }
     return map;
-  }
-
-  private void map(Map<?, ?> m, int depth) {
-    out.append('{');
-    String separator = "";
-    for (Map.Entry<?, ?> e : m.entrySet()) {
-      out.append(separator);
-      line(depth + 1);
-      string(String.valueOf(e.getKey()));
-      out.append(": ");
-      value(e.getValue(), depth + 1);
-      separator = ",";
-    }
-    if (!m.isEmpty()) {
-      line(depth);
-    }
-    out.append('}');
-  }
-
-  private void list(Iterable<?> list, int depth) {
-    out.append('[');
-    String separator = "";
-    for (Object o : list) {
-      out.append(separator);
-      line(depth + 1);
-      value(o, depth + 1);
-      separator = ",";
-    }
-    if (!separator.isEmpty()) {
-      line(depth);
-    }
-    out.append(']');
-  }
-
-  private void line(int depth) {
-    out.append('\n').repeat("  ", depth);
-  }
-
-  private void string(String s) {
-    out.append('"');
-    for (int i = 0; i < s.length(); i++) {
-      char c = s.charAt(i);
-      switch (c) {
-        case '"' -> out.append("\\\"");
-        case '\\' -> out.append("\\\\");
-        case '\n' -> out.append("\\n");
-        case '\r' -> out.append("\\r");
-        case '\t' -> out.append("\\t");
-        default -> {
-          if (c < 0x20 || Character.isSurrogate(c) || c == 0x2028 || c == 0x2029) {
-            out.append(String.format("\\u%04x", (int) c));
-          } else {
-            out.append(c);
-          }
-        }
-      }
-    }
-    out.append('"');
   }
 }

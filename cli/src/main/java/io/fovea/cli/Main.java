@@ -7,6 +7,7 @@ import io.fovea.error.IncompatibleFormatException;
 import io.fovea.error.IncompatibleSchemaException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.UncleanShutdownException;
+import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.Callable;
@@ -27,15 +28,23 @@ import picocli.CommandLine.UnmatchedArgumentException;
  *   tables FILE                 which tables are there?      nothing is changed
  *   schema FILE [TABLE]         what are the tables?         nothing is changed
  *   scan FILE TABLE [PART...]   which records are there?     nothing is changed
+ *   get FILE TABLE PART...      what is in a record?         nothing is changed
+ *   count FILE TABLE [PART...]  how many records are there?  nothing is changed
+ *   export FILE TABLE           records as JSON or CSV       nothing is changed
  *   dump FILE --page N          what is in a page?           nothing is changed
  *   dump FILE --log FROM..TO    what is in the log?          nothing is changed
  *   backup FILE DIRECTORY       copies it; opens FILE, which recovers it where it must
+ *   put FILE TABLE WORD...      sets a record; opens FILE, as backup does
+ *   delete FILE TABLE PART...   deletes a record; opens FILE, as backup does
+ *   import FILE TABLE           sets records from JSON or CSV; opens FILE, as backup does
  *   restore FILE BACKUP...      makes FILE of a backup and those that add to it, verified
  *   compact FILE                makes it shorter; opens FILE, as backup does
  *
  *   exit code   0  nothing is wrong
  *               1  something is: what is damaged, or can't be read
- *               2  a mistake in the command line, a file that is no database, or that is in use
+ *               2  a mistake in the command line or in what is imported, a file that is no
+ *                  database, or that is in use
+ *               3  there is no record with this key
  * </pre>
  *
  * <p>With {@code --json} the answer is one JSON value on standard output. Errors are lines on
@@ -43,15 +52,22 @@ import picocli.CommandLine.UnmatchedArgumentException;
  */
 @Command(
     name = "fovea",
-    description = "Looks at files of Fovea databases, copies them, and makes them shorter.",
+    description =
+        "Looks at files of Fovea databases, copies them, changes records, and makes files shorter.",
     subcommands = {
       VerifyCommand.class,
       StatCommand.class,
       TablesCommand.class,
       SchemaCommand.class,
       ScanCommand.class,
+      GetCommand.class,
+      CountCommand.class,
+      ExportCommand.class,
       DumpCommand.class,
       BackupCommand.class,
+      PutCommand.class,
+      DeleteCommand.class,
+      ImportCommand.class,
       RestoreCommand.class,
       CompactCommand.class
     },
@@ -62,7 +78,8 @@ import picocli.CommandLine.UnmatchedArgumentException;
     exitCodeList = {
       "0:nothing is wrong",
       "1:something is wrong with the file, or it can't be read",
-      "2:a mistake in the command line, a file that is no database, or that is in use"
+      "2:a mistake in the command line or in what is imported, a file that is no database, or that is in use",
+      "3:there is no record with this key"
     })
 public final class Main implements Callable<Integer> {
   /** A system property: what a user types to come here, for messages. */
@@ -71,6 +88,7 @@ public final class Main implements Callable<Integer> {
   static final int OK = 0;
   static final int PROBLEMS = 1;
   static final int MISTAKE = 2;
+  static final int NO_RECORD = 3;
 
   final PrintWriter out;
   final PrintWriter err;
@@ -146,6 +164,7 @@ public final class Main implements Callable<Integer> {
       case InvalidUseException i -> MISTAKE;
       case UncleanShutdownException u -> PROBLEMS;
       case FoveaException f -> PROBLEMS;
+      case IOException io -> PROBLEMS;
       default -> {
         e.printStackTrace(err);
         yield PROBLEMS;
@@ -161,7 +180,7 @@ public final class Main implements Callable<Integer> {
     }
     throw new ParameterException(
         s.commandLine(),
-        "a command is missing: verify, stat, tables, schema, scan, dump, backup, restore or compact");
+        "a command is missing: one of " + String.join(", ", s.subcommands().keySet()));
   }
 
   /** Log lines from warnings on. */

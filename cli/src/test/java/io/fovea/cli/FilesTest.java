@@ -219,7 +219,7 @@ class FilesTest {
   void jsonIsJson() {
     record Point(int x, String name) {}
     assertEquals(
-        "{\n  \"x\": 1,\n  \"name\": \"a\\\"\\\\\\n\\u0001\\ud83d\\ude00é\"\n}",
+        "{\n  \"x\": 1,\n  \"name\": \"a\\\"\\\\\\n\\u0001😀é\"\n}",
         Json.of(new Point(1, "a\"\\\n\u0001😀é")));
     assertEquals("[]", Json.of(java.util.List.of()));
     assertEquals("\"00ff\"", Json.of(new byte[] {0, -1}));

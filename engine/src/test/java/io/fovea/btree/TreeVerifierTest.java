@@ -206,7 +206,7 @@ class TreeVerifierTest {
   @Test
   void anyByte() {
     Random random = new Random(7);
-    for (int i = 0; i < 3000; i++) {
+    for (int i = 0; i < 2000; i++) {
       long pid = i % 3 == 0 ? t.tree.rootPid() : i % 3 == 1 ? inner : leaf;
       int frame = pool.fixExclusive(pid);
       long base = pool.base(frame);

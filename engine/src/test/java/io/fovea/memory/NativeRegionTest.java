@@ -54,13 +54,13 @@ class NativeRegionTest {
       abort("No /proc/self/maps");
     }
     int before = count(maps);
-    for (int i = 0; i < 2000; i++) {
+    for (int i = 0; i < 800; i++) {
       NativeRegion region = NativeRegion.reserve(3 << 20, i % 2 == 0, "test");
       region.segment().fill((byte) 1);
       region.release();
     }
     int more = count(maps) - before;
-    assertTrue(more < 500, () -> more + " mappings more than before");
+    assertTrue(more < 200, () -> more + " mappings more than before");
   }
 
   /** Nor what the kernel needs to find their pages. */

@@ -30,6 +30,11 @@ import org.junit.jupiter.api.Test;
 
 /** Bytes of keys are in the order of the keys, and objects read both ways are the same. */
 class ObjectCodecTest {
+  private static final ObjectCodec CODEC = ObjectCodec.of(Long.class, Value.class, null);
+  private static final ObjectCodec NONE = ObjectCodec.of(Long.class, None.class, null);
+  private static final List<Function<ObjectReader, Object>> READERS =
+      List.of(CODEC::read, CODEC.reading(CODEC.shape())::read);
+
   enum Kind {
     ONE,
     TWO,
@@ -188,30 +193,25 @@ class ObjectCodecTest {
             size % 7 == 0 ? null : list,
             n % 3 == 0 ? Optional.empty() : Optional.of(inner),
             Map.of(Kind.ONE, Set.of(), Kind.THREE, Set.of("", text + "x")));
-    ObjectCodec codec = ObjectCodec.of(Long.class, Value.class, null);
     ObjectWriter out = new ObjectWriter();
-    codec.write(out, value);
+    CODEC.write(out, value);
     byte[] stored = out.toArray();
     ObjectReader in = new ObjectReader().of(stored);
-    assertEquals(value, codec.read(in));
+    assertEquals(value, CODEC.read(in));
     assertTrue(in.isAtEnd());
-    Shape again = Shapes.parse(codec.shape().toString());
-    assertEquals(codec.shape(), again);
+    Shape again = Shapes.parse(CODEC.shape().toString());
+    assertEquals(CODEC.shape(), again);
     ObjectReader slow = new ObjectReader().of(stored);
-    assertEquals(value, codec.reading(again).read(slow));
+    assertEquals(value, CODEC.reading(again).read(slow));
     assertTrue(slow.isAtEnd());
     ObjectReader skipping = new ObjectReader().of(stored);
-    ObjectCodec none = ObjectCodec.of(Long.class, None.class, null);
-    assertEquals(new None(), none.reading(again).read(skipping));
+    assertEquals(new None(), NONE.reading(again).read(skipping));
     assertTrue(skipping.isAtEnd());
   }
 
   @Property(tries = 2_000)
   void whatWasNotWrittenSoEndsAtItsEnd(@ForAll byte[] bytes) {
-    ObjectCodec codec = ObjectCodec.of(Long.class, Value.class, null);
-    List<Function<ObjectReader, Object>> readers =
-        List.of(codec::read, codec.reading(codec.shape())::read);
-    for (Function<ObjectReader, Object> reader : readers) {
+    for (Function<ObjectReader, Object> reader : READERS) {
       try {
         reader.apply(new ObjectReader().of(bytes));
       } catch (IndexOutOfBoundsException | IllegalArgumentException e) {

@@ -1,0 +1,41 @@
+package io.fovea.cli;
+
+import io.fovea.Database;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Parameters;
+
+/** Deletes a record. */
+@Command(
+    name = "delete",
+    description = {
+      "Deletes one record of a table of a database that nobody has open, and its entries in indexes."
+          + " FILE is opened for that, with a log, which recovers it if it was not closed.",
+      "The exit code is 3 if there is no such record."
+    })
+final class DeleteCommand extends TableCommand {
+  @Parameters(
+      index = "2..*",
+      arity = "1..*",
+      paramLabel = "PART",
+      description = "All parts of the key: " + PARTS)
+  List<String> parts = new ArrayList<>();
+
+  @Override
+  public Integer call() {
+    boolean deleted;
+    try (Database db = openToChange()) {
+      Records records = records(db);
+      deleted = db.call(tx -> records.delete(tx, parts));
+    }
+    if (!deleted) {
+      return noRecord();
+    }
+    if (json) {
+      out().println(Json.of(Map.of("records", 1)));
+    }
+    return Main.OK;
+  }
+}

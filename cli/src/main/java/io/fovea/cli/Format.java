@@ -1,0 +1,225 @@
+package io.fovea.cli;
+
+import com.fasterxml.jackson.core.JsonGenerator;
+import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.JsonToken;
+import com.fasterxml.jackson.core.StreamReadFeature;
+import com.fasterxml.jackson.core.exc.StreamReadException;
+import com.fasterxml.jackson.core.util.MinimalPrettyPrinter;
+import java.io.Closeable;
+import java.io.IOException;
+import java.io.Reader;
+import java.io.UncheckedIOException;
+import java.io.Writer;
+import java.util.HexFormat;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.commons.csv.CSVException;
+import org.apache.commons.csv.CSVFormat;
+import org.apache.commons.csv.CSVParser;
+import org.apache.commons.csv.CSVPrinter;
+import org.apache.commons.csv.CSVRecord;
+import org.apache.commons.csv.DuplicateHeaderMode;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How exports look, and what imports read.
+ *
+ * <pre>
+ *   JSON   {"shop":1,"code":"c1","bits":"10ff"}     an object a line
+ *
+ *   CSV    shop,code,bits                           RFC 4180, the names of the columns first
+ *          1,c1,10ff
+ * </pre>
+ *
+ * <p>Byte strings are hexadecimal digits.
+ */
+enum Format {
+  /** JSON lines. */
+  JSON {
+    @Override
+    Sink sink(Writer out, List<String> columns) throws IOException {
+      JsonGenerator json = Json.FACTORY.createGenerator(out);
+      json.setPrettyPrinter(new MinimalPrettyPrinter("\n"));
+      return new Sink() {
+        private boolean any;
+
+        @Override
+        public void add(Map<String, @Nullable Object> record) throws IOException {
+          Json.write(json, record);
+          any = true;
+        }
+
+        @Override
+        public void end() throws IOException {
+          if (any) {
+            json.writeRaw('\n');
+          }
+          json.flush();
+        }
+      };
+    }
+
+    @Override
+    Source source(Reader in) throws IOException {
+      JsonParser json =
+          Json.FACTORY
+              .createParser(in)
+              .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION.mappedFeature());
+      return new Source() {
+        @Override
+        public @Nullable Map<String, String> next() throws IOException, WrongInput {
+          try {
+            return object(json);
+          } catch (StreamReadException e) {
+            throw new WrongInput(e.getOriginalMessage());
+          }
+        }
+
+        @Override
+        public long line() {
+          return json.currentLocation().getLineNr();
+        }
+
+        @Override
+        public void close() throws IOException {
+          json.close();
+        }
+      };
+    }
+  },
+
+  /** Comma-separated values. */
+  CSV {
+    @Override
+    Sink sink(Writer out, List<String> columns) throws IOException {
+      CSVPrinter csv = new CSVPrinter(out, CSVFormat.RFC4180);
+      csv.printRecord(columns);
+      return new Sink() {
+        @Override
+        public void add(Map<String, @Nullable Object> record) throws IOException {
+          for (Object value : record.values()) {
+            csv.print(value instanceof byte[] b ? HexFormat.of().formatHex(b) : value);
+          }
+          csv.println();
+        }
+
+        @Override
+        public void end() throws IOException {
+          csv.flush();
+        }
+      };
+    }
+
+    @Override
+    Source source(Reader in) throws IOException, WrongInput {
+      CSVParser csv;
+      try {
+        csv = NAMED.parse(in);
+      } catch (IllegalArgumentException e) {
+        throw new WrongInput(String.valueOf(e.getMessage()));
+      }
+      Iterator<CSVRecord> records = csv.iterator();
+      return new Source() {
+        @Override
+        public @Nullable Map<String, String> next() throws IOException, WrongInput {
+          CSVRecord record;
+          try {
+            record = records.hasNext() ? records.next() : null;
+          } catch (UncheckedIOException e) {
+            if (e.getCause() instanceof CSVException wrong) {
+              throw new WrongInput(String.valueOf(wrong.getMessage()));
+            }
+            throw e.getCause();
+          }
+          if (record == null) {
+            return null;
+          }
+          List<String> names = csv.getHeaderNames();
+          if (record.size() != names.size()) {
+            throw new WrongInput(record.size() + " values for " + names.size() + " columns");
+          }
+          Map<String, String> m = new LinkedHashMap<>();
+          for (int i = 0; i < names.size(); i++) {
+            m.put(names.get(i), record.get(i));
+          }
+          return m;
+        }
+
+        @Override
+        public long line() {
+          return csv.getCurrentLineNumber();
+        }
+
+        @Override
+        public void close() throws IOException {
+          csv.close();
+        }
+      };
+    }
+  };
+
+  /** The first record names the columns. */
+  private static final CSVFormat NAMED =
+      CSVFormat.RFC4180
+          .builder()
+          .setHeader()
+          .setSkipHeaderRecord(true)
+          .setDuplicateHeaderMode(DuplicateHeaderMode.DISALLOW)
+          .get();
+
+  /** Takes records. */
+  interface Sink {
+    void add(Map<String, @Nullable Object> record) throws IOException;
+
+    /** Behind the last one; whoever made the writer closes it. */
+    void end() throws IOException;
+  }
+
+  /** Gives records. */
+  interface Source extends Closeable {
+    /** What the next one says of its columns; null at the end. */
+    @Nullable Map<String, String> next() throws IOException, WrongInput;
+
+    /** The line at which the last one ended, from 1. */
+    long line();
+  }
+
+  /** The input is not of this format; the message says what is wrong there. */
+  static final class WrongInput extends Exception {
+    private static final long serialVersionUID = 1;
+
+    WrongInput(String message) {
+      super(message);
+    }
+  }
+
+  /** Writes records with these columns. */
+  abstract Sink sink(Writer out, List<String> columns) throws IOException;
+
+  /** Reads records. */
+  abstract Source source(Reader in) throws IOException, WrongInput;
+
+  private static @Nullable Map<String, String> object(JsonParser json)
+      throws IOException, WrongInput {
+    JsonToken first = json.nextToken();
+    if (first == null) {
+      return null;
+    }
+    if (first != JsonToken.START_OBJECT) {
+      throw new WrongInput("an object of JSON is expected: {\"column\": value, ...}");
+    }
+    Map<String, String> m = new LinkedHashMap<>();
+    while (json.nextToken() == JsonToken.FIELD_NAME) {
+      String name = json.currentName();
+      JsonToken value = json.nextToken();
+      if (value != JsonToken.VALUE_STRING && value != JsonToken.VALUE_NUMBER_INT) {
+        throw new WrongInput("'" + name + "' is no whole number and no string");
+      }
+      m.put(name, json.getText());
+    }
+    return m;
+  }
+}

@@ -1,0 +1,44 @@
+package io.fovea.cli;
+
+import io.fovea.Database;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Parameters;
+
+/** What is in a record? */
+@Command(
+    name = "get",
+    description = {
+      "Shows one record of a table of a database that nobody has open, all of it: a name and a value"
+          + " on each line. Objects are shown as the bytes that they are. Nothing on disk changes.",
+      "The exit code is 3 if there is no such record."
+    })
+final class GetCommand extends TableCommand {
+  @Parameters(
+      index = "2..*",
+      arity = "1..*",
+      paramLabel = "PART",
+      description = "All parts of the key: " + PARTS)
+  List<String> parts = new ArrayList<>();
+
+  @Override
+  public Integer call() {
+    Map<String, @Nullable Object> record;
+    try (Database db = TableFile.open(file())) {
+      Records records = records(db);
+      record = db.read(tx -> records.get(tx, parts));
+    }
+    if (record == null) {
+      return noRecord();
+    }
+    if (json) {
+      out().println(Json.of(record));
+    } else {
+      Text.lines(out(), record, "", true);
+    }
+    return Main.OK;
+  }
+}

@@ -1,0 +1,180 @@
+package io.fovea.cli;
+
+import io.fovea.Database;
+import io.fovea.error.DuplicateKeyException;
+import io.fovea.error.FoveaException;
+import io.fovea.error.KeyTooLargeException;
+import io.fovea.error.ValueTooLargeException;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.Reader;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+
+/** Sets the records that an export has written, or another program. */
+@Command(
+    name = "import",
+    description = {
+      "Sets records of a table of a database that nobody has open, from what 'export' writes: one"
+          + " JSON object a line, or CSV. The table has to be there. A record that is there already"
+          + " is replaced; of a row, fields that are not named stay as they are, and are 0 or empty"
+          + " in a new one.",
+      "FILE is opened for that, with a log, which recovers it if it was not closed. Records are"
+          + " committed some at a time: where a line is wrong, those of the lines before are there,"
+          + " and the message says how many. A table with an index by a computed key is written by"
+          + " its application alone."
+    })
+final class ImportCommand extends TableCommand {
+  /** A transaction has so many characters of values at most, and a record. */
+  private static final long CHARACTERS = 1 << 20;
+
+  private static final char BYTE_ORDER_MARK = '\uFEFF';
+
+  @Option(
+      names = "--format",
+      paramLabel = "FORMAT",
+      description = "One of ${COMPLETION-CANDIDATES}. The default is ${DEFAULT-VALUE}.")
+  Format format = Format.JSON;
+
+  @Option(
+      names = "--input",
+      paramLabel = "FILE",
+      description = "The file to read, instead of the standard input.")
+  @Nullable Path input;
+
+  @Option(
+      names = "--batch",
+      paramLabel = "N",
+      description = "So many records a transaction, at most. The default is ${DEFAULT-VALUE}.")
+  int batch = 1000;
+
+  /** A record that was read. */
+  private record Line(long number, List<String> key, Map<String, String> values) {}
+
+  private long imported;
+
+  @Override
+  public Integer call() throws IOException {
+    if (batch < 1) {
+      throw mistake("--batch takes a number of records, at least 1");
+    }
+    try (Database db = openToChange();
+        Reader in = reader()) {
+      Records records = records(db);
+      try (Format.Source source = format.source(in)) {
+        read(db, records, source);
+      }
+    } catch (Format.WrongInput e) {
+      throw wrong(1, e);
+    } catch (CharacterCodingException e) {
+      throw mistake("the input is not UTF-8; " + before());
+    }
+    said(imported);
+    return Main.OK;
+  }
+
+  private Reader reader() throws IOException {
+    BufferedReader in;
+    if (input == null) {
+      in =
+          new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8.newDecoder()));
+    } else if (Files.isReadable(input)) {
+      in = Files.newBufferedReader(input);
+    } else {
+      throw mistake("there is no file " + input + " that may be read");
+    }
+    in.mark(1);
+    if (in.read() != BYTE_ORDER_MARK) {
+      in.reset();
+    }
+    return in;
+  }
+
+  private void read(Database db, Records records, Format.Source source) throws IOException {
+    List<Line> lines = new ArrayList<>();
+    long characters = 0;
+    for (Line line = next(records, source); line != null; line = next(records, source)) {
+      lines.add(line);
+      characters += line.values.values().stream().mapToLong(String::length).sum();
+      if (lines.size() == batch || characters >= CHARACTERS) {
+        put(db, records, lines);
+        lines.clear();
+        characters = 0;
+      }
+    }
+    put(db, records, lines);
+  }
+
+  private @Nullable Line next(Records records, Format.Source source) throws IOException {
+    Map<String, String> all;
+    try {
+      all = source.next();
+    } catch (Format.WrongInput e) {
+      throw wrong(source.line(), e);
+    }
+    if (all == null) {
+      return null;
+    }
+    Map<String, String> values = new LinkedHashMap<>();
+    all.forEach((column, value) -> values.put(column, records.word(value)));
+    List<String> key = new ArrayList<>();
+    for (String column : records.columns().subList(0, records.keyParts())) {
+      String part = values.remove(column);
+      if (part == null) {
+        throw mistake(at(source.line()) + "the key has no '" + column + "'; " + before());
+      }
+      key.add(part);
+    }
+    return new Line(source.line(), key, values);
+  }
+
+  private void put(Database db, Records records, List<Line> lines) {
+    long[] at = {0};
+    try {
+      db.run(
+          tx -> {
+            for (Line line : lines) {
+              at[0] = line.number;
+              records.put(tx, line.key, line.values);
+            }
+          });
+    } catch (ParameterException
+        | DuplicateKeyException
+        | KeyTooLargeException
+        | ValueTooLargeException e) {
+      throw wrong(at[0], e);
+    } catch (FoveaException e) {
+      err().println("fovea: " + before());
+      throw e;
+    }
+    imported += lines.size();
+  }
+
+  private ParameterException wrong(long line, Exception e) {
+    String what = String.valueOf(e.getMessage()).strip();
+    return mistake(
+        at(line)
+            + (what.endsWith(".") ? what.substring(0, what.length() - 1) : what)
+            + "; "
+            + before());
+  }
+
+  private static String at(long line) {
+    return "line " + line + ": ";
+  }
+
+  private String before() {
+    return imported + " records were imported before";
+  }
+}

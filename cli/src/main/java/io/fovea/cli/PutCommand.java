@@ -1,0 +1,68 @@
+package io.fovea.cli;
+
+import io.fovea.Database;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Parameters;
+
+/** Sets a record. */
+@Command(
+    name = "put",
+    description = {
+      "Sets one record of a table of a database that nobody has open, whether it is there or not."
+          + " FILE is opened for that, with a log, which recovers it if it was not closed.",
+      "Of a row, the fields that are not named stay as they are; in a new one they are 0 or empty."
+          + " Of a table of bytes, the value is the word behind the key. Objects are written by"
+          + " their application alone, and so is a table with an index by a computed key."
+    })
+final class PutCommand extends TableCommand {
+  @Parameters(
+      index = "2..*",
+      arity = "1..*",
+      paramLabel = "WORD",
+      description = {
+        "All parts of the key, then FIELD=VALUE for each field to set: " + PARTS,
+      })
+  List<String> words = new ArrayList<>();
+
+  @Override
+  public Integer call() {
+    try (Database db = openToChange()) {
+      Records records = records(db);
+      if (records.table.spec().objects() != null) {
+        throw mistake("a table of objects is written by its application alone");
+      }
+      int parts = Math.min(words.size(), records.keyParts());
+      List<String> key = words.subList(0, parts);
+      Map<String, String> values = values(records, words.subList(parts, words.size()));
+      db.run(tx -> records.put(tx, key, values));
+    }
+    if (json) {
+      out().println(Json.of(Map.of("records", 1)));
+    }
+    return Main.OK;
+  }
+
+  private Map<String, String> values(Records records, List<String> rest) {
+    if (records instanceof ByteRecords) {
+      if (rest.size() != 1) {
+        throw mistake("a key and a value are needed: of one word each");
+      }
+      return Map.of(records.columns().getLast(), rest.getFirst());
+    }
+    Map<String, String> values = new LinkedHashMap<>();
+    for (String word : rest) {
+      int at = word.indexOf('=');
+      if (at <= 0) {
+        throw mistake("'" + word + "' is not FIELD=VALUE");
+      }
+      if (values.put(word.substring(0, at), word.substring(at + 1)) != null) {
+        throw mistake("the field " + word.substring(0, at) + " is named twice");
+      }
+    }
+    return values;
+  }
+}

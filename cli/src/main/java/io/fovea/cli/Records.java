@@ -1,0 +1,85 @@
+package io.fovea.cli;
+
+import io.fovea.Order;
+import io.fovea.Table;
+import io.fovea.Transaction;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The records of a table, of whatever kind, as maps from the names of {@link #columns} to numbers,
+ * texts and byte arrays; in their place, what is written may be text that says the same.
+ *
+ * <p>Mistakes of the user (a key of too many parts, a text that is no number) are {@linkplain
+ * FileCommand#mistake mistakes} of the command. One thread.
+ */
+abstract sealed class Records permits RowRecords, ByteRecords {
+  final FileCommand command;
+  final Table table;
+
+  Records(FileCommand command, Table table) {
+    this.command = command;
+    this.table = table;
+  }
+
+  static Records of(FileCommand command, Table table) {
+    return table.spec().isBytes()
+        ? new ByteRecords(command, table)
+        : new RowRecords(command, table);
+  }
+
+  /** The names of what a record has: first the parts of its key. */
+  abstract List<String> columns();
+
+  /** How many parts a whole key has. */
+  abstract int keyParts();
+
+  /**
+   * Shows records whose key begins with some parts, in the order of an index or of their keys,
+   * until it has shown all or the sink answers that it is full.
+   */
+  abstract void scan(
+      Transaction tx,
+      List<String> parts,
+      @Nullable String index,
+      Order order,
+      Predicate<Map<String, @Nullable Object>> sink);
+
+  /** One record, null if there is none. */
+  abstract @Nullable Map<String, @Nullable Object> get(Transaction tx, List<String> key);
+
+  /** Sets one. What the map does not name stays as it is, in a new record 0 or empty. */
+  abstract void put(Transaction tx, List<String> key, Map<String, String> values);
+
+  /** Deletes one, and says whether it was there. */
+  abstract boolean delete(Transaction tx, List<String> key);
+
+  /** What says on a command line what an export says of a column. */
+  String word(String exported) {
+    return exported;
+  }
+
+  final void requireWholeKey(List<String> key) {
+    if (key.size() != keyParts()) {
+      throw command.mistake(
+          "the key has "
+              + keyParts()
+              + (keyParts() == 1 ? " part" : " parts")
+              + ", not "
+              + key.size()
+              + ": "
+              + String.join(", ", columns().subList(0, keyParts())));
+    }
+  }
+
+  final byte[] hex(String digits) {
+    try {
+      return HexFormat.of().parseHex(digits);
+    } catch (IllegalArgumentException e) {
+      throw command.mistake("'" + digits + "' has no pairs of hexadecimal digits");
+    }
+  }
+}

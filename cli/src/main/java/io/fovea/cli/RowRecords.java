@@ -1,0 +1,199 @@
+package io.fovea.cli;
+
+import io.fovea.Cursor;
+import io.fovea.Index;
+import io.fovea.Key;
+import io.fovea.Order;
+import io.fovea.Range;
+import io.fovea.Row;
+import io.fovea.Table;
+import io.fovea.Transaction;
+import io.fovea.error.ValueTooLargeException;
+import io.fovea.schema.Field;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.NameText;
+import java.util.HexFormat;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/** Of a table of rows. */
+final class RowRecords extends Records {
+  private final List<Field> keyFields;
+
+  /** The fields of rows by their columns. */
+  private final Map<String, Field> fields = new LinkedHashMap<>();
+
+  private final Key key;
+  private final Row row;
+
+  RowRecords(FileCommand command, Table table) {
+    super(command, table);
+    this.keyFields = table.spec().key().parts();
+    List<String> names = keyFields.stream().map(Field::name).toList();
+    for (Field f : table.spec().layout().fields()) {
+      // A part of the key may have the same name.
+      fields.put(names.contains(f.name()) ? "row." + f.name() : f.name(), f);
+    }
+    this.key = table.key();
+    this.row = table.row();
+  }
+
+  @Override
+  List<String> columns() {
+    List<String> names = new java.util.ArrayList<>();
+    keyFields.forEach(f -> names.add(f.name()));
+    names.addAll(fields.keySet());
+    return names;
+  }
+
+  @Override
+  int keyParts() {
+    return keyFields.size();
+  }
+
+  @Override
+  void scan(
+      Transaction tx,
+      List<String> parts,
+      @Nullable String index,
+      Order order,
+      Predicate<Map<String, @Nullable Object>> sink) {
+    Index by = index == null ? null : index(index);
+    Key prefix = by == null ? table.key() : by.key();
+    List<Field> of = by == null ? keyFields : fields(by.spec());
+    if (parts.size() > of.size()) {
+      throw command.mistake("the key has " + of.size() + " parts at most, not " + parts.size());
+    }
+    set(prefix, of, parts);
+    Range range = parts.isEmpty() ? Range.all() : Range.prefix(prefix);
+    try (Cursor c = by == null ? table.scan(tx, range, order) : by.scan(tx, range, order)) {
+      boolean goesOn = true;
+      while (goesOn && c.next()) {
+        goesOn = sink.test(record(c.key(), c.row()));
+      }
+    }
+  }
+
+  private Index index(String name) {
+    List<IndexSpec> indexes = table.spec().indexes();
+    if (indexes.stream().anyMatch(i -> i.name().equals(name))) {
+      return table.index(name);
+    }
+    List<String> names = indexes.stream().map(i -> NameText.of(i.name())).toList();
+    throw command.mistake(
+        "there is no index "
+            + NameText.of(name)
+            + (names.isEmpty()
+                ? ": the table has none"
+                : ": there is " + String.join(", ", names)));
+  }
+
+  private static List<Field> fields(IndexSpec spec) {
+    return spec.extractedKey() == null ? spec.fields() : spec.extractedKey().parts();
+  }
+
+  private void set(Key to, List<Field> of, List<String> parts) {
+    to.clear();
+    for (int i = 0; i < parts.size(); i++) {
+      Field part = of.get(i);
+      String text = parts.get(i);
+      try {
+        switch (part.type()) {
+          case INT32 -> to.int32(Integer.parseInt(text));
+          case INT64 -> to.int64(Long.parseLong(text));
+          case TEXT -> to.text(text);
+          case BYTES -> to.bytes(HexFormat.of().parseHex(text));
+        }
+      } catch (IllegalArgumentException | ValueTooLargeException e) {
+        throw noValue(text, part);
+      }
+    }
+  }
+
+  private RuntimeException noValue(String text, Field of) {
+    return command.mistake("'" + text + "' is no value of " + of);
+  }
+
+  private Map<String, @Nullable Object> record(Key of, Row with) {
+    Map<String, @Nullable Object> m = new LinkedHashMap<>();
+    for (int i = 0; i < keyFields.size(); i++) {
+      Field f = keyFields.get(i);
+      Object value =
+          switch (f.type()) {
+            case INT32, INT64 -> of.getLong(i);
+            case TEXT -> of.getText(i);
+            case BYTES -> of.getBytes(i);
+          };
+      m.put(f.name(), value);
+    }
+    fields.forEach(
+        (column, f) -> {
+          Object value =
+              switch (f.type()) {
+                case INT32 -> with.getInt(f);
+                case INT64 -> with.getLong(f);
+                case TEXT -> with.getText(f);
+                case BYTES -> with.getBytes(f);
+              };
+          m.put(column, value);
+        });
+    return m;
+  }
+
+  @Override
+  @Nullable Map<String, @Nullable Object> get(Transaction tx, List<String> parts) {
+    return read(tx, parts) ? record(key, row) : null;
+  }
+
+  /** Into {@link #row}, and the key into {@link #key}. */
+  private boolean read(Transaction tx, List<String> parts) {
+    requireWholeKey(parts);
+    set(key, keyFields, parts);
+    return table.get(tx, key, row);
+  }
+
+  @Override
+  void put(Transaction tx, List<String> parts, Map<String, String> values) {
+    if (values.keySet().containsAll(fields.keySet()) || !read(tx, parts)) {
+      requireWholeKey(parts);
+      set(key, keyFields, parts);
+      row.clear();
+    }
+    values.forEach(
+        (column, text) -> {
+          Field f = fields.get(column);
+          if (f == null) {
+            throw command.mistake(
+                "a row has no field '"
+                    + column
+                    + "': it has "
+                    + String.join(", ", fields.keySet()));
+          }
+          set(f, text);
+        });
+    table.put(tx, key, row);
+  }
+
+  private void set(Field f, String text) {
+    try {
+      switch (f.type()) {
+        case INT32 -> row.setInt(f, Integer.parseInt(text));
+        case INT64 -> row.setLong(f, Long.parseLong(text));
+        case TEXT -> row.setText(f, text);
+        case BYTES -> row.setBytes(f, HexFormat.of().parseHex(text));
+      }
+    } catch (IllegalArgumentException | ValueTooLargeException e) {
+      throw noValue(text, f);
+    }
+  }
+
+  @Override
+  boolean delete(Transaction tx, List<String> parts) {
+    requireWholeKey(parts);
+    set(key, keyFields, parts);
+    return table.delete(tx, key);
+  }
+}

@@ -1,0 +1,329 @@
+package io.fovea.cli;
+
+import static io.fovea.cli.Fixture.make;
+import static io.fovea.cli.Fixture.run;
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.Database;
+import io.fovea.Durability;
+import io.fovea.ObjectSpec;
+import io.fovea.Options;
+import io.fovea.Table;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The commands that read and change records: transcripts. */
+class RecordsTest {
+  private static final Options SMALL =
+      Options.defaults().durability(Durability.NONE).bufferBytes(8 << 20);
+
+  private static final KeySpec.Builder K = KeySpec.builder();
+  private static final Field SHOP = K.int32("shop");
+  private static final Field CODE = K.text("code", 10);
+  private static final Field RAW = K.bytes("raw", 4);
+  private static final Layout.Builder B = Layout.builder();
+  private static final Field CODE_TOO = B.text("code", 30);
+  private static final Field DUE = B.int64("due");
+  private static final Field SIZE = B.int32("size");
+  private static final Field BITS = B.bytes("bits", 4);
+
+  private static final TableSpec KINDS =
+      TableSpec.of("kinds", K.build(), B.build()).with(IndexSpec.unique("by due", DUE));
+
+  private static final TableSpec COMPUTED =
+      TableSpec.of("computed", KeySpec.of(FieldType.INT32), B.build())
+          .with(
+              IndexSpec.extracted(
+                  "by length",
+                  KeySpec.of(FieldType.INT32),
+                  false,
+                  (key, row, entry) -> {
+                    entry.set(row.length(CODE_TOO));
+                    return true;
+                  }));
+
+  private static final String[] TEXTS = {
+    "plain", "", "a,b", "\"quoted\"", "two\nlines", "\u00e9\ud83d\ude00", " edges ", "tab\t", "\\"
+  };
+
+  record Thing(String name, int size) {}
+
+  @TempDir Path dir;
+
+  /** Of every type, the smallest and largest values and texts that formats have to quote. */
+  private Path kinds(String name, boolean filled) {
+    Path file = dir.resolve(name);
+    try (Database db = Database.open(file, SMALL)) {
+      Table t = db.table(KINDS);
+      var things = db.table(ObjectSpec.of("things", String.class, Thing.class));
+      var blobs = db.table(TableSpec.bytes("blobs", 20)).bytes();
+      db.table(COMPUTED);
+      if (filled) {
+        db.run(
+            tx -> {
+              for (int i = 0; i < TEXTS.length; i++) {
+                t.insert(
+                    tx,
+                    t.key()
+                        .clear()
+                        .int32(i == 0 ? Integer.MIN_VALUE : i)
+                        .text(TEXTS[i])
+                        .bytes(new byte[i % 5]),
+                    t.row()
+                        .clear()
+                        .setText(CODE_TOO, TEXTS[i])
+                        .setLong(DUE, i == 0 ? Long.MIN_VALUE : Long.MAX_VALUE - i)
+                        .setInt(SIZE, -i)
+                        .setBytes(BITS, new byte[] {(byte) (16 * i)}));
+                things.put(tx, TEXTS[i], new Thing(TEXTS[i], i));
+                blobs.put(tx, new byte[] {(byte) i, 'x'}, new byte[i * 1000]);
+              }
+            });
+      }
+    }
+    return file;
+  }
+
+  private static List<String> lines(Object... args) {
+    return run(0, args).out().lines().toList();
+  }
+
+  @Test
+  void get() throws IOException {
+    Path file = kinds("kinds", true);
+    byte[] before = Files.readAllBytes(file);
+    assertEquals(
+        List.of(
+            "shop      2",
+            "code      a,b",
+            "raw       0000",
+            "row.code  a,b",
+            "due       9223372036854775805",
+            "size      -2",
+            "bits      20 \" \""),
+        lines("get", file, "kinds", "2", "a,b", "0000"));
+    String json = run(0, "get", file, "kinds", "2", "a,b", "0000", "--json").out();
+    assertTrue(json.startsWith("{\n  \"shop\": 2,\n  \"code\": \"a,b\","), json);
+    assertEquals(
+        List.of("key    0178", "value  " + "00".repeat(1000)),
+        lines("get", file, "blobs", "0x0178"));
+    assertEquals(2, lines("get", file, "things", "--", "plain").size());
+    var none = run(3, "get", file, "kinds", "2", "a,b", "00");
+    assertEquals("", none.out());
+    assertEquals("fovea: there is no such record\n", none.err());
+    String few = run(2, "get", file, "kinds", "2").err();
+    assertTrue(few.contains("the key has 3 parts, not 1: shop, code, raw"), few);
+    run(2, "get", file, "kinds", "x", "a", "00");
+    run(2, "get", file, "kinds");
+    run(2, "get", file, "no table", "1");
+    assertArrayEquals(before, Files.readAllBytes(file));
+  }
+
+  @Test
+  void count() {
+    Path file = make(dir, SMALL);
+    assertEquals(List.of("" + Fixture.ROWS), lines("count", file, "t"));
+    assertEquals(List.of("1"), lines("count", file, "t", "7"));
+    assertEquals(List.of("30"), lines("count", file, "t", "--index", "i", "text 7"));
+    assertEquals(List.of("3"), lines("count", file, "blobs", "long"));
+    assertEquals("{\n  \"records\": 3\n}\n", run(0, "count", file, "blobs", "--json").out());
+    assertEquals(List.of("0"), lines("count", file, "t", "--", "-1"));
+    run(2, "count", file, "t", "--index", "none");
+  }
+
+  @Test
+  void putAndDelete() {
+    Path file = kinds("kinds", true);
+    run(0, "put", file, "kinds", "50", "new", "", "due=5", "row.code=k=v", "bits=ff");
+    assertEquals(
+        List.of("shop 50  code new  raw empty  row.code k=v  due 5  size 0  bits ff"),
+        lines("scan", file, "kinds", "50"));
+    run(0, "put", file, "kinds", "50", "new", "", "size=-3", "due=6");
+    assertEquals(
+        List.of("shop 50  code new  raw empty  row.code k=v  due 6  size -3  bits ff"),
+        lines("scan", file, "kinds", "--index", "by due", "6"));
+    assertEquals(List.of("0"), lines("count", file, "kinds", "--index", "by due", "5"));
+    run(0, "put", file, "blobs", "key", "a value");
+    run(0, "put", file, "blobs", "key", "another");
+    assertTrue(lines("get", file, "blobs", "key").getLast().endsWith("\"another\""));
+
+    for (String wrong :
+        new String[] {"code=x", "due", "=3", "due=x", "bits=f", "bits=0011223344"}) {
+      run(2, "put", file, "kinds", "50", "new", "", wrong);
+    }
+    String unknown = run(2, "put", file, "kinds", "50", "new", "", "code=x").err();
+    assertTrue(unknown.contains("no field 'code': it has row.code, due, size, bits"), unknown);
+    run(2, "put", file, "kinds", "50", "new", "", "due=1", "due=2");
+    run(2, "put", file, "kinds", "50", "new");
+    run(2, "put", file, "blobs", "key");
+    run(2, "put", file, "things", "key", "value");
+    String computed = run(2, "put", file, "computed", "1", "due=3").err();
+    assertTrue(computed.contains("\"by length\" is by a key that the application"), computed);
+    run(2, "delete", file, "computed", "1");
+    // Another record has the value in a unique index.
+    var taken = run(1, "put", file, "kinds", "51", "new", "", "due=6");
+    assertTrue(taken.err().contains("by due"), taken.err());
+
+    assertEquals(List.of(), lines("delete", file, "kinds", "50", "new", ""));
+    assertEquals(List.of("0"), lines("count", file, "kinds", "50"));
+    run(3, "delete", file, "kinds", "50", "new", "");
+    run(2, "delete", file, "kinds", "50");
+    run(0, "delete", file, "blobs", "key");
+    run(0, "verify", file);
+  }
+
+  @ParameterizedTest
+  @EnumSource(Format.class)
+  void whatIsExportedIsImportedAsItWas(Format format) throws IOException {
+    Path from = kinds("from", true);
+    Path to = kinds("to", false);
+    for (String table : new String[] {"kinds", "things", "blobs"}) {
+      Path first = dir.resolve(table + ".first");
+      Path second = dir.resolve(table + ".second");
+      assertEquals(
+          List.of(TEXTS.length + " records"),
+          lines("export", from, table, "--format", format, "--output", first));
+      assertEquals(
+          Files.readString(first), run(0, "export", from, table, "--format", format).out());
+      assertEquals(
+          List.of(TEXTS.length + " records"),
+          lines("import", to, table, "--format", format, "--input", first, "--batch", 4));
+      run(0, "export", to, table, "--format", format, "--output", second);
+      assertEquals(Files.readString(first), Files.readString(second));
+      assertEquals(
+          lines("scan", from, table), lines("scan", to, table), "as the engine reads them");
+    }
+    assertTrue(run(0, "verify", to).out().contains("closed"));
+    try (Database db = Database.open(to, SMALL)) {
+      var things = db.table(ObjectSpec.of("things", String.class, Thing.class));
+      assertEquals(new Thing("\\", 8), db.read(tx -> things.get(tx, "\\")));
+    }
+  }
+
+  @Test
+  void exports() throws IOException {
+    Path file = kinds("kinds", true);
+    assertEquals(
+        "{\"shop\":2,\"code\":\"a,b\",\"raw\":\"0000\",\"row.code\":\"a,b\","
+            + "\"due\":9223372036854775805,\"size\":-2,\"bits\":\"20\"}\n",
+        run(0, "export", file, "kinds", "2").out());
+    assertEquals(
+        "shop,code,raw,row.code,due,size,bits\r\n"
+            + "2,\"a,b\",0000,\"a,b\",9223372036854775805,-2,20\r\n",
+        run(0, "export", file, "kinds", "2", "--format", "CSV").out());
+    assertEquals("", run(0, "export", file, "kinds", "77").out());
+    assertEquals(
+        "shop,code,raw,row.code,due,size,bits\r\n",
+        run(0, "export", file, "kinds", "77", "--format", "CSV").out());
+    Path there = Files.writeString(dir.resolve("there"), "mine");
+    run(2, "export", file, "kinds", "--output", there);
+    assertEquals("mine", Files.readString(there));
+    Path not = dir.resolve("not");
+    run(2, "export", file, "kinds", "x", "--output", not);
+    assertFalse(Files.exists(not));
+    run(2, "export", file, "kinds", "--json");
+    run(2, "export", file, "kinds", "--format", "XML");
+  }
+
+  @Test
+  void importsMoreThanATransactionHolds() throws IOException {
+    Path file = kinds("kinds", false);
+    StringBuilder lines = new StringBuilder();
+    for (int i = 0; i < 40; i++) {
+      String value = "00".repeat(200_000);
+      lines.append("{\"key\": \"%02x\", \"value\": \"%s\"}\n".formatted(i, value));
+    }
+    Path input = Files.writeString(dir.resolve("input"), lines);
+    assertEquals(List.of("40 records"), lines("import", file, "blobs", "--input", input));
+    assertEquals(List.of("40"), lines("count", file, "blobs"));
+  }
+
+  /** What is said of a line, and how many records there are then. */
+  private void wrong(String input, int expected, String... said) throws IOException {
+    Path file = kinds("wrong" + input.hashCode(), false);
+    Path in = Files.writeString(dir.resolve("input"), input);
+    Object format = input.startsWith("{") || input.startsWith("[") ? Format.JSON : Format.CSV;
+    String err =
+        run(2, "import", file, "kinds", "--input", in, "--format", format, "--batch", 1).err();
+    for (String part : said) {
+      assertTrue(err.contains(part), err);
+    }
+    assertEquals(List.of("" + expected), lines("count", file, "kinds"));
+  }
+
+  @Test
+  void wrongLinesAreNamed() throws IOException {
+    String good = "{\"shop\":1,\"code\":\"a\",\"raw\":\"00\"}\n";
+    wrong(good + "{\"shop\":1,\"raw\":\"00\"}", 1, "line 2: the key has no 'code'; 1 rec");
+    wrong(good + good.replace("1", "1.5"), 1, "line 2", "'shop' is no whole number");
+    wrong(good + good.replace("1", "null"), 1, "line 2", "'shop' is no whole number");
+    wrong(good + good.replace("1", "\"x\""), 1, "line 2: 'x' is no value of shop INT32; 1 rec");
+    wrong(good + good.replace("1", "99999999999"), 1, "'99999999999' is no value of shop");
+    wrong(good + good.replace("\"00\"", "\"0\""), 1, "'0' is no value of raw");
+    wrong(good + good.replace("}", ",\"x\":1}"), 1, "line 2", "no field 'x'");
+    wrong(good + good.replace("}", ",\"shop\":1}"), 1, "line 2", "shop");
+    wrong(good + "{\"shop\"", 1, "line 2");
+    wrong("[" + good + "]", 0, "line 1: an object of JSON is expected");
+    // Two records with one value in a unique index.
+    wrong(good + good.replace("1", "2"), 1, "line 2", "by due", "; 1 records");
+    String names = "shop,code,raw\r\n";
+    wrong(names + "1,a,00\r\n2,b\r\n", 1, "line 3: 2 values for 3 columns");
+    wrong(names + "1,a,00\r\n2,\"b\r\n", 1, "line 3");
+    wrong("shop,code,other\r\n1,a,00\r\n", 0, "line 2: the key has no 'raw'");
+    wrong("shop,code,shop\r\n1,a,00\r\n", 0, "shop");
+  }
+
+  @Test
+  void theInputMayBeTheStandardOne() {
+    Path file = kinds("kinds", false);
+    InputStream before = System.in;
+    try {
+      String csv = "\uFEFFkey,value\n6162,63\n";
+      System.setIn(new ByteArrayInputStream(csv.getBytes(StandardCharsets.UTF_8)));
+      assertEquals(List.of("1 record"), lines("import", file, "blobs", "--format", "CSV"));
+      System.setIn(new ByteArrayInputStream(new byte[] {'{', (byte) 0xFF}));
+      assertTrue(run(2, "import", file, "blobs").err().contains("UTF-8"));
+      System.setIn(InputStream.nullInputStream());
+      assertEquals("{\n  \"records\": 0\n}\n", run(0, "import", file, "blobs", "--json").out());
+    } finally {
+      System.setIn(before);
+    }
+    assertEquals(
+        List.of("key    6162 \"ab\"", "value  63 \"c\""), lines("get", file, "blobs", "ab"));
+    run(2, "import", file, "blobs", "--input", dir.resolve("nothing"));
+    run(2, "import", file, "blobs", "--batch", "0");
+    run(2, "import", file, "computed");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"get", "put", "delete", "count", "export", "import"})
+  void aFileInUseIsRefused(String command) {
+    Path file = dir.resolve("open");
+    try (Database db = Database.open(file, SMALL)) {
+      Fixture.fill(db);
+      Object[] args = {command, file, "blobs", "long 1"};
+      String err = run(2, command.equals("import") ? Arrays.copyOf(args, 3) : args).err();
+      assertTrue(err.contains("open"), err);
+    }
+  }
+}
