@@ -5,15 +5,16 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
 /** Deletes a record. */
 @Command(
     name = "delete",
     description = {
-      "Deletes one record of a table of a database that nobody has open, and its entries in indexes."
+      "With --write, deletes one record of a table of a database that nobody has open, and its entries in indexes."
           + " FILE is opened for that, with a log, which recovers it if it was not closed.",
-      "The exit code is 3 if there is no such record."
+      "The exit code is 4 if there is no such record."
     })
 final class DeleteCommand extends TableCommand {
   @Parameters(
@@ -23,8 +24,12 @@ final class DeleteCommand extends TableCommand {
       description = "All parts of the key: " + PARTS)
   List<String> parts = new ArrayList<>();
 
+  @Option(names = "--write", description = "Changes FILE; without it nothing is done.")
+  boolean write;
+
   @Override
   public Integer call() {
+    requireWrite(write);
     boolean deleted;
     try (Database db = openToChange()) {
       Records records = records(db);

@@ -14,7 +14,7 @@ import picocli.CommandLine.Parameters;
     description = {
       "Shows one record of a table of a database that nobody has open, all of it: a name and a value"
           + " on each line. Objects are shown as the bytes that they are. Nothing on disk changes.",
-      "The exit code is 3 if there is no such record."
+      "The exit code is 4 if there is no such record."
     })
 final class GetCommand extends TableCommand {
   @Parameters(

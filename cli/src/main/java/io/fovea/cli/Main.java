@@ -31,6 +31,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
  *   get FILE TABLE PART...      what is in a record?         nothing is changed
  *   count FILE TABLE [PART...]  how many records are there?  nothing is changed
  *   export FILE TABLE           records as JSON or CSV       nothing is changed
+ *   picture FILE -o PICTURE     where in the file is what?   nothing is changed
  *   dump FILE --page N          what is in a page?           nothing is changed
  *   dump FILE --log FROM..TO    what is in the log?          nothing is changed
  *   backup FILE DIRECTORY       copies it; opens FILE, which recovers it where it must
@@ -39,12 +40,13 @@ import picocli.CommandLine.UnmatchedArgumentException;
  *   import FILE TABLE           sets records from JSON or CSV; opens FILE, as backup does
  *   restore FILE BACKUP...      makes FILE of a backup and those that add to it, verified
  *   compact FILE                makes it shorter; opens FILE, as backup does
+ *   doctor [DIRECTORY]          is all here that a database wants?
  *
  *   exit code   0  nothing is wrong
  *               1  something is: what is damaged, or can't be read
  *               2  a mistake in the command line or in what is imported, a file that is no
  *                  database, or that is in use
- *               3  there is no record with this key
+ *               4  there is no record with this key
  * </pre>
  *
  * <p>With {@code --json} the answer is one JSON value on standard output. Errors are lines on
@@ -64,12 +66,14 @@ import picocli.CommandLine.UnmatchedArgumentException;
       CountCommand.class,
       ExportCommand.class,
       DumpCommand.class,
+      PictureCommand.class,
       BackupCommand.class,
       PutCommand.class,
       DeleteCommand.class,
       ImportCommand.class,
       RestoreCommand.class,
-      CompactCommand.class
+      CompactCommand.class,
+      DoctorCommand.class
     },
     mixinStandardHelpOptions = true,
     version = "fovea 0.1.0",
@@ -77,9 +81,9 @@ import picocli.CommandLine.UnmatchedArgumentException;
     exitCodeListHeading = "%nExit codes:%n",
     exitCodeList = {
       "0:nothing is wrong",
-      "1:something is wrong with the file, or it can't be read",
+      "1:something is wrong with the file, or it can't be read; something is to be changed (doctor)",
       "2:a mistake in the command line or in what is imported, a file that is no database, or that is in use",
-      "3:there is no record with this key"
+      "4:there is no record with this key"
     })
 public final class Main implements Callable<Integer> {
   /** A system property: what a user types to come here, for messages. */
@@ -88,7 +92,7 @@ public final class Main implements Callable<Integer> {
   static final int OK = 0;
   static final int PROBLEMS = 1;
   static final int MISTAKE = 2;
-  static final int NO_RECORD = 3;
+  static final int NO_RECORD = 4;
 
   final PrintWriter out;
   final PrintWriter err;

@@ -6,13 +6,14 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
 /** Sets a record. */
 @Command(
     name = "put",
     description = {
-      "Sets one record of a table of a database that nobody has open, whether it is there or not."
+      "With --write, sets one record of a table of a database that nobody has open, whether it is there or not."
           + " FILE is opened for that, with a log, which recovers it if it was not closed.",
       "Of a row, the fields that are not named stay as they are; in a new one they are 0 or empty."
           + " Of a table of bytes, the value is the word behind the key. Objects are written by"
@@ -28,8 +29,12 @@ final class PutCommand extends TableCommand {
       })
   List<String> words = new ArrayList<>();
 
+  @Option(names = "--write", description = "Changes FILE; without it nothing is done.")
+  boolean write;
+
   @Override
   public Integer call() {
+    requireWrite(write);
     try (Database db = openToChange()) {
       Records records = records(db);
       if (records.table.spec().objects() != null) {

@@ -40,6 +40,13 @@ abstract class TableCommand extends FileCommand {
     return Main.NO_RECORD;
   }
 
+  /** One word more than a scan needs: what changes a file is not done by mistake. */
+  final void requireWrite(boolean write) {
+    if (!write) {
+      throw mistake("this changes " + file() + ": say --write");
+    }
+  }
+
   /** Opens the file to change records, which a commit makes durable. */
   final Database openToChange() {
     Database db =

@@ -24,7 +24,7 @@ import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Arrays;
+import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -127,8 +127,9 @@ class RecordsTest {
     assertEquals(
         List.of("key    0178", "value  " + "00".repeat(1000)),
         lines("get", file, "blobs", "0x0178"));
-    assertEquals(2, lines("get", file, "things", "--", "plain").size());
-    var none = run(3, "get", file, "kinds", "2", "a,b", "00");
+    String thing = lines("scan", file, "things").getFirst().split(" +")[1];
+    assertEquals(2, lines("get", file, "things", "0x" + thing).size());
+    var none = run(4, "get", file, "kinds", "2", "a,b", "00");
     assertEquals("", none.out());
     assertEquals("fovea: there is no such record\n", none.err());
     String few = run(2, "get", file, "kinds", "2").err();
@@ -154,41 +155,45 @@ class RecordsTest {
   @Test
   void putAndDelete() {
     Path file = kinds("kinds", true);
-    run(0, "put", file, "kinds", "50", "new", "", "due=5", "row.code=k=v", "bits=ff");
+    run(0, "put", "--write", file, "kinds", "50", "new", "", "due=5", "row.code=k=v", "bits=ff");
     assertEquals(
         List.of("shop 50  code new  raw empty  row.code k=v  due 5  size 0  bits ff"),
         lines("scan", file, "kinds", "50"));
-    run(0, "put", file, "kinds", "50", "new", "", "size=-3", "due=6");
+    run(0, "put", "--write", file, "kinds", "50", "new", "", "size=-3", "due=6");
     assertEquals(
         List.of("shop 50  code new  raw empty  row.code k=v  due 6  size -3  bits ff"),
         lines("scan", file, "kinds", "--index", "by due", "6"));
     assertEquals(List.of("0"), lines("count", file, "kinds", "--index", "by due", "5"));
-    run(0, "put", file, "blobs", "key", "a value");
-    run(0, "put", file, "blobs", "key", "another");
+    run(0, "put", "--write", file, "blobs", "key", "a value");
+    run(0, "put", "--write", file, "blobs", "key", "another");
     assertTrue(lines("get", file, "blobs", "key").getLast().endsWith("\"another\""));
 
     for (String wrong :
         new String[] {"code=x", "due", "=3", "due=x", "bits=f", "bits=0011223344"}) {
-      run(2, "put", file, "kinds", "50", "new", "", wrong);
+      run(2, "put", "--write", file, "kinds", "50", "new", "", wrong);
     }
-    String unknown = run(2, "put", file, "kinds", "50", "new", "", "code=x").err();
+    String unknown = run(2, "put", "--write", file, "kinds", "50", "new", "", "code=x").err();
     assertTrue(unknown.contains("no field 'code': it has row.code, due, size, bits"), unknown);
-    run(2, "put", file, "kinds", "50", "new", "", "due=1", "due=2");
-    run(2, "put", file, "kinds", "50", "new");
-    run(2, "put", file, "blobs", "key");
-    run(2, "put", file, "things", "key", "value");
-    String computed = run(2, "put", file, "computed", "1", "due=3").err();
+    run(2, "put", "--write", file, "kinds", "50", "new", "", "due=1", "due=2");
+    run(2, "put", "--write", file, "kinds", "50", "new");
+    run(2, "put", "--write", file, "blobs", "key");
+    run(2, "put", "--write", file, "things", "key", "value");
+    String computed = run(2, "put", "--write", file, "computed", "1", "due=3").err();
     assertTrue(computed.contains("\"by length\" is by a key that the application"), computed);
-    run(2, "delete", file, "computed", "1");
+    run(2, "delete", "--write", file, "computed", "1");
     // Another record has the value in a unique index.
-    var taken = run(1, "put", file, "kinds", "51", "new", "", "due=6");
+    var taken = run(1, "put", "--write", file, "kinds", "51", "new", "", "due=6");
     assertTrue(taken.err().contains("by due"), taken.err());
 
-    assertEquals(List.of(), lines("delete", file, "kinds", "50", "new", ""));
+    for (String command : new String[] {"put", "delete"}) {
+      String err = run(2, command, file, "kinds", "50", "new", "").err();
+      assertTrue(err.contains("say --write"), err);
+    }
+    assertEquals(List.of(), lines("delete", "--write", file, "kinds", "50", "new", ""));
     assertEquals(List.of("0"), lines("count", file, "kinds", "50"));
-    run(3, "delete", file, "kinds", "50", "new", "");
-    run(2, "delete", file, "kinds", "50");
-    run(0, "delete", file, "blobs", "key");
+    run(4, "delete", "--write", file, "kinds", "50", "new", "");
+    run(2, "delete", "--write", file, "kinds", "50");
+    run(0, "delete", "--write", file, "blobs", "key");
     run(0, "verify", file);
   }
 
@@ -321,8 +326,17 @@ class RecordsTest {
     Path file = dir.resolve("open");
     try (Database db = Database.open(file, SMALL)) {
       Fixture.fill(db);
-      Object[] args = {command, file, "blobs", "long 1"};
-      String err = run(2, command.equals("import") ? Arrays.copyOf(args, 3) : args).err();
+      List<Object> args = new ArrayList<>(List.of(command, file, "blobs"));
+      if (!command.equals("import")) {
+        args.add("long 1");
+      }
+      if (command.equals("put")) {
+        args.add("value");
+      }
+      if (command.equals("put") || command.equals("delete")) {
+        args.add("--write");
+      }
+      String err = run(2, args.toArray()).err();
       assertTrue(err.contains("open"), err);
     }
   }

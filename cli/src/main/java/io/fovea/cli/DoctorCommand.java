@@ -1,0 +1,251 @@
+package io.fovea.cli;
+
+import io.fovea.Database;
+import io.fovea.Durability;
+import io.fovea.Options;
+import io.fovea.schema.TableSpec;
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.nio.file.FileStore;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.logging.Handler;
+import java.util.logging.Level;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Parameters;
+
+/** Is all here that a database wants? */
+@Command(
+    name = "doctor",
+    description = {
+      "Says what a database would find in a directory of this machine: the JDK, native access, the"
+          + " device (io_uring, direct I/O) and how long a sync takes, the file system, memory and"
+          + " limits. For that it makes a small database there, and removes it.",
+      "The exit code is 1 if there is something to change; a database works nevertheless."
+    })
+final class DoctorCommand extends JsonCommand {
+  private static final int SYNCS = 31;
+  private static final long FILES_WANTED = 1024;
+  private static final long BYTES_WANTED = 1L << 30;
+
+  /** File systems that forget all, or whose locks and syncs others can't be sure of. */
+  private static final Map<String, String> FILE_SYSTEMS =
+      Map.of(
+          "tmpfs", "it is memory: after a restart of the machine nothing is there",
+          "ramfs", "it is memory: after a restart of the machine nothing is there",
+          "nfs", "locks and syncs are the server's: keep databases on a local disk",
+          "nfs4", "locks and syncs are the server's: keep databases on a local disk",
+          "cifs", "locks and syncs are the server's: keep databases on a local disk",
+          "overlay", "it is a layer of a container, and goes with it: mount a volume");
+
+  /**
+   * What was looked at.
+   *
+   * @param what its name
+   * @param found how it is
+   * @param advice what to change; null if it is well
+   */
+  private record Finding(String what, String found, @Nullable String advice) {}
+
+  @Parameters(
+      index = "0",
+      arity = "0..1",
+      paramLabel = "DIRECTORY",
+      defaultValue = ".",
+      description = "Where a database is to be. The default is the current directory.")
+  Path directory = Path.of(".");
+
+  private final List<Finding> findings = new ArrayList<>();
+
+  @Override
+  public Integer call() throws IOException {
+    if (!Files.isDirectory(directory)) {
+      throw mistake("there is no directory " + directory);
+    }
+    java();
+    memory();
+    limits();
+    fileSystem();
+    scratch();
+    boolean well = findings.stream().allMatch(f -> f.advice == null);
+    if (json) {
+      Map<String, Object> all = new LinkedHashMap<>();
+      all.put("ok", well);
+      all.put("findings", findings);
+      out().println(Json.of(all));
+    } else {
+      int width = findings.stream().mapToInt(f -> f.what.length()).max().orElse(0);
+      for (Finding f : findings) {
+        out().println(f.what + " ".repeat(width - f.what.length() + 2) + f.found);
+        if (f.advice != null) {
+          out().println(" ".repeat(width + 2) + "-> " + f.advice);
+        }
+      }
+    }
+    return well ? Main.OK : Main.PROBLEMS;
+  }
+
+  private void found(String what, String found, @Nullable String advice) {
+    findings.add(new Finding(what, found, advice));
+  }
+
+  private void java() {
+    found("java", Runtime.version() + ", " + System.getProperty("java.vendor"), null);
+    found("system", System.getProperty("os.name") + " " + System.getProperty("os.arch"), null);
+    boolean allowed = Database.class.getModule().isNativeAccessEnabled();
+    found(
+        "native access",
+        allowed ? "allowed" : "not allowed",
+        allowed ? null : "start the JVM with --enable-native-access=ALL-UNNAMED");
+  }
+
+  private void memory() {
+    long machine =
+        ManagementFactory.getOperatingSystemMXBean()
+                instanceof com.sun.management.OperatingSystemMXBean os
+            ? os.getTotalMemorySize()
+            : -1;
+    if (machine > 0) {
+      found("memory", mib(machine) + ", of the machine or of the container", null);
+    }
+    found("heap", mib(Runtime.getRuntime().maxMemory()) + " at most, beside the buffer", null);
+  }
+
+  private static String mib(long bytes) {
+    return String.format(Locale.ROOT, "%,d MiB", bytes >> 20);
+  }
+
+  private void limits() {
+    for (String line : lines(Path.of("/proc/self/limits"))) {
+      if (line.startsWith("Max open files")) {
+        String limit = line.substring("Max open files".length()).strip().split("\\s+")[0];
+        boolean few = limit.matches("\\d+") && Long.parseLong(limit) < FILES_WANTED;
+        found("open files", limit, few ? "raise it: ulimit -n " + FILES_WANTED : null);
+      }
+    }
+    for (String line : lines(Path.of("/sys/kernel/mm/transparent_hugepage/enabled"))) {
+      boolean never = line.contains("[never]");
+      found(
+          "huge pages",
+          line.replaceAll(".*\\[(\\w+)\\].*", "$1"),
+          never ? "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled" : null);
+    }
+    for (String line : lines(Path.of("/proc/sys/kernel/io_uring_disabled"))) {
+      found(
+          "io_uring_disabled",
+          line,
+          line.equals("0") ? null : "sysctl -w kernel.io_uring_disabled=0");
+    }
+  }
+
+  /** None where the system has no such file. */
+  private static List<String> lines(Path file) {
+    try {
+      return Files.readAllLines(file);
+    } catch (IOException e) {
+      return List.of();
+    }
+  }
+
+  private void fileSystem() throws IOException {
+    FileStore store = Files.getFileStore(directory);
+    found("file system", store.type() + " at " + store, FILE_SYSTEMS.get(store.type()));
+    long free = store.getUsableSpace();
+    found(
+        "free space",
+        mib(free),
+        free < BYTES_WANTED ? "there is little: a log alone may take 512 MiB" : null);
+  }
+
+  /** What a database really gets there. */
+  private void scratch() throws IOException {
+    Path folder = Files.createTempDirectory(directory, "fovea-doctor");
+    List<String> said = new ArrayList<>();
+    Handler ear = ear(said);
+    Logger logger = Logger.getLogger("io.fovea");
+    Level level = logger.getLevel();
+    logger.addHandler(ear);
+    logger.setLevel(Level.INFO);
+    boolean parents = logger.getUseParentHandlers();
+    logger.setUseParentHandlers(false);
+    try (Database db =
+        Database.open(
+            folder.resolve("scratch"),
+            Options.defaults().bufferBytes(4 << 20).durability(Durability.SYNC))) {
+      String kind = db.stats().io().kind();
+      String why =
+          said.stream()
+              .filter(line -> line.contains(kind + " ("))
+              .map(line -> line.substring(line.indexOf(kind) + kind.length()).strip())
+              .findFirst()
+              .orElse(null);
+      found("device", kind + (why == null ? "" : " " + why), advice(kind));
+      sync(db);
+    } finally {
+      logger.setUseParentHandlers(parents);
+      logger.setLevel(level);
+      logger.removeHandler(ear);
+      delete(folder);
+    }
+  }
+
+  private static @Nullable String advice(String kind) {
+    if (!kind.startsWith("uring")) {
+      return "io_uring is faster: docs/TUNING.md, \"The device\", says what it needs";
+    }
+    return kind.contains("buffered")
+        ? "the file system refuses direct I/O: all pages are in memory twice"
+        : null;
+  }
+
+  /** How long a commit takes, of which the sync is most. */
+  private void sync(Database db) {
+    var table = db.table(TableSpec.bytes("t", 8)).bytes();
+    long[] nanos = new long[SYNCS];
+    for (int i = 0; i < SYNCS; i++) {
+      byte[] key = {(byte) i};
+      long begin = System.nanoTime();
+      db.run(tx -> table.put(tx, key, key));
+      nanos[i] = System.nanoTime() - begin;
+    }
+    Arrays.sort(nanos);
+    found(
+        "durable commit",
+        String.format(Locale.ROOT, "%,d microseconds, the median", nanos[SYNCS / 2] / 1000),
+        null);
+  }
+
+  private static Handler ear(List<String> said) {
+    return new Handler() {
+      @Override
+      public synchronized void publish(LogRecord record) {
+        said.add(new java.util.logging.SimpleFormatter().formatMessage(record));
+      }
+
+      @Override
+      public void flush() {}
+
+      @Override
+      public void close() {}
+    };
+  }
+
+  private static void delete(Path folder) throws IOException {
+    try (Stream<Path> files = Files.list(folder)) {
+      for (Path file : files.toList()) {
+        Files.delete(file);
+      }
+    }
+    Files.delete(folder);
+  }
+}

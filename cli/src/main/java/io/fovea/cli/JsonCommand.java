@@ -1,0 +1,34 @@
+package io.fovea.cli;
+
+import java.io.PrintWriter;
+import java.util.Objects;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.ParentCommand;
+import picocli.CommandLine.Spec;
+
+/** What all commands have in common: an answer for people, or one JSON value. */
+@Command(mixinStandardHelpOptions = true)
+abstract class JsonCommand implements Callable<Integer> {
+  @ParentCommand @Nullable Main main;
+  @Spec @Nullable CommandSpec spec;
+
+  @Option(names = "--json", description = "Answers with one JSON value.")
+  boolean json;
+
+  final PrintWriter out() {
+    return Objects.requireNonNull(main).out;
+  }
+
+  final PrintWriter err() {
+    return Objects.requireNonNull(main).err;
+  }
+
+  final ParameterException mistake(String text) {
+    return new ParameterException(Objects.requireNonNull(spec).commandLine(), text);
+  }
+}

@@ -1,0 +1,186 @@
+package io.fovea.cli;
+
+import io.fovea.FileDump;
+import io.fovea.FileReport;
+import io.fovea.schema.NameText;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+
+/** Where in the file is what? */
+@Command(
+    name = "picture",
+    description = {
+      "Draws the file of a database that nobody has open as a map of its pages, in the order of the"
+          + " file: a cell for each page, or for so many of them that 250,000 are enough, with"
+          + " the colour that most of them have. Standard output says what colours mean, and how"
+          + " many pages have them.",
+      "Pages are shown as they are on disk: of a file that was not closed, without what its log"
+          + " adds. Nothing on disk changes, but for the new picture."
+    })
+final class PictureCommand extends FileCommand {
+  private static final int CELLS_MAX = 250_000;
+  private static final int STEPS = 5;
+
+  /** What colours say. */
+  enum By {
+    /** Which tree a page belongs to: dark for inner nodes, pale for long values. */
+    TREE,
+    /** How much of a page is in use, from pale to dark. */
+    FILL,
+    /** When a page was changed last, by its LSN, from pale to dark. */
+    AGE
+  }
+
+  @Option(
+      names = {"-o", "--output"},
+      paramLabel = "PICTURE",
+      required = true,
+      description = "The new file of the picture: *.svg or *.png.")
+  @Nullable Path output;
+
+  @Option(
+      names = "--by",
+      paramLabel = "WHAT",
+      description = "What colours say: ${COMPLETION-CANDIDATES}. The default is ${DEFAULT-VALUE}.")
+  By by = By.TREE;
+
+  /** What each colour means, and how many pages have it. */
+  private final Map<PageMap.Colour, Long> legend = new TreeMap<>();
+
+  @Override
+  public Integer call() throws IOException {
+    Path to = java.util.Objects.requireNonNull(output);
+    String name = to.toString().toLowerCase(Locale.ROOT);
+    if (!name.endsWith(".svg") && !name.endsWith(".png")) {
+      throw mistake("a picture is *.svg or *.png, not " + to);
+    }
+    if (Files.exists(to)) {
+      throw mistake("there is a file " + to + " already");
+    }
+    Map<Integer, String> names = by == By.TREE ? names() : Map.of();
+    PageMap map;
+    try (FileDump dump = FileDump.open(file())) {
+      map = new PageMap(dump.pages(), CELLS_MAX);
+      long newest = by == By.AGE ? newest(dump) : 0;
+      for (long page = 0; page < dump.pages(); page++) {
+        PageMap.Colour colour = colour(dump.page(page), names, newest);
+        map.add(colour);
+        legend.merge(colour, 1L, Long::sum);
+      }
+    }
+    byte[] picture = name.endsWith(".svg") ? map.svg(List.copyOf(legend.keySet())) : map.png();
+    Files.write(to, picture, StandardOpenOption.CREATE_NEW);
+    say(map);
+    return Main.OK;
+  }
+
+  private void say(PageMap map) {
+    if (json) {
+      Map<String, @Nullable Object> m = new LinkedHashMap<>();
+      m.put("pagesPerCell", map.pagesPerCell());
+      m.put("columns", map.columns());
+      m.put(
+          "colours",
+          legend.entrySet().stream()
+              .map(
+                  e ->
+                      Map.of(
+                          "colour",
+                          e.getKey().css(),
+                          "what",
+                          e.getKey().what(),
+                          "pages",
+                          e.getValue()))
+              .toList());
+      out().println(Json.of(m));
+    } else {
+      legend.forEach(
+          (colour, pages) ->
+              out().println(colour.css() + "  " + colour.what() + ": " + pages + " pages"));
+      out()
+          .println(
+              map.columns()
+                  + " cells a line, "
+                  + (map.pagesPerCell() == 1 ? "a page" : map.pagesPerCell() + " pages")
+                  + " each");
+    }
+  }
+
+  /** The names of trees, as the catalog has them. */
+  private Map<Integer, String> names() {
+    Map<Integer, String> names = new LinkedHashMap<>();
+    for (FileReport.Tree t : FileReport.inspect(file(), Opening.options()).trees()) {
+      names.put(
+          t.treeId(),
+          t.table().isEmpty()
+              ? "catalog"
+              : t.index().isEmpty()
+                  ? "table " + NameText.of(t.table())
+                  : "index " + NameText.of(t.index()) + " of " + NameText.of(t.table()));
+    }
+    return names;
+  }
+
+  private static long newest(FileDump dump) {
+    long newest = 1;
+    for (long page = 0; page < dump.pages(); page++) {
+      newest = Math.max(newest, number(dump.page(page), "pageLsn"));
+    }
+    return newest;
+  }
+
+  private static long number(Map<String, @Nullable Object> page, String name) {
+    return page.get(name) instanceof Number n ? n.longValue() : 0;
+  }
+
+  private PageMap.Colour colour(
+      Map<String, @Nullable Object> page, Map<Integer, String> names, long newest) {
+    String type = String.valueOf(page.get("type"));
+    if (Boolean.FALSE.equals(page.get("whole")) || page.containsKey("damaged")) {
+      return new PageMap.Colour(0xD00000, "damaged");
+    }
+    return switch (type) {
+      case "never written" -> new PageMap.Colour(0xFFFFFF, type);
+      case "free" -> new PageMap.Colour(0xE4E4E4, type);
+      case "superblock" -> new PageMap.Colour(0x000000, type);
+      default ->
+          switch (by) {
+            case TREE -> tree((int) number(page, "treeId"), type, names);
+            case FILL -> fill(page);
+            case AGE -> step(number(page, "pageLsn"), newest, "of the age of the log");
+          };
+    };
+  }
+
+  private static PageMap.Colour tree(int id, String type, Map<Integer, String> names) {
+    double darkness = type.equals("inner node") ? 0.35 : type.equals("leaf") ? 0.6 : 0.8;
+    String name = names.getOrDefault(id, "tree " + id);
+    return PageMap.Colour.hue(id, darkness, name + ", " + type);
+  }
+
+  private static PageMap.Colour fill(Map<String, @Nullable Object> page) {
+    long room = number(page, "roomBytes");
+    return room == 0
+        ? new PageMap.Colour(0x9090C0, "part of a long value")
+        : step(number(page, "usedBytes"), room, "in use");
+  }
+
+  /** One of some steps from pale to dark. */
+  private static PageMap.Colour step(long n, long of, String what) {
+    int step = (int) Math.min(STEPS - 1, n * STEPS / of);
+    int pale = 215 - step * 45;
+    return new PageMap.Colour(
+        pale << 16 | Math.min(255, pale + 30) << 8 | pale,
+        step * 100 / STEPS + " to " + (step + 1) * 100 / STEPS + " % " + what);
+  }
+}
