@@ -423,7 +423,7 @@ class LoadTest {
         }
         disk.onOperation(
             n -> {
-              if (all[0] || random.nextInt(6) == 0) {
+              if (all[0] || random.nextInt(14) == 0) {
                 cuts.add(disk.copy());
               }
             });

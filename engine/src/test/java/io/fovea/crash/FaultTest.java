@@ -417,7 +417,7 @@ class FaultTest {
     long refused = disk.refusals();
     disk.onOperation(
         n -> {
-          if (disk.refusals() > refused + 2_000) {
+          if (disk.refusals() > refused + 600) {
             disk.capacity(Long.MAX_VALUE);
           }
         });

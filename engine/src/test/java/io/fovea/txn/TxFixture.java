@@ -119,6 +119,10 @@ final class TxFixture implements AutoCloseable {
     }
   }
 
+  /** What a value is read into. */
+  private static final ThreadLocal<MemorySegment> OUT =
+      ThreadLocal.withInitial(() -> Arena.ofAuto().allocate(64 << 10, 8));
+
   static MemorySegment bytes(String s) {
     byte[] b = s.getBytes(StandardCharsets.UTF_8);
     MemorySegment m = Arena.ofAuto().allocate(Math.max(1, b.length), 8);
@@ -145,7 +149,7 @@ final class TxFixture implements AutoCloseable {
     }
 
     @Nullable String get(BTree t, String key) {
-      MemorySegment out = Arena.ofAuto().allocate(64 << 10, 8);
+      MemorySegment out = OUT.get();
       int n = tx.get(t, bytes(key), 0, length(key), out, 0, 64 << 10);
       return n < 0 ? null : string(out, 0, n);
     }
