@@ -1,14 +1,16 @@
 package io.fovea.cli;
 
-import com.fasterxml.jackson.core.JsonGenerator;
-import com.fasterxml.jackson.core.JsonParser;
-import com.fasterxml.jackson.core.JsonToken;
-import com.fasterxml.jackson.core.StreamReadFeature;
-import com.fasterxml.jackson.core.exc.StreamReadException;
-import com.fasterxml.jackson.core.util.MinimalPrettyPrinter;
+import com.google.gson.Strictness;
+import com.google.gson.stream.JsonReader;
+import com.google.gson.stream.JsonToken;
+import com.google.gson.stream.JsonWriter;
+import com.google.gson.stream.MalformedJsonException;
+import java.io.BufferedReader;
 import java.io.Closeable;
+import java.io.EOFException;
 import java.io.IOException;
 import java.io.Reader;
+import java.io.StringReader;
 import java.io.UncheckedIOException;
 import java.io.Writer;
 import java.util.HexFormat;
@@ -40,52 +42,47 @@ enum Format {
   /** JSON lines. */
   JSON {
     @Override
-    Sink sink(Writer out, List<String> columns) throws IOException {
-      JsonGenerator json = Json.FACTORY.createGenerator(out);
-      json.setPrettyPrinter(new MinimalPrettyPrinter("\n"));
+    Sink sink(Writer out, List<String> columns) {
       return new Sink() {
-        private boolean any;
-
         @Override
         public void add(Map<String, @Nullable Object> record) throws IOException {
-          Json.write(json, record);
-          any = true;
+          Json.write(new JsonWriter(out), record);
+          out.write('\n');
         }
 
         @Override
-        public void end() throws IOException {
-          if (any) {
-            json.writeRaw('\n');
-          }
-          json.flush();
-        }
+        public void end() {}
       };
     }
 
     @Override
-    Source source(Reader in) throws IOException {
-      JsonParser json =
-          Json.FACTORY
-              .createParser(in)
-              .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION.mappedFeature());
+    Source source(Reader in) {
+      BufferedReader lines = new BufferedReader(in);
       return new Source() {
+        private long line;
+
         @Override
         public @Nullable Map<String, String> next() throws IOException, WrongInput {
-          try {
-            return object(json);
-          } catch (StreamReadException e) {
-            throw new WrongInput(e.getOriginalMessage());
+          String text = lines.readLine();
+          while (text != null && text.isBlank()) {
+            line++;
+            text = lines.readLine();
           }
+          if (text == null) {
+            return null;
+          }
+          line++;
+          return object(text);
         }
 
         @Override
         public long line() {
-          return json.currentLocation().getLineNr();
+          return line;
         }
 
         @Override
         public void close() throws IOException {
-          json.close();
+          lines.close();
         }
       };
     }
@@ -202,23 +199,29 @@ enum Format {
   /** Reads records. */
   abstract Source source(Reader in) throws IOException, WrongInput;
 
-  private static @Nullable Map<String, String> object(JsonParser json)
-      throws IOException, WrongInput {
-    JsonToken first = json.nextToken();
-    if (first == null) {
-      return null;
-    }
-    if (first != JsonToken.START_OBJECT) {
-      throw new WrongInput("an object of JSON is expected: {\"column\": value, ...}");
-    }
+  private static Map<String, String> object(String line) throws IOException, WrongInput {
+    JsonReader json = new JsonReader(new StringReader(line));
+    json.setStrictness(Strictness.STRICT);
     Map<String, String> m = new LinkedHashMap<>();
-    while (json.nextToken() == JsonToken.FIELD_NAME) {
-      String name = json.currentName();
-      JsonToken value = json.nextToken();
-      if (value != JsonToken.VALUE_STRING && value != JsonToken.VALUE_NUMBER_INT) {
-        throw new WrongInput("'" + name + "' is no whole number and no string");
+    try {
+      if (json.peek() != JsonToken.BEGIN_OBJECT) {
+        throw new WrongInput("an object of JSON is expected: {\"column\": value, ...}");
       }
-      m.put(name, json.getText());
+      json.beginObject();
+      while (json.hasNext()) {
+        String name = json.nextName();
+        JsonToken value = json.peek();
+        if (value != JsonToken.STRING && value != JsonToken.NUMBER) {
+          throw new WrongInput("'" + name + "' is no number and no string");
+        }
+        if (m.put(name, json.nextString()) != null) {
+          throw new WrongInput("'" + name + "' is there twice");
+        }
+      }
+      json.endObject();
+      json.peek(); // which fails if there is more than the end
+    } catch (MalformedJsonException | EOFException e) {
+      throw new WrongInput("it is not one object of JSON");
     }
     return m;
   }

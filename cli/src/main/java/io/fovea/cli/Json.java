@@ -1,16 +1,10 @@
 package io.fovea.cli;
 
-import com.fasterxml.jackson.core.JsonFactory;
-import com.fasterxml.jackson.core.JsonGenerator;
-import com.fasterxml.jackson.core.PrettyPrinter;
-import com.fasterxml.jackson.core.util.DefaultIndenter;
-import com.fasterxml.jackson.core.util.DefaultPrettyPrinter;
-import com.fasterxml.jackson.core.util.Separators;
+import com.google.gson.stream.JsonWriter;
 import java.io.IOException;
 import java.io.StringWriter;
 import java.io.UncheckedIOException;
 import java.lang.reflect.RecordComponent;
-import java.math.BigInteger;
 import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -24,21 +18,14 @@ import org.jspecify.annotations.Nullable;
  * last digits of those beyond 2^53. Any thread.
  */
 final class Json {
-  static final JsonFactory FACTORY = new JsonFactory();
-
-  private static final Separators SEPARATORS =
-      Separators.createDefaultInstance()
-          .withObjectFieldValueSpacing(Separators.Spacing.AFTER)
-          .withObjectEmptySeparator("")
-          .withArrayEmptySeparator("");
-
   private Json() {}
 
   /** A value as JSON, two spaces a level. */
   static String of(@Nullable Object value) {
     StringWriter out = new StringWriter();
-    try (JsonGenerator json = FACTORY.createGenerator(out)) {
-      json.setPrettyPrinter(printer());
+    JsonWriter json = new JsonWriter(out);
+    json.setIndent("  ");
+    try {
       write(json, value);
     } catch (IOException e) {
       throw new UncheckedIOException(e); // a StringWriter throws none
@@ -46,42 +33,31 @@ final class Json {
     return out.toString();
   }
 
-  private static PrettyPrinter printer() {
-    DefaultPrettyPrinter printer = new DefaultPrettyPrinter(SEPARATORS);
-    DefaultIndenter lines = new DefaultIndenter("  ", "\n");
-    printer.indentObjectsWith(lines);
-    printer.indentArraysWith(lines);
-    return printer;
-  }
-
   /** Writes a value. */
-  static void write(JsonGenerator json, @Nullable Object value) throws IOException {
+  static void write(JsonWriter json, @Nullable Object value) throws IOException {
     switch (value) {
-      case null -> json.writeNull();
-      case Boolean b -> json.writeBoolean(b);
-      case Double d when Double.isFinite(d) -> json.writeNumber(d);
-      case Double d -> json.writeNull();
-      case Long n -> json.writeNumber(n);
-      case Integer n -> json.writeNumber(n);
-      case Number n -> json.writeNumber(new BigInteger(n.toString()));
-      case byte[] b -> json.writeString(HexFormat.of().formatHex(b));
+      case null -> json.nullValue();
+      case Boolean b -> json.value(b);
+      case Double d when !Double.isFinite(d) -> json.nullValue();
+      case Number n -> json.value(n);
+      case byte[] b -> json.value(HexFormat.of().formatHex(b));
       case Record r -> write(json, components(r));
       case Map<?, ?> m -> {
-        json.writeStartObject();
+        json.beginObject();
         for (Map.Entry<?, ?> e : m.entrySet()) {
-          json.writeFieldName(String.valueOf(e.getKey()));
+          json.name(String.valueOf(e.getKey()));
           write(json, e.getValue());
         }
-        json.writeEndObject();
+        json.endObject();
       }
       case Iterable<?> all -> {
-        json.writeStartArray();
+        json.beginArray();
         for (Object each : all) {
           write(json, each);
         }
-        json.writeEndArray();
+        json.endArray();
       }
-      default -> json.writeString(value.toString());
+      default -> json.value(value.toString());
     }
   }
 

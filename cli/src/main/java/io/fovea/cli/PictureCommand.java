@@ -11,6 +11,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -59,7 +60,7 @@ final class PictureCommand extends FileCommand {
 
   @Override
   public Integer call() throws IOException {
-    Path to = java.util.Objects.requireNonNull(output);
+    Path to = Objects.requireNonNull(output);
     String name = to.toString().toLowerCase(Locale.ROOT);
     if (!name.endsWith(".svg") && !name.endsWith(".png")) {
       throw mistake("a picture is *.svg or *.png, not " + to);

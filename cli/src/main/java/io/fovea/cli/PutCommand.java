@@ -13,8 +13,8 @@ import picocli.CommandLine.Parameters;
 @Command(
     name = "put",
     description = {
-      "With --write, sets one record of a table of a database that nobody has open, whether it is there or not."
-          + " FILE is opened for that, with a log, which recovers it if it was not closed.",
+      "With --write, sets one record of a table of a database that nobody has open, whether it is"
+          + " there or not. FILE is opened for that, with a log, which recovers it if it was not closed.",
       "Of a row, the fields that are not named stay as they are; in a new one they are 0 or empty."
           + " Of a table of bytes, the value is the word behind the key. Objects are written by"
           + " their application alone, and so is a table with an index by a computed key."

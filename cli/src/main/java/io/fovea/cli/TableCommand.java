@@ -14,7 +14,8 @@ abstract class TableCommand extends FileCommand {
   /** What the parts of a key are, for the help of commands. */
   static final String PARTS =
       "numbers, texts, bytes as hexadecimal digits. A table of bytes or objects has keys of one"
-          + " part: 0x and hexadecimal digits, or text.";
+          + " part: 0x and hexadecimal digits, or text. What begins with a minus comes behind --, as"
+          + " do the parts after it.";
 
   @Parameters(index = "1", paramLabel = "TABLE", description = "Which table.")
   String table = "";

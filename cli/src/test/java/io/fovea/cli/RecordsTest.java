@@ -280,14 +280,15 @@ class RecordsTest {
   void wrongLinesAreNamed() throws IOException {
     String good = "{\"shop\":1,\"code\":\"a\",\"raw\":\"00\"}\n";
     wrong(good + "{\"shop\":1,\"raw\":\"00\"}", 1, "line 2: the key has no 'code'; 1 rec");
-    wrong(good + good.replace("1", "1.5"), 1, "line 2", "'shop' is no whole number");
-    wrong(good + good.replace("1", "null"), 1, "line 2", "'shop' is no whole number");
+    wrong(good + good.replace("1", "1.5"), 1, "line 2: '1.5' is no value of shop");
+    wrong(good + good.replace("1", "null"), 1, "line 2", "'shop' is no number and no string");
     wrong(good + good.replace("1", "\"x\""), 1, "line 2: 'x' is no value of shop INT32; 1 rec");
     wrong(good + good.replace("1", "99999999999"), 1, "'99999999999' is no value of shop");
     wrong(good + good.replace("\"00\"", "\"0\""), 1, "'0' is no value of raw");
     wrong(good + good.replace("}", ",\"x\":1}"), 1, "line 2", "no field 'x'");
-    wrong(good + good.replace("}", ",\"shop\":1}"), 1, "line 2", "shop");
-    wrong(good + "{\"shop\"", 1, "line 2");
+    wrong(good + good.replace("}", ",\"shop\":1}"), 1, "line 2", "'shop' is there twice");
+    wrong(good + "{\"shop\"", 1, "line 2: it is not one object of JSON; 1 records");
+    wrong(good + "\n\n" + good.strip() + "{}", 1, "line 4: it is not one object of JSON");
     wrong("[" + good + "]", 0, "line 1: an object of JSON is expected");
     // Two records with one value in a unique index.
     wrong(good + good.replace("1", "2"), 1, "line 2", "by due", "; 1 records");
