@@ -2,13 +2,8 @@ package io.fovea.cli;
 
 import io.fovea.Database;
 import io.fovea.Order;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Map;
-import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Option;
-import picocli.CommandLine.Parameters;
 
 /** How many records are there? */
 @Command(
@@ -18,17 +13,7 @@ import picocli.CommandLine.Parameters;
           + " that begin with them. Nothing on disk changes.",
       "All of a table takes no time, since the table knows it; parts of it are read."
     })
-final class CountCommand extends TableCommand {
-  @Parameters(
-      index = "2..*",
-      arity = "0..*",
-      paramLabel = "PART",
-      description = "The first parts of the key, or of that of the index: " + PARTS)
-  List<String> parts = new ArrayList<>();
-
-  @Option(names = "--index", paramLabel = "INDEX", description = "The parts are those of an index.")
-  @Nullable String index;
-
+final class CountCommand extends PrefixCommand {
   @Override
   public Integer call() {
     long records;

@@ -1,29 +1,20 @@
 package io.fovea.cli;
 
 import io.fovea.Database;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Map;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Parameters;
 
 /** Deletes a record. */
 @Command(
     name = "delete",
     description = {
       "With --write, deletes one record of a table of a database that nobody has open, and its"
-          + " entries in indexes. FILE is opened for that, with a log, which recovers it if it was not closed.",
+          + " entries in indexes. FILE is opened for that, with a log, which recovers it if it was"
+          + " not closed.",
       "The exit code is 4 if there is no such record."
     })
-final class DeleteCommand extends TableCommand {
-  @Parameters(
-      index = "2..*",
-      arity = "1..*",
-      paramLabel = "PART",
-      description = "All parts of the key: " + PARTS)
-  List<String> parts = new ArrayList<>();
-
+final class DeleteCommand extends KeyCommand {
   @Option(names = "--write", description = "Changes FILE; without it nothing is done.")
   boolean write;
 

@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
@@ -34,11 +35,7 @@ final class ExportCommand extends TableCommand {
       description = "The first parts of the key: " + PARTS)
   List<String> parts = new ArrayList<>();
 
-  @Option(
-      names = "--format",
-      paramLabel = "FORMAT",
-      description = "One of ${COMPLETION-CANDIDATES}. The default is ${DEFAULT-VALUE}.")
-  Format format = Format.JSON;
+  @Mixin final FormatOption as = new FormatOption();
 
   @Option(
       names = "--output",
@@ -87,7 +84,7 @@ final class ExportCommand extends TableCommand {
   }
 
   private long write(Database db, Records records, Writer to) throws IOException {
-    Format.Sink sink = format.sink(to, records.columns());
+    Format.Sink sink = as.format.sink(to, records.columns());
     long[] n = {0};
     try {
       db.read(

@@ -112,9 +112,16 @@ enum Format {
 
     @Override
     Source source(Reader in) throws IOException, WrongInput {
+      CSVFormat named =
+          CSVFormat.RFC4180
+              .builder()
+              .setHeader()
+              .setSkipHeaderRecord(true)
+              .setDuplicateHeaderMode(DuplicateHeaderMode.DISALLOW)
+              .get();
       CSVParser csv;
       try {
-        csv = NAMED.parse(in);
+        csv = named.parse(in);
       } catch (IllegalArgumentException e) {
         throw new WrongInput(String.valueOf(e.getMessage()));
       }
@@ -157,15 +164,6 @@ enum Format {
       };
     }
   };
-
-  /** The first record names the columns. */
-  private static final CSVFormat NAMED =
-      CSVFormat.RFC4180
-          .builder()
-          .setHeader()
-          .setSkipHeaderRecord(true)
-          .setDuplicateHeaderMode(DuplicateHeaderMode.DISALLOW)
-          .get();
 
   /** Takes records. */
   interface Sink {

@@ -1,12 +1,9 @@
 package io.fovea.cli;
 
 import io.fovea.Database;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Parameters;
 
 /** What is in a record? */
 @Command(
@@ -16,14 +13,7 @@ import picocli.CommandLine.Parameters;
           + " on each line. Objects are shown as the bytes that they are. Nothing on disk changes.",
       "The exit code is 4 if there is no such record."
     })
-final class GetCommand extends TableCommand {
-  @Parameters(
-      index = "2..*",
-      arity = "1..*",
-      paramLabel = "PART",
-      description = "All parts of the key: " + PARTS)
-  List<String> parts = new ArrayList<>();
-
+final class GetCommand extends KeyCommand {
   @Override
   public Integer call() {
     Map<String, @Nullable Object> record;

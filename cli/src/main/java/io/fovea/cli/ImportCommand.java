@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 
@@ -41,11 +42,7 @@ final class ImportCommand extends TableCommand {
 
   private static final char BYTE_ORDER_MARK = '\uFEFF';
 
-  @Option(
-      names = "--format",
-      paramLabel = "FORMAT",
-      description = "One of ${COMPLETION-CANDIDATES}. The default is ${DEFAULT-VALUE}.")
-  Format format = Format.JSON;
+  @Mixin final FormatOption as = new FormatOption();
 
   @Option(
       names = "--input",
@@ -72,7 +69,7 @@ final class ImportCommand extends TableCommand {
     try (Database db = openToChange();
         Reader in = reader()) {
       Records records = records(db);
-      try (Format.Source source = format.source(in)) {
+      try (Format.Source source = as.format.source(in)) {
         read(db, records, source);
       }
     } catch (Format.WrongInput e) {

@@ -12,6 +12,7 @@ import io.fovea.error.ValueTooLargeException;
 import io.fovea.schema.Field;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.NameText;
+import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -43,7 +44,7 @@ final class RowRecords extends Records {
 
   @Override
   List<String> columns() {
-    List<String> names = new java.util.ArrayList<>();
+    List<String> names = new ArrayList<>();
     keyFields.forEach(f -> names.add(f.name()));
     names.addAll(fields.keySet());
     return names;
@@ -145,21 +146,19 @@ final class RowRecords extends Records {
 
   @Override
   @Nullable Map<String, @Nullable Object> get(Transaction tx, List<String> parts) {
-    return read(tx, parts) ? record(key, row) : null;
+    setKey(parts);
+    return table.get(tx, key, row) ? record(key, row) : null;
   }
 
-  /** Into {@link #row}, and the key into {@link #key}. */
-  private boolean read(Transaction tx, List<String> parts) {
+  private void setKey(List<String> parts) {
     requireWholeKey(parts);
     set(key, keyFields, parts);
-    return table.get(tx, key, row);
   }
 
   @Override
   void put(Transaction tx, List<String> parts, Map<String, String> values) {
-    if (values.keySet().containsAll(fields.keySet()) || !read(tx, parts)) {
-      requireWholeKey(parts);
-      set(key, keyFields, parts);
+    setKey(parts);
+    if (values.keySet().containsAll(fields.keySet()) || !table.get(tx, key, row)) {
       row.clear();
     }
     values.forEach(
@@ -192,8 +191,7 @@ final class RowRecords extends Records {
 
   @Override
   boolean delete(Transaction tx, List<String> parts) {
-    requireWholeKey(parts);
-    set(key, keyFields, parts);
+    setKey(parts);
     return table.delete(tx, key);
   }
 }

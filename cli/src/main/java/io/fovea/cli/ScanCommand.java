@@ -2,13 +2,10 @@ package io.fovea.cli;
 
 import io.fovea.Database;
 import io.fovea.Order;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Parameters;
 
 /** Which records does a table have? */
 @Command(
@@ -18,18 +15,8 @@ import picocli.CommandLine.Parameters;
           + " an index. With parts of a key: those that begin with them. Objects are shown as the"
           + " bytes that they are. Nothing on disk changes."
     })
-final class ScanCommand extends TableCommand {
+final class ScanCommand extends PrefixCommand {
   private static final int SHOWN = 100;
-
-  @Parameters(
-      index = "2..*",
-      arity = "0..*",
-      paramLabel = "PART",
-      description = "The first parts of the key, or of that of the index: " + PARTS)
-  List<String> parts = new ArrayList<>();
-
-  @Option(names = "--index", paramLabel = "INDEX", description = "In the order of an index.")
-  @Nullable String index;
 
   @Option(names = "--descending", description = "Backwards.")
   boolean descending;

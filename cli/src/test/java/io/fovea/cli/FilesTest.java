@@ -1,5 +1,6 @@
 package io.fovea.cli;
 
+import static io.fovea.cli.Fixture.SMALL;
 import static io.fovea.cli.Fixture.make;
 import static io.fovea.cli.Fixture.run;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
@@ -10,7 +11,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.ByteTable;
 import io.fovea.Database;
 import io.fovea.Durability;
-import io.fovea.Options;
 import io.fovea.schema.TableSpec;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -23,9 +23,6 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** The command line: what it says, in words and as JSON, and how it ends. */
 class FilesTest {
-  private static final Options SMALL =
-      Options.defaults().durability(Durability.NONE).bufferBytes(8 << 20);
-
   @TempDir Path dir;
 
   private static long number(String json, String name) {

@@ -19,9 +19,12 @@ import java.io.StringWriter;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.List;
 
 /** A small database with a table, an index, long values, and pages that are free. */
 final class Fixture {
+  static final Options SMALL = Options.defaults().durability(Durability.NONE).bufferBytes(8 << 20);
+
   static final int ROWS = 3000;
   static final int LONGS = 3;
 
@@ -83,6 +86,23 @@ final class Fixture {
     }
     int code = Main.execute(new PrintWriter(out), new PrintWriter(err), words);
     return new Ran(code, out.toString(), err.toString());
+  }
+
+  /** What a command said that was well, by lines. */
+  static List<String> lines(Object... args) {
+    return run(0, args).out().lines().toList();
+  }
+
+  /** An index by a computed key: how long a text is. */
+  static IndexSpec byLength(Field text) {
+    return IndexSpec.extracted(
+        "by length",
+        KeySpec.of(FieldType.INT32),
+        false,
+        (key, row, entry) -> {
+          entry.set(row.length(text));
+          return true;
+        });
   }
 
   static Ran run(int expected, Object... args) {

@@ -1,5 +1,6 @@
 package io.fovea.cli;
 
+import static io.fovea.cli.Fixture.SMALL;
 import static io.fovea.cli.Fixture.make;
 import static io.fovea.cli.Fixture.run;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
@@ -7,8 +8,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.fovea.Durability;
-import io.fovea.Options;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -27,8 +26,6 @@ import org.w3c.dom.Element;
 
 /** Maps of pages. */
 class PictureTest {
-  private static final Options SMALL =
-      Options.defaults().durability(Durability.NONE).bufferBytes(8 << 20);
   private static final int SIDE = 4;
 
   @TempDir Path dir;

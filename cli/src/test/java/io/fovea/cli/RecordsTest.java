@@ -1,5 +1,8 @@
 package io.fovea.cli;
 
+import static io.fovea.cli.Fixture.SMALL;
+import static io.fovea.cli.Fixture.byLength;
+import static io.fovea.cli.Fixture.lines;
 import static io.fovea.cli.Fixture.make;
 import static io.fovea.cli.Fixture.run;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
@@ -8,9 +11,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.Database;
-import io.fovea.Durability;
 import io.fovea.ObjectSpec;
-import io.fovea.Options;
 import io.fovea.Table;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
@@ -34,9 +35,6 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** The commands that read and change records: transcripts. */
 class RecordsTest {
-  private static final Options SMALL =
-      Options.defaults().durability(Durability.NONE).bufferBytes(8 << 20);
-
   private static final KeySpec.Builder K = KeySpec.builder();
   private static final Field SHOP = K.int32("shop");
   private static final Field CODE = K.text("code", 10);
@@ -51,16 +49,7 @@ class RecordsTest {
       TableSpec.of("kinds", K.build(), B.build()).with(IndexSpec.unique("by due", DUE));
 
   private static final TableSpec COMPUTED =
-      TableSpec.of("computed", KeySpec.of(FieldType.INT32), B.build())
-          .with(
-              IndexSpec.extracted(
-                  "by length",
-                  KeySpec.of(FieldType.INT32),
-                  false,
-                  (key, row, entry) -> {
-                    entry.set(row.length(CODE_TOO));
-                    return true;
-                  }));
+      TableSpec.of("computed", KeySpec.of(FieldType.INT32), B.build()).with(byLength(CODE_TOO));
 
   private static final String[] TEXTS = {
     "plain", "", "a,b", "\"quoted\"", "two\nlines", "\u00e9\ud83d\ude00", " edges ", "tab\t", "\\"
@@ -102,10 +91,6 @@ class RecordsTest {
       }
     }
     return file;
-  }
-
-  private static List<String> lines(Object... args) {
-    return run(0, args).out().lines().toList();
   }
 
   @Test

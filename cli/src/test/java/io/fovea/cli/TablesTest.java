@@ -1,5 +1,8 @@
 package io.fovea.cli;
 
+import static io.fovea.cli.Fixture.SMALL;
+import static io.fovea.cli.Fixture.byLength;
+import static io.fovea.cli.Fixture.lines;
 import static io.fovea.cli.Fixture.make;
 import static io.fovea.cli.Fixture.run;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
@@ -9,10 +12,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.ObjectSpec;
-import io.fovea.Options;
 import io.fovea.Table;
 import io.fovea.schema.Field;
-import io.fovea.schema.FieldType;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
@@ -27,9 +28,6 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** The commands that show tables and records: transcripts. */
 class TablesTest {
-  private static final Options SMALL =
-      Options.defaults().durability(Durability.NONE).bufferBytes(8 << 20);
-
   private static final KeySpec.Builder K = KeySpec.builder();
   private static final Field SHOP = K.int32("shop");
   private static final Field CODE = K.text("code", 10);
@@ -42,15 +40,7 @@ class TablesTest {
   private static final TableSpec KINDS =
       TableSpec.of("all kinds", K.build(), B.build())
           .with(IndexSpec.unique("by due", DUE, CODE))
-          .with(
-              IndexSpec.extracted(
-                  "by length",
-                  KeySpec.of(FieldType.INT32),
-                  false,
-                  (key, row, entry) -> {
-                    entry.set(row.length(CODE_TOO));
-                    return true;
-                  }))
+          .with(byLength(CODE_TOO))
           .expireAfter(DUE, Duration.ofDays(1));
 
   record Thing(String name, int size) {}
@@ -77,10 +67,6 @@ class TablesTest {
       db.run(tx -> things.put(tx, "one", new Thing("thing", 1)));
     }
     return file;
-  }
-
-  private static List<String> lines(Object... args) {
-    return run(0, args).out().lines().toList();
   }
 
   @Test

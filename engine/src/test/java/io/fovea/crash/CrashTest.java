@@ -117,7 +117,7 @@ class CrashTest {
     long cut = Step.Compact.CUT.get();
     CrashExplorer explorer =
         new CrashExplorer(SEED + 5, Session.small()).compacting().crashes(1).nest(20, 3, 1, 1);
-    for (int i = 0; i == 0 || explorer.distinct() < STATES / 10; i++) {
+    for (int i = 0; i == 0 || explorer.distinct() < STATES / 6; i++) {
       explorer.workload(24);
     }
     long moved = Step.Compact.MOVED.get() - before;

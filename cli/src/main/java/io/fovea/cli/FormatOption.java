@@ -1,0 +1,12 @@
+package io.fovea.cli;
+
+import picocli.CommandLine.Option;
+
+/** How what is exported and imported looks. */
+final class FormatOption {
+  @Option(
+      names = "--format",
+      paramLabel = "FORMAT",
+      description = "One of ${COMPLETION-CANDIDATES}. The default is ${DEFAULT-VALUE}.")
+  Format format = Format.JSON;
+}

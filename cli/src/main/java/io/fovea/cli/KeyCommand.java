@@ -1,0 +1,15 @@
+package io.fovea.cli;
+
+import java.util.ArrayList;
+import java.util.List;
+import picocli.CommandLine.Parameters;
+
+/** What the commands for one record have in common: all of its key. */
+abstract class KeyCommand extends TableCommand {
+  @Parameters(
+      index = "2..*",
+      arity = "1..*",
+      paramLabel = "PART",
+      description = "All parts of the key: " + PARTS)
+  List<String> parts = new ArrayList<>();
+}
