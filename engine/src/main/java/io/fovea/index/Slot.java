@@ -59,7 +59,11 @@ public final class Slot {
 
   private long operations;
   private boolean refused;
-  private @Nullable Thread owner;
+
+  /**
+   * The number of the thread that has it, or 0. A number for the reason that {@code TxLife} has.
+   */
+  private long owner;
 
   /** Why the transaction must not commit any more, if it must not. */
   private @Nullable Throwable broken;
@@ -125,14 +129,14 @@ public final class Slot {
     if (claimed || !CLAIMED.compareAndSet(this, false, true)) {
       return false;
     }
-    owner = Thread.currentThread();
+    owner = Thread.currentThread().threadId();
     return true;
   }
 
   /** Gives it back at the end of a transaction, within its last operation. */
   public void release() {
     ended();
-    owner = null;
+    owner = 0;
     if (broken != null) {
       broken = null;
     }
@@ -142,7 +146,7 @@ public final class Slot {
 
   /** Whether a transaction of the calling thread has it. */
   public boolean isMine() {
-    return claimed && owner == Thread.currentThread();
+    return claimed && owner == Thread.currentThread().threadId();
   }
 
   // ------------------------------------------------------------------- operations and their end

@@ -166,7 +166,7 @@ public final class Tx {
 
   /** The context is free for the next one; a transaction that runs alone gives it back itself. */
   private void notBegun() {
-    life.thread = null;
+    life.thread = TxLife.NOBODY;
     try {
       control.end();
     } finally {
@@ -288,7 +288,7 @@ public final class Tx {
   private void endAll() {
     // Stores only: whatever is called may fail, and then the transaction has ended all the same.
     life.active = false;
-    life.thread = null;
+    life.thread = TxLife.NOBODY;
     work.readLsn = 0;
     work.tables = 0;
     work.dropped = 0;
@@ -340,8 +340,8 @@ public final class Tx {
   }
 
   /** Any thread: a moment's truth, which is exact for the thread itself. */
-  boolean belongsTo(Thread other) {
-    return life.belongsTo(other);
+  boolean belongsTo(long threadId) {
+    return life.belongsTo(threadId);
   }
 
   /** In the middle of an operation, with nothing latched. After the append nothing ends it. */

@@ -422,7 +422,7 @@ public final class TxEngine {
    * @throws DurabilityLostException if the engine has stopped
    */
   public void checkWaiting() {
-    Thread mine = Thread.currentThread();
+    long mine = Thread.currentThread().threadId();
     for (Tx tx : contexts) {
       if (tx.belongsTo(mine)) {
         tx.checkWaiting();

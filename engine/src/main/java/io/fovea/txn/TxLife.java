@@ -14,6 +14,9 @@ import org.jspecify.annotations.Nullable;
  * waits.
  */
 final class TxLife {
+  /** The number of no thread. */
+  static final long NOBODY = 0;
+
   private static final int CHECK_DEADLINE_EVERY = 256;
 
   /** The number of the context: no two transactions at a time have the same. */
@@ -26,8 +29,11 @@ final class TxLife {
   /** Whether operations are accepted. {@link Tx} writes it: a store can't fail, a call can. */
   boolean active;
 
-  /** Whose it is; likewise. */
-  @Nullable Thread thread;
+  /**
+   * The number of the thread whose it is, or {@link #NOBODY}; likewise. Not the thread itself: G1
+   * fences where a reference is stored into an old object, which a begin would pay for.
+   */
+  long thread;
 
   private boolean readOnly;
 
@@ -53,7 +59,7 @@ final class TxLife {
     beganNanos = System.nanoTime();
     operationsToCheck = CHECK_DEADLINE_EVERY;
     doomed = null;
-    thread = Thread.currentThread();
+    thread = Thread.currentThread().threadId();
   }
 
   boolean readOnly() {
@@ -66,8 +72,8 @@ final class TxLife {
   }
 
   /** Any thread: a moment's truth, which is exact for the thread itself. */
-  boolean belongsTo(Thread other) {
-    return thread == other;
+  boolean belongsTo(long threadId) {
+    return thread == threadId;
   }
 
   // ---------------------------------------------------------------- may it go on?
