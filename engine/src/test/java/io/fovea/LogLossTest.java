@@ -48,7 +48,7 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 @Tag("slow")
 @Execution(ExecutionMode.CONCURRENT)
 class LogLossTest {
-  private static final int LOSSES = Integer.getInteger("log.losses", 45);
+  private static final int LOSSES = Integer.getInteger("log.losses", 30);
   private static final Logger QUIET = Logger.getLogger("io.fovea");
   private static final int BLOCK = 4096;
   private static final String LOG = SimStorage.NAME + Storage.LOG;

@@ -17,6 +17,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -34,9 +35,10 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
  * some kinds only, {@code -Dchurn.dump=FILE} for a heap dump at the end.
  */
 @Tag("slow")
+@Order(1)
 @Execution(ExecutionMode.CONCURRENT)
 class ChurnTest {
-  private static final long SECONDS = Long.getLong("churn.seconds", 120);
+  private static final long SECONDS = Long.getLong("churn.seconds", 45);
   private static final long FIRST_SECONDS = Math.min(60, SECONDS / 4);
   private static final long SEED = Long.getLong("churn.seed", 1);
   private static final int HEAP_MIB = 256;

@@ -31,7 +31,7 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 @Timeout(value = 30, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 @Execution(ExecutionMode.CONCURRENT)
 class CrashTest {
-  static final long STATES = Long.getLong("crash.states", 200);
+  static final long STATES = Long.getLong("crash.states", 130);
   static final long SEED = Long.getLong("crash.seed", 1);
 
   /**

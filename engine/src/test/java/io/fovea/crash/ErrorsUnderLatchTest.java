@@ -27,7 +27,7 @@ class ErrorsUnderLatchTest {
   /**
    * Of so many places one is tried, by each protocol another; all with {@code -Dcrash.errors=1}.
    */
-  private static final int STRIDE = Integer.getInteger("crash.errors", 97);
+  private static final int STRIDE = Integer.getInteger("crash.errors", 139);
 
   /** An error comes every few milliseconds. */
   private static final int STANDSTILL_SECONDS = 30;

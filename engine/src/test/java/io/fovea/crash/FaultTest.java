@@ -51,7 +51,7 @@ class FaultTest {
   private static final int PAUSE = 128;
 
   /** Every n-th operation is tried; all of them, with pauses, by {@code -Dcrash.faults=1}. */
-  private static final int STRIDE = Integer.getInteger("crash.faults", 127);
+  private static final int STRIDE = Integer.getInteger("crash.faults", 181);
 
   /** Counts what was thrown, by class. */
   private final Map<String, Integer> thrown = new TreeMap<>();

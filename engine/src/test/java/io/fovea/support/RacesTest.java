@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -33,6 +34,7 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
  * own are wanted, underscores for blanks. The report of the last run is target/jcstress/index.html.
  */
 @Tag("slow")
+@Order(1)
 @Timeout(value = 1, unit = TimeUnit.DAYS) // jcstress has limits of its own
 @Execution(ExecutionMode.CONCURRENT)
 class RacesTest {

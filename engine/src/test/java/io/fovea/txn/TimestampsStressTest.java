@@ -303,7 +303,7 @@ class TimestampsStressTest {
     Worker[] workers = new Worker[threads];
     Thread[] all = new Thread[threads];
     for (int i = 0; i < threads; i++) {
-      workers[i] = new Worker(run, i, Integer.getInteger("fovea.stress", 12_000), jump, longEvery);
+      workers[i] = new Worker(run, i, Integer.getInteger("fovea.stress", 8_000), jump, longEvery);
       all[i] = new Thread(workers[i], "stress-" + i);
     }
     Failures.runAll(all);
@@ -343,7 +343,7 @@ class TimestampsStressTest {
       Thread[] all = new Thread[threads + 1];
       AtomicInteger left = new AtomicInteger(threads);
       for (int i = 0; i < threads; i++) {
-        Worker worker = new Worker(run, i, Integer.getInteger("fovea.stress", 6_000), 1000, 50);
+        Worker worker = new Worker(run, i, Integer.getInteger("fovea.stress", 4_000), 1000, 50);
         workers[i] = worker;
         all[i] =
             new Thread(
