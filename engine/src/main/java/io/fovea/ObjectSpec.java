@@ -2,7 +2,7 @@ package io.fovea;
 
 import io.fovea.error.InvalidUseException;
 import io.fovea.index.ObjectHistory;
-import io.fovea.index.Slot;
+import io.fovea.index.Scratch;
 import io.fovea.index.SlotLocal;
 import io.fovea.object.ObjectCodec;
 import io.fovea.object.ObjectReader;
@@ -169,7 +169,7 @@ public final class ObjectSpec<K, V> {
     private final ObjectCodec.@Nullable Reading[] older =
         new ObjectCodec.Reading[ObjectHistory.VERSION_MAX + 1];
 
-    private final SlotLocal<Scratch> scratches = new SlotLocal<>();
+    private final SlotLocal<Buffers> buffers = new SlotLocal<>();
 
     Records(ByteTable bytes, ObjectCodec codec) {
       this.bytes = bytes;
@@ -182,13 +182,10 @@ public final class ObjectSpec<K, V> {
     }
 
     /** Memory for keys and objects, used again by the next transaction of the slot. */
-    private static final class Scratch {
+    private static final class Buffers extends Scratch {
       final ObjectWriter key = new ObjectWriter();
       final ObjectWriter object = new ObjectWriter();
       final ObjectReader in = new ObjectReader();
-
-      /** Whether somebody is at it already: an accessor or a constructor that uses the table. */
-      boolean used;
 
       MemorySegment keySegment() {
         return MemorySegment.ofArray(key.array()).asSlice(0, key.length());
@@ -199,18 +196,8 @@ public final class ObjectSpec<K, V> {
       }
     }
 
-    private Scratch take(Transaction tx) {
-      Slot slot = tx.slot();
-      Scratch s = scratches.get(slot);
-      if (s == null) {
-        s = new Scratch();
-        scratches.set(slot, s);
-      }
-      if (s.used) {
-        s = new Scratch();
-      }
-      s.used = true;
-      return s;
+    private Buffers take(Transaction tx) {
+      return Scratch.take(buffers, tx.slotOfMine(), Buffers::new);
     }
 
     @Override
@@ -245,7 +232,7 @@ public final class ObjectSpec<K, V> {
 
     @Override
     public @Nullable V get(Transaction tx, K key) {
-      Scratch s = take(tx);
+      Buffers s = take(tx);
       try {
         s.key.clear();
         codec.writeKey(s.key, key);
@@ -260,7 +247,7 @@ public final class ObjectSpec<K, V> {
         s.in.load((int) n);
         return decode(s.in, key);
       } finally {
-        s.used = false;
+        s.giveBack();
       }
     }
 
@@ -303,7 +290,7 @@ public final class ObjectSpec<K, V> {
      *
      * @param key null: the one that the object knows
      */
-    private void encode(Scratch s, @Nullable K key, V value) {
+    private void encode(Buffers s, @Nullable K key, V value) {
       if (version == 0) {
         throw new InvalidUseException(
             "Table "
@@ -322,7 +309,7 @@ public final class ObjectSpec<K, V> {
       codec.write(s.object, value);
     }
 
-    private void requireItsOwn(Scratch s, K key, V value) {
+    private void requireItsOwn(Buffers s, K key, V value) {
       if (codec.hasId()) {
         s.object.clear();
         codec.writeKeyOf(s.object, value);
@@ -334,7 +321,7 @@ public final class ObjectSpec<K, V> {
     }
 
     private void write(Transaction tx, @Nullable K key, V value, boolean insert) {
-      Scratch s = take(tx);
+      Buffers s = take(tx);
       try {
         encode(s, key, value);
         if (insert) {
@@ -343,7 +330,7 @@ public final class ObjectSpec<K, V> {
           bytes.put(tx, s.keySegment(), s.objectSegment());
         }
       } finally {
-        s.used = false;
+        s.giveBack();
       }
     }
 
@@ -369,13 +356,13 @@ public final class ObjectSpec<K, V> {
 
     @Override
     public boolean delete(Transaction tx, K key) {
-      Scratch s = take(tx);
+      Buffers s = take(tx);
       try {
         s.key.clear();
         codec.writeKey(s.key, key);
         return bytes.delete(tx, s.keySegment());
       } finally {
-        s.used = false;
+        s.giveBack();
       }
     }
 
@@ -388,7 +375,7 @@ public final class ObjectSpec<K, V> {
     @Override
     public LoadReport load(
         LoadOptions options, Iterator<? extends Map.Entry<? extends K, ? extends V>> source) {
-      Scratch s = new Scratch();
+      Buffers s = new Buffers();
       return bytes.load(
           options,
           into -> {

@@ -97,6 +97,14 @@ public final class Transaction implements AutoCloseable {
     return slot;
   }
 
+  /** The slot, for what an operation of the calling thread keeps there. */
+  Slot slotOfMine() {
+    if (!isMine()) {
+      requireMine("The transaction can't be used");
+    }
+    return slot;
+  }
+
   Tx context() {
     return tx;
   }

@@ -1,6 +1,8 @@
 package io.fovea;
 
 import io.fovea.error.DuplicateKeyException;
+import io.fovea.index.Scratch;
+import io.fovea.index.SlotLocal;
 import io.fovea.index.TableCore;
 import java.util.Arrays;
 import java.util.Iterator;
@@ -8,6 +10,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.function.BiPredicate;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -280,39 +283,97 @@ public final class TypedTable<K, V> extends OrderedEntries<K, V> {
     return backing.table().database();
   }
 
-  private record Rows<K, V>(Table table, KeyCodec<K> keys, Codec<V> values)
-      implements Backing<K, V> {
+  private static final class Rows<K, V> implements Backing<K, V> {
+    private final Table table;
+    private final KeyCodec<K> keys;
+    private final Codec<V> values;
+    private final SlotLocal<Buffers> buffers = new SlotLocal<>();
+    private final Supplier<Buffers> made;
+
+    Rows(Table table, KeyCodec<K> keys, Codec<V> values) {
+      this.table = table;
+      this.keys = keys;
+      this.values = values;
+      this.made = () -> new Buffers(table);
+    }
+
+    /** A key and a row, used again by the next operation of the slot. */
+    private static final class Buffers extends Scratch {
+      final Key key;
+      final Row row;
+
+      Buffers(Table table) {
+        key = table.key();
+        row = table.row();
+      }
+    }
+
+    @Override
+    public Table table() {
+      return table;
+    }
+
+    private Buffers take(Transaction tx) {
+      return Scratch.take(buffers, tx.slotOfMine(), made);
+    }
+
+    private Key encoded(Buffers b, K key) {
+      b.key.clear();
+      keys.encode(key, b.key);
+      return b.key;
+    }
+
+    private Row encodedValue(Buffers b, V value) {
+      b.row.clear();
+      values.encode(value, b.row);
+      return b.row;
+    }
+
+    /** One that lasts longer than an operation. */
     private Key encoded(K key) {
       Key k = table.key();
       keys.encode(key, k);
       return k;
     }
 
-    private Row encodedValue(V value) {
-      Row r = table.row();
-      values.encode(value, r);
-      return r;
-    }
-
     @Override
     public @Nullable V get(Transaction tx, K key) {
-      Row row = table.row();
-      return table.get(tx, encoded(key), row) ? values.decode(row) : null;
+      Buffers b = take(tx);
+      try {
+        return table.get(tx, encoded(b, key), b.row) ? values.decode(b.row) : null;
+      } finally {
+        b.giveBack();
+      }
     }
 
     @Override
     public void insert(Transaction tx, K key, V value) {
-      table.insert(tx, encoded(key), encodedValue(value));
+      Buffers b = take(tx);
+      try {
+        table.insert(tx, encoded(b, key), encodedValue(b, value));
+      } finally {
+        b.giveBack();
+      }
     }
 
     @Override
     public void put(Transaction tx, K key, V value) {
-      table.put(tx, encoded(key), encodedValue(value));
+      Buffers b = take(tx);
+      try {
+        table.put(tx, encoded(b, key), encodedValue(b, value));
+      } finally {
+        b.giveBack();
+      }
     }
 
     @Override
     public boolean delete(Transaction tx, K key) {
-      return table.delete(tx, encoded(key));
+      Buffers b = take(tx);
+      try {
+        return table.delete(tx, encoded(b, key));
+      } finally {
+        b.giveBack();
+      }
     }
 
     @Override
