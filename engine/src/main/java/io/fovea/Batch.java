@@ -2,6 +2,7 @@ package io.fovea;
 
 import io.fovea.btree.Lookahead;
 import io.fovea.error.InvalidUseException;
+import io.fovea.index.GroupedReads;
 import io.fovea.index.TableCore;
 import io.fovea.txn.Tx;
 import org.jspecify.annotations.Nullable;
@@ -19,6 +20,7 @@ public final class Batch {
   private final @Nullable Key[] keys;
   private final @Nullable Row[] rows;
   private final boolean[] found;
+  private final Reads reads = new Reads();
   private int size;
 
   Batch(Table table, int capacity) {
@@ -51,14 +53,14 @@ public final class Batch {
    */
   Key keyAt(int i) {
     if (i >= size) {
-      throw new InvalidUseException(
-          "The batch was cleared while it was read: a batch is used by one thread at a time.");
+      throw usedTwice();
     }
     return require(keys[i]);
   }
 
-  void found(int i, boolean there) {
-    found[i] = there;
+  private static InvalidUseException usedTwice() {
+    return new InvalidUseException(
+        "The batch was cleared while it was read: a batch is used by one thread at a time.");
   }
 
   private static <T> T require(@Nullable T t) {
@@ -166,78 +168,51 @@ public final class Batch {
    * @param bytes how many of each record
    */
   int read(Transaction tx, Tx t, int bytes) {
-    int found = 0;
-    Lookahead ahead = t.lookahead();
+    reads.tx = tx;
+    reads.bytes = bytes;
     try {
-      for (int from = 0; from < size; from += Lookahead.WIDTH) {
-        found += getGroup(tx, t, from, bytes);
-        while (ahead.asideFull()) {
-          found += getAside(tx, t, bytes, from + Lookahead.WIDTH < size);
-        }
-      }
-      while (ahead.hasAside()) {
-        found += getAside(tx, t, bytes, false);
-      }
+      return reads.read(t, table.core().tree, size);
     } finally {
-      ahead.finish();
+      reads.tx = null;
     }
-    return found;
   }
 
-  /**
-   * Goes down for a group of keys together, then reads each where it was seen. Those for which a
-   * page is missing are put aside.
-   */
-  private int getGroup(Transaction tx, Tx t, int from, int bytes) {
-    int n = Math.min(Lookahead.WIDTH, size - from);
-    Lookahead ahead = t.lookahead();
-    ahead.clear();
-    for (int i = 0; i < n; i++) {
-      Key key = keyAt(from + i);
+  /** The keys and rows of the batch. */
+  private final class Reads extends GroupedReads {
+    @Nullable Transaction tx;
+    int bytes;
+
+    @Override
+    protected void add(Lookahead ahead, int i) {
+      Key key = keyAt(i);
       table.require(key);
-      ahead.add(key.segment(), key.base(), key.length(), from + i);
+      ahead.add(key.segment(), key.base(), key.length(), i);
     }
-    ahead.descend(table.core().tree);
-    return readSeen(tx, t, n, bytes);
-  }
 
-  /** Reads keys that were put aside and whose pages have come; has others' pages read meanwhile. */
-  private int getAside(Transaction tx, Tx t, int bytes, boolean more) {
-    return readSeen(tx, t, t.lookahead().again(table.core().tree, more), bytes);
-  }
-
-  /** Reads those that the lookahead has just gone down for, or puts them aside. */
-  private int readSeen(Transaction tx, Tx t, int n, int bytes) {
-    Lookahead ahead = t.lookahead();
-    int found = 0;
-    for (int i = 0; i < n; i++) {
-      if (!ahead.putAside(i)) {
-        found += getOne(tx, t, ahead.number(i), i, bytes);
+    @Override
+    protected boolean get(Tx t, int expected, int i) {
+      Transaction of = tx;
+      Key key = keyAt(i);
+      if (of == null) {
+        throw usedTwice();
       }
+      Row out = rowAt(i);
+      TableCore core = table.core();
+      out.invalidate();
+      int length =
+          t.get(
+              expected,
+              core.tree,
+              key.segment(),
+              key.base(),
+              key.length(),
+              out.segment(),
+              out.base(),
+              bytes);
+      found[i] =
+          length >= 0
+              && out.read(of, t, core, key.segment(), key.base(), key.length(), length, bytes);
+      return found[i];
     }
-    return found;
-  }
-
-  /** Reads a key of a batch where the lookahead has seen it; 1 if there is a record. */
-  private int getOne(Transaction tx, Tx t, int number, int expected, int bytes) {
-    Key key = keyAt(number);
-    Row out = rowAt(number);
-    out.invalidate();
-    int length =
-        t.get(
-            expected,
-            table.core().tree,
-            key.segment(),
-            key.base(),
-            key.length(),
-            out.segment(),
-            out.base(),
-            bytes);
-    boolean found =
-        length >= 0
-            && out.read(
-                tx, t, table.core(), key.segment(), key.base(), key.length(), length, bytes);
-    found(number, found);
-    return found ? 1 : 0;
   }
 }

@@ -7,12 +7,16 @@ import io.fovea.error.InvalidUseException;
 import io.fovea.error.KeyTooLargeException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.error.ValueTooLargeException;
+import io.fovea.index.ByteReads;
 import io.fovea.index.Slot;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
 import io.fovea.txn.Tx;
 import io.fovea.txn.TxScan;
 import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
@@ -70,13 +74,11 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
     try {
       Slot slot = tx.slot();
       MemorySegment k = stageKey(slot, key);
-      int n = value(t, slot, k, key.length);
+      int n = ByteReads.value(t, slot, core.tree, k, 0, key.length);
       if (n < 0) {
         return null;
       }
-      byte[] out = new byte[n];
-      Mem.getBytes(slot.valueStage(n), 0, out, 0, n);
-      return out;
+      return ByteReads.taken(slot, n);
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {
@@ -99,7 +101,7 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
     try {
       Slot slot = tx.slot();
       MemorySegment k = stageKey(slot, key);
-      int n = value(t, slot, k, (int) key.byteSize());
+      int n = ByteReads.value(t, slot, core.tree, k, 0, (int) key.byteSize());
       if (n >= 0) {
         MemorySegment.copy(slot.valueStage(n), 0, out, 0, Math.min(n, out.byteSize()));
       }
@@ -111,15 +113,45 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
     }
   }
 
-  /** Reads a value as a whole into the stage. */
-  private int value(Tx t, Slot slot, MemorySegment k, int keyLen) {
-    MemorySegment v = slot.valueStage(0);
-    int n = t.get(core.tree, k, 0, keyLen, v, 0, (int) Math.min(v.byteSize(), Integer.MAX_VALUE));
-    while (n > v.byteSize()) {
-      v = slot.valueStage(n);
-      n = t.get(core.tree, k, 0, keyLen, v, 0, (int) Math.min(v.byteSize(), Integer.MAX_VALUE));
+  /**
+   * Reads a value that will be changed. It says so to the engine, which may use it; it locks
+   * nothing.
+   *
+   * @param tx the transaction
+   * @param key its key
+   * @return a new array, or null if there is no such key
+   * @throws KeyTooLargeException if no key of that length can be in the table
+   */
+  public byte @Nullable [] getForUpdate(Transaction tx, byte[] key) {
+    return get(tx, key);
+  }
+
+  /**
+   * Reads several values at once, which overlaps their cache misses and their I/O.
+   *
+   * @param tx the transaction
+   * @param keys their keys, in any order; a key may be there twice
+   * @return new arrays in the order of the keys, null where there is no such key
+   * @throws KeyTooLargeException if no key of the length of one of them can be in the table
+   */
+  public List<byte @Nullable []> getAll(Transaction tx, Collection<byte[]> keys) {
+    byte[][] all = keys.toArray(byte[][]::new);
+    byte[] @Nullable [] values = new byte[all.length][];
+    for (int from = 0; from < all.length; from += ByteReads.KEYS_MAX) {
+      int to = Math.min(all.length, from + ByteReads.KEYS_MAX);
+      Tx t = tx.enter(database, core);
+      try {
+        for (int i = from; i < to; i++) {
+          checkKey(Objects.requireNonNull(all[i], "key").length);
+        }
+        ByteReads.readAll(t, tx.slot(), core.tree, all, values, from, to);
+      } catch (TransactionAbortedException e) {
+        throw tx.doom(e);
+      } finally {
+        tx.exit();
+      }
     }
-    return n;
+    return Arrays.asList(values);
   }
 
   /**
@@ -220,6 +252,25 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
     } finally {
       tx.exit();
     }
+  }
+
+  /**
+   * Sets the value of a key that is there.
+   *
+   * @param tx the transaction
+   * @param key the key
+   * @param value its new value
+   * @return false if there is no such key; then nothing is changed
+   * @throws KeyTooLargeException if the key is longer than the table allows
+   * @throws ValueTooLargeException if the value is longer than any can be
+   */
+  public boolean update(Transaction tx, byte[] key, byte[] value) {
+    Objects.requireNonNull(value, "value");
+    if (!exists(tx, key)) {
+      return false;
+    }
+    put(tx, key, value);
+    return true;
   }
 
   /**

@@ -13,8 +13,11 @@ import io.fovea.schema.Shape;
 import io.fovea.schema.TableSpec;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.Iterator;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
@@ -307,6 +310,27 @@ public final class ObjectSpec<K, V> {
       s.object.clear();
       s.object.putByte((byte) version);
       codec.write(s.object, value);
+    }
+
+    @Override
+    public boolean exists(Transaction tx, K key) {
+      return bytes.exists(tx, encoded(key));
+    }
+
+    @Override
+    public List<@Nullable V> getAll(Transaction tx, Collection<? extends K> keys) {
+      List<byte[]> stored = new ArrayList<>(keys.size());
+      for (K key : keys) {
+        stored.add(encoded(Objects.requireNonNull(key, "key")));
+      }
+      List<@Nullable V> found = new ArrayList<>(stored.size());
+      ObjectReader in = new ObjectReader();
+      Iterator<? extends K> key = keys.iterator();
+      for (byte[] value : bytes.getAll(tx, stored)) {
+        K of = key.next();
+        found.add(value == null ? null : decode(in.of(value), of));
+      }
+      return found;
     }
 
     private void requireItsOwn(Buffers s, K key, V value) {

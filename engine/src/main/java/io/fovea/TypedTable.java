@@ -4,8 +4,11 @@ import io.fovea.error.DuplicateKeyException;
 import io.fovea.index.Scratch;
 import io.fovea.index.SlotLocal;
 import io.fovea.index.TableCore;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.Iterator;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.function.BiPredicate;
@@ -35,6 +38,10 @@ public final class TypedTable<K, V> extends OrderedEntries<K, V> {
     int compare(K a, K b);
 
     @Nullable V get(Transaction tx, K key);
+
+    boolean exists(Transaction tx, K key);
+
+    List<@Nullable V> getAll(Transaction tx, Collection<? extends K> keys);
 
     void insert(Transaction tx, K key, V value);
 
@@ -93,6 +100,57 @@ public final class TypedTable<K, V> extends OrderedEntries<K, V> {
    */
   public @Nullable V get(Transaction tx, K key) {
     return backing.get(tx, Objects.requireNonNull(key, "key"));
+  }
+
+  /**
+   * Reads a record that will be changed: as {@link Table#getForUpdate}.
+   *
+   * @param tx the transaction
+   * @param key its key
+   * @return a new object, or null if there is no such key
+   */
+  public @Nullable V getForUpdate(Transaction tx, K key) {
+    return get(tx, key);
+  }
+
+  /**
+   * Whether there is a record of a key.
+   *
+   * @param tx the transaction
+   * @param key the key
+   * @return true if there is
+   */
+  public boolean exists(Transaction tx, K key) {
+    return backing.exists(tx, Objects.requireNonNull(key, "key"));
+  }
+
+  /**
+   * Reads several records at once, which overlaps their cache misses and their I/O.
+   *
+   * @param tx the transaction
+   * @param keys their keys, in any order; a key may be there twice
+   * @return new objects in the order of the keys, null where there is no such key
+   */
+  public List<@Nullable V> getAll(Transaction tx, Collection<? extends K> keys) {
+    return backing.getAll(tx, keys);
+  }
+
+  /**
+   * How many records the table has: as {@link Table#count}.
+   *
+   * @return the number, of a moment between commits
+   */
+  public long count() {
+    return backing.table().count();
+  }
+
+  /**
+   * How many bytes its records have: as {@link Table#dataBytes}.
+   *
+   * @return the number, of a moment between commits
+   */
+  public long dataBytes() {
+    return backing.table().dataBytes();
   }
 
   /**
@@ -299,12 +357,26 @@ public final class TypedTable<K, V> extends OrderedEntries<K, V> {
 
     /** A key and a row, used again by the next operation of the slot. */
     private static final class Buffers extends Scratch {
+      static final int BATCH = 64;
+
       final Key key;
       final Row row;
+
+      /** Made when it is needed. */
+      private @Nullable Batch batch;
 
       Buffers(Table table) {
         key = table.key();
         row = table.row();
+      }
+
+      Batch batch(Table table) {
+        Batch b = batch;
+        if (b == null) {
+          b = table.batch(BATCH);
+          batch = b;
+        }
+        return b.clear();
       }
     }
 
@@ -344,6 +416,38 @@ public final class TypedTable<K, V> extends OrderedEntries<K, V> {
       } finally {
         b.giveBack();
       }
+    }
+
+    @Override
+    public boolean exists(Transaction tx, K key) {
+      Buffers b = take(tx);
+      try {
+        return table.exists(tx, encoded(b, key));
+      } finally {
+        b.giveBack();
+      }
+    }
+
+    @Override
+    public List<@Nullable V> getAll(Transaction tx, Collection<? extends K> wanted) {
+      List<@Nullable V> found = new ArrayList<>(wanted.size());
+      Iterator<? extends K> rest = wanted.iterator();
+      Buffers b = take(tx);
+      try {
+        do {
+          Batch batch = b.batch(table);
+          while (rest.hasNext() && batch.size() < batch.capacity()) {
+            keys.encode(Objects.requireNonNull(rest.next(), "key"), batch.add());
+          }
+          table.getAll(tx, batch);
+          for (int i = 0; i < batch.size(); i++) {
+            found.add(batch.found(i) ? values.decode(batch.row(i)) : null);
+          }
+        } while (rest.hasNext());
+      } finally {
+        b.giveBack();
+      }
+      return found;
     }
 
     @Override
@@ -438,6 +542,24 @@ public final class TypedTable<K, V> extends OrderedEntries<K, V> {
     public @Nullable V get(Transaction tx, K key) {
       byte[] value = bytes.get(tx, keys.encode(key));
       return value == null ? null : values.decode(value);
+    }
+
+    @Override
+    public boolean exists(Transaction tx, K key) {
+      return bytes.exists(tx, keys.encode(key));
+    }
+
+    @Override
+    public List<@Nullable V> getAll(Transaction tx, Collection<? extends K> wanted) {
+      List<byte[]> encoded = new ArrayList<>(wanted.size());
+      for (K key : wanted) {
+        encoded.add(keys.encode(Objects.requireNonNull(key, "key")));
+      }
+      List<@Nullable V> found = new ArrayList<>(encoded.size());
+      for (byte[] value : bytes.getAll(tx, encoded)) {
+        found.add(value == null ? null : values.decode(value));
+      }
+      return found;
     }
 
     @Override

@@ -581,7 +581,7 @@ class DatabaseModelTest {
   }
 
   @net.jqwik.api.Tag("slow")
-  @Property(tries = 60, shrinking = ShrinkingMode.OFF)
+  @Property(tries = 40, shrinking = ShrinkingMode.OFF)
   void aDatabaseIsASortedMapThatLasts(@ForAll long seed) throws IOException {
     Path dir = Files.createTempDirectory("fovea-model");
     try {

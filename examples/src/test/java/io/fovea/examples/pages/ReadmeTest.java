@@ -3,43 +3,37 @@ package io.fovea.examples.pages;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.Database;
-import io.fovea.Key;
+import io.fovea.ObjectSpec;
 import io.fovea.Options;
-import io.fovea.Row;
-import io.fovea.Table;
-import io.fovea.schema.Field;
-import io.fovea.schema.FieldType;
-import io.fovea.schema.KeySpec;
-import io.fovea.schema.Layout;
-import io.fovea.schema.TableSpec;
+import io.fovea.TypedTable;
+import io.fovea.schema.Id;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The code of README.md: {@link PagesTest} holds the page against what is marked here. */
 class ReadmeTest {
+  // begin README.md
+  record Account(@Id long number, String owner, long cents) {
+    Account minus(long amount) {
+      return new Account(number, owner, cents - amount);
+    }
+  }
+
+  static final ObjectSpec<Long, Account> ACCOUNTS =
+      ObjectSpec.of("accounts", Long.class, Account.class);
+
+  // end
   @TempDir Path folder;
 
   @Test
   void tenLines() {
     // begin README.md
-    Layout.Builder layout = Layout.builder();
-    Field owner = layout.text("owner", 32);
-    Field cents = layout.int64("cents");
-    TableSpec spec = TableSpec.of("accounts", KeySpec.of(FieldType.INT64), layout.build());
-
     try (Database db = Database.open(folder.resolve("bank.fovea"), Options.defaults())) {
-      Table accounts = db.table(spec); // opens it, or creates it
-      Key ada = accounts.key().set(1L);
-      Row row = accounts.row();
-      db.run(tx -> accounts.put(tx, ada, row.setText(owner, "Ada").setLong(cents, 100_00)));
-      db.run( // serializable; runs again after a conflict
-          tx -> {
-            if (accounts.getForUpdate(tx, ada, row)) {
-              accounts.update(tx, row.setLong(cents, row.getLong(cents) - 25_00));
-            }
-          });
-      boolean right = db.read(tx -> accounts.get(tx, ada, row) && row.getLong(cents) == 75_00);
+      TypedTable<Long, Account> accounts = db.table(ACCOUNTS); // opens it, or creates it
+      db.run(tx -> accounts.put(tx, new Account(1, "Ada", 100_00)));
+      db.run(tx -> accounts.update(tx, 1L, ada -> ada.minus(25_00))); // again after a conflict
+      boolean right = db.read(tx -> accounts.get(tx, 1L)).cents() == 75_00;
       // end
       assertTrue(right);
       // begin README.md

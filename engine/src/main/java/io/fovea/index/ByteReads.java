@@ -1,0 +1,112 @@
+package io.fovea.index;
+
+import io.fovea.btree.BTree;
+import io.fovea.btree.Lookahead;
+import io.fovea.memory.Blocks;
+import io.fovea.memory.Mem;
+import io.fovea.txn.Tx;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Reads values of any length as byte arrays, by way of the slot's stage: one, or several at once.
+ *
+ * <p>One thread at a time: the one whose transaction has the slot.
+ */
+public final class ByteReads extends GroupedReads {
+  /** How many keys are read at once, so that their memory is bounded. */
+  public static final int KEYS_MAX = 1024;
+
+  private final Slot slot;
+  private final BTree tree;
+  private final byte[][] keys;
+  private final byte[] @Nullable [] values;
+  private final int from;
+  private final long[] offsets = new long[KEYS_MAX];
+
+  /** The keys, one behind the other. */
+  private MemorySegment room = Blocks.NONE;
+
+  private ByteReads(Slot slot, BTree tree, byte[][] keys, byte[] @Nullable [] values, int from) {
+    this.slot = slot;
+    this.tree = tree;
+    this.keys = keys;
+    this.values = values;
+    this.from = from;
+  }
+
+  /**
+   * Reads a value as a whole into the stage.
+   *
+   * @return its length, negative where there is none
+   */
+  public static int value(
+      Tx t, Slot slot, BTree tree, MemorySegment key, long keyOffset, int keyLength) {
+    MemorySegment v = slot.valueStage(0);
+    int n = t.get(tree, key, keyOffset, keyLength, v, 0, room(v));
+    while (n > v.byteSize()) {
+      v = slot.valueStage(n);
+      n = t.get(tree, key, keyOffset, keyLength, v, 0, room(v));
+    }
+    return n;
+  }
+
+  private static int room(MemorySegment stage) {
+    return (int) Math.min(stage.byteSize(), Integer.MAX_VALUE);
+  }
+
+  /** A copy of what was read into the stage. */
+  public static byte[] taken(Slot slot, int length) {
+    byte[] out = new byte[length];
+    Mem.getBytes(slot.valueStage(length), 0, out, 0, length);
+    return out;
+  }
+
+  /**
+   * Reads the values of some keys at once.
+   *
+   * @param keys of which those from {@code from} on are read
+   * @param values where they go, each in the place of its key; null where there is none
+   * @param to behind the last one; no more than {@link #KEYS_MAX} from the first
+   */
+  public static void readAll(
+      Tx t, Slot slot, BTree tree, byte[][] keys, byte[] @Nullable [] values, int from, int to) {
+    new ByteReads(slot, tree, keys, values, from).read(t, to - from);
+  }
+
+  private void read(Tx t, int n) {
+    long bytes = 0;
+    for (int i = 0; i < n; i++) {
+      offsets[i] = bytes;
+      bytes += keys[from + i].length;
+    }
+    room = slot.take(bytes);
+    try {
+      for (int i = 0; i < n; i++) {
+        Mem.putBytes(room, offsets[i], keys[from + i], 0, keys[from + i].length);
+      }
+      read(t, tree, n);
+    } finally {
+      slot.give(room);
+    }
+  }
+
+  @Override
+  protected void add(Lookahead ahead, int i) {
+    ahead.add(room, offsets[i], keys[from + i].length, i);
+  }
+
+  @Override
+  protected boolean get(Tx t, int expected, int i) {
+    int length = keys[from + i].length;
+    MemorySegment v = slot.valueStage(0);
+    int n = t.get(expected, tree, room, offsets[i], length, v, 0, room(v));
+    if (n > v.byteSize()) {
+      n = value(t, slot, tree, room, offsets[i], length);
+    }
+    if (n >= 0) {
+      values[from + i] = taken(slot, n);
+    }
+    return n >= 0;
+  }
+}

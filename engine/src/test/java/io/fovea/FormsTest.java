@@ -1,0 +1,230 @@
+package io.fovea;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.KeyTooLargeException;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.Id;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.Random;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/**
+ * The three forms of a table (rows, bytes, objects) do the same: point operations of each against a
+ * sorted map, with own changes that have not been committed.
+ */
+class FormsTest {
+  /** What is stored. */
+  public record Note(@Id long number, String text) {}
+
+  private static final Layout.Builder B = Layout.builder();
+  private static final Field TEXT = B.text("text", 2000);
+  private static final TableSpec ROWS =
+      TableSpec.of("rows", KeySpec.of(FieldType.INT64), B.build());
+  private static final TableSpec BYTES = TableSpec.bytes("bytes", 8);
+  private static final ObjectSpec<Long, Note> NOTES =
+      ObjectSpec.of("notes", Long.class, Note.class);
+
+  private enum Form {
+    ROWS {
+      @Override
+      TypedTable<Long, Note> table(Database db) {
+        return db.table(FormsTest.ROWS)
+            .as(
+                new KeyCodec<>() {
+                  @Override
+                  public void encode(Long number, Key key) {
+                    key.set((long) number);
+                  }
+
+                  @Override
+                  public Long decode(Key key) {
+                    return key.getLong(0);
+                  }
+                },
+                new Codec<>() {
+                  @Override
+                  public void encode(Note note, Row row) {
+                    // A row does not know its number: it stands in the text.
+                    row.setText(TEXT, note.number + ":" + note.text);
+                  }
+
+                  @Override
+                  public Note decode(Row row) {
+                    return note(row.getText(TEXT));
+                  }
+                });
+      }
+    },
+    BYTES {
+      @Override
+      TypedTable<Long, Note> table(Database db) {
+        return db.table(FormsTest.BYTES)
+            .bytes()
+            .as(
+                new ByteCodec<>() {
+                  @Override
+                  public byte[] encode(Long number) {
+                    return ByteBuffer.allocate(8).putLong(number).array();
+                  }
+
+                  @Override
+                  public Long decode(byte[] bytes) {
+                    return ByteBuffer.wrap(bytes).getLong();
+                  }
+                },
+                new ByteCodec<>() {
+                  @Override
+                  public byte[] encode(Note note) {
+                    return (note.number + ":" + note.text).getBytes(StandardCharsets.UTF_8);
+                  }
+
+                  @Override
+                  public Note decode(byte[] bytes) {
+                    return note(new String(bytes, StandardCharsets.UTF_8));
+                  }
+                });
+      }
+    },
+    OBJECTS {
+      @Override
+      TypedTable<Long, Note> table(Database db) {
+        return db.table(NOTES);
+      }
+    };
+
+    abstract TypedTable<Long, Note> table(Database db);
+
+    private static Note note(String stored) {
+      int colon = stored.indexOf(':');
+      return new Note(Long.parseLong(stored.substring(0, colon)), stored.substring(colon + 1));
+    }
+  }
+
+  @TempDir Path dir;
+
+  /** The buffer holds a tenth of what is read, so that pages are missing for keys of a group. */
+  @ParameterizedTest
+  @EnumSource
+  void pointOperations(Form form) {
+    Random r = new Random(form.ordinal());
+    TreeMap<Long, Note> expected = new TreeMap<>();
+    try (Database db =
+        Database.open(dir.resolve("forms.fovea"), Options.defaults().bufferBytes(1 << 20))) {
+      TypedTable<Long, Note> table = form.table(db);
+      for (int round = 0; round < 12; round++) {
+        boolean wide = round % 4 == 0;
+        db.run(
+            tx -> {
+              for (int i = 0; i < (wide ? 1_500 : 100); i++) {
+                change(tx, table, expected, r);
+              }
+              readSome(tx, table, expected, r, wide ? 3_000 : 70);
+            });
+        assertEquals(expected.size(), table.count());
+        assertTrue(table.dataBytes() >= 8L * expected.size());
+      }
+      db.run(tx -> readSome(tx, table, expected, r, 3_000));
+    }
+  }
+
+  private static void change(
+      Transaction tx, TypedTable<Long, Note> table, TreeMap<Long, Note> expected, Random r) {
+    long number = r.nextInt(4_000);
+    Note note = new Note(number, "n".repeat(r.nextInt(1_500)));
+    switch (r.nextInt(4)) {
+      case 0 -> assertEquals(expected.remove(number) != null, table.delete(tx, number));
+      case 1 -> {
+        Note after = expected.computeIfPresent(number, (k, v) -> note);
+        assertEquals(after, table.update(tx, number, before -> note));
+      }
+      default -> {
+        table.put(tx, number, note);
+        expected.put(number, note);
+      }
+    }
+  }
+
+  private static void readSome(
+      Transaction tx,
+      TypedTable<Long, Note> table,
+      TreeMap<Long, Note> expected,
+      Random r,
+      int keys) {
+    List<Long> wanted = new ArrayList<>();
+    List<@Nullable Note> found = new ArrayList<>();
+    for (int i = 0; i < keys; i++) {
+      long number = r.nextInt(4_200); // some are behind all, some come twice
+      wanted.add(number);
+      found.add(expected.get(number));
+    }
+    assertEquals(found, table.getAll(tx, wanted));
+    for (long number : wanted.subList(0, 20)) {
+      assertEquals(expected.get(number), table.get(tx, number));
+      assertEquals(expected.get(number), table.getForUpdate(tx, number));
+      assertEquals(expected.containsKey(number), table.exists(tx, number));
+    }
+    assertEquals(List.of(), table.getAll(tx, List.of()));
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aNullAmongTheKeys(Form form) {
+    try (Database db = Database.inMemory(Options.defaults().bufferBytes(8 << 20))) {
+      TypedTable<Long, Note> table = form.table(db);
+      db.run(
+          tx -> {
+            table.put(tx, 1L, new Note(1, "one"));
+            List<Long> keys = Arrays.asList(1L, null);
+            assertThrows(NullPointerException.class, () -> table.getAll(tx, keys));
+            assertEquals(List.of(new Note(1, "one")), table.getAll(tx, List.of(1L)));
+          });
+    }
+  }
+
+  @Test
+  void bytes() {
+    try (Database db = Database.inMemory(Options.defaults().bufferBytes(8 << 20))) {
+      ByteTable table = db.table(BYTES).bytes();
+      byte[] a = {1};
+      byte[] b = {2};
+      byte[] large = new byte[40_000]; // longer than a page, and than the stage
+      large[39_999] = 7;
+      db.run(
+          tx -> {
+            assertEquals(false, table.update(tx, a, b));
+            assertEquals(Collections.singletonList(null), table.getAll(tx, List.of(a)));
+            table.put(tx, a, a);
+            assertTrue(table.update(tx, a, large));
+            table.put(tx, b, b);
+            List<byte @Nullable []> found = table.getAll(tx, List.of(b, a, a));
+            assertEquals(7, found.get(1)[39_999]);
+            assertEquals(7, found.get(2)[39_999]);
+            assertEquals(1, found.get(0).length);
+            assertThrows(KeyTooLargeException.class, () -> table.getAll(tx, List.of(new byte[9])));
+            assertThrows(
+                InvalidUseException.class, () -> table.getAll(tx, List.of(a, new byte[0])));
+            assertEquals(40_000, table.getForUpdate(tx, a).length);
+          });
+      assertEquals(2, table.table().count());
+    }
+  }
+}
