@@ -2,8 +2,10 @@ package io.fovea;
 
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.index.IndexCore;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
+import io.fovea.txn.Tx;
 import io.fovea.txn.TxScan;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
@@ -19,6 +21,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class ByteCursor implements AutoCloseable {
   private final Transaction tx;
+  private final @Nullable IndexCore index;
   private final Database database;
   private final TableCore table;
   private @Nullable TxScan scan;
@@ -26,20 +29,30 @@ public final class ByteCursor implements AutoCloseable {
   private boolean on;
 
   ByteCursor(Transaction tx, Table table, @Nullable TxScan scan) {
+    this(tx, table, null, scan);
+  }
+
+  /**
+   * One in the order of an index.
+   *
+   * @param index of a table of objects; null for the order of keys
+   */
+  ByteCursor(Transaction tx, Table table, @Nullable IndexCore index, @Nullable TxScan scan) {
     this.tx = tx;
+    this.index = index;
     this.database = table.database();
     this.table = table.core();
     this.scan = scan;
   }
 
-  private void enter() {
+  private Tx enter() {
     if (closed) {
       if (tx.isActive()) {
         throw new InvalidUseException("The cursor is closed.");
       }
       tx.requireMine("The cursor has ended with its transaction");
     }
-    tx.enter(database);
+    return tx.enter(database);
   }
 
   private TxScan standing() {
@@ -133,8 +146,8 @@ public final class ByteCursor implements AutoCloseable {
   private boolean seek(byte[] to, boolean inclusive) {
     enter();
     try {
-      if (to.length > table.keyBytesMax) {
-        throw table.keyTooLong(to.length);
+      if (to.length > longest()) {
+        throw index == null ? table.keyTooLong(to.length) : index.keyTooLong(to.length);
       }
       on = false;
       TxScan s = scan;
@@ -149,6 +162,11 @@ public final class ByteCursor implements AutoCloseable {
     } finally {
       tx.exit();
     }
+  }
+
+  /** The most bytes of what it is moved to. */
+  private int longest() {
+    return index == null ? table.keyBytesMax : index.tree.maxKeySize();
   }
 
   /** A move to a record that a key does not name; {@link #next} is the hot one, and stays apart. */
@@ -175,10 +193,29 @@ public final class ByteCursor implements AutoCloseable {
     enter();
     try {
       TxScan s = standing();
-      if (s.keyLength() > table.keyBytesMax) {
-        throw table.longKey(s.page(), table.keyBytesMax, s.keyLength());
+      if (index != null) {
+        return copy(s.valueSegment(), s.valueOffset(), ObjectIndexReads.keyLength(table, index, s));
       }
-      return copy(s.keySegment(), s.keyOffset(), s.keyLength());
+      return keyOf(s);
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  private byte[] keyOf(TxScan s) {
+    if (s.keyLength() > longest()) {
+      throw table.longKey(s.page(), longest(), s.keyLength());
+    }
+    return copy(s.keySegment(), s.keyOffset(), s.keyLength());
+  }
+
+  /** Where it stands: the key of the record, or that of its entry. */
+  byte[] position() {
+    enter();
+    try {
+      return keyOf(standing());
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {
@@ -193,9 +230,12 @@ public final class ByteCursor implements AutoCloseable {
    * @throws InvalidUseException if it stands on no record, or as {@link #next}
    */
   public byte[] value() {
-    enter();
+    Tx t = enter();
     try {
       TxScan s = standing();
+      if (index != null) {
+        return ObjectIndexReads.value(tx, t, table, index, s);
+      }
       return copy(s.valueSegment(), s.valueOffset(), s.valueLength());
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
@@ -204,7 +244,7 @@ public final class ByteCursor implements AutoCloseable {
     }
   }
 
-  private static byte[] copy(MemorySegment src, long off, int len) {
+  static byte[] copy(MemorySegment src, long off, int len) {
     byte[] out = new byte[len];
     Mem.getBytes(src, off, out, 0, len);
     return out;

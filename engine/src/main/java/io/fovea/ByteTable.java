@@ -8,6 +8,7 @@ import io.fovea.error.KeyTooLargeException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.error.ValueTooLargeException;
 import io.fovea.index.ByteReads;
+import io.fovea.index.ObjectMaintenance;
 import io.fovea.index.Slot;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
@@ -44,10 +45,14 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
   private final Database database;
   private final TableCore core;
 
+  /** Whether it may have indexes: tables of objects may. */
+  private final boolean indexable;
+
   ByteTable(Table table) {
     this.table = table;
     this.database = table.database();
     this.core = table.core();
+    this.indexable = core.objects() != null;
   }
 
   /**
@@ -204,12 +209,18 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
   public void insert(Transaction tx, MemorySegment key, MemorySegment value) {
     Tx t = tx.enter(database, core);
     try {
+      if (indexable && isIndexed()) {
+        write(tx, t, key, value, true);
+        return;
+      }
       MemorySegment k = stageKey(tx.slot(), key);
       MemorySegment v = stageValue(tx.slot(), value);
       core.requireChangeable();
-      t.insert(core.tree, k, 0, (int) key.byteSize(), v, 0, (int) value.byteSize());
-    } catch (DuplicateKeyException e) {
-      throw new DuplicateKeyException("table \"" + core.name + '"');
+      try {
+        t.insert(core.tree, k, 0, (int) key.byteSize(), v, 0, (int) value.byteSize());
+      } catch (DuplicateKeyException e) {
+        throw new DuplicateKeyException("table \"" + core.name + '"');
+      }
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {
@@ -243,6 +254,10 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
   public void put(Transaction tx, MemorySegment key, MemorySegment value) {
     Tx t = tx.enter(database, core);
     try {
+      if (indexable && isIndexed()) {
+        write(tx, t, key, value, false);
+        return;
+      }
       MemorySegment k = stageKey(tx.slot(), key);
       MemorySegment v = stageValue(tx.slot(), value);
       core.requireChangeable();
@@ -251,6 +266,24 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
       throw tx.doom(e);
     } finally {
       tx.exit();
+    }
+  }
+
+  private boolean isIndexed() {
+    return core.indexes().length > 0;
+  }
+
+  /** Writes an object and the entries of indexes. */
+  private void write(Transaction tx, Tx t, MemorySegment key, MemorySegment value, boolean insert) {
+    Slot slot = tx.slot();
+    checkKey(Objects.requireNonNull(key, "key").byteSize());
+    MemorySegment v = stageValue(slot, value);
+    int length = (int) value.byteSize();
+    core.requireChangeable();
+    if (insert) {
+      ObjectMaintenance.insert(slot, t, core, core.indexes(), key, v, length);
+    } else {
+      ObjectMaintenance.put(slot, t, core, core.indexes(), key, v, length);
     }
   }
 
@@ -296,6 +329,11 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
   public boolean delete(Transaction tx, MemorySegment key) {
     Tx t = tx.enter(database, core);
     try {
+      if (indexable && isIndexed()) {
+        checkKey(Objects.requireNonNull(key, "key").byteSize());
+        core.requireChangeable();
+        return ObjectMaintenance.delete(tx.slot(), t, core, core.indexes(), key);
+      }
       MemorySegment k = stageKey(tx.slot(), key);
       core.requireChangeable();
       return t.delete(core.tree, k, 0, (int) key.byteSize());
@@ -366,7 +404,9 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
       core.requireChangeable();
       t.requireWritable();
       TxScan scan = open(tx, t, from, fromInclusive, to, toInclusive, prefix, Order.ASCENDING);
-      return Cursor.delete(tx, t, core, scan, most);
+      return indexable && isIndexed()
+          ? ObjectMaintenance.deleteRange(tx.slot(), t, core, core.indexes(), scan, most)
+          : Cursor.delete(tx, t, core, scan, most);
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {

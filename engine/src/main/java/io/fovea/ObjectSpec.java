@@ -4,10 +4,12 @@ import io.fovea.error.InvalidUseException;
 import io.fovea.index.ObjectHistory;
 import io.fovea.index.Scratch;
 import io.fovea.index.SlotLocal;
+import io.fovea.object.EntryKey;
 import io.fovea.object.ObjectCodec;
 import io.fovea.object.ObjectReader;
 import io.fovea.object.ObjectWriter;
 import io.fovea.schema.Field;
+import io.fovea.schema.IndexSpec;
 import io.fovea.schema.ObjectShapes;
 import io.fovea.schema.Shape;
 import io.fovea.schema.TableSpec;
@@ -119,6 +121,56 @@ public final class ObjectSpec<K, V> {
   }
 
   /**
+   * The same with a secondary index by components of the objects. Several objects may have the same
+   * values; they follow one another in the order of their keys.
+   *
+   * <p>Components can be what keys can be: all but big numbers, optionals and collections of these.
+   * They may be null or {@link java.util.Optional}: null comes before all values. A component of a
+   * record is named behind it, as in {@code "address.city"}, and is null where the record is; a
+   * record stands for all of its components in order. Text and byte strings may be as long as an
+   * entry can be, which is about an eighth of a page, keys included.
+   *
+   * <p>Opening a table that has objects with a new index builds it, beside transactions that go on,
+   * as {@link Database#table(TableSpec)} says. An index stays when the class changes: a component
+   * that is renamed, widened, made optional or moved has the same entries, those of objects of
+   * older shapes included. A class that would read other values than its index has is refused, in
+   * words that name the component: the order of an enum's constants has changed, what {@link
+   * io.fovea.schema.Initial} says of an indexed component has, or a number has become one of
+   * another kind. {@link Database#dropIndex} drops the index then, and opening the table builds it
+   * anew.
+   *
+   * @param name its name, unique in its table; 1 to 255 characters of any kind
+   * @param components their paths, in the order of comparison, at least one
+   * @return another specification
+   * @throws IllegalArgumentException if there is an index of that name, there is no such component,
+   *     it has no order, is the {@link io.fovea.schema.Id}, or appears twice
+   */
+  public ObjectSpec<K, V> index(String name, String... components) {
+    return with(name, false, components);
+  }
+
+  /**
+   * The same with a secondary index by components whose values together belong to one object at
+   * most. Values with null belong to any number of objects, for null equals nothing, not even null.
+   *
+   * @param name as {@link #index}
+   * @param components as {@link #index}
+   * @return another specification
+   * @throws IllegalArgumentException as {@link #index}
+   */
+  public ObjectSpec<K, V> unique(String name, String... components) {
+    return with(name, true, components);
+  }
+
+  private ObjectSpec<K, V> with(String name, boolean unique, String... components) {
+    List<String> paths = new ArrayList<>();
+    for (String component : components) {
+      paths.addAll(codec.components(component));
+    }
+    return new ObjectSpec<>(codec, table.with(IndexSpec.components(name, unique, paths)));
+  }
+
+  /**
    * The same with keys of another size. It is a part of what a table is: a table that is there has
    * to be opened with the size that it was made with.
    *
@@ -128,8 +180,12 @@ public final class ObjectSpec<K, V> {
    * @throws IllegalArgumentException for such a size
    */
   public ObjectSpec<K, V> keyBytesMax(int bytes) {
-    return new ObjectSpec<>(
-        codec, TableSpec.objects(table.name(), bytes, Objects.requireNonNull(table.objects())));
+    TableSpec other =
+        TableSpec.objects(table.name(), bytes, Objects.requireNonNull(table.objects()));
+    for (IndexSpec index : table.indexes()) {
+      other = other.with(index);
+    }
+    return new ObjectSpec<>(codec, other);
   }
 
   /**
@@ -414,27 +470,40 @@ public final class ObjectSpec<K, V> {
     @Override
     public OrderedEntries.Walk<K, V> walk(
         Transaction tx, TypedTable.Interval<K> interval, Order order) {
+      return bytes.walk(tx, interval, order, coding());
+    }
+
+    @Override
+    public <I> TypedIndex<I, K, V> index(String name, Class<I> keys) {
+      Index index = bytes.table().index(name);
+      EntryKey by = codec.entryKey(keys);
+      String difference = by.difference(Objects.requireNonNull(index.core().objects).entries());
+      if (difference != null) {
+        throw new IllegalArgumentException(
+            "Keys of " + keys.getName() + " are none of " + index + ": " + difference + ".");
+      }
+      return new TypedIndex<>(index, by, this::coding);
+    }
+
+    /** Reads keys and objects; for one thread. */
+    private OrderedEntries.Walk.Coding<K, V> coding() {
       ObjectReader in = new ObjectReader();
-      return bytes.walk(
-          tx,
-          interval,
-          order,
-          new OrderedEntries.Walk.Coding<>() {
-            @Override
-            public byte[] encode(K key) {
-              return encoded(key);
-            }
+      return new OrderedEntries.Walk.Coding<>() {
+        @Override
+        public byte[] encode(K key) {
+          return encoded(key);
+        }
 
-            @Override
-            public K key(byte[] stored) {
-              return Records.this.key(codec.readKey(in.of(stored)));
-            }
+        @Override
+        public K key(byte[] stored) {
+          return Records.this.key(codec.readKey(in.of(stored)));
+        }
 
-            @Override
-            public V value(K key, byte[] stored) {
-              return decode(in.of(stored), key);
-            }
-          });
+        @Override
+        public V value(K key, byte[] stored) {
+          return decode(in.of(stored), key);
+        }
+      };
     }
   }
 }

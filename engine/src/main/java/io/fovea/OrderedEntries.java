@@ -107,6 +107,12 @@ public abstract sealed class OrderedEntries<K, V> permits ByteTable, TypedTable 
         return cursor.seek(coding.encode(to));
       }
 
+      /** Moves to the first record at a position, or behind it. */
+      boolean seekTo(byte[] position) {
+        key = null;
+        return cursor.seek(position);
+      }
+
       @Override
       public boolean seekBehind(byte[] position) {
         key = null;
@@ -115,7 +121,7 @@ public abstract sealed class OrderedEntries<K, V> permits ByteTable, TypedTable 
 
       @Override
       public byte[] position() {
-        return cursor.key();
+        return cursor.position();
       }
 
       @Override

@@ -3,6 +3,7 @@ package io.fovea;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.index.Scratch;
 import io.fovea.index.SlotLocal;
+import io.fovea.error.InvalidUseException;
 import io.fovea.index.TableCore;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -71,6 +72,15 @@ public final class TypedTable<K, V> extends OrderedEntries<K, V> {
 
     /** Opens a scan. */
     Walk<K, V> walk(Transaction tx, Interval<K> interval, Order order);
+
+    /** An index by components. */
+    default <I> TypedIndex<I, K, V> index(String name, Class<I> keys) {
+      throw new InvalidUseException(
+          "Table "
+              + table().core().shown()
+              + " holds no objects of an ObjectSpec, which have indexes by components. Ask a table"
+              + " of rows for an index: Table.index.");
+    }
   }
 
   /** An interval of keys; null for no bound. */
@@ -294,6 +304,26 @@ public final class TypedTable<K, V> extends OrderedEntries<K, V> {
   public TypedCursor<K, V> scan(Transaction tx, @Nullable K from, @Nullable K to, Order order) {
     Objects.requireNonNull(order, "order");
     return new TypedCursor<>(walk(tx, new Interval<>(from, true, to, false), order));
+  }
+
+  /**
+   * A secondary index by components of the objects, which {@link ObjectSpec#index} has declared.
+   *
+   * @param <I> the class of its keys
+   * @param name its name
+   * @param keys the class of its keys: of one component, its class; of several, a record class
+   *     whose components are those in order, by any names. Records in it are as if their components
+   *     stood in their place, and numbers may be narrower. A class of the first components alone is
+   *     one of prefixes
+   * @return the index; any thread
+   * @throws IllegalArgumentException if the table was opened without an index of that name, or the
+   *     class is no key of it, in words that name the part
+   * @throws InvalidUseException if this is a table of another kind than {@link ObjectSpec} makes,
+   *     or the table or the index was dropped
+   */
+  public <I> TypedIndex<I, K, V> index(String name, Class<I> keys) {
+    return backing.index(
+        Objects.requireNonNull(name, "name"), Objects.requireNonNull(keys, "keys"));
   }
 
   /**

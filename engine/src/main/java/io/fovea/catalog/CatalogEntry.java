@@ -10,6 +10,7 @@ import io.fovea.index.RowExpiry;
 import io.fovea.index.RowHistory;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
+import io.fovea.object.ObjectEntries;
 import io.fovea.schema.EntryHints;
 import io.fovea.schema.Expiry;
 import io.fovea.schema.Field;
@@ -46,6 +47,7 @@ import org.jspecify.annotations.Nullable;
  *   fields   number (2) · each: name · type (1) · width (4)
  *   name     length (2) · UTF-8 as {@link DataOutputStream#writeUTF} has it
  *   section EXPIRY   ordinal of the field (2) · milliseconds after it (8)
+ *   an index of a table of objects has no fields: {@link ObjectIndexCodec}
  * </pre>
  *
  * @param name the table's name
@@ -169,6 +171,7 @@ public record CatalogEntry(
    * @param extractedKey of an extracted index, its key
    * @param fields of another index, its fields
    * @param hints what its entries remember
+   * @param objects of an index by components of objects, how its entries are made; else null
    */
   public record IndexEntry(
       String name,
@@ -177,12 +180,30 @@ public record CatalogEntry(
       long rootPid,
       @Nullable KeySpec extractedKey,
       List<Field> fields,
-      EntryHints hints) {
+      EntryHints hints,
+      @Nullable ObjectEntries objects) {
+
+    /** An index of a table of rows. */
+    public IndexEntry(
+        String name,
+        boolean unique,
+        int treeId,
+        long rootPid,
+        @Nullable KeySpec extractedKey,
+        List<Field> fields,
+        EntryHints hints) {
+      this(name, unique, treeId, rootPid, extractedKey, fields, hints, null);
+    }
+
+    /** The same index with entries that are made so. */
+    IndexEntry with(ObjectEntries by) {
+      return new IndexEntry(name, unique, treeId, rootPid, extractedKey, fields, hints, by);
+    }
 
     /** The same index in another tree. */
     IndexEntry in(BTree tree) {
       return new IndexEntry(
-          name, unique, tree.treeId(), tree.rootPid(), extractedKey, fields, hints);
+          name, unique, tree.treeId(), tree.rootPid(), extractedKey, fields, hints, objects);
     }
 
     /** What the catalog keeps of an index. */
@@ -199,12 +220,13 @@ public record CatalogEntry(
           i.tree.rootPid(),
           i.isExtracted() ? i.key : null,
           i.fields,
-          i.hints.kind);
+          i.hints.kind,
+          i.objects == null ? null : i.objects.entries());
     }
 
     /** The same by other fields, as those that it has are called now. */
     IndexEntry by(List<Field> others) {
-      return new IndexEntry(name, unique, treeId, rootPid, extractedKey, others, hints);
+      return new IndexEntry(name, unique, treeId, rootPid, extractedKey, others, hints, objects);
     }
 
     /** In what a specification differs from it, in words, or null. */
@@ -263,6 +285,9 @@ public record CatalogEntry(
     Sections sections = new Sections();
     CatalogKey.write(name, sections);
     extras.write(sections);
+    if (extras.objects != null && !indexes.isEmpty()) {
+      sections.put(Sections.COMPONENTS, ObjectIndexCodec.encode(indexes));
+    }
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     try (DataOutputStream out = new DataOutputStream(bytes)) {
       boolean hinted = indexes.stream().anyMatch(i -> i.hints != EntryHints.NONE);
@@ -352,7 +377,9 @@ public record CatalogEntry(
       }
       String name = CatalogKey.read(key, sections);
       Extras extras = Extras.read(sections, layout);
-      return new CatalogEntry(name, treeId, rootPid, parts, layout, List.copyOf(indexes), extras);
+      List<IndexEntry> all =
+          ObjectIndexCodec.decode(sections.get(Sections.COMPONENTS), indexes, extras.objects);
+      return new CatalogEntry(name, treeId, rootPid, parts, layout, all, extras);
     } catch (IOException | IllegalArgumentException | IndexOutOfBoundsException e) {
       CorruptionException c =
           new CorruptionException("the catalog's entry of table " + known, -1, -1, VERSION, -1);

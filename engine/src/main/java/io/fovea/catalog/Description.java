@@ -4,6 +4,7 @@ import io.fovea.index.IndexCore;
 import io.fovea.index.ObjectHistory;
 import io.fovea.index.RowExpiry;
 import io.fovea.index.TableCore;
+import io.fovea.object.ObjectEntries;
 import io.fovea.schema.Field;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
@@ -20,9 +21,14 @@ public final class Description {
     if (layout == null) {
       ObjectHistory objects = core.objects();
       int bytesMax = core.key.bytesMax();
-      return objects == null
-          ? TableSpec.bytes(core.name, bytesMax)
-          : TableSpec.objects(core.name, bytesMax, objects.shapes());
+      if (objects == null) {
+        return TableSpec.bytes(core.name, bytesMax);
+      }
+      TableSpec spec = TableSpec.objects(core.name, bytesMax, objects.shapes());
+      for (IndexCore i : core.readable()) {
+        spec = spec.with(of(CatalogEntry.IndexEntry.of(i)));
+      }
+      return spec;
     }
     TableSpec.Builder spec = TableSpec.builder(core.name, core.key, layout);
     int version = core.history().version();
@@ -39,6 +45,10 @@ public final class Description {
   }
 
   private static IndexSpec of(CatalogEntry.IndexEntry i) {
+    ObjectEntries objects = i.objects();
+    if (objects != null) {
+      return IndexSpec.described(i.name(), i.unique(), objects.paths()).hints(i.hints());
+    }
     KeySpec extracted = i.extractedKey();
     Field[] fields = i.fields().toArray(Field[]::new);
     IndexSpec spec =

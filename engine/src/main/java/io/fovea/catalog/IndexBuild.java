@@ -7,6 +7,7 @@ import io.fovea.error.OperationInterruptedException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.IndexCore;
 import io.fovea.index.Maintenance;
+import io.fovea.index.ObjectMaintenance;
 import io.fovea.index.Slot;
 import io.fovea.index.TableCore;
 import io.fovea.store.Store;
@@ -149,7 +150,11 @@ public final class IndexBuild {
     while (left > 0 && scan.load()) {
       for (int slot = scan.from(); slot < scan.to() && left > 0; slot++, left--) {
         length = scan.copyKey(slot, next, 0);
-        Maintenance.fill(scratch, tx, core, index, next, 0, length);
+        if (index.objects == null) {
+          Maintenance.fill(scratch, tx, core, index, next, 0, length);
+        } else {
+          ObjectMaintenance.fill(scratch, tx, core, index, next, length);
+        }
       }
     }
     return length;

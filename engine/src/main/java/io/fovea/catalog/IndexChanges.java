@@ -60,7 +60,7 @@ final class IndexChanges {
         () -> {
           changes.making(
               (change, trees) -> {
-                made[0] = changes.newIndex(spec, indexSpec, trees, change);
+                made[0] = changes.newIndex(spec, core.objects(), indexSpec, trees, change);
                 made[1] = made[0].at(IndexStage.DELETE_ONLY);
                 change.put(
                     DeferredDrops.key(made[0].tree.treeId()), DeferredDrops.value(made[0].tree));

@@ -8,6 +8,7 @@ import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.index.IndexCore;
 import io.fovea.index.Maintenance;
+import io.fovea.index.ObjectMaintenance;
 import io.fovea.index.RowExpiry;
 import io.fovea.index.Slot;
 import io.fovea.index.TableCore;
@@ -278,15 +279,25 @@ final class LoadTrees implements AutoCloseable {
     records++;
     bytes += (long) len + vLen;
     for (int i = 0; i < indexes.size(); i++) {
-      entry(indexes.get(i), key, off, len, value, vOff);
+      entry(indexes.get(i), key, off, len, value, vOff, vLen);
     }
     flush(loader);
   }
 
   private void entry(
-      IndexTree to, MemorySegment key, long off, int len, MemorySegment value, long vOff) {
+      IndexTree to,
+      MemorySegment key,
+      long off,
+      int len,
+      MemorySegment value,
+      long vOff,
+      int vLen) {
     IndexCore index = to.index;
-    int n = index.build(scratch, key, off, len, value, vOff, entry, 0);
+    int n =
+        index.objects == null
+            ? index.build(scratch, key, off, len, value, vOff, entry, 0)
+            : ObjectMaintenance.entryOf(
+                scratch, core, index, key, off, len, value, vOff, vLen, entry);
     if (n < 0) {
       return;
     }

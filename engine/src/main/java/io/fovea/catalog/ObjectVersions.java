@@ -1,9 +1,13 @@
 package io.fovea.catalog;
 
 import io.fovea.error.IncompatibleSchemaException;
+import io.fovea.index.IndexCore;
 import io.fovea.index.ObjectHistory;
+import io.fovea.index.ObjectPlan;
 import io.fovea.index.TableCore;
+import io.fovea.object.ObjectEntries;
 import io.fovea.object.Shapes;
+import io.fovea.schema.IndexSpec;
 import io.fovea.schema.ObjectShapes;
 import io.fovea.schema.Shape;
 import io.fovea.schema.TableSpec;
@@ -15,7 +19,10 @@ import java.io.DataOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -26,6 +33,9 @@ import org.jspecify.annotations.Nullable;
  * durable, and the shape is in memory, before the first handle that writes the version is made:
  * whoever finds an object of a version finds its shape. Handles of an older version go on; they
  * refuse objects of versions that are newer than they are.
+ *
+ * <p>Indexes by components are told of a new version in the same record: where it has them. Their
+ * entries stay as they are, or the class is refused.
  *
  * <pre>
  *   section OBJECTS   key: text · number of versions (1) · each: text
@@ -60,7 +70,7 @@ final class ObjectVersions {
     if (before == null || shapes == null) {
       return;
     }
-    require(core, before, shapes);
+    require(store, core, before, shapes);
     if (isAs(store, core, shapes)) {
       return;
     }
@@ -68,27 +78,90 @@ final class ObjectVersions {
     store.requireNoTransaction(what);
     IndexBuild.lock(core.changing, what);
     try {
-      changes.locked(what, () -> add(core, shapes));
+      changes.locked(what, () -> add(core, spec, shapes));
     } finally {
       core.changing.unlock();
     }
   }
 
-  private boolean add(TableCore core, ObjectShapes shapes) {
+  private boolean add(TableCore core, TableSpec spec, ObjectShapes shapes) {
     ObjectHistory known = core.objects();
     if (known == null || core.isRefused() || isAs(store, core, shapes)) {
       return false;
     }
-    require(core, known, shapes);
+    SpecCheck.check(store, core, spec);
     ObjectHistory next = known.next(shapes.value());
+    // No index is being built: that has the lock of the table.
+    Map<ObjectPlan, ObjectEntries> more = new LinkedHashMap<>();
+    List<CatalogEntry.IndexEntry> indexes = new ArrayList<>();
+    for (IndexCore i : core.readable()) {
+      List<String> paths = SpecCheck.named(store, core, spec, i).components();
+      ObjectEntries by = ObjectEntries.of(next.versions(), shapes.value(), paths);
+      more.put(Objects.requireNonNull(i.objects), by);
+      indexes.add(CatalogEntry.IndexEntry.of(i).with(by));
+    }
     CatalogChange change = new CatalogChange(store);
-    SchemaChanges.objects(core, next, change);
+    SchemaChanges.objects(core, next, indexes, change);
     store.willWrite();
-    store.awaitDurable(change.run(() -> core.objects(next)));
+    long end =
+        change.run(
+            () -> {
+              // Before anybody writes an object of the version.
+              more.forEach(ObjectPlan::extend);
+              core.objects(next);
+            });
+    store.awaitDurable(end);
     return true;
   }
 
-  private void require(TableCore core, ObjectHistory file, ObjectShapes shapes) {
+  /** How entries of an index are made, as a specification says it. */
+  static ObjectPlan plan(ObjectHistory versions, TableSpec spec, IndexSpec index) {
+    ObjectShapes here = Objects.requireNonNull(spec.objects());
+    return new ObjectPlan(ObjectEntries.of(versions.versions(), here.value(), index.components()));
+  }
+
+  /**
+   * Looks whether an index has the entries that a specification says.
+   *
+   * @throws IncompatibleSchemaException if it has others, of some version of the objects
+   */
+  static void checkIndex(
+      Store store, TableCore core, ObjectShapes here, IndexCore index, IndexSpec spec) {
+    ObjectPlan plan = index.objects;
+    ObjectHistory versions = core.objects();
+    if (plan == null || versions == null) {
+      return;
+    }
+    String difference;
+    try {
+      difference =
+          spec.isDescribed()
+              ? plan.entries().difference(spec.components())
+              : plan.entries()
+                  .difference(
+                      ObjectEntries.of(versions.versions(), here.value(), spec.components()));
+    } catch (IllegalArgumentException e) {
+      String m = String.valueOf(e.getMessage());
+      difference = m.endsWith(".") ? m.substring(0, m.length() - 1) : m;
+    }
+    if (difference != null) {
+      throw SpecCheck.mismatch(
+          store,
+          core,
+          "index \""
+              + index.name
+              + "\": "
+              + difference
+              + ". Drop it with dropIndex; it is built anew when the table is opened with it.");
+    }
+  }
+
+  /**
+   * Looks whether objects of a table can be read as a specification says.
+   *
+   * @throws IncompatibleSchemaException if they can't
+   */
+  static void require(Store store, TableCore core, ObjectHistory file, ObjectShapes shapes) {
     String difference = difference(file, shapes);
     if (difference != null) {
       throw SpecCheck.mismatch(store, core, difference + ".");

@@ -7,9 +7,11 @@ import io.fovea.index.HintUse;
 import io.fovea.index.IndexCore;
 import io.fovea.index.IndexHints;
 import io.fovea.index.ObjectHistory;
+import io.fovea.index.ObjectPlan;
 import io.fovea.index.RowHistory;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Waits;
+import io.fovea.object.ObjectEntries;
 import io.fovea.recovery.KnownCounts;
 import io.fovea.recovery.Recovery;
 import io.fovea.schema.EntryHints;
@@ -290,18 +292,24 @@ public final class Schema {
     List<IndexCore> indexes = new ArrayList<>();
     for (CatalogEntry.IndexEntry i : e.indexes()) {
       IndexHints hints = new IndexHints(i.hints(), hintUse);
+      // Values are primary keys with hints, which are short.
+      BTree tree =
+          tree(i.treeId(), i.rootPid(), (long) catalog.maxKeySize() + hints.bytes(), counts);
+      ObjectEntries objects = i.objects();
       indexes.add(
-          new IndexCore(
-              i.name(),
-              i.unique(),
-              i.fields(),
-              i.extractedKey(),
-              null,
-              e.key(),
-              layoutOf(e),
-              // Values are primary keys with hints, which are short.
-              tree(i.treeId(), i.rootPid(), (long) catalog.maxKeySize() + hints.bytes(), counts),
-              hints));
+          objects != null
+              ? new IndexCore(
+                  i.name(), i.unique(), new ObjectPlan(objects), e.key().bytesMax(), tree, hints)
+              : new IndexCore(
+                  i.name(),
+                  i.unique(),
+                  i.fields(),
+                  i.extractedKey(),
+                  null,
+                  e.key(),
+                  layoutOf(e),
+                  tree,
+                  hints));
     }
     TableCore core =
         new TableCore(
@@ -401,6 +409,7 @@ public final class Schema {
       evolutions.evolve(core, spec); // not in a transaction, as that says
     }
     SpecCheck.check(store, core, spec);
+    objectVersions.adapt(core, spec); // likewise; before indexes that are by its components
     if (core.readable().stream().anyMatch(i -> i.isExtracted() && i.maker == null)) {
       changes.lockedIn(tx, "open table " + core.shown(), () -> adoptExtractors(core, spec));
     }
@@ -410,7 +419,6 @@ public final class Schema {
       }
     }
     expirations.adapt(core, spec); // likewise, where something is to be done
-    objectVersions.adapt(core, spec); // too
   }
 
   /** Opens a table, making it or indexes of it where they are not there. */
@@ -465,8 +473,9 @@ public final class Schema {
   TableCore make(TableSpec spec, CatalogChange change, List<BTree> trees) {
     BTree tree = changes.newTree(trees, change, false);
     List<IndexCore> indexes = new ArrayList<>();
+    ObjectHistory objects = ObjectHistory.first(spec.objects());
     for (IndexSpec i : spec.indexes()) {
-      indexes.add(changes.newIndex(spec, i, trees, change));
+      indexes.add(changes.newIndex(spec, objects, i, trees, change));
     }
     TableCore core =
         new TableCore(
@@ -477,7 +486,7 @@ public final class Schema {
                 spec.version(), spec.isBytes() ? Layout.builder().build() : spec.layout()),
             tree,
             indexes.toArray(IndexCore[]::new));
-    core.objects(ObjectHistory.first(spec.objects()));
+    core.objects(objects);
     return expirations.expire(core, spec.expiry());
   }
 
@@ -497,6 +506,7 @@ public final class Schema {
       return;
     }
     SpecCheck.check(store, core, spec);
+    objectVersions.adapt(core, spec);
     if (core.readable().stream().anyMatch(i -> i.isExtracted() && i.maker == null)) {
       changes.locked("open table " + core.shown(), () -> adoptExtractors(core, spec));
     }
@@ -507,7 +517,6 @@ public final class Schema {
     }
     expirations.adapt(core, spec);
     expirations.begin();
-    objectVersions.adapt(core, spec);
   }
 
   /** After a database was opened, extracted indexes wait for their extractors. */

@@ -10,6 +10,7 @@ import io.fovea.index.HintUse;
 import io.fovea.index.IndexCore;
 import io.fovea.index.IndexHints;
 import io.fovea.index.ObjectHistory;
+import io.fovea.index.ObjectPlan;
 import io.fovea.index.TableCore;
 import io.fovea.schema.EntryHints;
 import io.fovea.schema.Expiry;
@@ -199,9 +200,24 @@ final class SchemaChanges {
     return store.engine().poison() == null;
   }
 
-  IndexCore newIndex(TableSpec table, IndexSpec spec, List<BTree> made, CatalogChange change) {
+  /**
+   * Makes an index with its tree.
+   *
+   * @param objects the versions of the table's objects; null in a table of rows
+   */
+  IndexCore newIndex(
+      TableSpec table,
+      @Nullable ObjectHistory objects,
+      IndexSpec spec,
+      List<BTree> made,
+      CatalogChange change) {
     EntryHints chosen = spec.hints();
     IndexHints hints = new IndexHints(chosen == null ? entryHints : chosen, hintUse);
+    if (objects != null) {
+      ObjectPlan plan = ObjectVersions.plan(objects, table, spec);
+      BTree tree = newTree(made, change, hints.kind.frames());
+      return new IndexCore(spec.name(), spec.isUnique(), plan, table.key().bytesMax(), tree, hints);
+    }
     return index(table, spec, newTree(made, change, hints.kind.frames()), hints);
   }
 
@@ -315,9 +331,13 @@ final class SchemaChanges {
   }
 
   /** Puts a table into the catalog whose objects have other versions. */
-  static void objects(TableCore core, ObjectHistory versions, CatalogChange change) {
+  static void objects(
+      TableCore core,
+      ObjectHistory versions,
+      List<CatalogEntry.IndexEntry> indexes,
+      CatalogChange change) {
     CatalogEntry.Extras extras = CatalogEntry.Extras.of(core).with(versions);
-    change.put(CatalogKey.of(core.name), entry(core, core.name, List.of(), extras).encode());
+    change.put(CatalogKey.of(core.name), entry(core, core.name, indexes, extras).encode());
   }
 
   private static CatalogEntry entry(

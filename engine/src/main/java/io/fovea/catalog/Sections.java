@@ -29,10 +29,13 @@ final class Sections {
   /** How rows expire. */
   static final int EXPIRY = 30;
 
+  /** Which components indexes of a table of objects are by: {@link ObjectIndexCodec}. */
+  static final int COMPONENTS = 51;
+
   /** The versions of a table's objects: {@link ObjectVersions}. */
   static final int OBJECTS = 50;
 
-  private static final Set<Integer> KNOWN = Set.of(NAME, ROWS, EXPIRY, OBJECTS);
+  private static final Set<Integer> KNOWN = Set.of(NAME, ROWS, EXPIRY, OBJECTS, COMPONENTS);
 
   private final TreeMap<Integer, byte[]> all = new TreeMap<>();
 

@@ -5,6 +5,7 @@ import io.fovea.error.IncompatibleSchemaException;
 import io.fovea.error.KeyTooLargeException;
 import io.fovea.error.ValueTooLargeException;
 import io.fovea.index.IndexCore;
+import io.fovea.index.ObjectHistory;
 import io.fovea.index.TableCore;
 import io.fovea.schema.Field;
 import io.fovea.schema.IndexSpec;
@@ -43,8 +44,17 @@ final class SpecCheck {
       throw mismatch(
           store, core, difference + ". Open it with the specification that it was made with.");
     }
+    ObjectHistory versions = core.objects();
+    ObjectShapes objects = spec.objects();
+    if (versions != null && objects != null) {
+      ObjectVersions.require(store, core, versions, objects);
+    }
     for (IndexCore i : core.readable()) {
-      checkIndex(store, core, CatalogEntry.IndexEntry.of(i), named(store, core, spec, i));
+      IndexSpec s = named(store, core, spec, i);
+      checkIndex(store, core, CatalogEntry.IndexEntry.of(i), s);
+      if (objects != null) {
+        ObjectVersions.checkIndex(store, core, objects, i, s);
+      }
     }
   }
 

@@ -19,6 +19,7 @@ import org.jspecify.annotations.Nullable;
  * <pre>
  *   named fields    entry = fields [+ the rest of the primary key]     EntryPlan, bytes to bytes
  *   extractor       entry = computed key [+ the primary key]           EntryMaker, a user's code
+ *   components      entry = parts [+ the primary key]                  ObjectPlan, bytes to bytes
  *   value of an entry = primary key + hint; what is in [] is missing in a unique index
  * </pre>
  *
@@ -51,6 +52,9 @@ public final class IndexCore {
   /** What statements do with it. */
   public final IndexStage stage;
 
+  /** Of a table of objects; null for another one. */
+  public final @Nullable ObjectPlan objects;
+
   private final @Nullable EntryPlan plan;
 
   /** The fields that an entry depends on, one bit each; null where that can't be known. */
@@ -79,6 +83,7 @@ public final class IndexCore {
     this.fields = fields;
     this.tree = tree;
     this.maker = maker;
+    this.objects = null;
     if (extractedKey == null) {
       List<Field> sources = new ArrayList<>(fields);
       if (!unique) {
@@ -110,6 +115,32 @@ public final class IndexCore {
     }
   }
 
+  /**
+   * Makes one of a table of objects.
+   *
+   * @param keyBytesMax the most bytes of a key of the table
+   */
+  public IndexCore(
+      String name,
+      boolean unique,
+      ObjectPlan objects,
+      int keyBytesMax,
+      BTree tree,
+      IndexHints hints) {
+    this.name = name;
+    this.stage = IndexStage.READABLE;
+    this.hints = hints;
+    this.unique = unique;
+    this.fields = List.of();
+    this.tree = tree;
+    this.maker = null;
+    this.objects = objects;
+    this.key = KeySpec.ofBytes(objects.bytesMax(keyBytesMax, tree.maxKeySize()));
+    this.entry = key;
+    this.plan = null;
+    this.dependsOn = null;
+  }
+
   private IndexCore(IndexCore of, IndexStage stage) {
     this.name = of.name;
     this.stage = stage;
@@ -118,6 +149,7 @@ public final class IndexCore {
     this.fields = of.fields;
     this.tree = of.tree;
     this.maker = of.maker;
+    this.objects = of.objects;
     this.key = of.key;
     this.entry = of.entry;
     this.plan = of.plan;
@@ -163,7 +195,7 @@ public final class IndexCore {
   }
 
   public boolean isExtracted() {
-    return plan == null;
+    return plan == null && objects == null;
   }
 
   /** The most bytes of an entry's key. */

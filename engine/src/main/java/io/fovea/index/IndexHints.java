@@ -134,8 +134,44 @@ public final class IndexHints {
       long hintOff,
       int entry,
       RecordBuffer out) {
+    return get(
+        slot,
+        t,
+        table,
+        index,
+        pk,
+        pkOff,
+        pkLen,
+        hint,
+        hintOff,
+        entry,
+        out.segment(),
+        out.base(),
+        out.size());
+  }
+
+  /**
+   * Reads the record that an entry names into memory.
+   *
+   * @param size how many bytes of it at most
+   * @return its length, which may be more
+   */
+  public int get(
+      Slot slot,
+      Tx t,
+      TableCore table,
+      IndexCore index,
+      MemorySegment pk,
+      long pkOff,
+      int pkLen,
+      MemorySegment hint,
+      long hintOff,
+      int entry,
+      MemorySegment out,
+      long outOff,
+      int size) {
     if (!active) {
-      return t.get(table.tree, pk, pkOff, pkLen, out.segment(), out.base(), out.size());
+      return t.get(table.tree, pk, pkOff, pkLen, out, outOff, size);
     }
     Position p = slot.hinted;
     codec.read(hint, hintOff, p);
@@ -146,7 +182,7 @@ public final class IndexHints {
     if (!poison.none()) {
       poison.apply(p);
     }
-    int n = t.getHinted(table.tree, pk, pkOff, pkLen, out.segment(), out.base(), out.size(), p);
+    int n = t.getHinted(table.tree, pk, pkOff, pkLen, out, outOff, size, p);
     int wrong = t.hinted();
     if (wrong >= 0) {
       t.hintCounters().lookup(wrong);

@@ -1,6 +1,7 @@
 package io.fovea.index;
 
 import io.fovea.btree.BTree;
+import io.fovea.btree.TreeWalk;
 import io.fovea.encoding.KeyText;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
@@ -31,7 +32,7 @@ import org.jspecify.annotations.Nullable;
  * ever. The read finds its place in the read set; a wrong entry would be found by nobody.
  */
 public final class Maintenance {
-  private static final int NONE = -1;
+  static final int NONE = -1;
 
   private Maintenance() {}
 
@@ -351,7 +352,7 @@ public final class Maintenance {
   }
 
   /** Removes the entries of a record that has gone. */
-  private static void removeAll(
+  static void removeAll(
       Slot slot,
       Tx t,
       IndexCore[] indexes,
@@ -372,7 +373,7 @@ public final class Maintenance {
   // -------------------------------------------------------------------------------------- support
 
   /** Room for an entry before and one after, for each index. */
-  private static MemorySegment room(Slot slot, IndexCore[] indexes) {
+  static MemorySegment room(Slot slot, IndexCore[] indexes) {
     long bytes = 0;
     for (IndexCore i : indexes) {
       bytes += 2L * i.entryBytesMax();
@@ -438,7 +439,7 @@ public final class Maintenance {
   }
 
   /** Removes an entry, if it is that of the record. */
-  private static void remove(
+  static void remove(
       Slot slot,
       Tx t,
       IndexCore index,
@@ -459,7 +460,7 @@ public final class Maintenance {
   }
 
   /** 1 if a unique index has an entry and it is of a record, 0 if of another, -1 if it has none. */
-  private static int isOf(
+  static int isOf(
       Slot slot,
       Tx t,
       IndexCore index,
@@ -523,7 +524,7 @@ public final class Maintenance {
     add(slot, t, core, index, entries, 0, len, key, keyOff, keyLen);
   }
 
-  private static void requireAbsent(
+  static void requireAbsent(
       Tx t, TableCore core, IndexCore index, MemorySegment entries, int at, int len) {
     if (index.unique && len != NONE && t.get(index.tree, entries, at, len, entries, at, 0) >= 0) {
       throw duplicate(core, index, entries, at, len, index.stage == IndexStage.BUILDING);
@@ -537,11 +538,15 @@ public final class Maintenance {
    */
   public static DuplicateKeyException duplicate(
       TableCore core, IndexCore index, MemorySegment entry, long at, int len, boolean built) {
-    return DuplicateKeyException.ofIndex(
-        index.name, core.name, KeyText.of(index.key, entry, at, len), built);
+    ObjectPlan objects = index.objects;
+    String key =
+        objects == null
+            ? KeyText.of(index.key, entry, at, len)
+            : objects.entries().text(TreeWalk.bytes(entry, at, len));
+    return DuplicateKeyException.ofIndex(index.name, core.name, key, built);
   }
 
-  private static void add(
+  static void add(
       Slot slot,
       Tx t,
       TableCore core,

@@ -231,6 +231,15 @@ public final class Slot {
     return record;
   }
 
+  /** A statement has ended that needed room for a record of any size. */
+  void shrinkRecord() {
+    if (record.byteSize() > KEEP_BYTES) {
+      MemorySegment large = record;
+      record = Blocks.NONE;
+      memory.give(large);
+    }
+  }
+
   /** Room for the keys of index entries. */
   public MemorySegment entries(long bytes) {
     if (entries.byteSize() < bytes) {

@@ -10,6 +10,7 @@
  * <pre>
  *   Maintenance    statements that change tables with indexes
  *   EntryPlan      an entry from a record               EntryMaker    an entry from a user's code
+ *   ObjectMaintenance, ObjectPlan   the same for objects
  *   IndexStage     how indexes come and go              IndexHints    hints: set, used, repaired
  *   HintCodec      the bytes of a hint                  RepairPolicy  whether repairs are worth it
  *   RecordBuffer   a row, as memory                     Slot          scratch memory of a transaction
@@ -19,8 +20,8 @@
  * and can't commit. Records and keys come as memory and offsets; what they belong to, and whether
  * their user may use them, is asked above.
  *
- * <p>May import: error, schema, memory, buffer, btree, encoding, txn. Threading: plans, cores and
- * hints by any thread; a slot belongs to the thread of its transaction.
+ * <p>May import: error, schema, object, memory, buffer, btree, encoding, txn. Threading: plans,
+ * cores and hints by any thread; a slot belongs to the thread of its transaction.
  */
 @NullMarked
 package io.fovea.index;

@@ -11,6 +11,7 @@ import io.fovea.encoding.KeyText;
 import io.fovea.error.FoveaException;
 import io.fovea.error.OperationInterruptedException;
 import io.fovea.index.IndexCore;
+import io.fovea.index.ObjectMaintenance;
 import io.fovea.index.Slot;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
@@ -118,7 +119,7 @@ public final class Verification {
   }
 
   private void contents(String what, TableCore table, IndexCore[] indexes, long[] entries) {
-    if (table.layout == null) {
+    if (table.layout == null && indexes.length == 0) {
       return;
     }
     Slot slot = new Slot();
@@ -140,7 +141,7 @@ public final class Verification {
             return;
           }
           OperationInterruptedException.check("verify the records");
-          boolean old = vLen != table.recordBytes();
+          boolean old = table.layout != null && vLen != table.recordBytes();
           if (old && !table.old.renew(vLen, v, vOff, renewed, 0)) {
             census.problem(
                 what + ": a record of " + vLen + " bytes instead of " + table.recordBytes());
@@ -153,7 +154,11 @@ public final class Verification {
               continue;
             }
             MemorySegment record = old ? renewed : v;
-            int len = index.build(slot, k, kOff, kLen, record, old ? 0 : vOff, entry, 0);
+            int len =
+                index.objects == null
+                    ? index.build(slot, k, kOff, kLen, record, old ? 0 : vOff, entry, 0)
+                    : ObjectMaintenance.entryOf(
+                        slot, table, index, k, kOff, kLen, v, vOff, vLen, entry);
             if (len < 0) {
               continue;
             }

@@ -181,8 +181,8 @@ final class Bindings {
             "@Initial of component " + place + " is no " + of.shape + ": " + e.getMessage(), e);
       }
     }
-    Component component =
-        new Component(c.getName(), of.shape, names, initial != null || of.hasInitial());
+    String text = initial != null ? initial.value() : of.hasInitial() ? "" : null;
+    Component component = new Component(c.getName(), of.shape, names, text);
     return new RecordBinding.Part(component, accessor, of, value);
   }
 

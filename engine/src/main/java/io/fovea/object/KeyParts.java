@@ -141,13 +141,18 @@ final class KeyParts {
 
   static void putBytes(ObjectWriter out, byte @Nullable [] value) {
     byte[] bytes = there(value);
+    putBytes(out, bytes, 0, bytes.length);
+  }
+
+  static void putBytes(ObjectWriter out, byte[] bytes, int from, int length) {
     int zeros = 0;
-    for (byte b : bytes) {
-      zeros += b == 0 ? 1 : 0;
+    for (int i = 0; i < length; i++) {
+      zeros += bytes[from + i] == 0 ? 1 : 0;
     }
-    int to = out.room(bytes.length + zeros + 2);
+    int to = out.room(length + zeros + 2);
     byte[] array = out.array();
-    for (byte b : bytes) {
+    for (int i = 0; i < length; i++) {
+      byte b = bytes[from + i];
       array[to++] = b;
       if (b == 0) {
         array[to++] = ESCAPED;

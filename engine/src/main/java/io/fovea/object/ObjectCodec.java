@@ -7,6 +7,7 @@ import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.lang.reflect.RecordComponent;
+import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
@@ -16,6 +17,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class ObjectCodec {
   private final Class<?> type;
+  private final MethodHandles.@Nullable Lookup lookup;
   private final KeyBinding key;
   private final RecordBinding value;
   private final Plan keys;
@@ -23,8 +25,13 @@ public final class ObjectCodec {
   private final @Nullable Plan id;
 
   private ObjectCodec(
-      Class<?> type, KeyBinding key, RecordBinding value, @Nullable MethodHandle id) {
+      Class<?> type,
+      MethodHandles.@Nullable Lookup lookup,
+      KeyBinding key,
+      RecordBinding value,
+      @Nullable MethodHandle id) {
     this.type = type;
+    this.lookup = lookup;
     this.key = key;
     this.value = value;
     this.keys = PlanTemplate.of(key.writer(), key.reader());
@@ -76,7 +83,7 @@ public final class ObjectCodec {
                 .map(RecordBinding.Part::accessor)
                 .findFirst()
                 .orElseThrow();
-    return new ObjectCodec(type, key, value, accessor);
+    return new ObjectCodec(type, lookup, key, value, accessor);
   }
 
   private static @Nullable RecordComponent id(Class<?> type) {
@@ -103,6 +110,34 @@ public final class ObjectCodec {
   /** What a file remembers of the records. */
   public Composite shape() {
     return (Composite) value.shape;
+  }
+
+  /**
+   * How keys of a class are looked for in an index by components.
+   *
+   * @throws IllegalArgumentException if the class has no order of bytes, in words
+   */
+  public EntryKey entryKey(Class<?> keys) {
+    Class<?> boxed = MethodType.methodType(keys).wrap().returnType();
+    return EntryKey.of(new Bindings(lookup).of(boxed, "The key of the index"));
+  }
+
+  /**
+   * The components that an index by a component is declared by: that one, or those of a record.
+   *
+   * @throws IllegalArgumentException if there is none of that name, or it has no order of bytes
+   */
+  public List<String> components(String path) {
+    for (RecordBinding.Part p : value.parts()) {
+      if (p.of() == null && path.equals(p.component().name())) {
+        throw new IllegalArgumentException(
+            type.getSimpleName()
+                + '.'
+                + path
+                + " is the @Id, by which the table is sorted without an index.");
+      }
+    }
+    return ObjectEntries.components(shape(), path);
   }
 
   /** Whether records know their keys. */

@@ -101,6 +101,12 @@ public final class ObjectWriter {
     bytes[to] = value;
   }
 
+  /** Bytes as they are, without a count. */
+  void put(byte[] value) {
+    int to = room(value.length);
+    System.arraycopy(value, 0, bytes, to, value.length);
+  }
+
   void putShort(short value) {
     int to = room(Short.BYTES);
     SHORT.set(bytes, to, value);

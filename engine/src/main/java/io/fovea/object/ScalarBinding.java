@@ -69,6 +69,16 @@ final class ScalarBinding extends Binding {
     return ALL.get(type);
   }
 
+  /** How a scalar is stored that is not optional: a number by its primitive type. */
+  static ScalarBinding of(Scalar scalar) {
+    for (ScalarBinding b : ALL.values()) {
+      if (b.shape == scalar) {
+        return b;
+      }
+    }
+    throw new IllegalStateException("There is no class of " + scalar + ".");
+  }
+
   @Override
   MethodHandle writer() {
     return method(ObjectWriter.class, "put" + name, void.class, type);

@@ -12,6 +12,8 @@
  *   KeyBinding       keys, whose bytes are ordered
  *   Decoder, Skip    objects of older shapes
  *   Shapes           reads shapes, and compares them
+ *   ObjectEntries    entries of indexes by components, from the bytes of objects
+ *   EntryKey         what is looked for in them
  * </pre>
  *
  * <p>May import: error, schema. Threading: codecs and plans are of any thread, writers and readers

@@ -45,10 +45,18 @@ public final class IndexSpec {
   private final @Nullable Extractor extractor;
   private final @Nullable EntryHints hints;
 
+  /** Of a table of objects; else empty. */
+  private final List<String> components;
+
+  /** Whether only the file is known, and not how objects of older versions are read. */
+  private final boolean described;
+
   private IndexSpec(
       String name,
       boolean unique,
       List<Field> fields,
+      List<String> components,
+      boolean described,
       @Nullable KeySpec extractedKey,
       @Nullable Extractor extractor,
       @Nullable EntryHints hints) {
@@ -56,6 +64,8 @@ public final class IndexSpec {
     this.name = name;
     this.unique = unique;
     this.fields = fields;
+    this.components = components;
+    this.described = described;
     this.extractedKey = extractedKey;
     this.extractor = extractor;
     this.hints = hints;
@@ -71,7 +81,7 @@ public final class IndexSpec {
    * @throws IllegalArgumentException if there are no fields, or one appears twice
    */
   public static IndexSpec on(String name, Field... fields) {
-    return new IndexSpec(name, false, checked(fields), null, null, null);
+    return new IndexSpec(name, false, checked(fields), List.of(), false, null, null, null);
   }
 
   /**
@@ -84,7 +94,7 @@ public final class IndexSpec {
    * @throws IllegalArgumentException if there are no fields, or one appears twice
    */
   public static IndexSpec unique(String name, Field... fields) {
-    return new IndexSpec(name, true, checked(fields), null, null, null);
+    return new IndexSpec(name, true, checked(fields), List.of(), false, null, null, null);
   }
 
   /**
@@ -102,6 +112,8 @@ public final class IndexSpec {
         name,
         unique,
         List.of(),
+        List.of(),
+        false,
         Objects.requireNonNull(key, "key"),
         Objects.requireNonNull(extractor, "extractor"),
         null);
@@ -119,7 +131,49 @@ public final class IndexSpec {
    * @return the specification
    */
   public static IndexSpec described(String name, KeySpec key, boolean unique) {
-    return new IndexSpec(name, unique, List.of(), Objects.requireNonNull(key, "key"), null, null);
+    return new IndexSpec(
+        name, unique, List.of(), List.of(), true, Objects.requireNonNull(key, "key"), null, null);
+  }
+
+  /**
+   * An index by components of the objects of a table. Programs get one from {@link
+   * io.fovea.ObjectSpec#index(String, String...)}.
+   *
+   * @param name its name, unique in its table
+   * @param unique whether values without null belong to one object at most
+   * @param paths components without parts in the order of comparison, at least one: each its name,
+   *     behind those of the records in which it lies, with dots between
+   * @return the specification
+   * @throws IllegalArgumentException if there are no components, or one appears twice
+   */
+  public static IndexSpec components(String name, boolean unique, List<String> paths) {
+    return by(name, unique, paths, false);
+  }
+
+  /**
+   * An index by components of the objects of a table, of which only the file is known: as {@link
+   * io.fovea.Database#describe} gives it. With it a table can be opened whose class has had older
+   * versions, which the file knows how to read. The index can't be built with it then.
+   *
+   * @param name its name, unique in its table
+   * @param unique as {@link #components(String, boolean, List)}
+   * @param paths as {@link #components(String, boolean, List)}
+   * @return the specification
+   * @throws IllegalArgumentException as {@link #components(String, boolean, List)}
+   */
+  public static IndexSpec described(String name, boolean unique, List<String> paths) {
+    return by(name, unique, paths, true);
+  }
+
+  private static IndexSpec by(String name, boolean unique, List<String> paths, boolean described) {
+    List<String> all = List.copyOf(paths);
+    if (all.isEmpty()) {
+      throw new IllegalArgumentException("An index has at least one component.");
+    }
+    if (all.stream().distinct().count() != all.size()) {
+      throw new IllegalArgumentException("A component appears twice in an index: " + all + ".");
+    }
+    return new IndexSpec(name, unique, List.of(), all, described, null, null, null);
   }
 
   /**
@@ -139,6 +193,8 @@ public final class IndexSpec {
         name,
         unique,
         fields,
+        components,
+        described,
         extractedKey,
         extractor,
         Objects.requireNonNull(entryHints, "entryHints"));
@@ -183,6 +239,25 @@ public final class IndexSpec {
   }
 
   /**
+   * Whether only the file is known.
+   *
+   * @return true for what {@code described} made
+   */
+  public boolean isDescribed() {
+    return described;
+  }
+
+  /**
+   * The components that it is declared by.
+   *
+   * @return an immutable list of paths, as in {@code address.city}; empty for an index of another
+   *     table than one of objects
+   */
+  public List<String> components() {
+    return components;
+  }
+
+  /**
    * The hints in the entries of the index.
    *
    * @return what was chosen, or null: what the options say
@@ -213,6 +288,8 @@ public final class IndexSpec {
   public String toString() {
     return (unique ? "unique index " : "index ")
         + name
-        + (extractedKey == null ? Layout.describe(fields) : " extracted " + extractedKey);
+        + (!components.isEmpty()
+            ? components.toString()
+            : extractedKey == null ? Layout.describe(fields) : " extracted " + extractedKey);
   }
 }

@@ -199,6 +199,17 @@ public sealed interface Shape {
       return at;
     }
 
+    /**
+     * What a component is.
+     *
+     * @param name its name
+     * @return its shape; null if there is none of that name
+     */
+    public @Nullable Shape component(String name) {
+      int at = place(name, this);
+      return at < 0 ? null : components.get(at).shape();
+    }
+
     private static int place(String name, Composite file) {
       for (int i = 0; i < file.components.size(); i++) {
         if (file.components.get(i).name().equals(name)) {
@@ -232,11 +243,11 @@ public sealed interface Shape {
    * @param name its name, a Java identifier
    * @param shape what it is
    * @param formerly its earlier names, the latest first; no part of what a file remembers
-   * @param hasInitial whether there is a value for it in records that were written without it; no
-   *     part of what a file remembers
+   * @param initial what it is in records that were written without it, as {@link Initial} writes
+   *     it; null where it may not be missing; no part of what a file remembers
    * @since 0.1.0
    */
-  record Component(String name, Shape shape, List<String> formerly, boolean hasInitial) {
+  record Component(String name, Shape shape, List<String> formerly, @Nullable String initial) {
     /**
      * Checks the name.
      *
@@ -255,7 +266,16 @@ public sealed interface Shape {
      * @param shape what it is
      */
     public Component(String name, Shape shape) {
-      this(name, shape, List.of(), false);
+      this(name, shape, List.of(), null);
+    }
+
+    /**
+     * Whether there is a value for it in records that were written without it.
+     *
+     * @return true if it has an {@link #initial}
+     */
+    public boolean hasInitial() {
+      return initial != null;
     }
 
     @Override

@@ -129,18 +129,24 @@ public final class TableSpec {
   /**
    * Adds a secondary index.
    *
-   * @param index the index; its fields must be those of this table's key and layout
+   * @param index the index; its fields must be those of this table's key and layout, or its
+   *     components those of this table's objects
    * @return a new specification
-   * @throws IllegalArgumentException if there is an index of that name, or a field is not this
-   *     table's, or this is a table of byte strings
+   * @throws IllegalArgumentException if there is an index of that name, or a field or component is
+   *     not this table's, or this is a table of byte strings that only programs know
    */
   public TableSpec with(IndexSpec index) {
     Objects.requireNonNull(index, "index");
-    if (layout == null) {
+    if (objects != null) {
+      requireComponents(index);
+    } else if (layout == null) {
       throw new IllegalArgumentException("A table of byte strings has no secondary indexes.");
+    } else if (!index.components().isEmpty()) {
+      throw new IllegalArgumentException(
+          index + " is by components of objects, and table " + name + " holds rows.");
     }
     for (Field f : index.fields()) {
-      if (!(f.key() ? key.contains(f) : layout.contains(f))) {
+      if (layout == null || !(f.key() ? key.contains(f) : layout.contains(f))) {
         throw new IllegalArgumentException(
             "Field " + f.name() + " of " + index + " is not one of table " + name + ".");
       }
@@ -153,6 +159,24 @@ public final class TableSpec {
     List<IndexSpec> more = new ArrayList<>(indexes);
     more.add(index);
     return new TableSpec(name, key, layout, List.copyOf(more), expiry, objects, steps);
+  }
+
+  private void requireComponents(IndexSpec index) {
+    if (index.components().isEmpty()) {
+      throw new IllegalArgumentException(
+          "Table " + name + " holds objects: " + index + " is not by components of them.");
+    }
+    for (String path : index.components()) {
+      @Nullable Shape at = Objects.requireNonNull(objects).value();
+      for (String part : path.split("\\.", -1)) {
+        Shape in = at instanceof Shape.Maybe m ? m.of() : at;
+        at = in instanceof Shape.Composite c ? c.component(part) : null;
+      }
+      if (at == null) {
+        throw new IllegalArgumentException(
+            "Component " + path + " of " + index + " is not one of table " + name + ".");
+      }
+    }
   }
 
   /**

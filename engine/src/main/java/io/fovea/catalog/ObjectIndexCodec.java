@@ -1,0 +1,139 @@
+package io.fovea.catalog;
+
+import io.fovea.catalog.CatalogEntry.IndexEntry;
+import io.fovea.index.ObjectHistory;
+import io.fovea.object.ObjectEntries;
+import io.fovea.object.ObjectEntries.Part;
+import io.fovea.object.ObjectEntries.Source;
+import io.fovea.object.Shapes;
+import io.fovea.schema.Shape;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * By which components the indexes of a table of objects are, as a {@linkplain Sections section} of
+ * its entry in the catalog. A table of objects without indexes has none.
+ *
+ * <pre>
+ *   for each index, in the order of the entry: number of parts (1)
+ *     · for each part: length (2) · its type, as {@link Shape} writes it in UTF-8
+ *       · for each version of the objects: number of places (1), each 2 bytes;
+ *         for none: length (2) · the part that all objects of the version have
+ * </pre>
+ */
+final class ObjectIndexCodec {
+  private ObjectIndexCodec() {}
+
+  static byte[] encode(List<IndexEntry> indexes) {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    try (DataOutputStream out = new DataOutputStream(bytes)) {
+      for (IndexEntry i : indexes) {
+        List<Part> parts = Objects.requireNonNull(i.objects()).parts();
+        out.writeByte(parts.size());
+        for (Part part : parts) {
+          write(out, part.type().toString().getBytes(StandardCharsets.UTF_8));
+          for (Source s : part.sources()) {
+            write(out, s);
+          }
+        }
+      }
+    } catch (IOException e) {
+      throw new IllegalStateException("Writing to memory failed.", e);
+    }
+    return bytes.toByteArray();
+  }
+
+  private static void write(DataOutputStream out, Source source) throws IOException {
+    out.writeByte(source.places().size());
+    for (int place : source.places()) {
+      out.writeShort(place);
+    }
+    ByteBuffer fixed = source.fixed();
+    if (fixed != null) {
+      write(out, fixed.array());
+    }
+  }
+
+  private static void write(DataOutputStream out, byte[] bytes) throws IOException {
+    if (bytes.length > 0xFFFF) {
+      throw new IllegalArgumentException(
+          "A part of an index has " + bytes.length + " bytes; 65,535 is the limit.");
+    }
+    out.writeShort(bytes.length);
+    out.write(bytes);
+  }
+
+  /**
+   * Reads what {@link #encode} wrote.
+   *
+   * @param section null where there is none
+   * @param indexes what is known of them
+   * @param objects the versions of the objects; null in a table of rows
+   * @return the same with how their entries are made
+   * @throws IOException if the bytes make no sense
+   * @throws IllegalArgumentException likewise
+   */
+  static List<IndexEntry> decode(
+      byte @Nullable [] section, List<IndexEntry> indexes, @Nullable ObjectHistory objects)
+      throws IOException {
+    if (objects == null || indexes.isEmpty()) {
+      if (section != null) {
+        throw new IOException("indexes by components in a table without");
+      }
+      return List.copyOf(indexes);
+    }
+    if (section == null) {
+      throw new IOException("indexes of objects without components");
+    }
+    List<IndexEntry> all = new ArrayList<>();
+    try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(section))) {
+      for (IndexEntry i : indexes) {
+        List<Part> parts = new ArrayList<>();
+        for (int n = in.readUnsignedByte(); n > 0; n--) {
+          Shape type = Shapes.parse(new String(bytes(in), StandardCharsets.UTF_8));
+          List<Source> sources = new ArrayList<>();
+          for (int v = 0; v < objects.version(); v++) {
+            sources.add(source(in));
+          }
+          parts.add(new Part(type, sources));
+        }
+        all.add(i.with(new ObjectEntries(objects.versions(), parts)));
+      }
+      if (in.read() >= 0) {
+        throw new IOException("bytes behind the components of indexes");
+      }
+    } catch (ClassCastException e) {
+      throw new IOException("components of indexes that are no records", e);
+    }
+    return List.copyOf(all);
+  }
+
+  private static Source source(DataInputStream in) throws IOException {
+    int n = in.readUnsignedByte();
+    if (n == 0) {
+      return new Source(List.of(), ByteBuffer.wrap(bytes(in)));
+    }
+    List<Integer> places = new ArrayList<>();
+    for (int i = 0; i < n; i++) {
+      places.add(in.readUnsignedShort());
+    }
+    return new Source(places, null);
+  }
+
+  private static byte[] bytes(DataInputStream in) throws IOException {
+    int length = in.readUnsignedShort();
+    if (length > in.available() || length == 0) {
+      throw new IOException("a part of an index of " + length + " bytes");
+    }
+    return in.readNBytes(length);
+  }
+}

@@ -1,0 +1,433 @@
+package io.fovea.index;
+
+import io.fovea.error.DuplicateKeyException;
+import io.fovea.error.InvalidUseException;
+import io.fovea.memory.Mem;
+import io.fovea.txn.Tx;
+import io.fovea.txn.TxScan;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The statements that change tables of objects with secondary indexes: the steps of {@link
+ * Maintenance}, for values of any length. It is a class of its own so that statements on rows,
+ * whose records have one size, know nothing of it.
+ *
+ * <p>A statement is done as a whole or not at all, for the reasons that {@link Maintenance} gives:
+ * entries are computed, and refused, before the first write.
+ *
+ * <p>The old object is read as a whole even if its entry depends on a few bytes: an object of an
+ * older version may have them anywhere.
+ */
+public final class ObjectMaintenance {
+  private ObjectMaintenance() {}
+
+  /** The key in memory of its own: what holds the given one is used for entries. */
+  private static MemorySegment staged(Slot slot, TableCore core, MemorySegment key) {
+    MemorySegment stage = slot.take(core.keyBytesMax);
+    MemorySegment.copy(key, 0, stage, 0, key.byteSize());
+    return stage;
+  }
+
+  /**
+   * Adds an object.
+   *
+   * @param key its key, of any memory; no longer than one may be
+   * @param value native memory that holds it, from its beginning
+   */
+  public static void insert(
+      Slot slot,
+      Tx t,
+      TableCore core,
+      IndexCore[] indexes,
+      MemorySegment key,
+      MemorySegment value,
+      int valueLen) {
+    t.requireWritable();
+    MemorySegment k = staged(slot, core, key);
+    try {
+      insertStaged(slot, t, core, indexes, k, (int) key.byteSize(), value, valueLen);
+    } finally {
+      slot.give(k);
+    }
+  }
+
+  private static void insertStaged(
+      Slot slot,
+      Tx t,
+      TableCore core,
+      IndexCore[] indexes,
+      MemorySegment key,
+      int keyLen,
+      MemorySegment value,
+      int valueLen) {
+    MemorySegment entries = Maintenance.room(slot, indexes);
+    int[] after = slot.lengths(1, indexes.length);
+    int at = 0;
+    for (int i = 0; i < indexes.length; i++) {
+      after[i] = newEntry(slot, core, indexes[i], key, keyLen, value, valueLen, entries, at);
+      Maintenance.requireAbsent(t, core, indexes[i], entries, at, after[i]);
+      at += 2 * indexes[i].entryBytesMax();
+    }
+    try {
+      t.insert(core.tree, key, 0, keyLen, value, 0, valueLen);
+    } catch (DuplicateKeyException e) {
+      throw new DuplicateKeyException("table \"" + core.name + '"');
+    }
+    try {
+      at = 0;
+      for (int i = 0; i < indexes.length; i++) {
+        if (after[i] != Maintenance.NONE) {
+          Maintenance.add(slot, t, core, indexes[i], entries, at, after[i], key, 0, keyLen);
+        }
+        at += 2 * indexes[i].entryBytesMax();
+      }
+    } catch (Throwable e) {
+      slot.breakDown(e);
+      throw e;
+    }
+  }
+
+  /**
+   * Sets an object.
+   *
+   * @param key its key, of any memory; no longer than one may be
+   * @param value native memory that holds it, from its beginning
+   */
+  public static void put(
+      Slot slot,
+      Tx t,
+      TableCore core,
+      IndexCore[] indexes,
+      MemorySegment key,
+      MemorySegment value,
+      int valueLen) {
+    t.requireWritable();
+    int keyLen = (int) key.byteSize();
+    MemorySegment k = staged(slot, core, key);
+    try {
+      int n = read(slot, t, core, k, keyLen);
+      if (n < 0) {
+        insertStaged(slot, t, core, indexes, k, keyLen, value, valueLen);
+      } else {
+        replace(slot, t, core, indexes, k, keyLen, slot.record(0), n, value, valueLen);
+      }
+    } finally {
+      slot.shrinkRecord();
+      slot.give(k);
+    }
+  }
+
+  private static void replace(
+      Slot slot,
+      Tx t,
+      TableCore core,
+      IndexCore[] indexes,
+      MemorySegment key,
+      int keyLen,
+      MemorySegment old,
+      int oldLen,
+      MemorySegment value,
+      int valueLen) {
+    MemorySegment entries = Maintenance.room(slot, indexes);
+    int[] before = slot.lengths(0, indexes.length);
+    int[] after = slot.lengths(1, indexes.length);
+    int at = 0;
+    for (int i = 0; i < indexes.length; i++) {
+      IndexCore index = indexes[i];
+      int max = index.entryBytesMax();
+      after[i] = newEntry(slot, core, index, key, keyLen, value, valueLen, entries, at);
+      before[i] = oldEntry(slot, core, index, key, keyLen, old, 0, oldLen, entries, at + max);
+      if (before[i] == after[i]
+          && (before[i] < 0 || Mem.equal(entries, at, after[i], entries, at + max, before[i]))) {
+        before[i] = Maintenance.NONE;
+        after[i] = Maintenance.NONE;
+      }
+      Maintenance.requireAbsent(t, core, index, entries, at, after[i]);
+      at += 2 * max;
+    }
+    try {
+      t.put(core.tree, key, 0, keyLen, value, 0, valueLen);
+      at = 0;
+      for (int i = 0; i < indexes.length; i++) {
+        IndexCore index = indexes[i];
+        int max = index.entryBytesMax();
+        if (before[i] != Maintenance.NONE) {
+          Maintenance.remove(slot, t, index, entries, at + max, before[i], key, 0, keyLen);
+        }
+        if (after[i] != Maintenance.NONE) {
+          Maintenance.add(slot, t, core, index, entries, at, after[i], key, 0, keyLen);
+        }
+        at += 2 * max;
+      }
+    } catch (Throwable e) {
+      slot.breakDown(e);
+      throw e;
+    }
+  }
+
+  /**
+   * Removes an object.
+   *
+   * @param key its key, of any memory; no longer than one may be
+   * @return whether there was one
+   */
+  public static boolean delete(
+      Slot slot, Tx t, TableCore core, IndexCore[] indexes, MemorySegment key) {
+    t.requireWritable();
+    int keyLen = (int) key.byteSize();
+    MemorySegment k = staged(slot, core, key);
+    try {
+      int n = read(slot, t, core, k, keyLen);
+      if (n < 0) {
+        return false;
+      }
+      int[] before = slot.lengths(0, indexes.length);
+      MemorySegment entries =
+          entriesBefore(slot, core, indexes, k, keyLen, slot.record(0), 0, n, before);
+      try {
+        t.delete(core.tree, k, 0, keyLen);
+        Maintenance.removeAll(slot, t, indexes, entries, before, k, 0, keyLen);
+      } catch (Throwable e) {
+        slot.breakDown(e);
+        throw e;
+      }
+      return true;
+    } finally {
+      slot.shrinkRecord();
+      slot.give(k);
+    }
+  }
+
+  /**
+   * Removes the objects that a scan meets, with their entries, and closes it. If it fails after the
+   * first one, the transaction can't commit any more.
+   *
+   * @param scan of the table's tree, before its first record; null for one that meets nothing
+   * @param most how many objects at most
+   * @return how many it were
+   */
+  public static long deleteRange(
+      Slot slot, Tx t, TableCore core, IndexCore[] indexes, @Nullable TxScan scan, long most) {
+    if (scan == null) {
+      return 0;
+    }
+    long n = 0;
+    MemorySegment key = slot.take(core.keyBytesMax);
+    try {
+      t.requireWritable();
+      scan.toDelete(true);
+      while (n < most && scan.next()) {
+        delete(slot, t, core, indexes, scan, key);
+        n++;
+      }
+      return n;
+    } catch (Throwable e) {
+      if (n > 0) {
+        slot.breakDown(e);
+      }
+      throw e;
+    } finally {
+      slot.give(key);
+      scan.close();
+    }
+  }
+
+  /** Removes the object that a scan stands on. */
+  private static void delete(
+      Slot slot, Tx t, TableCore core, IndexCore[] indexes, TxScan scan, MemorySegment stage) {
+    int keyLen = scan.keyLength();
+    if (keyLen > core.keyBytesMax) {
+      throw core.longKey(scan.page(), core.keyBytesMax, keyLen);
+    }
+    Mem.copy(scan.keySegment(), scan.keyOffset(), stage, 0, keyLen);
+    int[] before = slot.lengths(0, indexes.length);
+    MemorySegment entries =
+        entriesBefore(
+            slot,
+            core,
+            indexes,
+            stage,
+            keyLen,
+            scan.valueSegment(),
+            scan.valueOffset(),
+            scan.valueLength(),
+            before);
+    try {
+      t.delete(scan);
+      Maintenance.removeAll(slot, t, indexes, entries, before, stage, 0, keyLen);
+    } catch (Throwable e) {
+      slot.breakDown(e);
+      throw e;
+    }
+  }
+
+  /** The entries of an object that goes. */
+  private static MemorySegment entriesBefore(
+      Slot slot,
+      TableCore core,
+      IndexCore[] indexes,
+      MemorySegment key,
+      int keyLen,
+      MemorySegment old,
+      long oldOff,
+      int oldLen,
+      int[] before) {
+    MemorySegment entries = Maintenance.room(slot, indexes);
+    int at = 0;
+    for (int i = 0; i < indexes.length; i++) {
+      before[i] = oldEntry(slot, core, indexes[i], key, keyLen, old, oldOff, oldLen, entries, at);
+      at += 2 * indexes[i].entryBytesMax();
+    }
+    return entries;
+  }
+
+  /** Makes the entry of an object, as it is now, in an index that is being built. */
+  public static void fill(
+      Slot slot, Tx t, TableCore core, IndexCore index, MemorySegment key, int keyLen) {
+    try {
+      int n = read(slot, t, core, key, keyLen);
+      if (n >= 0) {
+        fill(slot, t, core, index, key, keyLen, n);
+      }
+    } finally {
+      slot.shrinkRecord();
+    }
+  }
+
+  private static void fill(
+      Slot slot, Tx t, TableCore core, IndexCore index, MemorySegment key, int keyLen, int n) {
+    MemorySegment entries = slot.entries(index.entryBytesMax());
+    int len = entry(slot, core, index, key, keyLen, slot.record(0), 0, n, entries, 0);
+    if (index.unique) {
+      int own = Maintenance.isOf(slot, t, index, entries, 0, len, key, 0, keyLen);
+      if (own == 0) {
+        throw Maintenance.duplicate(core, index, entries, 0, len, true);
+      }
+      if (own > 0) {
+        return;
+      }
+    }
+    Maintenance.add(slot, t, core, index, entries, 0, len, key, 0, keyLen);
+  }
+
+  /** Reads an object as a whole, own changes included, into {@link Slot#record}; -1 for none. */
+  private static int read(Slot slot, Tx t, TableCore core, MemorySegment key, int keyLen) {
+    MemorySegment old = slot.record(1);
+    int room = (int) Math.min(old.byteSize(), Integer.MAX_VALUE);
+    int n = t.get(core.tree, key, 0, keyLen, old, 0, room);
+    while (n > room) {
+      old = slot.record(n);
+      room = (int) Math.min(old.byteSize(), Integer.MAX_VALUE);
+      n = t.get(core.tree, key, 0, keyLen, old, 0, room);
+    }
+    return n;
+  }
+
+  private static int newEntry(
+      Slot slot,
+      TableCore core,
+      IndexCore index,
+      MemorySegment key,
+      int keyLen,
+      MemorySegment value,
+      int valueLen,
+      MemorySegment entries,
+      int at) {
+    if (index.stage == IndexStage.DELETE_ONLY) {
+      return Maintenance.NONE;
+    }
+    try {
+      return plan(index).build(slot, index, key, 0, keyLen, value, 0, valueLen, entries, at);
+    } catch (IllegalArgumentException | IndexOutOfBoundsException e) {
+      throw new InvalidUseException(
+          "The value is no object of table "
+              + core.shown()
+              + ", which has indexes by components: "
+              + e.getMessage());
+    }
+  }
+
+  /** As in {@link Maintenance}: an index that is not used may lack the entry. */
+  private static int oldEntry(
+      Slot slot,
+      TableCore core,
+      IndexCore index,
+      MemorySegment key,
+      int keyLen,
+      MemorySegment old,
+      long oldOff,
+      int oldLen,
+      MemorySegment entries,
+      int at) {
+    if (index.stage == IndexStage.READABLE) {
+      return entry(slot, core, index, key, keyLen, old, oldOff, oldLen, entries, at);
+    }
+    try {
+      return entry(slot, core, index, key, keyLen, old, oldOff, oldLen, entries, at);
+    } catch (RuntimeException e) {
+      return Maintenance.NONE;
+    }
+  }
+
+  /** The entry of an object that is stored. */
+  private static int entry(
+      Slot slot,
+      TableCore core,
+      IndexCore index,
+      MemorySegment key,
+      int keyLen,
+      MemorySegment object,
+      long objectOff,
+      int objectLen,
+      MemorySegment entries,
+      int at) {
+    try {
+      return plan(index)
+          .build(slot, index, key, 0, keyLen, object, objectOff, objectLen, entries, at);
+    } catch (IllegalArgumentException | IndexOutOfBoundsException e) {
+      throw noObject(core, e);
+    }
+  }
+
+  /** What is stored is no object of the table. */
+  static RuntimeException noObject(TableCore core, RuntimeException why) {
+    RuntimeException e =
+        core.damaged("an object of table " + core.shown() + ": " + why.getMessage(), -1, 0, 1);
+    e.initCause(why);
+    return e;
+  }
+
+  private static ObjectPlan plan(IndexCore index) {
+    ObjectPlan plan = index.objects;
+    if (plan == null) {
+      throw new IllegalStateException("Index " + index.shown() + " is none of objects.");
+    }
+    return plan;
+  }
+
+  /**
+   * The entry of an object that is stored, for who reads the table without transactions.
+   *
+   * @param out {@link IndexCore#entryBytesMax} bytes
+   * @return its length
+   */
+  public static int entryOf(
+      Slot slot,
+      TableCore core,
+      IndexCore index,
+      MemorySegment key,
+      long keyOff,
+      int keyLen,
+      MemorySegment object,
+      long objectOff,
+      int objectLen,
+      MemorySegment out) {
+    try {
+      return plan(index)
+          .build(slot, index, key, keyOff, keyLen, object, objectOff, objectLen, out, 0);
+    } catch (IllegalArgumentException | IndexOutOfBoundsException e) {
+      throw noObject(core, e);
+    }
+  }
+}

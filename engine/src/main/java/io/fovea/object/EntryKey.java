@@ -1,0 +1,119 @@
+package io.fovea.object;
+
+import io.fovea.schema.Shape;
+import io.fovea.schema.Shape.Enumeration;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodType;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How keys of a class are written to look for them in an index by components: {@link EntryParts}
+ * one behind the other, those of a record in the order of its components. Any thread.
+ */
+public final class EntryKey {
+  /** A part: how one gets at it, and what it is. */
+  private record Leaf(List<MethodHandle> accessors, Shape type) {}
+
+  private final Class<?> keys;
+  private final List<Leaf> leaves = new ArrayList<>();
+
+  private EntryKey(Class<?> keys) {
+    this.keys = keys;
+  }
+
+  static EntryKey of(Binding binding) {
+    EntryKey made = new EntryKey(binding.type);
+    made.add(binding, List.of(), "The key of the index");
+    return made;
+  }
+
+  private void add(Binding binding, List<MethodHandle> accessors, String place) {
+    if (binding instanceof RecordBinding r) {
+      if (r.parts().isEmpty()) {
+        throw Bindings.wrong(place, "is a record without components, and no key");
+      }
+      for (RecordBinding.Part p : r.parts()) {
+        Binding of = p.of();
+        if (of != null) { // no record of a key has an @Id
+          List<MethodHandle> more = new ArrayList<>(accessors);
+          more.add(p.accessor().asType(MethodType.methodType(Object.class, Object.class)));
+          add(of, more, place + '.' + p.component().name());
+        }
+      }
+      return;
+    }
+    Shape type = EntryParts.type(binding.shape);
+    if (type == null) {
+      throw Bindings.wrong(
+          place, "is " + binding.shape + ", which has no order of bytes and can be in no index");
+    }
+    leaves.add(new Leaf(List.copyOf(accessors), type));
+  }
+
+  /** How many parts it has. */
+  public int parts() {
+    return leaves.size();
+  }
+
+  /** Why it is no key, nor the beginning of one, of an index; in words, or null. */
+  public @Nullable String difference(ObjectEntries index) {
+    List<Shape> types = index.types();
+    if (leaves.size() > types.size()) {
+      return keys.getName() + " has " + leaves.size() + " parts, and the index " + types.size();
+    }
+    for (int i = 0; i < leaves.size(); i++) {
+      Shape here = leaves.get(i).type;
+      Shape there = types.get(i);
+      if (!here.equals(there) && !isBeginning(here, there)) {
+        return "part "
+            + (i + 1)
+            + " of "
+            + keys.getName()
+            + " is "
+            + here
+            + ", and that of the index, "
+            + index.paths().get(i)
+            + ", is "
+            + there;
+      }
+    }
+    return null;
+  }
+
+  /** Whether an enum is an older one of the same class. */
+  static boolean isBeginning(Shape here, Shape there) {
+    return here instanceof Enumeration h
+        && there instanceof Enumeration t
+        && h.constants().size() < t.constants().size()
+        && h.constants().equals(t.constants().subList(0, h.constants().size()));
+  }
+
+  /**
+   * Writes a key.
+   *
+   * @return whether no part of it is null
+   */
+  public boolean write(ObjectWriter out, Object key) {
+    boolean whole = true;
+    for (Leaf leaf : leaves) {
+      @Nullable Object value = key;
+      for (MethodHandle accessor : leaf.accessors) {
+        value = value == null ? null : get(accessor, value);
+      }
+      int from = out.length();
+      EntryParts.put(out, leaf.type, value);
+      whole &= out.array()[from] != EntryParts.NULL;
+    }
+    return whole;
+  }
+
+  private static @Nullable Object get(MethodHandle accessor, Object from) {
+    try {
+      return (Object) accessor.invokeExact(from);
+    } catch (Throwable e) {
+      throw Throwables.raised(e);
+    }
+  }
+}

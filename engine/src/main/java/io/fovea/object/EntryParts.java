@@ -1,0 +1,271 @@
+package io.fovea.object;
+
+import io.fovea.schema.Shape;
+import io.fovea.schema.Shape.Enumeration;
+import io.fovea.schema.Shape.Maybe;
+import io.fovea.schema.Shape.Scalar;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.LocalDate;
+import java.time.LocalDateTime;
+import java.time.LocalTime;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Parts of the keys of index entries: whether one is there, and then a {@linkplain KeyParts part of
+ * a key}, always of the widest type of its kind.
+ *
+ * <pre>
+ *   null                        0x00
+ *   anything else               0x01 · part of a key
+ *     INT8, INT16, INT32, INT64   as INT64
+ *     FLOAT32, FLOAT64            as FLOAT64
+ *     enum                        the number of the constant in the newest class (2)
+ * </pre>
+ *
+ * <p>So a component that is widened, or becomes optional, has the same entries as before: no index
+ * is built again for that. Of two parts none begins the other one.
+ */
+final class EntryParts {
+  static final byte NULL = 0;
+  static final byte THERE = 1;
+
+  private EntryParts() {}
+
+  /** What values of a shape are in an index; null where they have no order of bytes. */
+  static @Nullable Shape type(Shape shape) {
+    Shape inner = shape instanceof Maybe m ? m.of() : shape;
+    return switch (inner) {
+      case Enumeration e -> e;
+      case Scalar s ->
+          switch (s) {
+            case INT8, INT16, INT32, INT64 -> Scalar.INT64;
+            case FLOAT32, FLOAT64 -> Scalar.FLOAT64;
+            case INTEGER, DECIMAL -> null;
+            default -> s;
+          };
+      default -> null;
+    };
+  }
+
+  /** The most bytes of a part; -1 where they have no limit. */
+  static int bytesMax(Shape type) {
+    if (type instanceof Enumeration) {
+      return 1 + Short.BYTES;
+    }
+    return switch ((Scalar) type) {
+      case BOOLEAN -> 1 + 1;
+      case CHAR -> 1 + Character.BYTES;
+      case INT64, FLOAT64, DATE, TIME -> 1 + Long.BYTES;
+      case INSTANT, DURATION -> 1 + Long.BYTES + Integer.BYTES;
+      case UUID, DATETIME -> 1 + 2 * Long.BYTES;
+      default -> -1;
+    };
+  }
+
+  // ------------------------------------------------------------------------------- from an object
+
+  /** Writes a value of Java; an enum by the number that it has in its class. */
+  static void put(ObjectWriter out, Shape type, @Nullable Object given) {
+    Object value = given instanceof Optional<?> o ? o.orElse(null) : given;
+    if (value == null) {
+      out.putByte(NULL);
+      return;
+    }
+    out.putByte(THERE);
+    if (type instanceof Enumeration) {
+      KeyParts.putEnum(out, (Enum<?>) value);
+      return;
+    }
+    switch ((Scalar) type) {
+      case BOOLEAN -> KeyParts.putBoolean(out, (Boolean) value);
+      case CHAR -> KeyParts.putChar(out, (Character) value);
+      case INT64 -> KeyParts.putLong(out, ((Number) value).longValue());
+      case FLOAT64 -> KeyParts.putDouble(out, ((Number) value).doubleValue());
+      case TEXT -> KeyParts.putText(out, (String) value);
+      case BYTES -> KeyParts.putBytes(out, (byte[]) value);
+      case UUID -> KeyParts.putUuid(out, (UUID) value);
+      case INSTANT -> KeyParts.putInstant(out, (Instant) value);
+      case DURATION -> KeyParts.putDuration(out, (Duration) value);
+      case DATE -> KeyParts.putDate(out, (LocalDate) value);
+      case TIME -> KeyParts.putTime(out, (LocalTime) value);
+      case DATETIME -> KeyParts.putDateTime(out, (LocalDateTime) value);
+      default -> throw new IllegalStateException(type + " has no order of bytes.");
+    }
+  }
+
+  /** The part of a component in records that were written without it. */
+  static byte[] initial(Shape shape, String text) {
+    ObjectWriter out = new ObjectWriter();
+    Shape type = type(shape);
+    if (type instanceof Enumeration e) {
+      out.putByte(text.isEmpty() ? NULL : THERE);
+      if (!text.isEmpty()) {
+        KeyParts.putChar(out, (char) e.constants().indexOf(text));
+      }
+    } else if (type == null || shape instanceof Maybe && text.isEmpty()) {
+      out.putByte(NULL);
+    } else {
+      put(out, type, ScalarBinding.of((Scalar) Binding.inner(shape)).initial(text));
+    }
+    return out.toArray();
+  }
+
+  // ------------------------------------------------------------------------------ from its bytes
+
+  /** How a stored value becomes a part. */
+  static final class Leaf {
+    private final @Nullable Scalar scalar;
+
+    /** Whether a byte before a number says whether it is there. */
+    private final boolean bareMaybe;
+
+    /** Whether integers of an older version are numbers of IEEE 754 by now. */
+    private final boolean asDouble;
+
+    /** Of an enum, the number of each stored one in the newest class. */
+    private final short[] numbers;
+
+    /**
+     * Of a component.
+     *
+     * @param file what it is in the file
+     * @param type what it is in the index
+     */
+    Leaf(Shape file, Shape type) {
+      Shape inner = Binding.inner(file);
+      Shape widened = type(file);
+      boolean names = widened instanceof Enumeration && type instanceof Enumeration;
+      this.asDouble = widened == Scalar.INT64 && type == Scalar.FLOAT64;
+      if (widened == null || !names && !asDouble && !widened.equals(type)) {
+        throw new IllegalArgumentException("A component is " + file + ", and " + type + " there.");
+      }
+      this.scalar = inner instanceof Scalar s ? s : null;
+      this.bareMaybe = file instanceof Maybe && Binding.isBare(inner);
+      this.numbers =
+          inner instanceof Enumeration e
+              ? numbers(e.constants(), ((Enumeration) type).constants())
+              : new short[0];
+    }
+
+    private static short[] numbers(List<String> file, List<String> now) {
+      short[] all = new short[file.size()];
+      for (int i = 0; i < all.length; i++) {
+        int number = now.indexOf(file.get(i));
+        if (number < 0) {
+          throw new IllegalArgumentException("There is no constant " + file.get(i) + " any more.");
+        }
+        all[i] = (short) number;
+      }
+      return all;
+    }
+
+    /** Writes the part; false if it is null. */
+    boolean put(ObjectReader in, ObjectWriter out) {
+      Scalar s = scalar;
+      if (s == null) {
+        return putConstant(in.getCount(), out);
+      }
+      if (s == Scalar.TEXT || s == Scalar.BYTES) {
+        return putCounted(in, out);
+      }
+      boolean asks = bareMaybe || !Binding.isBare(s);
+      if (asks && !in.getBoolean()) {
+        out.putByte(NULL);
+        return false;
+      }
+      out.putByte(THERE);
+      switch (s) {
+        case BOOLEAN -> out.putBoolean(in.getBoolean());
+        case CHAR -> KeyParts.putChar(out, in.getChar());
+        case INT8 -> putInteger(in.getByte(), out);
+        case INT16 -> putInteger(in.getShort(), out);
+        case INT32 -> putInteger(in.getInt(), out);
+        case INT64 -> putInteger(in.getLong(), out);
+        case DATE, TIME -> KeyParts.putLong(out, in.getLong());
+        case FLOAT32 -> KeyParts.putDouble(out, in.getFloat());
+        case FLOAT64 -> KeyParts.putDouble(out, in.getDouble());
+        case UUID -> {
+          KeyParts.putLong(out, in.getLong() ^ Long.MIN_VALUE);
+          KeyParts.putLong(out, in.getLong() ^ Long.MIN_VALUE);
+        }
+        case INSTANT, DURATION -> {
+          KeyParts.putLong(out, in.getLong());
+          KeyParts.putInt(out, in.getInt());
+        }
+        case DATETIME -> {
+          KeyParts.putLong(out, in.getLong());
+          KeyParts.putLong(out, in.getLong());
+        }
+        default -> throw new IllegalStateException(s + " has no order of bytes.");
+      }
+      return true;
+    }
+
+    private void putInteger(long value, ObjectWriter out) {
+      if (asDouble) {
+        KeyParts.putDouble(out, value);
+      } else {
+        KeyParts.putLong(out, value);
+      }
+    }
+
+    private boolean putConstant(int n, ObjectWriter out) {
+      if (n == 0) {
+        out.putByte(NULL);
+        return false;
+      }
+      if (n < 0 || n > numbers.length) {
+        throw new IllegalArgumentException("No constant has the number " + (n - 1) + ".");
+      }
+      out.putByte(THERE);
+      KeyParts.putChar(out, (char) numbers[n - 1]);
+      return true;
+    }
+
+    private static boolean putCounted(ObjectReader in, ObjectWriter out) {
+      int n = in.getCount() - 1;
+      if (n < 0) {
+        out.putByte(NULL);
+        return false;
+      }
+      int from = in.take(n);
+      out.putByte(THERE);
+      KeyParts.putBytes(out, in.array(), from, n);
+      return true;
+    }
+  }
+
+  // ------------------------------------------------------------------------------------ in words
+
+  /** A part in words, for messages. */
+  static String text(ObjectReader in, Shape type) {
+    if (in.getByte() == NULL) {
+      return "null";
+    }
+    if (type instanceof Enumeration e) {
+      int n = KeyParts.getChar(in);
+      return n < e.constants().size() ? e.constants().get(n) : "constant " + n;
+    }
+    return switch ((Scalar) type) {
+      case BOOLEAN -> String.valueOf(KeyParts.getBoolean(in));
+      case CHAR -> "'" + KeyParts.getChar(in) + "'";
+      case INT64 -> String.valueOf(KeyParts.getLong(in));
+      case FLOAT64 -> String.valueOf(KeyParts.getDouble(in));
+      case TEXT -> '"' + new String(KeyParts.getBytes(in), StandardCharsets.UTF_8) + '"';
+      case BYTES -> Arrays.toString(KeyParts.getBytes(in));
+      case UUID -> KeyParts.getUuid(in).toString();
+      case INSTANT -> KeyParts.getInstant(in).toString();
+      case DURATION -> KeyParts.getDuration(in).toString();
+      case DATE -> KeyParts.getDate(in).toString();
+      case TIME -> KeyParts.getTime(in).toString();
+      case DATETIME -> KeyParts.getDateTime(in).toString();
+      default -> throw new IllegalStateException(type + " has no order of bytes.");
+    };
+  }
+}
