@@ -194,7 +194,7 @@ public final class ByteCursor implements AutoCloseable {
     try {
       TxScan s = standing();
       if (index != null) {
-        return copy(s.valueSegment(), s.valueOffset(), ObjectIndexReads.keyLength(table, index, s));
+        return copy(s.valueSegment(), s.valueOffset(), TypedIndex.Reads.keyLength(table, index, s));
       }
       return keyOf(s);
     } catch (TransactionAbortedException e) {
@@ -234,7 +234,7 @@ public final class ByteCursor implements AutoCloseable {
     try {
       TxScan s = standing();
       if (index != null) {
-        return ObjectIndexReads.value(tx, t, table, index, s);
+        return TypedIndex.Reads.value(tx, t, table, index, s);
       }
       return copy(s.valueSegment(), s.valueOffset(), s.valueLength());
     } catch (TransactionAbortedException e) {

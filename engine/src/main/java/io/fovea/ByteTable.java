@@ -487,6 +487,21 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
     return scan(tx, prefix, true, prefix, false, true, order);
   }
 
+  /**
+   * Opens a scan of a table of objects in the order of an index, for who does not have their class;
+   * {@link TypedIndex} is for who has.
+   *
+   * @param tx the transaction
+   * @param index the index's name
+   * @param order in which direction
+   * @return a cursor before the first object, with its key and its bytes; to be closed
+   * @throws IllegalArgumentException if the table was opened without an index of that name
+   */
+  public ByteCursor scanIndex(Transaction tx, String index, Order order) {
+    Objects.requireNonNull(order, "order");
+    return TypedIndex.open(tx, table, table.index(index).core(), null, null, order);
+  }
+
   /** With a say at both ends; of a prefix {@code to} is the prefix. */
   ByteCursor scan(
       Transaction tx,

@@ -31,7 +31,8 @@ import org.jspecify.annotations.Nullable;
  * A secondary index: the records of a table in another order.
  *
  * <p>A handle, good in every thread for as long as the database is open. Operations throw the
- * exceptions of those of a {@link Table}.
+ * exceptions of those of a {@link Table}. Of a table of objects it only tells what the index is:
+ * {@link TypedIndex} reads it.
  *
  * @since 0.1.0
  */
@@ -95,6 +96,7 @@ public final class Index extends OrderedRows {
    * @return a new key without parts
    */
   public Key key() {
+    requireRows();
     table.database().requireServing();
     return new Key(core.key, core);
   }
@@ -281,6 +283,7 @@ public final class Index extends OrderedRows {
   public Cursor scan(Transaction tx, Range range, Order order) {
     Objects.requireNonNull(range, "range");
     Objects.requireNonNull(order, "order");
+    requireRows();
     Tx t = tx.enter(table.database(), tableCore);
     try {
       requireThere();
@@ -302,6 +305,7 @@ public final class Index extends OrderedRows {
    */
   public Estimate estimate(Transaction tx, Range range) {
     Objects.requireNonNull(range, "range");
+    requireRows();
     tx.enter(table.database(), tableCore);
     try {
       requireThere();
@@ -337,6 +341,15 @@ public final class Index extends OrderedRows {
   private TreeCounts counts() {
     requireThere();
     return table.database().counts(core.tree);
+  }
+
+  private void requireRows() {
+    if (core.objects != null) {
+      throw new InvalidUseException(
+          "Index "
+              + core.shown()
+              + " is one of objects: ask TypedTable.index for it, or ByteTable.scanIndex.");
+    }
   }
 
   private void require(Key key) {

@@ -136,9 +136,9 @@ public final class TypedIndex<I, K, V> {
   private byte @Nullable [][] find(Transaction tx, ObjectWriter key) {
     Tx t = tx.enter(index.table().database(), table);
     try {
-      requireThere();
+      requireThere(table, core);
       int length = key.length();
-      require(length);
+      require(core, length);
       Slot slot = tx.slot();
       int room = table.keyBytesMax + core.hints.bytes();
       MemorySegment wanted = slot.entries(length);
@@ -148,11 +148,9 @@ public final class TypedIndex<I, K, V> {
       if (n < 0) {
         return null;
       }
-      int pkLen = ObjectIndexReads.keyLength(table, core, t.page(), n);
+      int pkLen = Reads.keyLength(table, core, t.page(), n);
       byte[] found = ByteCursor.copy(pk, 0, pkLen);
-      return new byte[][] {
-        found, ObjectIndexReads.value(slot, t, table, core, pk, pkLen, t.lastRead())
-      };
+      return new byte[][] {found, Reads.value(slot, t, table, core, pk, pkLen, t.lastRead())};
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {
@@ -160,13 +158,13 @@ public final class TypedIndex<I, K, V> {
     }
   }
 
-  private void require(int length) {
+  private static void require(IndexCore core, int length) {
     if (length > core.tree.maxKeySize()) {
       throw core.keyTooLong(length);
     }
   }
 
-  private void requireThere() {
+  private static void requireThere(TableCore table, IndexCore core) {
     table.requireThere();
     if (table.index(core.name) != core) {
       throw new InvalidUseException(
@@ -212,13 +210,25 @@ public final class TypedIndex<I, K, V> {
 
   private ByteCursor open(
       Transaction tx, byte @Nullable [] from, byte @Nullable [] to, Order order) {
-    Tx t = tx.enter(index.table().database(), table);
+    return open(tx, index.table(), core, from, to, order);
+  }
+
+  /** Opens a scan of entries between two keys, the second one excluded. */
+  static ByteCursor open(
+      Transaction tx,
+      Table of,
+      IndexCore core,
+      byte @Nullable [] from,
+      byte @Nullable [] to,
+      Order order) {
+    TableCore table = of.core();
+    Tx t = tx.enter(of.database(), table);
     try {
-      requireThere();
+      requireThere(table, core);
       int loLen = from == null ? 0 : from.length;
       int hiLen = to == null ? 0 : to.length;
-      require(loLen);
-      require(hiLen);
+      require(core, loLen);
+      require(core, hiLen);
       MemorySegment s = tx.slot().entries((long) loLen + hiLen + 8);
       if (from != null) {
         Mem.putBytes(s, 0, from, 0, loLen);
@@ -238,7 +248,7 @@ public final class TypedIndex<I, K, V> {
               to == null ? -1 : hiLen,
               false,
               order == Order.DESCENDING);
-      return new ByteCursor(tx, index.table(), core, scan);
+      return new ByteCursor(tx, of, core, scan);
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {
@@ -406,5 +416,64 @@ public final class TypedIndex<I, K, V> {
   @Override
   public String toString() {
     return index.toString();
+  }
+
+  /** Reads objects by entries of an index, within an operation. */
+  static final class Reads {
+    private Reads() {}
+
+    /** The length of the primary key in the entry that a scan stands on. */
+    static int keyLength(TableCore table, IndexCore index, TxScan s) {
+      return keyLength(table, index, s.page(), s.valueLength());
+    }
+
+    /**
+     * The length of the primary key in an entry.
+     *
+     * @param valueLength of the entry
+     */
+    static int keyLength(TableCore table, IndexCore index, long page, int valueLength) {
+      int length = index.hints.keyLength(valueLength);
+      if (length < 0 || length > table.keyBytesMax) {
+        throw Index.wrongKey(table, index, page, length);
+      }
+      return length;
+    }
+
+    /** The object that the entry names on which a scan stands. */
+    static byte[] value(Transaction tx, Tx t, TableCore table, IndexCore index, TxScan s) {
+      int pkLen = keyLength(table, index, s);
+      MemorySegment pk = tx.slot().keyStage(s.valueLength());
+      Mem.copy(s.valueSegment(), s.valueOffset(), pk, 0, s.valueLength());
+      return value(tx.slot(), t, table, index, pk, pkLen, s.handle());
+    }
+
+    /**
+     * The object that an entry names.
+     *
+     * @param pk the value of the entry, from its beginning
+     * @param entry the handle of the entry's read, or negative
+     */
+    static byte[] value(
+        Slot slot, Tx t, TableCore table, IndexCore index, MemorySegment pk, int pkLen, int entry) {
+      MemorySegment v = slot.valueStage(0);
+      int room = (int) Math.min(v.byteSize(), Integer.MAX_VALUE);
+      int n = index.hints.get(slot, t, table, index, pk, 0, pkLen, pk, pkLen, entry, v, 0, room);
+      while (n > room) {
+        v = slot.valueStage(n);
+        room = (int) Math.min(v.byteSize(), Integer.MAX_VALUE);
+        n = t.get(table.tree, pk, 0, pkLen, v, 0, room);
+      }
+      if (n < 0) {
+        t.requireReadsValid();
+        if (t.wrote(table.tree, pk, 0, pkLen)) {
+          throw new InvalidUseException(
+              "The transaction has deleted the record that the cursor stands on.");
+        }
+        throw table.damaged(
+            "object that an entry of index " + index.shown() + " names, its size", t.page(), 1, n);
+      }
+      return ByteCursor.copy(v, 0, n);
+    }
   }
 }

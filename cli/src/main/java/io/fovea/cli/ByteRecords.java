@@ -44,15 +44,36 @@ final class ByteRecords extends Records {
       @Nullable String index,
       Order order,
       Predicate<Map<String, @Nullable Object>> sink) {
-    if (index != null || parts.size() > 1) {
-      throw command.mistake(
-          "a table of " + TableFile.kind(table.spec()) + " has keys of one part, and no index");
+    if (index != null) {
+      scanIndex(tx, parts, index, order, sink);
+      return;
+    }
+    if (parts.size() > 1) {
+      throw command.mistake("a table of " + TableFile.kind(table.spec()) + " has keys of one part");
     }
     byte[] prefix = parts.isEmpty() ? new byte[0] : bytes(parts.getFirst());
     try (ByteCursor c =
         prefix.length == 0
             ? bytes.scan(tx, null, null, order)
             : bytes.scanPrefix(tx, prefix, order)) {
+      boolean goesOn = true;
+      while (goesOn && c.next()) {
+        goesOn = sink.test(record(c.key(), c.value()));
+      }
+    }
+  }
+
+  private void scanIndex(
+      Transaction tx,
+      List<String> parts,
+      String index,
+      Order order,
+      Predicate<Map<String, @Nullable Object>> sink) {
+    requireIndex(index);
+    if (!parts.isEmpty()) {
+      throw command.mistake("an index of objects is shown as a whole, and takes no key");
+    }
+    try (ByteCursor c = bytes.scanIndex(tx, index, order)) {
       boolean goesOn = true;
       while (goesOn && c.next()) {
         goesOn = sink.test(record(c.key(), c.value()));

@@ -3,6 +3,8 @@ package io.fovea.cli;
 import io.fovea.Order;
 import io.fovea.Table;
 import io.fovea.Transaction;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.NameText;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
@@ -72,6 +74,19 @@ abstract sealed class Records permits RowRecords, ByteRecords {
               + key.size()
               + ": "
               + String.join(", ", columns().subList(0, keyParts())));
+    }
+  }
+
+  /** Looks whether the table has an index of a name. */
+  final void requireIndex(String name) {
+    List<String> names = table.spec().indexes().stream().map(IndexSpec::name).toList();
+    if (!names.contains(name)) {
+      throw command.mistake(
+          "there is no index "
+              + NameText.of(name)
+              + (names.isEmpty()
+                  ? ": the table has none"
+                  : ": there is " + String.join(", ", names.stream().map(NameText::of).toList())));
     }
   }
 

@@ -11,7 +11,6 @@ import io.fovea.Transaction;
 import io.fovea.error.ValueTooLargeException;
 import io.fovea.schema.Field;
 import io.fovea.schema.IndexSpec;
-import io.fovea.schema.NameText;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.LinkedHashMap;
@@ -79,17 +78,8 @@ final class RowRecords extends Records {
   }
 
   private Index index(String name) {
-    List<IndexSpec> indexes = table.spec().indexes();
-    if (indexes.stream().anyMatch(i -> i.name().equals(name))) {
-      return table.index(name);
-    }
-    List<String> names = indexes.stream().map(i -> NameText.of(i.name())).toList();
-    throw command.mistake(
-        "there is no index "
-            + NameText.of(name)
-            + (names.isEmpty()
-                ? ": the table has none"
-                : ": there is " + String.join(", ", names)));
+    requireIndex(name);
+    return table.index(name);
   }
 
   private static List<Field> fields(IndexSpec spec) {

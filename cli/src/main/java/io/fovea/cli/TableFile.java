@@ -55,7 +55,11 @@ final class TableFile {
       index.put("index", i.name());
       index.put("unique", i.isUnique());
       index.put("computed", i.extractedKey() != null);
-      index.put("key", fields(parts(i)));
+      if (i.components().isEmpty()) {
+        index.put("key", fields(parts(i)));
+      } else {
+        index.put("components", i.components());
+      }
       index.put("hints", i.hints());
       indexes.add(index);
     }
@@ -106,7 +110,7 @@ final class TableFile {
               + NameText.of(i.name())
               + " by "
               + (i.extractedKey() == null ? "" : "a computed key of ")
-              + text(parts(i)));
+              + (i.components().isEmpty() ? text(parts(i)) : String.join(", ", i.components())));
     }
     if (spec.expiry() != null) {
       lines.add("  " + spec.expiry());

@@ -57,6 +57,9 @@ class RecordsTest {
 
   record Thing(String name, int size) {}
 
+  private static final ObjectSpec<String, Thing> THINGS =
+      ObjectSpec.of("things", String.class, Thing.class).index("bySize", "size");
+
   @TempDir Path dir;
 
   /** Of every type, the smallest and largest values and texts that formats have to quote. */
@@ -64,7 +67,7 @@ class RecordsTest {
     Path file = dir.resolve(name);
     try (Database db = Database.open(file, SMALL)) {
       Table t = db.table(KINDS);
-      var things = db.table(ObjectSpec.of("things", String.class, Thing.class));
+      var things = db.table(THINGS);
       var blobs = db.table(TableSpec.bytes("blobs", 20)).bytes();
       db.table(COMPUTED);
       if (filled) {
@@ -112,6 +115,15 @@ class RecordsTest {
     assertEquals(
         List.of("key    0178", "value  " + "00".repeat(1000)),
         lines("get", file, "blobs", "0x0178"));
+    // The sizes are the places in TEXTS, which are not in the order of the keys.
+    List<String> bySize = lines("scan", file, "things", "--index", "bySize");
+    List<String> byKey = lines("scan", file, "things");
+    assertTrue(!bySize.equals(byKey), bySize::toString);
+    assertEquals(byKey, bySize.stream().sorted().toList());
+    assertTrue(bySize.getFirst().contains("01"), bySize::toString);
+    run(2, "scan", file, "things", "--index", "bySize", "3");
+    String index = run(2, "scan", file, "things", "--index", "byName").err();
+    assertTrue(index.contains("there is no index byName: there is bySize"), index);
     String thing = lines("scan", file, "things").getFirst().split(" +")[1];
     assertEquals(2, lines("get", file, "things", "0x" + thing).size());
     var none = run(4, "get", file, "kinds", "2", "a,b", "00");
@@ -205,7 +217,7 @@ class RecordsTest {
     }
     assertTrue(run(0, "verify", to).out().contains("closed"));
     try (Database db = Database.open(to, SMALL)) {
-      var things = db.table(ObjectSpec.of("things", String.class, Thing.class));
+      var things = db.table(THINGS);
       assertEquals(new Thing("\\", 8), db.read(tx -> things.get(tx, "\\")));
     }
   }

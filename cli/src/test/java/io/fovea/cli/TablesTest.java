@@ -63,7 +63,8 @@ class TablesTest {
                       .setBytes(BITS, new byte[] {(byte) (16 * i)}));
             }
           });
-      var things = db.table(ObjectSpec.of("things", String.class, Thing.class));
+      var things =
+          db.table(ObjectSpec.of("things", String.class, Thing.class).unique("bySize", "size"));
       db.run(tx -> things.put(tx, "one", new Thing("thing", 1)));
     }
     return file;
@@ -98,9 +99,10 @@ class TablesTest {
             "  rows expire PT24H after due",
             "table things of objects",
             "  key    key BYTES(256)",
-            "  is     TEXT \u2192 record(name TEXT, size INT32)"),
+            "  is     TEXT \u2192 record(name TEXT, size INT32)",
+            "  unique bySize by size"),
         lines("schema", file));
-    assertEquals(3, lines("schema", file, "things").size());
+    assertEquals(4, lines("schema", file, "things").size());
     String json = run(0, "schema", file, "--json").out();
     assertTrue(json.contains("\"computed\": true"), json);
     assertTrue(json.contains("\"after\": \"PT24H\""), json);

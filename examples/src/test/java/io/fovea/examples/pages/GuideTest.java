@@ -37,6 +37,7 @@ import io.fovea.Row;
 import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.TxOptions;
+import io.fovea.TypedIndex;
 import io.fovea.TypedTable;
 import io.fovea.error.AbortCause;
 import io.fovea.error.CorruptionException;
@@ -145,6 +146,19 @@ class GuideTest {
 
   static final ObjectSpec<Long, Invoice> INVOICES =
       ObjectSpec.of("invoices", Long.class, Invoice.class);
+
+  // end
+
+  // begin docs/GUIDE.md
+  record Shipment(@Id long number, String customer, Place to, Instant due, String label) {}
+
+  record Place(String country, String city) {}
+
+  static final ObjectSpec<Long, Shipment> SHIPMENTS =
+      ObjectSpec.of("shipments", Long.class, Shipment.class)
+          .index("byCustomer", "customer", "due")
+          .index("byPlace", "to.country", "to.city")
+          .unique("byLabel", "label");
 
   // end
 
@@ -270,6 +284,30 @@ class GuideTest {
     // end
     assertEquals(invoice, found);
     assertEquals(Optional.of(NOW), db.read(tx -> invoices.get(tx, 1001L)).paid());
+  }
+
+  @Test
+  void indexesOfObjects() {
+    // begin docs/GUIDE.md
+    TypedTable<Long, Shipment> shipments = db.table(SHIPMENTS);
+    TypedIndex<String, Long, Shipment> byCustomer = shipments.index("byCustomer", String.class);
+    TypedIndex<Place, Long, Shipment> byPlace = shipments.index("byPlace", Place.class);
+    TypedIndex<String, Long, Shipment> byLabel = shipments.index("byLabel", String.class);
+    db.run(
+        tx -> {
+          shipments.put(tx, new Shipment(1, "Ada", new Place("GB", "London"), NOW, "A-1"));
+          shipments.put(tx, new Shipment(2, "Ada", new Place("FR", "Paris"), NOW, null));
+        });
+    Shipment labelled = db.read(tx -> byLabel.get(tx, "A-1").getValue());
+    List<Long> ofAda =
+        db.read(
+            tx -> byCustomer.stream(tx, "Ada", Order.ASCENDING).map(Map.Entry::getKey).toList());
+    Page<Map.Entry<Long, Shipment>> toParis =
+        db.read(tx -> byPlace.page(tx, new Place("FR", "Paris"), Order.ASCENDING, null, 20));
+    // end
+    assertEquals(1, labelled.number());
+    assertEquals(List.of(1L, 2L), ofAda);
+    assertEquals(2, toParis.items().getFirst().getKey());
   }
 
   @Test
