@@ -1,5 +1,6 @@
 package io.fovea;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
@@ -7,7 +8,12 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.btree.BTree;
+import io.fovea.btree.TreeWalk;
+import io.fovea.catalog.CatalogEntry;
+import io.fovea.error.CorruptionException;
 import io.fovea.error.DuplicateKeyException;
+import io.fovea.error.IncompatibleFormatException;
 import io.fovea.error.IncompatibleSchemaException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.KeyTooLargeException;
@@ -19,6 +25,10 @@ import io.fovea.schema.Initial;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
+import io.fovea.txn.Tx;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.math.BigDecimal;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -27,10 +37,12 @@ import java.time.LocalDate;
 import java.time.LocalDateTime;
 import java.time.LocalTime;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.UUID;
+import java.util.function.Consumer;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -522,6 +534,123 @@ class ObjectIndexTest {
       requireSound(db);
     }
   }
+
+  // -------------------------------------------------------------------------------------- damage
+
+  /** Any byte of what the catalog has of indexes may be another one, or missing. */
+  @Test
+  void damagedComponentsAreCorruption() {
+    try (Database db = memory()) {
+      db.table(ONE);
+      db.table(TWO);
+      List<CatalogEntry> entries = new ArrayList<>();
+      CatalogEntry.forEach(db.store().catalog(), entries::add);
+      byte[] key = entries.getFirst().catalogKey();
+      byte[] whole = entries.getFirst().encode();
+      assertArrayEquals(whole, CatalogEntry.decode(key, whole).encode());
+      for (int at = 0; at < whole.length; at++) {
+        for (int xor : new int[] {1, 2, 0x80, 0xFF}) {
+          byte[] damaged = whole.clone();
+          damaged[at] ^= (byte) xor;
+          decode(key, damaged);
+        }
+        decode(key, Arrays.copyOf(whole, at));
+      }
+    }
+  }
+
+  private static void decode(byte[] key, byte[] bytes) {
+    try {
+      CatalogEntry.decode(key, bytes);
+    } catch (CorruptionException | IncompatibleFormatException e) {
+      assertNotNull(e.getMessage());
+    }
+  }
+
+  /** An entry that is missing, or one too many, is found without the class. */
+  @Test
+  void verificationFindsWrongEntries() {
+    try (Database db = memory()) {
+      TypedTable<Long, Account> t = db.table(ACCOUNTS);
+      fill(db, t);
+      requireSound(db);
+      BTree tree = t.tableCore().index("byOwner").tree;
+      byte[][] first = new byte[2][];
+      TreeWalk.forEach(
+          tree,
+          (k, kOff, kLen, v, vOff, vLen) -> {
+            if (first[0] == null) {
+              first[0] = TreeWalk.bytes(k, kOff, kLen);
+              first[1] = TreeWalk.bytes(v, vOff, vLen);
+            }
+          });
+      try (Arena arena = Arena.ofShared()) {
+        MemorySegment key = arena.allocate(512);
+        MemorySegment value = arena.allocate(512);
+        MemorySegment.copy(first[0], 0, key, ValueLayout.JAVA_BYTE, 0, first[0].length);
+        MemorySegment.copy(first[1], 0, value, ValueLayout.JAVA_BYTE, 0, first[1].length);
+        change(db, x -> x.delete(tree, key, 0, first[0].length));
+        assertEquals(2, db.verify().problems().size(), db.verify()::toString);
+        change(db, x -> x.put(tree, key, 0, first[0].length, value, 0, first[1].length));
+        requireSound(db);
+        change(db, x -> x.put(tree, key, 0, first[0].length + 1, value, 0, first[1].length));
+        assertEquals(1, db.verify().problems().size(), db.verify()::toString);
+      }
+    }
+  }
+
+  private static void change(Database db, Consumer<Tx> what) {
+    db.run(
+        tx -> {
+          Tx t = tx.enter(db);
+          try {
+            what.accept(t);
+          } finally {
+            tx.exit();
+          }
+        });
+  }
+
+  @Test
+  void aTransactionMakesATableWithIndexes() {
+    try (Database db = file()) {
+      assertThrows(
+          IllegalStateException.class,
+          () ->
+              db.run(
+                  tx -> {
+                    tx.table(ACCOUNTS).put(tx, account(1, "Ada", State.OPEN, null, 1));
+                    throw new IllegalStateException("no");
+                  }));
+      assertEquals(List.of(), db.tables());
+      db.run(
+          tx -> {
+            TypedTable<Long, Account> t = tx.table(ACCOUNTS);
+            t.put(tx, account(1, "Ada", State.OPEN, null, 1));
+            assertEquals(1, t.index("byOwner", String.class).get(tx, "Ada").getKey());
+          });
+      db.run(tx -> tx.renameTable("accounts", "others"));
+      requireSound(db);
+    }
+    try (Database db = file();
+        Database snapshot = db.snapshot()) {
+      TypedTable<Long, Account> t = snapshot.table(OTHERS);
+      assertEquals(List.of(1L), keys(snapshot, t.index("byOwner", String.class), "Ada"));
+      requireSound(snapshot);
+    }
+    Options options = Options.defaults().readOnly(true);
+    try (Database db = Database.open(dir.resolve("file"), options)) {
+      TypedTable<Long, Account> t = db.table(OTHERS);
+      assertEquals(1, db.read(tx -> t.index("byCents", long.class).get(tx, 1L)).getKey());
+    }
+  }
+
+  private static final ObjectSpec<Long, Account> OTHERS =
+      ObjectSpec.of("others", Long.class, Account.class)
+          .index("byOwner", "owner", "state")
+          .index("byCity", "address.city")
+          .unique("byCents", "cents")
+          .keyBytesMax(256);
 
   // ------------------------------------------------------------------------------------ evolution
 

@@ -66,7 +66,7 @@ public final class EntryKey {
     for (int i = 0; i < leaves.size(); i++) {
       Shape here = leaves.get(i).type;
       Shape there = types.get(i);
-      if (!here.equals(there) && !isBeginning(here, there)) {
+      if (!here.equals(there) && !isBeginning(here, there) && !isBeginning(there, here)) {
         return "part "
             + (i + 1)
             + " of "

@@ -365,12 +365,22 @@ public final class ObjectEntries {
         Source source = part.sources.get(version);
         ByteBuffer value = source.fixed;
         if (value != null) {
-          fixed[i] = value.array();
+          fixed[i] = checked(value.array(), part.type);
         } else {
           leaves[i] = new EntryParts.Leaf(level.want(source.places, 0, i), part.type);
         }
       }
       level.end();
+    }
+
+    /** A file may have bytes that are no part. */
+    private static byte[] checked(byte[] part, Shape type) {
+      ObjectReader in = new ObjectReader().of(part);
+      String text = EntryParts.text(in, type);
+      if (!in.isAtEnd()) {
+        throw new IllegalArgumentException("There are bytes behind " + text + ".");
+      }
+      return part;
     }
 
     boolean write(ObjectReader in, ObjectWriter out, int[] places) {
