@@ -73,15 +73,23 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
   /**
    * Opens a table of Java records, creating it where it is not there. A table whose objects were
    * written by an older version of the class becomes one of a new version, as {@link ObjectSpec}
-   * says; no object is written for that, and nobody waits.
+   * says; no object is written for that, and nobody waits. An {@linkplain ObjectSpec#index index}
+   * that the table does not have yet is built, as {@link #table(TableSpec)} says.
    *
    * @param <K> the class of the keys
    * @param <V> the class of the values
    * @param spec what the table is
    * @return the table
    * @throws IncompatibleSchemaException if there is a table of that name that is no table of
-   *     objects, has other keys, or whose objects can't be read as the class is now
-   * @throws InvalidUseException if the table gets a new version in a transaction of this thread
+   *     objects, has other keys, or whose objects can't be read as the class is now; if it has an
+   *     index that the specification does not name, or that has other entries than the class would
+   *     give them
+   * @throws DuplicateKeyException if a new unique index would have two objects with the same values
+   * @throws InvalidUseException if the table gets a new version or an index in a transaction of
+   *     this thread, or while another thread drops the table
+   * @throws TransactionAbortedException if an index is to be built, and transactions that were
+   *     active don't end within a minute
+   * @throws OperationInterruptedException if the thread is interrupted while it builds an index
    * @throws DatabaseClosedException if the database was closed
    */
   public <K, V> TypedTable<K, V> table(ObjectSpec<K, V> spec) {

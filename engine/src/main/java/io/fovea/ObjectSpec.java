@@ -57,6 +57,9 @@ import org.jspecify.annotations.Nullable;
  * io.fovea.error.IncompatibleSchemaException}, which names the component. Annotations stay as long
  * as there may be older objects.
  *
+ * <p>{@link #index} and {@link #unique} add secondary indexes by components, which {@link
+ * TypedTable#index} reads.
+ *
  * <p>The classes are looked at once, here, and methods that read and write them are made then. In a
  * module, the package of the record has to be open to {@code io.fovea.engine}, or {@link
  * #of(String, Class, Class, MethodHandles.Lookup)} gets a lookup.

@@ -345,6 +345,62 @@ class ObjectIndexModelTest {
     }
   }
 
+  /** Threads put objects with few values of a unique component: each value has one object. */
+  @ParameterizedTest
+  @EnumSource(Protocol.class)
+  @Timeout(120)
+  void aUniqueValueHasOneObject(Protocol protocol) throws Exception {
+    Options options =
+        Options.defaults().bufferBytes(16 << 20).experiments(exp -> exp.protocol(protocol));
+    try (Database db = Database.inMemory(options)) {
+      TypedTable<Long, V1> t = db.table(first());
+      TypedIndex<Integer, Long, V1> byCode = t.index("byCode", Integer.class);
+      AtomicReference<Throwable> failure = new AtomicReference<>();
+      List<Thread> threads = new ArrayList<>();
+      for (int w = 0; w < 3; w++) {
+        long seed = w;
+        threads.add(
+            Thread.ofPlatform()
+                .start(
+                    () -> {
+                      Random r = new Random(seed);
+                      try {
+                        for (int i = 0; i < 1_500; i++) {
+                          long key = r.nextInt(40);
+                          int code = r.nextInt(20);
+                          try {
+                            db.run(tx -> t.put(tx, new V1(key, "n" + r.nextInt(3), code, null)));
+                          } catch (DuplicateKeyException e) {
+                            // What has the value goes, so that others can have it.
+                            db.run(
+                                tx -> {
+                                  Map.Entry<Long, V1> other = byCode.get(tx, code);
+                                  if (other != null) {
+                                    assertEquals(code, other.getValue().code());
+                                    t.delete(tx, other.getKey());
+                                  }
+                                });
+                          }
+                        }
+                      } catch (Throwable e) {
+                        failure.set(e);
+                      }
+                    }));
+      }
+      for (Thread thread : threads) {
+        thread.join();
+      }
+      assertEquals(null, failure.get());
+      assertEquals(List.of(), db.verify().problems());
+      List<Integer> codes =
+          db.call(
+              tx ->
+                  t.stream(tx, null, null, Order.ASCENDING).map(e -> e.getValue().code()).toList());
+      assertEquals(codes.size(), codes.stream().distinct().count());
+      assertEquals(codes.size(), byCode.count());
+    }
+  }
+
   private static long count(Database db, String table, String index) {
     return db.table(db.describe(table)).index(index).count();
   }
