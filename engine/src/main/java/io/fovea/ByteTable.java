@@ -1,17 +1,15 @@
 package io.fovea;
 
 import io.fovea.btree.RangeEstimate;
-import io.fovea.encoding.Tuple;
 import io.fovea.error.DuplicateKeyException;
-import io.fovea.error.InvalidUseException;
 import io.fovea.error.KeyTooLargeException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.error.ValueTooLargeException;
 import io.fovea.index.ByteReads;
+import io.fovea.index.ByteStage;
 import io.fovea.index.ObjectMaintenance;
 import io.fovea.index.Slot;
 import io.fovea.index.TableCore;
-import io.fovea.memory.Mem;
 import io.fovea.txn.Tx;
 import io.fovea.txn.TxScan;
 import java.lang.foreign.MemorySegment;
@@ -36,14 +34,12 @@ import org.jspecify.annotations.Nullable;
 public final class ByteTable extends OrderedEntries<byte[], byte[]> {
   // The file has more than 600 lines because each method of the API has its contract here.
 
-  /** Instead of a length: no key is below this end. */
-  private static final int EMPTY = -2;
-
   private static final Walk.Coding<byte[], byte[]> PLAIN = new Plain();
 
   private final Table table;
   private final Database database;
   private final TableCore core;
+  private final ByteStage stage;
 
   /** Whether it may have indexes: tables of objects may. */
   private final boolean indexable;
@@ -52,6 +48,7 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
     this.table = table;
     this.database = table.database();
     this.core = table.core();
+    this.stage = new ByteStage(core);
     this.indexable = core.objects() != null;
   }
 
@@ -78,7 +75,7 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
     Tx t = tx.enter(database, core);
     try {
       Slot slot = tx.slot();
-      MemorySegment k = stageKey(slot, key);
+      MemorySegment k = stage.key(slot, key);
       int n = ByteReads.value(t, slot, core.tree, k, 0, key.length);
       if (n < 0) {
         return null;
@@ -105,7 +102,7 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
     Tx t = tx.enter(database, core);
     try {
       Slot slot = tx.slot();
-      MemorySegment k = stageKey(slot, key);
+      MemorySegment k = stage.key(slot, key);
       int n = ByteReads.value(t, slot, core.tree, k, 0, (int) key.byteSize());
       if (n >= 0) {
         MemorySegment.copy(slot.valueStage(n), 0, out, 0, Math.min(n, out.byteSize()));
@@ -147,7 +144,7 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
       Tx t = tx.enter(database, core);
       try {
         for (int i = from; i < to; i++) {
-          checkKey(Objects.requireNonNull(all[i], "key").length);
+          stage.requireKey(Objects.requireNonNull(all[i], "key").length);
         }
         ByteReads.readAll(t, tx.slot(), core.tree, all, values, from, to);
       } catch (TransactionAbortedException e) {
@@ -170,7 +167,7 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
   public boolean exists(Transaction tx, byte[] key) {
     Tx t = tx.enter(database, core);
     try {
-      MemorySegment k = stageKey(tx.slot(), key);
+      MemorySegment k = stage.key(tx.slot(), key);
       return t.get(core.tree, k, 0, key.length, k, 0, 0) >= 0;
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
@@ -193,7 +190,10 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
    */
   public void insert(Transaction tx, byte[] key, byte[] value) {
     Objects.requireNonNull(value, "value");
-    insert(tx, segment(key), MemorySegment.ofArray(value));
+    insert(
+        tx,
+        MemorySegment.ofArray(Objects.requireNonNull(key, "key")),
+        MemorySegment.ofArray(value));
   }
 
   /**
@@ -213,8 +213,8 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
         write(tx, t, key, value, true);
         return;
       }
-      MemorySegment k = stageKey(tx.slot(), key);
-      MemorySegment v = stageValue(tx.slot(), value);
+      MemorySegment k = stage.key(tx.slot(), key);
+      MemorySegment v = stage.value(tx.slot(), value);
       core.requireChangeable();
       try {
         t.insert(core.tree, k, 0, (int) key.byteSize(), v, 0, (int) value.byteSize());
@@ -239,7 +239,10 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
    */
   public void put(Transaction tx, byte[] key, byte[] value) {
     Objects.requireNonNull(value, "value");
-    put(tx, segment(key), MemorySegment.ofArray(value));
+    put(
+        tx,
+        MemorySegment.ofArray(Objects.requireNonNull(key, "key")),
+        MemorySegment.ofArray(value));
   }
 
   /**
@@ -258,8 +261,8 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
         write(tx, t, key, value, false);
         return;
       }
-      MemorySegment k = stageKey(tx.slot(), key);
-      MemorySegment v = stageValue(tx.slot(), value);
+      MemorySegment k = stage.key(tx.slot(), key);
+      MemorySegment v = stage.value(tx.slot(), value);
       core.requireChangeable();
       t.put(core.tree, k, 0, (int) key.byteSize(), v, 0, (int) value.byteSize());
     } catch (TransactionAbortedException e) {
@@ -276,8 +279,8 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
   /** Writes an object and the entries of indexes. */
   private void write(Transaction tx, Tx t, MemorySegment key, MemorySegment value, boolean insert) {
     Slot slot = tx.slot();
-    checkKey(Objects.requireNonNull(key, "key").byteSize());
-    MemorySegment v = stageValue(slot, value);
+    stage.requireKey(Objects.requireNonNull(key, "key").byteSize());
+    MemorySegment v = stage.value(slot, value);
     int length = (int) value.byteSize();
     core.requireChangeable();
     if (insert) {
@@ -315,7 +318,7 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
    * @throws KeyTooLargeException if no key of that length can be in the table
    */
   public boolean delete(Transaction tx, byte[] key) {
-    return delete(tx, segment(key));
+    return delete(tx, MemorySegment.ofArray(Objects.requireNonNull(key, "key")));
   }
 
   /**
@@ -330,11 +333,11 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
     Tx t = tx.enter(database, core);
     try {
       if (indexable && isIndexed()) {
-        checkKey(Objects.requireNonNull(key, "key").byteSize());
+        stage.requireKey(Objects.requireNonNull(key, "key").byteSize());
         core.requireChangeable();
         return ObjectMaintenance.delete(tx.slot(), t, core, core.indexes(), key);
       }
-      MemorySegment k = stageKey(tx.slot(), key);
+      MemorySegment k = stage.key(tx.slot(), key);
       core.requireChangeable();
       return t.delete(core.tree, k, 0, (int) key.byteSize());
     } catch (TransactionAbortedException e) {
@@ -579,8 +582,8 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
       boolean prefix,
       Order order) {
     int loLen = from == null ? 0 : from.length;
-    int hiLen = stage(tx.slot(), from, to, prefix);
-    if (hiLen == EMPTY) {
+    int hiLen = stage.interval(tx.slot(), from, to, prefix);
+    if (hiLen == ByteStage.EMPTY) {
       return null;
     }
     MemorySegment s = tx.slot().keyStage(0);
@@ -595,29 +598,6 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
         hiLen,
         toInclusive,
         order == Order.DESCENDING);
-  }
-
-  /**
-   * Puts the ends of an interval into the stage for keys, one behind the other.
-   *
-   * @return the length of the upper end; -1 for none, {@link #EMPTY} if nothing is below it
-   */
-  private int stage(Slot slot, byte @Nullable [] from, byte @Nullable [] to, boolean prefix) {
-    int loLen = from == null ? 0 : checkBound(from).length;
-    int hiLen = to == null ? -1 : checkBound(to).length;
-    MemorySegment s = slot.keyStage((long) loLen + Math.max(hiLen, 0) + 8);
-    if (from != null) {
-      Mem.putBytes(s, 0, from, 0, loLen);
-    }
-    if (to != null) {
-      Mem.putBytes(s, loLen, to, 0, hiLen);
-      if (prefix) {
-        hiLen = Tuple.successorOfPrefix(s, loLen, hiLen);
-        return hiLen == 0 ? -1 : hiLen;
-      }
-      return hiLen == 0 ? EMPTY : hiLen;
-    }
-    return hiLen;
   }
 
   /**
@@ -653,8 +633,8 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
     try {
       core.requireThere();
       int loLen = from == null ? 0 : from.length;
-      int hiLen = stage(tx.slot(), from, to, prefix);
-      if (hiLen == EMPTY) {
+      int hiLen = stage.interval(tx.slot(), from, to, prefix);
+      if (hiLen == ByteStage.EMPTY) {
         return new Estimate(0, 0);
       }
       MemorySegment s = tx.slot().keyStage(0);
@@ -666,13 +646,6 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
     } finally {
       tx.exit();
     }
-  }
-
-  private byte[] checkBound(byte[] key) {
-    if (key.length > core.keyBytesMax) {
-      throw core.keyTooLong(key.length);
-    }
-    return key;
   }
 
   /**
@@ -687,48 +660,5 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
   public <K, V> TypedTable<K, V> as(ByteCodec<K> keys, ByteCodec<V> values) {
     return new TypedTable<>(
         this, Objects.requireNonNull(keys, "keys"), Objects.requireNonNull(values, "values"));
-  }
-
-  // -------------------------------------------------------------------------------------- staging
-
-  private static MemorySegment segment(byte[] key) {
-    return MemorySegment.ofArray(Objects.requireNonNull(key, "key"));
-  }
-
-  private MemorySegment stageKey(Slot slot, byte[] key) {
-    Objects.requireNonNull(key, "key");
-    checkKey(key.length);
-    MemorySegment stage = slot.keyStage(core.keyBytesMax);
-    Mem.putBytes(stage, 0, key, 0, key.length);
-    return stage;
-  }
-
-  private MemorySegment stageKey(Slot slot, MemorySegment key) {
-    Objects.requireNonNull(key, "key");
-    checkKey(key.byteSize());
-    MemorySegment stage = slot.keyStage(core.keyBytesMax);
-    MemorySegment.copy(key, 0, stage, 0, key.byteSize());
-    return stage;
-  }
-
-  private void checkKey(long bytes) {
-    core.requireThere();
-    if (bytes == 0) {
-      throw new InvalidUseException("A key has at least one byte.");
-    }
-    if (bytes > core.keyBytesMax) {
-      throw core.keyTooLong(bytes);
-    }
-  }
-
-  private MemorySegment stageValue(Slot slot, MemorySegment value) {
-    Objects.requireNonNull(value, "value");
-    long bytes = value.byteSize();
-    if (bytes > core.tree.maxValueSize()) {
-      throw new ValueTooLargeException("table " + core.shown(), bytes, core.tree.maxValueSize());
-    }
-    MemorySegment stage = slot.valueStage(bytes);
-    MemorySegment.copy(value, 0, stage, 0, bytes);
-    return stage;
   }
 }

@@ -1,9 +1,9 @@
 package io.fovea;
 
 import io.fovea.error.DuplicateKeyException;
+import io.fovea.error.InvalidUseException;
 import io.fovea.index.Scratch;
 import io.fovea.index.SlotLocal;
-import io.fovea.error.InvalidUseException;
 import io.fovea.index.TableCore;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -31,6 +31,9 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1.0
  */
 public final class TypedTable<K, V> extends OrderedEntries<K, V> {
+  // The file has more than 600 lines because each method of the API has its contract here, and
+  // what stands behind a table, rows or bytes, can't be named by others.
+
   /** The kinds of tables behind it. */
   interface Backing<K, V> {
     Table table();

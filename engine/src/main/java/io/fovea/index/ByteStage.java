@@ -1,0 +1,110 @@
+package io.fovea.index;
+
+import io.fovea.encoding.Tuple;
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.KeyTooLargeException;
+import io.fovea.error.ValueTooLargeException;
+import io.fovea.memory.Mem;
+import java.lang.foreign.MemorySegment;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Checks keys, ends of intervals and values of a table of byte strings, and copies them into the
+ * native memory that a slot has for them.
+ *
+ * <p>Any thread whose transaction has the slot.
+ */
+public final class ByteStage {
+  /** Instead of a length: no key is below this end. */
+  public static final int EMPTY = -2;
+
+  private final TableCore core;
+
+  /** For a table. */
+  public ByteStage(TableCore core) {
+    this.core = core;
+  }
+
+  /**
+   * Copies a key into {@link Slot#keyStage}.
+   *
+   * @throws InvalidUseException if it is empty, or the table is gone
+   * @throws KeyTooLargeException if it is longer than the table allows
+   */
+  public MemorySegment key(Slot slot, byte[] key) {
+    Objects.requireNonNull(key, "key");
+    requireKey(key.length);
+    MemorySegment stage = slot.keyStage(core.keyBytesMax);
+    Mem.putBytes(stage, 0, key, 0, key.length);
+    return stage;
+  }
+
+  /** The same for a key in any memory. */
+  public MemorySegment key(Slot slot, MemorySegment key) {
+    Objects.requireNonNull(key, "key");
+    requireKey(key.byteSize());
+    MemorySegment stage = slot.keyStage(core.keyBytesMax);
+    MemorySegment.copy(key, 0, stage, 0, key.byteSize());
+    return stage;
+  }
+
+  /** Throws unless the table may have a key of that length. */
+  public void requireKey(long bytes) {
+    core.requireThere();
+    if (bytes == 0) {
+      throw new InvalidUseException("A key has at least one byte.");
+    }
+    if (bytes > core.keyBytesMax) {
+      throw core.keyTooLong(bytes);
+    }
+  }
+
+  /**
+   * Copies a value into {@link Slot#valueStage}.
+   *
+   * @throws ValueTooLargeException if it is longer than any can be
+   */
+  public MemorySegment value(Slot slot, MemorySegment value) {
+    Objects.requireNonNull(value, "value");
+    long bytes = value.byteSize();
+    if (bytes > core.tree.maxValueSize()) {
+      throw new ValueTooLargeException("table " + core.shown(), bytes, core.tree.maxValueSize());
+    }
+    MemorySegment stage = slot.valueStage(bytes);
+    MemorySegment.copy(value, 0, stage, 0, bytes);
+    return stage;
+  }
+
+  /**
+   * Puts the ends of an interval into {@link Slot#keyStage}, one behind the other.
+   *
+   * @param prefix whether the upper end is a prefix, and what begins with it is in the interval
+   * @return the length of the upper end; -1 for none, {@link #EMPTY} if nothing is below it
+   * @throws KeyTooLargeException if an end is longer than a key of the table can be
+   */
+  public int interval(Slot slot, byte @Nullable [] from, byte @Nullable [] to, boolean prefix) {
+    int loLen = from == null ? 0 : requireEnd(from).length;
+    int hiLen = to == null ? -1 : requireEnd(to).length;
+    MemorySegment s = slot.keyStage((long) loLen + Math.max(hiLen, 0) + 8);
+    if (from != null) {
+      Mem.putBytes(s, 0, from, 0, loLen);
+    }
+    if (to != null) {
+      Mem.putBytes(s, loLen, to, 0, hiLen);
+      if (prefix) {
+        hiLen = Tuple.successorOfPrefix(s, loLen, hiLen);
+        return hiLen == 0 ? -1 : hiLen;
+      }
+      return hiLen == 0 ? EMPTY : hiLen;
+    }
+    return hiLen;
+  }
+
+  private byte[] requireEnd(byte[] key) {
+    if (key.length > core.keyBytesMax) {
+      throw core.keyTooLong(key.length);
+    }
+    return key;
+  }
+}
