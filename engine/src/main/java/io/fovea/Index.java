@@ -11,12 +11,12 @@ import io.fovea.index.IndexCore;
 import io.fovea.index.IndexHints;
 import io.fovea.index.OldRows;
 import io.fovea.index.RowExpiry;
+import io.fovea.index.RowFields;
 import io.fovea.index.Slot;
 import io.fovea.index.SlotLocal;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
 import io.fovea.schema.EntryHints;
-import io.fovea.schema.Field;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
@@ -485,7 +485,7 @@ public final class Index extends OrderedRows {
 
       Extraction(KeySpec tableKey, Layout layout, KeySpec key) {
         primaryKey = new Key(tableKey, this);
-        row = new Row(layout, layout.fields().toArray(Field[]::new), layout.size(), this, 0);
+        row = new Row(layout, new RowFields(layout), layout.size(), this, 0);
         entry = new Key(key, this);
       }
     }

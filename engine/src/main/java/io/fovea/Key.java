@@ -1,5 +1,6 @@
 package io.fovea;
 
+import io.fovea.encoding.Decimals;
 import io.fovea.encoding.KeyText;
 import io.fovea.encoding.Tuple;
 import io.fovea.error.CorruptionException;
@@ -13,17 +14,20 @@ import io.fovea.schema.KeySpec;
 import io.fovea.schema.KeyWriter;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
+import java.time.Instant;
+import java.util.Arrays;
 import java.util.Objects;
+import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A key, or the first parts of one: caller-owned, reusable, in memory outside the Java heap.
  *
- * <p>Parts are set in order: {@code set(...)} begins a new key, {@link #int32}, {@link #int64},
- * {@link #text} and {@link #bytes(byte[])} append. A key with fewer parts than its specification
- * has is a prefix: it stands for all keys that begin with it in a {@link Range}, and is refused
- * where one record is meant.
+ * <p>Parts are set in order: {@code set(...)} begins a new key, {@link #int32}, {@link #text} and
+ * so on append. A key with fewer parts than its specification has is a prefix: it stands for all
+ * keys that begin with it in a {@link Range}, and is refused where one record is meant.
  *
  * <p>Made by {@link Table#key} and {@link Index#key}, and good for that table or index only. Used
  * by one thread at a time. Setting and reading numbers allocates nothing.
@@ -34,12 +38,16 @@ public final class Key implements KeyReader, KeyWriter {
   // The file has more than 600 lines because each type of a part has its setter and its getter
   // here, each with a contract. How parts become bytes in order is in the room encoding.
 
-  // Long for its documentation: three setters and two getters for each type of a part.
-
   private static final int UNKNOWN = -1;
 
   private final KeySpec spec;
   private final Field[] parts;
+
+  /** How each part ends, where not only the types say that; null for most keys. */
+  private final int @Nullable [] forms;
+
+  /** Whether a part may be null: of indexes alone. */
+  private final boolean nullable;
 
   /** The most bytes of a key; what is read from a file may say more. */
   private final int bytesMax;
@@ -61,6 +69,9 @@ public final class Key implements KeyReader, KeyWriter {
   /** Whether the last part is only the beginning of a text or byte string. */
   private boolean open;
 
+  /** Whether a part can't be appended by a look at its type alone: {@link #open}, or nullable. */
+  private boolean guarded;
+
   Key(KeySpec spec, Object owner) {
     this(spec, owner, Arena.ofAuto().allocate(Math.max(8, spec.bytesMax()), 8), 0);
   }
@@ -69,11 +80,22 @@ public final class Key implements KeyReader, KeyWriter {
   Key(KeySpec spec, Object owner, MemorySegment segment, long base) {
     this.spec = spec;
     this.parts = spec.parts().toArray(Field[]::new);
+    this.nullable = spec.hasNullable();
+    this.guarded = nullable;
+    this.forms = forms(parts);
     this.bytesMax = spec.bytesMax();
     this.owner = owner;
     this.segment = segment;
     this.base = base;
     this.ends = new int[parts.length];
+  }
+
+  private static int @Nullable [] forms(Field[] parts) {
+    boolean other = false;
+    for (Field part : parts) {
+      other |= part.nullable() || part.type() == FieldType.DECIMAL;
+    }
+    return other ? Arrays.stream(parts).mapToInt(Tuple::form).toArray() : null;
   }
 
   // ------------------------------------------------------------------------------ for the engine
@@ -106,14 +128,19 @@ public final class Key implements KeyReader, KeyWriter {
     Mem.copy(src, off, segment, base, len);
     length = len;
     count = UNKNOWN;
-    open = false;
+    open(false);
   }
 
   /** Says how long the bytes are that were put into {@link #segment}. */
   void loaded(int len) {
     length = len;
     count = UNKNOWN;
-    open = false;
+    open(false);
+  }
+
+  private void open(boolean is) {
+    open = is;
+    guarded = is || nullable;
   }
 
   private int count() {
@@ -131,7 +158,7 @@ public final class Key implements KeyReader, KeyWriter {
     int at = 0;
     int n = 0;
     while (n < parts.length && at < length) {
-      int end = skip(at, parts[n].type());
+      int end = skip(at, forms == null ? parts[n].type().code() : forms[n]);
       if (end < 0) {
         break;
       }
@@ -141,8 +168,8 @@ public final class Key implements KeyReader, KeyWriter {
     return n;
   }
 
-  private int skip(int at, FieldType type) {
-    int end = Tuple.skip(segment, (int) base + at, (int) base + length, type.code());
+  private int skip(int at, int form) {
+    int end = Tuple.skip(segment, (int) base + at, (int) base + length, form);
     return end < 0 ? end : end - (int) base;
   }
 
@@ -152,31 +179,16 @@ public final class Key implements KeyReader, KeyWriter {
 
   // ---------------------------------------------------------------------------------- description
 
-  /**
-   * The parts of the key.
-   *
-   * @return the specification
-   */
   @Override
   public KeySpec spec() {
     return spec;
   }
 
-  /**
-   * How many parts are set.
-   *
-   * @return 0 to the number of parts of the specification; a {@link #textPrefix} does not count
-   */
   @Override
   public int parts() {
     return count();
   }
 
-  /**
-   * Whether all parts are set.
-   *
-   * @return false for a prefix
-   */
   @Override
   public boolean isComplete() {
     return count() == parts.length;
@@ -184,39 +196,19 @@ public final class Key implements KeyReader, KeyWriter {
 
   // -------------------------------------------------------------------------------------- setting
 
-  /**
-   * Removes all parts.
-   *
-   * @return this
-   */
   @Override
   public Key clear() {
     length = 0;
     count = 0;
-    open = false;
+    open(false);
     return this;
   }
 
-  /**
-   * Makes it a key of one integer.
-   *
-   * @param a the first part; of either integer type
-   * @return this
-   * @throws InvalidUseException if the part is no integer
-   */
   @Override
   public Key set(int a) {
     return clear().integer(a);
   }
 
-  /**
-   * Makes it a key of two integers.
-   *
-   * @param a the first part
-   * @param b the second part
-   * @return this
-   * @throws InvalidUseException if there are fewer parts or they are no integers
-   */
   @Override
   public Key set(int a, int b) {
     return clear().integer(a).integer(b);
@@ -249,40 +241,16 @@ public final class Key implements KeyReader, KeyWriter {
     return clear().integer(a).integer(b).integer(c).integer(d);
   }
 
-  /**
-   * Makes it a key of one integer.
-   *
-   * @param a the first part
-   * @return this
-   * @throws InvalidUseException if the part is no integer, or of 4 bytes and the value does not fit
-   */
   @Override
   public Key set(long a) {
     return clear().integer(a);
   }
 
-  /**
-   * Makes it a key of two integers.
-   *
-   * @param a the first part
-   * @param b the second part
-   * @return this
-   * @throws InvalidUseException if there are fewer parts, or they are no integers, or of 4 bytes
-   *     and the value does not fit
-   */
   @Override
   public Key set(long a, long b) {
     return clear().integer(a).integer(b);
   }
 
-  /**
-   * Makes it a key of one text.
-   *
-   * @param a the first part
-   * @return this
-   * @throws InvalidUseException if the part is no text
-   * @throws ValueTooLargeException if the text is longer than the part may be
-   */
   @Override
   public Key set(CharSequence a) {
     return clear().text(a);
@@ -301,45 +269,22 @@ public final class Key implements KeyReader, KeyWriter {
           "A key of " + other.spec + " where one of " + spec + " is due.");
     }
     load(other.segment, other.base, other.length);
-    open = other.open;
+    open(other.open);
     return this;
   }
 
-  /**
-   * Appends an integer of 4 bytes.
-   *
-   * @param value its value
-   * @return this
-   * @throws InvalidUseException if the next part is of another type, or all parts are set
-   */
   @Override
   public Key int32(int value) {
     next(FieldType.INT32);
     return put32(value);
   }
 
-  /**
-   * Appends an integer of 8 bytes.
-   *
-   * @param value its value
-   * @return this
-   * @throws InvalidUseException if the next part is of another type, or all parts are set
-   */
   @Override
   public Key int64(long value) {
     next(FieldType.INT64);
     return put64(value);
   }
 
-  /**
-   * Appends a text.
-   *
-   * @param value its value
-   * @return this
-   * @throws InvalidUseException if the next part is of another type, or all parts are set, or the
-   *     text holds half a surrogate pair
-   * @throws ValueTooLargeException if its UTF-8 is longer than the part may be
-   */
   @Override
   public Key text(CharSequence value) {
     int end = appendText(value);
@@ -358,45 +303,26 @@ public final class Key implements KeyReader, KeyWriter {
    */
   public Key textPrefix(CharSequence value) {
     length = appendText(value) - (int) base;
-    open = true;
+    open(true);
     return this;
   }
 
   private int appendText(CharSequence value) {
     Objects.requireNonNull(value, "value");
     Field part = next(FieldType.TEXT);
-    int end = Tuple.escapeText(value, part.width(), segment, (int) base + length);
+    int end = Tuple.escapeText(value, part.width(), segment, valueAt(part));
     if (end < 0) {
       throw tooLong(part, -1 - end);
     }
     return end;
   }
 
-  /**
-   * Appends a byte string.
-   *
-   * @param value its value
-   * @return this
-   * @throws InvalidUseException if the next part is of another type, or all parts are set
-   * @throws ValueTooLargeException if it is longer than the part may be
-   */
   @Override
   public Key bytes(byte[] value) {
     Objects.requireNonNull(value, "value");
     return bytes(value, 0, value.length);
   }
 
-  /**
-   * Appends a byte string.
-   *
-   * @param value holds its value
-   * @param offset where it begins
-   * @param len how many bytes it has
-   * @return this
-   * @throws InvalidUseException if the next part is of another type, or all parts are set
-   * @throws ValueTooLargeException if it is longer than the part may be
-   * @throws IndexOutOfBoundsException if there are not so many bytes
-   */
   @Override
   public Key bytes(byte[] value, int offset, int len) {
     Objects.requireNonNull(value, "value");
@@ -409,20 +335,70 @@ public final class Key implements KeyReader, KeyWriter {
       Mem.putBytes(segment, base, value, offset, len);
       return ended((int) base + len);
     }
-    int end = Tuple.escape(value, offset, len, segment, (int) base + length);
+    int end = Tuple.escape(value, offset, len, segment, valueAt(part));
     return ended(Tuple.end(segment, end));
+  }
+
+  @Override
+  public Key bool(boolean value) {
+    next(FieldType.BOOLEAN);
+    return ended(Tuple.putBoolean(segment, (int) base + length, value));
+  }
+
+  @Override
+  public Key float64(double value) {
+    next(FieldType.FLOAT64);
+    return ended(Tuple.putFloat64(segment, (int) base + length, value));
+  }
+
+  @Override
+  public Key uuid(UUID value) {
+    Objects.requireNonNull(value, "value");
+    next(FieldType.UUID);
+    return ended(Tuple.putUuid(segment, (int) base + length, value));
+  }
+
+  @Override
+  public Key instant(Instant value) {
+    Objects.requireNonNull(value, "value");
+    next(FieldType.INSTANT);
+    int at = (int) base + length;
+    return ended(Tuple.putInstant(segment, at, value.getEpochSecond(), value.getNano()));
+  }
+
+  @Override
+  public Key decimal(BigDecimal value) {
+    Objects.requireNonNull(value, "value");
+    Field part = requireNext(FieldType.DECIMAL);
+    BigDecimal fits =
+        Decimals.fit(value, part.precision(), part.scale(), "part " + part + " of a key");
+    next(FieldType.DECIMAL);
+    return ended(Tuple.putDecimal(segment, (int) base + length, part.width(), fits));
+  }
+
+  @Override
+  public Key nullValue() {
+    int n = count();
+    if (n == parts.length || !parts[n].nullable() || open) {
+      throw mismatch("null");
+    }
+    return ended(Tuple.putThere(segment, (int) base + length, false));
   }
 
   private Key integer(long value) {
     int n = count();
     FieldType type = n < parts.length ? parts[n].type() : null;
-    if (type == FieldType.INT32 && value == (int) value && !open) {
+    boolean fits = type == FieldType.INT32 && value == (int) value;
+    if (fits && !guarded) {
       return put32((int) value);
     }
-    if (type == FieldType.INT64 && !open) {
+    if (type == FieldType.INT64 && !guarded) {
       return put64(value);
     }
-    throw mismatch(type == FieldType.INT32 ? "a value of 8 bytes (" + value + ")" : "an integer");
+    if (open || !fits && type != FieldType.INT64) {
+      throw mismatch(type == FieldType.INT32 ? "a value of 8 bytes (" + value + ")" : "an integer");
+    }
+    return fits ? int32((int) value) : int64(value); // which may be null
   }
 
   private Key put32(int value) {
@@ -441,10 +417,28 @@ public final class Key implements KeyReader, KeyWriter {
 
   private Field next(FieldType type) {
     int n = count();
+    if (n == parts.length || parts[n].type() != type || guarded) {
+      requireNext(type);
+      if (parts[n].nullable() && type.isFixed()) {
+        // Nothing can go wrong any more, so the value goes behind what says that there is one.
+        Tuple.putThere(segment, (int) base + length++, true);
+      }
+    }
+    return parts[n];
+  }
+
+  private Field requireNext(FieldType type) {
+    int n = count();
     if (n == parts.length || parts[n].type() != type || open) {
       throw mismatch(type.toString());
     }
     return parts[n];
+  }
+
+  /** Where the next part's text or bytes go; nothing is appended before they are known to fit. */
+  private int valueAt(Field part) {
+    int at = (int) base + length;
+    return part.nullable() ? Tuple.putThere(segment, at, true) : at;
   }
 
   private static ValueTooLargeException tooLong(Field part, int bytes) {
@@ -456,34 +450,18 @@ public final class Key implements KeyReader, KeyWriter {
     String due =
         open
             ? "nothing can follow the beginning of a text"
-            : n == parts.length
-                ? "all its parts are set"
-                : "the next part is " + parts[n].name() + " " + parts[n].type();
+            : n == parts.length ? "all its parts are set" : "the next part is " + parts[n];
     return new InvalidUseException(
         "Can't append " + given + " to a key of " + spec + ": " + due + ".");
   }
 
   // -------------------------------------------------------------------------------------- reading
 
-  /**
-   * Reads an integer of 4 bytes.
-   *
-   * @param part its place, from 0
-   * @return its value
-   * @throws InvalidUseException if there is no such part, or it is not set, or of another type
-   */
   @Override
   public int getInt(int part) {
     return Tuple.getInt32(segment, (int) base + at(part, FieldType.INT32));
   }
 
-  /**
-   * Reads an integer.
-   *
-   * @param part its place, from 0
-   * @return its value
-   * @throws InvalidUseException if there is no such part, or it is not set, or is no integer
-   */
   @Override
   public long getLong(int part) {
     if (part >= 0 && part < parts.length && parts[part].type() == FieldType.INT32) {
@@ -492,64 +470,91 @@ public final class Key implements KeyReader, KeyWriter {
     return Tuple.getInt64(segment, (int) base + at(part, FieldType.INT64));
   }
 
-  /**
-   * Reads a text.
-   *
-   * @param part its place, from 0
-   * @return its value
-   * @throws InvalidUseException if there is no such part, or it is not set, or of another type
-   */
   @Override
   public String getText(int part) {
-    at(part, FieldType.TEXT);
-    return new String(decode(part), StandardCharsets.UTF_8);
+    return new String(decode(at(part, FieldType.TEXT), part), StandardCharsets.UTF_8);
   }
 
-  /**
-   * Reads a byte string, or the UTF-8 of a text.
-   *
-   * @param part its place, from 0
-   * @return a new array
-   * @throws InvalidUseException if there is no such part, or it is not set, or is an integer
-   */
   @Override
   public byte[] getBytes(int part) {
     boolean text = part >= 0 && part < parts.length && parts[part].type() == FieldType.TEXT;
-    at(part, text ? FieldType.TEXT : FieldType.BYTES);
-    return decode(part);
+    return decode(at(part, text ? FieldType.TEXT : FieldType.BYTES), part);
   }
 
-  /**
-   * Reads an integer of 4 bytes.
-   *
-   * @param part a part of this key's specification
-   * @return its value
-   * @throws InvalidUseException if it is no such part, or not set, or of another type
-   */
+  @Override
+  public boolean getBoolean(int part) {
+    return Tuple.getBoolean(segment, (int) base + at(part, FieldType.BOOLEAN));
+  }
+
+  @Override
+  public double getDouble(int part) {
+    return Tuple.getFloat64(segment, (int) base + at(part, FieldType.FLOAT64));
+  }
+
+  @Override
+  public UUID getUuid(int part) {
+    return Tuple.getUuid(segment, base + at(part, FieldType.UUID));
+  }
+
+  @Override
+  public Instant getInstant(int part) {
+    return Tuple.getInstant(segment, (int) base + at(part, FieldType.INSTANT));
+  }
+
+  @Override
+  public BigDecimal getDecimal(int part) {
+    int at = (int) base + at(part, FieldType.DECIMAL);
+    return Tuple.getDecimal(segment, at, parts[part].width(), parts[part].scale());
+  }
+
+  @Override
+  public boolean isNull(int part) {
+    if (part < 0 || part >= count()) {
+      throw unreadable(part, "a part");
+    }
+    return parts[part].nullable() && !Tuple.getBoolean(segment, (int) base + start(part));
+  }
+
+  @Override
+  public boolean getBoolean(Field part) {
+    return getBoolean(place(part));
+  }
+
+  @Override
+  public double getDouble(Field part) {
+    return getDouble(place(part));
+  }
+
+  @Override
+  public UUID getUuid(Field part) {
+    return getUuid(place(part));
+  }
+
+  @Override
+  public Instant getInstant(Field part) {
+    return getInstant(place(part));
+  }
+
+  @Override
+  public BigDecimal getDecimal(Field part) {
+    return getDecimal(place(part));
+  }
+
+  @Override
+  public boolean isNull(Field part) {
+    return isNull(place(part));
+  }
+
   @Override
   public int getInt(Field part) {
     return getInt(place(part));
   }
 
-  /**
-   * Reads an integer.
-   *
-   * @param part a part of this key's specification
-   * @return its value
-   * @throws InvalidUseException if it is no such part, or not set, or is no integer
-   */
   @Override
   public long getLong(Field part) {
     return getLong(place(part));
   }
 
-  /**
-   * Reads a text.
-   *
-   * @param part a part of this key's specification
-   * @return its value
-   * @throws InvalidUseException if it is no such part, or not set, or of another type
-   */
   @Override
   public String getText(Field part) {
     return getText(place(part));
@@ -571,12 +576,20 @@ public final class Key implements KeyReader, KeyWriter {
 
   private int at(int part, FieldType type) {
     if (part < 0 || part >= count() || parts[part].type() != type) {
-      throw unreadable(part, type);
+      throw unreadable(part, type.toString());
     }
-    return start(part);
+    return nullable ? nullableAt(part) : start(part);
   }
 
-  private InvalidUseException unreadable(int part, FieldType type) {
+  private int nullableAt(int part) {
+    if (isNull(part)) {
+      throw new InvalidUseException(
+          "Part " + parts[part].name() + " of a key of " + spec + " is null: ask isNull first.");
+    }
+    return parts[part].nullable() ? start(part) + 1 : start(part);
+  }
+
+  private InvalidUseException unreadable(int part, String what) {
     String why =
         part < 0 || part >= parts.length
             ? "it has no part " + part
@@ -584,16 +597,16 @@ public final class Key implements KeyReader, KeyWriter {
                 ? "part " + parts[part].name() + " is not set"
                 : "part " + parts[part].name() + " is " + parts[part].type();
     return new InvalidUseException(
-        "Can't read " + type + " from a key of " + spec + ": " + why + ".");
+        "Can't read " + what + " from a key of " + spec + ": " + why + ".");
   }
 
-  private byte[] decode(int part) {
+  private byte[] decode(int at, int part) {
     if (spec.isRaw()) {
       byte[] out = new byte[length];
       Mem.getBytes(segment, base, out, 0, length);
       return out;
     }
-    return Tuple.getBytes(segment, (int) base + start(part), (int) base + ends[part]);
+    return Tuple.getBytes(segment, (int) base + at, (int) base + ends[part]);
   }
 
   /**

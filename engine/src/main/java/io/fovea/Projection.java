@@ -38,7 +38,7 @@ public final class Projection {
       if (!layout.contains(f)) {
         throw new IllegalArgumentException("Field " + f.name() + " is not one of " + layout + ".");
       }
-      end = Math.max(end, f.offset() + f.rowBytes());
+      end = Math.max(end, f.end());
     }
     if (end == 0) {
       throw new IllegalArgumentException("A projection has at least one field.");

@@ -1,10 +1,15 @@
 package io.fovea;
 
+import io.fovea.encoding.Decimals;
+import io.fovea.encoding.RowText;
+import io.fovea.encoding.Times;
+import io.fovea.encoding.Tuple;
 import io.fovea.encoding.Utf8;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.ValueTooLargeException;
 import io.fovea.index.OldRows;
 import io.fovea.index.RecordBuffer;
+import io.fovea.index.RowFields;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
 import io.fovea.schema.Field;
@@ -14,7 +19,10 @@ import io.fovea.schema.RowReader;
 import io.fovea.txn.Tx;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.math.BigDecimal;
+import java.time.Instant;
 import java.util.Objects;
+import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,12 +36,13 @@ import org.jspecify.annotations.Nullable;
  *              a get that found nothing
  * </pre>
  *
- * <p>A <i>fresh</i> row belongs to no record: its fields are zero or empty until they are set, and
- * it may be inserted again and again. A row that was <i>read</i> is a copy of the record: it knows
- * its key and which of its fields were changed since, so that {@link Table#update} needs neither
- * key nor search and writes only what is different. Its contents die with the transaction: after
- * that they can't be read, and {@link #clear()} or another read gives the row a new life. Nothing
- * is written to the table before {@link Table#insert}, {@link Table#put} or {@link Table#update}.
+ * <p>A <i>fresh</i> row belongs to no record: its fields are zero or empty until they are set
+ * (false, the nil UUID, 1970-01-01T00:00Z; null where they are nullable), and it may be inserted
+ * again and again. A row that was <i>read</i> is a copy of the record: it knows its key and which
+ * of its fields were changed since, so that {@link Table#update} needs neither key nor search and
+ * writes only what is different. Its contents die with the transaction: after that they can't be
+ * read, and {@link #clear()} or another read gives the row a new life. Nothing is written to the
+ * table before {@link Table#insert}, {@link Table#put} or {@link Table#update}.
  *
  * <p>A row that was read belongs to its transaction's thread, which is checked. Numbers and bytes
  * are read and set without garbage; fields kept in {@code static final} variables have constant
@@ -42,10 +51,17 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1.0
  */
 public final class Row implements RowReader {
+  // The file has more than 600 lines because each type of a field has its getter and its setter
+  // here, each with a contract.
+
   private static final int VOID = -1;
 
   private final Layout layout;
   private final Field[] fields;
+
+  /** The same without those that may be null, which are looked for in another way. */
+  private final @Nullable Field[] plain;
+
   private final int size;
   private final Object owner;
   private final MemorySegment segment;
@@ -64,19 +80,20 @@ public final class Row implements RowReader {
   private final RecordBuffer buffer;
 
   /** A row in memory of its own. */
-  Row(Layout layout, Field[] fields, int size, Object owner, int keyBytesMax) {
+  Row(Layout layout, RowFields fields, int size, Object owner, int keyBytesMax) {
     this(layout, fields, size, owner, memory(size, keyBytesMax), 0);
   }
 
   /**
    * A row in scratch memory of the caller, of {@link RecordBuffer#bytes}.
    *
-   * @param fields those of the layout; shared by rows, and never written
+   * @param fields those of the layout; shared by rows
    * @param size the bytes of a record: those of the layout, and what its table has behind them
    */
-  Row(Layout layout, Field[] fields, int size, Object owner, MemorySegment segment, long base) {
+  Row(Layout layout, RowFields fields, int size, Object owner, MemorySegment segment, long base) {
     this.layout = layout;
-    this.fields = fields;
+    this.fields = fields.all();
+    this.plain = fields.plain();
     this.size = size;
     this.owner = owner;
     this.segment = segment;
@@ -183,18 +200,13 @@ public final class Row implements RowReader {
 
   // ---------------------------------------------------------------------------------- description
 
-  /**
-   * The fields of the row.
-   *
-   * @return the layout
-   */
   @Override
   public Layout layout() {
     return layout;
   }
 
   /**
-   * Makes it a fresh row: numbers 0, texts and byte strings empty.
+   * Makes it a fresh row: numbers 0, texts and byte strings empty, nullable fields null.
    *
    * @return this
    */
@@ -235,111 +247,81 @@ public final class Row implements RowReader {
     return out;
   }
 
-  /**
-   * Reads a number of 4 bytes.
-   *
-   * @param field a field of the layout
-   * @return its value
-   * @throws InvalidUseException if the field is another layout's or of another type, or was not
-   *     read, or the transaction that the row was read in has ended or belongs to another thread
-   */
   @Override
   public int getInt(Field field) {
     return Mem.getInt(segment, at(field, FieldType.INT32));
   }
 
-  /**
-   * Reads a number of 8 bytes.
-   *
-   * @param field a field of the layout
-   * @return its value
-   * @throws InvalidUseException as {@link #getInt}
-   */
   @Override
   public long getLong(Field field) {
     return Mem.getLong(segment, at(field, FieldType.INT64));
   }
 
-  /**
-   * Reads a text.
-   *
-   * @param field a field of the layout
-   * @return a new string
-   * @throws InvalidUseException as {@link #getInt}
-   */
+  @Override
+  public boolean getBoolean(Field field) {
+    return Mem.getByte(segment, at(field, FieldType.BOOLEAN)) != 0;
+  }
+
+  @Override
+  public double getDouble(Field field) {
+    return Double.longBitsToDouble(Mem.getLong(segment, at(field, FieldType.FLOAT64)));
+  }
+
+  @Override
+  public UUID getUuid(Field field) {
+    return Tuple.getUuid(segment, at(field, FieldType.UUID));
+  }
+
+  @Override
+  public Instant getInstant(Field field) {
+    return Times.getRow(segment, at(field, FieldType.INSTANT));
+  }
+
+  @Override
+  public BigDecimal getDecimal(Field field) {
+    long at = at(field, FieldType.DECIMAL);
+    return Decimals.getRow(segment, at, field.width(), field.scale());
+  }
+
+  @Override
+  public boolean isNull(Field field) {
+    require(field, field.type());
+    return field.nullable() && Mem.getByte(segment, base + field.start()) == 0;
+  }
+
   @Override
   public String getText(Field field) {
     long at = at(field, FieldType.TEXT);
-    return Utf8.get(segment, at + 2, stored(field, at));
+    return Utf8.get(segment, at + 2, RecordBuffer.storedBytes(field, segment, at));
   }
 
-  /**
-   * Compares a text without making a string.
-   *
-   * @param field a field of the layout
-   * @param value what to compare it with
-   * @return whether they are equal
-   * @throws InvalidUseException as {@link #getInt}
-   */
   @Override
   public boolean textEquals(Field field, CharSequence value) {
     Objects.requireNonNull(value, "value");
     long at = at(field, FieldType.TEXT);
-    return Utf8.equal(segment, at + 2, stored(field, at), value);
+    return Utf8.equal(segment, at + 2, RecordBuffer.storedBytes(field, segment, at), value);
   }
 
-  /**
-   * The length of a text or byte string.
-   *
-   * @param field a field of the layout
-   * @return bytes; of a text, those of its UTF-8
-   * @throws InvalidUseException as {@link #getInt}
-   */
   @Override
   public int length(Field field) {
-    return stored(field, at(field, variable(field)));
+    return RecordBuffer.storedBytes(field, segment, at(field, variable(field)));
   }
 
-  /**
-   * Reads a byte string, or the UTF-8 of a text.
-   *
-   * @param field a field of the layout
-   * @param out where to, from index 0 on
-   * @return how many bytes it has; as many as fit are copied
-   * @throws InvalidUseException as {@link #getInt}
-   */
   @Override
   public int getBytes(Field field, byte[] out) {
     return getBytes(field, out, 0);
   }
 
-  /**
-   * Reads a byte string, or the UTF-8 of a text.
-   *
-   * @param field a field of the layout
-   * @param out where to
-   * @param offset from which index on
-   * @return how many bytes it has; as many as fit are copied
-   * @throws InvalidUseException as {@link #getInt}
-   * @throws IndexOutOfBoundsException if the offset lies outside the array
-   */
   @Override
   public int getBytes(Field field, byte[] out, int offset) {
     Objects.requireNonNull(out, "out");
     Objects.checkFromToIndex(offset, out.length, out.length);
     long at = at(field, variable(field));
-    int len = stored(field, at);
+    int len = RecordBuffer.storedBytes(field, segment, at);
     Mem.getBytes(segment, at + 2, out, offset, Math.min(len, out.length - offset));
     return len;
   }
 
-  /**
-   * Reads a byte string, or the UTF-8 of a text.
-   *
-   * @param field a field of the layout
-   * @return a new array
-   * @throws InvalidUseException as {@link #getInt}
-   */
   @Override
   public byte[] getBytes(Field field) {
     byte[] out = new byte[length(field)];
@@ -355,10 +337,11 @@ public final class Row implements RowReader {
    * @param field a field of the layout
    * @param value its value
    * @return this
-   * @throws InvalidUseException as {@link #getInt}
+   * @throws InvalidUseException if the field is another layout's or of another type, or was not
+   *     read, or the transaction that the row was read in has ended or belongs to another thread
    */
   public Row setInt(Field field, int value) {
-    long at = at(field, FieldType.INT32);
+    long at = place(field, FieldType.INT32, 0);
     if (Mem.getInt(segment, at) != value) {
       Mem.putInt(segment, at, value);
       mark(field);
@@ -372,10 +355,10 @@ public final class Row implements RowReader {
    * @param field a field of the layout
    * @param value its value
    * @return this
-   * @throws InvalidUseException as {@link #getInt}
+   * @throws InvalidUseException as {@link #setInt}
    */
   public Row setLong(Field field, long value) {
-    long at = at(field, FieldType.INT64);
+    long at = place(field, FieldType.INT64, 0);
     if (Mem.getLong(segment, at) != value) {
       Mem.putLong(segment, at, value);
       mark(field);
@@ -389,15 +372,15 @@ public final class Row implements RowReader {
    * @param field a field of the layout
    * @param value its value
    * @return this
-   * @throws InvalidUseException as {@link #getInt}, and if the text holds half a surrogate pair
+   * @throws InvalidUseException as {@link #setInt}, and if the text holds half a surrogate pair
    * @throws ValueTooLargeException if its UTF-8 is longer than the field; the row stays as it was
    */
   public Row setText(Field field, CharSequence value) {
     Objects.requireNonNull(value, "value");
-    long at = at(field, FieldType.TEXT);
-    int width = field.width();
     // Looked at as a whole before anything is written, so that a refused text changes nothing.
     int bytes = Utf8.length(value);
+    long at = place(field, FieldType.TEXT, bytes);
+    int width = field.width();
     if (bytes > width) {
       throw tooLong(field, bytes);
     }
@@ -415,14 +398,14 @@ public final class Row implements RowReader {
    * @param offset where it begins
    * @param len how many bytes it has
    * @return this
-   * @throws InvalidUseException as {@link #getInt}
+   * @throws InvalidUseException as {@link #setInt}
    * @throws ValueTooLargeException if it is longer than the field
    * @throws IndexOutOfBoundsException if there are not so many bytes
    */
   public Row setBytes(Field field, byte[] value, int offset, int len) {
     Objects.requireNonNull(value, "value");
     Objects.checkFromIndexSize(offset, len, value.length);
-    long at = at(field, variable(field));
+    long at = place(field, variable(field), len);
     if (len > field.width()) {
       throw tooLong(field, len);
     }
@@ -438,12 +421,125 @@ public final class Row implements RowReader {
    * @param field a field of the layout
    * @param value its value
    * @return this
-   * @throws InvalidUseException as {@link #getInt}
+   * @throws InvalidUseException as {@link #setInt}
    * @throws ValueTooLargeException if it is longer than the field
    */
   public Row setBytes(Field field, byte[] value) {
     Objects.requireNonNull(value, "value");
     return setBytes(field, value, 0, value.length);
+  }
+
+  /**
+   * Sets false or true.
+   *
+   * @param field a field of the layout
+   * @param value its value
+   * @return this
+   * @throws InvalidUseException as {@link #setInt}
+   */
+  public Row setBoolean(Field field, boolean value) {
+    long at = place(field, FieldType.BOOLEAN, 0);
+    byte b = (byte) (value ? 1 : 0);
+    if (Mem.getByte(segment, at) != b) {
+      Mem.putByte(segment, at, b);
+      mark(field);
+    }
+    return this;
+  }
+
+  /**
+   * Sets a {@code double}. Each NaN becomes {@link Double#NaN}; -0.0 stays what it is.
+   *
+   * @param field a field of the layout
+   * @param value its value
+   * @return this
+   * @throws InvalidUseException as {@link #setInt}
+   */
+  public Row setDouble(Field field, double value) {
+    long at = place(field, FieldType.FLOAT64, 0);
+    long bits = Double.doubleToLongBits(value);
+    if (Mem.getLong(segment, at) != bits) {
+      Mem.putLong(segment, at, bits);
+      mark(field);
+    }
+    return this;
+  }
+
+  /**
+   * Sets a UUID.
+   *
+   * @param field a field of the layout
+   * @param value its value
+   * @return this
+   * @throws InvalidUseException as {@link #setInt}
+   */
+  public Row setUuid(Field field, UUID value) {
+    Objects.requireNonNull(value, "value");
+    long at = place(field, FieldType.UUID, 0);
+    long high = value.getMostSignificantBits();
+    long low = value.getLeastSignificantBits();
+    if (Mem.getLongBE(segment, at) != high || Mem.getLongBE(segment, at + 8) != low) {
+      Mem.putLongBE(segment, at, high);
+      Mem.putLongBE(segment, at + 8, low);
+      mark(field);
+    }
+    return this;
+  }
+
+  /**
+   * Sets an instant, to the nanosecond.
+   *
+   * @param field a field of the layout
+   * @param value its value
+   * @return this
+   * @throws InvalidUseException as {@link #setInt}
+   */
+  public Row setInstant(Field field, Instant value) {
+    Objects.requireNonNull(value, "value");
+    if (Times.putRow(segment, place(field, FieldType.INSTANT, 0), value)) {
+      mark(field);
+    }
+    return this;
+  }
+
+  /**
+   * Sets a decimal. It gets the scale of the field; nothing is rounded.
+   *
+   * @param field a field of the layout
+   * @param value its value
+   * @return this
+   * @throws InvalidUseException as {@link #setInt}, and if the value has more digits before or
+   *     behind the point than the field; the row stays as it was
+   */
+  public Row setDecimal(Field field, BigDecimal value) {
+    Objects.requireNonNull(value, "value");
+    require(field, FieldType.DECIMAL);
+    BigDecimal fits = Decimals.fit(value, field.precision(), field.scale(), "field " + field);
+    long at = place(field, FieldType.DECIMAL, 0);
+    if (Decimals.putRow(segment, at, field.width(), fits)) {
+      mark(field);
+    }
+    return this;
+  }
+
+  /**
+   * Takes the value of a nullable field away.
+   *
+   * @param field a nullable field of the layout, of any type
+   * @return this
+   * @throws InvalidUseException as {@link #setInt}, and if the field is not nullable
+   */
+  public Row setNull(Field field) {
+    if (!isNull(field)) {
+      if (!field.nullable()) {
+        throw new InvalidUseException(
+            "Field " + field + " can't be null: nullable() was not said of it in its layout.");
+      }
+      // All of it, so that equal rows have equal bytes, and a time that is null is 0.
+      Mem.zero(segment, base + field.start(), field.rowBytes());
+      mark(field);
+    }
+    return this;
   }
 
   /**
@@ -462,16 +558,7 @@ public final class Row implements RowReader {
     }
     other.requireWhole();
     requireWhole();
-    for (int i = 0; i < fields.length; i++) {
-      int from = fields[i].offset();
-      int end = other.buffer.end(i);
-      if (end != buffer.end(i)
-          || !Mem.equal(
-              segment, base + from, end - from, other.segment, other.base + from, end - from)) {
-        Mem.copy(other.segment, other.base + from, segment, base + from, end - from);
-        mark(fields[i]);
-      }
-    }
+    buffer.set(other.buffer, reader != null);
     return this;
   }
 
@@ -483,22 +570,61 @@ public final class Row implements RowReader {
     }
   }
 
-  /** Where a field lies in {@link #segment}, if it can be read and set here and now. */
+  /** Where the value of a field lies in {@link #segment}, if it can be read here and now. */
   private long at(Field field, FieldType type) {
+    return isPlain(field, type) ? base + field.offset() : nullableAt(field, type);
+  }
+
+  /** The same, to set it. */
+  private long place(Field field, FieldType type, int bytes) {
+    return isPlain(field, type) ? base + field.offset() : nullablePlace(field, type, bytes);
+  }
+
+  /**
+   * Whether a field can be read and set here and now. False for every nullable field: so nothing is
+   * asked of others that was not asked before there were nullable ones.
+   */
+  private boolean isPlain(Field field, FieldType type) {
     int i = field.ordinal();
     Transaction tx = reader;
-    if (i >= fields.length
-        || fields[i] != field
-        || field.type() != type
-        || field.offset() + field.rowBytes() > limit
-        || tx != null && !tx.isMine()) {
-      throw refusal(field, type);
+    return i < plain.length
+        && plain[i] == field
+        && field.type() == type
+        && field.end() <= limit
+        && (tx == null || tx.isMine());
+  }
+
+  private long nullableAt(Field field, FieldType type) {
+    require(field, type);
+    if (Mem.getByte(segment, base + field.start()) == 0) {
+      throw new InvalidUseException(
+          "Field " + field.name() + " is null: ask isNull first, or set it.");
     }
     return base + field.offset();
   }
 
-  private int stored(Field field, long at) {
-    return RecordBuffer.storedBytes(field, segment, at);
+  private long nullablePlace(Field field, FieldType type, int bytes) {
+    require(field, type);
+    if (!field.type().isFixed() && bytes > field.width()) {
+      throw tooLong(field, bytes);
+    }
+    if (Mem.getByte(segment, base + field.start()) == 0) {
+      Mem.putByte(segment, base + field.start(), (byte) 1);
+      mark(field);
+    }
+    return base + field.offset();
+  }
+
+  /** Throws unless a field, nullable or not, can be read and set here and now. */
+  private void require(Field field, FieldType type) {
+    int i = field.ordinal();
+    if (i >= fields.length
+        || fields[i] != field
+        || field.type() != type
+        || field.end() > limit
+        || reader != null && !reader.isMine()) {
+      throw refusal(field, type);
+    }
   }
 
   private static FieldType variable(Field field) {
@@ -532,13 +658,9 @@ public final class Row implements RowReader {
     if (field != null && type != null) {
       int i = field.ordinal();
       if (i >= fields.length || fields[i] != field) {
-        return new InvalidUseException(
-            "Field "
-                + field.name()
-                + (field.key() ? " is a part of the key, not a field of the row; " : " ")
-                + "is not one of "
-                + layout
-                + ".");
+        String what =
+            field.key() ? " is a part of the key, not a field of the row; is not" : " is not";
+        return new InvalidUseException("Field " + field.name() + what + " one of " + layout + ".");
       }
       if (field.type() != type) {
         return new InvalidUseException(
@@ -554,7 +676,7 @@ public final class Row implements RowReader {
           "The row holds nothing: no record was read into it, or its cursor has moved on or was"
               + " closed. Use clear() to fill it anew.");
     }
-    if (field != null && field.offset() + field.rowBytes() > limit) {
+    if (field != null && field.end() > limit) {
       return new InvalidUseException(
           "Field " + field.name() + " was not read: it lies outside of the projection.");
     }
@@ -570,19 +692,6 @@ public final class Row implements RowReader {
     if (limit < 0 || reader != null && !reader.isMine()) {
       return "Row[void]";
     }
-    StringBuilder b = new StringBuilder("Row[");
-    for (Field f : fields) {
-      if (f.offset() + f.rowBytes() > limit) {
-        return b.append(", ...]").toString();
-      }
-      b.append(b.length() > 4 ? ", " : "").append(f.name()).append('=');
-      switch (f.type()) {
-        case INT32 -> b.append(getInt(f));
-        case INT64 -> b.append(getLong(f));
-        case TEXT -> b.append('"').append(getText(f)).append('"');
-        case BYTES -> b.append(length(f)).append(" bytes");
-      }
-    }
-    return b.append(']').toString();
+    return RowText.of(fields, segment, base, limit);
   }
 }

@@ -10,9 +10,10 @@ import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.IndexCore;
 import io.fovea.index.Maintenance;
 import io.fovea.index.RecordBuffer;
+import io.fovea.index.RowFields;
 import io.fovea.index.TableCore;
-import io.fovea.schema.Field;
 import io.fovea.schema.IndexSpec;
+import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
 import io.fovea.txn.Tx;
 import java.lang.foreign.MemorySegment;
@@ -49,13 +50,13 @@ public final class Table extends OrderedRows {
   private final TableSpec spec;
 
   /** Those of the specification's layout, for all rows; never written. */
-  private final Field[] fields;
+  private final RowFields fields;
 
   Table(Database database, TableCore core, TableSpec spec) {
     this.database = database;
     this.core = core;
     this.spec = spec;
-    this.fields = spec.isBytes() ? new Field[0] : spec.layout().fields().toArray(Field[]::new);
+    this.fields = new RowFields(spec.isBytes() ? Layout.builder().build() : spec.layout());
   }
 
   TableCore core() {

@@ -17,6 +17,7 @@ import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
+import io.fovea.support.FieldValues;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -35,8 +36,7 @@ class CatalogEntryTest {
     KeySpec.Builder k = KeySpec.builder();
     int parts = 1 + r.nextInt(5);
     for (int i = 0; i < parts; i++) {
-      FieldType t = FieldType.values()[r.nextInt(4)];
-      k.add("k" + i, t, t == FieldType.INT32 ? 4 : t == FieldType.INT64 ? 8 : 1 + r.nextInt(99));
+      FieldValues.plain(r, 99).addTo(k, "k" + i);
     }
     KeySpec key = k.build();
     if (r.nextInt(4) == 0) {
@@ -46,8 +46,7 @@ class CatalogEntryTest {
     Layout.Builder l = Layout.builder();
     int fields = r.nextInt(9);
     for (int i = 0; i < fields; i++) {
-      FieldType t = FieldType.values()[r.nextInt(4)];
-      l.add("f" + i, t, t == FieldType.INT32 ? 4 : t == FieldType.INT64 ? 8 : 1 + r.nextInt(999));
+      FieldValues.any(r, 999).addTo(l, "f" + i);
     }
     Layout layout = l.build();
     List<CatalogEntry.IndexEntry> indexes = new ArrayList<>();

@@ -14,6 +14,8 @@ import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.Step;
 import io.fovea.schema.TableSpec;
+import io.fovea.support.FieldValues;
+import io.fovea.support.FieldValues.Kind;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimFault;
@@ -52,29 +54,6 @@ class EvolutionModelTest {
   private static final KeySpec KEY = KeySpec.of(FieldType.INT64);
   private static final int KEYS = 150;
 
-  /** A field: its type, and its width. */
-  private record Kind(FieldType type, int width) {
-    Object value(Random r) {
-      return switch (type) {
-        case INT32 -> (long) r.nextInt(20) - 10;
-        case INT64 -> r.nextInt(4) == 0 ? r.nextLong() : r.nextInt(20) - 10;
-        default -> "v".repeat(r.nextInt(Math.min(width, 12))) + (width > 1 ? r.nextInt(9) : "");
-      };
-    }
-
-    Object zero() {
-      return type.isFixed() ? (Object) 0L : "";
-    }
-
-    Step add(String name, Object value) {
-      return switch (type) {
-        case INT32, INT64 -> Step.add(name, (long) value);
-        case TEXT -> Step.add(name, (String) value);
-        case BYTES -> Step.add(name, ((String) value).getBytes());
-      };
-    }
-  }
-
   /** A table, its versions, and what it has to hold. */
   private static final class Run {
     private final Random r;
@@ -101,17 +80,12 @@ class EvolutionModelTest {
     }
 
     private Kind kind() {
-      return switch (r.nextInt(4)) {
-        case 0 -> new Kind(FieldType.INT32, 4);
-        case 1 -> new Kind(FieldType.INT64, 8);
-        case 2 -> new Kind(FieldType.TEXT, 1 + r.nextInt(40));
-        default -> new Kind(FieldType.BYTES, 1 + r.nextInt(r.nextInt(8) == 0 ? 1500 : 40));
-      };
+      return FieldValues.any(r, r.nextInt(30) == 0 ? 1500 : 40);
     }
 
     private TableSpec spec() {
       Layout.Builder b = Layout.builder();
-      fields.forEach((name, k) -> b.add(name, k.type, k.width));
+      fields.forEach((name, k) -> k.addTo(b, name));
       Layout layout = b.build();
       TableSpec.Builder t = TableSpec.builder("t", KEY, layout);
       for (int i = 0; i < versions.size(); i++) {
@@ -168,17 +142,32 @@ class EvolutionModelTest {
           return Step.rename(f, to);
         }
         default -> {
-          if (k.type == FieldType.INT64 || !k.type.isFixed() && indexed && k.width > 60) {
+          Kind wider = wider(k, indexed);
+          if (wider.equals(k)) {
             return null;
           }
-          fields.put(
-              f,
-              k.type == FieldType.INT32
-                  ? new Kind(FieldType.INT64, 8)
-                  : new Kind(k.type, k.width + 1 + r.nextInt(20)));
+          fields.put(f, wider);
           return Step.widen(f);
         }
       }
+    }
+
+    private Kind wider(Kind k, boolean indexed) {
+      if (r.nextInt(3) == 0) {
+        return k.orNull();
+      }
+      Kind wider =
+          switch (k.type()) {
+            case INT32 -> Kind.of(FieldType.INT64);
+            case TEXT, BYTES ->
+                indexed && k.width() > 60 ? k : Kind.of(k.type(), k.width() + 1 + r.nextInt(20));
+            case DECIMAL -> {
+              int precision = k.precision() + r.nextInt(Field.PRECISION_MAX + 1 - k.precision());
+              yield Kind.decimal(precision, k.scale() + r.nextInt(precision - k.precision() + 1));
+            }
+            default -> k;
+          };
+      return k.nullable() ? wider.orNull() : wider;
     }
 
     void evolve() {
@@ -202,7 +191,7 @@ class EvolutionModelTest {
       }
       if (r.nextInt(3) == 0 && indexes.size() < 4) {
         String f = any();
-        if (fields.get(f).width <= 60) {
+        if (fields.get(f).width() <= 60) {
           indexes.put("i" + versions.size(), List.of(f));
         }
       }
@@ -253,27 +242,14 @@ class EvolutionModelTest {
 
     private void set(Row row, String name, Object v) {
       Field f = spec.layout().field(name);
-      switch (f.type()) {
-        case INT32 -> row.setInt(f, (int) (long) v);
-        case INT64 -> row.setLong(f, (long) v);
-        case TEXT -> row.setText(f, (String) v);
-        case BYTES -> row.setBytes(f, ((String) v).getBytes());
-      }
+      FieldValues.set(row, f, v);
     }
 
     private Map<String, Object> values(Row row) {
       Map<String, Object> values = new TreeMap<>();
       fields.forEach(
           (name, k) -> {
-            Field f = spec.layout().field(name);
-            values.put(
-                name,
-                switch (f.type()) {
-                  case INT32 -> (long) row.getInt(f);
-                  case INT64 -> row.getLong(f);
-                  case TEXT -> row.getText(f);
-                  case BYTES -> new String(row.getBytes(f));
-                });
+            values.put(name, FieldValues.get(row, spec.layout().field(name)));
           });
       return values;
     }

@@ -96,7 +96,7 @@ final class ByteRecords extends Records {
   }
 
   @Override
-  void put(Transaction tx, List<String> key, Map<String, String> values) {
+  void put(Transaction tx, List<String> key, Map<String, @Nullable String> values) {
     byte[] k = wholeKey(key);
     for (String name : values.keySet()) {
       if (!name.equals(VALUE)) {

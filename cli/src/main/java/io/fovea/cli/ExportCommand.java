@@ -84,7 +84,9 @@ final class ExportCommand extends TableCommand {
   }
 
   private long write(Database db, Records records, Writer to) throws IOException {
-    Format.Sink sink = as.format.sink(to, records.columns());
+    Format.Sink sink =
+        as.format.sink(
+            to, records.columns(), records.columns().stream().anyMatch(records::mayBeNull));
     long[] n = {0};
     try {
       db.read(

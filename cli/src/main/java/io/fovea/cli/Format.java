@@ -13,6 +13,7 @@ import java.io.Reader;
 import java.io.StringReader;
 import java.io.UncheckedIOException;
 import java.io.Writer;
+import java.math.BigDecimal;
 import java.util.HexFormat;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
@@ -24,6 +25,7 @@ import org.apache.commons.csv.CSVParser;
 import org.apache.commons.csv.CSVPrinter;
 import org.apache.commons.csv.CSVRecord;
 import org.apache.commons.csv.DuplicateHeaderMode;
+import org.apache.commons.csv.QuoteMode;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -36,13 +38,15 @@ import org.jspecify.annotations.Nullable;
  *          1,c1,10ff
  * </pre>
  *
- * <p>Byte strings are hexadecimal digits.
+ * <p>Byte strings are hexadecimal digits. A null is {@code null} in JSON. In CSV it is nothing at
+ * all, and an empty text is two quotes: so a table with a field that may be null has all other
+ * values in quotes.
  */
 enum Format {
   /** JSON lines. */
   JSON {
     @Override
-    Sink sink(Writer out, List<String> columns) {
+    Sink sink(Writer out, List<String> columns, boolean nulls) {
       return new Sink() {
         @Override
         public void add(Map<String, @Nullable Object> record) throws IOException {
@@ -62,7 +66,7 @@ enum Format {
         private long line;
 
         @Override
-        public @Nullable Map<String, String> next() throws IOException, WrongInput {
+        public @Nullable Map<String, @Nullable String> next() throws IOException, WrongInput {
           String text = lines.readLine();
           while (text != null && text.isBlank()) {
             line++;
@@ -91,14 +95,20 @@ enum Format {
   /** Comma-separated values. */
   CSV {
     @Override
-    Sink sink(Writer out, List<String> columns) throws IOException {
-      CSVPrinter csv = new CSVPrinter(out, CSVFormat.RFC4180);
+    Sink sink(Writer out, List<String> columns, boolean nulls) throws IOException {
+      CSVFormat quoted = CSVFormat.RFC4180.builder().setQuoteMode(QuoteMode.ALL_NON_NULL).get();
+      CSVPrinter csv = new CSVPrinter(out, nulls ? quoted : CSVFormat.RFC4180);
       csv.printRecord(columns);
       return new Sink() {
         @Override
         public void add(Map<String, @Nullable Object> record) throws IOException {
           for (Object value : record.values()) {
-            csv.print(value instanceof byte[] b ? HexFormat.of().formatHex(b) : value);
+            csv.print(
+                switch (value) {
+                  case byte[] b -> HexFormat.of().formatHex(b);
+                  case BigDecimal d -> d.toPlainString();
+                  case null, default -> value;
+                });
           }
           csv.println();
         }
@@ -117,6 +127,7 @@ enum Format {
               .builder()
               .setHeader()
               .setSkipHeaderRecord(true)
+              .setQuoteMode(QuoteMode.ALL_NON_NULL) // of a parser: it tells ,, from ,"",
               .setDuplicateHeaderMode(DuplicateHeaderMode.DISALLOW)
               .get();
       CSVParser csv;
@@ -128,7 +139,7 @@ enum Format {
       Iterator<CSVRecord> records = csv.iterator();
       return new Source() {
         @Override
-        public @Nullable Map<String, String> next() throws IOException, WrongInput {
+        public @Nullable Map<String, @Nullable String> next() throws IOException, WrongInput {
           CSVRecord record;
           try {
             record = records.hasNext() ? records.next() : null;
@@ -145,7 +156,7 @@ enum Format {
           if (record.size() != names.size()) {
             throw new WrongInput(record.size() + " values for " + names.size() + " columns");
           }
-          Map<String, String> m = new LinkedHashMap<>();
+          Map<String, @Nullable String> m = new LinkedHashMap<>();
           for (int i = 0; i < names.size(); i++) {
             m.put(names.get(i), record.get(i));
           }
@@ -176,7 +187,7 @@ enum Format {
   /** Gives records. */
   interface Source extends Closeable {
     /** What the next one says of its columns; null at the end. */
-    @Nullable Map<String, String> next() throws IOException, WrongInput;
+    @Nullable Map<String, @Nullable String> next() throws IOException, WrongInput;
 
     /** The line at which the last one ended, from 1. */
     long line();
@@ -191,16 +202,20 @@ enum Format {
     }
   }
 
-  /** Writes records with these columns. */
-  abstract Sink sink(Writer out, List<String> columns) throws IOException;
+  /**
+   * Writes records with these columns.
+   *
+   * @param nulls whether a value may be null
+   */
+  abstract Sink sink(Writer out, List<String> columns, boolean nulls) throws IOException;
 
   /** Reads records. */
   abstract Source source(Reader in) throws IOException, WrongInput;
 
-  private static Map<String, String> object(String line) throws IOException, WrongInput {
+  private static Map<String, @Nullable String> object(String line) throws IOException, WrongInput {
     JsonReader json = new JsonReader(new StringReader(line));
     json.setStrictness(Strictness.STRICT);
-    Map<String, String> m = new LinkedHashMap<>();
+    Map<String, @Nullable String> m = new LinkedHashMap<>();
     try {
       if (json.peek() != JsonToken.BEGIN_OBJECT) {
         throw new WrongInput("an object of JSON is expected: {\"column\": value, ...}");
@@ -208,11 +223,9 @@ enum Format {
       json.beginObject();
       while (json.hasNext()) {
         String name = json.nextName();
-        JsonToken value = json.peek();
-        if (value != JsonToken.STRING && value != JsonToken.NUMBER) {
-          throw new WrongInput("'" + name + "' is no number and no string");
-        }
-        if (m.put(name, json.nextString()) != null) {
+        boolean twice = m.containsKey(name);
+        m.put(name, value(json, name));
+        if (twice) {
           throw new WrongInput("'" + name + "' is there twice");
         }
       }
@@ -222,5 +235,18 @@ enum Format {
       throw new WrongInput("it is not one object of JSON");
     }
     return m;
+  }
+
+  private static @Nullable String value(JsonReader json, String name)
+      throws IOException, WrongInput {
+    return switch (json.peek()) {
+      case STRING, NUMBER -> json.nextString();
+      case BOOLEAN -> Boolean.toString(json.nextBoolean());
+      case NULL -> {
+        json.nextNull();
+        yield null;
+      }
+      default -> throw new WrongInput("'" + name + "' is no number, string, boolean or null");
+    };
   }
 }

@@ -29,8 +29,8 @@ import picocli.CommandLine.ParameterException;
     description = {
       "Sets records of a table of a database that nobody has open, from what 'export' writes: one"
           + " JSON object a line, or CSV. The table has to be there. A record that is there already"
-          + " is replaced; of a row, fields that are not named stay as they are, and are 0 or empty"
-          + " in a new one.",
+          + " is replaced; of a row, fields that are not named stay as they are, and are null"
+          + " in a new one, or 0 or empty.",
       "FILE is opened for that, with a log, which recovers it if it was not closed. Records are"
           + " committed some at a time: where a line is wrong, those of the lines before are there,"
           + " and the message says how many. A table with an index by a computed key is written by"
@@ -57,7 +57,7 @@ final class ImportCommand extends TableCommand {
   int batch = 1000;
 
   /** A record that was read. */
-  private record Line(long number, List<String> key, Map<String, String> values) {}
+  private record Line(long number, List<String> key, Map<String, @Nullable String> values) {}
 
   private long imported;
 
@@ -103,7 +103,7 @@ final class ImportCommand extends TableCommand {
     long characters = 0;
     for (Line line = next(records, source); line != null; line = next(records, source)) {
       lines.add(line);
-      characters += line.values.values().stream().mapToLong(String::length).sum();
+      characters += line.values.values().stream().mapToLong(v -> v == null ? 0 : v.length()).sum();
       if (lines.size() == batch || characters >= CHARACTERS) {
         put(db, records, lines);
         lines.clear();
@@ -114,7 +114,7 @@ final class ImportCommand extends TableCommand {
   }
 
   private @Nullable Line next(Records records, Format.Source source) throws IOException {
-    Map<String, String> all;
+    Map<String, @Nullable String> all;
     try {
       all = source.next();
     } catch (Format.WrongInput e) {
@@ -123,8 +123,8 @@ final class ImportCommand extends TableCommand {
     if (all == null) {
       return null;
     }
-    Map<String, String> values = new LinkedHashMap<>();
-    all.forEach((column, value) -> values.put(column, records.word(value)));
+    Map<String, @Nullable String> values = new LinkedHashMap<>();
+    all.forEach((column, value) -> values.put(column, word(records, column, value)));
     List<String> key = new ArrayList<>();
     for (String column : records.columns().subList(0, records.keyParts())) {
       String part = values.remove(column);
@@ -134,6 +134,13 @@ final class ImportCommand extends TableCommand {
       key.add(part);
     }
     return new Line(source.line(), key, values);
+  }
+
+  private @Nullable String word(Records records, String column, @Nullable String value) {
+    if (value == null && as.format == Format.CSV && !records.mayBeNull(column)) {
+      return records.word(""); // nothing between two commas
+    }
+    return value == null ? null : records.word(value);
   }
 
   private void put(Database db, Records records, List<Line> lines) {

@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.io.StringWriter;
 import java.io.UncheckedIOException;
 import java.lang.reflect.RecordComponent;
+import java.math.BigDecimal;
 import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -39,6 +40,7 @@ final class Json {
       case null -> json.nullValue();
       case Boolean b -> json.value(b);
       case Double d when !Double.isFinite(d) -> json.nullValue();
+      case BigDecimal d -> json.jsonValue(d.toPlainString());
       case Number n -> json.value(n);
       case byte[] b -> json.value(HexFormat.of().formatHex(b));
       case Record r -> write(json, components(r));

@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
@@ -15,7 +16,7 @@ import picocli.CommandLine.Parameters;
     description = {
       "With --write, sets one record of a table of a database that nobody has open, whether it is"
           + " there or not. FILE is opened for that, with a log, which recovers it if it was not closed.",
-      "Of a row, the fields that are not named stay as they are; in a new one they are 0 or empty."
+      "Of a row, the fields that are not named stay as they are; in a new one they are null, or 0 or empty."
           + " Of a table of bytes, the value is the word behind the key. Objects are written by"
           + " their application alone, and so is a table with an index by a computed key."
     })
@@ -28,6 +29,12 @@ final class PutCommand extends TableCommand {
         "All parts of the key, then FIELD=VALUE for each field to set: " + PARTS,
       })
   List<String> words = new ArrayList<>();
+
+  @Option(
+      names = "--null",
+      paramLabel = "FIELD",
+      description = "Takes the value of a field away that may be null; may be given again.")
+  List<String> nulls = new ArrayList<>();
 
   @Option(names = "--write", description = "Changes FILE; without it nothing is done.")
   boolean write;
@@ -42,7 +49,7 @@ final class PutCommand extends TableCommand {
       }
       int parts = Math.min(words.size(), records.keyParts());
       List<String> key = words.subList(0, parts);
-      Map<String, String> values = values(records, words.subList(parts, words.size()));
+      Map<String, @Nullable String> values = values(records, words.subList(parts, words.size()));
       db.run(tx -> records.put(tx, key, values));
     }
     if (json) {
@@ -51,14 +58,15 @@ final class PutCommand extends TableCommand {
     return Main.OK;
   }
 
-  private Map<String, String> values(Records records, List<String> rest) {
+  private Map<String, @Nullable String> values(Records records, List<String> rest) {
+    Map<String, @Nullable String> values = new LinkedHashMap<>();
     if (records instanceof ByteRecords) {
-      if (rest.size() != 1) {
+      if (rest.size() != 1 || !nulls.isEmpty()) {
         throw mistake("a key and a value are needed: of one word each");
       }
-      return Map.of(records.columns().getLast(), rest.getFirst());
+      values.put(records.columns().getLast(), rest.getFirst());
+      return values;
     }
-    Map<String, String> values = new LinkedHashMap<>();
     for (String word : rest) {
       int at = word.indexOf('=');
       if (at <= 0) {
@@ -66,6 +74,11 @@ final class PutCommand extends TableCommand {
       }
       if (values.put(word.substring(0, at), word.substring(at + 1)) != null) {
         throw mistake("the field " + word.substring(0, at) + " is named twice");
+      }
+    }
+    for (String field : nulls) {
+      if (values.put(field, null) != null) {
+        throw mistake("the field " + field + " is named twice");
       }
     }
     return values;

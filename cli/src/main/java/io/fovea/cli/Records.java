@@ -12,8 +12,8 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The records of a table, of whatever kind, as maps from the names of {@link #columns} to numbers,
- * texts and byte arrays; in their place, what is written may be text that says the same.
+ * The records of a table, of whatever kind, as maps from the names of {@link #columns} to what
+ * {@link FieldText} has of values; in their place, what is written may be text that says the same.
  *
  * <p>Mistakes of the user (a key of too many parts, a text that is no number) are {@linkplain
  * FileCommand#mistake mistakes} of the command. One thread.
@@ -53,11 +53,16 @@ abstract sealed class Records permits RowRecords, ByteRecords {
   /** One record, null if there is none. */
   abstract @Nullable Map<String, @Nullable Object> get(Transaction tx, List<String> key);
 
-  /** Sets one. What the map does not name stays as it is, in a new record 0 or empty. */
-  abstract void put(Transaction tx, List<String> key, Map<String, String> values);
+  /** Sets one. What the map does not name stays as it is, in a new record null, 0 or empty. */
+  abstract void put(Transaction tx, List<String> key, Map<String, @Nullable String> values);
 
   /** Deletes one, and says whether it was there. */
   abstract boolean delete(Transaction tx, List<String> key);
+
+  /** Whether records may have no value there. */
+  boolean mayBeNull(String column) {
+    return false;
+  }
 
   /** What says on a command line what an export says of a column. */
   String word(String exported) {

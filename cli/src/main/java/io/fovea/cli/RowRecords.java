@@ -8,11 +8,13 @@ import io.fovea.Range;
 import io.fovea.Row;
 import io.fovea.Table;
 import io.fovea.Transaction;
+import io.fovea.error.InvalidUseException;
 import io.fovea.error.ValueTooLargeException;
 import io.fovea.schema.Field;
 import io.fovea.schema.IndexSpec;
+import io.fovea.schema.NameText;
+import java.time.DateTimeException;
 import java.util.ArrayList;
-import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -92,45 +94,27 @@ final class RowRecords extends Records {
       Field part = of.get(i);
       String text = parts.get(i);
       try {
-        switch (part.type()) {
-          case INT32 -> to.int32(Integer.parseInt(text));
-          case INT64 -> to.int64(Long.parseLong(text));
-          case TEXT -> to.text(text);
-          case BYTES -> to.bytes(HexFormat.of().parseHex(text));
-        }
-      } catch (IllegalArgumentException | ValueTooLargeException e) {
+        FieldText.append(to, part, text);
+      } catch (IllegalArgumentException
+          | DateTimeException
+          | InvalidUseException
+          | ValueTooLargeException e) {
         throw noValue(text, part);
       }
     }
   }
 
-  private RuntimeException noValue(String text, Field of) {
-    return command.mistake("'" + text + "' is no value of " + of);
+  private RuntimeException noValue(@Nullable String text, Field of) {
+    return command.mistake((text == null ? "null" : "'" + text + "'") + " is no value of " + of);
   }
 
   private Map<String, @Nullable Object> record(Key of, Row with) {
     Map<String, @Nullable Object> m = new LinkedHashMap<>();
     for (int i = 0; i < keyFields.size(); i++) {
       Field f = keyFields.get(i);
-      Object value =
-          switch (f.type()) {
-            case INT32, INT64 -> of.getLong(i);
-            case TEXT -> of.getText(i);
-            case BYTES -> of.getBytes(i);
-          };
-      m.put(f.name(), value);
+      m.put(f.name(), FieldText.value(of, i, f));
     }
-    fields.forEach(
-        (column, f) -> {
-          Object value =
-              switch (f.type()) {
-                case INT32 -> with.getInt(f);
-                case INT64 -> with.getLong(f);
-                case TEXT -> with.getText(f);
-                case BYTES -> with.getBytes(f);
-              };
-          m.put(column, value);
-        });
+    fields.forEach((column, f) -> m.put(column, FieldText.value(with, f)));
     return m;
   }
 
@@ -146,7 +130,7 @@ final class RowRecords extends Records {
   }
 
   @Override
-  void put(Transaction tx, List<String> parts, Map<String, String> values) {
+  void put(Transaction tx, List<String> parts, Map<String, @Nullable String> values) {
     setKey(parts);
     if (values.keySet().containsAll(fields.keySet()) || !table.get(tx, key, row)) {
       row.clear();
@@ -166,17 +150,21 @@ final class RowRecords extends Records {
     table.put(tx, key, row);
   }
 
-  private void set(Field f, String text) {
+  private void set(Field f, @Nullable String text) {
     try {
-      switch (f.type()) {
-        case INT32 -> row.setInt(f, Integer.parseInt(text));
-        case INT64 -> row.setLong(f, Long.parseLong(text));
-        case TEXT -> row.setText(f, text);
-        case BYTES -> row.setBytes(f, HexFormat.of().parseHex(text));
-      }
-    } catch (IllegalArgumentException | ValueTooLargeException e) {
+      FieldText.set(row, f, text);
+    } catch (IllegalArgumentException
+        | DateTimeException
+        | InvalidUseException
+        | ValueTooLargeException e) {
       throw noValue(text, f);
     }
+  }
+
+  @Override
+  boolean mayBeNull(String column) {
+    Field f = fields.get(column);
+    return f != null && f.nullable();
   }
 
   @Override

@@ -3,6 +3,7 @@ package io.fovea.cli;
 import io.fovea.Database;
 import io.fovea.Options;
 import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.NameText;
 import io.fovea.schema.TableSpec;
@@ -82,6 +83,13 @@ final class TableFile {
       m.put("name", f.name());
       m.put("type", f.type());
       m.put("bytes", f.width());
+      if (f.type() == FieldType.DECIMAL) {
+        m.put("precision", f.precision());
+        m.put("scale", f.scale());
+      }
+      if (f.nullable()) {
+        m.put("nullable", true);
+      }
       list.add(m);
     }
     return list;

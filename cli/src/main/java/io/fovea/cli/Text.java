@@ -1,6 +1,7 @@
 package io.fovea.cli;
 
 import java.io.PrintWriter;
+import java.math.BigDecimal;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
@@ -37,6 +38,7 @@ final class Text {
     return switch (v) {
       case null -> "none";
       case byte[] b -> b.length == 0 ? "empty" : bytes(b, all);
+      case BigDecimal d -> d.toPlainString();
       default -> v.toString();
     };
   }

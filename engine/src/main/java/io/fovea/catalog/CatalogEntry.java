@@ -14,7 +14,6 @@ import io.fovea.object.ObjectEntries;
 import io.fovea.schema.EntryHints;
 import io.fovea.schema.Expiry;
 import io.fovea.schema.Field;
-import io.fovea.schema.FieldType;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
@@ -29,6 +28,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -37,14 +37,14 @@ import org.jspecify.annotations.Nullable;
  * <pre>
  *   record of the catalog tree:  key {@link CatalogKey}   value, all numbers big-endian:
  *
- *   version (1 byte): 3 if there are sections, else 2 if an index has hints, else 1 · tree id (4) · root page (8) · key · has layout (1) · [fields]
+ *   version (1 byte): 4 if there is a field of a type behind BYTES, or a nullable one; else 3 if there are sections, else 2 if an index has hints, else 1 · tree id (4) · root page (8) · key · has layout (1) · [fields]
  *   · number of indexes (2) · each: name · flags (1: 1 unique, 2 extracted, 4 times the number of
  *     {@link EntryHints}) · tree id (4) · root page (8) · extracted: key; else: number of fields (2), each: 1 if of the key (1),
  *     ordinal (2)
- *   · version 3: {@link Sections}, of {@link Extras}, and of a name that is too long for the key
+ *   · version 3 and 4: {@link Sections}, of {@link Extras}, and of a name that is too long for the key
  *
  *   key      raw (1) · fields
- *   fields   number (2) · each: name · type (1) · width (4)
+ *   fields   number (2) · each: name · type (1) · size (4), as {@link FieldCodec} has them
  *   name     length (2) · UTF-8 as {@link DataOutputStream#writeUTF} has it
  *   section EXPIRY   ordinal of the field (2) · milliseconds after it (8)
  *   an index of a table of objects has no fields: {@link ObjectIndexCodec}
@@ -66,12 +66,15 @@ public record CatalogEntry(
     @Nullable Layout layout,
     List<IndexEntry> indexes,
     Extras extras) {
-  private static final int VERSION = 3;
+  private static final int VERSION = 4;
 
-  /** What older versions of Fovea write and know: no sections. */
+  /** What older versions of Fovea write and know: integers, texts and byte strings alone. */
+  private static final int VERSION_WITHOUT_TYPES = 3;
+
+  /** What still older versions write and know: no sections. */
   private static final int VERSION_WITHOUT_SECTIONS = 2;
 
-  /** What still older versions write and know: no hints either. */
+  /** What the oldest write and know: no hints either. */
   private static final int VERSION_WITHOUT_HINTS = 1;
 
   private static final int UNIQUE = 1;
@@ -292,9 +295,11 @@ public record CatalogEntry(
     try (DataOutputStream out = new DataOutputStream(bytes)) {
       boolean hinted = indexes.stream().anyMatch(i -> i.hints != EntryHints.NONE);
       out.writeByte(
-          !sections.isEmpty()
+          !isPlain()
               ? VERSION
-              : hinted ? VERSION_WITHOUT_SECTIONS : VERSION_WITHOUT_HINTS);
+              : !sections.isEmpty()
+                  ? VERSION_WITHOUT_TYPES
+                  : hinted ? VERSION_WITHOUT_SECTIONS : VERSION_WITHOUT_HINTS);
       out.writeInt(treeId);
       out.writeLong(rootPid);
       writeKey(out, key);
@@ -328,6 +333,23 @@ public record CatalogEntry(
     return bytes.toByteArray();
   }
 
+  /** Whether it has no field, and never had one, that older versions of Fovea don't know. */
+  private boolean isPlain() {
+    Stream<Field> fields =
+        Stream.concat(
+            Stream.concat(
+                key.parts().stream(), layout == null ? Stream.of() : layout.fields().stream()),
+            indexes.stream()
+                .flatMap(i -> Stream.ofNullable(i.extractedKey).map(KeySpec::parts))
+                .flatMap(List::stream));
+    RowHistory history = extras.history();
+    return fields.allMatch(f -> FieldCodec.isPlain(f.type(), f.nullable()))
+        && (history == null
+            || history.old().stream()
+                .flatMap(s -> s.fields().stream())
+                .allMatch(p -> FieldCodec.isPlain(p.type(), p.nullable())));
+  }
+
   private static void writeKey(DataOutputStream out, KeySpec key) throws IOException {
     out.writeBoolean(key.isRaw());
     writeFields(out, key.parts());
@@ -337,8 +359,7 @@ public record CatalogEntry(
     out.writeShort(fields.size());
     for (Field f : fields) {
       out.writeUTF(f.name());
-      out.writeByte(f.type().code());
-      out.writeInt(f.width());
+      FieldCodec.write(out, f);
     }
   }
 
@@ -371,7 +392,8 @@ public record CatalogEntry(
       for (int i = 0; i < n; i++) {
         indexes.add(readIndex(in, parts, layout));
       }
-      Sections sections = version < VERSION ? new Sections() : Sections.read(in, known);
+      Sections sections =
+          version < VERSION_WITHOUT_TYPES ? new Sections() : Sections.read(in, known);
       if (in.read() >= 0) {
         throw new IOException("bytes behind the end");
       }
@@ -431,7 +453,8 @@ public record CatalogEntry(
     }
     KeySpec.Builder b = KeySpec.builder();
     for (int i = 0; i < n; i++) {
-      b.add(in.readUTF(), FieldType.ofCode(in.readUnsignedByte()), in.readInt());
+      String name = in.readUTF();
+      b.add(name, FieldCodec.read(in, name));
     }
     return b.build();
   }
@@ -440,7 +463,8 @@ public record CatalogEntry(
     int n = in.readUnsignedShort();
     Layout.Builder b = Layout.builder();
     for (int i = 0; i < n; i++) {
-      b.add(in.readUTF(), FieldType.ofCode(in.readUnsignedByte()), in.readInt());
+      String name = in.readUTF();
+      b.add(name, FieldCodec.read(in, name));
     }
     return b.build();
   }

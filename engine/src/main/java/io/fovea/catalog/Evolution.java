@@ -4,6 +4,7 @@ import io.fovea.error.IncompatibleSchemaException;
 import io.fovea.index.IndexCore;
 import io.fovea.index.RowExpiry;
 import io.fovea.index.RowHistory;
+import io.fovea.index.RowHistory.Part;
 import io.fovea.index.TableCore;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
@@ -12,6 +13,7 @@ import io.fovea.schema.Layout;
 import io.fovea.schema.Step;
 import io.fovea.schema.TableSpec;
 import io.fovea.store.Store;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -25,7 +27,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>
  *   fields of the file ── steps, by name ──► fields of the specification, or a refusal
- *   index by fields    stays; an integer among them was widened: anew; one was dropped: refusal
+ *   index by fields    stays; a number among them was widened, or one may be null now: anew; one
+ *                      was dropped: refusal
  *   rows that expire   by a field that stays, or by another one; it was dropped: refusal
  *   extracted index    stays where names alone have changed; else anew, for its author's code reads
  *                      other rows than before
@@ -41,13 +44,28 @@ final class Evolution {
     /** What it is in the file; null where it is added. */
     final @Nullable Field before;
 
-    byte[] value;
+    /** What it is in rows without it, as {@link DefaultValue} has it for the field before. */
+    final byte[] value;
+
+    /** Whether an added one has such a value; a nullable one without is null. */
+    final boolean given;
+
     boolean widened;
 
-    Slot(int id, @Nullable Field before, byte[] value) {
+    Slot(int id, @Nullable Field before, byte[] value, boolean given) {
       this.id = id;
       this.before = before;
       this.value = value;
+      this.given = given;
+    }
+
+    /** The same for the field that it becomes. */
+    byte[] value(Field now) {
+      boolean marked = before != null && before.nullable();
+      if (!now.nullable() || marked) {
+        return value;
+      }
+      return given ? ByteBuffer.allocate(1 + value.length).put((byte) 1).put(value).array() : value;
     }
   }
 
@@ -103,10 +121,21 @@ final class Evolution {
     }
   }
 
-  /** Whether a field has room for the values of another type and width. */
-  static boolean holds(Field f, FieldType type, int width) {
-    return f.type() == type && f.width() >= width
-        || f.type() == FieldType.INT64 && type == FieldType.INT32;
+  /** Whether a field has room for the values of what it was before. */
+  static boolean holds(Field f, Part before) {
+    boolean holds =
+        f.type() == before.type() && f.width() >= before.width()
+            || f.type() == FieldType.INT64 && before.type() == FieldType.INT32;
+    return holds
+        && (f.nullable() || !before.nullable())
+        && f.scale() >= before.scale()
+        && f.precision() - f.scale() >= before.precision() - before.scale();
+  }
+
+  /** Whether values of two fields are the same bytes in rows and in entries of indexes. */
+  private static boolean isAlike(Field a, Field b) {
+    boolean sized = a.type() != FieldType.DECIMAL || a.width() == b.width();
+    return a.type() == b.type() && a.nullable() == b.nullable() && a.scale() == b.scale() && sized;
   }
 
   private RowHistory plan(Layout layout) {
@@ -114,7 +143,7 @@ final class Evolution {
     Map<String, Slot> slots = new LinkedHashMap<>();
     for (Field f : layout.fields()) {
       RowHistory.Origin origin = old.fields().get(f.ordinal());
-      slots.put(f.name(), new Slot(origin.id(), f, origin.value()));
+      slots.put(f.name(), new Slot(origin.id(), f, origin.value(), true));
     }
     int nextId = old.nextId();
     for (int version = old.version() + 1; version <= spec.version(); version++) {
@@ -163,7 +192,7 @@ final class Evolution {
               + slots.keySet());
     }
     if (add || slot == null) {
-      slots.put(step.to(), new Slot(nextId, null, step.value()));
+      slots.put(step.to(), new Slot(nextId, null, step.value(), step.hasDefault()));
       return 1;
     }
     slot.widened |= step.kind() == Step.Kind.WIDEN;
@@ -184,8 +213,9 @@ final class Evolution {
     }
     Field before = slot.before;
     if (before != null) {
-      boolean same = before.type() == f.type() && before.width() == f.width();
-      if (!same && !(slot.widened && holds(f, before.type(), before.width()))) {
+      Part was = Part.of(slot.id, before);
+      boolean same = was.equals(Part.of(slot.id, f));
+      if (!same && !(slot.widened && holds(f, was))) {
         throw refused(
             "field "
                 + before
@@ -193,13 +223,13 @@ final class Evolution {
                 + f
                 + " in version "
                 + spec.version()
-                + (holds(f, before.type(), before.width())
+                + (holds(f, was)
                     ? ", and no step widens it"
                     : ", which has no room for all of its values"));
       }
       now[before.ordinal()] = f;
     }
-    return new RowHistory.Origin(slot.id, slot.value);
+    return new RowHistory.Origin(slot.id, slot.value(f));
   }
 
   /** The versions of the rows from then on. */
@@ -228,7 +258,7 @@ final class Evolution {
                 + index.shown()
                 + " is by it. Drop the index before, with Database.dropIndex");
       }
-      anew |= n.type() != f.type();
+      anew |= !isAlike(n, f);
       fields.add(n);
     }
     if (index.isExtracted()) {

@@ -1,6 +1,5 @@
 package io.fovea.catalog;
 
-import io.fovea.encoding.Tuple;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.InvalidUseException;
@@ -264,12 +263,12 @@ public final class Expirations {
         return;
       }
       int most = Math.max(1, PIECE_ROWS >> Math.min(30, attempt - 1));
-      MemorySegment key = slot.take(core.keyBytesMax + 2L * Long.BYTES);
+      int bytes = expiry.entryBytes();
+      MemorySegment key = slot.take(core.keyBytesMax + 2L * bytes);
       try {
-        Tuple.putInt64(key, 0, 1);
-        Tuple.putInt64(key, Long.BYTES, upTo + 1); // no time is that large but one that never comes
-        TxScan scan =
-            t.scan(index.tree, key, 0, Long.BYTES, true, key, Long.BYTES, Long.BYTES, false, false);
+        expiry.oldest(key, 0);
+        expiry.behind(upTo, key, bytes);
+        TxScan scan = t.scan(index.tree, key, 0, bytes, true, key, bytes, bytes, false, false);
         try {
           // What the scan delivers is what is deleted, and nothing else is written ahead of it.
           scan.toDelete(true);
@@ -314,7 +313,7 @@ public final class Expirations {
               length);
         }
         if (i == 0) {
-          long oldest = Tuple.getInt64(scan.keySegment(), (int) scan.keyOffset());
+          long oldest = expiry.entryMillis(scan.keySegment(), scan.keyOffset());
           expiry.lagMillis = Math.max(0, upTo - oldest);
         }
         Mem.copy(scan.valueSegment(), scan.valueOffset(), key, 0, length);

@@ -1,11 +1,11 @@
 package io.fovea.catalog;
 
+import io.fovea.index.DefaultValue;
 import io.fovea.index.RowHistory;
 import io.fovea.index.RowHistory.Origin;
 import io.fovea.index.RowHistory.Part;
 import io.fovea.index.RowHistory.Shape;
 import io.fovea.schema.Field;
-import io.fovea.schema.FieldType;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
 import java.io.ByteArrayInputStream;
@@ -26,7 +26,7 @@ import java.util.Set;
  *   version (1) · next number of a field (4) · bytes of a row (4)
  *   · for each field of the layout: its number (4) · length of its default (4) · default
  *   · number of older layouts (1), each: last version that had it (1) · bytes of a row (4)
- *     · number of fields (2), each: number (4) · type (1) · width (4)
+ *     · number of fields (2), each: number (4) · type (1) · size (4), as {@link FieldCodec} has them
  * </pre>
  */
 final class RowHistoryCodec {
@@ -50,8 +50,7 @@ final class RowHistoryCodec {
         out.writeShort(s.fields().size());
         for (Part p : s.fields()) {
           out.writeInt(p.id());
-          out.writeByte(p.type().code());
-          out.writeInt(p.width());
+          FieldCodec.write(out, p);
         }
       }
     } catch (IOException e) {
@@ -93,12 +92,11 @@ final class RowHistoryCodec {
   private static Origin origin(DataInputStream in, Field f) throws IOException {
     int id = in.readInt();
     int bytes = in.readInt();
-    boolean fits =
-        bytes == 0 || (f.type().isFixed() ? bytes == Long.BYTES : 0 < bytes && bytes <= f.width());
-    if (!fits || bytes > in.available()) {
+    byte[] value = bytes < 0 || bytes > in.available() ? null : in.readNBytes(bytes);
+    if (value == null || !DefaultValue.fits(f, value)) {
       throw new IOException("a default of " + bytes + " bytes for " + f);
     }
-    return new Origin(id, in.readNBytes(bytes));
+    return new Origin(id, value);
   }
 
   private static Shape shape(DataInputStream in) throws IOException {
@@ -108,13 +106,8 @@ final class RowHistoryCodec {
     List<Part> parts = new ArrayList<>();
     long bytes = 0;
     for (int i = 0; i < n; i++) {
-      Part p = new Part(in.readInt(), FieldType.ofCode(in.readUnsignedByte()), in.readInt());
-      boolean fixed = p.type().isFixed();
-      int width = p.type() == FieldType.INT32 ? 4 : 8;
-      if (fixed ? p.width() != width : p.width() < 1 || p.width() > Field.WIDTH_MAX) {
-        throw new IOException("a field of type " + p.type() + " and width " + p.width());
-      }
-      bytes += fixed ? width : 2L + p.width();
+      Part p = Part.of(in.readInt(), FieldCodec.read(in, "f" + i));
+      bytes += p.rowBytes();
       parts.add(p);
     }
     if (length < bytes) {
@@ -136,7 +129,7 @@ final class RowHistoryCodec {
       for (Part p : s.fields()) {
         for (int i = 0; i < h.fields().size(); i++) {
           Field f = layout.fields().get(i);
-          good &= h.fields().get(i).id() != p.id() || Evolution.holds(f, p.type(), p.width());
+          good &= h.fields().get(i).id() != p.id() || Evolution.holds(f, p);
         }
       }
     }

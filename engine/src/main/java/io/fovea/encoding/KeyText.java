@@ -2,7 +2,6 @@ package io.fovea.encoding;
 
 import io.fovea.memory.Mem;
 import io.fovea.schema.Field;
-import io.fovea.schema.FieldType;
 import io.fovea.schema.KeySpec;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
@@ -32,24 +31,40 @@ public final class KeyText {
     int limit = (int) off + len;
     int n = 0;
     while (n < parts.size() && at < limit) {
-      FieldType type = parts.get(n).type();
-      int end = Tuple.skip(key, at, limit, type.code());
+      Field part = parts.get(n);
+      int end = Tuple.skip(key, at, limit, Tuple.form(part));
       if (end < 0) {
         break;
       }
       b.append(n > 0 ? ", " : "");
-      switch (type) {
-        case INT32 -> b.append(Tuple.getInt32(key, at));
-        case INT64 -> b.append(Tuple.getInt64(key, at));
-        case TEXT ->
-            b.append('"')
-                .append(new String(Tuple.getBytes(key, at, end), StandardCharsets.UTF_8))
-                .append('"');
-        case BYTES -> b.append(Arrays.toString(Tuple.getBytes(key, at, end)));
+      if (!part.nullable()) {
+        append(b, part, key, at, end);
+      } else if (Tuple.getBoolean(key, at)) {
+        append(b, part, key, at + 1, end);
+      } else {
+        b.append("null");
       }
       at = end;
       n++;
     }
     return b.append(n < parts.size() ? ", ...)" : ")").toString();
+  }
+
+  private static void append(StringBuilder b, Field part, MemorySegment key, int at, int end) {
+    switch (part.type()) {
+      case INT32 -> b.append(Tuple.getInt32(key, at));
+      case INT64 -> b.append(Tuple.getInt64(key, at));
+      case TEXT ->
+          b.append('"')
+              .append(new String(Tuple.getBytes(key, at, end), StandardCharsets.UTF_8))
+              .append('"');
+      case BYTES -> b.append(Arrays.toString(Tuple.getBytes(key, at, end)));
+      case BOOLEAN -> b.append(Tuple.getBoolean(key, at));
+      case FLOAT64 -> b.append(Tuple.getFloat64(key, at));
+      case UUID -> b.append(Tuple.getUuid(key, at));
+      case INSTANT -> b.append(Tuple.getInstant(key, at));
+      case DECIMAL ->
+          b.append(Tuple.getDecimal(key, at, part.width(), part.scale()).toPlainString());
+    }
   }
 }

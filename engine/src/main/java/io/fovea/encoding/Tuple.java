@@ -2,7 +2,12 @@ package io.fovea.encoding;
 
 import io.fovea.error.InvalidUseException;
 import io.fovea.memory.Mem;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
 import java.lang.foreign.MemorySegment;
+import java.math.BigDecimal;
+import java.time.Instant;
+import java.util.UUID;
 
 /**
  * The encoding of keys: a byte string whose unsigned order is the order of the values.
@@ -10,13 +15,24 @@ import java.lang.foreign.MemorySegment;
  * <pre>
  *   INT32, INT64   big-endian, sign bit flipped                        4 or 8 bytes
  *   TEXT, BYTES    the bytes, each 0x00 as 0x00 0xFF, then 0x00 0x01   at most 2 n + 2 bytes
+ *   BOOLEAN        0x00 or 0x01                                        1 byte
+ *   FLOAT64        IEEE 754, big-endian; sign bit flipped, of negative numbers all bits   8 bytes
+ *   UUID           its bytes                                           16 bytes
+ *   INSTANT        seconds since 1970 as INT64, nanoseconds of the second big-endian      12 bytes
+ *   DECIMAL        without its point, big-endian, sign bit flipped     1 to 16 bytes
+ *   nullable       0x00 for null, and nothing; else 0x01, and the value
  * </pre>
  *
- * <b>Why the end mark has two bytes.</b> With a single 0x00 the value {@code a} followed by a part
- * that begins with 0xFF could not be told from {@code a, 0x00}. The second byte of the mark, 0x01,
- * is below that of an escaped zero, so that a string comes before every longer one that it begins.
- * Every encoded part ends in a way that no other value of the part continues: encoded tuples are
- * prefix-free, and a tuple of fewer parts is a prefix of exactly those that begin with its values.
+ * <p>Doubles have the order of {@link Double#compare}: bits of a positive number grow with it,
+ * those of a negative one with its distance from 0, so they are turned over. NaN is kept as one
+ * value, which is above infinity.
+ *
+ * <p><b>Why the end mark has two bytes.</b> With a single 0x00 the value {@code a} followed by a
+ * part that begins with 0xFF could not be told from {@code a, 0x00}. The second byte of the mark,
+ * 0x01, is below that of an escaped zero, so that a string comes before every longer one that it
+ * begins. Every encoded part ends in a way that no other value of the part continues: encoded
+ * tuples are prefix-free, and a tuple of fewer parts is a prefix of exactly those that begin with
+ * its values.
  *
  * <p>Nothing here allocates, but for the exceptions.
  */
@@ -33,11 +49,59 @@ public final class Tuple {
   /** Bytes of any length. */
   public static final int BYTES = 4;
 
+  /** False or true. */
+  public static final int BOOLEAN = 5;
+
+  /** A double. */
+  public static final int FLOAT64 = 6;
+
+  /** 16 bytes. */
+  public static final int UUID = 7;
+
+  /** A moment. */
+  public static final int INSTANT = 8;
+
+  /** A decimal number of a fixed precision. */
+  public static final int DECIMAL = 9;
+
+  /** Added to one of these: there may be no value. */
+  public static final int NULLABLE = 0x80;
+
+  private static final int CODE = 0x7F;
+
+  /** Above these: the bytes of a decimal. */
+  private static final int WIDTH_SHIFT = 8;
+
   private static final int ESCAPE = 0x00;
   private static final int ZERO = 0xFF;
   private static final int END = 0x01;
 
   private Tuple() {}
+
+  /**
+   * What has to be known of a part to find its end: one of {@link #INT32} and so on, with {@link
+   * #NULLABLE} and the width of a decimal.
+   *
+   * @return that of a part which is no decimal, and not nullable, is the code of its type
+   */
+  public static int form(Field part) {
+    FieldType type = part.type();
+    return type.code()
+        | (part.nullable() ? NULLABLE : 0)
+        | (type == FieldType.DECIMAL ? part.width() << WIDTH_SHIFT : 0);
+  }
+
+  /** The type of a form. */
+  public static int code(int form) {
+    return form & CODE;
+  }
+
+  /** The most bytes of a part. */
+  public static int bytesMax(int form, int width) {
+    int code = code(form);
+    int bytes = code == TEXT || code == BYTES ? 2 * width + 2 : width;
+    return (form & NULLABLE) == 0 ? bytes : bytes + 1;
+  }
 
   /** Writes an integer of 4 bytes; returns the offset behind it. */
   public static int putInt32(MemorySegment seg, int off, int value) {
@@ -59,6 +123,92 @@ public final class Tuple {
   /** Reads an integer of 8 bytes. */
   public static long getInt64(MemorySegment seg, int off) {
     return Mem.getLongBE(seg, off) ^ Long.MIN_VALUE;
+  }
+
+  /** Writes that there is a value of a nullable part, or none; returns the offset behind it. */
+  public static int putThere(MemorySegment seg, int off, boolean there) {
+    return putBoolean(seg, off, there);
+  }
+
+  /** Writes false or true; returns the offset behind it. */
+  public static int putBoolean(MemorySegment seg, int off, boolean value) {
+    Mem.putByte(seg, off, (byte) (value ? 1 : 0));
+    return off + 1;
+  }
+
+  /** Reads false or true. */
+  public static boolean getBoolean(MemorySegment seg, int off) {
+    return Mem.getByte(seg, off) != 0;
+  }
+
+  /** Writes a double; returns the offset behind it. */
+  public static int putFloat64(MemorySegment seg, int off, double value) {
+    long bits = Double.doubleToLongBits(value);
+    Mem.putLongBE(seg, off, bits ^ (bits >> 63 | Long.MIN_VALUE));
+    return off + 8;
+  }
+
+  /** Reads a double. */
+  public static double getFloat64(MemorySegment seg, int off) {
+    long bits = Mem.getLongBE(seg, off);
+    return Double.longBitsToDouble(bits ^ (~bits >> 63 | Long.MIN_VALUE));
+  }
+
+  /** Writes a UUID; returns the offset behind it. */
+  public static int putUuid(MemorySegment seg, int off, UUID value) {
+    Mem.putLongBE(seg, off, value.getMostSignificantBits());
+    Mem.putLongBE(seg, off + 8, value.getLeastSignificantBits());
+    return off + 16;
+  }
+
+  /** Reads a UUID. */
+  public static UUID getUuid(MemorySegment seg, long off) {
+    return new UUID(Mem.getLongBE(seg, off), Mem.getLongBE(seg, off + 8));
+  }
+
+  /** Writes an instant; returns the offset behind it. */
+  public static int putInstant(MemorySegment seg, int off, long seconds, int nanos) {
+    putInt64(seg, off, seconds);
+    Mem.putIntBE(seg, off + 8, nanos);
+    return off + Times.BYTES;
+  }
+
+  /** Reads an instant. */
+  public static Instant getInstant(MemorySegment seg, int off) {
+    return Times.of(getInt64(seg, off), Mem.getIntBE(seg, off + 8));
+  }
+
+  /** The milliseconds of an instant, as {@link Times#millis} has those of one in a row. */
+  public static long getInstantMillis(MemorySegment seg, int off) {
+    return Times.millis(getInt64(seg, off), Mem.getIntBE(seg, off + 8));
+  }
+
+  /**
+   * Writes a decimal; returns the offset behind it.
+   *
+   * @param width the bytes of its field
+   * @param value has the scale of its field, and fits it
+   */
+  public static int putDecimal(MemorySegment seg, int off, int width, BigDecimal value) {
+    Decimals.put(seg, off, width, value);
+    return flipped(seg, off, width);
+  }
+
+  /** Writes a decimal as a row has it; returns the offset behind it. */
+  public static int copyDecimal(
+      MemorySegment row, long rowOff, MemorySegment seg, int off, int width) {
+    Mem.copy(row, rowOff, seg, off, width);
+    return flipped(seg, off, width);
+  }
+
+  private static int flipped(MemorySegment seg, int off, int width) {
+    Mem.putByte(seg, off, (byte) (Mem.getByte(seg, off) ^ 0x80));
+    return off + width;
+  }
+
+  /** Reads a decimal. */
+  public static BigDecimal getDecimal(MemorySegment seg, int off, int width, int scale) {
+    return Decimals.get(seg, off, width, scale, true);
   }
 
   /**
@@ -135,7 +285,7 @@ public final class Tuple {
   /**
    * The offset behind an encoded part.
    *
-   * @param type {@link #INT32} and so on
+   * @param type {@link #INT32} and so on, or another {@link #form}
    * @param off where the part begins
    * @param limit where the key ends
    * @return an offset up to {@code limit}, or -1 if the part is not complete
@@ -144,6 +294,9 @@ public final class Tuple {
     if (type == INT32 || type == INT64) {
       int end = off + (type == INT32 ? 4 : 8);
       return end <= limit ? end : -1;
+    }
+    if (type > BYTES) {
+      return skipOther(seg, off, limit, type);
     }
     int at = off;
     while (at + 1 < limit) {
@@ -156,6 +309,32 @@ public final class Tuple {
       }
     }
     return -1;
+  }
+
+  private static int skipOther(MemorySegment seg, int off, int limit, int form) {
+    int at = off;
+    if ((form & NULLABLE) != 0) {
+      if (at >= limit) {
+        return -1;
+      }
+      if (Mem.getByte(seg, at++) == 0) {
+        return at;
+      }
+    }
+    int code = code(form);
+    if (code <= BYTES) {
+      return skip(seg, at, limit, code);
+    }
+    int end =
+        at
+            + switch (code) {
+              case BOOLEAN -> 1;
+              case FLOAT64 -> 8;
+              case UUID -> 16;
+              case INSTANT -> Times.BYTES;
+              default -> form >>> WIDTH_SHIFT;
+            };
+    return end <= limit ? end : -1;
   }
 
   /**

@@ -4,6 +4,7 @@ import io.fovea.encoding.Tuple;
 import io.fovea.error.CorruptionException;
 import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
+import java.util.stream.IntStream;
 
 /**
  * How the key of an index entry is made from a record: which fields, in which order, from where.
@@ -14,12 +15,15 @@ import java.lang.foreign.MemorySegment;
  *                                     primary key that are not among them
  * </pre>
  *
- * The rest of the primary key makes the entries of equal fields different and puts them in its
+ * A nullable field that is null is the byte 0 alone, and so comes first. A unique index has no
+ * entry for a record with one: null is not compared, as in SQL.
+ *
+ * <p>The rest of the primary key makes the entries of equal fields different and puts them in its
  * order. The whole primary key is the value all the same: it is needed at once and in one piece,
  * and taking it apart again would cost more than its few bytes.
  *
- * <p>Records lie in memory as {@code Layout} says: integers in native order, text and bytes behind
- * a length of 2 bytes. Immutable; any thread.
+ * <p>Records lie in memory as {@code Layout} says: numbers in native order, text and bytes behind a
+ * length of 2 bytes. Immutable; any thread.
  */
 public final class EntryPlan {
   private final int[] types;
@@ -31,16 +35,21 @@ public final class EntryPlan {
   private final int fields;
   private final int sizeMax;
 
+  /** Where in a record a byte is 0 if it has no entry; empty but for a unique index. */
+  private final int[] needed;
+
   /**
    * Makes a plan.
    *
-   * @param types of the fields, as in {@link Tuple}, then those of the rest of the primary key
+   * @param types of the fields, as {@link Tuple#form} has it, then those of the rest of the primary
+   *     key
    * @param widths of the same, the most bytes of a value
    * @param fromKey whether they come from the primary key
    * @param offsets where they lie in the record, or in the primary key (-1 where that depends)
    * @param parts their places in the primary key
    * @param keyTypes of the parts of the primary key
    * @param fields how many of them the index is declared by
+   * @param unique whether records in which one of them is null have no entry
    */
   public EntryPlan(
       int[] types,
@@ -49,7 +58,8 @@ public final class EntryPlan {
       int[] offsets,
       int[] parts,
       int[] keyTypes,
-      int fields) {
+      int fields,
+      boolean unique) {
     this.types = types.clone();
     this.widths = widths.clone();
     this.fromKey = fromKey.clone();
@@ -59,13 +69,18 @@ public final class EntryPlan {
     this.fields = fields;
     int n = 0;
     for (int i = 0; i < types.length; i++) {
-      n += bytesMax(types[i], widths[i]);
+      n += Tuple.bytesMax(types[i], widths[i]);
     }
     this.sizeMax = n;
+    this.needed =
+        IntStream.range(0, unique ? types.length : 0)
+            .filter(i -> isNullable(types[i]))
+            .map(i -> offsets[i] - 1)
+            .toArray();
   }
 
-  private static int bytesMax(int type, int width) {
-    return type == Tuple.INT32 || type == Tuple.INT64 ? width : 2 * width + 2;
+  private static boolean isNullable(int type) {
+    return (type & Tuple.NULLABLE) != 0;
   }
 
   /** The most bytes of an entry's key. */
@@ -84,7 +99,7 @@ public final class EntryPlan {
    * @param key the primary key, encoded
    * @param record the record
    * @param out where to; {@link #sizeMax} bytes at most
-   * @return the length of the entry's key
+   * @return the length of the entry's key; -1 if the record has none
    */
   public int build(
       MemorySegment key,
@@ -94,34 +109,63 @@ public final class EntryPlan {
       long recordOff,
       MemorySegment out,
       int outOff) {
+    for (int there : needed) {
+      if (Mem.getByte(record, recordOff + there) == 0) {
+        return -1;
+      }
+    }
     int at = outOff;
     for (int i = 0; i < types.length; i++) {
       if (fromKey[i]) {
         int from = offsets[i] >= 0 ? keyOff + offsets[i] : seek(key, keyOff, keyLen, parts[i]);
         int end = from < 0 ? -1 : Tuple.skip(key, from, keyOff + keyLen, types[i]);
-        if (end < 0 || end - from > bytesMax(types[i], widths[i])) {
+        if (end < 0 || end - from > Tuple.bytesMax(types[i], widths[i])) {
           throw new CorruptionException("parts of a primary key", -1, -1, parts[i] + 1, parts[i]);
         }
         Mem.copy(key, from, out, at, end - from);
         at += end - from;
       } else {
-        at = field(i, record, recordOff + offsets[i], out, at);
+        at = field(types[i], i, record, recordOff + offsets[i], out, at);
       }
     }
     return at - outOff;
   }
 
-  private int field(int i, MemorySegment record, long off, MemorySegment out, int outOff) {
-    return switch (types[i]) {
+  private int field(
+      int type, int i, MemorySegment record, long off, MemorySegment out, int outOff) {
+    return switch (type) {
       case Tuple.INT32 -> Tuple.putInt32(out, outOff, Mem.getInt(record, off));
       case Tuple.INT64 -> Tuple.putInt64(out, outOff, Mem.getLong(record, off));
-      default -> {
+      case Tuple.TEXT, Tuple.BYTES -> {
         int len = Mem.getUnsignedShort(record, off);
         if (len > widths[i]) {
           // A row never has that; a damaged page may, and its entry would not fit.
           throw new CorruptionException("length of a field", -1, -1, widths[i], len);
         }
         yield Tuple.end(out, Tuple.escape(record, off + 2, len, out, outOff));
+      }
+      default -> other(type, i, record, off, out, outOff);
+    };
+  }
+
+  /** Apart, so that what most indexes need stays small. */
+  private int other(
+      int type, int i, MemorySegment record, long off, MemorySegment out, int outOff) {
+    if (isNullable(type)) {
+      boolean there = Mem.getByte(record, off - 1) != 0;
+      int at = Tuple.putThere(out, outOff, there);
+      return there ? field(type & ~Tuple.NULLABLE, i, record, off, out, at) : at;
+    }
+    return switch (Tuple.code(type)) {
+      case Tuple.BOOLEAN -> Tuple.putBoolean(out, outOff, Mem.getByte(record, off) != 0);
+      case Tuple.FLOAT64 ->
+          Tuple.putFloat64(out, outOff, Double.longBitsToDouble(Mem.getLong(record, off)));
+      case Tuple.INSTANT ->
+          Tuple.putInstant(out, outOff, Mem.getLong(record, off), Mem.getInt(record, off + 8));
+      case Tuple.DECIMAL -> Tuple.copyDecimal(record, off, out, outOff, widths[i]);
+      default -> {
+        Mem.copy(record, off, out, outOff, widths[i]); // a UUID
+        yield outOff + widths[i];
       }
     };
   }

@@ -1,6 +1,7 @@
 package io.fovea.index;
 
 import io.fovea.btree.BTree;
+import io.fovea.encoding.Tuple;
 import io.fovea.error.KeyTooLargeException;
 import io.fovea.memory.Mem;
 import io.fovea.schema.Field;
@@ -22,6 +23,8 @@ import org.jspecify.annotations.Nullable;
  *   components      entry = parts [+ the primary key]                  ObjectPlan, bytes to bytes
  *   value of an entry = primary key + hint; what is in [] is missing in a unique index
  * </pre>
+ *
+ * <p>A unique index by fields has no entry for a record in which one of them is null.
  *
  * <p>Any thread.
  */
@@ -95,7 +98,7 @@ public final class IndexCore {
       }
       this.key = named(fields);
       this.entry = named(sources);
-      this.plan = plan(sources, tableKey, fields.size());
+      this.plan = plan(sources, tableKey, fields.size(), unique);
       long[] bits = new long[(tableLayout.fields().size() + 63) >>> 6];
       for (Field f : fields) {
         if (!f.key()) {
@@ -170,12 +173,13 @@ public final class IndexCore {
         // A field of the row and a part of the key may have the same name.
         name = fields.get(k).name().equals(f.name()) ? f.name() + "#" + i : name;
       }
-      b.add(name, f.type(), f.width());
+      b.add(name, f);
     }
     return b.build();
   }
 
-  private static EntryPlan plan(List<Field> sources, KeySpec tableKey, int declared) {
+  private static EntryPlan plan(
+      List<Field> sources, KeySpec tableKey, int declared, boolean unique) {
     int n = sources.size();
     int[] types = new int[n];
     int[] widths = new int[n];
@@ -184,14 +188,14 @@ public final class IndexCore {
     int[] parts = new int[n];
     for (int i = 0; i < n; i++) {
       Field f = sources.get(i);
-      types[i] = f.type().code();
+      types[i] = Tuple.form(f);
       widths[i] = f.width();
       fromKey[i] = f.key();
       offsets[i] = f.offset();
       parts[i] = f.key() ? f.ordinal() : -1;
     }
-    int[] keyTypes = tableKey.parts().stream().mapToInt(f -> f.type().code()).toArray();
-    return new EntryPlan(types, widths, fromKey, offsets, parts, keyTypes, declared);
+    int[] keyTypes = tableKey.parts().stream().mapToInt(Tuple::form).toArray();
+    return new EntryPlan(types, widths, fromKey, offsets, parts, keyTypes, declared, unique);
   }
 
   public boolean isExtracted() {

@@ -1,12 +1,13 @@
 package io.fovea.index;
 
+import io.fovea.encoding.Decimals;
+import io.fovea.encoding.Times;
 import io.fovea.memory.Mem;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.Layout;
 import io.fovea.txn.Tx;
 import java.lang.foreign.MemorySegment;
-import java.nio.ByteBuffer;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -28,8 +29,15 @@ public final class OldRows {
   private final int size;
   private final Recipe[] recipes;
 
-  /** How rows of one length are made new: a row of numbers for each field of the new layout. */
-  private record Recipe(int length, int[] from, int[] widths, Field[] to, byte[][] values) {}
+  /**
+   * How rows of one length are made new: one of each for each field of the new layout.
+   *
+   * @param parts what it is in the old row; null where it is not there
+   * @param from where its value lies in the old row, behind what says if it is null
+   * @param values what is in its place in the new row where it is not there, from its start on
+   */
+  private record Recipe(
+      int length, RowHistory.@Nullable Part[] parts, int[] from, Field[] to, byte[][] values) {}
 
   OldRows(RowHistory history, Layout layout) {
     this.history = history;
@@ -40,18 +48,18 @@ public final class OldRows {
 
   private static Recipe recipe(RowHistory.Shape shape, Layout layout, List<RowHistory.Origin> ids) {
     int n = layout.fields().size();
-    Recipe r = new Recipe(shape.length(), new int[n], new int[n], new Field[n], new byte[n][]);
+    Recipe r =
+        new Recipe(shape.length(), new RowHistory.Part[n], new int[n], new Field[n], new byte[n][]);
     for (Field f : layout.fields()) {
       int i = f.ordinal();
       RowHistory.Origin origin = ids.get(i);
       r.to[i] = f;
-      r.values[i] = origin.value();
-      r.from[i] = -1;
+      r.values[i] = DefaultValue.inRow(f, origin.value());
       int at = 0;
       for (RowHistory.Part p : shape.fields()) {
         if (p.id() == origin.id()) {
-          r.from[i] = at;
-          r.widths[i] = p.width();
+          r.parts[i] = p;
+          r.from[i] = p.nullable() ? at + 1 : at;
         }
         at += p.rowBytes();
       }
@@ -87,67 +95,58 @@ public final class OldRows {
     Mem.zero(to, toOff, size);
     for (int i = 0; i < r.to.length; i++) {
       Field f = r.to[i];
-      long at = toOff + f.offset();
-      if (r.from[i] < 0) {
-        put(f, r.values[i], to, at);
-      } else {
-        copy(f, r.widths[i], from, off + r.from[i], to, at);
+      RowHistory.Part p = r.parts[i];
+      if (p == null) {
+        Mem.putBytes(to, toOff + f.start(), r.values[i], 0, r.values[i].length);
+      } else if (!p.nullable() || Mem.getByte(from, off + r.from[i] - 1) != 0) {
+        copy(p, from, off + r.from[i], f, to, toOff);
       }
     }
     return true;
   }
 
   /**
-   * What an integer of 8 bytes is in a row of an older layout, as the newest one has it.
+   * The time that a row of an older layout has, by which it expires.
    *
    * @param length the bytes of the row
    * @param field its place in the newest layout
-   * @return 0 if no older layout has rows of that length
+   * @return milliseconds since 1970; 0 if no older layout has rows of that length
    */
-  public long int64(int length, MemorySegment row, long off, int field) {
+  public long millis(int length, MemorySegment row, long off, int field) {
     Recipe r = recipe(length);
     if (r == null) {
       return 0;
     }
-    int from = r.from[field];
-    if (from < 0) {
-      return r.values[field].length == 0 ? 0 : number(r.values[field]);
+    RowHistory.Part p = r.parts[field];
+    if (p == null) {
+      return DefaultValue.millis(r.to[field], history.fields().get(field).value());
     }
-    return r.widths[field] == Integer.BYTES
-        ? Mem.getInt(row, off + from)
-        : Mem.getLong(row, off + from);
+    // One that is null is all zero, which is no time.
+    return switch (p.type()) {
+      case INT32 -> Mem.getInt(row, off + r.from[field]);
+      case INSTANT -> Times.millis(row, off + r.from[field]);
+      default -> Mem.getLong(row, off + r.from[field]);
+    };
   }
 
   private static void copy(
-      Field f, int width, MemorySegment from, long off, MemorySegment to, long at) {
-    if (f.type() == FieldType.INT64 && width == Integer.BYTES) {
+      RowHistory.Part p, MemorySegment from, long off, Field f, MemorySegment to, long toOff) {
+    long at = toOff + f.offset();
+    if (f.nullable()) {
+      Mem.putByte(to, toOff + f.start(), (byte) 1);
+    }
+    if (f.type() == FieldType.INT64 && p.type() == FieldType.INT32) {
       Mem.putLong(to, at, Mem.getInt(from, off));
+    } else if (f.type() == FieldType.DECIMAL) {
+      Decimals.widen(from, off, p.width(), to, at, f.width(), f.scale() - p.scale());
     } else if (f.type().isFixed()) {
-      Mem.copy(from, off, to, at, width);
+      Mem.copy(from, off, to, at, p.width());
     } else {
       // No more than the field had, whatever a damaged page says.
-      int length = Math.min(Mem.getUnsignedShort(from, off), width);
+      int length = Math.min(Mem.getUnsignedShort(from, off), p.width());
       Mem.putShort(to, at, (short) length);
       Mem.copy(from, off + 2, to, at + 2, length);
     }
-  }
-
-  private static void put(Field f, byte[] value, MemorySegment to, long at) {
-    if (value.length == 0) {
-      return;
-    }
-    switch (f.type()) {
-      case INT32 -> Mem.putInt(to, at, (int) number(value));
-      case INT64 -> Mem.putLong(to, at, number(value));
-      default -> {
-        Mem.putShort(to, at, (short) value.length);
-        Mem.putBytes(to, at + 2, value, 0, value.length);
-      }
-    }
-  }
-
-  private static long number(byte[] value) {
-    return ByteBuffer.wrap(value).getLong();
   }
 
   // ------------------------------------------------------------------------------- of transactions

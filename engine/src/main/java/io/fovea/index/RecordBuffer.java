@@ -22,6 +22,7 @@ public final class RecordBuffer {
   private static final long[] NEVER = {};
 
   private final Field[] fields;
+  private final int[] starts;
   private final int size;
   private final MemorySegment segment;
   private final long base;
@@ -43,13 +44,14 @@ public final class RecordBuffer {
   /**
    * A buffer in somebody's memory.
    *
-   * @param fields those of its layout; kept, and never written
+   * @param fields those of its layout
    * @param size the bytes of a record: {@link Layout#size}, and what the table has behind it
    * @param segment has {@link #bytes} bytes from {@code base} on
    * @param base a multiple of 8
    */
-  public RecordBuffer(Field[] fields, int size, MemorySegment segment, long base) {
-    this.fields = fields;
+  public RecordBuffer(RowFields fields, int size, MemorySegment segment, long base) {
+    this.fields = fields.all;
+    this.starts = fields.starts;
     this.size = size;
     this.segment = segment;
     this.base = base;
@@ -125,6 +127,27 @@ public final class RecordBuffer {
     changed = true;
   }
 
+  /**
+   * Takes over the fields of another record of the same layout.
+   *
+   * @param marks whether those that differ have changed
+   */
+  public void set(RecordBuffer other, boolean marks) {
+    for (int i = 0; i < fields.length; i++) {
+      int from = start(i);
+      int end = other.end(i);
+      long at = base + from;
+      long otherAt = other.base + from;
+      if (end != end(i)
+          || !Mem.equal(segment, at, end - from, other.segment, otherAt, end - from)) {
+        Mem.copy(other.segment, otherAt, segment, at, end - from);
+        if (marks) {
+          mark(i);
+        }
+      }
+    }
+  }
+
   /** The record is what this holds: nothing is changed any more. */
   public void unchanged() {
     for (int i = 0; i < dirty.length; i++) {
@@ -164,9 +187,9 @@ public final class RecordBuffer {
     return false;
   }
 
-  /** Where in the record the bytes of a field begin. */
+  /** Where in the record the bytes of a field begin: of a nullable one, what says if it is null. */
   public int start(int field) {
-    return fields[field].offset();
+    return starts[field];
   }
 
   /** Where the bytes of a field's value end: text and bytes take as many as they have. */

@@ -1,8 +1,11 @@
 package io.fovea.index;
 
+import io.fovea.encoding.Times;
+import io.fovea.encoding.Tuple;
 import io.fovea.memory.Mem;
 import io.fovea.schema.Expiry;
 import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
 import io.fovea.txn.Tx;
 import java.lang.foreign.MemorySegment;
 import java.time.InstantSource;
@@ -14,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * How rows of a table expire: which a transaction sees, and which it does not.
  *
  * <pre>
- *   time field ≤ 0                     never expires
+ *   time field ≤ 0, or null            never expires
  *   0 &lt; time field ≤ now − after       expired: there is no such row
  *   now − after &lt; time field           there
  * </pre>
@@ -50,6 +53,9 @@ public final class RowExpiry {
   private final long afterMillis;
   private final int offset;
 
+  /** Whether the field has instants, and not milliseconds. */
+  private final boolean instants;
+
   /** How far the sweep was behind when it looked last. */
   public volatile long lagMillis;
 
@@ -65,6 +71,7 @@ public final class RowExpiry {
     this.passed = passed;
     this.afterMillis = spec.after().toMillis();
     this.offset = spec.field().offset();
+    this.instants = spec.field().type() == FieldType.INSTANT;
   }
 
   /** Up to which time of a row the transaction does not see it; it sees all others. */
@@ -79,7 +86,7 @@ public final class RowExpiry {
 
   /** Whether a record of the newest layout has expired. */
   boolean isExpired(long upTo, MemorySegment record, long recordOff) {
-    return isExpired(upTo, Mem.getLong(record, recordOff + offset));
+    return isExpired(upTo, time(record, recordOff));
   }
 
   /** Whether a record has expired. */
@@ -95,13 +102,53 @@ public final class RowExpiry {
   /** The time that a record has; 0 where its length is no layout's. */
   private long time(TableCore core, int length, MemorySegment record, long recordOff) {
     return length == core.recordBytes()
-        ? Mem.getLong(record, recordOff + offset)
-        : core.old.int64(length, record, recordOff, spec.field().ordinal());
+        ? time(record, recordOff)
+        : core.old.millis(length, record, recordOff, spec.field().ordinal());
+  }
+
+  /** The time that a record of the newest layout has. One that is null is all zero: no time. */
+  private long time(MemorySegment record, long recordOff) {
+    return instants
+        ? Times.millis(record, recordOff + offset)
+        : Mem.getLong(record, recordOff + offset);
+  }
+
+  /** The bytes of the lowest entry that may have expired, in an index by the field. */
+  public int oldest(MemorySegment out, int off) {
+    int at = value(out, off);
+    return instants ? Tuple.putInstant(out, at, 0, 1) : Tuple.putInt64(out, at, 1);
+  }
+
+  /**
+   * The bytes of the entry below which all have expired up to a time; it may be any but the last.
+   */
+  public int behind(long upTo, MemorySegment out, int off) {
+    int at = value(out, off);
+    if (!instants) {
+      return Tuple.putInt64(out, at, upTo + 1); // no time is that large but one that never comes
+    }
+    int nanos = (int) Math.floorMod(upTo, 1000L) * 1_000_000 + 1;
+    return Tuple.putInstant(out, at, Math.floorDiv(upTo, 1000L), nanos);
+  }
+
+  private int value(MemorySegment out, int off) {
+    return spec.field().nullable() ? Tuple.putThere(out, off, true) : off;
+  }
+
+  /** The time of an entry of that index. */
+  public long entryMillis(MemorySegment key, long off) {
+    int at = (int) off + (spec.field().nullable() ? 1 : 0);
+    return instants ? Tuple.getInstantMillis(key, at) : Tuple.getInt64(key, at);
+  }
+
+  /** The most bytes of {@link #oldest} and {@link #behind}. */
+  public int entryBytes() {
+    return spec.field().keyBytesMax();
   }
 
   /** Whether a reader does not see a record of the newest layout. */
   boolean hides(Slot slot, Tx t, MemorySegment record, long recordOff) {
-    return hides(slot, t, Mem.getLong(record, recordOff + offset));
+    return hides(slot, t, time(record, recordOff));
   }
 
   /**
@@ -123,7 +170,7 @@ public final class RowExpiry {
 
   /** Where a record has the time, its end: a projection that ends before it has no time. */
   int end() {
-    return offset + Long.BYTES;
+    return spec.field().end();
   }
 
   /** The index by time, by which the sweep finds rows; null if there is none that is used. */

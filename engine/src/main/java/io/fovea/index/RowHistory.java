@@ -33,8 +33,8 @@ public record RowHistory(
    * Where a field is from.
    *
    * @param id its number
-   * @param value what it is in rows that don't have it: an integer as 8 bytes, the highest first,
-   *     or the bytes; empty for 0 or nothing
+   * @param value what it is in rows that don't have it: as {@link io.fovea.schema.Step#value} says;
+   *     empty for 0 or nothing. Of a nullable field: empty for null, else a byte 1 before that
    */
   public record Origin(int id, byte[] value) {}
 
@@ -47,10 +47,26 @@ public record RowHistory(
    */
   public record Shape(int version, int length, List<Part> fields) {}
 
-  /** A field of an older layout: its number, its type, its width. */
-  public record Part(int id, FieldType type, int width) {
-    int rowBytes() {
-      return type.isFixed() ? width : 2 + width;
+  /**
+   * A field of an older layout.
+   *
+   * @param id its number
+   * @param type its type
+   * @param width the bytes of its values, as {@link Field#width}
+   * @param precision of a decimal
+   * @param scale of a decimal
+   * @param nullable whether a byte before the value says that there is one
+   */
+  public record Part(
+      int id, FieldType type, int width, int precision, int scale, boolean nullable) {
+    /** A field as it is now. */
+    public static Part of(int id, Field f) {
+      return new Part(id, f.type(), f.width(), f.precision(), f.scale(), f.nullable());
+    }
+
+    /** The bytes that it takes in a row. */
+    public int rowBytes() {
+      return (type.isFixed() ? width : 2 + width) + (nullable ? 1 : 0);
     }
   }
 
@@ -93,7 +109,7 @@ public record RowHistory(
   private static List<Part> parts(Layout layout, List<Origin> origins) {
     List<Part> parts = new ArrayList<>();
     for (Field f : layout.fields()) {
-      parts.add(new Part(origins.get(f.ordinal()).id, f.type(), f.width()));
+      parts.add(Part.of(origins.get(f.ordinal()).id, f));
     }
     return List.copyOf(parts);
   }

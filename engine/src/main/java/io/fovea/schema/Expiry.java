@@ -8,8 +8,9 @@ import java.util.Objects;
  *
  * <p>A value; any thread. Made by {@link TableSpec#expireAfter}.
  *
- * @param field an INT64 field of the row: milliseconds since 1970-01-01T00:00Z, as {@link
- *     System#currentTimeMillis} counts them. A row whose field is 0 or negative never expires
+ * @param field an INSTANT field of the row; or an INT64 one: milliseconds since 1970-01-01T00:00Z,
+ *     as {@link System#currentTimeMillis} counts them. A row whose field is null, or no later than
+ *     1970-01-01T00:00Z, never expires
  * @param after how long after that moment the row expires, in whole milliseconds; what is less is
  *     cut off
  * @since 0.1.0
@@ -18,8 +19,8 @@ public record Expiry(Field field, Duration after) {
   /**
    * Checks the components.
    *
-   * @throws IllegalArgumentException if the field is none of a row, or can't hold milliseconds
-   *     since 1970, or the duration is negative or has more milliseconds than a {@code long} holds
+   * @throws IllegalArgumentException if the field is none of a row, or can't hold a time, or the
+   *     duration is negative or has more milliseconds than a {@code long} holds
    */
   public Expiry {
     Objects.requireNonNull(field, "field");
@@ -30,9 +31,10 @@ public record Expiry(Field field, Duration after) {
               + field.name()
               + ", which is a part of the key: add a field to the row that has the time.");
     }
-    if (field.type() != FieldType.INT64) {
+    if (field.type() != FieldType.INT64 && field.type() != FieldType.INSTANT) {
       throw new IllegalArgumentException(
-          "Rows expire by an INT64 field with milliseconds since 1970-01-01T00:00Z; "
+          "Rows expire by an INSTANT field, or an INT64 one with milliseconds since"
+              + " 1970-01-01T00:00Z; "
               + field
               + " can't hold that.");
     }

@@ -7,36 +7,65 @@ package io.fovea.schema;
  */
 public enum FieldType {
   /** A 32-bit signed integer. */
-  INT32(1),
+  INT32(1, 4),
   /** A 64-bit signed integer. */
-  INT64(2),
+  INT64(2, 8),
   /** Text of a limited length, as UTF-8; in a row behind a length of 2 bytes. */
-  TEXT(3),
+  TEXT(3, 0),
   /** Bytes of a limited number; in a row behind a length of 2 bytes. */
-  BYTES(4);
+  BYTES(4, 0),
+  /** False or true. False is below true. */
+  BOOLEAN(5, 1),
+  /**
+   * A {@code double}, in the order of {@link Double#compare}: -0.0 is below 0.0, and all NaN are
+   * one value, above infinity.
+   */
+  FLOAT64(6, 8),
+  /** A {@link java.util.UUID}, in the order of its 16 bytes, unsigned. */
+  UUID(7, 16),
+  /** A {@link java.time.Instant}: all that it can be, to the nanosecond, by time. */
+  INSTANT(8, 12),
+  /**
+   * A {@link java.math.BigDecimal} of a fixed number of digits, some of them behind the point, by
+   * value: what SQL calls {@code DECIMAL(precision, scale)}.
+   */
+  DECIMAL(9, 0);
 
   private final int code;
+  private final int width;
 
-  FieldType(int code) {
+  FieldType(int code, int width) {
     this.code = code;
+    this.width = width;
   }
 
   /**
    * The number that stands for the type in files. It never changes.
    *
-   * @return 1 to 4
+   * @return 1 to 9
    */
   public int code() {
     return code;
   }
 
   /**
-   * Whether every value takes the same number of bytes.
+   * Whether all values of a field take the same number of bytes.
    *
-   * @return true for integers
+   * @return false for texts and byte strings
    */
   public boolean isFixed() {
-    return this == INT32 || this == INT64;
+    // Compared with constants, not kept in a field: where a field of a row is a constant to the
+    // compiler, so is this.
+    return this != TEXT && this != BYTES;
+  }
+
+  /**
+   * The bytes of a value, where the type alone says that.
+   *
+   * @return the bytes; 0 for texts, byte strings and decimals
+   */
+  public int width() {
+    return width;
   }
 
   /**

@@ -73,7 +73,7 @@ public final class IndexSpec {
 
   /**
    * An index by fields of the row and parts of the key. Several records may have the same values;
-   * they follow one another in the order of their keys.
+   * they follow one another in the order of their keys. Null is below all values.
    *
    * @param name its name, unique in its table
    * @param fields the fields in the order of comparison, at least one
@@ -86,7 +86,8 @@ public final class IndexSpec {
 
   /**
    * An index by fields of the row and parts of the key, whose values together belong to one record
-   * at most.
+   * at most. A record in which one of the fields is null is not in the index: null equals nothing,
+   * as in SQL, and such a record is found by another index, or by its key.
    *
    * @param name its name, unique in its table
    * @param fields the fields in the order of comparison, at least one

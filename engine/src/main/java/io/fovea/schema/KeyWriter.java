@@ -1,10 +1,14 @@
 package io.fovea.schema;
 
+import java.math.BigDecimal;
+import java.time.Instant;
+import java.util.UUID;
+
 /**
  * A key that is being made, part by part: {@code set(...)} begins a new key, the other methods
  * append.
  *
- * <p>Used by one thread at a time. Setting integers allocates nothing.
+ * <p>Used by one thread at a time. Setting all but decimals allocates nothing.
  *
  * @since 0.1.0
  */
@@ -128,4 +132,63 @@ public interface KeyWriter {
    * @throws IndexOutOfBoundsException if there are not so many bytes
    */
   KeyWriter bytes(byte[] value, int offset, int len);
+
+  /**
+   * Appends false or true.
+   *
+   * @param value its value
+   * @return this
+   * @throws io.fovea.error.InvalidUseException if the next part is of another type, or all parts
+   *     are set
+   */
+  KeyWriter bool(boolean value);
+
+  /**
+   * Appends a {@code double}. Each NaN is the same key, above infinity; -0.0 is below 0.0.
+   *
+   * @param value its value
+   * @return this
+   * @throws io.fovea.error.InvalidUseException if the next part is of another type, or all parts
+   *     are set
+   */
+  KeyWriter float64(double value);
+
+  /**
+   * Appends a UUID.
+   *
+   * @param value its value
+   * @return this
+   * @throws io.fovea.error.InvalidUseException if the next part is of another type, or all parts
+   *     are set
+   */
+  KeyWriter uuid(UUID value);
+
+  /**
+   * Appends an instant.
+   *
+   * @param value its value
+   * @return this
+   * @throws io.fovea.error.InvalidUseException if the next part is of another type, or all parts
+   *     are set
+   */
+  KeyWriter instant(Instant value);
+
+  /**
+   * Appends a decimal. Equal numbers are the same key, whatever their scales.
+   *
+   * @param value its value
+   * @return this
+   * @throws io.fovea.error.InvalidUseException if the next part is of another type, or all parts
+   *     are set, or the value has more digits before or behind the point than the part
+   */
+  KeyWriter decimal(BigDecimal value);
+
+  /**
+   * Appends null, which is below all values.
+   *
+   * @return this
+   * @throws io.fovea.error.InvalidUseException if the next part is not nullable, or all parts are
+   *     set
+   */
+  KeyWriter nullValue();
 }

@@ -1,9 +1,13 @@
 package io.fovea.schema;
 
+import java.math.BigDecimal;
+import java.time.Instant;
+import java.util.UUID;
+
 /**
  * The fields of a row, for code that only reads it.
  *
- * <p>Used by one thread at a time. Reading integers allocates nothing.
+ * <p>Used by one thread at a time. Reading numbers of 4 and 8 bytes and booleans allocates nothing.
  *
  * @since 0.1.0
  */
@@ -21,8 +25,8 @@ public interface RowReader {
    * @param field a field of the layout
    * @return its value
    * @throws io.fovea.error.InvalidUseException if the field is another layout's or of another type,
-   *     or was not read, or the transaction that the row was read in has ended or belongs to
-   *     another thread
+   *     or null, or was not read, or the transaction that the row was read in has ended or belongs
+   *     to another thread
    */
   int getInt(Field field);
 
@@ -34,6 +38,62 @@ public interface RowReader {
    * @throws io.fovea.error.InvalidUseException as {@link #getInt}
    */
   long getLong(Field field);
+
+  /**
+   * Reads false or true.
+   *
+   * @param field a field of the layout
+   * @return its value
+   * @throws io.fovea.error.InvalidUseException as {@link #getInt}
+   */
+  boolean getBoolean(Field field);
+
+  /**
+   * Reads a {@code double}.
+   *
+   * @param field a field of the layout
+   * @return its value
+   * @throws io.fovea.error.InvalidUseException as {@link #getInt}
+   */
+  double getDouble(Field field);
+
+  /**
+   * Reads a UUID.
+   *
+   * @param field a field of the layout
+   * @return its value
+   * @throws io.fovea.error.InvalidUseException as {@link #getInt}
+   */
+  UUID getUuid(Field field);
+
+  /**
+   * Reads an instant.
+   *
+   * @param field a field of the layout
+   * @return its value, to the nanosecond
+   * @throws io.fovea.error.InvalidUseException as {@link #getInt}
+   * @throws io.fovea.error.CorruptionException if what the row has is no instant
+   */
+  Instant getInstant(Field field);
+
+  /**
+   * Reads a decimal.
+   *
+   * @param field a field of the layout
+   * @return its value, of the field's scale
+   * @throws io.fovea.error.InvalidUseException as {@link #getInt}
+   */
+  BigDecimal getDecimal(Field field);
+
+  /**
+   * Whether a field has no value. Its other methods throw then.
+   *
+   * @param field a field of the layout, of any type
+   * @return true if it is null; false for each field that is not nullable
+   * @throws io.fovea.error.InvalidUseException if the field is another layout's, or was not read,
+   *     or the transaction that the row was read in has ended or belongs to another thread
+   */
+  boolean isNull(Field field);
 
   /**
    * Reads a text.

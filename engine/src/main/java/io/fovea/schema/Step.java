@@ -1,9 +1,14 @@
 package io.fovea.schema;
 
+import java.math.BigDecimal;
+import java.math.BigInteger;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.time.Instant;
+import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.Objects;
+import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -43,11 +48,16 @@ public final class Step {
 
   /** What a new field has in rows that were written before it. */
   enum Default {
-    /** 0, or empty. */
+    /** 0, or empty, or null. */
     NOTHING,
     NUMBER,
     TEXT,
-    BYTES
+    BYTES,
+    BOOLEAN,
+    DOUBLE,
+    UUID,
+    INSTANT,
+    DECIMAL
   }
 
   private final Kind kind;
@@ -69,7 +79,8 @@ public final class Step {
   }
 
   /**
-   * Adds a field. Rows that were written before have 0 or nothing in it.
+   * Adds a field. Rows that were written before have null in it, or where it is not nullable 0 or
+   * nothing: false, the nil UUID, 1970-01-01T00:00Z.
    *
    * @param field its name
    * @return the step
@@ -114,6 +125,91 @@ public final class Step {
   }
 
   /**
+   * Adds a boolean.
+   *
+   * @param field its name
+   * @param value what it is in rows that were written before
+   * @return the step
+   */
+  public static Step add(String field, boolean value) {
+    return new Step(Kind.ADD, field, field, Default.BOOLEAN, new byte[] {(byte) (value ? 1 : 0)});
+  }
+
+  /**
+   * Adds a {@code double}.
+   *
+   * @param field its name
+   * @param value what it is in rows that were written before
+   * @return the step
+   */
+  public static Step add(String field, double value) {
+    long bits = Double.doubleToLongBits(value);
+    byte[] bytes = ByteBuffer.allocate(Long.BYTES).putLong(bits).array();
+    return new Step(Kind.ADD, field, field, Default.DOUBLE, bytes);
+  }
+
+  /**
+   * Adds a UUID.
+   *
+   * @param field its name
+   * @param value what it is in rows that were written before
+   * @return the step
+   */
+  public static Step add(String field, UUID value) {
+    byte[] bytes =
+        ByteBuffer.allocate(2 * Long.BYTES)
+            .putLong(value.getMostSignificantBits())
+            .putLong(value.getLeastSignificantBits())
+            .array();
+    return new Step(Kind.ADD, field, field, Default.UUID, bytes);
+  }
+
+  /**
+   * Adds an instant.
+   *
+   * @param field its name
+   * @param value what it is in rows that were written before
+   * @return the step
+   */
+  public static Step add(String field, Instant value) {
+    byte[] bytes =
+        ByteBuffer.allocate(Long.BYTES + Integer.BYTES)
+            .putLong(value.getEpochSecond())
+            .putInt(value.getNano())
+            .array();
+    return new Step(Kind.ADD, field, field, Default.INSTANT, bytes);
+  }
+
+  /**
+   * Adds a decimal.
+   *
+   * @param field its name
+   * @param value what it is in rows that were written before
+   * @return the step
+   * @throws IllegalArgumentException if no decimal has so many digits
+   */
+  public static Step add(String field, BigDecimal value) {
+    BigDecimal least = value.stripTrailingZeros();
+    if ((long) least.precision() - least.scale() > Field.PRECISION_MAX
+        || least.scale() > Field.PRECISION_MAX) {
+      throw new IllegalArgumentException(
+          "The default of field "
+              + field
+              + " has more than "
+              + Field.PRECISION_MAX
+              + " digits before or behind the point.");
+    }
+    least = least.setScale(Math.max(0, least.scale()));
+    byte[] number = least.unscaledValue().toByteArray();
+    byte[] bytes =
+        ByteBuffer.allocate(Integer.BYTES + number.length)
+            .putInt(least.scale())
+            .put(number)
+            .array();
+    return new Step(Kind.ADD, field, field, Default.DECIMAL, bytes);
+  }
+
+  /**
    * Drops a field: its values can't be read any more, and go when their rows are written next. A
    * field of the same name that is added later is another one. An index on the field has to be
    * dropped before.
@@ -137,9 +233,11 @@ public final class Step {
   }
 
   /**
-   * Makes room for larger values: an integer of 4 bytes gets 8, a text or byte string a larger
-   * width. What it is from then on, the newest layout says. An index on an integer that is widened
-   * is built anew when the table is opened.
+   * Makes room for more values: an integer of 4 bytes gets 8, a text or byte string a larger width,
+   * a decimal more digits before the point or behind it, any field may be null that could not be.
+   * What it is from then on, the newest layout says. An index on a field whose values are other
+   * bytes then, which all of these are but texts and byte strings, is built anew when the table is
+   * opened.
    *
    * @param field its name
    * @return the step
@@ -178,10 +276,22 @@ public final class Step {
   /**
    * What an added field is in rows that were written before.
    *
-   * @return an integer as 8 bytes, the highest first; a text in UTF-8; empty for 0 or nothing
+   * @return an integer, or the bits of a double, as 8 bytes; a boolean as 1, a UUID as 16; of an
+   *     instant the seconds since 1970 as 8 and the nanoseconds as 4; of a decimal the scale as 4,
+   *     then the number without its point in two's complement. In all of these, the highest byte is
+   *     first. A text in UTF-8. Empty for 0 or nothing
    */
   public byte[] value() {
     return value.clone();
+  }
+
+  /**
+   * Whether it says what an added field is in rows that were written before.
+   *
+   * @return false where that is null, or 0 or nothing
+   */
+  public boolean hasDefault() {
+    return defaultKind != Default.NOTHING;
   }
 
   /** In what the default does not fit a field, in words, or null. */
@@ -189,9 +299,14 @@ public final class Step {
     boolean fits =
         switch (defaultKind) {
           case NOTHING -> true;
-          case NUMBER -> f.type().isFixed();
+          case NUMBER -> f.type() == FieldType.INT32 || f.type() == FieldType.INT64;
           case TEXT -> f.type() == FieldType.TEXT;
           case BYTES -> f.type() == FieldType.BYTES;
+          case BOOLEAN -> f.type() == FieldType.BOOLEAN;
+          case DOUBLE -> f.type() == FieldType.FLOAT64;
+          case UUID -> f.type() == FieldType.UUID;
+          case INSTANT -> f.type() == FieldType.INSTANT;
+          case DECIMAL -> f.type() == FieldType.DECIMAL;
         };
     if (!fits) {
       return "is " + f.type() + ", and its default is a " + defaultKind.name().toLowerCase();
@@ -200,9 +315,21 @@ public final class Step {
       long n = ByteBuffer.wrap(value).getLong();
       return n == (int) n ? null : "has 4 bytes, and its default is " + n;
     }
+    if (defaultKind == Default.DECIMAL) {
+      BigDecimal n = decimal();
+      boolean room =
+          n.signum() == 0
+              || n.scale() <= f.scale() && n.precision() - n.scale() <= f.precision() - f.scale();
+      return room ? null : "is " + f.typeText() + ", and its default is " + n.toPlainString();
+    }
     return f.type().isFixed() || value.length <= f.width()
         ? null
         : "takes " + f.width() + " bytes, and its default has " + value.length;
+  }
+
+  private BigDecimal decimal() {
+    byte[] number = Arrays.copyOfRange(value, Integer.BYTES, value.length);
+    return new BigDecimal(new BigInteger(number), ByteBuffer.wrap(value).getInt());
   }
 
   @Override
@@ -214,6 +341,17 @@ public final class Step {
               + switch (defaultKind) {
                 case NOTHING -> "";
                 case NUMBER -> " " + ByteBuffer.wrap(value).getLong();
+                case BOOLEAN -> " " + (value[0] != 0);
+                case DOUBLE -> " " + ByteBuffer.wrap(value).getDouble();
+                case UUID -> {
+                  ByteBuffer in = ByteBuffer.wrap(value);
+                  yield " " + new UUID(in.getLong(), in.getLong());
+                }
+                case INSTANT -> {
+                  ByteBuffer in = ByteBuffer.wrap(value);
+                  yield " " + Instant.ofEpochSecond(in.getLong(), in.getInt());
+                }
+                case DECIMAL -> " " + decimal().toPlainString();
                 case TEXT -> " \"" + new String(value, StandardCharsets.UTF_8) + '"';
                 case BYTES -> " x" + HexFormat.of().formatHex(value);
               };

@@ -48,8 +48,12 @@ public final class TableSpec {
       @Nullable ObjectShapes objects,
       TreeMap<Integer, List<Step>> steps) {
     checkName(name);
+    if (Objects.requireNonNull(key, "key").hasNullable()) {
+      throw new IllegalArgumentException(
+          "The key of table " + name + " has a part that may be null: " + key + ".");
+    }
     this.name = name;
-    this.key = Objects.requireNonNull(key, "key");
+    this.key = key;
     this.layout = layout;
     this.indexes = indexes;
     this.expiry = expiry;
@@ -64,7 +68,7 @@ public final class TableSpec {
    * @param key the parts of its key
    * @param layout the fields of its rows
    * @return the specification
-   * @throws IllegalArgumentException for another name
+   * @throws IllegalArgumentException for another name, or if a part of the key may be null
    */
   public static TableSpec of(String name, KeySpec key, Layout layout) {
     return builder(name, key, layout).build();
@@ -194,14 +198,15 @@ public final class TableSpec {
    * away, and nothing else does: no specification of a table whose rows expire may leave it out,
    * nor drop the field.
    *
-   * @param field an INT64 field of the layout: milliseconds since 1970-01-01T00:00Z, as {@link
-   *     System#currentTimeMillis} counts them. A row in which it is 0 or negative never expires
+   * @param field an INSTANT field of the layout; or an INT64 one: milliseconds since
+   *     1970-01-01T00:00Z, as {@link System#currentTimeMillis} counts them. A row in which it is
+   *     null, or no later than 1970-01-01T00:00Z, never expires
    * @param after how long after that moment a row expires, in whole milliseconds; zero where the
    *     field says the end itself
    * @return a new specification
-   * @throws IllegalArgumentException if the field is not one of the layout or no INT64, if the
-   *     duration is negative, if this is a table of byte strings, or if there is another index
-   *     {@code "expires"}
+   * @throws IllegalArgumentException if the field is not one of the layout, or neither an INSTANT
+   *     nor an INT64, if the duration is negative, if this is a table of byte strings, or if there
+   *     is another index {@code "expires"}
    */
   public TableSpec expireAfter(Field field, Duration after) {
     if (layout == null) {
