@@ -1,5 +1,6 @@
 package io.fovea;
 
+import io.fovea.encoding.Tuple;
 import io.fovea.error.InvalidUseException;
 import io.fovea.index.IndexCore;
 import io.fovea.index.TableCore;
@@ -208,7 +209,8 @@ public record Page<T>(List<T> items, @Nullable String next) {
 
     private static long add(long h, KeySpec key) {
       for (Field part : key.parts()) {
-        h = mix(h, part.type().code());
+        h = mix(h, Tuple.form(part));
+        h = part.scale() == 0 ? h : mix(h, part.scale());
       }
       return h;
     }

@@ -149,4 +149,78 @@ class AllocationTest {
               }));
     }
   }
+
+  /** Nor do booleans, doubles and nulls; UUIDs, instants and decimals are objects when read. */
+  @Test
+  void nullsMakeNoGarbage() {
+    Layout.Builder b = Layout.builder();
+    Field flag = b.nullable().bool("flag");
+    Field rate = b.nullable().float64("rate");
+    Field text = b.nullable().text("text", 20);
+    Field number = b.nullable().int64("number");
+    TableSpec spec =
+        TableSpec.of("nulls", KeySpec.of(FieldType.FLOAT64, FieldType.BOOLEAN), b.build())
+            .with(IndexSpec.on("by_rate", rate, flag))
+            .with(IndexSpec.unique("by_number", number));
+    try (Database db =
+        Database.inMemory(
+            Options.defaults()
+                .bufferBytes(16 << 20)
+                .transactions(txs -> txs.leakDetection(LeakDetection.OFF)))) {
+      Table t = db.table(spec);
+      Key key = t.key();
+      Row row = t.row();
+      Index index = t.index("by_rate");
+      Key indexKey = index.key();
+      db.run(
+          tx -> {
+            for (int i = 0; i < N; i++) {
+              row.clear().setBoolean(flag, true).setDouble(rate, i % 7).setText(text, "text");
+              t.insert(tx, key.clear().float64(i).bool(true), row);
+            }
+          });
+      assertNone(
+          "get",
+          perOperation(
+              db,
+              tx -> {
+                for (int i = 0; i < N; i++) {
+                  t.get(tx, key.clear().float64(i % 50).bool(true), row);
+                  if (row.isNull(rate) || !row.getBoolean(flag) || !row.isNull(number)) {
+                    throw new AssertionError();
+                  }
+                  row.getDouble(rate);
+                }
+              }));
+      assertNone(
+          "update",
+          perOperation(
+              db,
+              tx -> {
+                for (int i = 0; i < N; i++) {
+                  t.get(tx, key.clear().float64(i % 50).bool(true), row);
+                  if (row.isNull(text)) {
+                    row.setText(text, "text").setDouble(rate, 1).setLong(number, i % 50);
+                  } else {
+                    row.setNull(text).setNull(rate).setNull(number);
+                  }
+                  t.update(tx, row);
+                }
+              }));
+      assertNone(
+          "a step of a scan of an index",
+          perOperation(
+              db,
+              tx -> {
+                Range range = Range.prefix(indexKey.clear().float64(3));
+                try (Cursor c = index.scan(tx, range, Order.ASCENDING)) {
+                  while (c.next()) {
+                    c.row().getBoolean(flag);
+                    c.indexKey().getDouble(0);
+                    c.indexKey().isNull(1);
+                  }
+                }
+              }));
+    }
+  }
 }

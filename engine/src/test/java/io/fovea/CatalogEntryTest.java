@@ -1,5 +1,6 @@
 package io.fovea;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
@@ -120,6 +121,31 @@ class CatalogEntryTest {
     assertTrue(refused.getMessage().contains("newer version"), refused::getMessage);
     more[bytes.length] = 1; // the name, twice
     assertThrows(CorruptionException.class, () -> CatalogEntry.decode(e.catalogKey(), more));
+  }
+
+  /** Older versions of Fovea read what they know, and say of others that they are newer. */
+  @Test
+  void onlyEntriesWithNewTypesHaveTheNewVersion() {
+    Layout.Builder l = Layout.builder();
+    l.int32("x");
+    l.text("y", 5);
+    KeySpec key = KeySpec.of(FieldType.INT64);
+    assertEquals(1, new CatalogEntry("t", 2, 3, key, l.build(), List.of(), NONE).encode()[0]);
+    l.nullable().decimal("z", 10, 3);
+    byte[] bytes = new CatalogEntry("t", 2, 3, key, l.build(), List.of(), NONE).encode();
+    assertEquals(4, bytes[0]);
+    // name · 128 + 9 · 256 * precision + scale, and no index and no section
+    byte[] end = Arrays.copyOfRange(bytes, bytes.length - 10, bytes.length);
+    assertArrayEquals(new byte[] {0, 1, 'z', (byte) 0x89, 0, 0, 10, 3, 0, 0}, end);
+    assertEquals(
+        4,
+        new CatalogEntry("t", 2, 3, KeySpec.of(FieldType.UUID), null, List.of(), NONE).encode()[0]);
+    KeySpec.Builder k = KeySpec.builder();
+    k.nullable().int32("n");
+    CatalogEntry.IndexEntry i =
+        new CatalogEntry.IndexEntry("i", false, 4, 5, k.build(), List.of(), EntryHints.NONE);
+    Layout none = Layout.builder().build();
+    assertEquals(4, new CatalogEntry("t", 2, 3, key, none, List.of(i), NONE).encode()[0]);
   }
 
   @Test

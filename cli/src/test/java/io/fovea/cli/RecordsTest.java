@@ -278,7 +278,10 @@ class RecordsTest {
     String good = "{\"shop\":1,\"code\":\"a\",\"raw\":\"00\"}\n";
     wrong(good + "{\"shop\":1,\"raw\":\"00\"}", 1, "line 2: the key has no 'code'; 1 rec");
     wrong(good + good.replace("1", "1.5"), 1, "line 2: '1.5' is no value of shop");
-    wrong(good + good.replace("1", "null"), 1, "line 2", "'shop' is no number and no string");
+    wrong(good + good.replace("1", "null"), 1, "line 2: the key has no 'shop'");
+    wrong(good + good.replace("1", "[]"), 1, "line 2", "'shop' is no number, string, boolean or");
+    wrong(good + good.replace("1", "true"), 1, "line 2: 'true' is no value of shop");
+    wrong(good + good.replace("}", ",\"due\":null}"), 1, "line 2: null is no value of due INT64");
     wrong(good + good.replace("1", "\"x\""), 1, "line 2: 'x' is no value of shop INT32; 1 rec");
     wrong(good + good.replace("1", "99999999999"), 1, "'99999999999' is no value of shop");
     wrong(good + good.replace("\"00\"", "\"0\""), 1, "'0' is no value of raw");
