@@ -65,6 +65,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.UUID;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentNavigableMap;
@@ -93,6 +94,22 @@ class GuideTest {
   static final Field NOTE = LAYOUT.text("note", 200); // wide, seldom read: last
 
   static final TableSpec ORDERS = TableSpec.of("orders", KEY.build(), LAYOUT.build());
+
+  // end
+
+  // begin docs/GUIDE.md
+  static final Layout.Builder PAYMENT = Layout.builder();
+  static final Field PAID = PAYMENT.bool("paid");
+  static final Field AMOUNT = PAYMENT.decimal("amount", 12, 2); // 9,999,999,999.99 at most
+  static final Field RATE = PAYMENT.float64("rate");
+  static final Field DUE = PAYMENT.instant("due");
+  static final Field BATCH = PAYMENT.nullable().uuid("batch"); // null until it is in one
+  static final Field MEMO = PAYMENT.nullable().text("memo", 80);
+
+  static final TableSpec PAYMENTS =
+      TableSpec.of("payments", KeySpec.of(FieldType.UUID), PAYMENT.build())
+          .with(IndexSpec.on("by_due", PAID, DUE))
+          .with(IndexSpec.on("by_batch", BATCH));
 
   // end
 
@@ -251,6 +268,38 @@ class GuideTest {
           assertEquals("Ada", row.getText(MEMBER_NAME));
           assertEquals(4, row.getLong(VISITS));
           assertEquals(1, row.getInt(LEVEL));
+        });
+  }
+
+  @Test
+  void typesAndNulls() {
+    // begin docs/GUIDE.md
+    Table payments = db.table(PAYMENTS);
+    UUID id = UUID.randomUUID();
+    db.run(
+        tx -> {
+          Row row = payments.row();
+          row.setDecimal(AMOUNT, new BigDecimal("119.90")).setDouble(RATE, 0.19);
+          row.setInstant(DUE, NOW.plus(Duration.ofDays(30)));
+          payments.insert(tx, payments.key().uuid(id), row); // not paid, no batch, no memo
+        });
+    db.run(
+        tx -> {
+          Index batches = payments.index("by_batch");
+          Key none = batches.key().nullValue();
+          Row row = payments.row();
+          if (batches.get(tx, none, row) && row.isNull(MEMO)) {
+            payments.update(tx, row.setUuid(BATCH, UUID.randomUUID()).setText(MEMO, "first run"));
+          }
+        });
+    // end
+    db.run(
+        tx -> {
+          Row row = payments.row();
+          assertTrue(payments.get(tx, payments.key().uuid(id), row));
+          assertEquals("first run", row.getText(MEMO));
+          assertEquals(new BigDecimal("119.90"), row.getDecimal(AMOUNT));
+          assertFalse(row.getBoolean(PAID) || row.isNull(BATCH));
         });
   }
 
