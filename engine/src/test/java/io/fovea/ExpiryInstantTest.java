@@ -155,4 +155,46 @@ class ExpiryInstantTest {
       verify(db);
     }
   }
+
+  /** The time may be null from a version on: the index by time is built anew, and rows expire. */
+  @Test
+  void byATimeThatMayBeNullNow() {
+    Layout.Builder first = Layout.builder();
+    Field at = first.int64("at");
+    Layout.Builder second = Layout.builder();
+    Field maybe = second.nullable().int64("at");
+    Duration after = Duration.ofMillis(10);
+    try (Database db = open()) {
+      Table t = db.table(TableSpec.of("events", KEY, first.build()).expireAfter(at, after));
+      db.run(
+          tx -> {
+            t.insert(tx, t.key().set(1), t.row().setLong(at, 985));
+            t.insert(tx, t.key().set(2), t.row().setLong(at, 1_000));
+            t.insert(tx, t.key().set(3), t.row());
+          });
+      Table now =
+          db.table(
+              TableSpec.builder("events", KEY, second.build())
+                  .version(2, Step.widen("at"))
+                  .build()
+                  .expireAfter(maybe, after));
+      db.run(tx -> now.insert(tx, now.key().set(4), now.row()));
+      assertEquals(List.of(1, 2, 3, 4), keys(db, now));
+      clock.set(996);
+      assertEquals(List.of(2, 3, 4), keys(db, now));
+      assertEquals(1, db.sweepExpired());
+      db.run(
+          tx -> {
+            Row row = now.row();
+            assertTrue(now.get(tx, now.key().set(3), row));
+            assertEquals(0, row.getLong(maybe));
+            assertTrue(now.get(tx, now.key().set(4), row));
+            assertTrue(row.isNull(maybe));
+            now.update(tx, row.setLong(maybe, 1));
+          });
+      assertEquals(List.of(2, 3), keys(db, now));
+      assertEquals(1, db.sweepExpired());
+      verify(db);
+    }
+  }
 }
