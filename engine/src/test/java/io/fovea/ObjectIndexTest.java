@@ -535,6 +535,34 @@ class ObjectIndexTest {
     }
   }
 
+  /** Entries remember where objects are, and lookups by them go there. */
+  @Test
+  void hintsOfEntriesAreUsed() {
+    try (Database db = memory()) {
+      TypedTable<Long, Account> t = db.table(ACCOUNTS);
+      db.run(
+          tx -> {
+            for (int i = 0; i < 2_000; i++) {
+              t.insert(tx, account(i, "o" + i % 10, State.OPEN, null, i));
+            }
+          });
+      TypedIndex<Integer, Long, Account> byCents = t.index("byCents", Integer.class);
+      TypedIndex<String, Long, Account> owners = t.index("byOwner", String.class);
+      for (int pass = 0; pass < 3; pass++) {
+        db.run(
+            tx -> {
+              for (int i = 0; i < 2_000; i += 7) {
+                assertEquals(i, byCents.get(tx, i).getKey().intValue());
+              }
+              owners.forEach(tx, "o3", (k, v) -> assertEquals("o3", v.owner()));
+            });
+      }
+      DatabaseStats.HintedLookups h = db.stats().hintedLookups();
+      assertTrue(h.lookups() > 1_000, h::toString);
+      assertTrue(h.hits() > h.lookups() / 2, h::toString);
+    }
+  }
+
   // -------------------------------------------------------------------------------------- damage
 
   /** Any byte of what the catalog has of indexes may be another one, or missing. */
