@@ -12,7 +12,6 @@ import io.fovea.error.InvalidUseException;
 import io.fovea.error.ValueTooLargeException;
 import io.fovea.schema.Field;
 import io.fovea.schema.IndexSpec;
-import io.fovea.schema.NameText;
 import java.time.DateTimeException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
