@@ -5,7 +5,8 @@ import java.util.function.Consumer;
 
 /**
  * How a database is compacted: {@link Database#compact(CompactOptions)}. Pages of tables and
- * indexes are moved to free pages nearer to the front of the file, and its end is cut off.
+ * indexes are moved to free pages nearer to the front of the file, and its end is cut off. Runs of
+ * free pages that are left are punched out of the file ({@link #punchHoles}).
  *
  * <p><b>When.</b> By itself the file gets shorter where it ends with free pages, which each
  * checkpoint looks for. A compaction is for a file that has free pages all over, after many
@@ -27,26 +28,29 @@ import java.util.function.Consumer;
  * <p><b>What stays where it is.</b> The first page of each table and index, values that are longer
  * than a quarter of a page, indexes that are being built, pages of dropped tables that transactions
  * may still use, and what others write meanwhile. The file ends behind the last of these. Pages
- * that are half empty are moved as they are. While a backup runs nothing is cut off; a checkpoint
- * does that later, or the next compaction.
+ * that are half empty are moved as they are. While a backup runs nothing is cut off or punched; a
+ * checkpoint cuts later, and the next compaction does both.
  *
  * <p>A value: every method with an argument gives a new one. Any thread.
  *
  * @since 0.1.0
  */
 public final class CompactOptions {
-  private static final CompactOptions DEFAULTS = new CompactOptions(0, r -> {});
+  private static final CompactOptions DEFAULTS = new CompactOptions(0, true, r -> {});
 
   private final long bytesPerSecond;
+  private final boolean punchHoles;
   private final Consumer<? super CompactReport> progress;
 
-  private CompactOptions(long bytesPerSecond, Consumer<? super CompactReport> progress) {
+  private CompactOptions(
+      long bytesPerSecond, boolean punchHoles, Consumer<? super CompactReport> progress) {
     this.bytesPerSecond = bytesPerSecond;
+    this.punchHoles = punchHoles;
     this.progress = progress;
   }
 
   /**
-   * As fast as it can, and nobody is told how far it is.
+   * As fast as it can, holes are punched, and nobody is told how far it is.
    *
    * @return the options that the others are made from
    */
@@ -67,7 +71,7 @@ public final class CompactOptions {
       throw new IllegalArgumentException(
           "CompactOptions.bytesPerSecond is 0 or more, not " + bytes + ".");
     }
-    return new CompactOptions(bytes, progress);
+    return new CompactOptions(bytes, punchHoles, progress);
   }
 
   /**
@@ -80,6 +84,36 @@ public final class CompactOptions {
   }
 
   /**
+   * Sets whether the space of free pages that stay in the middle of the file is given back to the
+   * file system, in runs of at least 8 pages: the file is as long as before, and takes less of the
+   * disk ({@link CompactReport#bytesPunched}). The pages are free as before. Each is written once
+   * for that, which counts in {@link #bytesPerSecond}.
+   *
+   * <p>What is written there later needs space again, and the disk may be full by then: commits go
+   * on as long as pages fit into the buffer, and wait or fail with {@link
+   * io.fovea.error.StorageFullException} after that; nothing is lost. Without holes the file keeps
+   * the space that it has had.
+   *
+   * <p>Where the file system can't, nothing happens, and the log says so once. Linux can, on ext4,
+   * XFS, Btrfs and tmpfs.
+   *
+   * @param punch whether; true is the default
+   * @return new options
+   */
+  public CompactOptions punchHoles(boolean punch) {
+    return new CompactOptions(bytesPerSecond, punch, progress);
+  }
+
+  /**
+   * Whether the space of free pages that stay is given back.
+   *
+   * @return whether
+   */
+  public boolean punchesHoles() {
+    return punchHoles;
+  }
+
+  /**
    * Sets who is told how far it is: after each piece, which is some pages. In the thread that
    * compacts; what it throws ends the compaction, and what was moved stays where it is.
    *
@@ -87,7 +121,7 @@ public final class CompactOptions {
    * @return new options
    */
   public CompactOptions progress(Consumer<? super CompactReport> told) {
-    return new CompactOptions(bytesPerSecond, Objects.requireNonNull(told, "told"));
+    return new CompactOptions(bytesPerSecond, punchHoles, Objects.requireNonNull(told, "told"));
   }
 
   Consumer<? super CompactReport> progress() {

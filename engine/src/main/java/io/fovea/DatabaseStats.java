@@ -315,10 +315,17 @@ public record DatabaseStats(
    *     was opened
    * @param bytesGivenBack how many bytes of free pages were cut off the end of the data file since
    *     then
+   * @param bytesPunched of how many bytes of free pages in the middle of it the space was given
+   *     back since then ({@link CompactOptions#punchHoles})
    * @since 0.1.0
    */
   public record Storage(
-      long bytes, long freeBytes, long logBytes, long bytesMoved, long bytesGivenBack) {}
+      long bytes,
+      long freeBytes,
+      long logBytes,
+      long bytesMoved,
+      long bytesGivenBack,
+      long bytesPunched) {}
 
   /**
    * Snapshots ({@link Database#snapshot}), and the copies of pages that were changed meanwhile.
@@ -514,7 +521,8 @@ public record DatabaseStats(
             allocator.freePages() * pageSize,
             store.logFileBytes(),
             store.pool().checkpoint().space().pagesMoved() * pageSize,
-            store.pool().checkpoint().space().pagesCut() * pageSize),
+            store.pool().checkpoint().space().pagesCut() * pageSize,
+            store.pool().checkpoint().space().pagesPunched() * pageSize),
         memory(store, schema, pool, timestamps),
         snapshots(store.pool().copies()),
         hintedLookups(store.engine().hintCounters(), schema.repairsOff()),

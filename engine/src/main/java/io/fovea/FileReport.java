@@ -24,7 +24,8 @@ import java.util.UUID;
  * @param log what the log has
  * @param trees the space of the catalog, of each table and of each index
  * @param freePages pages that wait to be used again
- * @param unwrittenPages pages below the high-water mark that were never written
+ * @param unwrittenPages pages below the high-water mark that are zeros: never written, or free ones
+ *     whose space was given back
  * @param records the records of all tables; 0 if they were not counted
  * @param problems what is wrong, in words, the first of it; empty if nothing is
  * @since 0.1.0

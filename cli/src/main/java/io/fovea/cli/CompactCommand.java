@@ -17,6 +17,8 @@ import picocli.CommandLine.Option;
           + " and cuts off its end. FILE is opened for that, with a log, which recovers it if it was"
           + " not closed. (A database that is in use is compacted by the application that has it"
           + " open: Database.compact.)",
+      "The space of runs of free pages that are left is given back to the file system: the file is"
+          + " as long, and takes less of the disk.",
       "Where it is cut short, the pages that were moved stay where they are."
     })
 final class CompactCommand extends FileCommand {
@@ -26,6 +28,11 @@ final class CompactCommand extends FileCommand {
       description = "Moves at most so many bytes of pages a second; 0, the default, for no limit.")
   long bytesPerSecond;
 
+  @Option(
+      names = "--no-holes",
+      description = "Leaves the space of free pages in the middle of the file where it is.")
+  boolean noHoles;
+
   @Override
   public Integer call() {
     if (bytesPerSecond < 0) {
@@ -34,7 +41,8 @@ final class CompactCommand extends FileCommand {
     FileReport.Header header = Opening.header(file());
     CompactReport report;
     try (Database db = Database.open(file(), Opening.options(header).durability(Durability.SYNC))) {
-      report = db.compact(CompactOptions.defaults().bytesPerSecond(bytesPerSecond));
+      report =
+          db.compact(CompactOptions.defaults().bytesPerSecond(bytesPerSecond).punchHoles(!noHoles));
     }
     if (json) {
       out().println(Json.of(report));
@@ -43,12 +51,14 @@ final class CompactCommand extends FileCommand {
           .println(
               String.format(
                   Locale.ROOT,
-                  "%s: %d bytes of pages moved; %d bytes before, %d now, %d of them in use",
+                  "%s: %d bytes of pages moved; %d bytes before, %d now, %d of them in use;"
+                      + " %d bytes of free ones punched out of the file",
                   file(),
                   report.bytesMoved(),
                   report.bytesBefore(),
                   report.bytesAfter(),
-                  report.bytesUsed()));
+                  report.bytesUsed(),
+                  report.bytesPunched()));
     }
     return Main.OK;
   }

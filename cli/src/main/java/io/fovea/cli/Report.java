@@ -90,7 +90,7 @@ final class Report {
     facts.put("page size", h.pageSize());
     facts.put("pages", h.pages());
     facts.put("free pages", r.freePages());
-    facts.put("never written", r.unwrittenPages());
+    facts.put("never written or holes", r.unwrittenPages());
     facts.put("data bytes", r.files().dataBytes());
     facts.put("log bytes", r.files().logBytes());
     facts.put("double-write bytes", r.files().doubleWriteBytes());

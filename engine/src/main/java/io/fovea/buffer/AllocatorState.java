@@ -10,21 +10,23 @@ import io.fovea.error.CorruptionException;
  * @param freePages how many pages the free list has
  * @param highWaterMax of a superblock: what the mark was at most since the redo point, before pages
  *     were cut off; else the mark
+ * @param holes whether a free page may be zeros, because its space was given back: {@link FreeRuns}
  * @since 0.1.0
  */
-public record AllocatorState(long highWater, long freeHead, long freePages, long highWaterMax) {
+public record AllocatorState(
+    long highWater, long freeHead, long freePages, long highWaterMax, boolean holes) {
   /** The first page that {@link BufferPool#allocate} may give out: 0 to 2 have fixed uses. */
   public static final long FIRST_PID = 3;
 
   /**
-   * The state of an allocator that has cut nothing off.
+   * The state of an allocator that has cut nothing off, and given nothing back.
    *
    * @param highWater the first page id that was never given out
    * @param freeHead the first page of the free list, 0 for none
    * @param freePages how many pages the free list has
    */
   public AllocatorState(long highWater, long freeHead, long freePages) {
-    this(highWater, freeHead, freePages, highWater);
+    this(highWater, freeHead, freePages, highWater, false);
   }
 
   /** A file without pages. */

@@ -25,6 +25,9 @@ final class FileExtent {
   private volatile long pages;
   private volatile boolean full;
 
+  /** See {@link AllocatorState#holes}: from the first time on for good. */
+  private volatile boolean holes;
+
   FileExtent(BlockDevice device, int pageShift) {
     this.device = device;
     this.pageShift = pageShift;
@@ -34,12 +37,28 @@ final class FileExtent {
   /** A file that is too short is damaged: recovery says so by {@link #recover}. */
   void check(AllocatorState state) {
     state.check();
+    holes = state.holes();
     boolean fresh = state.highWater() == AllocatorState.FIRST_PID;
     long pages = this.pages;
     if (!fresh && state.highWater() > pages) {
       throw new CorruptionException(
           "the file ends before its last page", -1, pages << pageShift, state.highWater(), pages);
     }
+  }
+
+  /** Whether a free page of the file may be zeros. */
+  boolean hasHoles() {
+    return holes;
+  }
+
+  /** From now on free pages may be zeros, once a superblock that says so is durable. */
+  void allowHoles() {
+    holes = true;
+  }
+
+  /** Gives the space of pages back; false if the device can't. */
+  boolean punch(long pid, int n) {
+    return device.punch(pid << pageShift, n << pageShift);
   }
 
   /** How many pages the file has room for. */

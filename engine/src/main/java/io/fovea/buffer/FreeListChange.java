@@ -35,6 +35,12 @@ final class FreeListChange {
   /** The last of the pages that move to the top; its link is to what was on top before. */
   long topEnd;
 
+  /**
+   * Whether pages only change places below {@link #highest}, and are nothing but links then: {@link
+   * FreeRuns}.
+   */
+  boolean sorts;
+
   /** What the allocator has made of it. */
   AllocatorState after = AllocatorState.EMPTY;
 
@@ -48,6 +54,7 @@ final class FreeListChange {
     mark = 0;
     top = 0;
     topEnd = 0;
+    sorts = false;
   }
 
   void link(long pid, long next) {

@@ -8,7 +8,9 @@ import java.lang.foreign.MemorySegment;
 import java.lang.invoke.VarHandle;
 import java.util.Arrays;
 import java.util.BitSet;
+import java.util.Objects;
 import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Goes along the free list, and takes pages out of its middle.
@@ -51,6 +53,9 @@ final class FreeListWalk {
 
   private static final int TRIES = 64;
 
+  /** Where what is behind the link of a free page begins. */
+  private static final int BODY = PageAllocator.NEXT_FREE + Long.BYTES;
+
   private final Frames frames;
   private final MemorySegment pages;
   private final MemorySegment headers;
@@ -67,6 +72,12 @@ final class FreeListWalk {
   /** The height of its first page. */
   private long top;
 
+  /**
+   * Of each page that was walked: its LSN, if it is nothing but a link to the page with the next
+   * id; else -1. Null where nobody wants to know.
+   */
+  private @Nullable LongList bare;
+
   private int[] latched = new int[64];
   private int latchedSize;
 
@@ -79,7 +90,8 @@ final class FreeListWalk {
     this.writeBack = writeBack;
   }
 
-  private int most() {
+  /** How many pages get another link by one record at most. */
+  int most() {
     return Math.max(1, Math.min(CHANGE_PAGES, frames.count / LATCHED_PART / 2));
   }
 
@@ -201,10 +213,65 @@ final class FreeListWalk {
     return make(log, 0, 0, list) ? n : 0;
   }
 
+  // --------------------------------------------------------------------------------------- the
+  // rest
+
+  /**
+   * Walks along all of the list.
+   *
+   * @param stop says that it is to end early
+   * @return whether it came to the end
+   */
+  boolean all(BooleanSupplier stop) {
+    for (int i = 0; i < TRIES && !stop.getAsBoolean(); i++) {
+      begin(allocator.walk());
+      bare = new LongList();
+      while (behind != 0 && step(stop)) {
+        // goes on
+      }
+      if (behind == 0) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** What {@link #all} has come along, from the head on. */
+  LongList list() {
+    return list;
+  }
+
+  /** The height of a page of that list, by its place in it. */
+  long height(int i) {
+    return top - i;
+  }
+
+  /** The LSN of such a page, if it is nothing but a link to the page with the next id; else -1. */
+  long bareLsn(int i) {
+    return Objects.requireNonNull(bare).get(i);
+  }
+
+  /** The change that {@link #sort} makes. */
+  FreeListChange change() {
+    return change;
+  }
+
+  /**
+   * Gives pages other places below a height, and makes them nothing but links.
+   *
+   * @param log has nothing begun
+   * @return false if others were faster
+   */
+  boolean sort(LogSession log) {
+    change.sorts = true;
+    return make(log, 0, 0, list);
+  }
+
   // ------------------------------------------------------------------------------------- the walk
 
   private void begin(AllocatorState state) {
     list = new LongList();
+    bare = null;
     top = state.freePages();
     behind = state.freeHead();
   }
@@ -222,6 +289,7 @@ final class FreeListWalk {
       long base = frames.base(frame);
       int type = PageHeader.type(pages, base);
       long next = Mem.getLong(pages, base + PageAllocator.NEXT_FREE);
+      long lsn = bare == null ? -1 : bareLsn(base, pid, next);
       boolean here = frames.pid(frame) == pid;
       VarHandle.acquireFence(); // as in isFree
       if (version == Latch.LATCHED || !here || !Latch.validate(headers, frame, version)) {
@@ -235,10 +303,18 @@ final class FreeListWalk {
             "a page of the free list", pid, pid << frames.pageShift, PageHeader.FREE, type);
       }
       list.add(pid);
+      if (bare != null) {
+        bare.add(lsn);
+      }
       behind = next;
       return true;
     }
     return false;
+  }
+
+  private long bareLsn(long base, long pid, long next) {
+    boolean is = next == pid + 1 && Mem.isZero(pages, base + BODY, frames.pageSize - BODY);
+    return is ? PageHeader.pageLsn(pages, base) : -1;
   }
 
   /** Which pages leave their place. */
@@ -368,6 +444,9 @@ final class FreeListWalk {
             change.next(i),
             AllocatorRecord.recordStart(log),
             AllocatorRecord.recordEnd(log));
+        if (change.sorts) {
+          Mem.zero(pages, frames.base(latched[i]) + BODY, frames.pageSize - BODY);
+        }
       }
     } catch (Error e) {
       throw frames.stop(e); // a list that does not hold together

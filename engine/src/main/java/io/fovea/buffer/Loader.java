@@ -187,12 +187,24 @@ final class Loader {
     if (forImage) {
       frames.zero(frame);
       PageHeader.init(frames.pages, base, PageHeader.NEVER_WRITTEN, pid, 0);
+    } else if (isHole(pid, base)) {
+      PageHeader.init(frames.pages, base, PageHeader.FREE, pid, 0);
+      Mem.putLong(frames.pages, base + PageAllocator.NEXT_FREE, pid + 1);
     } else if (isCut(pid, base)) {
       frames.zero(frame);
       PageHeader.init(frames.pages, base, PageHeader.FREE, pid, 0);
     } else {
       throw damage(pid, base);
     }
+  }
+
+  /** Whether a page of zeros is a free one that the next page follows: {@link FreeRuns}. */
+  private boolean isHole(long pid, long base) {
+    PageAllocator a = Objects.requireNonNull(allocator);
+    return a.extent().hasHoles()
+        && pid >= AllocatorState.FIRST_PID
+        && pid < a.highWater()
+        && Mem.isZero(frames.pages, base, frames.pageSize);
   }
 
   /**

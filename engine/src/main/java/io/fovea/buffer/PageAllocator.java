@@ -157,7 +157,7 @@ final class PageAllocator {
   AllocatorState state() {
     lock();
     try {
-      return new AllocatorState(highWater, freeHead, freePages);
+      return new AllocatorState(highWater, freeHead, freePages, highWater, extent.hasHoles());
     } finally {
       unlock();
     }
@@ -174,8 +174,9 @@ final class PageAllocator {
         markBeforeCut = 0; // the log that counts begins behind all that was cut off
       }
       long max = Math.max(end, markBeforeCut);
+      AllocatorState state = new AllocatorState(end, head, length, max, extent.hasHoles());
       // Under the latch, as reservations are: what began before this has changed the numbers.
-      return new AllocatorSnapshot(new AllocatorState(end, head, length, max), log.tail());
+      return new AllocatorSnapshot(state, log.tail());
     } finally {
       unlock();
     }
@@ -579,7 +580,7 @@ final class PageAllocator {
         markBeforeCut = Math.max(markBeforeCut, highWater);
         cutFrom = Math.min(cutFrom, c.mark); // before the mark: partner of isCut
         highWater = c.mark;
-      } else {
+      } else if (!c.sorts) {
         untouched = 0; // heights have changed: who wants more walks again
       }
       c.after = new AllocatorState(highWater, freeHead, freePages);

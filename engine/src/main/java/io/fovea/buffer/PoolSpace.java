@@ -2,6 +2,7 @@ package io.fovea.buffer;
 
 import io.fovea.error.OperationInterruptedException;
 import io.fovea.wal.LogSession;
+import java.lang.System.Logger.Level;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.ReentrantLock;
@@ -26,6 +27,8 @@ import java.util.function.BooleanSupplier;
  * @since 0.1.0
  */
 public final class PoolSpace {
+  private static final System.Logger LOG = System.getLogger("io.fovea");
+
   /** Which part of the file has to be free at its end. */
   private static final int WORTH_PART = 32;
 
@@ -38,14 +41,18 @@ public final class PoolSpace {
   private final Frames frames;
   private final PageAllocator allocator;
   private final FreeListWalk walk;
+  private final FreeRuns runs;
   private final ReentrantLock lock = new ReentrantLock();
   private final LongAdder pagesCut = new LongAdder();
   private final LongAdder pagesMoved = new LongAdder();
+  private final LongAdder pagesPunched = new LongAdder();
+  private volatile boolean punchless;
 
   PoolSpace(Frames frames, PageAllocator allocator, Resolver resolver, WriteBack writeBack) {
     this.frames = frames;
     this.allocator = allocator;
     this.walk = new FreeListWalk(frames, allocator, resolver, writeBack);
+    this.runs = new FreeRuns(allocator, resolver, walk, frames.headers);
   }
 
   /**
@@ -161,6 +168,64 @@ public final class PoolSpace {
   }
 
   /**
+   * Puts runs of free pages in order at the end of the free list, so that {@link #punch} can give
+   * their space back.
+   *
+   * @param log has nothing begun
+   * @param max about how many pages at most
+   * @param stop says that it is to end early
+   * @return how many; 0 if there are no more, the file system can't punch, or others were faster
+   * @throws io.fovea.error.CorruptionException if the free list is damaged
+   */
+  public long gather(LogSession log, long max, BooleanSupplier stop) {
+    if (punchless || !lock(stop)) {
+      return 0;
+    }
+    try {
+      frames.checkOpen();
+      return runs.gather(log, max, stop);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** From now on free pages may be holes: the superblock of the next checkpoint says so. */
+  public void allowHoles() {
+    allocator.extent().allowHoles();
+  }
+
+  /**
+   * Gives the space of free pages back that {@link #gather} has put in order. Does nothing while
+   * somebody {@linkplain #keep keeps} pages, or where the file system can't.
+   *
+   * @param redo where replay begins, as a superblock says that is durable and was made after {@link
+   *     #allowHoles}
+   * @param stop says that it is to end early
+   * @return how many pages
+   * @throws io.fovea.error.CorruptionException if the free list is damaged
+   * @throws io.fovea.error.StorageException if the file system refuses; nothing is lost
+   */
+  public long punch(long redo, BooleanSupplier stop) {
+    if (punchless || !lock(stop)) {
+      return 0;
+    }
+    long before = runs.punched();
+    try {
+      frames.checkOpen();
+      if (runs.punch(redo, stop) == FreeRuns.Outcome.IMPOSSIBLE) {
+        punchless = true;
+        LOG.log(
+            Level.INFO,
+            "The file system can't give the space of free pages in the middle of a file back.");
+      }
+      return runs.punched() - before;
+    } finally {
+      pagesPunched.add(runs.punched() - before);
+      lock.unlock();
+    }
+  }
+
+  /**
    * Makes the file shorter, where it has more room than is needed and than it grows by at a time.
    *
    * @param durableMark the high-water mark of the superblock that counts; 0 where none does
@@ -208,6 +273,11 @@ public final class PoolSpace {
   /** How many pages were moved to others with lower ids since the pool was opened. */
   public long pagesMoved() {
     return pagesMoved.sum();
+  }
+
+  /** The space of how many free pages was given back since the pool was opened. */
+  public long pagesPunched() {
+    return pagesPunched.sum();
   }
 
   /** How many pages were cut off since the pool was opened. */

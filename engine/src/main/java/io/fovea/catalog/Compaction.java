@@ -29,6 +29,7 @@ import org.jspecify.annotations.Nullable;
  *                             {@link TreeCompaction}     of its own
  *   pause   as long as the bandwidth asks for
  *   end     free pages at the end cut off ─► checkpoint: the file is shorter
+ *   punch   runs of free pages in order ─► checkpoint ─► their space given back, some at a time
  * </pre>
  *
  * <p><b>Low</b> is below what the high-water mark would be if there were no free pages. There are
@@ -64,6 +65,12 @@ public final class Compaction {
   /** How often the end is cut off in a row: each cut ends at pages that are busy. */
   private static final int CUTS = 16;
 
+  /** How many pages are punched first: then it is known whether the file system can. */
+  private static final int FIRST_PUNCH_PAGES = 1024;
+
+  /** How often in a row it asks for a checkpoint that is behind what was gathered. */
+  private static final int CHECKPOINTS = 4;
+
   /** What a look for the next node that is to move has come to. */
   private enum Look {
     /** There is one. */
@@ -81,8 +88,9 @@ public final class Compaction {
    * @param before how many pages the file had
    * @param now how many it has
    * @param needed how many it would have without any free page
+   * @param punched of how many free ones among them the space was given back
    */
-  public record State(long moved, long before, long now, long needed) {}
+  public record State(long moved, long before, long now, long needed, long punched) {}
 
   private final Store store;
   private final Schema schema;
@@ -93,6 +101,8 @@ public final class Compaction {
 
   // Of the run; under the lock.
   private long moved;
+  private long punched;
+  private long gathered;
   private long before;
   private long began;
   private int failedRaises;
@@ -114,10 +124,11 @@ public final class Compaction {
    * Runs one.
    *
    * @param bytesPerSecond of pages that are moved, at most; 0 for as fast as it can
+   * @param punch whether the space of free pages that stay is given back
    * @param progress is told after each piece, and at the end; what it throws ends the compaction
    * @return what has become of it
    */
-  public State run(long bytesPerSecond, Consumer<State> progress) {
+  public State run(long bytesPerSecond, boolean punch, Consumer<State> progress) {
     String what = "compact " + store.name();
     store.requireNoTransaction(what);
     store.requireOpen();
@@ -134,6 +145,8 @@ public final class Compaction {
       check(what); // a close waits for those that have come so far
       store.willWrite();
       moved = 0;
+      punched = 0;
+      gathered = 0;
       failedRaises = 0;
       before = store.pool().allocatorState().highWater();
       drops.finish(() -> check(what)); // their pages would not be free, nor moved
@@ -144,6 +157,9 @@ public final class Compaction {
         }
       }
       cut(what);
+      if (punch) {
+        punch(what, bytesPerSecond, progress);
+      }
       State end = state();
       progress.accept(end);
       return end;
@@ -185,7 +201,7 @@ public final class Compaction {
 
   private State state() {
     AllocatorState s = store.pool().allocatorState();
-    return new State(moved, before, s.highWater(), s.highWater() - s.freePages());
+    return new State(moved, before, s.highWater(), s.highWater() - s.freePages(), punched);
   }
 
   private long low() {
@@ -260,7 +276,8 @@ public final class Compaction {
 
   private void pace(long bytesPerSecond, String what) {
     if (bytesPerSecond > 0) {
-      long due = began + (long) (1e9 * moved * store.pool().pageSize() / bytesPerSecond);
+      long pages = moved + gathered;
+      long due = began + (long) (1e9 * pages * store.pool().pageSize() / bytesPerSecond);
       for (long wait; (wait = due - System.nanoTime()) > 0; ) {
         check(what);
         LockSupport.parkNanos(this, Math.min(wait, PAUSE_NANOS));
@@ -313,5 +330,39 @@ public final class Compaction {
     }
     check(what);
     store.checkpoint();
+  }
+
+  /**
+   * Gives the space of runs of free pages back that are left. What was gathered earlier, by a
+   * compaction that ended before it came to this, is punched as well.
+   */
+  private void punch(String what, long bytesPerSecond, Consumer<State> progress) {
+    long second =
+        bytesPerSecond == 0
+            ? Long.MAX_VALUE
+            : Math.max(1, bytesPerSecond / store.pool().pageSize());
+    for (boolean first = true; ; first = false) {
+      check(what);
+      long max = first ? Math.min(FIRST_PUNCH_PAGES, second) : second;
+      long more = space().gather(session(), max, this::stops);
+      gathered += more;
+      if (more > 0) {
+        space().allowHoles();
+      } else if (!first || !store.pool().allocatorState().holes()) {
+        break;
+      }
+      long tail = store.logTail();
+      for (int i = 0; i < CHECKPOINTS && (i == 0 || store.redoLsn() < tail); i++) {
+        check(what);
+        store.checkpoint(); // behind allowHoles, so its superblock says that there may be holes
+      }
+      long pages = space().punch(store.redoWithHoles(), this::stops);
+      punched += pages;
+      progress.accept(state());
+      if (pages == 0 && more > 0) {
+        break; // the file system can't, or a backup runs, or what was gathered is used again
+      }
+      pace(bytesPerSecond, what);
+    }
   }
 }

@@ -17,7 +17,8 @@ import java.util.List;
  * @param logCommits of those
  * @param trees what takes the space
  * @param freePages those that are free
- * @param unwrittenPages those that were given out and never written
+ * @param unwrittenPages those that are zeros: given out and never written, or free and punched out
+ *     of the file
  * @param records of all tables, where everything was checked
  * @param problems in words
  */

@@ -1,5 +1,6 @@
 package io.fovea.io;
 
+import io.fovea.bindings.Errno;
 import io.fovea.error.DatabaseClosedException;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
@@ -60,6 +61,13 @@ public abstract class AbstractBlockDevice implements BlockDevice {
 
   /** Changes the length; 0 or an error number. */
   protected abstract int resizeNow(long bytes);
+
+  /**
+   * Gives the space of a range back; 0 or an error number, EOPNOTSUPP where that is not possible.
+   */
+  protected int punchNow(long offset, int len) {
+    return Errno.EOPNOTSUPP;
+  }
 
   /** Gives back what the device holds. Called once, when nothing is under way. */
   protected abstract void closeNow();
@@ -159,6 +167,23 @@ public abstract class AbstractBlockDevice implements BlockDevice {
     deliver(IoOp.RESIZE, bytes, 0, errno);
   }
 
+  @Override
+  public final boolean punch(long offset, int len) {
+    checkRange(offset, len);
+    int errno;
+    gate.enter();
+    try {
+      errno = punchNow(offset, len);
+    } finally {
+      gate.exit();
+    }
+    if (errno == Errno.EOPNOTSUPP || errno == Errno.ENOSYS || errno == Errno.EROFS) {
+      return false;
+    }
+    deliver(IoOp.PUNCH, offset, len, errno);
+    return true;
+  }
+
   /** Does the entries one after the other, on the calling thread. */
   @Override
   public void submit(IoBatch batch) {
@@ -246,6 +271,7 @@ public abstract class AbstractBlockDevice implements BlockDevice {
           yield verdict != 0 ? verdict : syncNow();
         }
         case RESIZE -> resizeNow(batch.offset(i));
+        case PUNCH -> punchNow(batch.offset(i), batch.length(i));
       };
     } catch (Throwable t) {
       return IoErrors.unexpected(name, t);
@@ -273,7 +299,7 @@ public abstract class AbstractBlockDevice implements BlockDevice {
     }
   }
 
-  private void check(IoOp op, long offset, MemorySegment seg, long segOff, int len) {
+  private void checkRange(long offset, int len) {
     if (offset < 0 || len <= 0 || ((offset | len) & blockSize - 1) != 0) {
       throw new IllegalArgumentException(
           "Offset "
@@ -284,6 +310,10 @@ public abstract class AbstractBlockDevice implements BlockDevice {
               + blockSize
               + ".");
     }
+  }
+
+  private void check(IoOp op, long offset, MemorySegment seg, long segOff, int len) {
+    checkRange(offset, len);
     if (!seg.isNative()) {
       throw new IllegalArgumentException("Devices transfer native memory only.");
     }

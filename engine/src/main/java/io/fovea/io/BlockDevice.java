@@ -134,6 +134,19 @@ public interface BlockDevice extends AutoCloseable {
   void resize(long bytes);
 
   /**
+   * Gives the space of a range back, where the device can: the range reads as zeros then, and its
+   * length stays. As with a write, what a crash leaves of that before a {@link #sync} is anything:
+   * of each 512 bytes what they were, or zeros; so is what a read finds that is under way.
+   *
+   * @param offset where on the device, in bytes
+   * @param len how many bytes
+   * @return false if the device can't; nothing has changed
+   */
+  default boolean punch(long offset, int len) {
+    return false;
+  }
+
+  /**
    * What kind of device this is.
    *
    * @return for example {@code "uring, direct"}

@@ -239,6 +239,14 @@ final class DeviceFile {
     return -result;
   }
 
+  int punch(long offset, int len) {
+    int result = file.punch(offset, len);
+    if (result == 0) {
+      unsynced = true;
+    }
+    return -result;
+  }
+
   /**
    * Does one entry of a batch; a sync only where all others have succeeded. On any platform thread,
    * and without exceptions, for somebody waits for the end.
@@ -254,6 +262,7 @@ final class DeviceFile {
           yield verdict != 0 ? verdict : sync();
         }
         case RESIZE -> resize(batch.offset(i));
+        case PUNCH -> punch(batch.offset(i), batch.length(i));
       };
     } catch (Throwable t) {
       return IoErrors.unexpected(path.toString(), t);

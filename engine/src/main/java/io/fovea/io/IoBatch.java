@@ -162,6 +162,11 @@ public final class IoBatch {
     return add(IoOp.RESIZE, bytes, MemorySegment.NULL, 0, 0);
   }
 
+  /** Gives the space of a range back: the same. */
+  int punch(long offset, int len) {
+    return add(IoOp.PUNCH, offset, MemorySegment.NULL, 0, len);
+  }
+
   private int add(IoOp op, long offset, MemorySegment seg, long segOff, int len) {
     if (submitted) {
       throw new IllegalStateException("The batch was submitted; clear it first.");

@@ -13,7 +13,9 @@ public enum IoOp {
   /** What was written is made durable. */
   SYNC,
   /** The device is made longer or shorter. */
-  RESIZE;
+  RESIZE,
+  /** A range reads as zeros from now on, and takes no space. */
+  PUNCH;
 
   private final String word = name().toLowerCase(java.util.Locale.ROOT);
 

@@ -110,6 +110,12 @@ final class LibcFile implements RawFile {
   }
 
   @Override
+  public int punch(long offset, long len) {
+    int mode = FileCalls.FALLOC_FL_PUNCH_HOLE | FileCalls.FALLOC_FL_KEEP_SIZE;
+    return FileCalls.fallocate(fd, mode, offset, len);
+  }
+
+  @Override
   public int truncate(long bytes) {
     return FileCalls.ftruncate(fd, bytes);
   }

@@ -95,6 +95,16 @@ final class PosixDevice extends AbstractBlockDevice {
   }
 
   @Override
+  protected int punchNow(long offset, int len) {
+    if (mustNotBlock()) {
+      IoBatch single = new IoBatch(1);
+      single.punch(offset, len);
+      return handOver(single);
+    }
+    return file.punch(offset, len);
+  }
+
+  @Override
   public void submit(IoBatch batch) {
     accept(batch);
     if (batch.size() > 0) {

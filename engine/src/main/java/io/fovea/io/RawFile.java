@@ -1,5 +1,6 @@
 package io.fovea.io;
 
+import io.fovea.bindings.Errno;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -39,6 +40,11 @@ interface RawFile {
 
   /** Cuts the file. */
   int truncate(long bytes);
+
+  /** Gives the space of a range back; 0 or a negated error number. */
+  default int punch(long offset, long len) {
+    return -Errno.EOPNOTSUPP;
+  }
 
   /** Bytes, or a negated error number. */
   long size();

@@ -141,6 +141,13 @@ final class UringDevice extends AbstractBlockDevice {
     return byCall(single);
   }
 
+  @Override
+  protected int punchNow(long offset, int len) {
+    IoBatch single = new IoBatch(1);
+    single.punch(offset, len);
+    return byCall(single);
+  }
+
   // --------------------------------------------------------------------------------------- batches
 
   @Override

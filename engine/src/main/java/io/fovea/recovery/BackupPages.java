@@ -19,7 +19,9 @@ import java.util.function.LongSupplier;
  * <p><b>A page of zeros</b> is one that was never written, or one that the device has lost. From a
  * page id on, the high-water mark of a checkpoint, it may be either, and is read as zeros. Below it
  * the file must have it, unless it is in the pool and was not written yet: then that is what is
- * read. If neither has it, it is damaged.
+ * read. If neither has it, it is damaged; unless free pages of the file may be holes: then it is
+ * one, and read as zeros. No page becomes a hole while a backup runs, so one that is was free
+ * before the redo point of the backup.
  *
  * <p>One thread.
  */
@@ -34,6 +36,7 @@ final class BackupPages {
   private final int pageSize;
   private final long newFrom;
   private final LongSupplier lsnLimit;
+  private final boolean holes;
   private final MemorySegment chunk;
   private long torn;
   private long maxLsn;
@@ -57,6 +60,7 @@ final class BackupPages {
     this.pageSize = pageSize;
     this.newFrom = newFrom;
     this.lsnLimit = lsnLimit;
+    this.holes = pool.allocatorState().holes();
     this.chunk = chunk;
   }
 
@@ -90,11 +94,18 @@ final class BackupPages {
     }
   }
 
-  /** Whether a page that was just read was changed since a position, or is one of zeros. */
+  /**
+   * Whether a page that was just read was changed since a position, or is one of zeros. That may be
+   * a hole, and have been anything then; so may a free page that the pool has made of one, whose
+   * LSN is 0.
+   */
   boolean changed(int i, long since) {
     long at = (long) i * pageSize;
-    return PageHeader.pageLsn(chunk, at) > since
-        || PageHeader.type(chunk, at) == PageHeader.NEVER_WRITTEN;
+    long lsn = PageHeader.pageLsn(chunk, at);
+    int type = PageHeader.type(chunk, at);
+    return lsn > since
+        || type == PageHeader.NEVER_WRITTEN
+        || holes && lsn == 0 && type == PageHeader.FREE;
   }
 
   private boolean whole(long at, long pid) {
@@ -105,9 +116,14 @@ final class BackupPages {
 
   /** A page that was being written while it was read, most likely, or was never written yet. */
   private void again(long pid, long at) {
-    if (Mem.isZero(chunk, at, pageSize) && pool.resident(pid) >= 0) {
-      fromPool(pid, at);
-      return;
+    if (Mem.isZero(chunk, at, pageSize)) {
+      if (pool.resident(pid) >= 0) {
+        fromPool(pid, at);
+        return;
+      }
+      if (holes) {
+        return;
+      }
     }
     torn++;
     for (int i = 0; i < READS; i++) {

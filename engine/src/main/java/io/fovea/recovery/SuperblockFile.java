@@ -39,7 +39,9 @@ import org.jspecify.annotations.Nullable;
  *  168  segment: the newest of the log that was durable then
  *       from version 4 on:
  *  176  unlogged, 8 bytes: how often somebody began to change pages without a log
- *  184  counted, 8 bytes: which counts of trees in the catalog hold     192  zero to the end
+ *  184  counted, 8 bytes: which counts of trees in the catalog hold
+ *  192  highest mark, 8 bytes: what the high-water mark was at most since redo
+ *  200  holes, 8 bytes: 1 if free pages may be zeros, else 0              208  zero to the end
  * </pre>
  *
  * <p><b>Rules.</b> Sequence n is written to A if n is even, to B if it is odd: a torn write leaves
@@ -78,6 +80,7 @@ public final class SuperblockFile {
   private static final int UNLOGGED = 176;
   private static final int COUNTED = 184;
   private static final int MARK_MAX = 192;
+  private static final int HOLES = 200;
 
   /** "FoveaDB" and a zero, as the bytes lie in the file. */
   private static final long MAGIC_BE = 0x466F7665_61444200L;
@@ -225,7 +228,8 @@ public final class SuperblockFile {
             Mem.getLong(block, FREE_HEAD),
             Mem.getLong(block, FREE_PAGES),
             Math.max(
-                Mem.getLong(block, HIGH_WATER), version > 3 ? Mem.getLong(block, MARK_MAX) : 0)),
+                Mem.getLong(block, HIGH_WATER), version > 3 ? Mem.getLong(block, MARK_MAX) : 0),
+            version > 3 && Mem.getLong(block, HOLES) != 0),
         Mem.getLong(block, CREATED),
         log ? Mem.getLong(block, REDO) : 0,
         log ? Mem.getLong(block, SNAPSHOT) : 0,
@@ -302,6 +306,7 @@ public final class SuperblockFile {
     Mem.putLong(block, UNLOGGED, s.unlogged());
     Mem.putLong(block, COUNTED, s.counted());
     Mem.putLong(block, MARK_MAX, s.allocator().highWaterMax());
+    Mem.putLong(block, HOLES, s.allocator().holes() ? 1 : 0);
     PageHeader.seal(block, 0, BYTES);
     device.write((long) pid * s.pageSize(), block, 0, (int) block.byteSize());
     return s;

@@ -340,6 +340,19 @@ public final class Store {
     return journal == null ? Long.MAX_VALUE : journal.checkpointer().redoLsn();
   }
 
+  /**
+   * Where replay would begin, as the superblock says that counts; -1 where that does not know that
+   * free pages may be holes, or there is no log.
+   */
+  public long redoWithHoles() {
+    SuperblockFile file = parts.superblocks();
+    if (journal == null || file == null) {
+      return -1;
+    }
+    Superblock counts = file.current();
+    return counts.allocator().holes() ? counts.redoLsn() : -1;
+  }
+
   /** Whether it has stopped: nothing that was changed can be trusted to be in the pages. */
   public boolean hasStopped() {
     return engine.poison() != null;

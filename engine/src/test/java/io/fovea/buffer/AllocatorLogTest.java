@@ -110,6 +110,7 @@ class AllocatorLogTest {
               pool.checkpoint()
                   .space()
                   .raise(session, pool.allocatorState().highWater() / 2, 256, () -> false);
+              pool.checkpoint().space().gather(session, 40, () -> false);
               pool.checkpoint().space().cut(session, 1, 100, () -> false);
             }
             if (mine.isEmpty() || mine.size() < 30 && random.nextBoolean()) {

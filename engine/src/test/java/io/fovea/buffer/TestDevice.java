@@ -6,6 +6,7 @@ import io.fovea.io.IoBatch;
 import io.fovea.io.IoOp;
 import io.fovea.io.IoStats;
 import io.fovea.io.MemoryDevice;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -31,6 +32,9 @@ final class TestDevice implements BlockDevice {
   volatile LongPredicate writeFails = offset -> false;
   volatile Runnable beforeRead = () -> {};
   volatile Runnable beforeWrite = () -> {};
+  volatile Runnable beforePunch = () -> {};
+  volatile boolean punches = true;
+  final AtomicLong punched = new AtomicLong();
   volatile Consumer<IoBatch> beforeBatch = batch -> {};
 
   TestDevice() {
@@ -127,6 +131,22 @@ final class TestDevice implements BlockDevice {
   @Override
   public void resize(long bytes) {
     memory.resize(bytes);
+  }
+
+  @Override
+  public boolean punch(long offset, int len) {
+    if (!punches) {
+      return false;
+    }
+    enter(offset, len, true);
+    try (Arena arena = Arena.ofConfined()) {
+      beforePunch.run();
+      memory.write(offset, arena.allocate(len), 0, len);
+      punched.addAndGet(len / 4096);
+    } finally {
+      exit(offset, len, true);
+    }
+    return true;
   }
 
   @Override

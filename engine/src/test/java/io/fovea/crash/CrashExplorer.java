@@ -102,6 +102,7 @@ final class CrashExplorer {
   private boolean pageBeforeLog;
   private boolean expectViolation;
   private boolean compacts;
+  private boolean wide;
   private Consumer<SimDisk> prepare = disk -> {};
 
   private List<How> hows = HOWS;
@@ -161,6 +162,12 @@ final class CrashExplorer {
   CrashExplorer compacting() {
     compacts = true;
     return this;
+  }
+
+  /** The same, with records that stay where they are. */
+  CrashExplorer punching() {
+    wide = true;
+    return compacting();
   }
 
   /** How many crashes there are of each snapshot. */
@@ -226,7 +233,7 @@ final class CrashExplorer {
       prepare.accept(disk);
       Generator g = new Generator(mySeed);
       for (int i = 0; i < steps; i++) {
-        s.step(compacts ? g.next(s.state(), i, 6) : g.next(s.state()));
+        s.step(compacts ? g.next(s.state(), i, 6, wide) : g.next(s.state()));
       }
       s.close();
     } catch (Throwable e) {

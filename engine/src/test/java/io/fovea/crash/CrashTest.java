@@ -127,6 +127,21 @@ class CrashTest {
     assertTrue(Step.Compact.CUT.get() > cut, "no page was cut off the end");
   }
 
+  /** Runs of free pages between those that stay become holes, and are used again. */
+  @Test
+  void holes() {
+    long before = Step.Compact.PUNCHED.get();
+    CrashExplorer explorer =
+        new CrashExplorer(SEED + 6, Session.small()).punching().crashes(1).nest(20, 3, 1, 1);
+    for (int i = 0; i == 0 || explorer.distinct() < STATES / 6; i++) {
+      explorer.workload(24);
+    }
+    long punched = Step.Compact.PUNCHED.get() - before;
+    SoakReport.line(
+        "CrashTest.holes", "seed " + (SEED + 6) + ": " + explorer + ", pages punched " + punched);
+    assertTrue(punched > 50, "pages punched: " + punched);
+  }
+
   /** The steps are right: without any crash, model and engine agree. */
   @Test
   void withoutACrash() {

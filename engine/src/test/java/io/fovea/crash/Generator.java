@@ -102,6 +102,16 @@ final class Generator {
    * @param every of so many steps one is a compaction
    */
   Step next(State state, int i, int every) {
+    return next(state, i, every, false);
+  }
+
+  /**
+   * The same.
+   *
+   * @param wide whether the records have pages of their own, which stay where they are: what lies
+   *     between them becomes holes
+   */
+  Step next(State state, int i, int every, boolean wide) {
     int before = every - 1 - i % every;
     if (before == 0) {
       return new Step.Compact();
@@ -115,7 +125,13 @@ final class Generator {
       }
     }
     List<Step.Op> ops = new ArrayList<>();
-    if (before > 2) {
+    if (before > 2 && wide) {
+      for (int n = 0; n < 4; n++) {
+        Pk pk = new Pk(r.nextInt(GROUPS), "wide" + r.nextInt(6));
+        Value value = Step.bytes(15_000 + r.nextInt(15_000), ++next * 7 + 1);
+        ops.add(new Step.Put(n == 3 ? MOVES : GOES, pk, value));
+      }
+    } else if (before > 2) {
       for (int n = 0; n < MOVED_PUTS; n++) {
         Pk pk = new Pk(r.nextInt(GROUPS), "move" + r.nextInt(MOVED_PUTS / 2));
         Value value = Step.bytes(4 + r.nextInt(900), ++next * 7 + 1);

@@ -646,6 +646,9 @@ sealed interface Step {
     /** How many the file had less afterwards. */
     static final AtomicLong CUT = new AtomicLong();
 
+    /** Of how many the space was given back. */
+    static final AtomicLong PUNCHED = new AtomicLong();
+
     @Override
     public void apply(State state) {}
 
@@ -655,6 +658,7 @@ sealed interface Step {
         int pageSize = db.options().device().pageSize();
         CompactReport report = db.compact(CompactOptions.defaults());
         MOVED.addAndGet(report.bytesMoved() / pageSize);
+        PUNCHED.addAndGet(report.bytesPunched() / pageSize);
         CUT.addAndGet((report.bytesBefore() - report.bytesAfter()) / pageSize);
       }
     }

@@ -422,6 +422,35 @@ class DeviceContractTest {
     assertTrue(stats.toString().startsWith("reads 2 (8192 bytes)"), stats.toString());
   }
 
+  /** A range that is given back is zeros; where that is not possible nothing has changed. */
+  @ParameterizedTest
+  @EnumSource
+  void punches(Kind kind) throws Exception {
+    BlockDevice device = open(kind);
+    MemorySegment seg = memory(8 * BLOCK);
+    seg.fill((byte) 7);
+    device.write(0, seg, 0, 8 * BLOCK);
+    boolean done = device.punch(2L * BLOCK, 3 * BLOCK);
+    Thread virtual =
+        Thread.ofVirtual()
+            .start(
+                () -> assertEquals(done, device.punch(6L * BLOCK, BLOCK), "by a virtual thread"));
+    virtual.join();
+    device.sync();
+    assertEquals(8L * BLOCK, device.size());
+    device.read(0, seg, 0, 8 * BLOCK);
+    for (int i = 0; i < 8; i++) {
+      boolean hole = done && (i >= 2 && i < 5 || i == 6);
+      byte expected = (byte) (hole ? 0 : 7);
+      for (int at = i * BLOCK; at < (i + 1) * BLOCK; at += 511) {
+        assertEquals(expected, seg.get(ValueLayout.JAVA_BYTE, at), "block " + i);
+      }
+    }
+    assertEquals(done ? 2 : 0, device.stats().count(IoOp.PUNCH));
+    assertThrows(IllegalArgumentException.class, () -> device.punch(1, BLOCK));
+    assertThrows(IllegalArgumentException.class, () -> device.punch(0, 0));
+  }
+
   @ParameterizedTest
   @EnumSource
   void findsItAgainAfterClosing(Kind kind) {

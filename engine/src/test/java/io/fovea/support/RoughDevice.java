@@ -101,6 +101,11 @@ public final class RoughDevice extends AbstractBlockDevice {
   }
 
   @Override
+  protected int punchNow(long offset, int len) {
+    return await(() -> below.punch(offset, len) ? 0 : Errno.EOPNOTSUPP);
+  }
+
+  @Override
   protected void closeNow() {
     below.close();
   }

@@ -71,6 +71,11 @@ public final class SimDevice extends AbstractBlockDevice {
   }
 
   @Override
+  protected int punchNow(long offset, int len) {
+    return disk.perform(IoOp.PUNCH, () -> disk.punch(file, offset, len));
+  }
+
+  @Override
   protected void closeNow() {
     // Nothing is lost and nothing becomes durable by closing a file.
   }

@@ -585,6 +585,16 @@ public final class SimDisk {
     return 0;
   }
 
+  /** Zeros, as far as a crash is concerned: the medium takes them as it takes a write. */
+  int punch(SimFile file, long offset, int len) {
+    SimFault fault = fault(IoOp.PUNCH);
+    if (fault != null && fault.effect() == SimFault.Effect.ERROR) {
+      return fault.errno();
+    }
+    file.write(offset, new byte[(int) Math.min(len, Math.max(0, file.size() - offset))]);
+    return 0;
+  }
+
   /** Whether a file of that length is more than the disk has room for. */
   private boolean grows(SimFile file, long size) {
     long more = size - file.size();

@@ -67,6 +67,7 @@ import org.jspecify.annotations.Nullable;
  *   fovea.storage.size           gauge     kind=data|free|wal; bytes
  *   fovea.storage.moved          counter   bytes of pages that compactions have moved
  *   fovea.storage.given.back     counter   bytes that were cut off the end of the data file
+ *   fovea.storage.punched        counter   bytes that were punched out of the middle of the data file
  *   fovea.tables                 gauge
  *   fovea.table.records, .size   gauge     table, part=table|indexes; bytes; NaN where it is not
  *                                          known ({@link io.fovea.TableSize})
@@ -479,6 +480,11 @@ public final class FoveaMetrics implements MeterBinder {
           "Free pages that were cut off the end of the data file",
           "bytes",
           s -> s.storage().bytesGivenBack());
+      counter(
+          "storage.punched",
+          "Free pages in the middle of the data file whose space was given back",
+          "bytes",
+          s -> s.storage().bytesPunched());
     }
 
     void memory() {

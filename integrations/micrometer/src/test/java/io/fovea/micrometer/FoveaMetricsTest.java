@@ -123,6 +123,7 @@ class FoveaMetricsTest {
             "fovea.storage.size",
             "fovea.storage.moved",
             "fovea.storage.given.back",
+            "fovea.storage.punched",
             "fovea.tables",
             "fovea.table.records",
             "fovea.table.size",

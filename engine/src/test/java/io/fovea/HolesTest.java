@@ -1,0 +1,264 @@
+package io.fovea;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.fovea.schema.TableSpec;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.Objects;
+import java.util.Random;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
+
+/**
+ * Long values stay where they are. What is free between them takes no space of the disk after a
+ * compaction.
+ */
+@Tag("slow")
+@Timeout(180)
+@Execution(ExecutionMode.CONCURRENT)
+class HolesTest {
+  private static final int RECORDS = 400;
+  private static final int EVERY = 20;
+  private static final Options OPTIONS = Options.defaults().bufferBytes(16 << 20);
+
+  @TempDir Path dir;
+
+  private static byte[] key(int i) {
+    return ByteBuffer.allocate(4).putInt(i).array();
+  }
+
+  private static byte[] value(int i, int version) {
+    byte[] v = new byte[20_000 + i % 7 * 3000];
+    Arrays.fill(v, (byte) (i * 31 + version + 1));
+    return v;
+  }
+
+  private static ByteTable table(Database db) {
+    return db.table(TableSpec.bytes("wide", 4)).bytes();
+  }
+
+  private static void put(Database db, ByteTable table, int version) {
+    for (int i = 0; i < RECORDS; i++) {
+      int id = i;
+      db.run(tx -> table.put(tx, key(id), value(id, version)));
+    }
+  }
+
+  /** One of some stays. */
+  private static void thin(Database db, ByteTable table) {
+    for (int i = 0; i < RECORDS; i++) {
+      int id = i;
+      if (id % EVERY != 0) {
+        db.run(tx -> table.delete(tx, key(id)));
+      }
+    }
+  }
+
+  private static void check(Database db, int version) {
+    VerifyReport report = db.verify();
+    assertTrue(report.ok(), report::toString);
+    ByteTable table = table(db);
+    db.read(
+        tx -> {
+          for (int i = 0; i < RECORDS; i++) {
+            byte[] found = table.get(tx, key(i));
+            if (i % EVERY == 0) {
+              assertArrayEquals(value(i, version), found, "record " + i);
+            } else {
+              assertNull(found, "record " + i);
+            }
+          }
+          return null;
+        });
+  }
+
+  /** What a file takes of the disk; -1 where nobody says so. */
+  private static long allocated(Path file) throws Exception {
+    Process p;
+    try {
+      p = new ProcessBuilder("stat", "-c", "%b %B", file.toString()).start();
+    } catch (IOException e) {
+      return -1;
+    }
+    String said = new String(p.getInputStream().readAllBytes(), StandardCharsets.UTF_8).trim();
+    if (p.waitFor() != 0) {
+      return -1;
+    }
+    String[] parts = said.split(" ");
+    return Long.parseLong(parts[0]) * Long.parseLong(parts[1]);
+  }
+
+  private static void requireSpace(Path file, CompactReport report) throws Exception {
+    long takes = allocated(file);
+    assumeTrue(takes >= 0 && report.bytesPunched() > 0, "the file system has no holes");
+    assertTrue(takes <= 1.3 * report.bytesUsed() + (2 << 20), takes + " bytes on disk; " + report);
+  }
+
+  @Test
+  void theDiskHasWhatTheFileHolds() throws Exception {
+    Path file = dir.resolve("holes.fovea");
+    CompactReport report;
+    try (Database db = Database.open(file, OPTIONS)) {
+      ByteTable table = table(db);
+      put(db, table, 1);
+      thin(db, table);
+      CompactReport none = db.compact(CompactOptions.defaults().punchHoles(false));
+      assertEquals(0, none.bytesPunched());
+      long before = allocated(file);
+      assertTrue(before < 0 || before > 3 * none.bytesUsed(), before + " bytes; " + none);
+      report = db.compact(CompactOptions.defaults());
+      requireSpace(file, report);
+      assertTrue(report.bytesAfter() > 3 * report.bytesUsed(), report::toString);
+      assertEquals(report.bytesPunched(), db.stats().storage().bytesPunched());
+      check(db, 1);
+      assertEquals(0, db.compact(CompactOptions.defaults()).bytesPunched(), "not twice");
+    }
+    long closed = allocated(file);
+    FileReport found = FileReport.verify(file, OPTIONS);
+    assertTrue(found.ok(), found::toString);
+    assertEquals(closed, allocated(file));
+    try (Database db = Database.open(file, OPTIONS)) {
+      check(db, 1);
+      assertEquals(0, db.compact(CompactOptions.defaults()).bytesPunched(), "still not");
+      put(db, table(db), 2); // into the holes
+      assertTrue(Files.size(file) <= 1.3 * report.bytesBefore(), "the holes are used first");
+      thin(db, table(db));
+      requireSpace(file, db.compact(CompactOptions.defaults().bytesPerSecond(64 << 20)));
+      check(db, 2);
+    }
+    try (Database db = Database.open(file, OPTIONS.durability(Durability.NONE))) {
+      check(db, 2);
+      put(db, table(db), 3);
+      thin(db, table(db));
+      check(db, 3);
+    }
+    try (Database db = Database.open(file, OPTIONS)) {
+      check(db, 3);
+    }
+  }
+
+  /** Backups have the holes, each in its way: all of it, and what was changed before and since. */
+  @Test
+  void backups() {
+    Path file = dir.resolve("backed.fovea");
+    Path[] to = new Path[5];
+    for (int i = 0; i < to.length; i++) {
+      to[i] = dir.resolve("backup" + i);
+    }
+    try (Database db = Database.open(file, OPTIONS)) {
+      ByteTable table = table(db);
+      put(db, table, 1);
+      BackupPosition full = Objects.requireNonNull(db.backup(to[0]).position());
+      thin(db, table);
+      db.backup(to[1], BackupOptions.defaults().since(full));
+      db.compact(CompactOptions.defaults());
+      BackupPosition holes =
+          Objects.requireNonNull(db.backup(to[2], BackupOptions.defaults().since(full)).position());
+      db.backup(to[3]);
+      put(db, table, 2);
+      thin(db, table);
+      db.backup(to[4], BackupOptions.defaults().since(holes));
+    }
+    restored("a", 1, Restore.from(to[0]).then(to[1]));
+    restored("b", 1, Restore.from(to[0]).then(to[2]));
+    restored("c", 1, Restore.from(to[0]).then(to[1]).then(to[2]));
+    restored("d", 1, Restore.from(to[3]));
+    restored("e", 2, Restore.from(to[3]).then(to[4]));
+    restored("f", 2, Restore.from(to[0]).then(to[2]).then(to[4]));
+  }
+
+  private void restored(String name, int version, Restore restore) {
+    Path file = dir.resolve(name);
+    FileReport found = restore.to(file, OPTIONS);
+    assertTrue(found.ok(), found::toString);
+    try (Database db = Database.open(file, OPTIONS)) {
+      check(db, version);
+      put(db, table(db), 9);
+      thin(db, table(db));
+      check(db, 9);
+    }
+  }
+
+  /** Others write long values and delete them, and a snapshot reads what is free by now. */
+  @Test
+  void churn() throws Exception {
+    Path file = dir.resolve("churn.fovea");
+    try (Database db = Database.open(file, OPTIONS.bufferBytes(4 << 20))) {
+      ByteTable table = table(db);
+      put(db, table, 1);
+      thin(db, table);
+      AtomicBoolean stop = new AtomicBoolean();
+      AtomicReference<Throwable> failure = new AtomicReference<>();
+      Thread[] writers = new Thread[2];
+      for (int t = 0; t < writers.length; t++) {
+        Random r = new Random(t);
+        int mine = t;
+        writers[t] =
+            Thread.ofPlatform()
+                .start(
+                    () -> {
+                      try {
+                        for (int n = 0; n < 200 || !stop.get(); n++) {
+                          int i = RECORDS + 2 * r.nextInt(150) + mine;
+                          if (r.nextInt(3) > 0) {
+                            db.run(tx -> table.delete(tx, key(i)));
+                            continue;
+                          }
+                          db.run(tx -> table.put(tx, key(i), value(i, 7)));
+                          byte[] found = db.read(tx -> table.get(tx, key(i)));
+                          assertArrayEquals(value(i, 7), found);
+                        }
+                      } catch (Throwable e) {
+                        failure.set(e);
+                      }
+                    });
+      }
+      long punched = 0;
+      try (Database then = db.snapshot()) {
+        for (int i = 0; i < 4; i++) {
+          punched += db.compact(CompactOptions.defaults()).bytesPunched();
+          then.read(
+              tx -> {
+                ByteTable old = then.table(TableSpec.bytes("wide", 4)).bytes();
+                for (int id = 0; id < RECORDS; id += EVERY) {
+                  assertArrayEquals(value(id, 1), old.get(tx, key(id)));
+                }
+                return null;
+              });
+        }
+      } finally {
+        stop.set(true);
+        for (Thread w : writers) {
+          w.join();
+        }
+      }
+      assertNull(failure.get());
+      db.compact(CompactOptions.defaults());
+      CompactReport report = db.compact(CompactOptions.defaults());
+      long takes = allocated(file);
+      if (takes >= 0 && punched > 0) {
+        assertTrue(
+            takes <= 1.3 * report.bytesUsed() + (2 << 20), takes + " bytes on disk; " + report);
+      }
+      check(db, 1);
+    }
+    try (Database db = Database.open(file, OPTIONS)) {
+      check(db, 1);
+    }
+  }
+}

@@ -1,0 +1,341 @@
+package io.fovea.buffer;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.error.CorruptionException;
+import io.fovea.io.MemoryDevice;
+import io.fovea.wal.Log;
+import io.fovea.wal.LogSession;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.Set;
+import java.util.SplittableRandom;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Runs of free pages become holes, and no page does that somebody uses. */
+@Timeout(120)
+class FreeRunsTest {
+  private static final int PAGES = 300;
+
+  private final TestDevice device = new TestDevice();
+  private final Log log = PoolLogs.create(new MemoryDevice());
+  private final BufferPool pool =
+      new BufferPool(device, PoolLogs.config(log), AllocatorState.EMPTY);
+  private final LogSession session = log.session();
+  private final PoolSpace space = pool.checkpoint().space();
+  private final Map<Long, Long> used = new HashMap<>();
+
+  private void allocate(int n) {
+    for (int i = 0; i < n; i++) {
+      long pid = PoolLogs.page(pool, session);
+      used.put(pid, pid);
+    }
+  }
+
+  private void free(List<Long> pids) {
+    for (long pid : pids) {
+      PoolLogs.free(pool, session, pid);
+      used.remove(pid);
+    }
+  }
+
+  /** Those of a range, in any order. */
+  private static List<Long> shuffled(long from, long to) {
+    List<Long> pids = new ArrayList<>();
+    for (long pid = from; pid < to; pid++) {
+      pids.add(pid);
+    }
+    Collections.shuffle(pids, new Random(from));
+    return pids;
+  }
+
+  /** Where replay would begin after a checkpoint, whose superblock knows of holes. */
+  private long redo() {
+    space.allowHoles();
+    long tail = log.tail();
+    pool.checkpoint().flushOlder(tail);
+    long end = log.tail();
+    return Math.min(end, Math.min(log.minActive(), pool.checkpoint().minRecLsn()));
+  }
+
+  private long gather() {
+    return space.gather(session, Long.MAX_VALUE, () -> false);
+  }
+
+  private long punch() {
+    return space.punch(redo(), () -> false);
+  }
+
+  /** Each page below the mark is in use, as it was written, or free. */
+  private static void check(BufferPool pool, Map<Long, Long> used) {
+    Set<Long> all = new HashSet<>(used.keySet());
+    pool.recovery().freePages(pid -> assertTrue(all.add(pid)));
+    assertEquals(pool.allocatorState().highWater() - AllocatorState.FIRST_PID, all.size());
+    used.forEach((pid, word) -> assertEquals(word, Pools.word(pool, pid)));
+    Pools.check(pool);
+  }
+
+  /** Free pages in all orders, with some in use between and behind them. */
+  private void scattered() {
+    scattered(PAGES);
+  }
+
+  private void scattered(int pages) {
+    allocate(pages);
+    List<Long> pids = shuffled(3, pages - 10);
+    pids.removeIf(pid -> pid % 60 == 0 || pid > 200 && pid < 240 && pid % 4 == 0);
+    free(pids);
+  }
+
+  @Test
+  void runsBecomeHoles() {
+    scattered();
+    AllocatorState before = pool.allocatorState();
+    long gathered = gather();
+    assertTrue(gathered > 200, "gathered " + gathered); // some twice, where a page was busy
+    assertEquals(before.freePages(), pool.allocatorState().freePages());
+    assertEquals(before.freeHead(), pool.allocatorState().freeHead());
+    assertEquals(0, gather(), "nothing is left to do");
+    check(pool, used);
+    long punched = punch();
+    assertTrue(punched > 200 && punched < before.freePages(), "punched " + punched);
+    assertEquals(punched, device.punched.get());
+    assertEquals(punched, space.pagesPunched());
+    check(pool, used);
+    assertEquals(0, punch(), "not twice");
+    assertTrue(pool.allocatorState().holes());
+
+    // As it is found again, by who knows nothing else.
+    pool.flushAll();
+    AllocatorState state = pool.allocatorState();
+    log.close();
+    pool.close();
+    BufferPool again = Pools.open(device, Translation.PREDICTIVE, state);
+    check(again, used);
+    while (again.allocatorState().freePages() > 0) {
+      long pid = Pools.page(again);
+      assertEquals(null, used.put(pid, pid), "page " + pid + " is given out twice");
+    }
+    check(again, used);
+    again.close();
+    AllocatorState strict =
+        new AllocatorState(state.highWater(), state.freeHead(), state.freePages());
+    assertFalse(strict.holes());
+  }
+
+  /** What has no flag has no holes: zeros are damage there. */
+  @Test
+  void onlyWhereTheFileSaysSo() {
+    scattered();
+    gather();
+    long hole = 30;
+    punch();
+    pool.flushAll();
+    AllocatorState state = pool.allocatorState();
+    log.close();
+    pool.close();
+    AllocatorState strict =
+        new AllocatorState(state.highWater(), state.freeHead(), state.freePages());
+    BufferPool again = Pools.open(device, Translation.PREDICTIVE, strict);
+    assertThrows(CorruptionException.class, () -> again.fixShared(hole));
+    again.close();
+    BufferPool right = Pools.open(device, Translation.PREDICTIVE, state);
+    int frame = right.fixShared(hole);
+    assertEquals(PageHeader.FREE, PageHeader.type(right.pages(), right.base(frame)));
+    right.releaseShared(frame);
+    right.close();
+  }
+
+  /** What a checkpoint does not cover yet, or a backup may have to replay, stays. */
+  @Test
+  void notBeforeItsTime() {
+    scattered();
+    long early = redo();
+    gather();
+    assertEquals(0, space.punch(early, () -> false), "replay would begin before it was free");
+    assertEquals(0, space.punch(-1, () -> false), "no superblock knows of holes");
+    space.keep();
+    assertEquals(0, punch());
+    space.release();
+    assertEquals(0, space.punch(redo(), () -> true), "it was to stop");
+    assertTrue(punch() > 0);
+    check(pool, used);
+    log.close();
+    pool.close();
+  }
+
+  @Test
+  void aDeviceThatCant() {
+    device.punches = false;
+    scattered();
+    assertTrue(gather() > 0);
+    assertEquals(0, punch());
+    device.punches = true;
+    assertEquals(0, punch(), "it is not asked again");
+    assertEquals(0, gather());
+    check(pool, used);
+    log.close();
+    pool.close();
+  }
+
+  /** A page of the list that was freed anew is none of those that may be punched. */
+  @Test
+  void whatWasUsedMeanwhileStays() {
+    scattered();
+    gather();
+    long redo = redo();
+    int free = (int) pool.allocatorState().freePages();
+    List<Long> taken = new ArrayList<>();
+    for (int i = 0; i < free - 4; i++) {
+      taken.add(PoolLogs.page(pool, session));
+    }
+    assertTrue(space.punch(redo, () -> false) <= 3);
+    Collections.reverse(taken);
+    taken.forEach(pid -> used.put(pid, pid));
+    free(taken);
+    assertTrue(space.punch(redo, () -> false) <= 3, "replay would begin before they were free");
+    check(pool, used);
+    assertTrue(punch() <= PAGES);
+    check(pool, used);
+    log.close();
+    pool.close();
+  }
+
+  /** All free pages are one run, in order: the next page that is given out is its first one. */
+  private void oneRun() {
+    allocate(PAGES);
+    free(shuffled(100, 160));
+    free(List.of(200L)); // the head, which gathering leaves where it is
+    gather();
+    assertEquals(200, PoolLogs.page(pool, session));
+    used.put(200L, 200L);
+    assertEquals(100, pool.allocatorState().freeHead());
+  }
+
+  /** Takes the next page, and has the file have it. */
+  private void take(LogSession own) {
+    long pid = PoolLogs.page(pool, own);
+    used.put(pid, pid);
+    log.awaitDurable(log.tail());
+    pool.flushAll();
+  }
+
+  private void checkInTheFile() {
+    pool.flushAll();
+    AllocatorState state = pool.allocatorState();
+    log.close();
+    pool.close();
+    BufferPool again = Pools.open(device, Translation.PREDICTIVE, state);
+    check(again, used);
+    again.close();
+  }
+
+  /** Between the walk and the punch: the run is not what was walked any more. */
+  @Test
+  void whoIsFasterThanThePunchKeepsThePages() {
+    oneRun();
+    long redo = redo();
+    long steps = pool.allocatorState().freePages();
+    AtomicLong calls = new AtomicLong();
+    space.punch(
+        redo,
+        () -> {
+          if (calls.incrementAndGet() == steps + 2) {
+            for (int i = 0; i < 10; i++) {
+              take(session);
+            }
+          }
+          return false;
+        });
+    assertTrue(calls.get() >= steps + 2);
+    assertEquals(steps - 10, pool.allocatorState().freePages());
+    checkInTheFile();
+  }
+
+  /** While it punches nobody gets a page of the run. */
+  @Test
+  void whoIsSlowerThanThePunchWaits() throws Exception {
+    oneRun();
+    long redo = redo();
+    LogSession own = log.session();
+    Thread[] other = new Thread[1];
+    device.beforePunch =
+        () -> {
+          if (other[0] == null) {
+            Thread t = new Thread(() -> take(own));
+            other[0] = t;
+            t.start();
+            try {
+              t.join(300); // it waits for the latch, or has a page that is punched in a moment
+            } catch (InterruptedException e) {
+              throw new AssertionError(e);
+            }
+          }
+        };
+    assertTrue(space.punch(redo, () -> false) > 0);
+    other[0].join();
+    checkInTheFile();
+  }
+
+  /** Others take pages, write them, and free them, all the time. */
+  @Test
+  void besideOthers() throws Exception {
+    scattered(3 * PAGES);
+    Map<Long, Long> theirs = new ConcurrentHashMap<>();
+    AtomicBoolean stop = new AtomicBoolean();
+    device.beforePunch = Thread::yield;
+    PoolStressTest.inThreads(
+        t -> {
+          if (t == 0) {
+            try {
+              for (int i = 0; i < 150; i++) {
+                gather();
+                punch();
+              }
+            } finally {
+              stop.set(true);
+            }
+            return;
+          }
+          LogSession own = log.session();
+          SplittableRandom random = new SplittableRandom(t);
+          List<Long> mine = new ArrayList<>();
+          while (!stop.get() || mine.size() > 40) {
+            boolean more = !stop.get() && random.nextInt(300) > mine.size();
+            for (int n = random.nextInt(30); n > 0; n--) {
+              if (more) {
+                long pid = PoolLogs.page(pool, own);
+                mine.add(pid);
+              } else if (!mine.isEmpty()) {
+                long pid = mine.remove(random.nextInt(mine.size()));
+                assertEquals(pid, Pools.word(pool, pid));
+                PoolLogs.free(pool, own, pid);
+              }
+            }
+            if (!mine.isEmpty()) {
+              long pid = mine.get(random.nextInt(mine.size()));
+              assertEquals(pid, Pools.word(pool, pid), "what was written");
+            }
+          }
+          mine.forEach(pid -> theirs.put(pid, pid));
+        });
+    used.putAll(theirs);
+    assertTrue(device.punched.get() > 500, "punched " + device.punched.get());
+    assertEquals(0, device.overlaps.get());
+    check(pool, used);
+    log.close();
+    pool.close();
+  }
+}
