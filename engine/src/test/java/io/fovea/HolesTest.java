@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.fovea.error.CorruptionException;
 import io.fovea.schema.TableSpec;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -192,6 +193,53 @@ class HolesTest {
       thin(db, table(db));
       check(db, 9);
     }
+  }
+
+  /**
+   * In a file with holes a page of zeros may be a free one. Whoever has a reference to it finds that
+   * it is none of a tree, and says so.
+   */
+  @Test
+  void aPageThatTheDeviceHasLostIsFoundAllTheSame() throws Exception {
+    Path file = dir.resolve("whole.fovea");
+    try (Database db = Database.open(file, OPTIONS)) {
+      ByteTable table = table(db);
+      put(db, table, 1);
+      thin(db, table);
+      assumeTrue(db.compact(CompactOptions.defaults()).bytesPunched() > 0, "no holes");
+    }
+    byte[] whole = Files.readAllBytes(file);
+    int pageSize = 4096;
+    int tried = 0;
+    int[] seen = new int[256];
+    Path lost = dir.resolve("lost.fovea");
+    for (int at = 2 * pageSize; at < whole.length; at += pageSize) {
+      int type = whole[at + 4];
+      if (type < 2 || type > 4 || seen[type]++ % 12 > 0) {
+        continue;
+      }
+      tried++;
+      byte[] damaged = whole.clone();
+      Arrays.fill(damaged, at, at + pageSize, (byte) 0);
+      Files.write(lost, damaged);
+      boolean[] found = new boolean[2];
+      FileReport report = null;
+      try {
+        report = FileReport.verify(lost, OPTIONS);
+        found[0] = !report.ok();
+      } catch (CorruptionException e) {
+        found[0] = true;
+      }
+      try (Database db = Database.open(lost, OPTIONS)) {
+        check(db, 1);
+      } catch (CorruptionException | AssertionError e) {
+        found[1] = true;
+      }
+      int pid = at / pageSize;
+      assertTrue(found[0], "page " + pid + " of type " + type + " in the file: " + report);
+      assertTrue(found[1], "page " + pid + " of type " + type);
+    }
+    assertTrue(tried > 5, "pages " + tried);
   }
 
   /** Others write long values and delete them, and a snapshot reads what is free by now. */

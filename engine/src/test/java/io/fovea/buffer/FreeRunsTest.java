@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.error.CorruptionException;
+import io.fovea.error.StorageException;
 import io.fovea.io.MemoryDevice;
 import io.fovea.wal.Log;
 import io.fovea.wal.LogSession;
@@ -185,6 +186,24 @@ class FreeRunsTest {
     device.punches = true;
     assertEquals(0, punch(), "it is not asked again");
     assertEquals(0, gather());
+    check(pool, used);
+    log.close();
+    pool.close();
+  }
+
+  /** A punch that the device refuses is an error, and changes nothing. */
+  @Test
+  void aPunchThatFails() {
+    scattered();
+    gather();
+    device.beforePunch =
+        () -> {
+          throw new StorageException("punch", "test", 0, TestDevice.EIO, "EIO");
+        };
+    assertThrows(StorageException.class, this::punch);
+    check(pool, used);
+    device.beforePunch = () -> {};
+    assertTrue(punch() > 0);
     check(pool, used);
     log.close();
     pool.close();

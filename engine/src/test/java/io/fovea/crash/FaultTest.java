@@ -174,7 +174,7 @@ class FaultTest {
   }
 
   @ParameterizedTest
-  @EnumSource(names = {"READ", "WRITE", "SYNC", "RESIZE", "PUNCH"})
+  @EnumSource(names = {"READ", "WRITE", "SYNC", "RESIZE"})
   void onceOfAKind(IoOp op) {
     loop("once " + op, n -> run(CrashTest.SEED, SimFault.once(n).of(op), Session.small()));
   }
