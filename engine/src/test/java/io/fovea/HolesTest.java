@@ -196,8 +196,8 @@ class HolesTest {
   }
 
   /**
-   * In a file with holes a page of zeros may be a free one. Whoever has a reference to it finds that
-   * it is none of a tree, and says so.
+   * In a file with holes a page of zeros may be a free one. Whoever has a reference to it finds
+   * that it is none of a tree, and says so.
    */
   @Test
   void aPageThatTheDeviceHasLostIsFoundAllTheSame() throws Exception {
@@ -222,7 +222,7 @@ class HolesTest {
       byte[] damaged = whole.clone();
       Arrays.fill(damaged, at, at + pageSize, (byte) 0);
       Files.write(lost, damaged);
-      boolean[] found = new boolean[2];
+      boolean[] found = new boolean[3];
       FileReport report = null;
       try {
         report = FileReport.verify(lost, OPTIONS);
@@ -235,9 +235,15 @@ class HolesTest {
       } catch (CorruptionException | AssertionError e) {
         found[1] = true;
       }
+      try (Database db = Database.open(lost, OPTIONS)) {
+        db.backup(dir.resolve("backup" + at));
+      } catch (CorruptionException e) {
+        found[2] = true;
+      }
       int pid = at / pageSize;
       assertTrue(found[0], "page " + pid + " of type " + type + " in the file: " + report);
       assertTrue(found[1], "page " + pid + " of type " + type);
+      assertTrue(found[2], "page " + pid + " of type " + type + " in a backup");
     }
     assertTrue(tried > 5, "pages " + tried);
   }

@@ -8,6 +8,7 @@ import java.util.BitSet;
 import java.util.HashSet;
 import java.util.Set;
 import java.util.function.BooleanSupplier;
+import java.util.function.LongConsumer;
 
 /**
  * Gives the space of free pages in the middle of the file back to the file system.
@@ -238,6 +239,18 @@ final class FreeRuns {
       change.link(list.get(place), behind[place] < 0 ? 0 : list.get(behind[place]));
     }
     return walk.sort(log);
+  }
+
+  /** Names all free pages; false if it did not come to the end. */
+  boolean visit(LongConsumer visitor, BooleanSupplier stop) {
+    if (!walk.all(stop)) {
+      return false;
+    }
+    LongList all = walk.list();
+    for (int i = 0; i < all.size(); i++) {
+      visitor.accept(all.get(i));
+    }
+    return true;
   }
 
   // --------------------------------------------------------------------------------------- punch

@@ -7,6 +7,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
+import java.util.function.LongConsumer;
 
 /**
  * The free pages as a whole, and the length of the file: {@link PoolCheckpoint#space}.
@@ -221,6 +222,27 @@ public final class PoolSpace {
       return runs.punched() - before;
     } finally {
       pagesPunched.add(runs.punched() - before);
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Names all free pages, or more: those that are given out meanwhile may be among them. While
+   * somebody {@linkplain #keep keeps} pages no other becomes a hole.
+   *
+   * @param visitor gets each page
+   * @param stop says that it is to end early
+   * @return false if it did not come to the end
+   * @throws io.fovea.error.CorruptionException if the free list is damaged
+   */
+  public boolean freePages(LongConsumer visitor, BooleanSupplier stop) {
+    if (!lock(stop)) {
+      return false;
+    }
+    try {
+      frames.checkOpen();
+      return runs.visit(visitor, stop);
+    } finally {
       lock.unlock();
     }
   }

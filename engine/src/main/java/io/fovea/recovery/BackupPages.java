@@ -3,11 +3,13 @@ package io.fovea.recovery;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PageCopy;
 import io.fovea.buffer.PageHeader;
+import io.fovea.error.CorruptionException;
 import io.fovea.io.BlockDevice;
 import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Reads the pages of a database that is in use, each whole: checksum, page id and LSN are right, or
@@ -19,9 +21,9 @@ import java.util.function.LongSupplier;
  * <p><b>A page of zeros</b> is one that was never written, or one that the device has lost. From a
  * page id on, the high-water mark of a checkpoint, it may be either, and is read as zeros. Below it
  * the file must have it, unless it is in the pool and was not written yet: then that is what is
- * read. If neither has it, it is damaged; unless free pages of the file may be holes: then it is
- * one, and read as zeros. No page becomes a hole while a backup runs, so one that is was free
- * before the redo point of the backup.
+ * read. If neither has it, it is damaged; unless free pages of the file may be holes, and it is
+ * free: then it is one, and read as zeros. No page becomes a hole while a backup runs. So each was
+ * one before its redo point, and is among those that are in the free list when the backup begins.
  *
  * <p>One thread.
  */
@@ -37,6 +39,10 @@ final class BackupPages {
   private final long newFrom;
   private final LongSupplier lsnLimit;
   private final boolean holes;
+
+  /** Those that are free, and more; null where all may be. */
+  private final @Nullable PageBits free;
+
   private final MemorySegment chunk;
   private long torn;
   private long maxLsn;
@@ -61,6 +67,14 @@ final class BackupPages {
     this.newFrom = newFrom;
     this.lsnLimit = lsnLimit;
     this.holes = pool.allocatorState().holes();
+    PageBits bits = holes ? new PageBits(newFrom) : null;
+    // Where others take pages all the time, it may not come to the end: any may be free then.
+    boolean known =
+        bits != null
+            && pool.checkpoint()
+                .space()
+                .freePages(pid -> add(bits, pid), () -> Thread.currentThread().isInterrupted());
+    this.free = known ? bits : null;
     this.chunk = chunk;
   }
 
@@ -103,9 +117,12 @@ final class BackupPages {
     long at = (long) i * pageSize;
     long lsn = PageHeader.pageLsn(chunk, at);
     int type = PageHeader.type(chunk, at);
-    return lsn > since
-        || type == PageHeader.NEVER_WRITTEN
-        || holes && lsn == 0 && type == PageHeader.FREE;
+    return lsn > since || type == PageHeader.NEVER_WRITTEN || holes && isMadeOfZeros(at);
+  }
+
+  /** Whether it is a free page as the pool makes it of zeros. */
+  private boolean isMadeOfZeros(long at) {
+    return PageHeader.pageLsn(chunk, at) == 0 && PageHeader.type(chunk, at) == PageHeader.FREE;
   }
 
   private boolean whole(long at, long pid) {
@@ -121,7 +138,7 @@ final class BackupPages {
         fromPool(pid, at);
         return;
       }
-      if (holes) {
+      if (isHole(pid)) {
         return;
       }
     }
@@ -136,6 +153,17 @@ final class BackupPages {
     fromPool(pid, at);
   }
 
+  private void add(PageBits bits, long pid) {
+    if (pid < newFrom) {
+      bits.add(pid);
+    }
+  }
+
+  private boolean isHole(long pid) {
+    PageBits bits = free;
+    return holes && (bits == null || pid < newFrom && bits.first(pid) == pid);
+  }
+
   /** Memory may have what the device has lost; if it has not, this says what is damaged. */
   private void fromPool(long pid, long at) {
     int frame = pool.fixShared(pid);
@@ -143,6 +171,9 @@ final class BackupPages {
       Mem.copy(pool.pages(), pool.base(frame), chunk, at, pageSize);
     } finally {
       pool.releaseShared(frame);
+    }
+    if (holes && isMadeOfZeros(at) && !isHole(pid)) {
+      throw new CorruptionException("a page that was never written", pid, pid * pageSize, pid, 0);
     }
     PageCopy.forgetFrames(chunk, at, pageSize);
     PageHeader.seal(chunk, at, pageSize);
