@@ -535,7 +535,7 @@ public final class Row implements RowReader {
         throw new InvalidUseException(
             "Field " + field + " can't be null: nullable() was not said of it in its layout.");
       }
-      // All of it, so that equal rows have equal bytes, and a time that is null is 0.
+      // All of it: a text has no length then, and a time is 0, which never expires.
       Mem.zero(segment, base + field.start(), field.rowBytes());
       mark(field);
     }

@@ -386,6 +386,9 @@ public record CatalogEntry(
       int treeId = in.readInt();
       long rootPid = in.readLong();
       KeySpec parts = readKey(in);
+      if (parts.hasNullable()) {
+        throw new IOException("a key of a table that may be null");
+      }
       Layout layout = in.readBoolean() ? readLayout(in) : null;
       int n = in.readUnsignedShort();
       List<IndexEntry> indexes = new ArrayList<>();
