@@ -44,7 +44,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Page LSNs</b> never go back for a page id, or replay would take an old image for a new one:
  * a page that is used again keeps the LSN of the free page, and one above the high-water mark was
- * never written.
+ * never written. What that means for a hole, whose LSN is 0: {@link FreeRuns}.
  *
  * <p><b>The file</b> grows ahead of the high-water mark ({@link FileExtent}); no page id is given
  * out before the file has room for it.
