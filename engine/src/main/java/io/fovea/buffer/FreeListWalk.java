@@ -53,6 +53,9 @@ final class FreeListWalk {
 
   private static final int TRIES = 64;
 
+  /** How often a walk along all of the list begins anew, because others take its first pages. */
+  private static final int WALKS = 16;
+
   /** Where what is behind the link of a free page begins. */
   private static final int BODY = PageAllocator.NEXT_FREE + Long.BYTES;
 
@@ -222,7 +225,7 @@ final class FreeListWalk {
    * @return whether it came to the end
    */
   boolean all(BooleanSupplier stop) {
-    for (int i = 0; i < TRIES && !stop.getAsBoolean(); i++) {
+    for (int i = 0; i < WALKS && !stop.getAsBoolean(); i++) {
       begin(allocator.walk());
       bare = new LongList();
       while (behind != 0 && step(stop)) {

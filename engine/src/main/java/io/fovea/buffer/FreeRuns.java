@@ -77,7 +77,7 @@ final class FreeRuns {
   static final int BLOCK_PAGES = 1024;
 
   /** How often in a row it begins anew without having come further. */
-  private static final int FAILURES = 16;
+  private static final int FAILURES = 4;
 
   private final PageAllocator allocator;
   private final Resolver resolver;

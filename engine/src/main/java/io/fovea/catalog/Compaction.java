@@ -341,14 +341,15 @@ public final class Compaction {
         bytesPerSecond == 0
             ? Long.MAX_VALUE
             : Math.max(1, bytesPerSecond / store.pool().pageSize());
-    for (boolean first = true; ; first = false) {
+    long most = 2 * store.pool().allocatorState().freePages(); // others may free pages all the time
+    for (boolean first = true; first || gathered < most; first = false) {
       check(what);
       long max = first ? Math.min(FIRST_PUNCH_PAGES, second) : second;
       long more = space().gather(session(), max, this::stops);
       gathered += more;
       if (more > 0) {
         space().allowHoles();
-      } else if (!first || !store.pool().allocatorState().holes()) {
+      } else if (!store.pool().allocatorState().holes()) {
         break;
       }
       long tail = store.logTail();
@@ -359,8 +360,8 @@ public final class Compaction {
       long pages = space().punch(store.redoWithHoles(), this::stops);
       punched += pages;
       progress.accept(state());
-      if (pages == 0 && more > 0) {
-        break; // the file system can't, or a backup runs, or what was gathered is used again
+      if (more < max || pages == 0) {
+        break; // no more; or the file system can't, a backup runs, or others have used them
       }
       pace(bytesPerSecond, what);
     }
