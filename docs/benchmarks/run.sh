@@ -17,6 +17,7 @@
 #   contention  TPC-C, 16 threads on one warehouse: aborts
 #   ladder      page translations from the latched table to predictive; also as TPC-C
 #   budget      what each operation costs, and its parts
+#   forms       each operation with rows, with byte strings and with objects
 #   lookups     random point lookups of 10 million records, tree and API
 #   timestamps  what an item's timestamps cost
 #   disk        TPC-C on a file, also with a pool smaller than the data
@@ -403,6 +404,12 @@ do_doors() {
 
 . "$here/features.sh"
 
+do_forms() {
+  say forms
+  "$java" --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.Forms ${quick:+4} \
+    ${quick:+1} >"$out/forms.txt" 2>&1 || say "forms failed: see $out/forms.txt"
+}
+
 do_secondary() {
   for figure in engines sizes stale robust repair table poison; do
     say "secondary $figure"
@@ -672,7 +679,7 @@ if [ "${1:-}" = features ] && [ $# -ge 2 ] && is_feature "$2"; then
   do_features "$@"
   exit 0
 fi
-[ $# -gt 0 ] || set -- beside tpcc contention ladder budget lookups timestamps disk durability recovery reads larger transition \
+[ $# -gt 0 ] || set -- beside tpcc contention ladder budget forms lookups timestamps disk durability recovery reads larger transition \
   drift sizes replacement doors features secondary hints protocols inlining
 for page; do
   case $page in
@@ -681,6 +688,7 @@ for page; do
     contention) in_turn do_contention ;;
     ladder) do_ladder ;;
     budget) do_budget ;;
+    forms) do_forms ;;
     lookups) do_lookups ;;
     timestamps) do_timestamps ;;
     disk) in_turn do_disk_once ;;
@@ -704,7 +712,7 @@ for page; do
     fig3.7) do_fig37 ;;
     fig3.8) do_fig38 ;;
     inlining) do_inlining ;;
-    *) die "no page $page: beside tpcc contention ladder budget lookups timestamps disk durability recovery reads larger transition drift sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 inlining profile" ;;
+    *) die "no page $page: beside tpcc contention ladder budget forms lookups timestamps disk durability recovery reads larger transition drift sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 inlining profile" ;;
   esac
 done
 "$java" -XX:TieredStopAtLevel=1 "$here/Summary.java" "$out" | tee "$out/summary.md"
