@@ -82,7 +82,8 @@ public final class TransactionOptions {
 
   /**
    * Sets how long a transaction may take before it is aborted, one attempt of it. {@link
-   * TxOptions#timeout} does so for one transaction.
+   * TxOptions#timeout} does so for one transaction. One that has written nothing, and comes to its
+   * commit, is not aborted there: it holds nobody up.
    *
    * @param timeout the limit; zero for none
    * @return new options

@@ -121,7 +121,7 @@ final class TxLife {
     }
   }
 
-  void checkDeadline(long now) {
+  private void checkDeadline(long now) {
     health.checkUsable(readOnly);
     if (timeoutNanos > 0 && now - beganNanos > timeoutNanos) {
       throw abort(

@@ -312,9 +312,24 @@ class TxTest {
 
   @Test
   void limitsOnTimeAndSize() {
-    Tx old = f.engine.begin(false, 1, false);
-    var late = assertThrows(TransactionAbortedException.class, old::commit);
+    Client old = new Client(f.engine.begin(false, 1, false));
+    old.put(t, "a", "1");
+    var late = assertThrows(TransactionAbortedException.class, old.tx::commit);
     assertEquals(AbortCause.TIMEOUT, late.abortCause());
+
+    Client reader = new Client(f.engine.begin(false, 1, false));
+    reader.get(t, "a");
+    reader.tx.commit(); // it holds nobody up
+
+    TxStats before = f.engine.stats();
+    for (int i = 0; i < 100; i++) {
+      Client quick = new Client(f.engine.begin(true, 0, false));
+      quick.get(t, "a");
+      quick.tx.commit();
+    }
+    TxStats after = f.engine.stats();
+    assertEquals(100, after.commits() - before.commits());
+    assertTrue(after.durationNanos() > before.durationNanos());
 
     try (TxFixture small = new TxFixture(Configs.limits(2, 64 << 10, 100), 128, 1)) {
       Client c = new Client(small.begin());
