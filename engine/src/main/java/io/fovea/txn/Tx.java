@@ -229,7 +229,7 @@ public final class Tx {
     // is called before. An abort was counted where it arose.
     try {
       life.requireUndoomed();
-      // Who has written nothing, and has reserved nothing, held nobody up: its age does not matter.
+      // Who has written and reserved nothing ends here, whatever its age: an abort helps nobody.
       if (hasWrites() || control.pessimistic.on()) {
         life.checkDeadline();
         long lsn = commit.run();
