@@ -28,6 +28,7 @@ import java.time.Duration;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -35,6 +36,7 @@ import org.junit.jupiter.api.Timeout;
  * A dropped table is gone at once, whoever uses it or another; its pages come back later, all of
  * them, whatever happens in between.
  */
+@Tag("slow")
 @Timeout(300)
 class DeferredDropsTest {
   private static final TableSpec DOOMED = TableSpec.bytes("doomed", 60);

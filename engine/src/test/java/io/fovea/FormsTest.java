@@ -22,6 +22,7 @@ import java.util.List;
 import java.util.Random;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -31,6 +32,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  * The three forms of a table (rows, bytes, objects) do the same: point operations of each against a
  * sorted map, with own changes that have not been committed.
  */
+@Tag("slow")
 class FormsTest {
   /** What is stored. */
   public record Note(@Id long number, String text) {}

@@ -22,10 +22,12 @@ import java.util.SplittableRandom;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Runs of free pages become holes, and no page does that somebody uses. */
+@Tag("slow")
 @Timeout(120)
 class FreeRunsTest {
   private static final int PAGES = 300;
