@@ -6,19 +6,14 @@ import java.util.Objects;
 import java.util.function.Function;
 
 /**
- * A scan of Java objects in the order of an index: it stands before the first object, then on one
- * after the other.
- *
- * <p>Moves as a {@link Cursor} does, and throws what that throws, and what constructors of the
- * records throw. Belongs to its transaction and to its thread. Close it when it is no longer
- * needed; the transaction's end closes it at last.
+ * A scan of the Java objects of a table, in the order of an index.
  *
  * @param <I> the class of the index's keys
  * @param <K> the class of the table's keys
  * @param <V> the class of the values
  * @since 0.1.0
  */
-public final class TypedIndexCursor<I, K, V> implements AutoCloseable {
+public final class TypedIndexCursor<I, K, V> extends ObjectCursor<K, V> {
   private final OrderedEntries.Walk.OfBytes<K, V> walk;
   private final Function<I, byte[]> encode;
   private final Order order;
@@ -28,54 +23,15 @@ public final class TypedIndexCursor<I, K, V> implements AutoCloseable {
       OrderedEntries.Walk.Coding<K, V> coding,
       Function<I, byte[]> encode,
       Order order) {
-    this.walk = new OrderedEntries.Walk.OfBytes<>(cursor, coding);
+    this(new OrderedEntries.Walk.OfBytes<>(cursor, coding), encode, order);
+  }
+
+  private TypedIndexCursor(
+      OrderedEntries.Walk.OfBytes<K, V> walk, Function<I, byte[]> encode, Order order) {
+    super(walk);
+    this.walk = walk;
     this.encode = encode;
     this.order = order;
-  }
-
-  /**
-   * Moves to the next object.
-   *
-   * @return false if there is none
-   * @throws TransactionAbortedException when the transaction can't go on
-   * @throws InvalidUseException if the cursor or its transaction has ended, or belongs to another
-   *     thread
-   */
-  public boolean next() {
-    return walk.next();
-  }
-
-  /**
-   * Moves to the object before: as {@link Cursor#previous}.
-   *
-   * @return false if there is none
-   * @throws TransactionAbortedException as {@link #next}
-   * @throws InvalidUseException as {@link #next}
-   */
-  public boolean previous() {
-    return walk.previous();
-  }
-
-  /**
-   * Moves to the first object of the range.
-   *
-   * @return false if there is none
-   * @throws TransactionAbortedException as {@link #next}
-   * @throws InvalidUseException as {@link #next}
-   */
-  public boolean first() {
-    return walk.first();
-  }
-
-  /**
-   * Moves to the last object of the range.
-   *
-   * @return false if there is none
-   * @throws TransactionAbortedException as {@link #next}
-   * @throws InvalidUseException as {@link #next}
-   */
-  public boolean last() {
-    return walk.last();
   }
 
   /**
@@ -94,36 +50,5 @@ public final class TypedIndexCursor<I, K, V> implements AutoCloseable {
     return order == Order.ASCENDING
         ? walk.seekTo(bytes)
         : walk.seekBehind(TypedIndex.behind(bytes));
-  }
-
-  /**
-   * The key of the object that it stands on.
-   *
-   * @return an object, which may be the same one until the next move
-   * @throws InvalidUseException if it stands on no object, or as {@link #next}
-   */
-  public K key() {
-    return walk.key();
-  }
-
-  /**
-   * The object that it stands on.
-   *
-   * @return a new object
-   * @throws InvalidUseException if it stands on no object, if the transaction has deleted it, or as
-   *     {@link #next}
-   */
-  public V value() {
-    return walk.value();
-  }
-
-  /**
-   * Ends the scan. A second call does nothing, as does one after the transaction's end.
-   *
-   * @throws InvalidUseException if it belongs to another thread
-   */
-  @Override
-  public void close() {
-    walk.close();
   }
 }

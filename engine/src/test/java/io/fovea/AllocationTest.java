@@ -53,6 +53,12 @@ class AllocationTest {
     return (double) bytes / N;
   }
 
+  /** The leak detector remembers where some transactions began. */
+  private static final Options QUIET =
+      Options.defaults()
+          .bufferBytes(16 << 20)
+          .transactions(txs -> txs.leakDetection(LeakDetection.OFF));
+
   private static void assertNone(String what, double bytes) {
     // A set that grows with the transaction is allowed a little.
     assertTrue(bytes < 1, what + ": " + bytes + " bytes an operation");
@@ -60,11 +66,7 @@ class AllocationTest {
 
   @Test
   void rowsMakeNoGarbage() {
-    try (Database db =
-        Database.inMemory(
-            Options.defaults()
-                .bufferBytes(16 << 20)
-                .transactions(txs -> txs.leakDetection(LeakDetection.OFF)))) {
+    try (Database db = Database.inMemory(QUIET)) {
       Table t = db.table(SPEC);
       Key key = t.key();
       Row row = t.row();
@@ -162,11 +164,7 @@ class AllocationTest {
         TableSpec.of("nulls", KeySpec.of(FieldType.FLOAT64, FieldType.BOOLEAN), b.build())
             .with(IndexSpec.on("by_rate", rate, flag))
             .with(IndexSpec.unique("by_number", number));
-    try (Database db =
-        Database.inMemory(
-            Options.defaults()
-                .bufferBytes(16 << 20)
-                .transactions(txs -> txs.leakDetection(LeakDetection.OFF)))) {
+    try (Database db = Database.inMemory(QUIET)) {
       Table t = db.table(spec);
       Key key = t.key();
       Row row = t.row();

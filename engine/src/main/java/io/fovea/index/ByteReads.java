@@ -102,6 +102,7 @@ public final class ByteReads extends GroupedReads {
     MemorySegment v = slot.valueStage(0);
     int n = t.get(expected, tree, room, offsets[i], length, v, 0, room(v));
     if (n > v.byteSize()) {
+      slot.valueStage(n); // room for all of it, so that it is read once more, not twice
       n = value(t, slot, tree, room, offsets[i], length);
     }
     if (n >= 0) {

@@ -1,10 +1,7 @@
 package io.fovea.schema;
 
-import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
-import java.util.Set;
 
 /**
  * The parts of a key, in the order in which they are compared.
@@ -52,7 +49,7 @@ public final class KeySpec {
                 + (t == FieldType.DECIMAL ? " needs a precision" : " needs a width")
                 + ": use KeySpec.builder().");
       }
-      b.add("k" + b.parts.size(), t, t.width());
+      b.add("k" + b.fields().size(), t, t.width());
     }
     return b.build();
   }
@@ -163,14 +160,12 @@ public final class KeySpec {
    *
    * @since 0.1.0
    */
-  public static final class Builder {
-    private final List<Field> parts = new ArrayList<>();
-    private final Set<String> names = new HashSet<>();
+  public static final class Builder extends FieldBuilder {
     private int offset;
 
-    private boolean nullable;
-
-    private Builder() {}
+    private Builder() {
+      super("part");
+    }
 
     /**
      * Lets the part that is added next have no value: null is below all values. Only keys of
@@ -178,158 +173,28 @@ public final class KeySpec {
      *
      * @return this
      */
+    @Override
     public Builder nullable() {
-      nullable = true;
+      super.nullable();
       return this;
     }
 
-    /**
-     * Adds a 32-bit integer.
-     *
-     * @param name its name
-     * @return the part
-     * @throws IllegalArgumentException if there is a part of that name
-     */
-    public Field int32(String name) {
-      return add(name, FieldType.INT32, 4);
+    @Override
+    Field make(
+        String name,
+        FieldType type,
+        int width,
+        int precision,
+        int scale,
+        boolean mayBeNull,
+        int i) {
+      return new Field(name, type, width, precision, scale, mayBeNull, offset, i, true);
     }
 
-    /**
-     * Adds a 64-bit integer.
-     *
-     * @param name its name
-     * @return the part
-     * @throws IllegalArgumentException if there is a part of that name
-     */
-    public Field int64(String name) {
-      return add(name, FieldType.INT64, 8);
-    }
-
-    /**
-     * Adds a text.
-     *
-     * @param name its name
-     * @param width the most bytes that it may take in UTF-8, 1 to 65,535
-     * @return the part
-     * @throws IllegalArgumentException if there is a part of that name, or for such a width
-     */
-    public Field text(String name, int width) {
-      return add(name, FieldType.TEXT, width);
-    }
-
-    /**
-     * Adds a byte string.
-     *
-     * @param name its name
-     * @param width the most bytes that it may have, 1 to 65,535
-     * @return the part
-     * @throws IllegalArgumentException if there is a part of that name, or for such a width
-     */
-    public Field bytes(String name, int width) {
-      return add(name, FieldType.BYTES, width);
-    }
-
-    /**
-     * Adds false or true.
-     *
-     * @param name its name
-     * @return the part
-     * @throws IllegalArgumentException if there is a part of that name
-     */
-    public Field bool(String name) {
-      return add(name, FieldType.BOOLEAN, 1);
-    }
-
-    /**
-     * Adds a {@code double}.
-     *
-     * @param name its name
-     * @return the part
-     * @throws IllegalArgumentException if there is a part of that name
-     */
-    public Field float64(String name) {
-      return add(name, FieldType.FLOAT64, 8);
-    }
-
-    /**
-     * Adds a {@link java.util.UUID}.
-     *
-     * @param name its name
-     * @return the part
-     * @throws IllegalArgumentException if there is a part of that name
-     */
-    public Field uuid(String name) {
-      return add(name, FieldType.UUID, 16);
-    }
-
-    /**
-     * Adds an {@link java.time.Instant}.
-     *
-     * @param name its name
-     * @return the part
-     * @throws IllegalArgumentException if there is a part of that name
-     */
-    public Field instant(String name) {
-      return add(name, FieldType.INSTANT, 12);
-    }
-
-    /**
-     * Adds a {@link java.math.BigDecimal}.
-     *
-     * @param name its name
-     * @param precision how many digits it has, 1 to 38
-     * @param scale how many of these are behind the point, 0 to {@code precision}
-     * @return the part
-     * @throws IllegalArgumentException if there is a part of that name, or for such numbers
-     */
-    public Field decimal(String name, int precision, int scale) {
-      int width = Field.decimalBytes(Math.clamp(precision, 1, Field.PRECISION_MAX));
-      return add(name, FieldType.DECIMAL, width, precision, scale, takeNullable());
-    }
-
-    /**
-     * Adds a part of any type but a decimal.
-     *
-     * @param name its name
-     * @param type its type
-     * @param width {@link FieldType#width}; of a text or byte string the most bytes that it may
-     *     have, 1 to 65,535
-     * @return the part
-     * @throws IllegalArgumentException if there is a part of that name, or for such a width
-     */
-    public Field add(String name, FieldType type, int width) {
-      return add(name, type, width, 0, 0, takeNullable());
-    }
-
-    /**
-     * Adds a part that is as another one: of the same type and size, and nullable if that is.
-     *
-     * @param name its name
-     * @param like a field of a row, or a part of a key
-     * @return the part
-     * @throws IllegalArgumentException if there is a part of that name
-     */
-    public Field add(String name, Field like) {
-      boolean may = takeNullable() || like.nullable();
-      return add(name, like.type(), like.width(), like.precision(), like.scale(), may);
-    }
-
-    private boolean takeNullable() {
-      boolean is = nullable;
-      nullable = false;
-      return is;
-    }
-
-    private Field add(
-        String name, FieldType type, int width, int precision, int scale, boolean mayBeNull) {
-      Field f =
-          new Field(name, type, width, precision, scale, mayBeNull, offset, parts.size(), true);
-      if (!names.add(name)) {
-        throw new IllegalArgumentException("There is a part \"" + name + "\" already.");
-      }
-      offset = offset >= 0 && type.isFixed() && !mayBeNull ? offset + width : -1;
-      parts.add(f);
-      return f;
+    @Override
+    void added(Field f) {
+      boolean fixed = offset >= 0 && f.type().isFixed() && !f.nullable();
+      offset = fixed ? offset + f.width() : -1;
     }
 
     /**
@@ -339,10 +204,7 @@ public final class KeySpec {
      * @throws IllegalArgumentException if there are none, or none follows {@link #nullable}
      */
     public KeySpec build() {
-      if (nullable) {
-        throw new IllegalArgumentException(
-            "No part was added behind nullable(), which is said of the next one.");
-      }
+      List<Field> parts = fields();
       if (parts.isEmpty()) {
         throw new IllegalArgumentException("A key has at least one part.");
       }

@@ -1,10 +1,7 @@
 package io.fovea.schema;
 
-import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
-import java.util.Set;
 import java.util.stream.Collectors;
 
 /**
@@ -121,14 +118,12 @@ public final class Layout {
    *
    * @since 0.1.0
    */
-  public static final class Builder {
-    private final List<Field> fields = new ArrayList<>();
-    private final Set<String> names = new HashSet<>();
+  public static final class Builder extends FieldBuilder {
     private int size;
 
-    private boolean nullable;
-
-    private Builder() {}
+    private Builder() {
+      super("field");
+    }
 
     /**
      * Lets the field that is added next have no value: it takes 1 byte more in rows, and is null in
@@ -136,159 +131,28 @@ public final class Layout {
      *
      * @return this
      */
+    @Override
     public Builder nullable() {
-      nullable = true;
+      super.nullable();
       return this;
     }
 
-    /**
-     * Adds a 32-bit integer.
-     *
-     * @param name its name
-     * @return the field
-     * @throws IllegalArgumentException if there is a field of that name
-     */
-    public Field int32(String name) {
-      return add(name, FieldType.INT32, 4);
-    }
-
-    /**
-     * Adds a 64-bit integer.
-     *
-     * @param name its name
-     * @return the field
-     * @throws IllegalArgumentException if there is a field of that name
-     */
-    public Field int64(String name) {
-      return add(name, FieldType.INT64, 8);
-    }
-
-    /**
-     * Adds a text.
-     *
-     * @param name its name
-     * @param width the most bytes that it may take in UTF-8, 1 to 65,535
-     * @return the field
-     * @throws IllegalArgumentException if there is a field of that name, or for such a width
-     */
-    public Field text(String name, int width) {
-      return add(name, FieldType.TEXT, width);
-    }
-
-    /**
-     * Adds a byte string.
-     *
-     * @param name its name
-     * @param width the most bytes that it may have, 1 to 65,535
-     * @return the field
-     * @throws IllegalArgumentException if there is a field of that name, or for such a width
-     */
-    public Field bytes(String name, int width) {
-      return add(name, FieldType.BYTES, width);
-    }
-
-    /**
-     * Adds false or true.
-     *
-     * @param name its name
-     * @return the field
-     * @throws IllegalArgumentException if there is a field of that name
-     */
-    public Field bool(String name) {
-      return add(name, FieldType.BOOLEAN, 1);
-    }
-
-    /**
-     * Adds a {@code double}.
-     *
-     * @param name its name
-     * @return the field
-     * @throws IllegalArgumentException if there is a field of that name
-     */
-    public Field float64(String name) {
-      return add(name, FieldType.FLOAT64, 8);
-    }
-
-    /**
-     * Adds a {@link java.util.UUID}.
-     *
-     * @param name its name
-     * @return the field
-     * @throws IllegalArgumentException if there is a field of that name
-     */
-    public Field uuid(String name) {
-      return add(name, FieldType.UUID, 16);
-    }
-
-    /**
-     * Adds an {@link java.time.Instant}.
-     *
-     * @param name its name
-     * @return the field
-     * @throws IllegalArgumentException if there is a field of that name
-     */
-    public Field instant(String name) {
-      return add(name, FieldType.INSTANT, 12);
-    }
-
-    /**
-     * Adds a {@link java.math.BigDecimal}.
-     *
-     * @param name its name
-     * @param precision how many digits it has, 1 to 38
-     * @param scale how many of these are behind the point, 0 to {@code precision}
-     * @return the field
-     * @throws IllegalArgumentException if there is a field of that name, or for such numbers
-     */
-    public Field decimal(String name, int precision, int scale) {
-      int width = Field.decimalBytes(Math.clamp(precision, 1, Field.PRECISION_MAX));
-      return add(name, FieldType.DECIMAL, width, precision, scale, takeNullable());
-    }
-
-    /**
-     * Adds a field of any type but a decimal.
-     *
-     * @param name its name
-     * @param type its type
-     * @param width {@link FieldType#width}; of a text or byte string the most bytes that it may
-     *     have, 1 to 65,535
-     * @return the field
-     * @throws IllegalArgumentException if there is a field of that name, or for such a width
-     */
-    public Field add(String name, FieldType type, int width) {
-      return add(name, type, width, 0, 0, takeNullable());
-    }
-
-    /**
-     * Adds a field that is as another one: of the same type and size, and nullable if that is.
-     *
-     * @param name its name
-     * @param like a field of a row, or a part of a key
-     * @return the field
-     * @throws IllegalArgumentException if there is a field of that name
-     */
-    public Field add(String name, Field like) {
-      boolean may = takeNullable() || like.nullable();
-      return add(name, like.type(), like.width(), like.precision(), like.scale(), may);
-    }
-
-    private boolean takeNullable() {
-      boolean is = nullable;
-      nullable = false;
-      return is;
-    }
-
-    private Field add(
-        String name, FieldType type, int width, int precision, int scale, boolean mayBeNull) {
+    @Override
+    Field make(
+        String name,
+        FieldType type,
+        int width,
+        int precision,
+        int scale,
+        boolean mayBeNull,
+        int i) {
       int offset = mayBeNull ? size + 1 : size;
-      Field f =
-          new Field(name, type, width, precision, scale, mayBeNull, offset, fields.size(), false);
-      if (!names.add(name)) {
-        throw new IllegalArgumentException("There is a field \"" + name + "\" already.");
-      }
+      return new Field(name, type, width, precision, scale, mayBeNull, offset, i, false);
+    }
+
+    @Override
+    void added(Field f) {
       size = Math.addExact(size, f.rowBytes());
-      fields.add(f);
-      return f;
     }
 
     /**
@@ -298,11 +162,7 @@ public final class Layout {
      * @throws IllegalArgumentException if no field follows {@link #nullable}
      */
     public Layout build() {
-      if (nullable) {
-        throw new IllegalArgumentException(
-            "No field was added behind nullable(), which is said of the next one.");
-      }
-      return new Layout(fields, size);
+      return new Layout(fields(), size);
     }
   }
 }

@@ -167,6 +167,16 @@ class RangeEstimateTest {
     }
   }
 
+  /** Writers add as many again in places, at most. */
+  private boolean isAboutRight(BTree tree, long from, long to, long real, List<Long> far) {
+    long found = estimate(tree, TestTree.bytes(from), true, TestTree.bytes(to), false).entries();
+    if (found <= 4 * real + 500 && 2 * found + 500 >= real) {
+      return true;
+    }
+    far.add(found);
+    return false;
+  }
+
   /** While others insert and delete, split and merge, with a pool that evicts: about right. */
   @Test
   void besideWriters() throws InterruptedException {
@@ -181,20 +191,18 @@ class RangeEstimateTest {
         writers[w] = Thread.ofPlatform().start(() -> write(t.tree, mine, stop));
       }
       try {
-        List<String> wrong = new ArrayList<>();
         SplittableRandom random = new SplittableRandom(1);
         for (int i = 0; i < 3_000; i++) {
           long from = random.nextInt(40_000);
           long to = random.nextInt(40_000);
           long real = Math.max(0, (to - from) / 2);
-          RangeEstimate e = estimate(t.tree, TestTree.bytes(from), true, TestTree.bytes(to), false);
-          // Writers add as many again in places, at most.
-          if (e.entries() > 4 * real + 500 || 2 * e.entries() + 500 < real) {
-            wrong.add(e.entries() + " of " + real);
+          // Nodes of two moments, of before and after a split, may be far off: not twice.
+          List<Long> far = new ArrayList<>();
+          while (far.size() < 2 && !isAboutRight(t.tree, from, to, real, far)) {
+            // once more
           }
+          assertTrue(far.size() < 2, () -> far + " of " + real);
         }
-        // Nodes of two moments, of before and after a split, may be far off: that is rare.
-        assertTrue(wrong.size() <= 30, wrong::toString);
       } finally {
         stop.set(true);
         for (Thread w : writers) {

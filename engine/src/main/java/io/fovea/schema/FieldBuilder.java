@@ -1,0 +1,203 @@
+package io.fovea.schema;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * Collects fields: those of a row ({@link Layout.Builder}), or the parts of a key ({@link
+ * KeySpec.Builder}). One thread at a time.
+ *
+ * @since 0.1.0
+ */
+public abstract sealed class FieldBuilder permits Layout.Builder, KeySpec.Builder {
+  /** What a field is called here. */
+  private final String what;
+
+  private final List<Field> fields = new ArrayList<>();
+  private final Set<String> names = new HashSet<>();
+  private boolean nullable;
+
+  FieldBuilder(String what) {
+    this.what = what;
+  }
+
+  /** Makes a field; it may still be refused, for its name. */
+  abstract Field make(
+      String name, FieldType type, int width, int precision, int scale, boolean mayBeNull, int i);
+
+  /**
+   * Lets the field that is added next have no value.
+   *
+   * @return this
+   */
+  public FieldBuilder nullable() {
+    nullable = true;
+    return this;
+  }
+
+  /**
+   * Adds a 32-bit integer.
+   *
+   * @param name its name
+   * @return the field
+   * @throws IllegalArgumentException if there is a field of that name
+   */
+  public Field int32(String name) {
+    return add(name, FieldType.INT32, FieldType.INT32.width());
+  }
+
+  /**
+   * Adds a 64-bit integer.
+   *
+   * @param name its name
+   * @return the field
+   * @throws IllegalArgumentException if there is a field of that name
+   */
+  public Field int64(String name) {
+    return add(name, FieldType.INT64, FieldType.INT64.width());
+  }
+
+  /**
+   * Adds a text.
+   *
+   * @param name its name
+   * @param width the most bytes that it may take in UTF-8, 1 to 65,535
+   * @return the field
+   * @throws IllegalArgumentException if there is a field of that name, or for such a width
+   */
+  public Field text(String name, int width) {
+    return add(name, FieldType.TEXT, width);
+  }
+
+  /**
+   * Adds a byte string.
+   *
+   * @param name its name
+   * @param width the most bytes that it may have, 1 to 65,535
+   * @return the field
+   * @throws IllegalArgumentException if there is a field of that name, or for such a width
+   */
+  public Field bytes(String name, int width) {
+    return add(name, FieldType.BYTES, width);
+  }
+
+  /**
+   * Adds false or true.
+   *
+   * @param name its name
+   * @return the field
+   * @throws IllegalArgumentException if there is a field of that name
+   */
+  public Field bool(String name) {
+    return add(name, FieldType.BOOLEAN, FieldType.BOOLEAN.width());
+  }
+
+  /**
+   * Adds a {@code double}.
+   *
+   * @param name its name
+   * @return the field
+   * @throws IllegalArgumentException if there is a field of that name
+   */
+  public Field float64(String name) {
+    return add(name, FieldType.FLOAT64, FieldType.FLOAT64.width());
+  }
+
+  /**
+   * Adds a {@link java.util.UUID}.
+   *
+   * @param name its name
+   * @return the field
+   * @throws IllegalArgumentException if there is a field of that name
+   */
+  public Field uuid(String name) {
+    return add(name, FieldType.UUID, FieldType.UUID.width());
+  }
+
+  /**
+   * Adds an {@link java.time.Instant}.
+   *
+   * @param name its name
+   * @return the field
+   * @throws IllegalArgumentException if there is a field of that name
+   */
+  public Field instant(String name) {
+    return add(name, FieldType.INSTANT, FieldType.INSTANT.width());
+  }
+
+  /**
+   * Adds a {@link java.math.BigDecimal}.
+   *
+   * @param name its name
+   * @param precision how many digits it has, 1 to 38
+   * @param scale how many of these are behind the point, 0 to {@code precision}
+   * @return the field
+   * @throws IllegalArgumentException if there is a field of that name, or for such numbers
+   */
+  public Field decimal(String name, int precision, int scale) {
+    int width = Field.decimalBytes(Math.clamp(precision, 1, Field.PRECISION_MAX));
+    return add(name, FieldType.DECIMAL, width, precision, scale, takeNullable());
+  }
+
+  /**
+   * Adds a field of any type but a decimal.
+   *
+   * @param name its name
+   * @param type its type
+   * @param width {@link FieldType#width}; of a text or byte string the most bytes that it may have,
+   *     1 to 65,535
+   * @return the field
+   * @throws IllegalArgumentException if there is a field of that name, or for such a width
+   */
+  public Field add(String name, FieldType type, int width) {
+    return add(name, type, width, 0, 0, takeNullable());
+  }
+
+  /**
+   * Adds a field that is as another one: of the same type and size, and nullable if that is.
+   *
+   * @param name its name
+   * @param like a field of a row, or a part of a key
+   * @return the field
+   * @throws IllegalArgumentException if there is a field of that name
+   */
+  public Field add(String name, Field like) {
+    boolean may = takeNullable() || like.nullable();
+    return add(name, like.type(), like.width(), like.precision(), like.scale(), may);
+  }
+
+  private boolean takeNullable() {
+    boolean is = nullable;
+    nullable = false;
+    return is;
+  }
+
+  private Field add(
+      String name, FieldType type, int width, int precision, int scale, boolean mayBeNull) {
+    Field f = make(name, type, width, precision, scale, mayBeNull, fields.size());
+    if (!names.add(name)) {
+      throw new IllegalArgumentException("There is a " + what + " \"" + name + "\" already.");
+    }
+    added(f);
+    fields.add(f);
+    return f;
+  }
+
+  /** A field is one of them now. */
+  abstract void added(Field f);
+
+  /**
+   * All that were added.
+   *
+   * @throws IllegalArgumentException if none follows {@link #nullable}
+   */
+  List<Field> fields() {
+    if (nullable) {
+      throw new IllegalArgumentException(
+          "No " + what + " was added behind nullable(), which is said of the next one.");
+    }
+    return fields;
+  }
+}
