@@ -97,6 +97,9 @@ final class FreeRuns {
   /** Up to this LSN all is punched that may be. */
   private long punchedLsn;
 
+  /** How many pages were punched so far. */
+  private long punched;
+
   FreeRuns(PageAllocator allocator, Resolver resolver, FreeListWalk walk, MemorySegment headers) {
     this.headers = headers;
     this.allocator = allocator;
@@ -264,9 +267,6 @@ final class FreeRuns {
     /** The file system can't. */
     IMPOSSIBLE
   }
-
-  /** How many pages were punched so far. */
-  private long punched;
 
   /**
    * Punches bare pages.

@@ -8,7 +8,6 @@ import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.index.IndexCore;
 import io.fovea.index.Maintenance;
-import io.fovea.index.ObjectMaintenance;
 import io.fovea.index.RowExpiry;
 import io.fovea.index.Slot;
 import io.fovea.index.TableCore;
@@ -293,11 +292,7 @@ final class LoadTrees implements AutoCloseable {
       long vOff,
       int vLen) {
     IndexCore index = to.index;
-    int n =
-        index.objects == null
-            ? index.build(scratch, key, off, len, value, vOff, entry, 0)
-            : ObjectMaintenance.entryOf(
-                scratch, core, index, key, off, len, value, vOff, vLen, entry);
+    int n = index.entryOf(scratch, core, key, off, len, value, vOff, vLen, entry);
     if (n < 0) {
       return;
     }

@@ -242,6 +242,29 @@ public final class IndexCore {
     return len;
   }
 
+  /**
+   * Makes the key of an entry of a row or an object, for who reads the table without transactions.
+   *
+   * @param length of the record; a row is one of the present layout
+   * @param out {@link #entryBytesMax} bytes
+   * @return its length, or -1 if the record has no entry
+   */
+  public int entryOf(
+      Slot slot,
+      TableCore table,
+      MemorySegment pk,
+      long pkOff,
+      int pkLen,
+      MemorySegment record,
+      long recordOff,
+      int length,
+      MemorySegment out) {
+    return objects == null
+        ? build(slot, pk, pkOff, pkLen, record, recordOff, out, 0)
+        : ObjectMaintenance.entryOf(
+            slot, table, this, pk, pkOff, pkLen, record, recordOff, length, out);
+  }
+
   /** The name in a message. */
   public String shown() {
     return NameText.of(name);

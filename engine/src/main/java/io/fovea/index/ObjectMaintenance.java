@@ -412,7 +412,7 @@ public final class ObjectMaintenance {
    * @param out {@link IndexCore#entryBytesMax} bytes
    * @return its length
    */
-  public static int entryOf(
+  static int entryOf(
       Slot slot,
       TableCore core,
       IndexCore index,

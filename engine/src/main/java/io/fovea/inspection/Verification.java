@@ -11,7 +11,6 @@ import io.fovea.encoding.KeyText;
 import io.fovea.error.FoveaException;
 import io.fovea.error.OperationInterruptedException;
 import io.fovea.index.IndexCore;
-import io.fovea.index.ObjectMaintenance;
 import io.fovea.index.Slot;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
@@ -154,11 +153,8 @@ public final class Verification {
               continue;
             }
             MemorySegment record = old ? renewed : v;
-            int len =
-                index.objects == null
-                    ? index.build(slot, k, kOff, kLen, record, old ? 0 : vOff, entry, 0)
-                    : ObjectMaintenance.entryOf(
-                        slot, table, index, k, kOff, kLen, v, vOff, vLen, entry);
+            long at = old ? 0 : vOff;
+            int len = index.entryOf(slot, table, k, kOff, kLen, record, at, vLen, entry);
             if (len < 0) {
               continue;
             }
