@@ -28,7 +28,7 @@ final class OwnWrites {
     kept = true;
   }
 
-  /** Whether the transaction has written since these were collected. */
+  /** Whether the transaction has inserted, put or deleted since these were collected. */
   boolean stale(WriteSet writes) {
     return changesSeen != writes.changes() && !kept;
   }

@@ -18,8 +18,8 @@ abstract class ScanRange {
   BTree tree;
   boolean descending;
 
-  // bounds: low at 0, high at keyBytesMax, the key to go on from at 2 * keyBytesMax, and where the
-  // scan has begun, be it an end of the interval or a place in it, at 3 * keyBytesMax
+  // bounds: low at 0, high at keyBytesMax, the key to go on from at 2 * keyBytesMax, and a place in
+  // the interval at 3 * keyBytesMax
   MemorySegment bounds = Blocks.NONE;
   int lowLength;
   boolean lowInclusive;
@@ -27,6 +27,10 @@ abstract class ScanRange {
   boolean highInclusive;
   int fromLength;
   boolean fromInclusive;
+
+  /** Where in bounds the key is at which the scan has begun: an end of the interval, or a place. */
+  int start;
+
   int startLength;
   boolean startInclusive;
 
@@ -65,27 +69,31 @@ abstract class ScanRange {
 
   /** The scan begins at the end of the interval that it comes to first. */
   final void startAtEnd() {
-    if (descending) {
-      startAt(bounds, keyBytesMax, highLength, highInclusive);
-    } else {
-      startAt(bounds, 0, lowLength, lowInclusive);
-    }
+    start = descending ? keyBytesMax : 0;
+    startLength = descending ? highLength : lowLength;
+    startInclusive = descending ? highInclusive : lowInclusive;
     atRim = true;
+    goOnFromStart();
   }
 
   /** The scan begins at a place of the interval; of negative length: where the keys do. */
   final void startAt(MemorySegment key, long offset, int length, boolean inclusive) {
     place(key, offset, length, inclusive);
+    goOnFromStart();
+  }
+
+  private void goOnFromStart() {
     fromLength = startLength;
-    fromInclusive = inclusive;
-    if (length > 0) {
-      Mem.copy(bounds, 3L * keyBytesMax, bounds, 2L * keyBytesMax, length);
+    fromInclusive = startInclusive;
+    if (startLength > 0) {
+      Mem.copy(bounds, start, bounds, 2L * keyBytesMax, startLength);
     }
   }
 
   /** Says where the scan has begun or come to; what it goes on from stays. */
   final void place(MemorySegment key, long offset, int length, boolean inclusive) {
-    startLength = bound(key, offset, length, 3 * keyBytesMax);
+    start = 3 * keyBytesMax;
+    startLength = bound(key, offset, length, start);
     startInclusive = inclusive;
     atRim = false;
   }

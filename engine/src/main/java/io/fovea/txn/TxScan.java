@@ -185,7 +185,7 @@ public final class TxScan extends ScanBatches {
   /** Collects the own writes that are ahead of the current record, or of the start. */
   private void collectOwn() {
     if (keyLength < 0) {
-      own.collect(writes, this, bounds, 3L * keyBytesMax, startLength, startInclusive);
+      own.collect(writes, this, bounds, start, startLength, startInclusive);
     } else {
       own.collect(writes, this, keySegment(), keyOffset, keyLength, false);
     }
@@ -304,7 +304,7 @@ public final class TxScan extends ScanBatches {
     } else if (keyLength >= 0) {
       startAt(keySegment(), keyOffset, keyLength, false);
     } else {
-      startAt(bounds, 3L * keyBytesMax, startLength, !startInclusive);
+      startAt(bounds, start, startLength, !startInclusive);
     }
     begin();
     return true;

@@ -73,9 +73,24 @@ final class WriteSet {
     return size;
   }
 
-  /** Moves with every change, so that an open scan notices. */
+  /**
+   * Moves when an entry comes to hold a whole record (INSERT, PUT) or ceases to, so that an open
+   * scan notices. Patches, and another value for the same key, change nothing of which records a
+   * scan has to bring.
+   */
   int changes() {
     return changes;
+  }
+
+  private static boolean isWhole(byte kind) {
+    return kind == INSERT || kind == PUT;
+  }
+
+  private void kind(int e, byte kind) {
+    if (isWhole(kinds[e]) != isWhole(kind)) {
+      changes++;
+    }
+    kinds[e] = kind;
   }
 
   int find(BTree tree, long item, MemorySegment key, long offset, int length) {
@@ -121,7 +136,8 @@ final class WriteSet {
     items[e] = item;
     keyOffsets[e] = at;
     keyLengths[e] = length;
-    kinds[e] = kind;
+    kinds[e] = NONE;
+    kind(e, kind);
     existed[e] = before >= 0 ? PRESENT : (byte) before;
     lengthsBefore[e] = before;
     handles[e] = handle;
@@ -131,7 +147,6 @@ final class WriteSet {
     places[e * PLACE + 2] = -1;
     size = e + 1;
     enter(item, e + 1);
-    changes++;
     return e;
   }
 
@@ -143,22 +158,19 @@ final class WriteSet {
       valueOffsets[e] = scratch.put(value, offset, length);
     }
     valueLengths[e] = length;
-    kinds[e] = kind;
-    changes++;
+    kind(e, kind);
   }
 
   /** Turns an entry into one without a value: DELETE or NONE. */
   void discard(int e, byte kind) {
-    kinds[e] = kind;
+    kind(e, kind);
     valueOffsets[e] = -1;
     valueLengths[e] = 0;
-    changes++;
   }
 
   /** Changes {@code length} bytes of an entry's own value. */
   void overwrite(int e, int at, MemorySegment bytes, long offset, int length) {
     Mem.copy(bytes, offset, scratch.segment(), valueOffsets[e] + at, length);
-    changes++;
   }
 
   void addPatch(int e, int at, MemorySegment bytes, long offset, int length) {
@@ -174,7 +186,6 @@ final class WriteSet {
       Mem.putInt(s, valueLengths[e], p);
     }
     valueLengths[e] = p;
-    changes++;
   }
 
   /** The first patch of an entry, or -1. */

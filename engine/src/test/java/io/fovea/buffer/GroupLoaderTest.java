@@ -504,13 +504,14 @@ class GroupLoaderTest {
   /** Far more virtual threads than carriers miss at once, and all their reads are under way. */
   @Test
   void virtualThreadsThatMissLeaveTheirCarriers() throws Exception {
-    BufferPool pool = cold(512);
-    int threads = 16 * Runtime.getRuntime().availableProcessors() + 32;
+    // A page for each, and groups, which are half of them, may hold a quarter of the frames.
+    int threads = Math.min(PAGES, 16 * Runtime.getRuntime().availableProcessors() + 32);
+    BufferPool pool = cold(4 * threads);
     device.hold(offset -> true);
     AtomicReference<Throwable> failure = new AtomicReference<>();
     List<Thread> all = new ArrayList<>();
     for (int t = 0; t < threads; t++) {
-      int i = t % PAGES;
+      int i = t;
       all.add(
           Thread.startVirtualThread(
               () -> {
