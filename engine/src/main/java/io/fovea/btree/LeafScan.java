@@ -7,6 +7,7 @@ import io.fovea.memory.Blocks;
 import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -54,7 +55,14 @@ public final class LeafScan {
   private final Blocks memory;
   private MemorySegment page = Blocks.NONE;
   private KeyBuffer start = NOTHING;
+
+  /** The key at which the next leaf begins, or ends. */
   private KeyBuffer boundary = NOTHING;
+
+  /** Where in the copy the next boundary is, or -1: many a scan ends before it is asked for. */
+  private int boundaryAt;
+
+  private int boundaryLength;
   private int pageSize;
   private boolean descending;
   private boolean inclusive;
@@ -109,6 +117,7 @@ public final class LeafScan {
     }
     fresh = true;
     end = false;
+    boundaryAt = -1;
     passed = 0;
     from = 0;
     to = 0;
@@ -179,6 +188,7 @@ public final class LeafScan {
       }
       pass();
     }
+    takeBoundary();
     for (int i = 0; ; ) {
       find(t, i);
       if (!take(t, i)) {
@@ -194,7 +204,16 @@ public final class LeafScan {
         return false;
       }
       pass();
+      takeBoundary();
       i = 0;
+    }
+  }
+
+  /** Keeps the boundary of the present copy, before another one is taken. */
+  private void takeBoundary() {
+    if (boundaryAt >= 0) {
+      boundary.set(page, boundaryAt, boundaryLength);
+      boundaryAt = -1;
     }
   }
 
@@ -208,6 +227,7 @@ public final class LeafScan {
     tree();
     fresh = true;
     end = false;
+    boundaryAt = -1;
     passed = 0;
     from = 0;
     to = 0;
@@ -328,7 +348,8 @@ public final class LeafScan {
       if (!fresh) {
         checkProgress(at, length);
       }
-      boundary.set(page, at, length);
+      boundaryAt = Objects.checkFromIndexSize(at, length, pageSize);
+      boundaryLength = length;
       hint = descending ? BTreeNode.prev(page, 0) : BTreeNode.next(page, 0);
     }
   }

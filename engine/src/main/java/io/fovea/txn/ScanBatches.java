@@ -174,13 +174,15 @@ abstract class ScanBatches extends ScanRange {
     }
     boolean more = true;
     if (!positioned) {
-      leaf.seek(tree, bounds, 2L * keyBytesMax, fromLength, fromInclusive, descending);
+      leaf.seek(tree, bounds, from, fromLength, fromInclusive, descending);
       more = leaf.load();
       slot = firstSlot();
       positioned = true;
     } else if (slot < leaf.from() || slot >= leaf.to()) {
+      positioned = false; // where a device refuses the leaf: from the last key again
       more = leaf.load();
       slot = firstSlot();
+      positioned = true;
     }
     int n = 0;
     boolean last = !more;
@@ -247,7 +249,6 @@ abstract class ScanBatches extends ScanRange {
     if (!contains(key, offset, length)) {
       return false;
     }
-    int from = 2 * keyBytesMax;
     if (descending
         ? !below(key, offset, length, from, fromLength, fromInclusive)
         : !above(key, offset, length, from, fromLength, fromInclusive)) {
@@ -342,7 +343,7 @@ abstract class ScanBatches extends ScanRange {
         return false;
       }
     } else {
-      above.seek(tree, bounds, 2L * keyBytesMax, fromLength, !fromInclusive, false);
+      above.seek(tree, bounds, from, fromLength, !fromInclusive, false);
       if (above.load()) {
         int length = above.copyKey(above.from(), keys, 0);
         items[0] = Items.of(tree, keys, 0, length);
@@ -404,9 +405,7 @@ abstract class ScanBatches extends ScanRange {
     if (n > 0) {
       upperItem = descending ? items[n - 1] : 0;
       int start = keyOffsets[n - 1];
-      fromLength = keyOffsets[n] - start;
-      fromInclusive = false;
-      Mem.copy(keys, start, bounds, 2L * keyBytesMax, fromLength);
+      goOnFrom(keys, start, keyOffsets[n] - start);
     }
     batchSize = n;
     finished = last;

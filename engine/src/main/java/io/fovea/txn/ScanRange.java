@@ -18,13 +18,18 @@ abstract class ScanRange {
   BTree tree;
   boolean descending;
 
-  // bounds: low at 0, high at keyBytesMax, the key to go on from at 2 * keyBytesMax, and a place in
+  // bounds: low at 0, high at keyBytesMax, the last key of a batch at 2 * keyBytesMax, and a place
+  // in
   // the interval at 3 * keyBytesMax
   MemorySegment bounds = Blocks.NONE;
   int lowLength;
   boolean lowInclusive;
   int highLength;
   boolean highInclusive;
+
+  /** Where in bounds the key is to go on from: the start, then the last one of a batch. */
+  int from;
+
   int fromLength;
   boolean fromInclusive;
 
@@ -83,14 +88,22 @@ abstract class ScanRange {
   }
 
   private void goOnFromStart() {
+    from = start;
     fromLength = startLength;
     fromInclusive = startInclusive;
-    if (startLength > 0) {
-      Mem.copy(bounds, start, bounds, 2L * keyBytesMax, startLength);
-    }
   }
 
-  /** Says where the scan has begun or come to; what it goes on from stays. */
+  /** The scan goes on behind a key: the last one of a batch. */
+  final void goOnFrom(MemorySegment key, long offset, int length) {
+    from = 2 * keyBytesMax;
+    fromLength = bound(key, offset, length, from);
+    fromInclusive = false;
+  }
+
+  /**
+   * Says where the scan has begun or come to. What it goes on from stays: once a record was
+   * delivered, that is the last key of a batch, or there is no batch any more.
+   */
   final void place(MemorySegment key, long offset, int length, boolean inclusive) {
     start = 3 * keyBytesMax;
     startLength = bound(key, offset, length, start);
