@@ -32,6 +32,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -348,6 +349,7 @@ class CountTest {
   }
 
   /** Whatever was there of closes and checkpoints before: right after a crash they are there. */
+  @Tag("slow")
   @ParameterizedTest
   @ValueSource(ints = {1, 2, 3, 4, 5, 6})
   void theyAreThereAfterACrash(int seed) {
@@ -449,6 +451,7 @@ class CountTest {
     }
   }
 
+  @Tag("slow")
   @ParameterizedTest
   @EnumSource(Durability.class)
   void backupsHaveThem(Durability durability) {

@@ -401,6 +401,7 @@ class LoadTest {
   }
 
   @Tag("slow")
+  @Tag("slow")
   @Test
   void aCrashLeavesAllOrNothing() {
     Options options =
@@ -497,6 +498,7 @@ class LoadTest {
     }
   }
 
+  @Tag("slow")
   @Tag("slow")
   @Test
   void aBackupWhileATableIsLoadedHasAllOrNothing() throws Exception {

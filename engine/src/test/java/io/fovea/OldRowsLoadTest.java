@@ -18,6 +18,7 @@ import io.fovea.support.SimStorage;
 import java.util.List;
 import java.util.Random;
 import java.util.TreeMap;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -149,6 +150,7 @@ class OldRowsLoadTest {
     }
   }
 
+  @Tag("slow")
   @ParameterizedTest
   @CsvSource({"4000, REPLACE", "4000, KEEP", "300, REPLACE", "3, KEEP"})
   void theyAreMerged(int rows, Duplicates duplicates) {

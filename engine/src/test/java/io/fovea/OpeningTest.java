@@ -76,6 +76,7 @@ class OpeningTest {
    * it is asked again.
    */
   @Tag("slow")
+  @Tag("slow")
   @ParameterizedTest
   @EnumSource
   void aReadThatFailsDoesNotLeadToAnOlderState(Durability durability) {

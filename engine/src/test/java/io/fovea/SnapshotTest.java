@@ -196,6 +196,7 @@ class SnapshotTest {
 
   /** A buffer of a few pages, and more records than anything remembers. */
   @Tag("slow")
+  @Tag("slow")
   @Test
   void readsMoreThanItHasRoomFor() {
     Options options = small().snapshots(s -> s.bufferBytes(500_000));

@@ -17,6 +17,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import javax.imageio.ImageIO;
 import javax.xml.parsers.DocumentBuilderFactory;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -52,6 +53,7 @@ class PictureTest {
     return cells;
   }
 
+  @Tag("slow")
   @ParameterizedTest
   @EnumSource(PictureCommand.By.class)
   void eachPageIsACell(PictureCommand.By by) throws Exception {

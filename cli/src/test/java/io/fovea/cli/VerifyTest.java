@@ -14,6 +14,7 @@ import java.io.RandomAccessFile;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Random;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -34,6 +35,7 @@ class VerifyTest {
     assertArrayEquals(before, Files.readAllBytes(file));
   }
 
+  @Tag("slow")
   @Test
   void everyDamagedPageIsFound() throws IOException {
     Path file = make(dir, Options.defaults());
@@ -55,6 +57,7 @@ class VerifyTest {
     }
   }
 
+  @Tag("slow")
   @Test
   void swappedPagesAreFound() throws IOException {
     Path file = make(dir, Options.defaults());

@@ -15,6 +15,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -86,6 +87,7 @@ class RaisedTimestampsTest {
   }
 
   /** The same for locked ones: the rts is raised by who holds the lock, while others commit. */
+  @Tag("slow")
   @Test
   void lockedItemsMayNot() {
     Quiet.please();

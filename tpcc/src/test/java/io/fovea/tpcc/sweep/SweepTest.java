@@ -19,6 +19,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -203,6 +204,7 @@ class SweepTest {
   }
 
   /** With JVMs of their own, from the command line. */
+  @Tag("slow")
   @Test
   void theRealThing() throws IOException {
     DriverCommand tpcc = new DriverCommand();
