@@ -2,6 +2,7 @@ package io.fovea;
 
 import io.fovea.catalog.Description;
 import io.fovea.catalog.Schema;
+import io.fovea.catalog.SequenceCore;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.DurabilityLostException;
@@ -11,6 +12,7 @@ import io.fovea.error.OperationInterruptedException;
 import io.fovea.error.StorageException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.TableCore;
+import io.fovea.schema.SequenceSpec;
 import io.fovea.schema.TableSpec;
 import io.fovea.store.Leaks;
 import io.fovea.store.Store;
@@ -22,8 +24,8 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What has tables: the part of a {@link Database} that opens, drops and renames them, and says what
- * they are.
+ * What has tables and sequences: the part of a {@link Database} that opens, drops and renames them,
+ * and says what they are.
  *
  * <p>Any thread.
  *
@@ -241,6 +243,75 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
   public boolean renameIndex(String table, String from, String to) {
     Objects.requireNonNull(from, "from");
     return schema().renameIndex(Objects.requireNonNull(table, "table"), from, to);
+  }
+
+  /**
+   * Opens a sequence, whatever it gives; one that is not there is created, as {@link
+   * SequenceSpec#of} says: from 1 on, by 1.
+   *
+   * @param name its name, 1 to 255 characters
+   * @return the sequence, of any thread
+   * @throws InvalidUseException if there is none, and the database was opened for reading only
+   * @throws TransactionAbortedException in a transaction of this thread, if there is none, and
+   *     somebody waits until no transaction is active
+   * @throws OperationInterruptedException if the thread is interrupted while it waits for another
+   *     that changes the catalog
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public Sequence sequence(String name) {
+    return new Sequence(schema().sequences().open(SequenceSpec.of(name), false));
+  }
+
+  /**
+   * Opens a sequence, creating it where it is not there, durably. This is no part of any
+   * transaction; {@link Transaction#sequence} is a part of one.
+   *
+   * @param spec what it gives, and how many values are cached from now on
+   * @return the sequence, of any thread
+   * @throws IncompatibleSchemaException if there is one of that name that gives other values
+   * @throws InvalidUseException as {@link #sequence(String)}; so with all other exceptions
+   */
+  public Sequence sequence(SequenceSpec spec) {
+    Objects.requireNonNull(spec, "spec");
+    return new Sequence(schema().sequences().open(spec, true));
+  }
+
+  /**
+   * The names of its sequences.
+   *
+   * @return a sorted list
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public List<String> sequences() {
+    return schema().sequences().names();
+  }
+
+  /**
+   * Says what a sequence gives.
+   *
+   * @param name its name
+   * @return its specification; null if there is no such sequence
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public @Nullable SequenceSpec describeSequence(String name) {
+    Objects.requireNonNull(name, "name");
+    ((Database) this).requireServing();
+    SequenceCore core = schema().sequences().core(name);
+    return core == null ? null : core.spec();
+  }
+
+  /**
+   * Drops a sequence. It is gone when this returns, durably, and gives no value any more. {@link
+   * Transaction#dropSequence} does it as a part of a transaction.
+   *
+   * @param name its name
+   * @return whether there was one
+   * @throws TransactionAbortedException as {@link #sequence(String)}
+   * @throws OperationInterruptedException as {@link #sequence(String)}
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public boolean dropSequence(String name) {
+    return schema().sequences().drop(Objects.requireNonNull(name, "name"));
   }
 
   /**

@@ -12,6 +12,7 @@ import io.fovea.error.StorageFullException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.Slot;
 import io.fovea.index.TableCore;
+import io.fovea.schema.SequenceSpec;
 import io.fovea.schema.TableSpec;
 import io.fovea.txn.Attempts;
 import io.fovea.txn.Tx;
@@ -381,6 +382,38 @@ public final class Transaction implements AutoCloseable {
    */
   public List<String> tables() {
     return catalog(CatalogTransaction::names);
+  }
+
+  /**
+   * Opens a sequence as a part of this transaction, creating it where it is not there. One that is
+   * created gives values at once, to the body alone; others see it when the transaction has
+   * committed, and get higher ones. Taking a value is no part of a transaction, as {@link Sequence}
+   * says.
+   *
+   * @param spec what it gives
+   * @return the sequence; when the transaction has committed, of all threads
+   * @throws IncompatibleSchemaException if there is one of that name that gives other values
+   * @throws InvalidUseException if the transaction only reads and there is no such sequence
+   * @throws TransactionAbortedException as {@link #table(TableSpec)}
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public Sequence sequence(SequenceSpec spec) {
+    Objects.requireNonNull(spec, "spec");
+    return new Sequence(catalog(c -> c.sequence(spec)));
+  }
+
+  /**
+   * Drops a sequence as a part of this transaction. Its handles give values until that commits.
+   *
+   * @param name its name
+   * @return whether there was one, which is checked at the commit
+   * @throws InvalidUseException if the transaction only reads
+   * @throws TransactionAbortedException as {@link #table(TableSpec)}
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public boolean dropSequence(String name) {
+    Objects.requireNonNull(name, "name");
+    return catalog(c -> c.dropSequence(name));
   }
 
   private <T> T catalog(Function<CatalogTransaction, T> what) {

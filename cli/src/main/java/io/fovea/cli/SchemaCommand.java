@@ -1,20 +1,22 @@
 package io.fovea.cli;
 
 import io.fovea.Database;
+import io.fovea.Sequence;
 import io.fovea.schema.NameText;
 import io.fovea.schema.TableSpec;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Parameters;
 
-/** What are the tables? */
+/** What are the tables and the sequences? */
 @Command(
     name = "schema",
     description = {
-      "Says what the tables of a database that nobody has open are: keys, fields, indexes, versions."
-          + " Nothing on disk changes."
+      "Says what the tables of a database that nobody has open are: keys, fields, indexes, versions;"
+          + " and what its sequences give. Nothing on disk changes."
     })
 final class SchemaCommand extends FileCommand {
   @Parameters(
@@ -35,10 +37,19 @@ final class SchemaCommand extends FileCommand {
         }
         specs.add(spec);
       }
+      List<Sequence> sequences =
+          table == null ? db.sequences().stream().map(db::sequence).toList() : List.of();
       if (json) {
-        out().println(Json.of(specs.stream().map(TableFile::map).toList()));
+        out()
+            .println(
+                Json.of(
+                    Stream.concat(
+                            specs.stream().map(TableFile::map),
+                            sequences.stream().map(TableFile::map))
+                        .toList()));
       } else {
         specs.forEach(s -> TableFile.lines(s).forEach(out()::println));
+        sequences.forEach(s -> out().println(TableFile.line(s)));
       }
     }
     return Main.OK;

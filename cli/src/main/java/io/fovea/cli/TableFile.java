@@ -2,6 +2,7 @@ package io.fovea.cli;
 
 import io.fovea.Database;
 import io.fovea.Options;
+import io.fovea.Sequence;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.IndexSpec;
@@ -70,6 +71,26 @@ final class TableFile {
           "expires", Map.of("field", spec.expiry().field().name(), "after", spec.expiry().after()));
     }
     return m;
+  }
+
+  /** A sequence as {@code schema --json} has it. */
+  static Map<String, @Nullable Object> map(Sequence s) {
+    Map<String, @Nullable Object> m = new LinkedHashMap<>();
+    m.put("sequence", s.name());
+    m.put("first", s.spec().first());
+    m.put("last", s.spec().last());
+    m.put("step", s.spec().step());
+    m.put("cached", s.spec().cached());
+    m.put("left", s.left());
+    if (s.left() > 0) {
+      m.put("next", s.peek());
+    }
+    return m;
+  }
+
+  /** A sequence as {@code schema} has it. */
+  static String line(Sequence s) {
+    return s.spec() + (s.left() > 0 ? ", next " + s.peek() : ", exhausted");
   }
 
   private static List<Field> parts(IndexSpec index) {

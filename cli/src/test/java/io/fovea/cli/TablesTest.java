@@ -17,6 +17,7 @@ import io.fovea.schema.Field;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
+import io.fovea.schema.SequenceSpec;
 import io.fovea.schema.TableSpec;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -108,6 +109,22 @@ class TablesTest {
     assertTrue(json.contains("\"after\": \"PT24H\""), json);
     String err = run(2, "schema", file, "thing").err();
     assertTrue(err.contains("no table thing: it has \"all kinds\", things"), err);
+  }
+
+  @Test
+  void sequences() {
+    Path file = dir.resolve("sequences");
+    try (Database db = Database.open(file, SMALL)) {
+      db.sequence("orders").next(41);
+      db.sequence(SequenceSpec.of("few ones").upTo(1)).next();
+    }
+    assertEquals(
+        List.of(
+            "sequence \"few ones\" from 1 to 1 by 1, 1000 cached, exhausted",
+            "sequence orders from 1 to 9223372036854775807 by 1, 1000 cached, next 42"),
+        lines("schema", file));
+    String json = run(0, "schema", file, "--json").out();
+    assertTrue(json.contains("\"next\": 42"), json);
   }
 
   @Test

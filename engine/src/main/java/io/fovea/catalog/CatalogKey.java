@@ -8,7 +8,7 @@ import java.util.Arrays;
 import java.util.HexFormat;
 
 /**
- * The key of a table's record in the catalog.
+ * The key of a table's record in the catalog, or of a sequence's, which has another first letter.
  *
  * <pre>
  *   "t" · name in UTF-8                         where that has 1 to 255 bytes
@@ -21,6 +21,7 @@ import java.util.HexFormat;
  */
 final class CatalogKey {
   static final char TABLE = 't';
+  static final char SEQUENCE = 's';
 
   private static final int NAME_BYTES_MAX = 255;
   private static final byte HASHED = (byte) 0xFF;
@@ -30,11 +31,16 @@ final class CatalogKey {
 
   /** The key of a table's record. */
   static byte[] of(String name) {
+    return of(TABLE, name);
+  }
+
+  /** The key of the record of a table or of a sequence. */
+  static byte[] of(char kind, String name) {
     byte[] utf8 = name.getBytes(StandardCharsets.UTF_8);
     boolean hashed = utf8.length > NAME_BYTES_MAX;
     byte[] rest = hashed ? hash(utf8) : utf8;
     byte[] key = new byte[(hashed ? 2 : 1) + rest.length];
-    key[0] = TABLE;
+    key[0] = (byte) kind;
     if (hashed) {
       key[1] = HASHED;
     }
@@ -70,7 +76,7 @@ final class CatalogKey {
   }
 
   /**
-   * The name of a table.
+   * The name of a table or of a sequence.
    *
    * @throws IOException if key and sections make no sense together
    */
@@ -80,7 +86,7 @@ final class CatalogKey {
       return describe(key);
     }
     if (utf8 == null || !Arrays.equals(key, 2, key.length, hash(utf8), 0, HASH_BYTES)) {
-      throw new IOException("key and name of the table don't belong together");
+      throw new IOException("key and name don't belong together");
     }
     return new String(utf8, StandardCharsets.UTF_8);
   }

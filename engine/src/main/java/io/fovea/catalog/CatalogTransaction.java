@@ -7,6 +7,7 @@ import io.fovea.error.OperationInterruptedException;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Waits;
 import io.fovea.schema.NameText;
+import io.fovea.schema.SequenceSpec;
 import io.fovea.schema.TableSpec;
 import io.fovea.store.Store;
 import io.fovea.txn.CatalogPart;
@@ -106,6 +107,9 @@ public final class CatalogTransaction implements CatalogPart {
   /** What it has made of that; names that are not here are as it saw them. */
   private final Map<String, @Nullable TableCore> now = new TreeMap<>();
 
+  /** The same of sequences. */
+  private final SequenceLooks sequences;
+
   private final List<TableCore> made = new ArrayList<>();
   private final List<TableCore> dropped = new ArrayList<>();
 
@@ -123,6 +127,7 @@ public final class CatalogTransaction implements CatalogPart {
     this.store = store;
     this.changes = changes;
     this.tx = tx;
+    this.sequences = new SequenceLooks(schema.sequences());
   }
 
   // ---------------------------------------------------------------------------------------- looks
@@ -206,7 +211,7 @@ public final class CatalogTransaction implements CatalogPart {
         return false;
       }
     }
-    return true;
+    return sequences.areAsSeen();
   }
 
   private RuntimeException conflict(String why) {
@@ -294,6 +299,36 @@ public final class CatalogTransaction implements CatalogPart {
     return true;
   }
 
+  /** Opens a sequence, and makes it where there is none. */
+  public SequenceCore sequence(SequenceSpec spec) {
+    SequenceCore core = lookSequence(spec.name());
+    if (core != null) {
+      schema.sequences().adopt(core, spec);
+      return core;
+    }
+    tx.requireWritable();
+    return sequences.make(schema.sequences().fresh(spec));
+  }
+
+  /** Drops a sequence; false where there is none. */
+  public boolean dropSequence(String name) {
+    if (lookSequence(name) == null) {
+      return false;
+    }
+    tx.requireWritable();
+    sequences.drop(name);
+    return true;
+  }
+
+  private @Nullable SequenceCore lookSequence(String name) {
+    if (!sequences.knows(name)) {
+      awaitChange();
+      sequences.see(name);
+      tx.sawLsn(schema.publishedLsn());
+    }
+    return sequences.core(name);
+  }
+
   /** Whether it drops a table. */
   public boolean drops(TableCore core) {
     return dropped.contains(core);
@@ -301,7 +336,7 @@ public final class CatalogTransaction implements CatalogPart {
 
   @Override
   public boolean changes() {
-    return !now.isEmpty();
+    return !now.isEmpty() || sequences.changes();
   }
 
   // --------------------------------------------------------------------------------------- commit
@@ -400,6 +435,7 @@ public final class CatalogTransaction implements CatalogPart {
         Schema.trees(core).forEach(t -> c.delete(DeferredDrops.key(t.treeId())));
       }
     }
+    sequences.into(c);
     return c;
   }
 
@@ -469,7 +505,9 @@ public final class CatalogTransaction implements CatalogPart {
     mine().install();
     List<TableCore> stay = made.stream().filter(now::containsValue).toList();
     stay.forEach(TableCore::made); // before anybody finds it
-    schema.publish(now, session.logging() ? session.recordEnd() : 0);
+    long lsn = session.logging() ? session.recordEnd() : 0;
+    schema.publish(now, lsn);
+    sequences.publish(lsn);
     for (TableCore core : dropped) {
       core.drop();
       Schema.trees(core).forEach(t -> changes.drops.add(t, null));
@@ -498,6 +536,7 @@ public final class CatalogTransaction implements CatalogPart {
       dropped.forEach(core -> core.going(false));
       schema.changing(false);
     }
+    sequences.ended(installed);
     for (TableCore core : made) {
       if (!installed || !now.containsValue(core)) {
         if (!core.isDropped()) {

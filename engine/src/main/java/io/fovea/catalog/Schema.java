@@ -75,6 +75,7 @@ public final class Schema {
   private final Expirations expirations;
   private final ObjectVersions objectVersions;
   private final Compaction compaction;
+  private final Sequences sequences;
 
   private volatile boolean changing;
   private volatile long publishedLsn;
@@ -104,6 +105,7 @@ public final class Schema {
     this.objectVersions = new ObjectVersions(store, changes);
     this.loads = new Loads(host, store, changes, expirations);
     this.compaction = new Compaction(store, this, changes, drops);
+    this.sequences = new Sequences(store, changes);
     // What is put right makes pages dirty, and these would stay in memory.
     hintUse.repairs = !store.isReadOnly();
     KnownCounts counts = StoredCounts.of(store);
@@ -124,12 +126,14 @@ public final class Schema {
 
   /** Ends what goes on in the background, and does not wait for it. */
   public void cancel() {
+    sequences.close();
     expirations.cancel();
     drops.cancel();
   }
 
   /** Ends what goes on in the background. */
   public void end() {
+    sequences.close();
     loads.end();
     expirations.cancel();
     drops.cancel();
@@ -140,6 +144,11 @@ public final class Schema {
     expirations.join();
     drops.join();
     compaction.end();
+  }
+
+  /** The sequences. */
+  public Sequences sequences() {
+    return sequences;
   }
 
   /** Moves pages towards the front of the file. */
@@ -222,11 +231,13 @@ public final class Schema {
   }
 
   /**
-   * Puts the counts of tables and indexes into the catalog, while nobody changes anything.
+   * Puts the counts of tables and indexes into the catalog, while nobody changes anything, and how
+   * far sequences have come.
    *
    * @return which they are, for the superblock; 0 where they could not be written
    */
   long saveCounts() {
+    sequences.save();
     return StoredCounts.save(store, live());
   }
 

@@ -6,6 +6,7 @@ import io.fovea.error.AbortCause;
 import io.fovea.error.FoveaException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.OperationInterruptedException;
+import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.HintUse;
 import io.fovea.index.IndexCore;
 import io.fovea.index.IndexHints;
@@ -25,6 +26,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BiConsumer;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -130,6 +132,60 @@ final class SchemaChanges {
 
   void unlock() {
     lock.unlock();
+  }
+
+  /**
+   * Takes a lock for a thread that may be in the body of a transaction, and that waits for nobody
+   * who waits for transactions to end.
+   *
+   * @param which this one's; null for that of the schema
+   * @throws TransactionAbortedException if it is in a transaction, and somebody waits for its end
+   */
+  void lockGivingWay(@Nullable ReentrantLock which, String what) {
+    ReentrantLock l = which == null ? lock : which;
+    boolean locked = l.tryLock();
+    while (!locked) {
+      try {
+        locked = l.tryLock(LOOK_NANOS, TimeUnit.NANOSECONDS);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new OperationInterruptedException(what);
+      }
+      if (!locked && store.mine() > 0) {
+        store.engine().checkWaiting();
+        if (still) {
+          throw new TransactionAbortedException(
+              AbortCause.CATALOG, "The database waits until no transaction is active.");
+        }
+      }
+    }
+  }
+
+  /**
+   * Takes the lock of the schema as {@link #lockGivingWay}, and does something in a store that
+   * serves.
+   */
+  <T> T lockedGivingWay(String what, Supplier<T> work) {
+    lockGivingWay(null, what);
+    try {
+      store.requireServing();
+      return work.get();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Does something if nobody has the lock of the schema; returns whether it was done. */
+  boolean tryLocked(BooleanSupplier work) {
+    if (!lock.tryLock()) {
+      return false;
+    }
+    try {
+      store.requireServing();
+      return work.getAsBoolean();
+    } finally {
+      lock.unlock();
+    }
   }
 
   /** As {@link #locked}, for what waits with the lock until no transaction is active. */

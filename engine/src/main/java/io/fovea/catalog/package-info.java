@@ -1,5 +1,5 @@
 /**
- * Which tables and indexes there are, and how they change.
+ * Which tables, indexes and sequences there are, and how they change.
  *
  * <pre>
  *   Schema          the tables of an open database             SpecCheck      tables as specified
@@ -8,6 +8,7 @@
  *   DeferredDrops   pages of dropped trees, freed in pieces    Leftovers      of long values
  *   CatalogEntry    what the catalog keeps of a table          Host           the rooms above
  *   CatalogTransaction   tables come, go and change names as a part of a transaction
+ *   Sequences       and what they give: SequenceCore, SequenceRecord
  *   Compaction      nodes of trees move towards the front of the file
  * </pre>
  *

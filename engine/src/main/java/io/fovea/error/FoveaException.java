@@ -25,6 +25,7 @@ public abstract sealed class FoveaException extends RuntimeException
         OperationInterruptedException,
         PoolExhaustedException,
         PoolTooSmallException,
+        SequenceExhaustedException,
         SnapshotTooOldException,
         StorageException,
         StorageFullException,

@@ -274,6 +274,13 @@ public final class Store {
     }
   }
 
+  /** Asks for the log to become durable up to a position, and does not wait. */
+  public void requestDurable(long lsn) {
+    if (journal != null) {
+      journal.log().request(lsn);
+    }
+  }
+
   /** An id that no tree has or had. */
   public int nextTreeId() {
     return parts.treeIds().getAndIncrement();

@@ -34,6 +34,7 @@ import io.fovea.Range;
 import io.fovea.Receipt;
 import io.fovea.Restore;
 import io.fovea.Row;
+import io.fovea.Sequence;
 import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.TxOptions;
@@ -52,6 +53,7 @@ import io.fovea.schema.Id;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
+import io.fovea.schema.SequenceSpec;
 import io.fovea.schema.Step;
 import io.fovea.schema.TableSpec;
 import java.math.BigDecimal;
@@ -648,6 +650,19 @@ class GuideTest {
         });
     // end
     assertEquals(List.of("cache", "notes", "orders", "orders.current"), db.tables());
+  }
+
+  @Test
+  void sequences() {
+    // begin docs/GUIDE.md
+    Sequence ids = db.sequence("orders"); // from 1 on; made where it is not there
+    long first = ids.next();
+    long batch = ids.next(100); // this one and the 99 behind it
+    ids.skipTo(50_000); // records up to there came from elsewhere
+    Sequence tickets = db.sequence(SequenceSpec.of("tickets").from(100).upTo(999).by(10));
+    // end
+    assertEquals(List.of(1L, 2L, 50_000L), List.of(first, batch, ids.next()));
+    assertEquals(90, tickets.left());
   }
 
   @Test

@@ -1,0 +1,112 @@
+package io.fovea.catalog;
+
+import io.fovea.btree.BTree;
+import io.fovea.btree.TreeWalk;
+import io.fovea.error.CorruptionException;
+import io.fovea.error.IncompatibleFormatException;
+import io.fovea.memory.Mem;
+import io.fovea.schema.SequenceSpec;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+
+/**
+ * A sequence as the catalog keeps it.
+ *
+ * <pre>
+ *   key     as {@link CatalogKey} has it, with "s"
+ *   value   version (1) · first (8) · last (8) · step (8) · cached (4) · reserved places (8)
+ *           · {@link Sections}: of a name that is too long for the key
+ * </pre>
+ *
+ * <p>All numbers are big-endian. No place below the reserved ones is given by whoever opens the
+ * file next.
+ *
+ * @param spec what it gives
+ * @param reserved how many places are reserved
+ */
+record SequenceRecord(SequenceSpec spec, long reserved) {
+  private static final int VERSION = 1;
+
+  /** Visits what is there of one kind. */
+  @FunctionalInterface
+  interface Visitor {
+    void sequence(SequenceRecord r);
+  }
+
+  static byte[] key(SequenceSpec spec) {
+    return CatalogKey.of(CatalogKey.SEQUENCE, spec.name());
+  }
+
+  static byte[] encode(SequenceSpec spec, long reserved) {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    try (DataOutputStream out = new DataOutputStream(bytes)) {
+      out.writeByte(VERSION);
+      out.writeLong(spec.first());
+      out.writeLong(spec.last());
+      out.writeLong(spec.step());
+      out.writeInt(spec.cached());
+      out.writeLong(reserved);
+      Sections sections = new Sections();
+      CatalogKey.write(spec.name(), sections);
+      sections.write(out);
+    } catch (IOException e) {
+      throw new IllegalStateException("Writing to memory failed.", e);
+    }
+    return bytes.toByteArray();
+  }
+
+  /**
+   * Reads a record.
+   *
+   * @throws IncompatibleFormatException if a newer version wrote it
+   * @throws CorruptionException if it makes no sense
+   */
+  static SequenceRecord decode(byte[] key, byte[] value) {
+    String known = CatalogKey.describe(key);
+    try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(value))) {
+      int version = in.readUnsignedByte();
+      if (version != VERSION) {
+        throw new IncompatibleFormatException(
+            "The catalog's entry of sequence "
+                + known
+                + " has version "
+                + version
+                + "; this version of Fovea knows "
+                + VERSION
+                + ". Use a newer one.");
+      }
+      long first = in.readLong();
+      long last = in.readLong();
+      long step = in.readLong();
+      int cached = in.readInt();
+      long reserved = in.readLong();
+      Sections sections = Sections.read(in, known);
+      SequenceSpec spec =
+          new SequenceSpec(CatalogKey.read(key, sections), first, last, step, cached);
+      if (reserved < 0 || reserved > spec.values()) {
+        throw new IOException(reserved + " places");
+      }
+      return new SequenceRecord(spec, reserved);
+    } catch (IOException | IllegalArgumentException e) {
+      CorruptionException c =
+          new CorruptionException("the catalog's entry of sequence " + known, -1, -1, VERSION, -1);
+      c.initCause(e);
+      throw c;
+    }
+  }
+
+  /** Visits the sequences that a catalog knows. */
+  static void forEach(BTree catalog, Visitor visitor) {
+    TreeWalk.forEach(
+        catalog,
+        (k, kOff, kLen, v, vOff, vLen) -> {
+          if (kLen > 0 && Mem.getByte(k, kOff) == CatalogKey.SEQUENCE) {
+            byte[] key = TreeWalk.bytes(k, kOff, kLen);
+            visitor.sequence(decode(key, TreeWalk.bytes(v, vOff, vLen)));
+          }
+        });
+  }
+}

@@ -1,0 +1,194 @@
+package io.fovea.catalog;
+
+import io.fovea.btree.BTree;
+import io.fovea.error.FoveaException;
+import io.fovea.error.IncompatibleSchemaException;
+import io.fovea.error.InvalidUseException;
+import io.fovea.schema.NameText;
+import io.fovea.schema.SequenceSpec;
+import io.fovea.store.Store;
+import java.lang.System.Logger.Level;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentSkipListMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The sequences of a database: each is a record of the catalog ({@link SequenceRecord}), and what
+ * threads share while it is open ({@link SequenceCore}).
+ *
+ * <p>A block of values is reserved by a change of that record alone, which is no transaction: so it
+ * conflicts with none, and is not undone with one. A close writes how far each sequence has come,
+ * so that nothing is skipped.
+ *
+ * <p>Any thread; changes are under the lock of the schema.
+ */
+public final class Sequences {
+  private static final System.Logger LOG = System.getLogger("io.fovea");
+
+  private final Store store;
+  private final SchemaChanges changes;
+  private final Map<String, SequenceCore> all = new ConcurrentSkipListMap<>();
+
+  Sequences(Store store, SchemaChanges changes) {
+    this.store = store;
+    this.changes = changes;
+    BTree catalog = store.catalog();
+    SequenceRecord.forEach(
+        catalog,
+        r -> all.put(r.spec().name(), new SequenceCore(store, changes, r.spec(), r.reserved())));
+  }
+
+  /** A sequence; null if there is none of that name. */
+  public @Nullable SequenceCore core(String name) {
+    return all.get(name);
+  }
+
+  /** The names, in order. */
+  public List<String> names() {
+    store.requireServing();
+    return List.copyOf(all.keySet());
+  }
+
+  /**
+   * Opens a sequence, making it where it is not there.
+   *
+   * @param adopts whether one that is there must be as it is specified
+   */
+  public SequenceCore open(SequenceSpec spec, boolean adopts) {
+    store.requireServing();
+    SequenceCore there = all.get(spec.name());
+    if (there == null) {
+      String what = "create sequence " + NameText.of(spec.name());
+      there = changes.lockedGivingWay(what, () -> create(spec));
+    }
+    if (adopts) {
+      adopt(there, spec);
+    }
+    return there;
+  }
+
+  private SequenceCore create(SequenceSpec spec) {
+    SequenceCore known = all.get(spec.name());
+    if (known != null) {
+      return known;
+    }
+    if (store.isReadOnly()) {
+      throw new InvalidUseException(
+          "There is no sequence "
+              + NameText.of(spec.name())
+              + " in "
+              + store.name()
+              + ", which was opened for reading only.");
+    }
+    store.willWrite();
+    store.engine().checkUsable(false);
+    SequenceCore made = new SequenceCore(store, changes, spec, 0);
+    CatalogChange change = new CatalogChange(store);
+    change.put(SequenceRecord.key(spec), SequenceRecord.encode(spec, 0));
+    store.awaitDurable(change.run(() -> all.put(spec.name(), made)));
+    return made;
+  }
+
+  /** One that a transaction makes. */
+  SequenceCore fresh(SequenceSpec spec) {
+    return new SequenceCore(store, changes, spec, -1);
+  }
+
+  /**
+   * Opens one that is there, with the cache of whoever opens it.
+   *
+   * @throws IncompatibleSchemaException if it gives other values than is specified
+   */
+  void adopt(SequenceCore core, SequenceSpec spec) {
+    SequenceSpec is = core.spec();
+    if (!is.cached(spec.cached()).equals(spec)) {
+      throw new IncompatibleSchemaException(
+          "Sequence "
+              + NameText.of(spec.name())
+              + " of "
+              + store.name()
+              + " goes from "
+              + is.first()
+              + " to "
+              + is.last()
+              + " by "
+              + is.step()
+              + " in the file, and from "
+              + spec.first()
+              + " to "
+              + spec.last()
+              + " by "
+              + spec.step()
+              + " here. Open it by its name alone, or drop it before it is made anew.");
+    }
+    core.cached(spec.cached());
+  }
+
+  /** Drops a sequence, durably; false if there is none of that name. */
+  public boolean drop(String name) {
+    store.requireServing();
+    if (!all.containsKey(name)) {
+      return false;
+    }
+    return changes.lockedGivingWay("drop sequence " + NameText.of(name), () -> dropLocked(name));
+  }
+
+  private boolean dropLocked(String name) {
+    SequenceCore core = all.get(name);
+    if (core == null) {
+      return false;
+    }
+    store.willWrite();
+    store.engine().checkUsable(false);
+    CatalogChange change = new CatalogChange(store).delete(SequenceRecord.key(core.spec()));
+    store.awaitDurable(
+        change.run(
+            () -> {
+              core.drop();
+              all.remove(name);
+            }));
+    return true;
+  }
+
+  /** Names are those of other sequences; null for none. Under the lock of the schema. */
+  void publish(Map<String, @Nullable SequenceCore> names, long lsn) {
+    names.forEach(
+        (name, core) -> {
+          SequenceCore before = core == null ? all.remove(name) : all.put(name, core);
+          if (before != null) {
+            before.drop();
+          }
+          if (core != null) {
+            core.publish(lsn);
+          }
+        });
+  }
+
+  /** Gives no values any more. */
+  void close() {
+    all.values().forEach(SequenceCore::close);
+  }
+
+  /** Writes how far they have come; under the lock of the schema, after {@link #close}. */
+  void save() {
+    CatalogChange change = new CatalogChange(store);
+    for (SequenceCore core : all.values()) {
+      byte[] rest = core.rest();
+      if (rest != null) {
+        change.put(SequenceRecord.key(core.spec()), rest);
+      }
+    }
+    if (change.size() == 0) {
+      return;
+    }
+    try {
+      change.run();
+    } catch (FoveaException e) {
+      if (change.happened) {
+        throw e; // only a recovery completes it
+      }
+      LOG.log(Level.DEBUG, "What sequences have reserved and not given is skipped", e);
+    }
+  }
+}

@@ -1,0 +1,156 @@
+package io.fovea;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.error.FoveaException;
+import io.fovea.schema.SequenceSpec;
+import io.fovea.schema.TableSpec;
+import io.fovea.support.SimCrash;
+import io.fovea.support.SimDisk;
+import io.fovea.support.SimFault;
+import io.fovea.support.SimStorage;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/**
+ * Power that fails at any operation, and operations that fail, while sequences give values, come
+ * and go: no value is given twice, and no more are skipped than is promised.
+ */
+@Tag("slow")
+class SequenceCrashTest {
+  private static final int CACHED = 4;
+  private static final SequenceSpec ORDERS = SequenceSpec.of("orders").cached(CACHED);
+  private static final SequenceSpec OTHERS = SequenceSpec.of("others").from(100).cached(CACHED);
+
+  /** The disk before an operation, and what was given by then. */
+  private record Cut(SimDisk disk, long given, boolean others, boolean dropped) {}
+
+  /** The highest value, and what of the catalog was told. */
+  private long given;
+
+  private boolean others;
+  private boolean dropped;
+
+  private static Options options(Durability durability) {
+    return Options.defaults()
+        .bufferBytes(600_000)
+        .durability(durability)
+        .transactions(x -> x.activeMax(2));
+  }
+
+  private static Database open(SimDisk disk, Durability durability) {
+    return SimDatabase.open(new SimStorage(disk), options(durability));
+  }
+
+  private void way(Database db) {
+    Sequence s = db.sequence(ORDERS);
+    ByteTable t = db.table(TableSpec.bytes("t", 8)).bytes();
+    for (int i = 0; i < 14; i++) {
+      if (i == 5) {
+        db.checkpoint();
+      }
+      long v = s.next();
+      assertTrue(v > given, "given twice: " + v);
+      given = v;
+      byte[] key = {(byte) v};
+      db.run(tx -> t.put(tx, key, key));
+      if (i == 8) {
+        db.run(
+            tx -> {
+              Sequence o = tx.sequence(OTHERS);
+              assertEquals(100, o.next());
+              t.put(tx, new byte[] {0}, new byte[] {0});
+            });
+        others = true;
+      }
+    }
+    s.skipTo(given + 50);
+    given += 49;
+    db.run(tx -> tx.dropSequence("others"));
+    dropped = true;
+  }
+
+  @ParameterizedTest
+  @EnumSource(names = {"SYNC", "ASYNC"})
+  void anyMoment(Durability durability) {
+    SimDisk disk = new SimDisk(1);
+    List<Cut> cuts = new ArrayList<>();
+    try (Database db = open(disk, durability)) {
+      disk.onOperation(n -> cuts.add(new Cut(disk.copy(), given, others, dropped)));
+      way(db);
+      disk.onOperation(n -> cuts.add(new Cut(disk.copy(), given, others, dropped)));
+    }
+    assertTrue(cuts.size() > 20, cuts.size() + " cuts");
+    for (int i = 0; i < cuts.size(); i++) {
+      Cut cut = cuts.get(i);
+      SimCrash other = i % 2 == 0 ? SimCrash.LOSE_ALL : SimCrash.KEEP_ALL;
+      for (SimCrash how : List.of(other, SimCrash.RANDOM)) {
+        try (Database db = open(cut.disk.crash(how), durability)) {
+          long next = db.sequence(ORDERS).peek();
+          assertTrue(next > cut.given, next + " is given again after " + cut.given);
+          // What came between the cut and the next operation may be in the file.
+          assertTrue(next <= cut.given + 51 + 2 * CACHED, next + " after " + cut.given);
+          if (durability == Durability.SYNC && cut.others && !cut.dropped) {
+            assertNotNull(db.table(TableSpec.bytes("t", 8)).bytes());
+          }
+          SequenceSpec there = db.describeSequence("others");
+          assertTrue(
+              durability != Durability.SYNC || !cut.dropped || there == null, "it was dropped");
+          if (there != null) {
+            assertEquals(OTHERS, there);
+            assertTrue(db.sequence(OTHERS).next() > 100, "100 is given again");
+          }
+          given = cut.given;
+          others = false;
+          dropped = false;
+          db.dropSequence("others");
+          way(db);
+          assertTrue(db.verify().ok());
+        }
+      }
+    }
+  }
+
+  /** An operation fails, once or for ever: a typed error, and never a value twice. */
+  @Test
+  void failingOperations() {
+    boolean hit = true;
+    for (int n = 1; hit; n++) {
+      for (boolean once : new boolean[] {true, false}) {
+        SimDisk disk = new SimDisk(n);
+        given = 0;
+        try (Database db = open(disk, Durability.SYNC)) {
+          db.sequence(ORDERS).next();
+          given = 1;
+        }
+        disk.fail(once ? SimFault.once(n) : SimFault.from(n));
+        try (Database db = open(disk, Durability.SYNC)) {
+          Sequence s = db.sequence(ORDERS);
+          for (int i = 0; i < 30; i++) {
+            try {
+              long v = s.next();
+              assertTrue(v > given, "given twice: " + v);
+              given = v;
+            } catch (FoveaException e) {
+              assertNotNull(e.getMessage());
+            }
+          }
+        } catch (FoveaException e) {
+          assertNotNull(e.getMessage());
+        }
+        hit = disk.faultsHit() > 0;
+        disk.heal();
+        try (Database db = open(disk.crash(SimCrash.RANDOM), Durability.SYNC)) {
+          assertTrue(db.sequence(ORDERS).next() > given, "given twice");
+          assertTrue(db.verify().ok());
+        }
+      }
+    }
+  }
+}

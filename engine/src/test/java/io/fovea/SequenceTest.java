@@ -1,0 +1,483 @@
+package io.fovea;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.error.AbortCause;
+import io.fovea.error.DatabaseClosedException;
+import io.fovea.error.IncompatibleSchemaException;
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.OperationInterruptedException;
+import io.fovea.error.SequenceExhaustedException;
+import io.fovea.error.TransactionAbortedException;
+import io.fovea.schema.SequenceSpec;
+import io.fovea.schema.TableSpec;
+import io.fovea.support.SimDisk;
+import io.fovea.support.SimStorage;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * Sequences give each value once, in order, come and go as tables do, and survive what those do.
+ */
+@Timeout(value = 2, unit = TimeUnit.MINUTES)
+class SequenceTest {
+  private static final SequenceSpec ORDERS = SequenceSpec.of("orders").cached(10);
+
+  private final SimDisk disk = new SimDisk(1);
+
+  private static Options options() {
+    return Options.defaults().bufferBytes(4 << 20).device(dev -> dev.pageSize(4096));
+  }
+
+  private Database open() {
+    return SimDatabase.open(new SimStorage(disk), options());
+  }
+
+  // ---------------------------------------------------------------------------------------- values
+
+  @ParameterizedTest
+  @ValueSource(ints = {1, 2, 3, 10, 1000})
+  void valuesFollowOneAnother(int cached) {
+    try (Database db = open()) {
+      Sequence s = db.sequence(ORDERS.cached(cached));
+      for (long i = 1; i <= 100; i++) {
+        assertEquals(i, s.peek());
+        assertEquals(i, s.next());
+      }
+      assertEquals(101, s.next(30));
+      assertEquals(131, s.next());
+      assertEquals(132, s.next(1));
+      s.skipTo(100);
+      assertEquals(133, s.next());
+      s.skipTo(134);
+      assertEquals(134, s.next());
+      s.skipTo(100_000);
+      assertEquals(100_000, s.next());
+      assertEquals(Long.MAX_VALUE - 100_000, s.left());
+      assertEquals("orders", s.name());
+      assertThrows(InvalidUseException.class, () -> s.next(0));
+    }
+    try (Database db = open()) {
+      assertEquals(100_001, db.sequence("orders").next(), "a close skips nothing");
+    }
+  }
+
+  @Test
+  void stepsAndEnds() {
+    try (Database db = open()) {
+      Sequence s = db.sequence(SequenceSpec.of("s").from(-7).upTo(12).by(5).cached(3));
+      assertEquals(4, s.left());
+      assertEquals(-7, s.next());
+      SequenceExhaustedException few =
+          assertThrows(SequenceExhaustedException.class, () -> s.next(4));
+      assertEquals(3, few.left());
+      assertEquals(
+          "The sequence s from -7 to 12 by 5, 3 cached, has only 3 of 4 values left. Drop it and"
+              + " make one with a larger range, which begins behind it.",
+          few.getMessage());
+      s.skipTo(-1);
+      assertEquals(3, s.next());
+      assertEquals(8, s.next());
+      for (int i = 0; i < 3; i++) {
+        assertEquals(0, assertThrows(SequenceExhaustedException.class, s::next).left());
+      }
+      assertEquals("s", assertThrows(SequenceExhaustedException.class, s::peek).sequence());
+      assertEquals(0, s.left());
+      assertThrows(SequenceExhaustedException.class, () -> s.next(1));
+      s.skipTo(13);
+      assertThrows(InvalidUseException.class, () -> s.skipTo(18));
+    }
+    try (Database db = open()) {
+      assertThrows(SequenceExhaustedException.class, () -> db.sequence("s").next());
+    }
+  }
+
+  @Test
+  void theEndsOfNumbers() {
+    try (Database db = open()) {
+      Sequence high = db.sequence(SequenceSpec.of("high").from(Long.MAX_VALUE - 1));
+      assertEquals(Long.MAX_VALUE - 1, high.next());
+      assertEquals(Long.MAX_VALUE, high.next());
+      assertThrows(SequenceExhaustedException.class, high::next);
+      Sequence all = db.sequence(SequenceSpec.of("all").from(Long.MIN_VALUE));
+      assertEquals(Long.MIN_VALUE, all.next());
+      all.skipTo(-5);
+      assertEquals(-5, all.next());
+      SequenceSpec wide = SequenceSpec.of("wide").from(Long.MIN_VALUE).by(Long.MAX_VALUE);
+      assertEquals(3, wide.values());
+      Sequence w = db.sequence(wide);
+      assertEquals(Long.MIN_VALUE, w.next());
+      assertEquals(-1, w.next());
+      assertEquals(Long.MAX_VALUE - 1, w.next());
+      assertThrows(SequenceExhaustedException.class, w::next);
+      Sequence one = db.sequence(SequenceSpec.of("one").from(5).upTo(5));
+      assertEquals(5, one.next());
+      assertThrows(SequenceExhaustedException.class, one::next);
+    }
+  }
+
+  @Test
+  void whatCanNotBeIsRefused() {
+    for (Callable<?> bad :
+        List.<Callable<?>>of(
+            () -> SequenceSpec.of(""),
+            () -> SequenceSpec.of("x").upTo(0),
+            () -> SequenceSpec.of("x").by(0),
+            () -> SequenceSpec.of("x").by(-1),
+            () -> SequenceSpec.of("x").cached(0),
+            () -> SequenceSpec.of("x").cached(SequenceSpec.CACHED_MAX + 1))) {
+      assertThrows(IllegalArgumentException.class, bad::call);
+    }
+    try (Database db = open()) {
+      db.sequence(ORDERS);
+      assertThrows(IncompatibleSchemaException.class, () -> db.sequence(ORDERS.from(2)));
+      assertThrows(IncompatibleSchemaException.class, () -> db.sequence(ORDERS.by(2)));
+      assertThrows(IncompatibleSchemaException.class, () -> db.sequence(ORDERS.upTo(9)));
+      assertEquals(77, db.sequence(ORDERS.cached(77)).spec().cached());
+      assertEquals(77, db.sequence("orders").spec().cached());
+    }
+  }
+
+  /** Each value once; to one thread in ascending order. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void manyThreads(boolean virtual) throws Exception {
+    int threads = virtual ? 200 : 4;
+    int each = virtual ? 100 : 20_000;
+    try (Database db = open();
+        ExecutorService pool =
+            virtual
+                ? Executors.newVirtualThreadPerTaskExecutor()
+                : Executors.newFixedThreadPool(threads)) {
+      Sequence s = db.sequence(ORDERS.cached(64));
+      List<Future<long[]>> all = new ArrayList<>();
+      for (int t = 0; t < threads; t++) {
+        boolean rows = t % 2 == 0;
+        all.add(
+            pool.submit(
+                () -> {
+                  long[] mine = new long[each];
+                  for (int i = 0; i < each; i++) {
+                    mine[i] = rows || i % 7 != 0 ? s.next() : s.next(3);
+                  }
+                  return mine;
+                }));
+      }
+      BitSet seen = new BitSet();
+      for (Future<long[]> f : all) {
+        long before = 0;
+        for (long v : f.get()) {
+          assertTrue(v > before, "not above the one before");
+          assertFalse(seen.get((int) v), "given twice");
+          seen.set((int) v);
+          before = v;
+        }
+      }
+      assertEquals(threads * each, seen.cardinality());
+    }
+  }
+
+  // ----------------------------------------------------------------------------------- the catalog
+
+  @Test
+  void sequencesComeAndGo() {
+    String name = "ü".repeat(200); // too long for the key of its record
+    try (Database db = open()) {
+      assertEquals(List.of(), db.sequences());
+      assertNull(db.describeSequence("orders"));
+      assertFalse(db.dropSequence("orders"));
+      Sequence s = db.sequence("orders");
+      db.sequence(name).next();
+      db.table(TableSpec.bytes("orders", 8)); // a table's name is none of theirs
+      assertEquals(List.of("orders", name), db.sequences());
+      assertEquals(SequenceSpec.of("orders"), db.describeSequence("orders"));
+      assertEquals(1, s.next());
+      assertTrue(db.dropSequence("orders"));
+      assertEquals(
+          "Sequence orders was dropped. Open it again.",
+          assertThrows(InvalidUseException.class, s::next).getMessage());
+      assertThrows(InvalidUseException.class, () -> s.next(2));
+      assertThrows(InvalidUseException.class, s::peek);
+      assertEquals(List.of(name), db.sequences());
+      assertEquals(1, db.sequence(ORDERS).next());
+      assertTrue(db.verify().ok());
+    }
+    try (Database db = open()) {
+      assertEquals(List.of("orders", name), db.sequences());
+      assertEquals(2, db.sequence(name).next());
+      assertEquals(ORDERS, db.describeSequence("orders"));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void inTransactions(Protocol protocol) {
+    Options o = options().experiments(exp -> exp.protocol(protocol));
+    try (Database db = SimDatabase.open(new SimStorage(disk), o)) {
+      Sequence[] made = new Sequence[3];
+      db.run(
+          tx -> {
+            ByteTable t = tx.table(TableSpec.bytes("t", 8)).bytes();
+            made[0] = tx.sequence(ORDERS);
+            for (int i = 1; i <= 25; i++) {
+              assertEquals(i, made[0].next());
+            }
+            assertEquals(26, made[0].next(5));
+            assertEquals(List.of(), db.sequences());
+            assertEquals(31, tx.sequence(ORDERS).next());
+            t.put(tx, new byte[] {1}, new byte[] {1});
+          });
+      assertEquals(32, made[0].next());
+      assertEquals(33, db.sequence(ORDERS).next());
+      assertThrows(
+          IllegalStateException.class,
+          () ->
+              db.run(
+                  tx -> {
+                    assertTrue(tx.dropSequence("orders"));
+                    assertFalse(tx.dropSequence("orders"));
+                    made[1] = tx.sequence(ORDERS.from(500));
+                    assertEquals(500, made[1].next());
+                    throw new IllegalStateException();
+                  }));
+      assertEquals(34, made[0].next());
+      assertEquals(
+          "Sequence orders was made by a transaction that did not commit. Open it again.",
+          assertThrows(InvalidUseException.class, made[1]::next).getMessage());
+      db.run(
+          tx -> {
+            assertTrue(tx.dropSequence("orders"));
+            made[2] = tx.sequence(ORDERS.from(500));
+            assertEquals(500, made[2].next());
+          });
+      assertThrows(InvalidUseException.class, made[0]::next);
+      assertEquals(501, made[2].next());
+      db.run(
+          tx -> {
+            Sequence s = tx.sequence(SequenceSpec.of("short"));
+            assertEquals(1, s.next());
+            assertTrue(tx.dropSequence("short"));
+            assertThrows(InvalidUseException.class, s::next);
+            assertFalse(tx.dropSequence("short"));
+          });
+      assertEquals(List.of("orders"), db.sequences());
+      assertTrue(db.verify().ok());
+    }
+    try (Database db = open()) {
+      assertEquals(502, db.sequence("orders").next());
+    }
+  }
+
+  /** Who has looked for a sequence, or found none, depends on that. */
+  @ParameterizedTest
+  @EnumSource
+  void looksAreComparedAtTheCommit(Protocol protocol) throws Exception {
+    try (Database db = Database.inMemory(options().experiments(exp -> exp.protocol(protocol)));
+        ExecutorService other = Executors.newSingleThreadExecutor()) {
+      Transaction tx = db.begin();
+      tx.sequence(ORDERS).next();
+      other.submit(() -> db.sequence(ORDERS).next()).get();
+      AbortCause cause = assertThrows(TransactionAbortedException.class, tx::commit).abortCause();
+      assertEquals(AbortCause.CATALOG, cause);
+      Transaction drops = db.begin();
+      drops.dropSequence("orders");
+      other.submit(() -> db.dropSequence("orders")).get();
+      assertThrows(TransactionAbortedException.class, drops::commit);
+      assertEquals(List.of(), db.sequences());
+    }
+  }
+
+  /** Values taken in bodies conflict with nothing; those of one that is rolled back are skipped. */
+  @Test
+  void noConflicts() {
+    try (Database db = open()) {
+      Sequence s = db.sequence(ORDERS.cached(3));
+      ByteTable t = db.table(TableSpec.bytes("t", 8)).bytes();
+      long retries = db.stats().retries();
+      for (int i = 0; i < 50; i++) {
+        byte[] key = {(byte) i};
+        db.run(tx -> t.insert(tx, key, Long.toString(s.next()).getBytes()));
+      }
+      assertThrows(
+          IllegalStateException.class,
+          () ->
+              db.run(
+                  tx -> {
+                    assertEquals(51, s.next());
+                    throw new IllegalStateException();
+                  }));
+      assertEquals(52, s.next());
+      assertEquals(retries, db.stats().retries());
+    }
+  }
+
+  // -------------------------------------------------------------------------------- beside others
+
+  /** A body that needs a block gives way to somebody who waits for its end. */
+  @Test
+  void aBodyGivesWay() throws Exception {
+    try (Database db = open();
+        ExecutorService other = Executors.newSingleThreadExecutor()) {
+      Sequence s = db.sequence(ORDERS.cached(1));
+      CountDownLatch waits = new CountDownLatch(1);
+      List<AbortCause> causes = new ArrayList<>();
+      Future<?>[] all = new Future<?>[1];
+      db.run(
+          tx -> {
+            if (tx.previousAbort() != null) {
+              causes.add(tx.previousAbort());
+              all[0].get();
+              s.next();
+              return;
+            }
+            all[0] =
+                other.submit(
+                    () -> {
+                      waits.countDown();
+                      db.schema().whileAllIsStill("wait", () -> {});
+                    });
+            waits.await();
+            while (true) {
+              s.next(); // until the other one waits
+            }
+          });
+      assertEquals(List.of(AbortCause.CATALOG), causes);
+    }
+  }
+
+  @Test
+  void anInterruptSkipsAValueAtMost() throws Exception {
+    try (Database db = open();
+        ExecutorService other = Executors.newSingleThreadExecutor()) {
+      Sequence s = db.sequence(ORDERS.cached(1));
+      CountDownLatch has = new CountDownLatch(1);
+      CountDownLatch end = new CountDownLatch(1);
+      Future<?> holds =
+          other.submit(
+              () ->
+                  db.schema()
+                      .whileNothingChanges(
+                          () -> {
+                            has.countDown();
+                            try {
+                              end.await();
+                            } catch (InterruptedException e) {
+                              throw new IllegalStateException(e);
+                            }
+                          }));
+      has.await();
+      Thread.currentThread().interrupt();
+      assertThrows(OperationInterruptedException.class, s::next);
+      assertTrue(Thread.interrupted());
+      end.countDown();
+      holds.get();
+      assertEquals(2, s.next());
+    }
+  }
+
+  @Test
+  void snapshotsAndReadersGiveNone(@TempDir Path folder) {
+    Path file = folder.resolve("s.fovea");
+    try (Database db = Database.open(file, options())) {
+      Sequence s = db.sequence(ORDERS);
+      s.next();
+      try (Database then = db.snapshot()) {
+        assertEquals(List.of("orders"), then.sequences());
+        assertThrows(InvalidUseException.class, () -> then.sequence("orders").next());
+        assertThrows(InvalidUseException.class, () -> then.sequence("others"));
+      }
+      assertEquals(2, s.next());
+    }
+    try (Database db = Database.open(file, options().readOnly(true))) {
+      assertEquals(3, db.sequence("orders").peek());
+      assertThrows(InvalidUseException.class, () -> db.sequence("orders").next());
+      assertThrows(InvalidUseException.class, () -> db.sequence("others"));
+    }
+  }
+
+  @Test
+  void backupsHaveThem(@TempDir Path folder) {
+    Path file = folder.resolve("s.fovea");
+    try (Database db = Database.open(file, options())) {
+      Sequence s = db.sequence(ORDERS);
+      for (int i = 0; i < 17; i++) {
+        s.next();
+      }
+      db.backup(folder.resolve("backup"));
+      assertEquals(18, s.next());
+    }
+    Path copy = folder.resolve("copy.fovea");
+    Restore.from(folder.resolve("backup")).to(copy, options());
+    try (Database db = Database.open(copy, options())) {
+      long next = db.sequence("orders").next();
+      assertTrue(next >= 18 && next <= 18 + 20, "next is " + next);
+    }
+  }
+
+  @Test
+  void closedIsClosed() {
+    Sequence s;
+    try (Database db = open()) {
+      s = db.sequence(ORDERS);
+      s.next();
+      db.onClose(() -> assertNotEquals(0, s.next()));
+    }
+    assertThrows(DatabaseClosedException.class, s::next);
+    assertThrows(DatabaseClosedException.class, () -> s.next(2));
+    assertThrows(DatabaseClosedException.class, s::left);
+  }
+
+  /** Threads that take values while it closes: what they got is not given again. */
+  @Test
+  void closedBesideThreads() throws Exception {
+    long highest = 0;
+    for (int round = 0; round < 20; round++) {
+      List<Future<Long>> all = new ArrayList<>();
+      try (ExecutorService pool = Executors.newFixedThreadPool(3)) {
+        try (Database db = open()) {
+          Sequence s = db.sequence(ORDERS);
+          assertTrue(s.peek() > highest, "given twice");
+          CountDownLatch began = new CountDownLatch(3);
+          for (int t = 0; t < 3; t++) {
+            all.add(
+                pool.submit(
+                    () -> {
+                      long last = 0;
+                      try {
+                        while (true) {
+                          last = s.next();
+                          began.countDown();
+                        }
+                      } catch (DatabaseClosedException e) {
+                        return last;
+                      }
+                    }));
+          }
+          began.await();
+        }
+        for (Future<Long> f : all) {
+          highest = Math.max(highest, f.get());
+        }
+      }
+    }
+  }
+}
