@@ -19,6 +19,7 @@ import java.time.InstantSource;
 import java.util.Objects;
 import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
 
 /**
  * How a database is opened: what every application decides, and groups of what few do.
@@ -43,6 +44,8 @@ public final class Options {
   private static final class Values implements Cloneable {
     String name = "";
     long bufferBytes = 256L << 20;
+    @Nullable BufferShare share;
+    long shareLeast;
     Durability durability = Durability.SYNC;
     boolean create = true;
     boolean readOnly;
@@ -116,7 +119,7 @@ public final class Options {
    * Sets the memory that the database may use for pages and all that belongs to them. It is taken
    * outside the Java heap.
    *
-   * @param bytes a hard limit
+   * @param bytes a hard limit; in a {@link BufferShare} the most that the database gets of it
    * @return new options
    * @throws IllegalArgumentException if it is not positive; whether it is enough is checked when
    *     the database is opened
@@ -133,6 +136,45 @@ public final class Options {
    */
   public long bufferBytes() {
     return v.bufferBytes;
+  }
+
+  /**
+   * Lets the database have its buffer in common with others: see {@link BufferShare}. An eighth of
+   * {@link #bufferBytes} is always its own.
+   *
+   * @param share the same for all that share it
+   * @return new options
+   */
+  public Options bufferShare(BufferShare share) {
+    return bufferShare(share, 0);
+  }
+
+  /**
+   * Lets the database have its buffer in common with others: see {@link BufferShare}.
+   *
+   * @param share the same for all that share it
+   * @param leastBytes how much the database can always have; the least that it works with where
+   *     that is more, and {@link #bufferBytes} where that is less; 0 for an eighth of that
+   * @return new options
+   * @throws IllegalArgumentException if it is negative
+   */
+  public Options bufferShare(BufferShare share, long leastBytes) {
+    Objects.requireNonNull(share, "share");
+    check(leastBytes >= 0, "Options.bufferShare is given 0 bytes or more", leastBytes);
+    return with(
+        v -> {
+          v.share = share;
+          v.shareLeast = leastBytes;
+        });
+  }
+
+  /**
+   * With what others have their buffer in common.
+   *
+   * @return the share; null where the buffer is the database's own
+   */
+  public @Nullable BufferShare bufferShare() {
+    return v.share;
   }
 
   /**
@@ -394,6 +436,14 @@ public final class Options {
   }
 
   private PoolConfig pool() {
+    PoolConfig own = ownPool();
+    BufferShare share = v.share;
+    return share == null
+        ? own
+        : own.withShare(share.pools, v.shareLeast == 0 ? v.bufferBytes / 8 : v.shareLeast);
+  }
+
+  private PoolConfig ownPool() {
     return PoolConfig.of(device().pageSize(), bufferBytes())
         .with(experiments().hints().frames() ? FrameHints.ON : FrameHints.OFF)
         .with(io.fovea.buffer.Translation.valueOf(experiments().translation().name()))
@@ -425,6 +475,7 @@ public final class Options {
         + v.name
         + ", bufferBytes="
         + v.bufferBytes
+        + (v.share == null ? "" : ", bufferShare=" + v.share)
         + ", durability="
         + v.durability
         + ", create="

@@ -43,13 +43,16 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
   BackgroundWriter(Frames frames, WriteBack writeBack) {
     this.frames = frames;
     this.writeBack = writeBack;
-    this.pace = new WriterPace(frames.count, frames.plan.batch(), System.nanoTime());
+    this.pace = new WriterPace(frames.least(), frames.plan.batch(), System.nanoTime());
   }
 
   void start(String name) {
     Thread t = new Thread(this, name);
     t.setDaemon(true);
     thread = t;
+    if (frames.share != null) {
+      frames.share.wakes(() -> wake(false));
+    }
     t.start();
   }
 
@@ -91,11 +94,14 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
   }
 
   private int available() {
-    return frames.free.count() + frames.ready.size();
+    return frames.free() + frames.ready.size();
   }
 
   private boolean isShort() {
-    return frames.free.count() < pace.free() || available() < pace.low();
+    PoolShare.Member share = frames.share;
+    return share == null
+        ? frames.free.count() < pace.free() || available() < pace.low()
+        : share.isOwing() || available() < pace.low();
   }
 
   @Override
@@ -103,6 +109,9 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
     int failures = 0;
     while (!stopped) {
       pace.taken(frames.counters.framesTaken.sum(), System.nanoTime());
+      if (frames.share != null) {
+        frames.share.demand(frames.free.count(), System.nanoTime());
+      }
       if (!isShort() && !urgent) {
         asleep = true;
         // After asleep: a thread that takes a frame now either sees it, or is seen here.
@@ -137,7 +146,8 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
       // First of all: it also takes those off the list whose pages are in use again.
       int gained = empty();
       // Urgent: somebody found nothing, so nothing of the list is of any use.
-      gained += collect(urgently ? pace.batch() : pace.high() - available());
+      gained += collect(urgently ? pace.batch() : pace.high() - available() + owed());
+      gained += collectIdle();
       if (writeBack.size() > 0) {
         write(gained);
         gained += ready();
@@ -206,8 +216,56 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
     return ready;
   }
 
-  /** Empties frames until a few are free; how many. */
+  /** How many frames others of the share wait for. */
+  private int owed() {
+    return frames.share == null ? 0 : frames.share.owed();
+  }
+
+  /** Gives pages up for others of the share that nobody has used since the last turn. */
+  private int collectIdle() {
+    PoolShare.Member share = frames.share;
+    int wanted = share == null ? 0 : share.takeOwedIdle(System.nanoTime());
+    int given = 0;
+    for (int frame = 0; wanted > 0 && frame < frames.count && !stopped; frame++) {
+      long pid = frames.pid(frame);
+      if (pid == 0 || FrameHeader.givenUp(frames.headers, frame)) {
+        continue;
+      }
+      if (FrameHeader.used(frames.headers, frame)) {
+        FrameHeader.setUsed(frames.headers, frame, false);
+      } else if (FrameHeader.dirty(frames.headers, frame)) {
+        // Written now, and given at the next turn if it is still idle then.
+        if (writeBack.size() < pace.batch()) {
+          writeBack.add(pid, frame);
+        }
+      } else if (given < wanted && frames.claimCold(frame)) {
+        frames.counters.evictionsClean.increment();
+        frames.giveBack(frame);
+        given++;
+      }
+    }
+    return given;
+  }
+
+  /** Gives others of the share the frames that they wait for, as far as they are ready. */
+  private int pay(PoolShare.Member share) {
+    int paid = 0;
+    while (share.owed() > 0) {
+      int frame = frames.claimReady();
+      if (frame < 0) {
+        break;
+      }
+      frames.giveBack(frame);
+      paid++;
+    }
+    return paid;
+  }
+
+  /** Empties frames until a few are free; how many. In a share, only for those who wait. */
   private int empty() {
+    if (frames.share != null) {
+      return pay(frames.share);
+    }
     int emptied = 0;
     while (frames.free.count() < pace.free()) {
       int frame = frames.claimReady();

@@ -100,49 +100,45 @@ public final class BufferPool implements AutoCloseable {
    * @throws io.fovea.error.CorruptionException where state and file contradict each other
    */
   public BufferPool(BlockDevice device, PoolConfig config, AllocatorState state) {
-    int pageSize = config.pageSize();
-    if (Integer.bitCount(pageSize) != 1 || pageSize < 4096 || pageSize > 65536) {
-      throw new InvalidUseException(
-          "A page size of " + pageSize + " is no power of two from 4096 to 65536.");
-    }
-    if (pageSize % device.blockSize() != 0) {
-      throw new InvalidUseException(
-          "Pages of " + pageSize + " bytes on blocks of " + device.blockSize() + " bytes.");
-    }
+    config.check(device);
     frames = new Frames(config);
-    frames.wire(device);
-    pages = frames.pages;
-    headers = frames.headers;
-    translator = frames.translator;
-    pageShift = frames.pageShift;
-    DoubleWrite area = config.doubleWrite();
-    if (area != null && area.pageSize() != pageSize) {
-      throw new InvalidUseException(
-          "A double-write area for pages of " + area.pageSize() + " bytes, not " + pageSize + ".");
+    boolean done = false;
+    try {
+      frames.wire(device);
+      pages = frames.pages;
+      headers = frames.headers;
+      translator = frames.translator;
+      pageShift = frames.pageShift;
+      DoubleWrite area = config.doubleWrite();
+      PoolLog log = config.log();
+      DataSync dataSync = new DataSync(device, log, area == null ? 0 : area.nextBatch() - 1);
+      writeBack = new WriteBack(frames, device, log, area, dataSync);
+      writer = new BackgroundWriter(frames, writeBack);
+      replacement = new Replacement(frames, config.exhaustedMillis(), writer);
+      loader = new Loader(frames, replacement, device, config.lsnLimit());
+      allocator = new PageAllocator(frames, replacement, loader, device, state);
+      groups = new GroupLoader(frames, replacement, loader, allocator, device, config.readsMax());
+      Mover mover = new Mover(frames);
+      translator.wire(mover);
+      resolver = new Resolver(frames, loader, mover, allocator);
+      allocator.wire(resolver);
+      loader.wire(allocator);
+      hints = new ChildHints(frames, resolver, config.frameHints());
+      hintLimit = hints.limit;
+      hintMask = hints.mask;
+      flusher = new Flusher(frames, writeBack, mover, dataSync, config.exhaustedMillis());
+      promises = new PagePromises(allocator, frames, replacement, writeBack);
+      PoolSpace space = new PoolSpace(frames, allocator, resolver, writeBack);
+      checkpoint = new PoolCheckpoint(frames, allocator, flusher, dataSync, space);
+      recovery = new PoolRecovery(frames, allocator, loader, resolver);
+      pretouch = startPretouch(config.pretouch());
+      writer.start("fovea-writer");
+      done = true;
+    } finally {
+      if (!done) {
+        frames.release();
+      }
     }
-    PoolLog log = config.log();
-    DataSync dataSync = new DataSync(device, log, area == null ? 0 : area.nextBatch() - 1);
-    writeBack = new WriteBack(frames, device, log, area, dataSync);
-    writer = new BackgroundWriter(frames, writeBack);
-    replacement = new Replacement(frames, config.exhaustedMillis(), writer);
-    loader = new Loader(frames, replacement, device, config.lsnLimit());
-    allocator = new PageAllocator(frames, replacement, loader, device, state);
-    groups = new GroupLoader(frames, replacement, loader, allocator, device, config.readsMax());
-    Mover mover = new Mover(frames);
-    translator.wire(mover);
-    resolver = new Resolver(frames, loader, mover, allocator);
-    allocator.wire(resolver);
-    loader.wire(allocator);
-    hints = new ChildHints(frames, resolver, config.frameHints());
-    hintLimit = hints.limit;
-    hintMask = hints.mask;
-    flusher = new Flusher(frames, writeBack, mover, dataSync, config.exhaustedMillis());
-    promises = new PagePromises(allocator, frames, replacement, writeBack);
-    PoolSpace space = new PoolSpace(frames, allocator, resolver, writeBack);
-    checkpoint = new PoolCheckpoint(frames, allocator, flusher, dataSync, space);
-    recovery = new PoolRecovery(frames, allocator, loader, resolver);
-    pretouch = startPretouch(config.pretouch());
-    writer.start("fovea-writer");
   }
 
   private @Nullable Thread startPretouch(Pretouch when) {

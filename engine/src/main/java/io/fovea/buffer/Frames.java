@@ -52,6 +52,12 @@ final class Frames {
 
   private final NativeRegion region;
 
+  /** From where the memory of frames comes; null where all of it is the pool's own. */
+  final PoolShare.@Nullable Member share;
+
+  /** Whether it has left its share. */
+  private final AtomicBoolean left = new AtomicBoolean();
+
   /** Whether the pool was closed; see {@link #checkOpen}. */
   final AtomicBoolean closed = new AtomicBoolean();
 
@@ -71,7 +77,12 @@ final class Frames {
     count = plan.frames();
     pageSize = config.pageSize();
     pageShift = Integer.numberOfTrailingZeros(pageSize);
-    region = NativeRegion.reserve(plan.bytes(), true, "buffer pool");
+    PoolShare from = config.share();
+    region =
+        from == null
+            ? NativeRegion.reserve(plan.bytes(), true, "buffer pool")
+            : NativeRegion.reserveInPieces(plan.bytes(), "buffer pool");
+    share = from == null ? null : join(from);
     MemorySegment all = region.segment();
     pages = all.asSlice(0, plan.bufferAt());
     writeBuffer = all.asSlice(plan.bufferAt(), plan.headersAt() - plan.bufferAt());
@@ -86,6 +97,31 @@ final class Frames {
     MemorySegment statistics = all.asSlice(plan.statisticsAt(), plan.bytes() - plan.statisticsAt());
     policy = ReplacementPolicy.of(config.replacement(), headers, statistics, count);
     copies = new PageCopies(count, pageSize, (s, at) -> PageHeader.seal(s, at, pageSize));
+  }
+
+  /** Where memory can't be given back in pieces, all of it is promised to this pool. */
+  private PoolShare.Member join(PoolShare from) {
+    int least = region.forgets() ? plan.least() : count;
+    boolean done = false;
+    try {
+      PoolShare.Member member = from.join(pageSize, plan.fixedBytes(), least);
+      done = true;
+      return member;
+    } finally {
+      if (!done) {
+        region.release();
+      }
+    }
+  }
+
+  /** How many frames it can always have memory for. */
+  int least() {
+    return share == null ? count : share.least();
+  }
+
+  /** How many frames are free, and could be taken. */
+  int free() {
+    return share == null ? free.count() : share.free(free.count());
   }
 
   /** Throws after the pool was closed. */
@@ -187,8 +223,23 @@ final class Frames {
     return PageHeader.type(pages, base(frame)) == PageHeader.INNER;
   }
 
-  /** Takes a frame if it is free and nobody holds its latch. */
+  /** Takes a frame if it is free, nobody holds its latch, and there is memory for it. */
   boolean claimFree(int frame) {
+    PoolShare.Member s = share;
+    if (s == null) {
+      return claimWithMemory(frame);
+    }
+    if (pid(frame) != 0 || !s.take()) {
+      return false;
+    }
+    boolean mine = claimWithMemory(frame);
+    if (!mine) {
+      s.giveUnused();
+    }
+    return mine;
+  }
+
+  private boolean claimWithMemory(int frame) {
     if (pid(frame) != 0 || !Latch.tryExclusive(headers, frame)) {
       return false;
     }
@@ -206,13 +257,30 @@ final class Frames {
     return mine;
   }
 
-  /** Pops frames until one is free; -1 where none is. */
+  /** Takes a free frame; -1 where none is, or where there is no memory for one. */
   int claimAnyFree() {
+    PoolShare.Member s = share;
+    if (s == null) {
+      return popFree();
+    }
+    // First the memory: what is popped and not taken is not listed any more.
+    if (free.count() == 0 || !s.take()) {
+      return -1;
+    }
+    int frame = popFree();
+    if (frame < 0) {
+      s.giveUnused();
+    }
+    return frame;
+  }
+
+  /** Pops frames until one is free; -1 where none is. */
+  private int popFree() {
     for (int frame = free.pop(); frame >= 0; frame = free.pop()) {
       // Somebody may have the latch for a moment, to see that the frame is free or to take it as a
       // preferred frame. Passing on would lose the frame in the first case.
       for (int round = 0; pid(frame) == 0; round = Backoff.pause(round)) {
-        if (claimFree(frame)) {
+        if (claimWithMemory(frame)) {
           return frame;
         }
         if (round >= Backoff.PARK_FROM) {
@@ -231,11 +299,22 @@ final class Frames {
     assert !FrameHeader.writing(headers, frame) : "frame " + frame + " is being written";
     try {
       poison(frame);
+      forget(frame);
+      if (share != null) {
+        share.give();
+      }
       free.add(frame);
     } catch (Error e) {
       throw stop(e);
     } finally {
       Latch.releaseExclusive(headers, frame);
+    }
+  }
+
+  /** In a share a free frame has no memory. */
+  void forget(int frame) {
+    if (share != null) {
+      region.forget(base(frame), pageSize);
     }
   }
 
@@ -356,10 +435,16 @@ final class Frames {
   void release() {
     copies.end();
     region.release();
+    if (share != null && left.compareAndSet(false, true)) {
+      share.leave();
+    }
   }
 
   /** Touches all memory, so that the system has found it. */
   void pretouch(BooleanSupplier stopped) {
+    if (share != null) {
+      return; // it would take what is not its own
+    }
     MemorySegment all = region.segment();
     // An atomic add of nothing: writes the page without changing what a user has put there.
     Pretoucher.touch(plan.bytes(), stopped, at -> Mem.getAndAddLong(all, at, 0));
@@ -389,6 +474,6 @@ final class Frames {
         counters.hintsStale.sum(),
         counters.hintRepairs.sum(),
         counters.hintRepairsGivenUp.sum(),
-        plan.bytes());
+        share == null ? plan.bytes() : share.bytesNow());
   }
 }

@@ -95,7 +95,7 @@ final class FreeListWalk {
 
   /** How many pages get another link by one record at most. */
   int most() {
-    return Math.max(1, Math.min(CHANGE_PAGES, frames.count / LATCHED_PART / 2));
+    return Math.max(1, Math.min(CHANGE_PAGES, frames.least() / LATCHED_PART / 2));
   }
 
   // ------------------------------------------------------------------------------------- the tail

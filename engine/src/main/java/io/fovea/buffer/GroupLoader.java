@@ -81,8 +81,8 @@ final class GroupLoader {
     this.loader = loader;
     this.allocator = allocator;
     this.device = device;
-    this.pagesMax = Math.min(PageGroup.CAPACITY, frames.count >>> GROUP_SHIFT);
-    this.allMax = frames.count >>> ALL_SHIFT;
+    this.pagesMax = Math.min(PageGroup.CAPACITY, frames.least() >>> GROUP_SHIFT);
+    this.allMax = frames.least() >>> ALL_SHIFT;
   }
 
   /**
@@ -103,7 +103,7 @@ final class GroupLoader {
 
   /** How many pages a {@link PageReads} may have under way in this pool. */
   int readsMax() {
-    return Math.min(readsMax, frames.count >>> GROUP_SHIFT);
+    return Math.min(readsMax, frames.least() >>> GROUP_SHIFT);
   }
 
   /** The device, for who reads pages that were entered here. */

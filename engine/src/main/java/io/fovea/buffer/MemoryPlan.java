@@ -15,10 +15,11 @@ import io.fovea.error.PoolTooSmallException;
  * </pre>
  *
  * <p>The write buffer holds what one batch writes to the double-write area: a header, and the
- * copies of an eighth of the frames, 8 to 256 of them. A batch costs two or three syncs where there
- * is such an area, which is why it is that large.
+ * copies of an eighth of the frames, 8 to 256 of them; in a share, of those that are its own. A
+ * batch costs two or three syncs where there is such an area, which is why it is that large.
  *
  * @param frames how many frames
+ * @param least how many of them it can always have memory for: all, but in a share
  * @param batch how many pages a batch of writes has at most
  * @param bufferAt where the write buffer begins
  * @param headersAt where the headers begin
@@ -29,6 +30,7 @@ import io.fovea.error.PoolTooSmallException;
  */
 record MemoryPlan(
     int frames,
+    int least,
     int batch,
     long bufferAt,
     long headersAt,
@@ -51,8 +53,13 @@ record MemoryPlan(
 
   static MemoryPlan of(
       int pageSize, int frames, Translation translation, ReplacementKind replacement) {
+    return of(pageSize, frames, frames, translation, replacement);
+  }
+
+  private static MemoryPlan of(
+      int pageSize, int frames, int least, Translation translation, ReplacementKind replacement) {
     long bufferAt = (long) frames * pageSize;
-    int batch = batch(frames);
+    int batch = batch(least);
     long headersAt = bufferAt + DoubleWrite.HEADER_BYTES + (long) batch * pageSize;
     long tableAt = headersAt + (long) frames * FrameHeader.BYTES;
     long table =
@@ -65,7 +72,7 @@ record MemoryPlan(
     long statisticsAt = stackAt + 4L * (each == 0 ? frames : frames + 1 & ~1);
     long bytes = statisticsAt + (long) each * frames;
     return new MemoryPlan(
-        frames, batch, bufferAt, headersAt, tableAt, stackAt, statisticsAt, bytes);
+        frames, least, batch, bufferAt, headersAt, tableAt, stackAt, statisticsAt, bytes);
   }
 
   /** What a pool of so many frames takes. */
@@ -83,17 +90,37 @@ record MemoryPlan(
     if (config.bufferBytes() < least) {
       throw new PoolTooSmallException(config.bufferBytes(), least);
     }
-    // bytes() grows with frames: bisect.
+    if (config.share() == null) {
+      return fit(config, config.bufferBytes(), Integer.MAX_VALUE);
+    }
+    int own = fit(config, config.leastBytes(), Integer.MAX_VALUE).frames;
+    MemoryPlan plan = fit(config, config.bufferBytes(), own);
+    return own > plan.frames ? fit(config, config.bufferBytes(), plan.frames) : plan;
+  }
+
+  /** The largest of so many bytes, in batches for so many frames or for all. */
+  private static MemoryPlan fit(PoolConfig config, long bytes, int least) {
+    int pageSize = config.pageSize();
+    // Bytes grow with frames: bisect.
     int low = PoolConfig.FRAMES_MIN;
-    int high = (int) Math.min(config.bufferBytes() / pageSize + 1, Integer.MAX_VALUE / 4);
+    int high = (int) Math.min(bytes / pageSize + 1, Integer.MAX_VALUE / 4);
     while (high - low > 1) {
       int middle = (low + high) >>> 1;
-      if (bytes(pageSize, middle, translation, replacement) <= config.bufferBytes()) {
+      if (of(config, middle, Math.min(least, middle)).bytes <= bytes) {
         low = middle;
       } else {
         high = middle;
       }
     }
-    return of(pageSize, low, translation, replacement);
+    return of(config, low, Math.min(least, low));
+  }
+
+  private static MemoryPlan of(PoolConfig config, int frames, int least) {
+    return of(config.pageSize(), frames, least, config.translation(), config.replacement());
+  }
+
+  /** What there is beside the frames. */
+  long fixedBytes() {
+    return bytes - bufferAt;
   }
 }

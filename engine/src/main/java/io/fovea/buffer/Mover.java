@@ -123,8 +123,15 @@ final class Mover {
   private boolean promoteLatched(long pid, int frame, int preferred) {
     long other = frames.pid(preferred);
     if (other == 0) {
+      PoolShare.Member share = frames.share;
+      if (share != null && !share.takeForMove()) {
+        return false;
+      }
       frames.free.claimed();
       move(pid, frame, preferred);
+      if (share != null) {
+        share.moved();
+      }
       return true;
     }
     if (FrameHeader.writing(headers, preferred)
@@ -135,6 +142,9 @@ final class Mover {
       frames.drop(preferred);
       frames.counters.evictionsClean.increment();
       move(pid, frame, preferred);
+      if (frames.share != null) {
+        frames.share.give();
+      }
     } else {
       swap(pid, frame, other, preferred);
     }
@@ -166,6 +176,7 @@ final class Mover {
     }
     frames.counters.promotions.increment();
     frames.poison(frame);
+    frames.forget(frame);
     frames.free.add(frame);
     Latch.releaseMoved(headers, frame, preferred);
   }

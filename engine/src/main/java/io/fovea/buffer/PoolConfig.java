@@ -1,5 +1,7 @@
 package io.fovea.buffer;
 
+import io.fovea.error.InvalidUseException;
+import io.fovea.io.BlockDevice;
 import io.fovea.io.ReadRing;
 import io.fovea.wal.Log;
 import java.util.function.Consumer;
@@ -22,6 +24,8 @@ import org.jspecify.annotations.Nullable;
  * @param doubleWrite where copies of pages go before they are written in place; null for none
  * @param frameHints whether inner nodes remember the frames of their children
  * @param readsMax how many reads one thread has under way at most, 1 to {@link PageReads#CAPACITY}
+ * @param share from where the memory of frames comes; null where all of it is the pool's own
+ * @param leastBytes with a share, how much of {@code bufferBytes} the pool can always have
  * @since 0.1.0
  */
 public record PoolConfig(
@@ -35,7 +39,9 @@ public record PoolConfig(
     LongSupplier lsnLimit,
     @Nullable DoubleWrite doubleWrite,
     FrameHints frameHints,
-    int readsMax) {
+    int readsMax,
+    @Nullable PoolShare share,
+    long leastBytes) {
   /** The least number of frames that a pool works with. */
   public static final int FRAMES_MIN = 64;
 
@@ -54,7 +60,9 @@ public record PoolConfig(
         ANY_LSN,
         null,
         FrameHints.ON,
-        ReadRing.DEPTH);
+        ReadRing.DEPTH,
+        null,
+        0);
   }
 
   /** A pool of exactly so many frames. */
@@ -115,6 +123,15 @@ public record PoolConfig(
     return with(draft -> draft.readsMax = reads);
   }
 
+  /** The same with memory from a share, of which so much is its own. */
+  public PoolConfig withShare(PoolShare from, long least) {
+    return with(
+        draft -> {
+          draft.share = from;
+          draft.leastBytes = least;
+        });
+  }
+
   /** The same with a log behind it, which also says what LSN a page may have. */
   public PoolConfig withLog(Log other) {
     return withLog(PoolLog.of(other)).withLsnLimit(other::durableLsn);
@@ -128,6 +145,31 @@ public record PoolConfig(
   /** The same with another limit of the LSNs of pages in the file. */
   public PoolConfig withLsnLimit(LongSupplier limit) {
     return with(draft -> draft.lsnLimit = limit);
+  }
+
+  /**
+   * Whether a pool can be made of it.
+   *
+   * @param device where its pages come from
+   * @throws InvalidUseException if sizes don't fit
+   */
+  void check(BlockDevice device) {
+    if (Integer.bitCount(pageSize) != 1 || pageSize < 4096 || pageSize > 65536) {
+      throw new InvalidUseException(
+          "A page size of " + pageSize + " is no power of two from 4096 to 65536.");
+    }
+    if (pageSize % device.blockSize() != 0) {
+      throw new InvalidUseException(
+          "Pages of " + pageSize + " bytes on blocks of " + device.blockSize() + " bytes.");
+    }
+    if (doubleWrite != null && doubleWrite.pageSize() != pageSize) {
+      throw new InvalidUseException(
+          "A double-write area for pages of "
+              + doubleWrite.pageSize()
+              + " bytes, not "
+              + pageSize
+              + ".");
+    }
   }
 
   /** The least {@code bufferBytes} that is accepted. */
@@ -155,6 +197,8 @@ public record PoolConfig(
     @Nullable DoubleWrite doubleWrite;
     FrameHints frameHints;
     int readsMax;
+    @Nullable PoolShare share;
+    long leastBytes;
 
     Draft(PoolConfig of) {
       pageSize = of.pageSize;
@@ -168,6 +212,8 @@ public record PoolConfig(
       doubleWrite = of.doubleWrite;
       frameHints = of.frameHints;
       readsMax = of.readsMax;
+      share = of.share;
+      leastBytes = of.leastBytes;
     }
 
     PoolConfig build() {
@@ -182,7 +228,9 @@ public record PoolConfig(
           lsnLimit,
           doubleWrite,
           frameHints,
-          readsMax);
+          readsMax,
+          share,
+          leastBytes);
     }
   }
 }

@@ -152,7 +152,8 @@ final class Replacement {
     if (ready >= 0) {
       return ready;
     }
-    int steps = Math.min(2 * frames.count, SWEEP_MAX);
+    // In a share most frames may be free, without memory: a look at one is hardly a step.
+    int steps = frames.share == null ? Math.min(2 * frames.count, SWEEP_MAX) : 2 * frames.count;
     for (int i = 0; i < steps; i++) {
       int frame = frames.policy.propose(i, true);
       if (frame < 0) {

@@ -74,6 +74,23 @@ public final class NativeRegion {
    * @throws OutOfMemoryError where there is not that much address space
    */
   public static NativeRegion reserve(long bytes, boolean hugePages, String name) {
+    return reserve(bytes, hugePages ? MemoryCalls.MADV_HUGEPAGE : MemoryCalls.MADV_NORMAL, name);
+  }
+
+  /**
+   * Reserves a region whose pages come and go one by one: no huge page brings others along. All
+   * bytes are zero.
+   *
+   * @param bytes how many, more than 0
+   * @param name what it is for, for messages
+   * @return the region
+   * @throws OutOfMemoryError where there is not that much address space
+   */
+  public static NativeRegion reserveInPieces(long bytes, String name) {
+    return reserve(bytes, MemoryCalls.MADV_NOHUGEPAGE, name);
+  }
+
+  private static NativeRegion reserve(long bytes, int advice, String name) {
     if (bytes <= 0 || bytes > 1L << 46) {
       throw new IllegalArgumentException(
           "A region for the " + name + " can't have " + bytes + " bytes.");
@@ -91,8 +108,8 @@ public final class NativeRegion {
     // Advice: a kernel that refuses does no harm.
     MemoryCalls.madvise(start, length, MemoryCalls.MADV_DONTFORK);
     MemoryCalls.madvise(start, length, MemoryCalls.MADV_DONTDUMP);
-    if (hugePages) {
-      MemoryCalls.madvise(start, length, MemoryCalls.MADV_HUGEPAGE);
+    if (advice != MemoryCalls.MADV_NORMAL) {
+      MemoryCalls.madvise(start, length, advice);
     }
     MemorySegment segment = MemorySegment.ofAddress(start).reinterpret(bytes);
     return new NativeRegion(segment, place, name);
@@ -137,6 +154,24 @@ public final class NativeRegion {
     long length = roundUp(off + len, PAGE_BYTES) - from;
     return MemoryCalls.madvise(segment.address() + from, length, MemoryCalls.MADV_POPULATE_WRITE)
         == 0;
+  }
+
+  /** Whether {@link #forget(long, long)} gives memory back. */
+  public boolean forgets() {
+    return place != null;
+  }
+
+  /**
+   * Gives the pages of a part back to the operating system: it reads as zeros from now on, and may
+   * be written again. Does nothing where pages don't come one by one ({@link #forgets}).
+   *
+   * @param off where the part begins, a multiple of a page
+   * @param len its length in bytes, a multiple of a page
+   */
+  public void forget(long off, long len) {
+    if (place != null) {
+      MemoryCalls.madvise(segment.address() + off, len, MemoryCalls.MADV_DONTNEED);
+    }
   }
 
   /**

@@ -2,6 +2,7 @@ package io.fovea.store;
 
 import io.fovea.buffer.FrameHints;
 import io.fovea.buffer.PoolConfig;
+import io.fovea.buffer.PoolShare;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.PoolTooSmallException;
 import io.fovea.io.DeviceConfig;
@@ -83,7 +84,10 @@ public record StoreConfig(
   /** Of the pool of the timestamps, where they have one. */
   PoolConfig timestampPool(Switches switches) {
     PoolConfig all = pool(switches);
-    return all.withBufferBytes(all.bufferBytes() - dataPool(switches).bufferBytes());
+    long bytes = all.bufferBytes() - dataPool(switches).bufferBytes();
+    PoolShare share = all.share();
+    PoolConfig own = all.withBufferBytes(bytes);
+    return share == null ? own : own.withShare(share, bytes); // all of it: it is small
   }
 
   private PoolConfig pool(Switches switches) {
@@ -104,10 +108,12 @@ public record StoreConfig(
     TimestampConfig t = transactions.timestamps();
     long timestamps = t.budgetBytes() + (t.kind().onDisk() ? 0 : t.sketchBytesMax());
     long left = memory - Math.min(heap, memory) - Math.min(timestamps, memory);
-    if (pool.bufferBytes() > left) {
+    PoolShare share = pool.share();
+    long buffer = share == null ? pool.bufferBytes() : Math.min(pool.bufferBytes(), share.limit());
+    if (buffer > left) {
       throw new InvalidUseException(
           "A buffer of "
-              + mib(pool.bufferBytes())
+              + mib(buffer)
               + ", timestamps of "
               + mib(timestamps)
               + " and a heap of "

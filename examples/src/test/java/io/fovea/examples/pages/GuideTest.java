@@ -9,6 +9,7 @@ import io.fovea.BackupOptions;
 import io.fovea.BackupPosition;
 import io.fovea.BackupReport;
 import io.fovea.Batch;
+import io.fovea.BufferShare;
 import io.fovea.ByteTable;
 import io.fovea.Codec;
 import io.fovea.CompactOptions;
@@ -874,6 +875,21 @@ class GuideTest {
     try (Database other = Database.open(file, options.bufferBytes(64 << 20))) {
       assertEquals(32, other.options().transactions().activeMax());
     }
+  }
+
+  @Test
+  void sharedBuffers() {
+    // begin docs/GUIDE.md
+    BufferShare share = BufferShare.of(64 << 20);
+    Options tenant = Options.defaults().bufferBytes(16 << 20).bufferShare(share, 2 << 20);
+    List<Database> tenants = new ArrayList<>();
+    for (String id : List.of("ada", "grace", "barbara")) {
+      tenants.add(Database.open(folder.resolve(id + ".fovea"), tenant));
+    }
+    // end
+    assertTrue(share.used() > 6 << 20 && share.used() <= share.bytes(), share::toString);
+    tenants.forEach(Database::close);
+    assertEquals(0, share.used());
   }
 
   @Test
