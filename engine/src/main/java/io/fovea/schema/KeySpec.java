@@ -55,12 +55,21 @@ public final class KeySpec {
   }
 
   /**
-   * Starts a specification.
+   * Starts a specification, part by part: each is given as a {@link Field}, for a constant.
    *
    * @return a new builder
    */
   public static Builder builder() {
     return new Builder();
+  }
+
+  /**
+   * Starts a specification in one expression; parts are asked for by name, with {@link #part}.
+   *
+   * @return a new chain
+   */
+  public static FieldChain<KeySpec> chain() {
+    return FieldChain.of(builder(), Builder::build);
   }
 
   /**

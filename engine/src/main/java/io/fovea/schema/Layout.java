@@ -30,12 +30,21 @@ public final class Layout {
   }
 
   /**
-   * Starts a layout.
+   * Starts a layout, field by field: each is given as a {@link Field}, for a constant.
    *
    * @return a new builder
    */
   public static Builder builder() {
     return new Builder();
+  }
+
+  /**
+   * Starts a layout in one expression; fields are asked for by name, with {@link #field}.
+   *
+   * @return a new chain
+   */
+  public static FieldChain<Layout> chain() {
+    return FieldChain.of(builder(), Builder::build);
   }
 
   /**

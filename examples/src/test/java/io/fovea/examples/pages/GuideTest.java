@@ -101,6 +101,16 @@ class GuideTest {
   // end
 
   // begin docs/GUIDE.md
+  static final TableSpec STOCK =
+      TableSpec.of(
+          "stock",
+          KeySpec.chain().text("sku", 40).build(),
+          Layout.chain().int32("count").nullable().text("place", 80).build());
+  static final Field COUNT = STOCK.layout().field("count");
+
+  // end
+
+  // begin docs/GUIDE.md
   static final Layout.Builder PAYMENT = Layout.builder();
   static final Field PAID = PAYMENT.bool("paid");
   static final Field AMOUNT = PAYMENT.decimal("amount", 12, 2); // 9,999,999,999.99 at most
@@ -272,6 +282,13 @@ class GuideTest {
           assertEquals(4, row.getLong(VISITS));
           assertEquals(1, row.getInt(LEVEL));
         });
+  }
+
+  @Test
+  void chains() {
+    Table stock = db.table(STOCK);
+    db.run(tx -> stock.insert(tx, stock.key().set("tea"), stock.row().setInt(COUNT, 7)));
+    assertEquals(1, stock.count());
   }
 
   @Test

@@ -1,0 +1,178 @@
+package io.fovea.schema;
+
+import java.util.function.Function;
+import java.util.function.Supplier;
+
+/**
+ * Collects fields in one expression, for programs that ask for them by name.
+ *
+ * <pre>{@code
+ * KeySpec key = KeySpec.chain().text("sku", 40).build();
+ * Layout layout = Layout.chain().int32("count").nullable().text("note", 80).build();
+ * Field count = layout.field("count");
+ * }</pre>
+ *
+ * <p>A {@link Layout.Builder} and a {@link KeySpec.Builder} do the same and give each field at once,
+ * which is what constants are made from. One thread at a time.
+ *
+ * @param <S> what is made: a {@link KeySpec} or a {@link Layout}
+ * @since 0.1.0
+ */
+public final class FieldChain<S> {
+  private final FieldBuilder builder;
+  private final Supplier<S> end;
+
+  private FieldChain(FieldBuilder builder, Supplier<S> end) {
+    this.builder = builder;
+    this.end = end;
+  }
+
+  static <S, B extends FieldBuilder> FieldChain<S> of(B builder, Function<B, S> end) {
+    return new FieldChain<>(builder, () -> end.apply(builder));
+  }
+
+  /**
+   * Lets the field that is added next have no value, as the builder's method says.
+   *
+   * @return this
+   */
+  public FieldChain<S> nullable() {
+    builder.nullable();
+    return this;
+  }
+
+  /**
+   * Adds a 32-bit integer.
+   *
+   * @param name its name
+   * @return this
+   * @throws IllegalArgumentException if there is a field of that name
+   */
+  public FieldChain<S> int32(String name) {
+    builder.int32(name);
+    return this;
+  }
+
+  /**
+   * Adds a 64-bit integer.
+   *
+   * @param name its name
+   * @return this
+   * @throws IllegalArgumentException if there is a field of that name
+   */
+  public FieldChain<S> int64(String name) {
+    builder.int64(name);
+    return this;
+  }
+
+  /**
+   * Adds a text.
+   *
+   * @param name its name
+   * @param width the most bytes that it may take in UTF-8, 1 to 65,535
+   * @return this
+   * @throws IllegalArgumentException if there is a field of that name, or for such a width
+   */
+  public FieldChain<S> text(String name, int width) {
+    builder.text(name, width);
+    return this;
+  }
+
+  /**
+   * Adds a byte string.
+   *
+   * @param name its name
+   * @param width the most bytes that it may have, 1 to 65,535
+   * @return this
+   * @throws IllegalArgumentException if there is a field of that name, or for such a width
+   */
+  public FieldChain<S> bytes(String name, int width) {
+    builder.bytes(name, width);
+    return this;
+  }
+
+  /**
+   * Adds false or true.
+   *
+   * @param name its name
+   * @return this
+   * @throws IllegalArgumentException if there is a field of that name
+   */
+  public FieldChain<S> bool(String name) {
+    builder.bool(name);
+    return this;
+  }
+
+  /**
+   * Adds a {@code double}.
+   *
+   * @param name its name
+   * @return this
+   * @throws IllegalArgumentException if there is a field of that name
+   */
+  public FieldChain<S> float64(String name) {
+    builder.float64(name);
+    return this;
+  }
+
+  /**
+   * Adds a {@link java.util.UUID}.
+   *
+   * @param name its name
+   * @return this
+   * @throws IllegalArgumentException if there is a field of that name
+   */
+  public FieldChain<S> uuid(String name) {
+    builder.uuid(name);
+    return this;
+  }
+
+  /**
+   * Adds an {@link java.time.Instant}.
+   *
+   * @param name its name
+   * @return this
+   * @throws IllegalArgumentException if there is a field of that name
+   */
+  public FieldChain<S> instant(String name) {
+    builder.instant(name);
+    return this;
+  }
+
+  /**
+   * Adds a {@link java.math.BigDecimal}.
+   *
+   * @param name its name
+   * @param precision how many digits it has, 1 to 38
+   * @param scale how many of these are behind the point, 0 to {@code precision}
+   * @return this
+   * @throws IllegalArgumentException if there is a field of that name, or for such numbers
+   */
+  public FieldChain<S> decimal(String name, int precision, int scale) {
+    builder.decimal(name, precision, scale);
+    return this;
+  }
+
+  /**
+   * Adds a field that is as another one: of the same type and size, and nullable if that is.
+   *
+   * @param name its name
+   * @param like a field of a row, or a part of a key
+   * @return this
+   * @throws IllegalArgumentException if there is a field of that name
+   */
+  public FieldChain<S> add(String name, Field like) {
+    builder.add(name, like);
+    return this;
+  }
+
+  /**
+   * Makes what was begun.
+   *
+   * @return a specification of the fields added so far
+   * @throws IllegalArgumentException if no field follows {@link #nullable}, or a key has no part
+   */
+  public S build() {
+    return end.get();
+  }
+}
