@@ -12,8 +12,8 @@ import java.util.function.Supplier;
  * Field count = layout.field("count");
  * }</pre>
  *
- * <p>A {@link Layout.Builder} and a {@link KeySpec.Builder} do the same and give each field at once,
- * which is what constants are made from. One thread at a time.
+ * <p>A {@link Layout.Builder} and a {@link KeySpec.Builder} do the same and give each field at
+ * once, which is what constants are made from. One thread at a time.
  *
  * @param <S> what is made: a {@link KeySpec} or a {@link Layout}
  * @since 0.1.0

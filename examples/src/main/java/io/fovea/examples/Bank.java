@@ -1,18 +1,11 @@
 package io.fovea.examples;
 
-import io.fovea.Cursor;
 import io.fovea.Database;
-import io.fovea.Key;
+import io.fovea.ObjectSpec;
 import io.fovea.Options;
 import io.fovea.Order;
-import io.fovea.Range;
-import io.fovea.Row;
-import io.fovea.Table;
-import io.fovea.schema.Field;
-import io.fovea.schema.FieldType;
-import io.fovea.schema.KeySpec;
-import io.fovea.schema.Layout;
-import io.fovea.schema.TableSpec;
+import io.fovea.TypedTable;
+import io.fovea.schema.Id;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -36,13 +29,17 @@ public final class Bank {
   private static final int TELLERS = 4;
   private static final int TRANSFERS = 250;
 
-  private static final Layout.Builder LAYOUT = Layout.builder();
-  private static final Field CENTS = LAYOUT.int64("cents");
-  private static final TableSpec SPEC =
-      TableSpec.of("accounts", KeySpec.of(FieldType.INT64), LAYOUT.build());
+  record Account(@Id long id, long cents) {
+    Account plus(long more) {
+      return new Account(id, cents + more);
+    }
+  }
+
+  private static final ObjectSpec<Long, Account> SPEC =
+      ObjectSpec.of("accounts", Long.class, Account.class);
 
   private final Database db;
-  private final Table accounts;
+  private final TypedTable<Long, Account> accounts;
 
   private Bank(Database db) {
     this.db = db;
@@ -62,12 +59,10 @@ public final class Bank {
 
   /** All in one transaction: after a crash, all accounts are there, or none is. */
   private void openAccounts() {
-    Key key = accounts.key();
-    Row row = accounts.row().setLong(CENTS, FIRST_BALANCE);
     db.run(
         tx -> {
           for (long id = 0; id < ACCOUNTS; id++) {
-            accounts.put(tx, key.set(id), row);
+            accounts.put(tx, new Account(id, FIRST_BALANCE));
           }
         });
   }
@@ -77,7 +72,7 @@ public final class Bank {
     try (ExecutorService threads = Executors.newFixedThreadPool(TELLERS)) {
       for (int i = 0; i < TELLERS; i++) {
         Random random = new Random(i);
-        refused.add(threads.submit(() -> new Teller().work(random)));
+        refused.add(threads.submit(() -> work(random)));
       }
       while (!refused.stream().allMatch(Future::isDone)) {
         if (sum() != ACCOUNTS * FIRST_BALANCE) {
@@ -95,51 +90,37 @@ public final class Bank {
   /** A read-only transaction: what it returns belongs to one state of the database. */
   private long sum() {
     return db.read(
-        tx -> {
-          long sum = 0;
-          try (Cursor c = accounts.scan(tx, Range.all(), Order.ASCENDING)) {
-            while (c.next()) {
-              sum += c.row().getLong(CENTS);
-            }
-          }
-          return sum;
-        });
+        tx ->
+            accounts.stream(tx, null, null, Order.ASCENDING)
+                .mapToLong(e -> e.getValue().cents())
+                .sum());
   }
 
-  /** The work of one thread. Keys and rows belong to one thread at a time, and are used again. */
-  private final class Teller {
-    private final Key from = accounts.key();
-    private final Key to = accounts.key();
-    private final Row giver = accounts.row();
-    private final Row taker = accounts.row();
-
-    /** Returns how many transfers were refused. */
-    int work(Random random) {
-      int refused = 0;
-      for (int i = 0; i < TRANSFERS; i++) {
-        long a = random.nextInt(ACCOUNTS);
-        long b = (a + 1 + random.nextInt(ACCOUNTS - 1)) % ACCOUNTS;
-        if (!transfer(a, b, 1 + random.nextInt(500))) {
-          refused++;
-        }
+  /** The work of one thread; returns how many transfers were refused. */
+  private int work(Random random) {
+    int refused = 0;
+    for (int i = 0; i < TRANSFERS; i++) {
+      long a = random.nextInt(ACCOUNTS);
+      long b = (a + 1 + random.nextInt(ACCOUNTS - 1)) % ACCOUNTS;
+      if (!transfer(a, b, 1 + random.nextInt(500))) {
+        refused++;
       }
-      return refused;
     }
+    return refused;
+  }
 
-    /** The body may run more than once: it changes nothing but the database. */
-    boolean transfer(long a, long b, long cents) {
-      return db.call(
-          tx -> {
-            boolean there =
-                accounts.getForUpdate(tx, from.set(a), giver)
-                    && accounts.getForUpdate(tx, to.set(b), taker);
-            if (!there || giver.getLong(CENTS) < cents) {
-              return false;
-            }
-            accounts.update(tx, giver.setLong(CENTS, giver.getLong(CENTS) - cents));
-            accounts.update(tx, taker.setLong(CENTS, taker.getLong(CENTS) + cents));
-            return true;
-          });
-    }
+  /** The body may run more than once: it changes nothing but the database. */
+  private boolean transfer(long from, long to, long cents) {
+    return db.call(
+        tx -> {
+          Account giver = accounts.getForUpdate(tx, from);
+          Account taker = accounts.getForUpdate(tx, to);
+          if (giver == null || taker == null || giver.cents() < cents) {
+            return false;
+          }
+          accounts.put(tx, giver.plus(-cents));
+          accounts.put(tx, taker.plus(cents));
+          return true;
+        });
   }
 }

@@ -1,22 +1,17 @@
 package io.fovea.examples;
 
-import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Durability;
-import io.fovea.Index;
-import io.fovea.Key;
+import io.fovea.ObjectSpec;
 import io.fovea.Options;
 import io.fovea.Order;
-import io.fovea.Range;
-import io.fovea.Row;
-import io.fovea.Table;
-import io.fovea.schema.Field;
-import io.fovea.schema.IndexSpec;
-import io.fovea.schema.KeySpec;
-import io.fovea.schema.Layout;
-import io.fovea.schema.TableSpec;
+import io.fovea.TypedIndex;
+import io.fovea.TypedIndexCursor;
+import io.fovea.TypedTable;
+import io.fovea.schema.Id;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
@@ -34,23 +29,17 @@ import java.util.function.Function;
  * <p>Usage: {@code Cache FOLDER}
  */
 public final class Cache {
-  private static final KeySpec.Builder KEY = KeySpec.builder();
-  private static final Field NAME = KEY.text("name", 100);
-  private static final Layout.Builder LAYOUT = Layout.builder();
-  private static final Field EXPIRES = LAYOUT.int64("expires_millis");
-  private static final Field VALUE = LAYOUT.text("value", 500);
-  private static final TableSpec SPEC =
-      TableSpec.of("cache", KEY.build(), LAYOUT.build()).with(IndexSpec.on("by_expiry", EXPIRES));
+  record Entry(@Id String name, Instant expires, String value) {}
+
+  private static final ObjectSpec<String, Entry> SPEC =
+      ObjectSpec.of("cache", String.class, Entry.class).index("byExpiry", "expires");
 
   private final Database db;
-  private final Table entries;
-  private final Index byExpiry;
+  private final TypedTable<String, Entry> entries;
+  private final TypedIndex<Instant, String, Entry> byExpiry;
   private final Function<String, String> store;
   private final Duration life;
   private final int entriesMax;
-
-  /** How many entries there are. Counted when the cache is opened, then kept. */
-  private final AtomicInteger size;
 
   /**
    * A cache in a database.
@@ -62,11 +51,10 @@ public final class Cache {
   public Cache(Database db, Function<String, String> store, Duration life, int entriesMax) {
     this.db = db;
     this.entries = db.table(SPEC);
-    this.byExpiry = entries.index("by_expiry");
+    this.byExpiry = entries.index("byExpiry", Instant.class);
     this.store = store;
     this.life = life;
     this.entriesMax = entriesMax;
-    this.size = new AtomicInteger(count());
   }
 
   public static void main(String[] args) {
@@ -114,69 +102,40 @@ public final class Cache {
 
   /** Removes an entry, after its value was changed in the store. */
   public void remove(String name) {
-    Key key = entries.key().set(name);
-    if (db.call(tx -> entries.delete(tx, key))) {
-      size.decrementAndGet();
-    }
+    db.run(tx -> entries.delete(tx, name));
   }
 
-  /** How many entries there are. */
-  public int size() {
-    return size.get();
+  /** How many entries there are: the engine keeps count. */
+  public long size() {
+    return entries.count();
   }
 
   private Optional<String> find(String name) {
-    long now = System.currentTimeMillis();
-    Key key = entries.key().set(name);
-    Row row = entries.row();
-    return db.read(
-        tx ->
-            entries.get(tx, key, row) && row.getLong(EXPIRES) > now
-                ? Optional.of(row.getText(VALUE))
-                : Optional.empty());
+    Instant now = Instant.now();
+    return db.read(tx -> Optional.ofNullable(entries.get(tx, name)))
+        .filter(e -> e.expires().isAfter(now))
+        .map(Entry::value);
   }
 
   private void put(String name, String value) {
-    Key key = entries.key().set(name);
-    Row row = entries.row().setText(VALUE, value);
-    row.setLong(EXPIRES, System.currentTimeMillis() + life.toMillis());
-    boolean isNew =
-        db.call(
-            tx -> {
-              boolean there = entries.exists(tx, key);
-              entries.put(tx, key, row);
-              return !there;
-            });
-    if (isNew && size.incrementAndGet() > entriesMax) {
-      size.addAndGet(-evict(size.get() - entriesMax));
+    Entry entry = new Entry(name, Instant.now().plus(life), value);
+    db.run(tx -> entries.put(tx, entry));
+    long over = entries.count() - entriesMax;
+    if (over > 0) {
+      evict(over);
     }
   }
 
-  /** Removes the entries that expire next; returns how many. */
-  private int evict(int count) {
-    return db.call(
+  /** Removes the entries that expire next. */
+  private void evict(long count) {
+    db.run(
         tx -> {
-          int evicted = 0;
-          try (Cursor c = byExpiry.scan(tx, Range.all(), Order.ASCENDING)) {
-            while (evicted < count && c.next()) {
+          try (TypedIndexCursor<Instant, String, Entry> c =
+              byExpiry.scan(tx, null, null, Order.ASCENDING)) {
+            for (long i = 0; i < count && c.next(); i++) {
               entries.delete(tx, c.key());
-              evicted++;
             }
           }
-          return evicted;
-        });
-  }
-
-  private int count() {
-    return db.read(
-        tx -> {
-          int count = 0;
-          try (Cursor c = entries.scan(tx, Range.all(), Order.ASCENDING)) {
-            while (c.next()) {
-              count++;
-            }
-          }
-          return count;
         });
   }
 }

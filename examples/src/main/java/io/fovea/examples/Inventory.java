@@ -1,86 +1,84 @@
 package io.fovea.examples;
 
-import io.fovea.Cursor;
 import io.fovea.Database;
-import io.fovea.Index;
-import io.fovea.Key;
+import io.fovea.ObjectSpec;
 import io.fovea.Options;
 import io.fovea.Order;
-import io.fovea.Range;
-import io.fovea.Row;
-import io.fovea.Table;
+import io.fovea.TypedIndex;
+import io.fovea.TypedTable;
 import io.fovea.error.DuplicateKeyException;
-import io.fovea.schema.Field;
-import io.fovea.schema.FieldType;
-import io.fovea.schema.IndexSpec;
-import io.fovea.schema.KeySpec;
-import io.fovea.schema.Layout;
-import io.fovea.schema.TableSpec;
+import io.fovea.schema.Id;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.Optional;
 
 /**
- * Products with three secondary indexes: one by fields, one that is unique, one of some records.
+ * Products with three secondary indexes: by two components, by one that is unique, and by one that
+ * few products have.
  *
- * <p>The engine keeps indexes in the transactions that change the records. The program declares
- * them and reads them. {@code to_reorder} has entries only for products that are short: its
- * extractor leaves out the others, so the index stays small and its scan finds nothing else.
+ * <p>The engine keeps indexes in the transactions that change the objects. The program declares
+ * them and reads them. How many pieces are missing is a component of its own, which is empty where
+ * there are enough: a scan of {@code byMissing} from 1 on finds nothing else.
  *
  * <p>Usage: {@code Inventory FOLDER}
  */
 public final class Inventory {
-  private static final KeySpec.Builder KEY = KeySpec.builder();
-  private static final Field SKU = KEY.text("sku", 16);
-  private static final Layout.Builder LAYOUT = Layout.builder();
-  private static final Field STOCK = LAYOUT.int32("stock"); // what changes comes first
-  private static final Field REORDER_AT = LAYOUT.int32("reorder_at");
-  private static final Field PRICE_CENTS = LAYOUT.int64("price_cents");
-  private static final Field CATEGORY = LAYOUT.text("category", 20);
-  private static final Field EAN = LAYOUT.int64("ean");
-  private static final Field NAME = LAYOUT.text("name", 60);
+  /** A product. What is computed from other components is computed in one place: here. */
+  record Product(
+      @Id String sku,
+      String name,
+      String category,
+      long cents,
+      long ean,
+      int stock,
+      int reorderAt,
+      Optional<Integer> missing) {
 
-  private static final TableSpec SPEC =
-      TableSpec.of("products", KEY.build(), LAYOUT.build())
-          .with(IndexSpec.on("by_category", CATEGORY, PRICE_CENTS))
-          .with(IndexSpec.unique("by_ean", EAN))
-          .with(
-              IndexSpec.extracted(
-                  "to_reorder",
-                  KeySpec.of(FieldType.INT32),
-                  false,
-                  (key, product, entry) -> {
-                    int missing = product.getInt(REORDER_AT) - product.getInt(STOCK);
-                    if (missing <= 0) {
-                      return false; // no entry
-                    }
-                    entry.set(missing);
-                    return true;
-                  }));
+    static Product of(
+        String sku, String name, String category, long cents, long ean, int stock, int reorderAt) {
+      return new Product(sku, name, category, cents, ean, 0, reorderAt, Optional.empty())
+          .with(stock);
+    }
+
+    Product with(int pieces) {
+      Optional<Integer> less = Optional.of(reorderAt - pieces).filter(n -> n > 0);
+      return new Product(sku, name, category, cents, ean, pieces, reorderAt, less);
+    }
+  }
+
+  /** A key of the index by category and price; its components may have any names. */
+  record Offer(String category, long cents) {}
+
+  private static final ObjectSpec<String, Product> SPEC =
+      ObjectSpec.of("products", String.class, Product.class)
+          .index("byCategory", "category", "cents")
+          .unique("byEan", "ean")
+          .index("byMissing", "missing");
 
   private final Database db;
-  private final Table products;
-  private final Index byCategory;
-  private final Index byEan;
-  private final Index toReorder;
+  private final TypedTable<String, Product> products;
+  private final TypedIndex<Offer, String, Product> byCategory;
+  private final TypedIndex<Long, String, Product> byEan;
+  private final TypedIndex<Integer, String, Product> byMissing;
 
   private Inventory(Database db) {
     this.db = db;
     this.products = db.table(SPEC);
-    this.byCategory = products.index("by_category");
-    this.byEan = products.index("by_ean");
-    this.toReorder = products.index("to_reorder");
+    this.byCategory = products.index("byCategory", Offer.class);
+    this.byEan = products.index("byEan", Long.class);
+    this.byMissing = products.index("byMissing", Integer.class);
   }
 
   public static void main(String[] args) {
     Path file = Path.of(args[0]).resolve("inventory.fovea");
     try (Database db = Database.open(file, Options.defaults())) {
       Inventory inventory = new Inventory(db);
-      inventory.add("B-1", "Kant, Critique", "book", 18_00, 9780521657297L, 12, 5);
-      inventory.add("B-2", "Knuth, Volume 3", "book", 75_00, 9780201896855L, 3, 2);
-      inventory.add("B-3", "Bible, small", "book", 9_90, 9783438010421L, 40, 10);
-      inventory.add("C-1", "Coffee, 500 g", "food", 7_50, 4006581000012L, 80, 20);
-      boolean added = inventory.add("C-2", "Tea", "food", 4_00, 4006581000012L, 1, 1);
+      inventory.add(Product.of("B-1", "Kant, Critique", "book", 18_00, 9780521657297L, 12, 5));
+      inventory.add(Product.of("B-2", "Knuth, Volume 3", "book", 75_00, 9780201896855L, 3, 2));
+      inventory.add(Product.of("B-3", "Bible, small", "book", 9_90, 9783438010421L, 40, 10));
+      inventory.add(Product.of("C-1", "Coffee, 500 g", "food", 7_50, 4006581000012L, 80, 20));
+      boolean added = inventory.add(Product.of("C-2", "Tea", "food", 4_00, 4006581000012L, 1, 1));
       System.out.println("the same EAN again: " + (added ? "added" : "refused"));
 
       System.out.println("books up to 20.00: " + inventory.upTo("book", 20_00));
@@ -92,66 +90,53 @@ public final class Inventory {
   }
 
   /** Adds a product; false if there is one of that SKU or EAN. */
-  private boolean add(
-      String sku, String name, String category, long price, long ean, int stock, int reorderAt) {
-    Key key = products.key().set(sku);
-    Row row = products.row().setText(NAME, name).setText(CATEGORY, category);
-    row.setLong(PRICE_CENTS, price).setLong(EAN, ean);
-    row.setInt(STOCK, stock).setInt(REORDER_AT, reorderAt);
+  private boolean add(Product product) {
     try {
-      db.run(tx -> products.insert(tx, key, row));
+      db.run(tx -> products.insert(tx, product));
       return true;
     } catch (DuplicateKeyException e) {
       return false; // rolled back
     }
   }
 
-  /** Takes pieces out of the stock. An update of fields of an index changes its entry. */
+  /** Takes pieces out of the stock. An update of components of an index changes its entry. */
   private void take(String sku, int pieces) {
-    Key key = products.key().set(sku);
-    Row row = products.row();
     db.run(
         tx -> {
-          if (!products.getForUpdate(tx, key, row) || row.getInt(STOCK) < pieces) {
+          Product product = products.getForUpdate(tx, sku);
+          if (product == null || product.stock() < pieces) {
             throw new IllegalArgumentException("There are no " + pieces + " pieces of " + sku);
           }
-          products.update(tx, row.setInt(STOCK, row.getInt(STOCK) - pieces));
+          products.put(tx, product.with(product.stock() - pieces));
         });
   }
 
-  /** The products of a category up to a price, the cheapest first: a range of two fields. */
+  /** The products of a category up to a price, the cheapest first: a range of two components. */
   private List<String> upTo(String category, long cents) {
-    Key from = byCategory.key().text(category); // a prefix: all prices
-    Key to = byCategory.key().text(category).int64(cents);
+    Offer from = new Offer(category, 0);
+    Offer to = new Offer(category, cents + 1); // excluded
     return db.read(
-        tx -> {
-          List<String> names = new ArrayList<>(); // new in each attempt
-          try (Cursor c = byCategory.scan(tx, Range.between(from, to), Order.ASCENDING)) {
-            while (c.next()) {
-              names.add(c.row().getText(NAME));
-            }
-          }
-          return names;
-        });
+        tx ->
+            byCategory.stream(tx, from, to, Order.ASCENDING)
+                .map(e -> e.getValue().name())
+                .toList());
   }
 
   /** The products that are short, those first of which most pieces are missing. */
   private List<String> shortest(int count) {
     return db.read(
-        tx -> {
-          List<String> skus = new ArrayList<>();
-          try (Cursor c = toReorder.scan(tx, Range.all(), Order.DESCENDING)) {
-            while (skus.size() < count && c.next()) {
-              skus.add(c.key().getText(SKU)); // the primary key: the record is not read
-            }
-          }
-          return skus;
-        });
+        tx ->
+            byMissing.stream(tx, 1, null, Order.DESCENDING)
+                .limit(count)
+                .map(Map.Entry::getKey)
+                .toList());
   }
 
   private String nameOf(long ean) {
-    Key key = byEan.key().set(ean);
-    Row row = products.row();
-    return db.read(tx -> byEan.get(tx, key, row) ? row.getText(NAME) : "unknown");
+    return db.read(
+        tx -> {
+          Map.Entry<String, Product> found = byEan.get(tx, ean);
+          return found == null ? "unknown" : found.getValue().name();
+        });
   }
 }

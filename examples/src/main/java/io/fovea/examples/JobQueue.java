@@ -1,27 +1,22 @@
 package io.fovea.examples;
 
-import io.fovea.Cursor;
 import io.fovea.Database;
-import io.fovea.Index;
-import io.fovea.Key;
+import io.fovea.ObjectSpec;
 import io.fovea.Options;
 import io.fovea.Order;
-import io.fovea.Range;
-import io.fovea.Row;
-import io.fovea.Table;
-import io.fovea.schema.Field;
-import io.fovea.schema.FieldType;
-import io.fovea.schema.IndexSpec;
-import io.fovea.schema.KeySpec;
-import io.fovea.schema.Layout;
-import io.fovea.schema.TableSpec;
+import io.fovea.Sequence;
+import io.fovea.TypedIndex;
+import io.fovea.TypedIndexCursor;
+import io.fovea.TypedTable;
+import io.fovea.schema.Id;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * A durable job queue: workers claim jobs for a time, and a job of a worker that dies is claimed
@@ -41,38 +36,40 @@ public final class JobQueue {
   private static final int JOBS = 200;
   private static final int WORKERS = 3;
   private static final int CLAIM = 8;
-  private static final long LEASE_MILLIS = 300;
+  private static final Duration LEASE = Duration.ofMillis(300);
 
-  private static final Layout.Builder JOB = Layout.builder();
-  private static final Field DUE = JOB.int64("due_millis");
-  private static final Field CLAIMS = JOB.int32("claims");
-  private static final Field WHAT = JOB.text("what", 100);
-  private static final TableSpec JOB_TABLE =
-      TableSpec.of("jobs", KeySpec.of(FieldType.INT64), JOB.build())
-          .with(IndexSpec.on("by_due", DUE));
+  /**
+   * A job. The number of its claims tells a worker whether it still has the lease.
+   *
+   * @param due from when it may be claimed
+   */
+  record Job(@Id long id, Instant due, int claims, String what) {
+    Job claimedUntil(Instant end) {
+      return new Job(id, end, claims + 1, what);
+    }
+  }
 
-  private static final Layout.Builder RESULT = Layout.builder();
-  private static final Field TEXT = RESULT.text("text", 100);
-  private static final TableSpec RESULT_TABLE =
-      TableSpec.of("results", KeySpec.of(FieldType.INT64), RESULT.build());
+  record Result(@Id long id, String text) {}
 
-  /** A claimed job. The number of the claim tells a worker whether it still has the lease. */
-  private record Job(long id, int claim, String what) {}
+  private static final ObjectSpec<Long, Job> JOB_TABLE =
+      ObjectSpec.of("jobs", Long.class, Job.class).index("byDue", "due");
+  private static final ObjectSpec<Long, Result> RESULT_TABLE =
+      ObjectSpec.of("results", Long.class, Result.class);
 
   private final Database db;
-  private final Table jobs;
-  private final Table results;
-  private final Index byDue;
+  private final TypedTable<Long, Job> jobs;
+  private final TypedTable<Long, Result> results;
+  private final TypedIndex<Instant, Long, Job> byDue;
 
-  /** One process writes to a database: a counter in memory is enough. */
-  private final AtomicLong lastId;
+  /** Gives no number twice, not even after a crash. */
+  private final Sequence ids;
 
   private JobQueue(Database db) {
     this.db = db;
     this.jobs = db.table(JOB_TABLE);
     this.results = db.table(RESULT_TABLE);
-    this.byDue = jobs.index("by_due");
-    this.lastId = new AtomicLong(Math.max(lastId(jobs), lastId(results)));
+    this.byDue = jobs.index("byDue", Instant.class);
+    this.ids = db.sequence("jobs");
   }
 
   public static void main(String[] args) throws Exception {
@@ -100,9 +97,8 @@ public final class JobQueue {
   }
 
   private void add(String what) {
-    Key key = jobs.key().set(lastId.incrementAndGet());
-    Row row = jobs.row().setLong(DUE, System.currentTimeMillis()).setText(WHAT, what);
-    db.run(tx -> jobs.insert(tx, key, row));
+    Job job = new Job(ids.next(), Instant.now(), 0, what);
+    db.run(tx -> jobs.insert(tx, job));
   }
 
   /** Works until there are no more jobs, and returns how many it has done. */
@@ -125,18 +121,17 @@ public final class JobQueue {
 
   /** Claims the jobs that are due, the oldest first. */
   private List<Job> claim() {
-    long now = System.currentTimeMillis();
-    Key until = byDue.key().set(now);
+    Instant now = Instant.now();
     return db.call(
         tx -> {
           List<Job> mine = new ArrayList<>(); // new in each attempt
-          try (Cursor c = byDue.scan(tx, Range.atMost(until), Order.ASCENDING)) {
+          try (TypedIndexCursor<Instant, Long, Job> c =
+              byDue.scan(tx, null, now, Order.ASCENDING)) {
             while (mine.size() < CLAIM && c.next()) {
-              Row row = c.row();
-              int claim = row.getInt(CLAIMS) + 1;
-              mine.add(new Job(c.key().getLong(0), claim, row.getText(WHAT)));
+              Job claimed = c.value().claimedUntil(now.plus(LEASE));
+              mine.add(claimed);
               // The scan does not meet the job again: it is beyond the end of the range now.
-              jobs.update(tx, row.setLong(DUE, now + LEASE_MILLIS).setInt(CLAIMS, claim));
+              jobs.put(tx, claimed);
             }
           }
           return mine;
@@ -144,32 +139,20 @@ public final class JobQueue {
   }
 
   /** Stores a result and deletes the job; false if another worker has claimed it meanwhile. */
-  private boolean finish(Job job, String result) {
-    Key key = jobs.key().set(job.id());
-    Row row = jobs.row();
-    Key resultKey = results.key().set(job.id());
-    Row resultRow = results.row().setText(TEXT, result);
+  private boolean finish(Job job, String text) {
     return db.call(
         tx -> {
-          if (!jobs.getForUpdate(tx, key, row) || row.getInt(CLAIMS) != job.claim()) {
+          Job there = jobs.getForUpdate(tx, job.id());
+          if (there == null || there.claims() != job.claims()) {
             return false;
           }
-          jobs.delete(tx, key);
-          results.insert(tx, resultKey, resultRow);
+          jobs.delete(tx, job.id());
+          results.insert(tx, new Result(job.id(), text));
           return true;
         });
   }
 
   private boolean isEmpty() {
-    return lastId(jobs) == 0;
-  }
-
-  private long lastId(Table table) {
-    return db.read(
-        tx -> {
-          try (Cursor c = table.scan(tx, Range.all(), Order.DESCENDING)) {
-            return c.next() ? c.key().getLong(0) : 0L;
-          }
-        });
+    return db.read(tx -> jobs.first(tx) == null);
   }
 }

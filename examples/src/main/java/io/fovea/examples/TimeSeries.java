@@ -26,6 +26,9 @@ import java.util.List;
  * order of time: a window is one range, the latest value is the first step of a scan from the end.
  * Large work, such as loading and retention, is done in transactions of some thousand records.
  *
+ * <p>Points are rows: there are many, they are small, and a scan reads a number of each without an
+ * object. Where that does not count, records of Java are shorter; see the other examples.
+ *
  * <p>Usage: {@code TimeSeries FOLDER}
  */
 public final class TimeSeries {
@@ -33,9 +36,9 @@ public final class TimeSeries {
 
   private static final KeySpec.Builder KEY = KeySpec.builder();
   private static final Field SERIES = KEY.text("series", 40);
-  private static final Field TIME = KEY.int64("time_millis");
+  private static final Field TIME = KEY.instant("time");
   private static final Layout.Builder LAYOUT = Layout.builder();
-  private static final Field VALUE = LAYOUT.int64("value"); // the bits of a double
+  private static final Field VALUE = LAYOUT.float64("value");
   private static final TableSpec SPEC = TableSpec.of("points", KEY.build(), LAYOUT.build());
 
   private record Point(Instant time, double value) {}
@@ -83,8 +86,8 @@ public final class TimeSeries {
       db.run(
           tx -> {
             for (Point p : batch) {
-              key.clear().text(series).int64(p.time().toEpochMilli());
-              points.put(tx, key, row.setLong(VALUE, Double.doubleToRawLongBits(p.value())));
+              key.clear().text(series).instant(p.time());
+              points.put(tx, key, row.setDouble(VALUE, p.value()));
             }
           });
     }
@@ -99,7 +102,7 @@ public final class TimeSeries {
           int count = 0;
           try (Cursor c = points.scan(tx, window, Order.ASCENDING)) {
             while (c.next()) {
-              sum += Double.longBitsToDouble(c.row().getLong(VALUE));
+              sum += c.row().getDouble(VALUE);
               count++;
             }
           }
@@ -115,30 +118,19 @@ public final class TimeSeries {
             if (!c.next()) {
               throw new IllegalArgumentException("No measurements of " + series);
             }
-            double value = Double.longBitsToDouble(c.row().getLong(VALUE));
-            return new Point(Instant.ofEpochMilli(c.key().getLong(TIME)), value);
+            double value = c.row().getDouble(VALUE);
+            return new Point(c.key().getInstant(TIME), value);
           }
         });
   }
 
   /** Removes what is older, some at a time, so that no transaction is large. */
-  private int removeBefore(String series, Instant time) {
+  private long removeBefore(String series, Instant time) {
     Range old = Range.of(points.key().text(series), true, at(series, time), false);
-    int removed = 0;
-    int n;
+    long removed = 0;
+    long n;
     do {
-      n =
-          db.call(
-              tx -> {
-                int count = 0;
-                try (Cursor c = points.scan(tx, old, Order.ASCENDING)) {
-                  while (count < BATCH && c.next()) {
-                    points.delete(tx, c.key());
-                    count++;
-                  }
-                }
-                return count;
-              });
+      n = db.call(tx -> points.deleteRange(tx, old, BATCH));
       removed += n;
     } while (n == BATCH);
     return removed;
@@ -160,6 +152,6 @@ public final class TimeSeries {
   }
 
   private Key at(String series, Instant time) {
-    return points.key().text(series).int64(time.toEpochMilli());
+    return points.key().text(series).instant(time);
   }
 }
