@@ -39,6 +39,7 @@ import io.fovea.Sequence;
 import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.TxOptions;
+import io.fovea.TypedCursor;
 import io.fovea.TypedIndex;
 import io.fovea.TypedTable;
 import io.fovea.error.AbortCause;
@@ -170,7 +171,12 @@ class GuideTest {
       String customer,
       BigDecimal total,
       List<Line> lines,
-      Optional<Instant> paid) {}
+      Optional<Instant> paid) {
+
+    Invoice paidAt(Instant when) {
+      return new Invoice(number, customer, total, lines, Optional.of(when));
+    }
+  }
 
   record Line(String article, int count) {}
 
@@ -231,6 +237,7 @@ class GuideTest {
 
   private Database db;
   private Table orders;
+  private TypedTable<Long, Invoice> invoices;
 
   @BeforeEach
   void open() {
@@ -239,6 +246,15 @@ class GuideTest {
             folder.resolve("guide.fovea"),
             Options.defaults().durability(Durability.ASYNC).bufferBytes(16 << 20));
     orders = db.table(INDEXED);
+    invoices = db.table(INVOICES);
+    db.run(
+        tx -> {
+          for (int i = 1; i <= 30; i++) {
+            String customer = i % 2 == 0 ? "Ada" : "Grace";
+            BigDecimal total = new BigDecimal("119.90");
+            invoices.insert(tx, new Invoice(i, customer, total, List.of(), Optional.empty()));
+          }
+        });
     Key key = orders.key();
     Row row = orders.row();
     db.run(
@@ -343,13 +359,7 @@ class GuideTest {
             1001, "Ada", new BigDecimal("12.50"), List.of(new Line("tea", 2)), Optional.empty());
     db.run(tx -> invoices.put(tx, invoice));
     Invoice found = db.read(tx -> invoices.get(tx, 1001L));
-    db.run(
-        tx ->
-            invoices.update(
-                tx,
-                1001L,
-                i ->
-                    new Invoice(i.number(), i.customer(), i.total(), i.lines(), Optional.of(NOW))));
+    db.run(tx -> invoices.update(tx, 1001L, i -> i.paidAt(NOW)));
     // end
     assertEquals(invoice, found);
     assertEquals(Optional.of(NOW), db.read(tx -> invoices.get(tx, 1001L)).paid());
@@ -427,6 +437,23 @@ class GuideTest {
         ORDERS.with(IndexSpec.on("by_state", STATE).hints(EntryHints.NONE));
     // end
     assertEquals(1, small.indexes().size());
+  }
+
+  @Test
+  void objectsAreRead() {
+    // begin docs/GUIDE.md
+    List<Invoice> some = db.read(tx -> invoices.getAll(tx, List.of(3L, 5L, 8L)));
+    Map.Entry<Long, Invoice> newest = db.read(tx -> invoices.last(tx));
+    long open =
+        db.read(
+            tx ->
+                invoices.stream(tx, 10L, 20L, Order.ASCENDING)
+                    .filter(e -> e.getValue().paid().isEmpty())
+                    .count());
+    // end
+    assertEquals(List.of(3L, 5L, 8L), some.stream().map(Invoice::number).toList());
+    assertEquals(30, newest.getKey());
+    assertEquals(10, open);
   }
 
   @Test
@@ -549,39 +576,38 @@ class GuideTest {
     String line =
         db.read(
             tx ->
-                orders.stream(
-                        tx,
-                        Range.prefix(orders.key().int64(1)),
-                        Order.ASCENDING,
-                        (key, row) -> key.getInt(NUMBER))
+                invoices.stream(tx, 10L, 20L, Order.ASCENDING) // 20 excluded
+                    .map(Map.Entry::getValue)
+                    .filter(i -> i.paid().isEmpty())
                     .limit(3)
-                    .map(String::valueOf)
+                    .map(Invoice::customer)
                     .collect(Collectors.joining(", ")));
     // end
-    assertEquals("1, 5, 9", line);
+    assertEquals("Ada, Grace, Ada", line);
   }
 
   // begin docs/GUIDE.md
-  Page<Integer> page(Database db, @Nullable String after) {
+  Page<Map.Entry<Long, Invoice>> page(Database db, @Nullable String after) {
     return db.read(
         tx ->
-            orders.page(
+            invoices.page(
                 tx,
-                Range.prefix(orders.key().int64(1)),
+                null, // from the first one
+                null, // to the last one
                 Order.DESCENDING,
                 after, // null: the first page
-                4,
-                (key, row) -> key.getInt(NUMBER)));
+                20));
   }
 
   // end
 
   @Test
   void pageByPage() {
-    Page<Integer> first = page(db, null);
-    assertEquals(List.of(29, 25, 21, 17), first.items());
-    Page<Integer> second = page(db, first.next());
-    assertEquals(List.of(13, 9, 5, 1), second.items());
+    Page<Map.Entry<Long, Invoice>> first = page(db, null);
+    assertEquals(30, first.items().getFirst().getKey());
+    Page<Map.Entry<Long, Invoice>> second = page(db, first.next());
+    assertEquals(10, second.items().getFirst().getKey());
+    assertEquals(10, second.items().size());
     assertFalse(second.hasNext());
   }
 
@@ -667,7 +693,7 @@ class GuideTest {
           cache.bytes().put(tx, bytes("position"), bytes("17"));
         });
     // end
-    assertEquals(List.of("cache", "notes", "orders", "orders.current"), db.tables());
+    assertEquals(List.of("cache", "invoices", "notes", "orders", "orders.current"), db.tables());
   }
 
   @Test
@@ -716,35 +742,27 @@ class GuideTest {
   @Test
   void pages() {
     // begin docs/GUIDE.md
-    Key from = orders.key(); // empty: all keys begin with it
-    Key rest = orders.key();
-    boolean more = true;
-    while (more) {
-      more =
-          db.call(
+    Long next = 1L; // the first one that is not done
+    while (next != null) {
+      Long from = next;
+      next =
+          db.<@Nullable Long, RuntimeException>call(
               tx -> {
-                int count = 0;
-                try (Cursor c = orders.scan(tx, Range.atLeast(from), Order.ASCENDING)) {
+                int count = 0; // of this attempt: the body may run more than once
+                try (TypedCursor<Long, Invoice> c =
+                    invoices.scan(tx, from, null, Order.ASCENDING)) {
                   while (c.next()) {
                     if (count++ == 10) {
-                      rest.set(c.key());
-                      return true;
+                      return c.key(); // the next transaction begins here
                     }
-                    orders.update(tx, c.row().setInt(STATE, 9));
+                    invoices.put(tx, c.value().paidAt(NOW));
                   }
                 }
-                return false;
+                return null;
               });
-      from.set(rest); // after the commit: the body may run more than once
     }
     // end
-    try (Transaction tx = db.begin();
-        Cursor c = orders.scan(tx, Range.all(), Order.ASCENDING)) {
-      for (int i = 0; i < 30; i++) {
-        assertTrue(c.next());
-        assertEquals(9, c.row().getInt(STATE));
-      }
-    }
+    db.run(tx -> invoices.forEach(tx, null, null, (n, i) -> assertTrue(i.paid().isPresent())));
   }
 
   @Test
@@ -760,19 +778,14 @@ class GuideTest {
   void snapshots() {
     // begin docs/GUIDE.md
     try (Database then = db.snapshot()) {
-      Table frozen = then.table(INDEXED);
-      long cents =
+      TypedTable<Long, Invoice> frozen = then.table(INVOICES);
+      BigDecimal sum =
           then.read(
-              tx -> {
-                long sum = 0;
-                try (Cursor c = frozen.scan(tx, Range.all(), Order.ASCENDING)) {
-                  while (c.next()) {
-                    sum += c.row().getLong(CENTS);
-                  }
-                }
-                return sum;
-              });
-      System.out.println("All orders: " + cents + " cents");
+              tx ->
+                  frozen.stream(tx, null, null, Order.ASCENDING)
+                      .map(e -> e.getValue().total())
+                      .reduce(BigDecimal.ZERO, BigDecimal::add));
+      System.out.println("All invoices: " + sum);
     }
     // end
     assertEquals(0, db.stats().snapshots().open());
@@ -781,15 +794,14 @@ class GuideTest {
   @Test
   void transactions() {
     // begin docs/GUIDE.md
-    Key key = orders.key().set(1, 17);
-    Row row = orders.row();
     boolean paid =
         db.call(
             tx -> {
-              if (!orders.getForUpdate(tx, key, row) || row.getInt(STATE) == 9) {
+              Invoice invoice = invoices.getForUpdate(tx, 17L);
+              if (invoice == null || invoice.paid().isPresent()) {
                 return false;
               }
-              orders.update(tx, row.setInt(STATE, 9)); // writes the field that has changed
+              invoices.put(tx, invoice.paidAt(NOW));
               return true;
             });
     // end
@@ -798,63 +810,50 @@ class GuideTest {
     TxOptions patient = TxOptions.defaults().timeout(Duration.ofMinutes(10)).abortsBeforeLocking(0);
     db.run(
         patient,
-        tx -> {
-          try (Cursor c = orders.scan(tx, Range.all(), Order.ASCENDING)) {
-            while (c.next()) {
-              orders.update(tx, c.row().setText(NOTE, "checked"));
-            }
-          }
-        });
+        tx -> invoices.forEach(tx, null, null, (number, i) -> invoices.put(tx, i.paidAt(NOW))));
     // end
-    assertEquals("checked", db.read(tx -> orders.get(tx, key, row) ? row.getText(NOTE) : ""));
+    assertTrue(db.read(tx -> invoices.get(tx, 30L)).paid().isPresent());
     // begin docs/GUIDE.md
     try (Transaction tx = db.begin()) {
-      orders.delete(tx, key);
+      invoices.delete(tx, 17L);
       tx.commit(); // or tx.rollback(); close() rolls back what has not ended
     }
     // end
-    boolean there = db.read(tx -> orders.exists(tx, key));
-    assertFalse(there);
+    assertFalse((boolean) db.read(tx -> invoices.exists(tx, 17L)));
   }
 
   @Test
   void threads() throws Exception {
     // begin docs/GUIDE.md
     try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
-      for (int n = 1; n <= 30; n++) {
-        int number = n;
-        threads.submit(
-            () -> {
-              Key key = orders.key().set(number % 4, number); // of this thread
-              db.run(tx -> orders.delete(tx, key));
-            });
+      for (long n = 1; n <= 30; n++) {
+        long number = n;
+        threads.submit(() -> db.run(tx -> invoices.delete(tx, number)));
       }
     }
     // end
-    assertEquals(0, db.verify().records());
+    assertEquals(0, invoices.count());
   }
 
   @Test
   void joining() {
     // begin docs/GUIDE.md
     TxOptions joining = TxOptions.defaults().joining();
-    Runnable cancel = () -> db.run(joining, tx -> orders.delete(tx, orders.key().set(2, 1)));
+    Runnable cancel = () -> db.run(joining, tx -> invoices.delete(tx, 1L));
     cancel.run(); // a transaction of its own
     db.run(
         tx -> {
           cancel.run(); // a part of this one
-          orders.delete(tx, orders.key().set(2, 2));
+          invoices.delete(tx, 2L);
         });
     // end
-    assertFalse((boolean) db.read(tx -> orders.exists(tx, orders.key().set(2, 1))));
-    assertFalse((boolean) db.read(tx -> orders.exists(tx, orders.key().set(2, 2))));
+    assertEquals(28, invoices.count());
   }
 
   @Test
   void ahead() {
     // begin docs/GUIDE.md
-    Key key = orders.key().set(1, 17);
-    Receipt receipt = db.runAhead(tx -> orders.delete(tx, key));
+    Receipt receipt = db.runAhead(tx -> invoices.delete(tx, 17L));
     // ... begin the work of another client ...
     receipt.await(); // now the first client may be told
     // end
@@ -870,12 +869,11 @@ class GuideTest {
   @Test
   void submitted() throws Exception {
     // begin docs/GUIDE.md
-    CompletionStage<Boolean> cancelled =
-        db.submit(tx -> orders.delete(tx, orders.key().set(1, 18)));
-    cancelled.thenAccept(done -> answer(done ? "cancelled" : "no such order"));
+    CompletionStage<Boolean> cancelled = db.submit(tx -> invoices.delete(tx, 18L));
+    cancelled.thenAccept(done -> answer(done ? "cancelled" : "no such invoice"));
     // end
     boolean done = cancelled.toCompletableFuture().join();
-    assertEquals(done ? "cancelled" : "no such order", answers.take());
+    assertEquals(done ? "cancelled" : "no such invoice", answers.take());
   }
 
   @Test
@@ -945,8 +943,8 @@ class GuideTest {
     // begin docs/GUIDE.md
     Options looking = Options.defaults().readOnly(true).bufferBytes(64 << 20);
     try (Database report = Database.open(restored.resolve("guide.fovea"), looking)) {
-      Table copy = report.table(INDEXED);
-      boolean there = report.read(tx -> copy.exists(tx, copy.key().set(1, 17)));
+      TypedTable<Long, Invoice> copy = report.table(INVOICES);
+      boolean there = report.read(tx -> copy.exists(tx, 17L));
       System.out.println(there);
     }
     // end
@@ -954,16 +952,15 @@ class GuideTest {
 
   @Test
   void errors() {
-    Key key = orders.key().set(1, 17);
-    Row row = orders.row().setText(CODE, "C-17");
-    assertEquals("exists", place(key, row));
-    assertEquals("done", place(key.set(9, 99), row.setText(CODE, "C-99")));
+    Invoice known = db.read(tx -> invoices.get(tx, 17L));
+    assertEquals("exists", send(known));
+    assertEquals("done", send(new Invoice(99, "Ada", BigDecimal.ONE, List.of(), Optional.empty())));
   }
 
   // begin docs/GUIDE.md
-  String place(Key key, Row row) {
+  String send(Invoice invoice) {
     try {
-      db.run(tx -> orders.insert(tx, key, row));
+      db.run(tx -> invoices.insert(tx, invoice));
       return "done";
     } catch (DuplicateKeyException e) {
       return "exists"; // an answer, not a fault
@@ -988,7 +985,7 @@ class GuideTest {
             () ->
                 db.run(
                     TxOptions.defaults().timeout(Duration.ofNanos(1)),
-                    tx -> orders.delete(tx, orders.key().set(1, 17))));
+                    tx -> invoices.delete(tx, 17L)));
     assertEquals(AbortCause.TIMEOUT, e.abortCause());
   }
 
