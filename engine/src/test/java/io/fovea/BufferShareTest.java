@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.error.CorruptionException;
 import io.fovea.error.DatabaseLockedException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.schema.TableSpec;
@@ -289,6 +290,22 @@ class BufferShareTest {
         IllegalArgumentException.class, () -> options(BufferShare.of(1)).bufferShare(share, -1));
     assertNull(Options.defaults().bufferShare());
     assertSame(share, options(share).bufferShare());
+  }
+
+  @Test
+  void whatCanNotBeOpenedTakesNothing() throws IOException {
+    BufferShare share = BufferShare.of(4 * MIB);
+    fill(open(0, options(share)), 2_000);
+    close();
+    Path file = folder.resolve("db0");
+    byte[] bytes = Files.readAllBytes(file);
+    for (int i = 2 * PAGE + 100; i < 3 * PAGE; i++) {
+      bytes[i] ^= 1; // the root of the catalog
+    }
+    Files.write(file, bytes);
+    assertThrows(CorruptionException.class, () -> open(0, options(share)));
+    assertEquals(0, share.used());
+    assertEquals(0, share.databases());
   }
 
   /** The parts that are their own, and nothing more. */

@@ -18,10 +18,12 @@ import io.fovea.schema.SequenceSpec;
 import io.fovea.schema.TableSpec;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
+import java.math.BigInteger;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
+import java.util.Random;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
@@ -154,6 +156,54 @@ class SequenceTest {
       assertThrows(IncompatibleSchemaException.class, () -> db.sequence(ORDERS.upTo(9)));
       assertEquals(77, db.sequence(ORDERS.cached(77)).spec().cached());
       assertEquals(77, db.sequence("orders").spec().cached());
+    }
+  }
+
+  /** Ranges of all kinds, beside numbers that don't overflow. */
+  @Test
+  void rangesAreThoseOfNumbers() {
+    Random random = new Random(7);
+    long[] ends = {
+      Long.MIN_VALUE, Long.MIN_VALUE + 1, -1, 0, 1, Long.MAX_VALUE - 1, Long.MAX_VALUE
+    };
+    try (Database db = open()) {
+      for (int n = 0; n < 300; n++) {
+        long a = random.nextBoolean() ? ends[random.nextInt(ends.length)] : random.nextLong();
+        long b = random.nextBoolean() ? a + random.nextInt(50) : random.nextLong();
+        long first = Math.min(a, b);
+        long last = Math.max(a, b);
+        long step = random.nextBoolean() ? 1 + random.nextInt(9) : random.nextLong() >>> 1 | 1;
+        SequenceSpec spec = new SequenceSpec("s" + n, first, last, step, 1 + random.nextInt(5));
+        BigInteger values =
+            BigInteger.valueOf(last)
+                .subtract(BigInteger.valueOf(first))
+                .divide(BigInteger.valueOf(step))
+                .add(BigInteger.ONE)
+                .min(BigInteger.valueOf(Long.MAX_VALUE));
+        assertEquals(values.longValueExact(), spec.values(), spec::toString);
+        Sequence s = db.sequence(spec);
+        long count = Math.min(20, spec.values());
+        for (long i = 0; i < count; i++) {
+          assertEquals(first + i * step, s.next());
+        }
+        if (count == spec.values()) {
+          assertThrows(SequenceExhaustedException.class, s::next);
+        }
+        // The first value that is not below some value of the range.
+        long to = first + (long) ((last - first) * random.nextDouble());
+        if (to >= first && to <= last && spec.values() > count) {
+          BigInteger next =
+              BigInteger.valueOf(to)
+                  .subtract(BigInteger.valueOf(first))
+                  .add(BigInteger.valueOf(step - 1))
+                  .divide(BigInteger.valueOf(step))
+                  .max(BigInteger.valueOf(count));
+          if (next.compareTo(BigInteger.valueOf(spec.values())) < 0) {
+            s.skipTo(to);
+            assertEquals(first + next.longValueExact() * step, s.peek(), spec + " to " + to);
+          }
+        }
+      }
     }
   }
 

@@ -1,8 +1,10 @@
 package io.fovea.crash;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.fovea.BufferShare;
 import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.Options;
@@ -140,6 +142,20 @@ class CrashTest {
     SoakReport.line(
         "CrashTest.holes", "seed " + (SEED + 6) + ": " + explorer + ", pages punched " + punched);
     assertTrue(punched > 10, "pages punched: " + punched);
+  }
+
+  /** A buffer that is shared, and has memory for few of its frames. */
+  @Test
+  void sharedBuffer() {
+    BufferShare share = BufferShare.of(2 << 20);
+    Options few = Session.small().bufferBytes(4 << 20).bufferShare(share, 1);
+    CrashExplorer explorer =
+        new CrashExplorer(SEED + 7, few).crashes(2).nest(20, 3, 1, 1).enough(STATES / 2);
+    for (int i = 0; i == 0 || explorer.distinct() < STATES / 8; i++) {
+      explorer.workload(40);
+    }
+    SoakReport.line("CrashTest.sharedBuffer", "seed " + (SEED + 7) + ": " + explorer);
+    assertEquals(0, share.used(), share::toString);
   }
 
   /** The steps are right: without any crash, model and engine agree. */
