@@ -23,7 +23,7 @@ import picocli.CommandLine.Parameters;
           + " is in use is copied by the application that has it open: Database.backup.)",
       "With --since it copies the pages that were changed since an earlier backup."
     })
-final class BackupCommand extends FileCommand {
+final class BackupCommand extends FileCommand implements WholeFile {
   @Parameters(
       index = "1",
       paramLabel = "DIRECTORY",

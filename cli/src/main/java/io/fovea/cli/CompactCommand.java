@@ -21,7 +21,7 @@ import picocli.CommandLine.Option;
           + " as long, and takes less of the disk.",
       "Where it is cut short, the pages that were moved stay where they are."
     })
-final class CompactCommand extends FileCommand {
+final class CompactCommand extends FileCommand implements WholeFile {
   @Option(
       names = "--bytes-per-second",
       paramLabel = "BYTES",
@@ -35,6 +35,7 @@ final class CompactCommand extends FileCommand {
 
   @Override
   public Integer call() {
+    requireWritingShell();
     if (bytesPerSecond < 0) {
       throw mistake("--bytes-per-second takes a number of bytes, and 0 for no limit");
     }

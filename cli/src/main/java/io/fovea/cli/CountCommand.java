@@ -1,6 +1,5 @@
 package io.fovea.cli;
 
-import io.fovea.Database;
 import io.fovea.Order;
 import java.util.Map;
 import picocli.CommandLine.Command;
@@ -17,15 +16,18 @@ final class CountCommand extends PrefixCommand {
   @Override
   public Integer call() {
     long records;
-    try (Database file = TableFile.open(file());
-        Database db = file.snapshot()) {
-      records = parts.isEmpty() && index == null ? records(db).table.count() : counted(db);
+    try (Opened file = toRead();
+        Opened db = file.frozen()) {
+      records =
+          parts.isEmpty() && index == null && !db.inTransaction()
+              ? records(db).table.count()
+              : counted(db);
     }
     out().println(json ? Json.of(Map.of("records", records)) : Long.toString(records));
     return Main.OK;
   }
 
-  private long counted(Database db) {
+  private long counted(Opened db) {
     Records records = records(db);
     long[] n = {0};
     db.read(
@@ -37,6 +39,7 @@ final class CountCommand extends PrefixCommand {
               index,
               Order.ASCENDING,
               record -> {
+                goOn();
                 n[0]++;
                 return true;
               });

@@ -1,6 +1,5 @@
 package io.fovea.cli;
 
-import io.fovea.Database;
 import java.util.Map;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -22,7 +21,7 @@ final class DeleteCommand extends KeyCommand {
   public Integer call() {
     requireWrite(write);
     boolean deleted;
-    try (Database db = openToChange()) {
+    try (Opened db = openToChange()) {
       Records records = records(db);
       deleted = db.call(tx -> records.delete(tx, parts));
     }

@@ -1,6 +1,5 @@
 package io.fovea.cli;
 
-import io.fovea.Database;
 import io.fovea.Order;
 import java.io.BufferedWriter;
 import java.io.IOException;
@@ -48,8 +47,8 @@ final class ExportCommand extends TableCommand {
     if (json && output == null) {
       throw mistake("--json is for what is said beside the records: give --output");
     }
-    try (Database file = TableFile.open(file());
-        Database db = file.snapshot()) {
+    try (Opened file = toRead();
+        Opened db = file.frozen()) {
       Records records = records(db);
       if (output == null) {
         write(db, records, new BufferedWriter(out()));
@@ -64,7 +63,7 @@ final class ExportCommand extends TableCommand {
   }
 
   /** To a file that is not there before, nor after a failure. */
-  private long write(Database db, Records records, Path to) throws IOException {
+  private long write(Opened db, Records records, Path to) throws IOException {
     Writer created;
     try {
       created = Files.newBufferedWriter(to, StandardOpenOption.CREATE_NEW);
@@ -83,7 +82,7 @@ final class ExportCommand extends TableCommand {
     }
   }
 
-  private long write(Database db, Records records, Writer to) throws IOException {
+  private long write(Opened db, Records records, Writer to) throws IOException {
     Format.Sink sink =
         as.format.sink(
             to, records.columns(), records.columns().stream().anyMatch(records::mayBeNull));
@@ -97,6 +96,7 @@ final class ExportCommand extends TableCommand {
                 null,
                 Order.ASCENDING,
                 record -> {
+                  goOn();
                   try {
                     sink.add(record);
                   } catch (IOException e) {

@@ -1,5 +1,7 @@
 package io.fovea.cli;
 
+import io.fovea.Database;
+import io.fovea.Durability;
 import java.nio.file.Path;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
@@ -12,5 +14,46 @@ abstract class FileCommand extends JsonCommand {
 
   final Path file() {
     return Objects.requireNonNull(file);
+  }
+
+  /** The database, to look at it. */
+  final Opened toRead() {
+    Session session = session();
+    return session == null ? Opened.of(TableFile.open(file())) : session.opened();
+  }
+
+  /** The database, to change records, which a commit makes durable. */
+  final Opened toChange() {
+    Session session = session();
+    return session == null
+        ? Opened.of(
+            Database.open(
+                file(), Opening.options(Opening.header(file())).durability(Durability.SYNC)))
+        : session.opened();
+  }
+
+  /** In a shell: looks whether it was opened to change the file. */
+  final void requireWritingShell() {
+    Session session = session();
+    if (session != null && !session.writes()) {
+      throw mistake(
+          "the shell was opened to look at " + file() + " only: fovea --write opens it to change");
+    }
+  }
+
+  /** One word more than a scan needs: what changes a file is not done by mistake. */
+  final void requireWrite(boolean write) {
+    requireWritingShell();
+    if (!write && session() == null) {
+      throw mistake("this changes " + file() + ": say --write");
+    }
+  }
+
+  /** Called at each record: ends the command where its user has stopped it. */
+  final void goOn() {
+    Session session = session();
+    if (session != null) {
+      session.goOn();
+    }
   }
 }

@@ -1,6 +1,5 @@
 package io.fovea.cli;
 
-import io.fovea.Database;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -17,7 +16,7 @@ final class GetCommand extends KeyCommand {
   @Override
   public Integer call() {
     Map<String, @Nullable Object> record;
-    try (Database db = TableFile.open(file())) {
+    try (Opened db = toRead()) {
       Records records = records(db);
       record = db.read(tx -> records.get(tx, parts));
     }

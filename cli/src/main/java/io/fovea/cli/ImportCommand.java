@@ -1,6 +1,5 @@
 package io.fovea.cli;
 
-import io.fovea.Database;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.FoveaException;
 import io.fovea.error.KeyTooLargeException;
@@ -63,10 +62,14 @@ final class ImportCommand extends TableCommand {
 
   @Override
   public Integer call() throws IOException {
+    requireWritingShell();
+    if (input == null && session() != null) {
+      throw mistake("a shell has the standard input itself: give --input");
+    }
     if (batch < 1) {
       throw mistake("--batch takes a number of records, at least 1");
     }
-    try (Database db = openToChange();
+    try (Opened db = openToChange();
         Reader in = reader()) {
       Records records = records(db);
       try (Format.Source source = as.format.source(in)) {
@@ -84,8 +87,7 @@ final class ImportCommand extends TableCommand {
   private Reader reader() throws IOException {
     BufferedReader in;
     if (input == null) {
-      in =
-          new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8.newDecoder()));
+      in = new BufferedReader(new InputStreamReader(in(), StandardCharsets.UTF_8.newDecoder()));
     } else if (Files.isReadable(input)) {
       in = Files.newBufferedReader(input);
     } else {
@@ -98,10 +100,11 @@ final class ImportCommand extends TableCommand {
     return in;
   }
 
-  private void read(Database db, Records records, Format.Source source) throws IOException {
+  private void read(Opened db, Records records, Format.Source source) throws IOException {
     List<Line> lines = new ArrayList<>();
     long characters = 0;
     for (Line line = next(records, source); line != null; line = next(records, source)) {
+      goOn();
       lines.add(line);
       characters += line.values.values().stream().mapToLong(v -> v == null ? 0 : v.length()).sum();
       if (lines.size() == batch || characters >= CHARACTERS) {
@@ -143,7 +146,7 @@ final class ImportCommand extends TableCommand {
     return value == null ? null : records.word(value);
   }
 
-  private void put(Database db, Records records, List<Line> lines) {
+  private void put(Opened db, Records records, List<Line> lines) {
     long[] at = {0};
     try {
       db.run(

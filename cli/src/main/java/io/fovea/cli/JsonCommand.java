@@ -1,5 +1,6 @@
 package io.fovea.cli;
 
+import java.io.InputStream;
 import java.io.PrintWriter;
 import java.util.Objects;
 import java.util.concurrent.Callable;
@@ -20,12 +21,21 @@ abstract class JsonCommand implements Callable<Integer> {
   @Option(names = "--json", description = "Answers with one JSON value.")
   boolean json;
 
+  final InputStream in() {
+    return Objects.requireNonNull(main).in;
+  }
+
   final PrintWriter out() {
     return Objects.requireNonNull(main).out;
   }
 
   final PrintWriter err() {
     return Objects.requireNonNull(main).err;
+  }
+
+  /** The shell's in which the command runs; null where it is a command line of its own. */
+  final @Nullable Session session() {
+    return Objects.requireNonNull(main).session;
   }
 
   final ParameterException mistake(String text) {

@@ -8,8 +8,11 @@ import io.fovea.error.IncompatibleSchemaException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.UncleanShutdownException;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
@@ -23,6 +26,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
  * The command line for files of databases.
  *
  * <pre>
+ *   FILE                        a shell: commands, one a line; with --write it changes records
  *   verify FILE                 is everything in order?      nothing is changed
  *   stat FILE                   what takes the space?        nothing is changed
  *   tables FILE                 which tables are there?      nothing is changed
@@ -49,6 +53,8 @@ import picocli.CommandLine.UnmatchedArgumentException;
  *               4  there is no record with this key
  * </pre>
  *
+ * <p>A command that Ctrl-C ends in a shell has the code 130.
+ *
  * <p>With {@code --json} the answer is one JSON value on standard output. Errors are lines on
  * standard error.
  */
@@ -57,6 +63,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
     description =
         "Looks at files of Fovea databases, copies them, changes records, and makes files shorter.",
     subcommands = {
+      ShellCommand.class,
       VerifyCommand.class,
       StatCommand.class,
       TablesCommand.class,
@@ -77,7 +84,11 @@ import picocli.CommandLine.UnmatchedArgumentException;
     },
     mixinStandardHelpOptions = true,
     version = "fovea 0.1.0",
-    synopsisSubcommandLabel = "COMMAND",
+    customSynopsis = {
+      "fovea FILE [--write] [--json]    a shell",
+      "fovea COMMAND [OPTION...] ...",
+      "fovea COMMAND --help"
+    },
     exitCodeListHeading = "%nExit codes:%n",
     exitCodeList = {
       "0:nothing is wrong",
@@ -94,14 +105,23 @@ public final class Main implements Callable<Integer> {
   static final int MISTAKE = 2;
   static final int NO_RECORD = 4;
 
+  /** What the shell of a script of Unix says of a program that Ctrl-C has ended. */
+  static final int STOPPED = 130;
+
+  final InputStream in;
   final PrintWriter out;
   final PrintWriter err;
 
+  /** The shell's that runs the command; null where it is a command line of its own. */
+  final @Nullable Session session;
+
   @Spec @Nullable CommandSpec spec;
 
-  private Main(PrintWriter out, PrintWriter err) {
+  Main(InputStream in, PrintWriter out, PrintWriter err, @Nullable Session session) {
+    this.in = in;
     this.out = out;
     this.err = err;
+    this.session = session;
   }
 
   /**
@@ -121,42 +141,71 @@ public final class Main implements Callable<Integer> {
     }
     PrintWriter out = new PrintWriter(System.out, true, StandardCharsets.UTF_8);
     PrintWriter err = new PrintWriter(System.err, true, StandardCharsets.UTF_8);
-    System.exit(execute(out, err, args));
+    System.exit(execute(System.in, out, err, args));
   }
 
   /**
    * Runs a command; never throws.
    *
+   * @param in what is read where no file is named
    * @param out gets answers
    * @param err gets errors
    * @param args the command line
    * @return its exit code
    */
-  public static int execute(PrintWriter out, PrintWriter err, String... args) {
-    int code =
-        new CommandLine(new Main(out, err))
-            .setCommandName(System.getProperty(COMMAND, "fovea"))
-            .setOut(out)
-            .setErr(err)
-            .setParameterExceptionHandler(
-                (e, a) -> {
-                  err.println("fovea: " + e.getMessage());
-                  UnmatchedArgumentException.printSuggestions(e, err);
-                  err.println(
-                      "'"
-                          + e.getCommandLine().getCommandSpec().qualifiedName()
-                          + " --help' tells"
-                          + " more.");
-                  return MISTAKE;
-                })
-            .setExecutionExceptionHandler((e, c, r) -> failed(e, err))
-            .execute(args);
+  public static int execute(InputStream in, PrintWriter out, PrintWriter err, String... args) {
+    CommandLine line =
+        commandLine(new Main(in, out, err, null), System.getProperty(COMMAND, "fovea"));
+    int code = configured(line, err).execute(withShell(line, args));
     out.flush();
     err.flush();
     return code;
   }
 
-  private static int failed(Exception e, PrintWriter err) {
+  static CommandLine commandLine(Main main, String name) {
+    return new CommandLine(main).setCommandName(name).setOut(main.out).setErr(main.err);
+  }
+
+  /** How a command line says what went wrong. */
+  static CommandLine configured(CommandLine line, PrintWriter err) {
+    Main main = line.getCommand();
+    return line.setParameterExceptionHandler((e, a) -> mistaken(e, err))
+        .setExecutionExceptionHandler((e, c, r) -> failed(e, err, main.session));
+  }
+
+  private static int mistaken(ParameterException e, PrintWriter err) {
+    err.println("fovea: " + e.getMessage());
+    UnmatchedArgumentException.printSuggestions(e, err);
+    String command = e.getCommandLine().getCommandSpec().qualifiedName().strip();
+    err.println((command.isEmpty() ? "'help'" : "'" + command + " --help'") + " tells more.");
+    return MISTAKE;
+  }
+
+  /** What begins with a file and not with a command is for the shell. */
+  private static String[] withShell(CommandLine line, String[] args) {
+    for (String arg : args) {
+      if (line.getSubcommands().containsKey(arg)) {
+        break;
+      }
+      if (!arg.startsWith("-")) {
+        if (!arg.isEmpty() && Files.exists(Path.of(arg))) {
+          String[] more = new String[args.length + 1];
+          more[0] = "shell";
+          System.arraycopy(args, 0, more, 1, args.length);
+          return more;
+        }
+        break;
+      }
+    }
+    return args;
+  }
+
+  /** Says what a command ended with; returns the exit code for it. */
+  static int failed(Exception e, PrintWriter err, @Nullable Session session) {
+    if (session != null && session.hasStopped(e)) {
+      err.println("fovea: stopped");
+      return STOPPED;
+    }
     err.println("fovea: " + (e.getMessage() == null ? e : e.getMessage()));
     if (e instanceof CorruptionException && e.getCause() instanceof IllegalStateException all) {
       String.valueOf(all.getMessage()).lines().forEach(p -> err.println("  " + p));

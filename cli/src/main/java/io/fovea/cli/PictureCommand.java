@@ -28,7 +28,7 @@ import picocli.CommandLine.Option;
       "Pages are shown as they are on disk: of a file that was not closed, without what its log"
           + " adds. Nothing on disk changes, but for the new picture."
     })
-final class PictureCommand extends FileCommand {
+final class PictureCommand extends FileCommand implements WholeFile {
   private static final int CELLS_MAX = 250_000;
   private static final int STEPS = 5;
 

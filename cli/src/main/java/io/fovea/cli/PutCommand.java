@@ -1,6 +1,5 @@
 package io.fovea.cli;
 
-import io.fovea.Database;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -42,7 +41,7 @@ final class PutCommand extends TableCommand {
   @Override
   public Integer call() {
     requireWrite(write);
-    try (Database db = openToChange()) {
+    try (Opened db = openToChange()) {
       Records records = records(db);
       if (records.table.spec().objects() != null) {
         throw mistake("a table of objects is written by its application alone");

@@ -1,6 +1,5 @@
 package io.fovea.cli;
 
-import io.fovea.Database;
 import io.fovea.Order;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -35,8 +34,8 @@ final class ScanCommand extends PrefixCommand {
       throw mistake("--limit takes a number of records, and 0 for all");
     }
     // A snapshot, of which one may read as many records as there are.
-    try (Database file = TableFile.open(file());
-        Database db = file.snapshot()) {
+    try (Opened file = toRead();
+        Opened db = file.frozen()) {
       Records records = records(db);
       if (json) {
         out().print("[");
@@ -56,6 +55,7 @@ final class ScanCommand extends PrefixCommand {
 
   /** Shows one, and says whether there may be more. */
   private boolean show(Map<String, @Nullable Object> record) {
+    goOn();
     if (json) {
       out().print(shown == 0 ? "\n" : ",\n");
       out().print(Json.of(record).indent(2).stripTrailing());

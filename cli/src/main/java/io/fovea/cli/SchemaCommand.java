@@ -28,7 +28,8 @@ final class SchemaCommand extends FileCommand {
 
   @Override
   public Integer call() {
-    try (Database db = TableFile.open(file())) {
+    try (Opened opened = toRead()) {
+      Database db = opened.database();
       List<TableSpec> specs = new ArrayList<>();
       for (String name : table == null ? db.tables() : List.of(table)) {
         TableSpec spec = db.describe(name);

@@ -11,7 +11,7 @@ import picocli.CommandLine.Command;
           + " page, and what its superblock says. Of a file that was not closed it shows what"
           + " recovery makes of it. Nothing on disk changes."
     })
-final class StatCommand extends FileCommand {
+final class StatCommand extends FileCommand implements WholeFile {
   @Override
   public Integer call() {
     FileReport report = FileReport.inspect(file(), Opening.options());

@@ -1,7 +1,6 @@
 package io.fovea.cli;
 
 import io.fovea.Database;
-import io.fovea.Durability;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.NameText;
 import io.fovea.schema.TableSpec;
@@ -21,7 +20,8 @@ abstract class TableCommand extends FileCommand {
   String table = "";
 
   /** The records of the table. */
-  final Records records(Database db) {
+  final Records records(Opened opened) {
+    Database db = opened.database();
     TableSpec found = db.describe(table);
     if (found == null) {
       throw mistake("there is no table " + NameText.of(table) + ": " + TableFile.others(db));
@@ -41,19 +41,11 @@ abstract class TableCommand extends FileCommand {
     return Main.NO_RECORD;
   }
 
-  /** One word more than a scan needs: what changes a file is not done by mistake. */
-  final void requireWrite(boolean write) {
-    if (!write) {
-      throw mistake("this changes " + file() + ": say --write");
-    }
-  }
-
-  /** Opens the file to change records, which a commit makes durable. */
-  final Database openToChange() {
-    Database db =
-        Database.open(file(), Opening.options(Opening.header(file())).durability(Durability.SYNC));
+  /** Opens the file to change records of the table. */
+  final Opened openToChange() {
+    Opened db = toChange();
     try {
-      requireNoComputedIndex(db.describe(table));
+      requireNoComputedIndex(db.database().describe(table));
       return db;
     } catch (RuntimeException e) {
       db.close();

@@ -23,7 +23,8 @@ import picocli.CommandLine.Command;
 final class TablesCommand extends FileCommand {
   @Override
   public Integer call() {
-    try (Database db = TableFile.open(file())) {
+    try (Opened opened = toRead()) {
+      Database db = opened.database();
       Map<String, TableSize> sizes = db.tableSizes();
       if (json) {
         List<Object> list = new ArrayList<>();

@@ -12,7 +12,7 @@ import picocli.CommandLine.Command;
           + " and what comes out is checked. Nothing on disk changes.",
       "Indexes by extractors are checked for their structure only."
     })
-final class VerifyCommand extends FileCommand {
+final class VerifyCommand extends FileCommand implements WholeFile {
   @Override
   public Integer call() {
     FileReport report = FileReport.verify(file(), Opening.options());

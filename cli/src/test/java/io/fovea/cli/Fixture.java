@@ -14,6 +14,7 @@ import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
+import java.io.ByteArrayInputStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.charset.StandardCharsets;
@@ -78,14 +79,26 @@ final class Fixture {
   }
 
   static Ran ran(Object... args) {
+    return ran(new byte[0], args);
+  }
+
+  /** With something to read. */
+  static Ran ran(byte[] in, Object... args) {
     StringWriter out = new StringWriter();
     StringWriter err = new StringWriter();
     String[] words = new String[args.length];
     for (int i = 0; i < args.length; i++) {
       words[i] = args[i].toString();
     }
-    int code = Main.execute(new PrintWriter(out), new PrintWriter(err), words);
+    int code =
+        Main.execute(
+            new ByteArrayInputStream(in), new PrintWriter(out), new PrintWriter(err), words);
     return new Ran(code, out.toString(), err.toString());
+  }
+
+  /** What a shell says to lines. */
+  static Ran shell(List<?> args, String... lines) {
+    return ran(String.join("\n", lines).getBytes(StandardCharsets.UTF_8), args.toArray());
   }
 
   /** What a command said that was well, by lines. */

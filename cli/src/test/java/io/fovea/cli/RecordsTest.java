@@ -4,6 +4,7 @@ import static io.fovea.cli.Fixture.SMALL;
 import static io.fovea.cli.Fixture.byLength;
 import static io.fovea.cli.Fixture.lines;
 import static io.fovea.cli.Fixture.make;
+import static io.fovea.cli.Fixture.ran;
 import static io.fovea.cli.Fixture.run;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -19,9 +20,7 @@ import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
-import java.io.ByteArrayInputStream;
 import java.io.IOException;
-import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -302,18 +301,12 @@ class RecordsTest {
   @Test
   void theInputMayBeTheStandardOne() {
     Path file = kinds("kinds", false);
-    InputStream before = System.in;
-    try {
-      String csv = "\uFEFFkey,value\n6162,63\n";
-      System.setIn(new ByteArrayInputStream(csv.getBytes(StandardCharsets.UTF_8)));
-      assertEquals(List.of("1 record"), lines("import", file, "blobs", "--format", "CSV"));
-      System.setIn(new ByteArrayInputStream(new byte[] {'{', (byte) 0xFF}));
-      assertTrue(run(2, "import", file, "blobs").err().contains("UTF-8"));
-      System.setIn(InputStream.nullInputStream());
-      assertEquals("{\n  \"records\": 0\n}\n", run(0, "import", file, "blobs", "--json").out());
-    } finally {
-      System.setIn(before);
-    }
+    byte[] csv = "\uFEFFkey,value\n6162,63\n".getBytes(StandardCharsets.UTF_8);
+    var ran = ran(csv, "import", file, "blobs", "--format", "CSV");
+    assertEquals("1 record\n", ran.out(), ran::toString);
+    byte[] notText = {'{', (byte) 0xFF};
+    assertTrue(ran(notText, "import", file, "blobs").err().contains("UTF-8"));
+    assertEquals("{\n  \"records\": 0\n}\n", run(0, "import", file, "blobs", "--json").out());
     assertEquals(
         List.of("key    6162 \"ab\"", "value  63 \"c\""), lines("get", file, "blobs", "ab"));
     run(2, "import", file, "blobs", "--input", dir.resolve("nothing"));

@@ -1,0 +1,4 @@
+package io.fovea.cli;
+
+/** Marks the commands that open the file by themselves: a shell closes it for them. */
+interface WholeFile {}

@@ -1,0 +1,199 @@
+package io.fovea.cli;
+
+import static io.fovea.cli.Fixture.SMALL;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.fovea.ByteTable;
+import io.fovea.Database;
+import io.fovea.schema.TableSpec;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The shell at a terminal: a pseudo-terminal, which the program {@code script} makes. */
+@Timeout(value = 3, unit = TimeUnit.MINUTES)
+class TerminalTest {
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
+  private static final int LONG_RECORDS = 20_000;
+
+  @TempDir Path dir;
+
+  private Process process;
+  private OutputStream keys;
+  private InputStream screen;
+
+  /** All that was shown so far, and how much of it was looked at. */
+  private final StringBuilder shown = new StringBuilder();
+
+  private int seen;
+
+  @BeforeEach
+  void aTerminalCanBeMade() {
+    assumeTrue(
+        Files.isExecutable(Path.of("/usr/bin/script")),
+        "There is no program 'script' of util-linux, which makes pseudo-terminals.");
+  }
+
+  private void start(Path file, Path history) throws IOException {
+    String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
+    String command =
+        "tty; stty cols 100 rows 30; exec "
+            + String.join(
+                " ",
+                List.of(
+                    "'" + java + "'",
+                    "-XX:TieredStopAtLevel=1",
+                    "-XX:+UseSerialGC",
+                    "--enable-native-access=ALL-UNNAMED",
+                    "-cp",
+                    "'" + System.getProperty("java.class.path") + "'",
+                    Main.class.getName(),
+                    "'" + file + "'"));
+    ProcessBuilder b =
+        new ProcessBuilder("/usr/bin/script", "-qefc", command, "/dev/null")
+            .redirectErrorStream(true);
+    b.environment().put("TERM", "xterm");
+    b.environment().put("FOVEA_HISTORY", history.toString());
+    process = b.start();
+    keys = process.getOutputStream();
+    screen = process.getInputStream();
+  }
+
+  private void type(String text) throws IOException {
+    keys.write(text.getBytes(StandardCharsets.UTF_8));
+    keys.flush();
+  }
+
+  /** Waits until something is shown behind what was seen before; returns it. */
+  private Matcher await(String pattern) throws IOException {
+    Pattern wanted = Pattern.compile(pattern);
+    byte[] some = new byte[1 << 16];
+    long end = System.nanoTime() + PATIENCE.toNanos();
+    while (true) {
+      Matcher m = wanted.matcher(shown);
+      if (m.find(seen)) {
+        seen = m.end();
+        return m;
+      }
+      if (screen.available() > 0) {
+        int n = screen.read(some);
+        shown.append(new String(some, 0, n, StandardCharsets.ISO_8859_1));
+      } else {
+        String tail = shown.substring(Math.max(0, shown.length() - 2000));
+        assertTrue(process.isAlive(), () -> "It ended without " + pattern + ": " + tail);
+        assertTrue(System.nanoTime() < end, () -> "There is no " + pattern + ": " + tail);
+        LockSupport.parkNanos(1_000_000);
+      }
+    }
+  }
+
+  @AfterEach
+  void ends() {
+    if (process != null) {
+      process.descendants().forEach(ProcessHandle::destroyForcibly);
+      process.destroyForcibly();
+    }
+  }
+
+  @Test
+  void completesStopsAndEnds() throws Exception {
+    Path file = dir.resolve("shown.db");
+    try (Database db = Database.open(file, SMALL)) {
+      Fixture.fill(db);
+      ByteTable t = db.table(TableSpec.bytes("long table", 20)).bytes();
+      byte[] value = "0123456789".repeat(100).getBytes(StandardCharsets.UTF_8);
+      db.run(
+          tx -> {
+            for (int i = 0; i < LONG_RECORDS; i++) {
+              t.put(tx, "%08d".formatted(i).getBytes(StandardCharsets.UTF_8), value);
+            }
+          });
+    }
+    Path history = dir.resolve("history");
+    start(file, history);
+    String tty = await("(/dev/pts/\\d+)").group(1);
+    await("to look at only");
+    await("shown.db> ");
+
+    // Commands, tables, indexes.
+    type("tabl\t");
+    await("tables ");
+    type("\r");
+    await("table +of +records");
+    await("shown.db> ");
+    type("scan \t");
+    await("blobs");
+    await("\"?long table");
+    type("t --ind\t");
+    await("--index ");
+    type("\t");
+    await("i ");
+    type("'text 7'\r");
+    await("k0 \\d+  x text 7");
+    await("shown.db> ");
+
+    // Ctrl-C ends the scan and not the shell.
+    type("export lo\t");
+    await("\"long table\"");
+    type("\r");
+    await("3030303031303030"); // the key of record 1000
+    type("\003");
+    await("fovea: stopped");
+    String last = "%08d".formatted(LONG_RECORDS - 1);
+    assertFalse(shown.indexOf(hex(last)) >= 0, "It went on to the end.");
+    await("shown.db> ");
+    type("count t\r");
+    await("[^0-9]3000\r\n");
+    await("shown.db> ");
+
+    // Ctrl-C at the prompt takes the line away.
+    type("frobnicate\003");
+    await("shown.db> ");
+
+    // A window of another size.
+    assertEquals(
+        0, new ProcessBuilder("stty", "-F", tty, "cols", "40", "rows", "10").start().waitFor());
+    type("count blobs\r");
+    await("[^0-9]3\r\n");
+    await("shown.db> ");
+
+    // Lines are remembered.
+    type("\020\r"); // Ctrl-P: the line before
+    await("[^0-9]3\r\n");
+    await("shown.db> ");
+
+    type("begin\r");
+    await("shown.db\\*> ");
+    type("\004");
+    await("was not committed, and is rolled back");
+    keys.close();
+    assertEquals(0, process.waitFor());
+    String lines = Files.readString(history);
+    assertTrue(lines.contains("export \"long table\""), lines);
+    assertEquals(
+        "rw-------", PosixFilePermissions.toString(Files.getPosixFilePermissions(history)));
+  }
+
+  private static String hex(String text) {
+    return HexFormat.of().formatHex(text.getBytes(StandardCharsets.UTF_8));
+  }
+}
