@@ -38,7 +38,11 @@ public record BackupReport(
   /** Makes a backup, and says what was copied. */
   static BackupReport of(Store store, Schema schema, Backup backup) {
     long began = System.nanoTime();
-    Backup.Result r = BackupRun.run(store, schema, backup);
+    return of(BackupRun.run(store, schema, backup), began);
+  }
+
+  /** What was copied since a moment of {@link System#nanoTime}. */
+  static BackupReport of(Backup.Result r, long began) {
     BackupPoint position = r.position();
     return new BackupReport(
         r.pages(),

@@ -5,6 +5,7 @@ import io.fovea.error.IncompatibleFormatException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.StorageException;
 import io.fovea.inspection.OpenFile;
+import io.fovea.recovery.Backup;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.Objects;
@@ -100,6 +101,43 @@ public final class FileDump implements AutoCloseable {
   public void log(
       long from, long to, boolean bodies, Consumer<? super Map<String, @Nullable Object>> visitor) {
     file.log(from, to, bodies, Objects.requireNonNull(visitor, "visitor"));
+  }
+
+  /**
+   * Copies a database that another process may have open, as {@link Database#backup(Path,
+   * BackupOptions)} does in that process: the copy has what was durable before this was called, and
+   * may have what was committed meanwhile. No lock is taken and nothing is written beside the copy,
+   * so its process notices nothing but the reads.
+   *
+   * <p>That process must have a log ({@link Durability#SYNC} or {@code ASYNC}), or only read. A
+   * checkpoint of it makes what was copied so far worth nothing; then this begins again, some
+   * times. A large file with frequent checkpoints ({@link LogOptions#checkpointInterval()}) is
+   * copied by its own process. A copy takes as much space as the database.
+   *
+   * <p>An interrupt ends it, with {@link io.fovea.error.OperationInterruptedException}.
+   *
+   * @param file the file of its pages; its log is beside it
+   * @param directory where the copy goes; made where it does not exist
+   * @param how how fast, and whether only what was changed since an earlier backup
+   * @return what was copied
+   * @throws IncompatibleFormatException if there is no such file, or it is no database
+   * @throws InvalidUseException if a file of the copy exists already, if the database is changed
+   *     without a log, or if there is no backup since the position that was asked for
+   * @throws CorruptionException if a page or the log is damaged
+   * @throws StorageException if it can't be read or written, or there were too many checkpoints
+   */
+  public static BackupReport backup(Path file, Path directory, BackupOptions how) {
+    Objects.requireNonNull(directory, "directory");
+    Objects.requireNonNull(how, "how");
+    FileDump.open(file).close(); // which says what is no database
+    long began = System.nanoTime();
+    Backup.Result result =
+        OpenFile.copy(
+            file,
+            () ->
+                Backup.to(
+                    directory, file.getFileName().toString(), how.bytesPerSecond(), how.point()));
+    return BackupReport.of(result, began);
   }
 
   /** Closes the files. A second call does nothing. */

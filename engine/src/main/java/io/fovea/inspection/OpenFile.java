@@ -3,10 +3,14 @@ package io.fovea.inspection;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.IncompatibleFormatException;
 import io.fovea.error.InvalidUseException;
+import io.fovea.error.OperationInterruptedException;
+import io.fovea.error.StorageException;
 import io.fovea.io.BlockDevice;
+import io.fovea.io.FileView;
 import io.fovea.io.OverlayStorage;
 import io.fovea.io.Storage;
 import io.fovea.memory.Mem;
+import io.fovea.recovery.Backup;
 import io.fovea.recovery.Superblock;
 import io.fovea.recovery.SuperblockFile;
 import io.fovea.wal.LogReader;
@@ -19,6 +23,7 @@ import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,6 +33,9 @@ import org.jspecify.annotations.Nullable;
  * <p>One thread.
  */
 public final class OpenFile implements AutoCloseable {
+  /** How often a copy is begun. */
+  private static final int COPIES = 20;
+
   private final OverlayStorage storage;
   private final BlockDevice data;
   private final Superblock superblock;
@@ -73,6 +81,57 @@ public final class OpenFile implements AutoCloseable {
   @Override
   public void close() {
     storage.close();
+  }
+
+  // --------------------------------------------------------------------------------------- copy
+
+  /**
+   * Copies a database that a process may have open, as {@link Backup#beside} does.
+   *
+   * @param file the file of its pages
+   * @param begin begins a backup; called for each attempt
+   * @throws StorageException if its process writes superblocks faster than it can be copied
+   */
+  public static Backup.Result copy(Path file, Supplier<Backup> begin) {
+    Path name = file.getFileName();
+    Path logFile = file.resolveSibling(name + Storage.LOG);
+    CorruptionException last = null;
+    for (int attempt = 0; attempt < COPIES; attempt++) {
+      // Opened anew each time: there may be a log now, or none.
+      try (BlockDevice data = FileView.open(file);
+          BlockDevice log = Files.exists(logFile) ? FileView.open(logFile) : null;
+          Backup backup = begin.get()) {
+        SuperblockFile superblocks = new SuperblockFile(data, file.toString());
+        Backup.Result result = backup.beside(data, log, () -> read(superblocks));
+        if (result != null) {
+          return result;
+        }
+        last = null;
+      } catch (CorruptionException e) {
+        last = e; // perhaps of what was written while it was read
+      }
+      OperationInterruptedException.check("copy a database");
+    }
+    if (last != null) {
+      throw last;
+    }
+    throw new StorageException(
+        "copy",
+        file.toString(),
+        -1,
+        0,
+        "there was a checkpoint while each of "
+            + COPIES
+            + " copies was made. Let the process that has it open make a backup: Database.backup");
+  }
+
+  private static Superblock read(SuperblockFile file) {
+    Superblock superblock = file.read();
+    if (superblock == null) {
+      throw new IncompatibleFormatException(
+          file.path() + " is no Fovea database yet: it is empty, or its making was cut short.");
+    }
+    return superblock;
   }
 
   // -------------------------------------------------------------------------------------- pages

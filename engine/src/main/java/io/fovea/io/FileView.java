@@ -56,10 +56,23 @@ public final class FileView extends AbstractBlockDevice {
   /** The length as it is: a file that was cut is to be known by it. */
   @Override
   public long size() {
+    boolean interrupted = false;
     try {
-      return channel.size();
+      while (true) {
+        FileChannel from = channel;
+        try {
+          return from.size();
+        } catch (ClosedChannelException e) {
+          interrupted |= Thread.interrupted();
+          reopen(from);
+        }
+      }
     } catch (IOException e) {
       throw DeviceFile.openFailed(path, ChannelFile.errno(e));
+    } finally {
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
     }
   }
 

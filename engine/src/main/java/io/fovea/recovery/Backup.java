@@ -22,6 +22,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
@@ -58,6 +59,21 @@ import org.jspecify.annotations.Nullable;
  * copy has them. What was changed after that is behind R, in the log. Which pages are copied is
  * known before the first of them is: so a stream can say how many there are. A change without a log
  * moves no LSN: then there is no such backup ({@link BackupPoint}).
+ *
+ * <p><b>Beside another process</b> ({@link #beside}) there is no pin, no pool and no checkpoint of
+ * one's own. The superblock S is the one that is on disk. What makes the copy right is that none is
+ * written from before the first page is read until the end of the log was copied:
+ *
+ * <pre>
+ *   S ─► pages ─► the log from R to its end E, as far as it is whole ─► S still the newest? else again
+ * </pre>
+ *
+ * <p>A segment of the log is used again, a page is punched, a table that was loaded without a log
+ * becomes known, only when a superblock was written that allows it. So until the next one the files
+ * hold what recovery from S needs, and each page that is read is one that a crash could have left:
+ * as S found it, or newer. The log is read after the pages, and a page is written after the log up
+ * to its LSN, so E is beyond all of them. What is read while it is written (a page, the last group
+ * of the log) does not check out; then it is read again, or all is done again.
  *
  * <p><b>Damage</b> is never copied: each page is checked as it is read ({@link BackupPages}), those
  * that are left out as well, and the log is read before it is copied.
@@ -124,6 +140,9 @@ public final class Backup implements AutoCloseable {
   private boolean alone;
 
   private boolean interrupted;
+
+  /** Whether all that was copied is worth nothing; null where nothing can make it so. */
+  private @Nullable BooleanSupplier stale;
 
   private Backup(
       String what, BackupTarget target, long bytesPerSecond, @Nullable BackupPoint since) {
@@ -277,19 +296,100 @@ public final class Backup implements AutoCloseable {
           Math.max(Math.max(begun, reader.maxLsn()), Math.max(s.redoLsn(), s.snapshotLsn())));
       long end = log.durableLsn();
       check(logDevice, s, end);
-      LogCopy copy = new LogCopy(logDevice, s.id(), s.redoLsn(), end);
-      begin(Storage.LOG, copy.bytes());
-      copy.run(
-          (seg, off, len) -> {
-            Mem.getBytes(seg, off, bytes, 0, len);
-            put(len);
-          },
-          chunk);
-      end(Storage.LOG);
-      return finish(s, pages, copied, reader, copy.bytes(), end, position);
+      return finish(s, pages, copied, reader, log(logDevice, s, end), end, position);
     } catch (IOException e) {
       throw failed(what, e);
     }
+  }
+
+  /** Copies the log from the redo point to its end; returns how large the copy is. */
+  private long log(BlockDevice logDevice, Superblock s, long end) throws IOException {
+    LogCopy copy = new LogCopy(logDevice, s.id(), s.redoLsn(), end);
+    begin(Storage.LOG, copy.bytes());
+    copy.run(
+        (seg, off, len) -> {
+          Mem.getBytes(seg, off, bytes, 0, len);
+          put(len);
+        },
+        chunk);
+    end(Storage.LOG);
+    return copy.bytes();
+  }
+
+  // ------------------------------------------------------------------ that another process has
+  // open
+
+  /**
+   * Copies a database that another process may have open, with a log or for reading.
+   *
+   * @param device the pages
+   * @param logDevice the log; null where there is none
+   * @param superblock reads the newest that is whole
+   * @return what was copied; null if a superblock was written meanwhile, and all is to be done
+   *     again
+   * @throws InvalidUseException if it is changed without a log
+   * @throws CorruptionException if something does not check out: it is damaged, or was written
+   *     while it was read
+   */
+  public @Nullable Result beside(
+      BlockDevice device, @Nullable BlockDevice logDevice, Supplier<Superblock> superblock) {
+    Superblock s = superblock.get();
+    stale = () -> superblock.get().sequence() != s.sequence();
+    alone = true;
+    try {
+      BackupPoint position =
+          s.redoLsn() > 0 || s.endLsn() > 0
+              ? new BackupPoint(s.id(), s.clean() ? s.endLsn() : s.redoLsn(), s.unlogged())
+              : null;
+      requireSince(position);
+      long pages = s.allocator().highWater();
+      BackupPages reader =
+          new BackupPages(device, null, s.pageSize(), pages, () -> Long.MAX_VALUE, chunk);
+      long copied = data(reader, s, pages);
+      long logBytes = 0;
+      long end = s.clean() ? s.endLsn() : 0;
+      if (!s.clean() && !stale.getAsBoolean()) {
+        if (s.state() != Superblock.LOGGED || logDevice == null) {
+          throw new InvalidUseException(
+              "A database that is changed without a log can't be copied from outside: its pages are"
+                  + " of different ages, and nothing tells of their changes.");
+        }
+        end = endOfLog(logDevice, s, reader.maxLsn());
+        logBytes = log(logDevice, s, end);
+      }
+      return stale.getAsBoolean()
+          ? null
+          : finish(s, pages, copied, reader, logBytes, end, position);
+    } catch (Stale e) {
+      return null;
+    } catch (IOException e) {
+      throw failed(what, e);
+    }
+  }
+
+  /** A superblock was written: what was copied so far is worth nothing. */
+  private static final class Stale extends RuntimeException {
+    private static final long serialVersionUID = 1;
+
+    Stale() {
+      super(null, null, false, false);
+    }
+  }
+
+  /** How far the log is whole: beyond all that pages say. */
+  private long endOfLog(BlockDevice logDevice, Superblock s, long pageLsn) {
+    long at = s.redoLsn();
+    try (LogReader reader = LogReader.open(logDevice, s.id(), at)) {
+      while (reader.next()) {
+        at = reader.end();
+        logRecords++;
+      }
+    }
+    long needed = Math.max(Math.max(pageLsn, s.durable().lsn()), s.snapshotLsn());
+    if (at < needed) {
+      throw new CorruptionException("the end of the log", -1, -1, needed, at);
+    }
+    return at;
   }
 
   /** Reads what will be copied of the log: damage is found now, and not when the copy is needed. */
@@ -390,8 +490,12 @@ public final class Backup implements AutoCloseable {
   }
 
   private void checkInterrupt() {
+    BooleanSupplier over = stale;
+    if (over != null && over.getAsBoolean()) {
+      throw new Stale();
+    }
     if (alone) {
-      OperationInterruptedException.check("copy a database without a log");
+      OperationInterruptedException.check("copy a database");
     }
   }
 

@@ -25,6 +25,10 @@ import org.jspecify.annotations.Nullable;
  * free: then it is one, and read as zeros. No page becomes a hole while a backup runs. So each was
  * one before its redo point, and is among those that are in the free list when the backup begins.
  *
+ * <p><b>Without the pool</b>, of a database that another process has open, a page that never checks
+ * out is damaged, and zeros are taken for what they are anywhere: a page that was not written yet,
+ * whose changes the log has. What the device has lost is found where the copy is verified.
+ *
  * <p>One thread.
  */
 final class BackupPages {
@@ -34,7 +38,10 @@ final class BackupPages {
   private static final long READ_PAUSE_NANOS = 200_000;
 
   private final BlockDevice device;
-  private final BufferPool pool;
+
+  /** What is in memory; null where another process has that. */
+  private final @Nullable BufferPool pool;
+
   private final int pageSize;
   private final long newFrom;
   private final LongSupplier lsnLimit;
@@ -50,13 +57,14 @@ final class BackupPages {
   /**
    * A reader.
    *
+   * @param pool what is in memory; null where another process has that
    * @param newFrom from which page on zeros are right
    * @param lsnLimit the largest LSN that a page may have which was read before this is asked
    * @param chunk where pages are read to
    */
   BackupPages(
       BlockDevice device,
-      BufferPool pool,
+      @Nullable BufferPool pool,
       int pageSize,
       long newFrom,
       LongSupplier lsnLimit,
@@ -66,11 +74,12 @@ final class BackupPages {
     this.pageSize = pageSize;
     this.newFrom = newFrom;
     this.lsnLimit = lsnLimit;
-    this.holes = pool.allocatorState().holes();
+    this.holes = pool != null && pool.allocatorState().holes();
     PageBits bits = holes ? new PageBits(newFrom) : null;
     // Where others take pages all the time, it may not come to the end: any may be free then.
     boolean known =
         bits != null
+            && pool != null
             && pool.checkpoint()
                 .space()
                 .freePages(pid -> add(bits, pid), () -> Thread.currentThread().isInterrupted());
@@ -133,9 +142,13 @@ final class BackupPages {
 
   /** A page that was being written while it was read, most likely, or was never written yet. */
   private void again(long pid, long at) {
+    BufferPool memory = pool;
     if (Mem.isZero(chunk, at, pageSize)) {
-      if (pool.resident(pid) >= 0) {
-        fromPool(pid, at);
+      if (memory == null) {
+        return;
+      }
+      if (memory.resident(pid) >= 0) {
+        fromPool(memory, pid, at);
         return;
       }
       if (isHole(pid)) {
@@ -150,7 +163,15 @@ final class BackupPages {
         return;
       }
     }
-    fromPool(pid, at);
+    if (memory == null) {
+      throw new CorruptionException(
+          "a page of a file in use",
+          pid,
+          pid * pageSize,
+          PageHeader.sum(chunk, at, pageSize),
+          PageHeader.checksum(chunk, at));
+    }
+    fromPool(memory, pid, at);
   }
 
   private void add(PageBits bits, long pid) {
@@ -165,12 +186,12 @@ final class BackupPages {
   }
 
   /** Memory may have what the device has lost; if it has not, this says what is damaged. */
-  private void fromPool(long pid, long at) {
-    int frame = pool.fixShared(pid);
+  private void fromPool(BufferPool memory, long pid, long at) {
+    int frame = memory.fixShared(pid);
     try {
-      Mem.copy(pool.pages(), pool.base(frame), chunk, at, pageSize);
+      Mem.copy(memory.pages(), memory.base(frame), chunk, at, pageSize);
     } finally {
-      pool.releaseShared(frame);
+      memory.releaseShared(frame);
     }
     if (holes && isMadeOfZeros(at) && !isHole(pid)) {
       throw new CorruptionException("a page that was never written", pid, pid * pageSize, pid, 0);
