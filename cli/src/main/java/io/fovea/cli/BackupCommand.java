@@ -5,6 +5,7 @@ import io.fovea.BackupPosition;
 import io.fovea.BackupReport;
 import io.fovea.Database;
 import io.fovea.Durability;
+import io.fovea.FileDump;
 import io.fovea.FileReport;
 import java.nio.file.Path;
 import java.util.Locale;
@@ -19,8 +20,9 @@ import picocli.CommandLine.Parameters;
     name = "backup",
     description = {
       "Copies a database that nobody has open into a directory. FILE is opened for that, which"
-          + " recovers it if it was not closed. No existing file is overwritten. (A database that"
-          + " is in use is copied by the application that has it open: Database.backup.)",
+          + " recovers it if it was not closed. No existing file is overwritten. A database"
+          + " that is in use is copied by the application that has it open (Database.backup), or"
+          + " with --in-use.",
       "With --since it copies the pages that were changed since an earlier backup."
     })
 final class BackupCommand extends FileCommand implements WholeFile {
@@ -45,6 +47,15 @@ final class BackupCommand extends FileCommand implements WholeFile {
       })
   @Nullable String since;
 
+  @Option(
+      names = "--in-use",
+      description = {
+        "FILE may be open in another process, with a log or for reading; nothing of it is changed. A"
+            + " checkpoint of that process makes what was copied worth nothing: then it begins again,"
+            + " some times."
+      })
+  boolean inUse;
+
   private BackupOptions options() {
     BackupOptions all = BackupOptions.defaults().bytesPerSecond(rate << 20);
     String s = since;
@@ -63,7 +74,9 @@ final class BackupCommand extends FileCommand implements WholeFile {
     if (rate < 0 || rate > Long.MAX_VALUE >>> 20) {
       throw mistake("--rate takes a number of MiB a second, and 0 for no limit");
     }
-    BackupReport report = backup(file(), Objects.requireNonNull(directory), options());
+    Path to = Objects.requireNonNull(directory);
+    BackupReport report =
+        inUse ? FileDump.backup(file(), to, options()) : backup(file(), to, options());
     if (json) {
       out().println(Json.of(report));
     } else {

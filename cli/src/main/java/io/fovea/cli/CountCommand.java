@@ -3,6 +3,7 @@ package io.fovea.cli;
 import io.fovea.Order;
 import java.util.Map;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 
 /** How many records are there? */
 @Command(
@@ -13,10 +14,12 @@ import picocli.CommandLine.Command;
       "All of a table takes no time, since the table knows it; parts of it are read."
     })
 final class CountCommand extends PrefixCommand {
+  @Mixin final CopyOption copy = new CopyOption();
+
   @Override
   public Integer call() {
     long records;
-    try (Opened file = toRead();
+    try (Opened file = toRead(copy);
         Opened db = file.frozen()) {
       records =
           parts.isEmpty() && index == null && !db.inTransaction()

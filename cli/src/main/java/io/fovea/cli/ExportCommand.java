@@ -27,6 +27,8 @@ import picocli.CommandLine.Parameters;
           + " 'import' reads what this writes."
     })
 final class ExportCommand extends TableCommand {
+  @Mixin final CopyOption copy = new CopyOption();
+
   @Parameters(
       index = "2..*",
       arity = "0..*",
@@ -47,7 +49,7 @@ final class ExportCommand extends TableCommand {
     if (json && output == null) {
       throw mistake("--json is for what is said beside the records: give --output");
     }
-    try (Opened file = toRead();
+    try (Opened file = toRead(copy);
         Opened db = file.frozen()) {
       Records records = records(db);
       if (output == null) {

@@ -4,6 +4,7 @@ import io.fovea.Database;
 import io.fovea.Durability;
 import java.nio.file.Path;
 import java.util.Objects;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Parameters;
 
@@ -17,9 +18,35 @@ abstract class FileCommand extends JsonCommand {
   }
 
   /** The database, to look at it. */
-  final Opened toRead() {
+  final Opened toRead(CopyOption how) {
     Session session = session();
-    return session == null ? Opened.of(TableFile.open(file())) : session.opened();
+    if (session != null) {
+      return session.opened();
+    }
+    if (!how.copy) {
+      return Opened.of(TableFile.open(file()), () -> {});
+    }
+    Copy copy = Copy.of(file());
+    boolean done = false;
+    try {
+      Opened opened = Opened.of(TableFile.open(copy.file()), copy::close);
+      done = true;
+      return opened;
+    } finally {
+      if (!done) {
+        copy.close();
+      }
+    }
+  }
+
+  /** Works on the file, or on a copy of it. */
+  final <T> T looking(CopyOption how, Function<Path, T> work) {
+    if (!how.copy) {
+      return work.apply(file());
+    }
+    try (Copy copy = Copy.of(file())) {
+      return work.apply(copy.file());
+    }
   }
 
   /** The database, to change records, which a commit makes durable. */
@@ -28,7 +55,8 @@ abstract class FileCommand extends JsonCommand {
     return session == null
         ? Opened.of(
             Database.open(
-                file(), Opening.options(Opening.header(file())).durability(Durability.SYNC)))
+                file(), Opening.options(Opening.header(file())).durability(Durability.SYNC)),
+            () -> {})
         : session.opened();
   }
 

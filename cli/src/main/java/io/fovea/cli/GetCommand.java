@@ -3,6 +3,7 @@ package io.fovea.cli;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 
 /** What is in a record? */
 @Command(
@@ -13,10 +14,12 @@ import picocli.CommandLine.Command;
       "The exit code is 4 if there is no such record."
     })
 final class GetCommand extends KeyCommand {
+  @Mixin final CopyOption copy = new CopyOption();
+
   @Override
   public Integer call() {
     Map<String, @Nullable Object> record;
-    try (Opened db = toRead()) {
+    try (Opened db = toRead(copy)) {
       Records records = records(db);
       record = db.read(tx -> records.get(tx, parts));
     }

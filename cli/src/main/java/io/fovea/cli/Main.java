@@ -10,6 +10,7 @@ import io.fovea.error.UncleanShutdownException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.PrintWriter;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -207,6 +208,10 @@ public final class Main implements Callable<Integer> {
       return STOPPED;
     }
     err.println("fovea: " + (e.getMessage() == null ? e : e.getMessage()));
+    if (e instanceof DatabaseLockedException) {
+      err.println(
+          "fovea: commands that only look at it can do so with --copy; 'backup --in-use' copies it");
+    }
     if (e instanceof CorruptionException && e.getCause() instanceof IllegalStateException all) {
       String.valueOf(all.getMessage()).lines().forEach(p -> err.println("  " + p));
     }
@@ -218,6 +223,7 @@ public final class Main implements Callable<Integer> {
       case UncleanShutdownException u -> PROBLEMS;
       case FoveaException f -> PROBLEMS;
       case IOException io -> PROBLEMS;
+      case UncheckedIOException io -> PROBLEMS;
       default -> {
         e.printStackTrace(err);
         yield PROBLEMS;

@@ -16,22 +16,23 @@ final class Opened implements AutoCloseable {
   /** Of the shell; null if each piece of work is a transaction of its own. */
   private final @Nullable Transaction tx;
 
-  private final boolean closes;
+  /** What comes after it was closed; null where it stays open. */
+  private final @Nullable Runnable closes;
 
-  private Opened(Database db, @Nullable Transaction tx, boolean closes) {
+  private Opened(Database db, @Nullable Transaction tx, @Nullable Runnable closes) {
     this.db = db;
     this.tx = tx;
     this.closes = closes;
   }
 
-  /** One that is closed with this. */
-  static Opened of(Database db) {
-    return new Opened(db, null, true);
+  /** One that is closed with this, and what comes after that. */
+  static Opened of(Database db, Runnable then) {
+    return new Opened(db, null, then);
   }
 
   /** One that stays open. */
   static Opened of(Database db, @Nullable Transaction tx) {
-    return new Opened(db, tx, false);
+    return new Opened(db, tx, null);
   }
 
   Database database() {
@@ -43,7 +44,7 @@ final class Opened implements AutoCloseable {
    * transaction of the shell: what that has.
    */
   Opened frozen() {
-    return tx == null ? of(db.snapshot()) : of(db, tx);
+    return tx == null ? of(db.snapshot(), () -> {}) : of(db, tx);
   }
 
   /** Whether there is a transaction that goes on behind the command. */
@@ -69,8 +70,13 @@ final class Opened implements AutoCloseable {
 
   @Override
   public void close() {
-    if (closes) {
-      db.close();
+    Runnable then = closes;
+    if (then != null) {
+      try {
+        db.close();
+      } finally {
+        then.run();
+      }
     }
   }
 }

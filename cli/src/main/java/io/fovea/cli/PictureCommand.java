@@ -15,6 +15,7 @@ import java.util.Objects;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** Where in the file is what? */
@@ -29,6 +30,8 @@ import picocli.CommandLine.Option;
           + " adds. Nothing on disk changes, but for the new picture."
     })
 final class PictureCommand extends FileCommand implements WholeFile {
+  @Mixin final CopyOption copy = new CopyOption();
+
   private static final int CELLS_MAX = 250_000;
   private static final int STEPS = 5;
 
@@ -68,21 +71,25 @@ final class PictureCommand extends FileCommand implements WholeFile {
     if (Files.exists(to)) {
       throw mistake("there is a file " + to + " already");
     }
-    Map<Integer, String> names = by == By.TREE ? names() : Map.of();
-    PageMap map;
-    try (FileDump dump = FileDump.open(file())) {
-      map = new PageMap(dump.pages(), CELLS_MAX);
+    PageMap map = looking(copy, this::map);
+    byte[] picture = name.endsWith(".svg") ? map.svg(List.copyOf(legend.keySet())) : map.png();
+    Files.write(to, picture, StandardOpenOption.CREATE_NEW);
+    say(map);
+    return Main.OK;
+  }
+
+  private PageMap map(Path of) {
+    Map<Integer, String> names = by == By.TREE ? names(of) : Map.of();
+    try (FileDump dump = FileDump.open(of)) {
+      PageMap map = new PageMap(dump.pages(), CELLS_MAX);
       long newest = by == By.AGE ? newest(dump) : 0;
       for (long page = 0; page < dump.pages(); page++) {
         PageMap.Colour colour = colour(dump.page(page), names, newest);
         map.add(colour);
         legend.merge(colour, 1L, Long::sum);
       }
+      return map;
     }
-    byte[] picture = name.endsWith(".svg") ? map.svg(List.copyOf(legend.keySet())) : map.png();
-    Files.write(to, picture, StandardOpenOption.CREATE_NEW);
-    say(map);
-    return Main.OK;
   }
 
   private void say(PageMap map) {
@@ -118,9 +125,9 @@ final class PictureCommand extends FileCommand implements WholeFile {
   }
 
   /** The names of trees, as the catalog has them. */
-  private Map<Integer, String> names() {
+  private Map<Integer, String> names(Path of) {
     Map<Integer, String> names = new LinkedHashMap<>();
-    for (FileReport.Tree t : FileReport.inspect(file(), Opening.options()).trees()) {
+    for (FileReport.Tree t : FileReport.inspect(of, Opening.options()).trees()) {
       names.put(
           t.treeId(),
           t.table().isEmpty()

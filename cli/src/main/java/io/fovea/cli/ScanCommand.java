@@ -4,6 +4,7 @@ import io.fovea.Order;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** Which records does a table have? */
@@ -15,6 +16,8 @@ import picocli.CommandLine.Option;
           + " bytes that they are. Nothing on disk changes."
     })
 final class ScanCommand extends PrefixCommand {
+  @Mixin final CopyOption copy = new CopyOption();
+
   private static final int SHOWN = 100;
 
   @Option(names = "--descending", description = "Backwards.")
@@ -34,7 +37,7 @@ final class ScanCommand extends PrefixCommand {
       throw mistake("--limit takes a number of records, and 0 for all");
     }
     // A snapshot, of which one may read as many records as there are.
-    try (Opened file = toRead();
+    try (Opened file = toRead(copy);
         Opened db = file.frozen()) {
       Records records = records(db);
       if (json) {

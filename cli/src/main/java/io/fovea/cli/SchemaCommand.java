@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Parameters;
 
 /** What are the tables and the sequences? */
@@ -19,6 +20,8 @@ import picocli.CommandLine.Parameters;
           + " and what its sequences give. Nothing on disk changes."
     })
 final class SchemaCommand extends FileCommand {
+  @Mixin final CopyOption copy = new CopyOption();
+
   @Parameters(
       index = "1",
       arity = "0..1",
@@ -28,7 +31,7 @@ final class SchemaCommand extends FileCommand {
 
   @Override
   public Integer call() {
-    try (Opened opened = toRead()) {
+    try (Opened opened = toRead(copy)) {
       Database db = opened.database();
       List<TableSpec> specs = new ArrayList<>();
       for (String name : table == null ? db.tables() : List.of(table)) {

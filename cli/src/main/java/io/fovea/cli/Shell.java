@@ -10,6 +10,7 @@ import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Model.OptionSpec;
 import picocli.CommandLine.Model.PositionalParamSpec;
 
 /**
@@ -72,6 +73,10 @@ final class Shell {
   /** The help of a command does not name what the shell puts in. */
   private static void withoutFile(CommandSpec spec) {
     spec.usageMessage().synopsisHeading("Usage:"); // a space comes from the shell, without a name
+    OptionSpec copy = spec.findOption("--copy");
+    if (copy != null) {
+      spec.remove(copy); // it is the shell that has it
+    }
     for (PositionalParamSpec p : List.copyOf(spec.positionalParameters())) {
       if (takesFile(spec) && p.index().min() == 0) {
         spec.remove(p);

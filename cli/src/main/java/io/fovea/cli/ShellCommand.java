@@ -4,9 +4,12 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintWriter;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** Asks, and asks on. */
@@ -24,12 +27,21 @@ import picocli.CommandLine.Option;
           + " comment."
     })
 final class ShellCommand extends FileCommand {
+  @Mixin final CopyOption copy = new CopyOption();
+
   @Option(names = "--write", description = "Opens FILE to change records as well.")
   boolean write;
 
   @Override
-  public Integer call() throws IOException {
-    try (Session session = new Session(file(), write)) {
+  public Integer call() {
+    if (write && copy.copy) {
+      throw mistake("what is changed in a copy is lost: give --write or --copy");
+    }
+    return looking(copy, this::on);
+  }
+
+  private Integer on(Path path) {
+    try (Session session = new Session(path, write)) {
       session.database();
       TerminalShell terminal = in() == System.in ? TerminalShell.open(session, err(), json) : null;
       if (terminal != null) {
@@ -38,6 +50,8 @@ final class ShellCommand extends FileCommand {
         }
       }
       return lines(session);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     }
   }
 

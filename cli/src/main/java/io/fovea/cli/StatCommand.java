@@ -2,6 +2,7 @@ package io.fovea.cli;
 
 import io.fovea.FileReport;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 
 /** What takes the space? */
 @Command(
@@ -12,9 +13,11 @@ import picocli.CommandLine.Command;
           + " recovery makes of it. Nothing on disk changes."
     })
 final class StatCommand extends FileCommand implements WholeFile {
+  @Mixin final CopyOption copy = new CopyOption();
+
   @Override
   public Integer call() {
-    FileReport report = FileReport.inspect(file(), Opening.options());
+    FileReport report = looking(copy, f -> FileReport.inspect(f, Opening.options()));
     if (json) {
       out().println(Json.of(Report.all(report)));
     } else {

@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 
 /** Which tables are there? */
 @Command(
@@ -21,9 +22,11 @@ import picocli.CommandLine.Command;
           + " file does not say is shown as a question mark. Nothing on disk changes."
     })
 final class TablesCommand extends FileCommand {
+  @Mixin final CopyOption copy = new CopyOption();
+
   @Override
   public Integer call() {
-    try (Opened opened = toRead()) {
+    try (Opened opened = toRead(copy)) {
       Database db = opened.database();
       Map<String, TableSize> sizes = db.tableSizes();
       if (json) {

@@ -2,6 +2,7 @@ package io.fovea.cli;
 
 import io.fovea.FileReport;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 
 /** Is everything in order? */
 @Command(
@@ -13,9 +14,11 @@ import picocli.CommandLine.Command;
       "Indexes by extractors are checked for their structure only."
     })
 final class VerifyCommand extends FileCommand implements WholeFile {
+  @Mixin final CopyOption copy = new CopyOption();
+
   @Override
   public Integer call() {
-    FileReport report = FileReport.verify(file(), Opening.options());
+    FileReport report = looking(copy, f -> FileReport.verify(f, Opening.options()));
     if (json) {
       out().println(Json.of(Report.verified(report)));
     } else {
