@@ -18,6 +18,7 @@ import picocli.CommandLine.Parameters;
 /** Copies a database. */
 @Command(
     name = "backup",
+    header = "Copies a database into a directory.",
     description = {
       "Copies a database that nobody has open into a directory. FILE is opened for that, which"
           + " recovers it if it was not closed. No existing file is overwritten. A database"

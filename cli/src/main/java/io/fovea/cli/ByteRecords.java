@@ -40,14 +40,15 @@ final class ByteRecords extends Records {
   @Override
   void scan(
       Transaction tx,
-      List<String> parts,
+      List<@Nullable String> given,
       @Nullable String index,
       Order order,
       Predicate<Map<String, @Nullable Object>> sink) {
     if (index != null) {
-      scanIndex(tx, parts, index, order, sink);
+      scanIndex(tx, given, index, order, sink);
       return;
     }
+    List<String> parts = whole(given);
     if (parts.size() > 1) {
       throw command.mistake("a table of " + TableFile.kind(table.spec()) + " has keys of one part");
     }
@@ -65,13 +66,13 @@ final class ByteRecords extends Records {
 
   private void scanIndex(
       Transaction tx,
-      List<String> parts,
+      List<@Nullable String> parts,
       String index,
       Order order,
       Predicate<Map<String, @Nullable Object>> sink) {
     requireIndex(index);
     if (!parts.isEmpty()) {
-      throw command.mistake("an index of objects is shown as a whole, and takes no key");
+      throw command.mistake("an index of objects as bytes is shown as a whole, and takes no key");
     }
     try (ByteCursor c = bytes.scanIndex(tx, index, order)) {
       boolean goesOn = true;

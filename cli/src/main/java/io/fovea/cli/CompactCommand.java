@@ -12,6 +12,7 @@ import picocli.CommandLine.Option;
 /** Makes a file shorter. */
 @Command(
     name = "compact",
+    header = "Makes a file shorter.",
     description = {
       "Moves pages of a database that nobody has open to free pages nearer to the front of the file,"
           + " and cuts off its end. FILE is opened for that, with a log, which recovers it if it was"

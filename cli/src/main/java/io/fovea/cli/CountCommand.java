@@ -8,6 +8,7 @@ import picocli.CommandLine.Mixin;
 /** How many records are there? */
 @Command(
     name = "count",
+    header = "Counts records.",
     description = {
       "Counts the records of a table of a database that nobody has open. With parts of a key: those"
           + " that begin with them. Nothing on disk changes.",
@@ -22,8 +23,8 @@ final class CountCommand extends PrefixCommand {
     try (Opened file = toRead(copy);
         Opened db = file.frozen()) {
       records =
-          parts.isEmpty() && index == null && !db.inTransaction()
-              ? records(db).table.count()
+          parts().isEmpty() && index == null && !db.inTransaction()
+              ? records(db, hex.hex).table.count()
               : counted(db);
     }
     out().println(json ? Json.of(Map.of("records", records)) : Long.toString(records));
@@ -31,14 +32,14 @@ final class CountCommand extends PrefixCommand {
   }
 
   private long counted(Opened db) {
-    Records records = records(db);
+    Records records = records(db, hex.hex);
     long[] n = {0};
     db.read(
         tx -> {
           n[0] = 0;
           records.scan(
               tx,
-              parts,
+              parts(),
               index,
               Order.ASCENDING,
               record -> {

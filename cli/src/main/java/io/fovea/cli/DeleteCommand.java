@@ -2,11 +2,13 @@ package io.fovea.cli;
 
 import java.util.Map;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** Deletes a record. */
 @Command(
     name = "delete",
+    header = "Deletes a record.",
     description = {
       "With --write, deletes one record of a table of a database that nobody has open, and its"
           + " entries in indexes. FILE is opened for that, with a log, which recovers it if it was"
@@ -17,12 +19,14 @@ final class DeleteCommand extends KeyCommand {
   @Option(names = "--write", description = "Changes FILE; without it nothing is done.")
   boolean write;
 
+  @Mixin final HexOption hex = new HexOption();
+
   @Override
   public Integer call() {
     requireWrite(write);
     boolean deleted;
     try (Opened db = openToChange()) {
-      Records records = records(db);
+      Records records = records(db, hex.hex);
       deleted = db.call(tx -> records.delete(tx, parts));
     }
     if (!deleted) {

@@ -27,6 +27,7 @@ import picocli.CommandLine.Parameters;
 /** Is all here that a database wants? */
 @Command(
     name = "doctor",
+    header = "Looks whether all is here that a database wants.",
     description = {
       "Says what a database would find in a directory of this machine: the JDK, native access, the"
           + " device (io_uring, direct I/O) and how long a sync takes, the file system, memory and"

@@ -12,6 +12,7 @@ import picocli.CommandLine.Option;
 /** What is in a page, or in the log? */
 @Command(
     name = "dump",
+    header = "Shows a page, or records of the log.",
     description = {
       "Shows a page, or records of the log, in words, as they are on disk. Nothing on disk"
           + " changes."

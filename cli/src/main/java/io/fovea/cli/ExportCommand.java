@@ -20,11 +20,14 @@ import picocli.CommandLine.Parameters;
 /** Writes the records of a table for other programs. */
 @Command(
     name = "export",
+    header = "Writes records as JSON lines or CSV.",
     description = {
       "Writes the records of a table of a database that nobody has open, in the order of their keys:"
           + " one JSON object a line, or CSV. With parts of a key: those that begin with them."
           + " Byte strings, and objects, are hexadecimal digits. Nothing in the database changes;"
-          + " 'import' reads what this writes."
+          + " 'import' reads what this writes.",
+      "The first line says what the table is, so that 'import' can make it; of CSV with --schema"
+          + " only, as other programs don't know such a line."
     })
 final class ExportCommand extends TableCommand {
   @Mixin final CopyOption copy = new CopyOption();
@@ -44,14 +47,31 @@ final class ExportCommand extends TableCommand {
       description = "A new file to write to, instead of the standard output.")
   @Nullable Path output;
 
+  @Option(
+      names = "--schema",
+      negatable = true,
+      description = "Whether the first line says what the table is. The default: of JSON.")
+  @Nullable Boolean schema;
+
+  @Option(
+      names = "--objects",
+      description = {
+        "Objects are JSON with the names of their components, for other programs: 'import' takes"
+            + " objects as the bytes that they are."
+      })
+  boolean objects;
+
   @Override
   public Integer call() throws IOException {
+    if (objects && as.format != Format.JSON) {
+      throw mistake("objects of several versions have no columns: --objects goes with JSON");
+    }
     if (json && output == null) {
       throw mistake("--json is for what is said beside the records: give --output");
     }
     try (Opened file = toRead(copy);
         Opened db = file.frozen()) {
-      Records records = records(db);
+      Records records = records(db, !objects);
       if (output == null) {
         write(db, records, new BufferedWriter(out()));
         if (out().checkError()) {
@@ -85,6 +105,12 @@ final class ExportCommand extends TableCommand {
   }
 
   private long write(Opened db, Records records, Writer to) throws IOException {
+    Boolean asked = schema;
+    boolean first = asked == null ? as.format == Format.JSON && !objects : asked;
+    if (first) {
+      to.write(SchemaLine.of(records.table.spec(), as.format));
+      to.write(as.format == Format.CSV ? "\r\n" : "\n");
+    }
     Format.Sink sink =
         as.format.sink(
             to, records.columns(), records.columns().stream().anyMatch(records::mayBeNull));

@@ -8,19 +8,22 @@ import picocli.CommandLine.Mixin;
 /** What is in a record? */
 @Command(
     name = "get",
+    header = "Shows a record.",
     description = {
       "Shows one record of a table of a database that nobody has open, all of it: a name and a value"
-          + " on each line. Objects are shown as the bytes that they are. Nothing on disk changes.",
+          + " on each line. Nothing on disk changes.",
       "The exit code is 4 if there is no such record."
     })
 final class GetCommand extends KeyCommand {
   @Mixin final CopyOption copy = new CopyOption();
 
+  @Mixin final HexOption hex = new HexOption();
+
   @Override
   public Integer call() {
     Map<String, @Nullable Object> record;
     try (Opened db = toRead(copy)) {
-      Records records = records(db);
+      Records records = records(db, hex.hex);
       record = db.read(tx -> records.get(tx, parts));
     }
     if (record == null) {

@@ -1,13 +1,16 @@
 package io.fovea.cli;
 
+import io.fovea.Database;
+import io.fovea.Options;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.FoveaException;
 import io.fovea.error.KeyTooLargeException;
 import io.fovea.error.ValueTooLargeException;
+import io.fovea.schema.NameText;
+import io.fovea.schema.TableSpec;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
-import java.io.Reader;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -16,6 +19,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -25,9 +29,11 @@ import picocli.CommandLine.ParameterException;
 /** Sets the records that an export has written, or another program. */
 @Command(
     name = "import",
+    header = "Sets records from JSON lines or CSV.",
     description = {
       "Sets records of a table of a database that nobody has open, from what 'export' writes: one"
-          + " JSON object a line, or CSV. The table has to be there. A record that is there already"
+          + " JSON object a line, or CSV. A table that is not there is made, if the first line says"
+          + " what it is, as exports do. A record that is there already"
           + " is replaced; of a row, fields that are not named stay as they are, and are null"
           + " in a new one, or 0 or empty.",
       "FILE is opened for that, with a log, which recovers it if it was not closed. Records are"
@@ -38,6 +44,9 @@ import picocli.CommandLine.ParameterException;
 final class ImportCommand extends TableCommand {
   /** A transaction has so many characters of values at most, and a record. */
   private static final long CHARACTERS = 1 << 20;
+
+  /** Of the database that takes the records of a trial. */
+  private static final long TRIAL_BYTES = 64 << 20;
 
   private static final char BYTE_ORDER_MARK = '\uFEFF';
 
@@ -55,22 +64,35 @@ final class ImportCommand extends TableCommand {
       description = "So many records a transaction, at most. The default is ${DEFAULT-VALUE}.")
   int batch = 1000;
 
+  @Option(
+      names = "--dry-run",
+      description = {
+        "Reads all, looks whether each value fits, and changes nothing. What other records have in"
+            + " unique indexes is not looked at."
+      })
+  boolean dryRun;
+
   /** A record that was read. */
   private record Line(long number, List<String> key, Map<String, @Nullable String> values) {}
 
   private long imported;
 
+  /** Lines before the first that the format knows of. */
+  private int linesBefore;
+
   @Override
   public Integer call() throws IOException {
-    requireWritingShell();
+    if (!dryRun) {
+      requireWritingShell();
+    }
     if (input == null && session() != null) {
       throw mistake("a shell has the standard input itself: give --input");
     }
     if (batch < 1) {
       throw mistake("--batch takes a number of records, at least 1");
     }
-    try (Opened db = openToChange();
-        Reader in = reader()) {
+    try (BufferedReader in = reader();
+        Opened db = opened(schemaLine(in))) {
       Records records = records(db);
       try (Format.Source source = as.format.source(in)) {
         read(db, records, source);
@@ -84,7 +106,83 @@ final class ImportCommand extends TableCommand {
     return Main.OK;
   }
 
-  private Reader reader() throws IOException {
+  /** What the table is, if the input says it. */
+  private @Nullable SchemaLine schemaLine(BufferedReader in) throws IOException {
+    char[] start = new char[SchemaLine.START_LENGTH];
+    in.mark(start.length);
+    int n = 0;
+    for (int more; n < start.length && (more = in.read(start, n, start.length - n)) > 0; ) {
+      n += more;
+    }
+    in.reset();
+    if (!SchemaLine.is(new String(start, 0, n))) {
+      return null;
+    }
+    linesBefore = 1;
+    SchemaLine line = SchemaLine.read(in.readLine());
+    if (line == null) {
+      throw mistake("line 1: it does not say what the table is");
+    }
+    return line;
+  }
+
+  /** The database, with the table; for a trial one in memory, with such a table. */
+  private Opened opened(@Nullable SchemaLine schema) {
+    Opened db = dryRun ? toRead(new CopyOption()) : toChange();
+    boolean done = false;
+    try {
+      TableSpec there = db.database().describe(table);
+      requireSame(there, schema);
+      requireNoComputedIndex(there);
+      TableSpec spec = there == null && schema != null ? made(schema) : there;
+      if (dryRun && spec != null) {
+        Database trial = Database.inMemory(Options.defaults().bufferBytes(TRIAL_BYTES));
+        trial.table(
+            spec.isBytes()
+                ? TableSpec.bytes(table, spec.key().bytesMax())
+                : TableSpec.of(table, spec.key(), spec.layout()));
+        db.close();
+        db = Opened.of(trial, () -> {});
+      } else if (there == null && spec != null) {
+        db.database().table(spec);
+      }
+      done = true;
+      return db;
+    } finally {
+      if (!done) {
+        db.close();
+      }
+    }
+  }
+
+  private TableSpec made(SchemaLine schema) {
+    try {
+      return schema.spec(table);
+    } catch (IllegalArgumentException e) {
+      throw mistake(
+          "there is no table "
+              + NameText.of(table)
+              + ", and it can't be made as the first line says it: "
+              + e.getMessage());
+    }
+  }
+
+  /** Objects are bytes: those of another kind would be taken for what they are not. */
+  private void requireSame(@Nullable TableSpec there, @Nullable SchemaLine schema) {
+    if (there == null || schema == null) {
+      return;
+    }
+    String objects = there.objects() == null ? null : there.objects().toString();
+    if (!Objects.equals(objects, schema.objects())) {
+      throw mistake(
+          "the records are "
+              + (schema.objects() == null ? "no objects" : schema.objects())
+              + ", and those of the table are "
+              + (objects == null ? "none" : objects));
+    }
+  }
+
+  private BufferedReader reader() throws IOException {
     BufferedReader in;
     if (input == null) {
       in = new BufferedReader(new InputStreamReader(in(), StandardCharsets.UTF_8.newDecoder()));
@@ -121,7 +219,7 @@ final class ImportCommand extends TableCommand {
     try {
       all = source.next();
     } catch (Format.WrongInput e) {
-      throw wrong(source.line(), e);
+      throw wrong(line(source), e);
     }
     if (all == null) {
       return null;
@@ -132,11 +230,15 @@ final class ImportCommand extends TableCommand {
     for (String column : records.columns().subList(0, records.keyParts())) {
       String part = values.remove(column);
       if (part == null) {
-        throw mistake(at(source.line()) + "the key has no '" + column + "'; " + before());
+        throw mistake(at(line(source)) + "the key has no '" + column + "'; " + before());
       }
       key.add(part);
     }
-    return new Line(source.line(), key, values);
+    return new Line(line(source), key, values);
+  }
+
+  private long line(Format.Source source) {
+    return source.line() + linesBefore;
   }
 
   private @Nullable String word(Records records, String column, @Nullable String value) {
@@ -154,6 +256,9 @@ final class ImportCommand extends TableCommand {
             for (Line line : lines) {
               at[0] = line.number;
               records.put(tx, line.key, line.values);
+            }
+            if (dryRun) {
+              tx.rollback();
             }
           });
     } catch (ParameterException
@@ -182,6 +287,6 @@ final class ImportCommand extends TableCommand {
   }
 
   private String before() {
-    return imported + " records were imported before";
+    return imported + (dryRun ? " records before are right" : " records were imported before");
   }
 }

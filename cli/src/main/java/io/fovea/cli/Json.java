@@ -34,12 +34,24 @@ final class Json {
     return out.toString();
   }
 
+  /** A value as JSON, on one line. */
+  static String compact(Object value) {
+    StringWriter out = new StringWriter();
+    try {
+      write(new JsonWriter(out), value);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    return out.toString();
+  }
+
   /** Writes a value. */
   static void write(JsonWriter json, @Nullable Object value) throws IOException {
     switch (value) {
       case null -> json.nullValue();
       case Boolean b -> json.value(b);
-      case Double d when !Double.isFinite(d) -> json.nullValue();
+      case Double d when !Double.isFinite(d) -> json.value(d.toString());
+      case Float f when !Float.isFinite(f) -> json.value(f.toString());
       case BigDecimal d -> json.jsonValue(d.toPlainString());
       case Number n -> json.value(n);
       case byte[] b -> json.value(HexFormat.of().formatHex(b));

@@ -86,9 +86,8 @@ import picocli.CommandLine.UnmatchedArgumentException;
     mixinStandardHelpOptions = true,
     version = "fovea 0.1.0",
     customSynopsis = {
-      "fovea FILE [--write] [--json]    a shell",
-      "fovea COMMAND [OPTION...] ...",
-      "fovea COMMAND --help"
+      "${COMMAND-FULL-NAME} FILE [--write]    a shell for FILE",
+      "       ${COMMAND-FULL-NAME} COMMAND [OPTION...] ..."
     },
     exitCodeListHeading = "%nExit codes:%n",
     exitCodeList = {

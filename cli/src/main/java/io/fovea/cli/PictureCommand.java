@@ -21,6 +21,7 @@ import picocli.CommandLine.Option;
 /** Where in the file is what? */
 @Command(
     name = "picture",
+    header = "Draws the file as a map of its pages.",
     description = {
       "Draws the file of a database that nobody has open as a map of its pages, in the order of the"
           + " file: a cell for each page, or for so many of them that 250,000 are enough, with"

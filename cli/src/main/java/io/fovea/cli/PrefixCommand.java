@@ -3,6 +3,7 @@ package io.fovea.cli;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
@@ -20,4 +21,27 @@ abstract class PrefixCommand extends TableCommand {
       paramLabel = "INDEX",
       description = "In the order of an index, whose key the parts belong to.")
   @Nullable String index;
+
+  @Option(
+      names = "--null-part",
+      paramLabel = "N",
+      description = {
+        "The N-th part of the key of the index, from 1 on, is null; PART are the others. May be given"
+            + " again."
+      })
+  List<Integer> nulls = new ArrayList<>();
+
+  @Mixin final HexOption hex = new HexOption();
+
+  /** The parts, with those that are null. */
+  final List<@Nullable String> parts() {
+    List<@Nullable String> all = new ArrayList<>(parts);
+    for (int at : nulls.stream().sorted().toList()) {
+      if (index == null || at < 1 || at > all.size() + 1) {
+        throw mistake("--null-part takes the number of a part of the key of an --index");
+      }
+      all.add(at - 1, null);
+    }
+    return all;
+  }
 }

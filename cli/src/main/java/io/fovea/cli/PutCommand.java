@@ -12,6 +12,7 @@ import picocli.CommandLine.Parameters;
 /** Sets a record. */
 @Command(
     name = "put",
+    header = "Sets a record.",
     description = {
       "With --write, sets one record of a table of a database that nobody has open, whether it is"
           + " there or not. FILE is opened for that, with a log, which recovers it if it was not closed.",

@@ -5,6 +5,7 @@ import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.NameText;
+import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
@@ -18,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * <p>Mistakes of the user (a key of too many parts, a text that is no number) are {@linkplain
  * FileCommand#mistake mistakes} of the command. One thread.
  */
-abstract sealed class Records permits RowRecords, ByteRecords {
+abstract sealed class Records permits RowRecords, ByteRecords, ObjectRecords {
   final FileCommand command;
   final Table table;
 
@@ -27,10 +28,17 @@ abstract sealed class Records permits RowRecords, ByteRecords {
     this.table = table;
   }
 
-  static Records of(FileCommand command, Table table) {
-    return table.spec().isBytes()
-        ? new ByteRecords(command, table)
-        : new RowRecords(command, table);
+  /**
+   * The records of a table.
+   *
+   * @param bytes whether objects are the bytes that they are
+   */
+  static Records of(FileCommand command, Table table, boolean bytes) {
+    return !table.spec().isBytes()
+        ? new RowRecords(command, table)
+        : bytes || table.spec().objects() == null
+            ? new ByteRecords(command, table)
+            : new ObjectRecords(command, table);
   }
 
   /** The names of what a record has: first the parts of its key. */
@@ -41,11 +49,11 @@ abstract sealed class Records permits RowRecords, ByteRecords {
 
   /**
    * Shows records whose key begins with some parts, in the order of an index or of their keys,
-   * until it has shown all or the sink answers that it is full.
+   * until it has shown all or the sink answers that it is full. A part of an index may be null.
    */
   abstract void scan(
       Transaction tx,
-      List<String> parts,
+      List<@Nullable String> parts,
       @Nullable String index,
       Order order,
       Predicate<Map<String, @Nullable Object>> sink);
@@ -93,6 +101,18 @@ abstract sealed class Records permits RowRecords, ByteRecords {
                   ? ": the table has none"
                   : ": there is " + String.join(", ", names.stream().map(NameText::of).toList())));
     }
+  }
+
+  /** Parts of which none may be null. */
+  final List<String> whole(List<@Nullable String> parts) {
+    List<String> all = new ArrayList<>();
+    for (String part : parts) {
+      if (part == null) {
+        throw command.mistake("no part of a table's key is null: --index goes with that");
+      }
+      all.add(part);
+    }
+    return all;
   }
 
   final byte[] hex(String digits) {

@@ -10,6 +10,7 @@ import picocli.CommandLine.Parameters;
 /** Makes a database of a backup. */
 @Command(
     name = "restore",
+    header = "Makes a database of backups.",
     description = {
       "Makes a database of a full backup and of those that add to it, in their order: copies"
           + " them, verifies and recovers the copy, and gives it its name at last. No existing file"

@@ -58,7 +58,7 @@ final class RowRecords extends Records {
   @Override
   void scan(
       Transaction tx,
-      List<String> parts,
+      List<@Nullable String> parts,
       @Nullable String index,
       Order order,
       Predicate<Map<String, @Nullable Object>> sink) {
@@ -87,13 +87,17 @@ final class RowRecords extends Records {
     return spec.extractedKey() == null ? spec.fields() : spec.extractedKey().parts();
   }
 
-  private void set(Key to, List<Field> of, List<String> parts) {
+  private void set(Key to, List<Field> of, List<? extends @Nullable String> parts) {
     to.clear();
     for (int i = 0; i < parts.size(); i++) {
       Field part = of.get(i);
       String text = parts.get(i);
       try {
-        FieldText.append(to, part, text);
+        if (text == null) {
+          to.nullValue();
+        } else {
+          FieldText.append(to, part, text);
+        }
       } catch (IllegalArgumentException
           | DateTimeException
           | InvalidUseException

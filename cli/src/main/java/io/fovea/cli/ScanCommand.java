@@ -10,10 +10,10 @@ import picocli.CommandLine.Option;
 /** Which records does a table have? */
 @Command(
     name = "scan",
+    header = "Shows records, in order.",
     description = {
       "Shows records of a table of a database that nobody has open, in the order of their keys or of"
-          + " an index. With parts of a key: those that begin with them. Objects are shown as the"
-          + " bytes that they are. Nothing on disk changes."
+          + " an index. With parts of a key: those that begin with them. Nothing on disk changes."
     })
 final class ScanCommand extends PrefixCommand {
   @Mixin final CopyOption copy = new CopyOption();
@@ -39,14 +39,14 @@ final class ScanCommand extends PrefixCommand {
     // A snapshot, of which one may read as many records as there are.
     try (Opened file = toRead(copy);
         Opened db = file.frozen()) {
-      Records records = records(db);
+      Records records = records(db, hex.hex);
       if (json) {
         out().print("[");
       }
       Order order = descending ? Order.DESCENDING : Order.ASCENDING;
       db.read(
           tx -> {
-            records.scan(tx, parts, index, order, this::show);
+            records.scan(tx, parts(), index, order, this::show);
             return null;
           });
       if (json) {

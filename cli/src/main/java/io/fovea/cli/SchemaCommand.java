@@ -15,6 +15,7 @@ import picocli.CommandLine.Parameters;
 /** What are the tables and the sequences? */
 @Command(
     name = "schema",
+    header = "Says what tables are.",
     description = {
       "Says what the tables of a database that nobody has open are: keys, fields, indexes, versions;"
           + " and what its sequences give. Nothing on disk changes."

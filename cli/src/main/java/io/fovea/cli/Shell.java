@@ -144,6 +144,7 @@ final class Shell {
 
   @Command(
       name = "begin",
+      header = "Begins a transaction.",
       mixinStandardHelpOptions = true,
       description =
           "Begins a transaction: what comes until 'commit' or 'rollback' happens together or not at"
@@ -161,6 +162,7 @@ final class Shell {
 
   @Command(
       name = "commit",
+      header = "Makes what the transaction has changed last.",
       mixinStandardHelpOptions = true,
       description = "Makes what the transaction has changed last.")
   private final class Commit implements Callable<Integer> {
@@ -176,6 +178,7 @@ final class Shell {
 
   @Command(
       name = "rollback",
+      header = "Ends the transaction as if it had not been.",
       mixinStandardHelpOptions = true,
       description = "Ends the transaction as if it had not been.")
   private final class Rollback implements Callable<Integer> {
@@ -191,6 +194,7 @@ final class Shell {
 
   @Command(
       name = "exit",
+      header = "Ends the shell.",
       aliases = "quit",
       mixinStandardHelpOptions = true,
       description = "Ends the shell. A transaction that was not committed is rolled back.")
@@ -204,6 +208,7 @@ final class Shell {
 
   @Command(
       name = "help",
+      header = "Lists the commands, or describes one.",
       mixinStandardHelpOptions = true,
       description = "Lists the commands, or describes one.")
   private final class Help implements Callable<Integer> {
@@ -233,7 +238,7 @@ final class Shell {
       for (Map.Entry<String, CommandLine> e : line.getSubcommands().entrySet()) {
         CommandSpec spec = e.getValue().getCommandSpec();
         if (e.getKey().equals(spec.name())) {
-          rows.add(List.of(e.getKey(), first(spec)));
+          rows.add(List.of(e.getKey(), String.join(" ", spec.usageMessage().header())));
         }
       }
       int width = rows.stream().mapToInt(r -> r.getFirst().length()).max().orElse(0);
@@ -243,13 +248,6 @@ final class Shell {
       }
       out.println("'help COMMAND' describes one. Words with spaces stand in quotes.");
       return Main.OK;
-    }
-
-    /** The first sentence of what a command is described with. */
-    private static String first(CommandSpec spec) {
-      String all = String.join(" ", spec.usageMessage().description());
-      int dot = all.indexOf(". ");
-      return dot < 0 ? all : all.substring(0, dot + 1);
     }
   }
 

@@ -15,6 +15,7 @@ import picocli.CommandLine.Option;
 /** Asks, and asks on. */
 @Command(
     name = "shell",
+    header = "Runs commands for a database, line by line.",
     description = {
       "Opens a database that nobody has open, and runs commands for it, line by line: those of this"
           + " list, without FILE; and begin, commit, rollback, help, exit. 'fovea FILE' does the same."

@@ -7,6 +7,7 @@ import picocli.CommandLine.Mixin;
 /** What takes the space? */
 @Command(
     name = "stat",
+    header = "Says what takes the space.",
     description = {
       "Says what takes the space of a database that nobody has open: by table, index and kind of"
           + " page, and what its superblock says. Of a file that was not closed it shows what"

@@ -12,8 +12,8 @@ import picocli.CommandLine.Parameters;
 abstract class TableCommand extends FileCommand {
   /** What the parts of a key are, for the help of commands. */
   static final String PARTS =
-      "numbers, texts, bytes as hexadecimal digits. A table of bytes or objects has keys of one"
-          + " part: 0x and hexadecimal digits, or text. What begins with a minus comes behind --, as"
+      "numbers, texts, bytes as hexadecimal digits. A table of bytes has keys of one part: 0x and"
+          + " hexadecimal digits, or text. What begins with a minus comes behind --, as"
           + " do the parts after it.";
 
   @Parameters(index = "1", paramLabel = "TABLE", description = "Which table.")
@@ -21,12 +21,17 @@ abstract class TableCommand extends FileCommand {
 
   /** The records of the table. */
   final Records records(Opened opened) {
+    return records(opened, true);
+  }
+
+  /** The records of the table, objects as bytes or not. */
+  final Records records(Opened opened, boolean bytes) {
     Database db = opened.database();
     TableSpec found = db.describe(table);
     if (found == null) {
       throw mistake("there is no table " + NameText.of(table) + ": " + TableFile.others(db));
     }
-    return Records.of(this, db.table(found));
+    return Records.of(this, db.table(found), bytes);
   }
 
   /** Says of how many records it was. */
@@ -54,7 +59,7 @@ abstract class TableCommand extends FileCommand {
   }
 
   /** An index by a computed key is kept by the application, which alone can compute it. */
-  private void requireNoComputedIndex(@Nullable TableSpec found) {
+  final void requireNoComputedIndex(@Nullable TableSpec found) {
     if (found == null) {
       return; // records() says so
     }

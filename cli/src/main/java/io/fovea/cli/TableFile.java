@@ -44,9 +44,9 @@ final class TableFile {
     m.put("table", spec.name());
     m.put("kind", kind(spec));
     m.put("version", spec.version());
-    m.put("key", fields(spec.key().parts()));
+    m.put("key", fields(spec.key().parts(), false));
     if (!spec.isBytes()) {
-      m.put("row", fields(spec.layout().fields()));
+      m.put("row", fields(spec.layout().fields(), false));
     }
     if (spec.objects() != null) {
       m.put("objects", spec.objects().toString());
@@ -58,7 +58,7 @@ final class TableFile {
       index.put("unique", i.isUnique());
       index.put("computed", i.extractedKey() != null);
       if (i.components().isEmpty()) {
-        index.put("key", fields(parts(i)));
+        index.put("key", fields(parts(i), i.extractedKey() == null));
       } else {
         index.put("components", i.components());
       }
@@ -97,7 +97,12 @@ final class TableFile {
     return index.extractedKey() == null ? index.fields() : index.extractedKey().parts();
   }
 
-  private static List<Map<String, @Nullable Object>> fields(List<Field> fields) {
+  /**
+   * Fields.
+   *
+   * @param ofTable whether they are those of a table, of which it is said if they are of the key
+   */
+  private static List<Map<String, @Nullable Object>> fields(List<Field> fields, boolean ofTable) {
     List<Map<String, @Nullable Object>> list = new ArrayList<>();
     for (Field f : fields) {
       Map<String, @Nullable Object> m = new LinkedHashMap<>();
@@ -107,6 +112,9 @@ final class TableFile {
       if (f.type() == FieldType.DECIMAL) {
         m.put("precision", f.precision());
         m.put("scale", f.scale());
+      }
+      if (ofTable && f.key()) {
+        m.put("ofKey", true);
       }
       if (f.nullable()) {
         m.put("nullable", true);

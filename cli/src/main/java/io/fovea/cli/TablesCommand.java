@@ -17,6 +17,7 @@ import picocli.CommandLine.Mixin;
 /** Which tables are there? */
 @Command(
     name = "tables",
+    header = "Lists the tables.",
     description = {
       "Lists the tables of a database that nobody has open, with what they have. A number that the"
           + " file does not say is shown as a question mark. Nothing on disk changes."

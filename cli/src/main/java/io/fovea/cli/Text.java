@@ -39,8 +39,14 @@ final class Text {
       case null -> "none";
       case byte[] b -> b.length == 0 ? "empty" : bytes(b, all);
       case BigDecimal d -> d.toPlainString();
+      case Map<?, ?> m -> Json.compact(m);
+      case List<?> l when l.stream().anyMatch(Text::hasParts) -> Json.compact(l);
       default -> v.toString();
     };
+  }
+
+  private static boolean hasParts(@Nullable Object o) {
+    return o instanceof Map || o instanceof List || o instanceof byte[];
   }
 
   /** A name and a value on each line; lists of maps: one line for each. */

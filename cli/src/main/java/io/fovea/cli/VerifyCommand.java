@@ -7,6 +7,7 @@ import picocli.CommandLine.Mixin;
 /** Is everything in order? */
 @Command(
     name = "verify",
+    header = "Checks everything.",
     description = {
       "Checks a whole database that nobody has open: every page, every tree, every record of the"
           + " log that recovery would read. A file that was not closed is recovered in memory,"

@@ -36,7 +36,7 @@ class CopyTest {
       db.run(tx -> t.put(tx, t.key().set(5000), t.row().setText(Fixture.X, "new")));
       assertEquals(List.of("k0 5000  x new"), lines("scan", "--copy", file, "t", "5000"));
       assertEquals(List.of("k0  5000", "x   new"), lines("get", "--copy", file, "t", "5000"));
-      assertEquals(1, lines("export", "--copy", file, "t", "5000").size());
+      assertEquals(1, lines("export", "--no-schema", "--copy", file, "t", "5000").size());
       assertEquals(3, lines("tables", "--copy", file).size());
       assertEquals(4, lines("schema", "--copy", file, "t").size());
       assertEquals("Nothing is wrong.", lines("verify", "--copy", file).getLast());

@@ -220,7 +220,7 @@ class FilesTest {
         Json.of(new Point(1, "a\"\\\n\u0001😀é")));
     assertEquals("[]", Json.of(java.util.List.of()));
     assertEquals("\"00ff\"", Json.of(new byte[] {0, -1}));
-    assertEquals("null", Json.of(Double.NaN));
+    assertEquals("\"NaN\"", Json.of(Double.NaN));
     assertEquals("\"x\"", Json.of(new String("x".getBytes(StandardCharsets.UTF_8))));
   }
 

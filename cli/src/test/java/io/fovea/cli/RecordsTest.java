@@ -118,13 +118,27 @@ class RecordsTest {
     List<String> bySize = lines("scan", file, "things", "--index", "bySize");
     List<String> byKey = lines("scan", file, "things");
     assertTrue(!bySize.equals(byKey), bySize::toString);
-    assertEquals(byKey, bySize.stream().sorted().toList());
-    assertTrue(bySize.getFirst().contains("01"), bySize::toString);
-    run(2, "scan", file, "things", "--index", "bySize", "3");
+    assertEquals(byKey.stream().sorted().toList(), bySize.stream().sorted().toList());
+    assertEquals("key plain  name plain  size 0", bySize.getFirst());
+    run(2, "scan", file, "things", "--hex", "--index", "bySize", "3");
     String index = run(2, "scan", file, "things", "--index", "byName").err();
     assertTrue(index.contains("there is no index byName: there is bySize"), index);
-    String thing = lines("scan", file, "things").getFirst().split(" +")[1];
-    assertEquals(2, lines("get", file, "things", "0x" + thing).size());
+    String thing = lines("scan", file, "things", "--hex").getFirst().split(" +")[1];
+    assertEquals(2, lines("get", file, "things", "--hex", "0x" + thing).size());
+    assertEquals(List.of("key   a,b", "name  a,b", "size  2"), lines("get", file, "things", "a,b"));
+    assertEquals(
+        "[\n  {\n    \"key\": \"a,b\",\n    \"name\": \"a,b\",\n    \"size\": 2\n  }\n]\n",
+        run(0, "scan", file, "things", "a,b", "--json").out());
+    assertEquals(
+        List.of("key a,b  name a,b  size 2"),
+        lines("scan", file, "things", "--index", "bySize", "2"));
+    assertEquals(List.of("1"), lines("count", file, "things", "--index", "bySize", "2"));
+    assertEquals(
+        List.of("0"), lines("count", file, "things", "--index", "bySize", "--null-part", "1"));
+    run(2, "scan", file, "things", "--index", "bySize", "two");
+    run(2, "scan", file, "things", "--index", "bySize", "2", "3");
+    run(2, "scan", file, "things", "--null-part", "1");
+    run(2, "get", file, "things", "a,b", "c");
     var none = run(4, "get", file, "kinds", "2", "a,b", "00");
     assertEquals("", none.out());
     assertEquals("fovea: there is no such record\n", none.err());
@@ -227,12 +241,12 @@ class RecordsTest {
     assertEquals(
         "{\"shop\":2,\"code\":\"a,b\",\"raw\":\"0000\",\"row.code\":\"a,b\","
             + "\"due\":9223372036854775805,\"size\":-2,\"bits\":\"20\"}\n",
-        run(0, "export", file, "kinds", "2").out());
+        run(0, "export", "--no-schema", file, "kinds", "2").out());
     assertEquals(
         "shop,code,raw,row.code,due,size,bits\r\n"
             + "2,\"a,b\",0000,\"a,b\",9223372036854775805,-2,20\r\n",
         run(0, "export", file, "kinds", "2", "--format", "CSV").out());
-    assertEquals("", run(0, "export", file, "kinds", "77").out());
+    assertEquals("", run(0, "export", "--no-schema", file, "kinds", "77").out());
     assertEquals(
         "shop,code,raw,row.code,due,size,bits\r\n",
         run(0, "export", file, "kinds", "77", "--format", "CSV").out());

@@ -171,7 +171,7 @@ class TypesTest {
             + "\"bytes\":\"\",\"bool\":false,\"double\":4.9E-324,"
             + "\"uuid\":\"ffffffff-ffff-fffc-0000-000000000003\","
             + "\"instant\":\"2026-11-25T22:00:00.000000001Z\",\"decimal\":0.000000001}\n",
-        run(0, "export", file, "types", key).out());
+        run(0, "export", "--no-schema", file, "types", key).out());
     assertEquals(
         "\"id\",\"open\",\"weight\",\"since\",\"price\",\"int\",\"long\",\"text\",\"bytes\","
             + "\"bool\",\"double\",\"uuid\",\"instant\",\"decimal\"\r\n"
@@ -252,7 +252,43 @@ class TypesTest {
                 + "\"since\":\"1970-01-01T00:00:00Z\",\"price\":2.000,\"int\":null,\"long\":3,"
                 + "\"text\":null,\"bytes\":\"\",\"bool\":null,\"double\":\"NaN\",\"uuid\":null,"
                 + "\"instant\":null,\"decimal\":null}"),
-        lines("export", file, "types"));
+        lines("export", "--no-schema", file, "types"));
+  }
+
+  /** A part of the key of an index may be null. */
+  @Test
+  void nullsInIndexes() {
+    Path file = file("types", true);
+    assertEquals(
+        List.of("1"), lines("count", file, "types", "--index", "by instant", "--null-part", "1"));
+    String one =
+        lines(
+                "scan",
+                file,
+                "types",
+                "--index",
+                "by instant",
+                "--null-part",
+                "1",
+                "--null-part",
+                "2",
+                "--json")
+            .toString();
+    assertTrue(one.contains("\"instant\": null"), one);
+    assertEquals(
+        List.of("0"),
+        lines(
+            "count",
+            file,
+            "types",
+            "--index",
+            "by instant",
+            "1970-01-01T00:00:00Z",
+            "--null-part",
+            "2"));
+    run(2, "count", file, "types", "--index", "by text", "--null-part", "3");
+    run(2, "count", file, "types", "--index", "by text", "a", "--null-part", "2");
+    run(2, "count", file, "types", "--null-part", "1");
   }
 
   @Test

@@ -1,0 +1,13 @@
+package io.fovea.cli;
+
+import picocli.CommandLine.Option;
+
+/** Of the commands that show objects: whether as the bytes that they are. */
+final class HexOption {
+  @Option(
+      names = "--hex",
+      description = {
+        "Objects are shown as the bytes that they are, in hexadecimal digits, with keys of one part."
+      })
+  boolean hex;
+}

@@ -1,0 +1,132 @@
+package io.fovea.cli;
+
+import io.fovea.ByteCursor;
+import io.fovea.ByteTable;
+import io.fovea.ObjectDump;
+import io.fovea.Order;
+import io.fovea.Table;
+import io.fovea.Transaction;
+import io.fovea.schema.Shape;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Of a table of objects, as the file's shapes have them: the parts of the key, then the components.
+ * A component that is named as a part of the key is {@code object.NAME}.
+ */
+final class ObjectRecords extends Records {
+  private final ByteTable bytes;
+  private final ObjectDump dump;
+  private final List<String> keyNames;
+
+  ObjectRecords(FileCommand command, Table table) {
+    super(command, table);
+    this.bytes = table.bytes();
+    this.dump = ObjectDump.of(table);
+    this.keyNames = dump.keyNames();
+  }
+
+  @Override
+  List<String> columns() {
+    List<String> names = new ArrayList<>(keyNames);
+    var shapes = table.spec().objects();
+    if (shapes != null) {
+      for (Shape.Component c : shapes.value().components()) {
+        names.add(column(c.name()));
+      }
+    }
+    return names;
+  }
+
+  private String column(String component) {
+    return keyNames.contains(component) ? "object." + component : component;
+  }
+
+  @Override
+  int keyParts() {
+    return keyNames.size();
+  }
+
+  @Override
+  void scan(
+      Transaction tx,
+      List<@Nullable String> parts,
+      @Nullable String index,
+      Order order,
+      Predicate<Map<String, @Nullable Object>> sink) {
+    try (ByteCursor c = cursor(tx, parts, index, order)) {
+      boolean goesOn = true;
+      while (goesOn && c.next()) {
+        goesOn = sink.test(record(c.key(), c.value()));
+      }
+    }
+  }
+
+  private ByteCursor cursor(
+      Transaction tx, List<@Nullable String> parts, @Nullable String index, Order order) {
+    if (index != null) {
+      requireIndex(index);
+      try {
+        return dump.scanIndex(tx, index, parts, order);
+      } catch (IllegalArgumentException e) {
+        throw wrong(e);
+      }
+    }
+    byte[] prefix = key(whole(parts));
+    return prefix.length == 0
+        ? bytes.scan(tx, null, null, order)
+        : bytes.scanPrefix(tx, prefix, order);
+  }
+
+  private byte[] key(List<String> parts) {
+    try {
+      return dump.key(parts);
+    } catch (IllegalArgumentException e) {
+      throw wrong(e);
+    }
+  }
+
+  private RuntimeException wrong(IllegalArgumentException e) {
+    String m = String.valueOf(e.getMessage());
+    return command.mistake(m.endsWith(".") ? m.substring(0, m.length() - 1) : m);
+  }
+
+  private Map<String, @Nullable Object> record(byte[] key, byte[] value) {
+    try {
+      Map<String, @Nullable Object> m = new LinkedHashMap<>(dump.key(key));
+      dump.object(value).forEach((name, v) -> m.put(column(name), v));
+      return m;
+    } catch (IllegalArgumentException e) {
+      throw command.mistake(
+          "an object does not say what the file says of its kind ("
+              + e.getMessage()
+              + "): --hex shows its bytes");
+    }
+  }
+
+  @Override
+  @Nullable Map<String, @Nullable Object> get(Transaction tx, List<String> parts) {
+    byte[] key = wholeKey(parts);
+    byte[] value = bytes.get(tx, key);
+    return value == null ? null : record(key, value);
+  }
+
+  private byte[] wholeKey(List<String> parts) {
+    requireWholeKey(parts);
+    return key(parts);
+  }
+
+  @Override
+  void put(Transaction tx, List<String> key, Map<String, @Nullable String> values) {
+    throw command.mistake("a table of objects is written by its application alone");
+  }
+
+  @Override
+  boolean delete(Transaction tx, List<String> parts) {
+    return bytes.delete(tx, wholeKey(parts));
+  }
+}

@@ -1,0 +1,155 @@
+package io.fovea.cli;
+
+import com.google.gson.JsonArray;
+import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParseException;
+import com.google.gson.JsonParser;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldBuilder;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The line of an export that says what the table is, for an import that makes it.
+ *
+ * <pre>
+ *   {"fovea":{"table":"stock","kind":"rows","key":[...],"row":[...],"indexes":[...]}}     JSON
+ *   # {"fovea":{...}}                                                                     CSV
+ * </pre>
+ *
+ * <p>What is in it is what {@code schema --json} shows. A value; any thread.
+ */
+final class SchemaLine {
+  private static final String NAME = "fovea";
+
+  /** What such a line begins with; the values of a record are no objects. */
+  private static final String START = "{\"" + NAME + "\":{";
+
+  private static final String COMMENT = "# ";
+
+  /** As much of a line as tells whether it is one. */
+  static final int START_LENGTH = COMMENT.length() + START.length();
+
+  private final JsonObject schema;
+
+  private SchemaLine(JsonObject schema) {
+    this.schema = schema;
+  }
+
+  /** The line, without its end. */
+  static String of(TableSpec spec, Format format) {
+    String line = Json.compact(Map.of(NAME, TableFile.map(spec)));
+    return format == Format.CSV ? COMMENT + line : line;
+  }
+
+  /** Whether a line is one, by its first {@link #START_LENGTH} characters. */
+  static boolean is(String start) {
+    return start.startsWith(START) || start.startsWith(COMMENT + START);
+  }
+
+  /** Reads one; null if it can't be read. */
+  static @Nullable SchemaLine read(String line) {
+    try {
+      JsonElement all = JsonParser.parseString(line.substring(line.indexOf('{')));
+      return new SchemaLine(all.getAsJsonObject().getAsJsonObject(NAME));
+    } catch (JsonParseException | IllegalStateException | ClassCastException e) {
+      return null;
+    }
+  }
+
+  /** What the objects are made of; null where there are none. */
+  @Nullable String objects() {
+    JsonElement objects = schema.get("objects");
+    return objects == null || objects.isJsonNull() ? null : objects.getAsString();
+  }
+
+  /**
+   * The table.
+   *
+   * @param name what it is to be called
+   * @throws IllegalArgumentException with a reason in words, if it can't be made without its
+   *     application
+   */
+  TableSpec spec(String name) {
+    try {
+      return table(name);
+    } catch (NullPointerException
+        | IllegalStateException
+        | ClassCastException
+        | UnsupportedOperationException e) {
+      throw new IllegalArgumentException("the first line does not say what the table is", e);
+    }
+  }
+
+  private TableSpec table(String name) {
+    JsonArray keyParts = schema.getAsJsonArray("key");
+    if (objects() != null) {
+      throw new IllegalArgumentException(
+          "a table of objects is made by its application: open it there once");
+    }
+    if (!schema.has("row")) {
+      return TableSpec.bytes(name, keyParts.get(0).getAsJsonObject().get("bytes").getAsInt());
+    }
+    KeySpec.Builder key = KeySpec.builder();
+    keyParts.forEach(f -> add(key, f.getAsJsonObject()));
+    Layout.Builder row = Layout.builder();
+    schema
+        .getAsJsonArray("row")
+        .forEach(
+            f -> {
+              JsonObject field = f.getAsJsonObject();
+              add(field.has("nullable") ? row.nullable() : row, field);
+            });
+    KeySpec keySpec = key.build();
+    Layout layout = row.build();
+    TableSpec spec = TableSpec.of(name, keySpec, layout);
+    for (JsonElement i : schema.getAsJsonArray("indexes")) {
+      spec = spec.with(index(i.getAsJsonObject(), keySpec, layout));
+    }
+    if (schema.has("expires")) {
+      JsonObject e = schema.getAsJsonObject("expires");
+      spec =
+          spec.expireAfter(
+              layout.field(e.get("field").getAsString()),
+              Duration.parse(e.get("after").getAsString()));
+    }
+    return spec;
+  }
+
+  private static void add(FieldBuilder to, JsonObject f) {
+    String name = f.get("name").getAsString();
+    FieldType type = FieldType.valueOf(f.get("type").getAsString());
+    if (type == FieldType.DECIMAL) {
+      to.decimal(name, f.get("precision").getAsInt(), f.get("scale").getAsInt());
+    } else {
+      to.add(name, type, f.get("bytes").getAsInt());
+    }
+  }
+
+  private static IndexSpec index(JsonObject index, KeySpec key, Layout row) {
+    String name = index.get("index").getAsString();
+    if (index.get("computed").getAsBoolean()) {
+      throw new IllegalArgumentException(
+          "the index " + name + " is by a key that the application computes: make the table there");
+    }
+    List<Field> fields = new ArrayList<>();
+    for (JsonElement f : index.getAsJsonArray("key")) {
+      JsonObject field = f.getAsJsonObject();
+      String of = field.get("name").getAsString();
+      fields.add(field.has("ofKey") ? key.part(of) : row.field(of));
+    }
+    Field[] all = fields.toArray(Field[]::new);
+    return index.get("unique").getAsBoolean()
+        ? IndexSpec.unique(name, all)
+        : IndexSpec.on(name, all);
+  }
+}

@@ -1,0 +1,185 @@
+package io.fovea.cli;
+
+import static io.fovea.cli.Fixture.SMALL;
+import static io.fovea.cli.Fixture.byLength;
+import static io.fovea.cli.Fixture.lines;
+import static io.fovea.cli.Fixture.ran;
+import static io.fovea.cli.Fixture.run;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.Database;
+import io.fovea.ObjectSpec;
+import io.fovea.Row;
+import io.fovea.Table;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
+import java.io.IOException;
+import java.math.BigDecimal;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import java.util.UUID;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Exports that say what the table is, imports that make it, and trials of imports. */
+class SchemaLineTest {
+  private static final KeySpec.Builder K = KeySpec.builder();
+  private static final Field NAME = K.text("name", 20);
+  private static final Field ID = K.uuid("id");
+  private static final Layout.Builder B = Layout.builder();
+  private static final Field NAME_TOO = B.nullable().text("name", 30);
+  private static final Field UNTIL = B.nullable().instant("until");
+  private static final Field PRICE = B.decimal("price", 12, 2);
+  private static final Field RATE = B.float64("rate");
+  private static final Field OPEN = B.bool("open");
+  private static final Field RAW = B.nullable().bytes("raw", 3);
+  private static final Field COUNT = B.int32("count");
+  private static final Field TOTAL = B.int64("total");
+
+  private static final TableSpec SPEC =
+      TableSpec.of("all kinds", K.build(), B.build())
+          .with(IndexSpec.on("by price", PRICE, NAME))
+          .with(IndexSpec.unique("by name", NAME_TOO, ID))
+          .expireAfter(UNTIL, Duration.ofHours(1));
+
+  record Thing(String name, List<Integer> sizes) {}
+
+  private static final ObjectSpec<String, Thing> THINGS =
+      ObjectSpec.of("things", String.class, Thing.class).index("byName", "name");
+
+  @TempDir Path dir;
+
+  private Path from() {
+    Path file = dir.resolve("from");
+    try (Database db = Database.open(file, SMALL)) {
+      Table t = db.table(SPEC);
+      Row row = t.row();
+      var bytes = db.table(TableSpec.bytes("bytes", 7)).bytes();
+      var things = db.table(THINGS);
+      db.table(
+          TableSpec.of("computed", KeySpec.of(FieldType.INT32), SPEC.layout())
+              .with(byLength(NAME_TOO)));
+      db.run(
+          tx -> {
+            for (int i = 0; i < 20; i++) {
+              row.clear().setDecimal(PRICE, new BigDecimal(i).movePointLeft(2)).setDouble(RATE, -i);
+              row.setBoolean(OPEN, i % 2 == 0).setInt(COUNT, i).setLong(TOTAL, -i);
+              if (i % 3 > 0) {
+                row.setText(NAME_TOO, "n\u00e4me " + i).setBytes(RAW, new byte[i % 4]);
+                row.setInstant(UNTIL, Instant.parse("2126-01-01T00:00:00Z").plusNanos(i));
+              }
+              t.insert(tx, t.key().clear().text("k" + i).uuid(new UUID(i, i)), row);
+              bytes.put(tx, new byte[] {(byte) i}, new byte[i]);
+              things.put(tx, "t" + i, new Thing("thing " + i, List.of(i, -i)));
+            }
+          });
+    }
+    return file;
+  }
+
+  @ParameterizedTest
+  @EnumSource(Format.class)
+  void anImportMakesTheTable(Format format) throws IOException {
+    Path from = from();
+    Path to = dir.resolve("to");
+    Database.open(to, SMALL).close();
+    for (String table : new String[] {"all kinds", "bytes"}) {
+      Path first = dir.resolve(table + ".1");
+      Path second = dir.resolve(table + ".2");
+      run(0, "export", from, table, "--schema", "--format", format, "--output", first);
+      assertEquals(
+          List.of("20 records"),
+          lines("import", to, table, "--dry-run", "--format", format, "--input", first));
+      run(2, "count", to, table);
+      assertEquals(
+          List.of("20 records"), lines("import", to, table, "--format", format, "--input", first));
+      run(0, "export", to, table, "--schema", "--format", format, "--output", second);
+      assertEquals(Files.readString(first), Files.readString(second));
+      assertEquals(lines("schema", from, table), lines("schema", to, table));
+      // Under another name, and once more.
+      run(0, "import", to, "other " + table, "--format", format, "--input", first);
+      run(0, "import", to, table, "--format", format, "--input", first);
+      assertEquals(List.of("20"), lines("count", to, "other " + table));
+    }
+    assertEquals(
+        lines("scan", from, "all kinds", "--index", "by price"),
+        lines("scan", to, "all kinds", "--index", "by price"));
+    run(0, "verify", to);
+  }
+
+  @Test
+  void whatOnlyTheApplicationMakes() throws IOException {
+    Path from = from();
+    Path to = dir.resolve("to");
+    Database.open(to, SMALL).close();
+    for (String table : new String[] {"things", "computed"}) {
+      Path out = dir.resolve(table);
+      run(0, "export", from, table, "--output", out);
+      String err = run(2, "import", to, table, "--input", out).err();
+      assertTrue(err.contains("application"), err);
+    }
+    // Objects of another kind are not taken for those of the table.
+    Path out = dir.resolve("things");
+    String err = run(2, "import", from, "bytes", "--input", out).err();
+    assertTrue(err.contains("those of the table are none"), err);
+    assertEquals(List.of("20 records"), lines("import", from, "things", "--input", out));
+    assertEquals(
+        "{\"key\":\"t3\",\"name\":\"thing 3\",\"sizes\":[3,-3]}\n",
+        run(0, "export", "--objects", from, "things", "t3").out());
+    run(2, "export", "--objects", "--format", "CSV", from, "things");
+    byte[] broken = "{\"fovea\":{\"table\":\n".getBytes(StandardCharsets.UTF_8);
+    assertEquals(2, ran(broken, "import", to, "x").code());
+    byte[] empty = "{\"fovea\":{}}\n".getBytes(StandardCharsets.UTF_8);
+    assertEquals(2, ran(empty, "import", to, "x").code());
+    byte[] none = "{\"key\":\"01\",\"value\":\"\"}\n".getBytes(StandardCharsets.UTF_8);
+    String absent = ran(none, "import", to, "x").err();
+    assertTrue(absent.contains("there is no table x"), absent);
+  }
+
+  @Test
+  void aTrialChangesNothing() throws IOException {
+    Path from = from();
+    byte[] before = Files.readAllBytes(from);
+    String good = "{\"name\":\"a\",\"id\":\"" + new UUID(1, 2) + "\",\"price\":1.5}\n";
+    var ran = ran(good.getBytes(StandardCharsets.UTF_8), "import", from, "all kinds", "--dry-run");
+    assertEquals("1 record\n", ran.out(), ran::toString);
+    for (String wrong :
+        new String[] {
+          good.replace("1.5", "1.555"),
+          good.replace("price", "cost"),
+          good.replace("\"a\"", "\"" + "a".repeat(30) + "\""),
+          good.replace("}", ""),
+          good.replace("\"name\":\"a\",", "")
+        }) {
+      var failed =
+          ran(
+              (good + wrong).getBytes(StandardCharsets.UTF_8),
+              "import",
+              from,
+              "all kinds",
+              "--dry-run",
+              "--batch",
+              "1");
+      assertEquals(2, failed.code(), failed::toString);
+      assertTrue(failed.err().contains("line 2: "), failed.err());
+      assertTrue(failed.err().contains("1 records before are right"), failed.err());
+    }
+    assertEquals(2, ran(new byte[0], "import", from, "none", "--dry-run").code());
+    assertFalse(lines("count", from, "all kinds").contains("21"));
+    assertEquals(
+        new String(before, StandardCharsets.ISO_8859_1),
+        new String(Files.readAllBytes(from), StandardCharsets.ISO_8859_1));
+  }
+}

@@ -1,0 +1,364 @@
+package io.fovea.object;
+
+import io.fovea.schema.Shape;
+import io.fovea.schema.Shape.Collected;
+import io.fovea.schema.Shape.Component;
+import io.fovea.schema.Shape.Composite;
+import io.fovea.schema.Shape.Enumeration;
+import io.fovea.schema.Shape.Mapping;
+import io.fovea.schema.Shape.Maybe;
+import io.fovea.schema.Shape.Scalar;
+import io.fovea.schema.Shape.Sequence;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.LocalDate;
+import java.time.LocalDateTime;
+import java.time.LocalTime;
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Objects and keys without their class: read by the shapes that a file has of them, and keys made
+ * of text.
+ *
+ * <pre>
+ *   shape            value                      part of a key, as text
+ *   BOOLEAN          Boolean                    true, false
+ *   integers         Byte, Short, Integer,      digits
+ *                    Long, BigInteger
+ *   FLOAT32, 64      Float, Double              as of Double.parseDouble
+ *   DECIMAL          BigDecimal                 -
+ *   CHAR, TEXT       Character, String          as it is
+ *   BYTES            byte[]                     hexadecimal digits
+ *   UUID, times      UUID, Instant, Duration,   as of their toString
+ *                    LocalDate, and so on
+ *   enum             the constant's name        its name
+ *   list, set        List                       -
+ *   map              Map by the text of the keys, or a List of {key, value}
+ *   record           Map by components          its parts, one behind the other
+ * </pre>
+ *
+ * <p>Static methods; any thread.
+ */
+public final class ObjectText {
+  private ObjectText() {}
+
+  // -------------------------------------------------------------------------------------- objects
+
+  /**
+   * Reads an object.
+   *
+   * @param versions what the versions of the table's objects are
+   * @param object its bytes, the version first
+   * @return its components, by their names
+   * @throws IllegalArgumentException if the bytes are no object of the table
+   */
+  public static Map<String, @Nullable Object> object(List<Composite> versions, byte[] object) {
+    try {
+      ObjectReader in = new ObjectReader().of(object);
+      int version = Byte.toUnsignedInt(in.getByte());
+      if (version < 1 || version > versions.size()) {
+        throw new IllegalArgumentException(
+            "An object of version " + version + ", and the table has " + versions.size() + ".");
+      }
+      Map<String, @Nullable Object> all = components(versions.get(version - 1), in);
+      requireEnd(in);
+      return all;
+    } catch (IndexOutOfBoundsException e) {
+      throw new IllegalArgumentException("No object: it ends too soon.", e);
+    }
+  }
+
+  private static void requireEnd(ObjectReader in) {
+    if (!in.isAtEnd()) {
+      throw new IllegalArgumentException("There are bytes behind what the shape says.");
+    }
+  }
+
+  private static Map<String, @Nullable Object> components(Composite shape, ObjectReader in) {
+    Map<String, @Nullable Object> all = new LinkedHashMap<>();
+    for (Component c : shape.components()) {
+      all.put(c.name(), value(c.shape(), in));
+    }
+    return all;
+  }
+
+  private static @Nullable Object value(Shape shape, ObjectReader in) {
+    return switch (shape) {
+      case Scalar s -> scalar(s, in);
+      case Enumeration e -> {
+        int n = in.getCount();
+        yield n == 0 ? null : constant(e, n - 1);
+      }
+      case Maybe m -> Binding.isBare(m.of()) && !in.getBoolean() ? null : value(m.of(), in);
+      case Sequence s -> list(s.of(), in);
+      case Collected c -> list(c.of(), in);
+      case Mapping m -> map(m, in);
+      case Composite c -> in.getBoolean() ? components(c, in) : null;
+    };
+  }
+
+  private static String constant(Enumeration e, int n) {
+    return n >= 0 && n < e.constants().size() ? e.constants().get(n) : "constant " + n;
+  }
+
+  private static @Nullable Object list(Shape of, ObjectReader in) {
+    int n = in.getSize();
+    if (n < 0) {
+      return null;
+    }
+    List<@Nullable Object> all = new ArrayList<>();
+    for (int i = 0; i < n; i++) {
+      all.add(value(of, in));
+    }
+    return all;
+  }
+
+  private static @Nullable Object map(Mapping of, ObjectReader in) {
+    int n = in.getSize();
+    if (n < 0) {
+      return null;
+    }
+    boolean named = of.key() instanceof Scalar s && s != Scalar.BYTES || isNames(of.key());
+    Map<String, @Nullable Object> byName = new LinkedHashMap<>();
+    List<Map<String, @Nullable Object>> pairs = new ArrayList<>();
+    for (int i = 0; i < n; i++) {
+      Object key = value(of.key(), in);
+      Object value = value(of.value(), in);
+      if (named) {
+        byName.put(String.valueOf(key), value);
+      } else {
+        Map<String, @Nullable Object> pair = new LinkedHashMap<>();
+        pair.put("key", key);
+        pair.put("value", value);
+        pairs.add(pair);
+      }
+    }
+    return named ? byName : pairs;
+  }
+
+  private static boolean isNames(Shape shape) {
+    return shape instanceof Enumeration;
+  }
+
+  private static @Nullable Object scalar(Scalar scalar, ObjectReader in) {
+    return switch (scalar) {
+      case BOOLEAN -> in.getBoolean();
+      case INT8 -> in.getByte();
+      case INT16 -> in.getShort();
+      case CHAR -> in.getChar();
+      case INT32 -> in.getInt();
+      case INT64 -> in.getLong();
+      case FLOAT32 -> in.getFloat();
+      case FLOAT64 -> in.getDouble();
+      case TEXT -> in.getText();
+      case BYTES -> in.getBytes();
+      case INTEGER -> in.getInteger();
+      case DECIMAL -> in.getDecimal();
+      case UUID -> in.getUuid();
+      case INSTANT -> in.getInstant();
+      case DATE -> in.getDate();
+      case TIME -> in.getTime();
+      case DATETIME -> in.getDateTime();
+      case DURATION -> in.getDuration();
+    };
+  }
+
+  // ----------------------------------------------------------------------------------------- keys
+
+  /** A part of a key, and the names of the components in which it lies, with dots between. */
+  private record Leaf(String name, Shape shape) {}
+
+  private static List<Leaf> leaves(Shape key) {
+    List<Leaf> all = new ArrayList<>();
+    collect("", key, all);
+    return all;
+  }
+
+  private static void collect(String name, Shape shape, List<Leaf> all) {
+    if (shape instanceof Composite c) {
+      for (Component each : c.components()) {
+        collect(name.isEmpty() ? each.name() : name + '.' + each.name(), each.shape(), all);
+      }
+    } else {
+      all.add(new Leaf(name.isEmpty() ? "key" : name, shape));
+    }
+  }
+
+  /**
+   * The parts of a key, by name and what each is.
+   *
+   * @param key what keys are
+   * @return the parts in their order; the name of a key without parts is {@code key}
+   */
+  public static Map<String, Shape> parts(Shape key) {
+    Map<String, Shape> all = new LinkedHashMap<>();
+    leaves(key).forEach(leaf -> all.put(leaf.name, leaf.shape));
+    return all;
+  }
+
+  /**
+   * Reads a key.
+   *
+   * @param key what keys are
+   * @param bytes the key
+   * @return its parts, by their names
+   * @throws IllegalArgumentException if the bytes are no such key
+   */
+  public static Map<String, @Nullable Object> key(Shape key, byte[] bytes) {
+    try {
+      ObjectReader in = new ObjectReader().of(bytes);
+      Map<String, @Nullable Object> all = new LinkedHashMap<>();
+      for (Leaf leaf : leaves(key)) {
+        all.put(leaf.name, part(leaf.shape, in));
+      }
+      requireEnd(in);
+      return all;
+    } catch (IndexOutOfBoundsException e) {
+      throw new IllegalArgumentException("No key: it ends too soon.", e);
+    }
+  }
+
+  private static Object part(Shape shape, ObjectReader in) {
+    if (shape instanceof Enumeration e) {
+      return constant(e, KeyParts.getChar(in));
+    }
+    return switch ((Scalar) shape) {
+      case BOOLEAN -> KeyParts.getBoolean(in);
+      case INT8 -> KeyParts.getByte(in);
+      case INT16 -> KeyParts.getShort(in);
+      case CHAR -> KeyParts.getChar(in);
+      case INT32 -> KeyParts.getInt(in);
+      case INT64 -> KeyParts.getLong(in);
+      case FLOAT32 -> KeyParts.getFloat(in);
+      case FLOAT64 -> KeyParts.getDouble(in);
+      case TEXT -> KeyParts.getText(in);
+      case BYTES -> KeyParts.getBytes(in);
+      case UUID -> KeyParts.getUuid(in);
+      case INSTANT -> KeyParts.getInstant(in);
+      case DATE -> KeyParts.getDate(in);
+      case TIME -> KeyParts.getTime(in);
+      case DATETIME -> KeyParts.getDateTime(in);
+      case DURATION -> KeyParts.getDuration(in);
+      case INTEGER, DECIMAL -> throw unordered(shape);
+    };
+  }
+
+  private static IllegalArgumentException unordered(Shape shape) {
+    return new IllegalArgumentException(shape + " has no order of bytes.");
+  }
+
+  /**
+   * Makes a key, or the beginning of one.
+   *
+   * @param key what keys are
+   * @param texts its first parts, or all
+   * @return its bytes
+   * @throws IllegalArgumentException if there are too many, or one is no value of its part
+   */
+  public static byte[] key(Shape key, List<String> texts) {
+    List<Leaf> leaves = leaves(key);
+    requireParts(texts.size(), leaves.size());
+    ObjectWriter out = new ObjectWriter();
+    for (int i = 0; i < texts.size(); i++) {
+      Leaf leaf = leaves.get(i);
+      put(out, leaf.shape, texts.get(i));
+    }
+    return out.toArray();
+  }
+
+  /**
+   * Makes the beginning of the keys of an index's entries.
+   *
+   * @param index the index
+   * @param texts its first parts, or all; null for none
+   * @return its bytes
+   * @throws IllegalArgumentException if there are too many, or one is no value of its part
+   */
+  public static byte[] entry(ObjectEntries index, List<@Nullable String> texts) {
+    List<Shape> types = index.types();
+    requireParts(texts.size(), types.size());
+    ObjectWriter out = new ObjectWriter();
+    for (int i = 0; i < texts.size(); i++) {
+      String text = texts.get(i);
+      out.putByte(text == null ? EntryParts.NULL : EntryParts.THERE);
+      if (text != null) {
+        put(out, types.get(i), text);
+      }
+    }
+    return out.toArray();
+  }
+
+  private static void requireParts(int given, int most) {
+    if (given > most) {
+      throw new IllegalArgumentException(
+          "There are " + given + " parts, and the key has " + most + ".");
+    }
+  }
+
+  private static void put(ObjectWriter out, Shape shape, String text) {
+    try {
+      if (shape instanceof Enumeration e) {
+        int n = e.constants().indexOf(text);
+        if (n < 0) {
+          throw new IllegalArgumentException("It is one of " + e.constants() + ".");
+        }
+        KeyParts.putChar(out, (char) n);
+      } else {
+        putScalar(out, (Scalar) shape, text);
+      }
+    } catch (RuntimeException e) {
+      throw new IllegalArgumentException("'" + text + "' is no value of " + shape + ".", e);
+    }
+  }
+
+  private static void putScalar(ObjectWriter out, Scalar scalar, String text) {
+    switch (scalar) {
+      case BOOLEAN -> KeyParts.putBoolean(out, bool(text));
+      case INT8 -> KeyParts.putByte(out, Byte.parseByte(text));
+      case INT16 -> KeyParts.putShort(out, Short.parseShort(text));
+      case CHAR -> {
+        if (text.length() != 1) {
+          throw new IllegalArgumentException("It is one character.");
+        }
+        KeyParts.putChar(out, text.charAt(0));
+      }
+      case INT32 -> KeyParts.putInt(out, Integer.parseInt(text));
+      case INT64 -> KeyParts.putLong(out, Long.parseLong(text));
+      case FLOAT32 -> KeyParts.putFloat(out, Float.parseFloat(text));
+      case FLOAT64 -> KeyParts.putDouble(out, Double.parseDouble(text));
+      case TEXT -> KeyParts.putText(out, text);
+      case BYTES -> KeyParts.putBytes(out, HexFormat.of().parseHex(text));
+      case UUID -> KeyParts.putUuid(out, uuid(text));
+      case INSTANT -> KeyParts.putInstant(out, Instant.parse(text));
+      case DATE -> KeyParts.putDate(out, LocalDate.parse(text));
+      case TIME -> KeyParts.putTime(out, LocalTime.parse(text));
+      case DATETIME -> KeyParts.putDateTime(out, LocalDateTime.parse(text));
+      case DURATION -> KeyParts.putDuration(out, Duration.parse(text));
+      case INTEGER, DECIMAL -> throw unordered(scalar);
+    }
+  }
+
+  private static boolean bool(String text) {
+    return switch (text) {
+      case "true" -> true;
+      case "false" -> false;
+      default -> throw new IllegalArgumentException("It is true or false.");
+    };
+  }
+
+  /** As {@link UUID#fromString}, which takes shorter ones as well. */
+  private static UUID uuid(String text) {
+    UUID uuid = UUID.fromString(text);
+    if (!uuid.toString().equals(text.toLowerCase(Locale.ROOT))) {
+      throw new IllegalArgumentException("It has 36 characters.");
+    }
+    return uuid;
+  }
+}

@@ -1,0 +1,221 @@
+package io.fovea;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.error.InvalidUseException;
+import io.fovea.schema.TableSpec;
+import java.math.BigDecimal;
+import java.math.BigInteger;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.LocalDate;
+import java.time.LocalDateTime;
+import java.time.LocalTime;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+
+/** Objects without their class. */
+class ObjectDumpTest {
+  enum Colour {
+    RED,
+    BLUE
+  }
+
+  record Inner(int x, @Nullable String text) {}
+
+  record Everything(
+      boolean bool,
+      byte small,
+      short shorter,
+      char letter,
+      int number,
+      long larger,
+      float single,
+      double twice,
+      @Nullable String text,
+      byte @Nullable [] bytes,
+      @Nullable BigInteger big,
+      @Nullable BigDecimal exact,
+      @Nullable UUID uuid,
+      @Nullable Instant instant,
+      @Nullable LocalDate date,
+      @Nullable LocalTime time,
+      @Nullable LocalDateTime dateTime,
+      @Nullable Duration duration,
+      @Nullable Colour colour,
+      Optional<String> maybe,
+      @Nullable Integer boxed,
+      @Nullable List<Inner> inners,
+      @Nullable Map<String, Integer> map,
+      @Nullable Map<Inner, Colour> pairs,
+      @Nullable Inner inner) {}
+
+  record Where(Colour colour, int at, UUID id) {}
+
+  private static final UUID ID = UUID.fromString("00112233-4455-6677-8899-aabbccddeeff");
+
+  private static final ObjectSpec<Where, Everything> SPEC =
+      ObjectSpec.of("everything", Where.class, Everything.class)
+          .index("byText", "text", "number")
+          .index("byColour", "colour", "date");
+
+  private static final Everything FULL =
+      new Everything(
+          true,
+          (byte) -1,
+          (short) 2,
+          'c',
+          -4,
+          5L << 40,
+          0.5f,
+          -0.25,
+          "text",
+          new byte[] {1, 2},
+          BigInteger.TWO.pow(70),
+          new BigDecimal("12.50"),
+          ID,
+          Instant.parse("2026-11-25T22:00:00.000000001Z"),
+          LocalDate.parse("2026-11-25"),
+          LocalTime.parse("22:00:01"),
+          LocalDateTime.parse("2026-11-25T22:00:01"),
+          Duration.ofMillis(1500),
+          Colour.BLUE,
+          Optional.of("there"),
+          7,
+          List.of(new Inner(1, "a"), new Inner(2, null)),
+          Map.of("k", 1),
+          Map.of(new Inner(3, "b"), Colour.RED),
+          new Inner(9, "deep"));
+
+  private static final Everything EMPTY =
+      new Everything(
+          false,
+          (byte) 0,
+          (short) 0,
+          'x',
+          0,
+          0,
+          0,
+          0,
+          null,
+          null,
+          null,
+          null,
+          null,
+          null,
+          null,
+          null,
+          null,
+          null,
+          null,
+          Optional.empty(),
+          null,
+          null,
+          null,
+          null,
+          null);
+
+  private static Database filled() {
+    Database db = Database.inMemory(Options.defaults().bufferBytes(8 << 20));
+    var table = db.table(SPEC);
+    db.run(
+        tx -> {
+          table.put(tx, new Where(Colour.RED, -1, ID), FULL);
+          table.put(tx, new Where(Colour.BLUE, 1, ID), EMPTY);
+        });
+    return db;
+  }
+
+  @Test
+  void objectsAndKeys() {
+    try (Database db = filled()) {
+      Table table = db.table(Objects.requireNonNull(db.describe("everything")));
+      ObjectDump dump = ObjectDump.of(table);
+      assertEquals(List.of("colour", "at", "id"), dump.keyNames());
+      byte[] key = dump.key(List.of("RED", "-1", ID.toString()));
+      assertEquals("{colour=RED, at=-1, id=" + ID + "}", dump.key(key).toString());
+      byte[] value = db.read(tx -> table.bytes().get(tx, key));
+      Map<String, @Nullable Object> object = dump.object(Objects.requireNonNull(value));
+      assertArrayEquals(new byte[] {1, 2}, (byte[]) object.remove("bytes"));
+      assertEquals(
+          "{bool=true, small=-1, shorter=2, letter=c, number=-4, larger=5497558138880, single=0.5,"
+              + " twice=-0.25, text=text, big=1180591620717411303424, exact=12.50, uuid="
+              + ID
+              + ", instant=2026-11-25T22:00:00.000000001Z, date=2026-11-25, time=22:00:01,"
+              + " dateTime=2026-11-25T22:00:01, duration=PT1.5S, colour=BLUE, maybe=there, boxed=7,"
+              + " inners=[{x=1, text=a}, {x=2, text=null}], map={k=1},"
+              + " pairs=[{key={x=3, text=b}, value=RED}], inner={x=9, text=deep}}",
+          object.toString());
+      byte[] empty = dump.key(List.of("BLUE", "1", ID.toString()));
+      byte[] there = db.read(tx -> table.bytes().get(tx, empty));
+      Map<String, @Nullable Object> nulls = dump.object(Objects.requireNonNull(there));
+      for (String name : new String[] {"text", "big", "uuid", "maybe", "boxed", "map", "inner"}) {
+        assertNull(nulls.get(name), name);
+      }
+      assertEquals(25, nulls.size());
+    }
+  }
+
+  @Test
+  void indexes() {
+    try (Database db = filled()) {
+      Table table = db.table(Objects.requireNonNull(db.describe("everything")));
+      ObjectDump dump = ObjectDump.of(table);
+      assertEquals(List.of("text"), texts(db, dump, "byText", "text"));
+      assertEquals(List.of("text"), texts(db, dump, "byText", "text", "-4"));
+      assertEquals(List.of(), texts(db, dump, "byText", "text", "4"));
+      assertEquals(List.of("null"), texts(db, dump, "byText", (String) null));
+      assertEquals(List.of("text"), texts(db, dump, "byColour", "BLUE", "2026-11-25"));
+      assertEquals(List.of("null"), texts(db, dump, "byColour", null, null));
+      assertEquals(List.of("null", "text"), texts(db, dump, "byText"));
+      for (String[] wrong : new String[][] {{"text", "x"}, {"text", "1", "2"}}) {
+        assertThrows(IllegalArgumentException.class, () -> texts(db, dump, "byText", wrong));
+      }
+      assertThrows(IllegalArgumentException.class, () -> texts(db, dump, "byColour", "GREEN"));
+      assertThrows(IllegalArgumentException.class, () -> texts(db, dump, "by"));
+    }
+  }
+
+  private static List<String> texts(
+      Database db, ObjectDump dump, String index, @Nullable String... parts) {
+    return db.read(
+        tx -> {
+          List<String> all = new ArrayList<>();
+          try (ByteCursor c = dump.scanIndex(tx, index, Arrays.asList(parts), Order.ASCENDING)) {
+            while (c.next()) {
+              all.add(String.valueOf(dump.object(c.value()).get("text")));
+            }
+          }
+          return all;
+        });
+  }
+
+  @Test
+  void whatIsNone() {
+    try (Database db = filled()) {
+      Table table = db.table(Objects.requireNonNull(db.describe("everything")));
+      ObjectDump dump = ObjectDump.of(table);
+      for (byte[] wrong : new byte[][] {{}, {0}, {1}, {2, 0}, {9, 9, 9}}) {
+        assertThrows(IllegalArgumentException.class, () -> dump.object(wrong));
+        assertThrows(IllegalArgumentException.class, () -> dump.key(wrong));
+      }
+      assertThrows(IllegalArgumentException.class, () -> dump.key(List.of("GREEN")));
+      assertThrows(IllegalArgumentException.class, () -> dump.key(List.of("RED", "1", "x", "y")));
+      Table bytes = db.table(TableSpec.bytes("bytes", 20));
+      String message =
+          assertThrows(InvalidUseException.class, () -> ObjectDump.of(bytes)).getMessage();
+      assertTrue(message.contains("no objects"), message);
+    }
+  }
+}
