@@ -12,6 +12,7 @@ import java.util.Locale;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
@@ -27,6 +28,8 @@ import picocli.CommandLine.Parameters;
       "With --since it copies the pages that were changed since an earlier backup."
     })
 final class BackupCommand extends FileCommand implements WholeFile {
+  @Mixin final ProgressOption progress = new ProgressOption();
+
   @Parameters(
       index = "1",
       paramLabel = "DIRECTORY",
@@ -76,8 +79,13 @@ final class BackupCommand extends FileCommand implements WholeFile {
       throw mistake("--rate takes a number of MiB a second, and 0 for no limit");
     }
     Path to = Objects.requireNonNull(directory);
-    BackupReport report =
-        inUse ? FileDump.backup(file(), to, options()) : backup(file(), to, options());
+    BackupReport report;
+    String name = file().getFileName().toString();
+    long total = since == null ? Progress.bytes(file()) : 0;
+    try (Progress p = progress.of(err(), "copied", "", () -> Progress.bytes(to, name), total)) {
+      p.start();
+      report = inUse ? FileDump.backup(file(), to, options()) : backup(file(), to, options());
+    }
     if (json) {
       out().println(Json.of(report));
     } else {

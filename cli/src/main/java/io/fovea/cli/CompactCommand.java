@@ -7,6 +7,7 @@ import io.fovea.Durability;
 import io.fovea.FileReport;
 import java.util.Locale;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** Makes a file shorter. */
@@ -23,6 +24,8 @@ import picocli.CommandLine.Option;
       "Where it is cut short, the pages that were moved stay where they are."
     })
 final class CompactCommand extends FileCommand implements WholeFile {
+  @Mixin final ProgressOption progress = new ProgressOption();
+
   @Option(
       names = "--bytes-per-second",
       paramLabel = "BYTES",
@@ -42,7 +45,9 @@ final class CompactCommand extends FileCommand implements WholeFile {
     }
     FileReport.Header header = Opening.header(file());
     CompactReport report;
-    try (Database db = Database.open(file(), Opening.options(header).durability(Durability.SYNC))) {
+    try (Progress p = progress.of(err(), "the file has", "", () -> Progress.bytes(file()), 0);
+        Database db = Database.open(file(), Opening.options(header).durability(Durability.SYNC))) {
+      p.start();
       report =
           db.compact(CompactOptions.defaults().bytesPerSecond(bytesPerSecond).punchHoles(!noHoles));
     }

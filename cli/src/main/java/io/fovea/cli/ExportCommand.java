@@ -11,6 +11,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -30,6 +31,8 @@ import picocli.CommandLine.Parameters;
           + " only, as other programs don't know such a line."
     })
 final class ExportCommand extends TableCommand {
+  @Mixin final ProgressOption progress = new ProgressOption();
+
   @Mixin final CopyOption copy = new CopyOption();
 
   @Parameters(
@@ -114,8 +117,10 @@ final class ExportCommand extends TableCommand {
     Format.Sink sink =
         as.format.sink(
             to, records.columns(), records.columns().stream().anyMatch(records::mayBeNull));
-    long[] n = {0};
-    try {
+    AtomicLong n = new AtomicLong();
+    long total = parts.isEmpty() && !db.inTransaction() ? records.table.count() : 0;
+    try (Progress p = progress.of(err(), "exported", "records", n::get, total)) {
+      p.start();
       db.read(
           tx -> {
             records.scan(
@@ -130,7 +135,7 @@ final class ExportCommand extends TableCommand {
                   } catch (IOException e) {
                     throw new UncheckedIOException(e);
                   }
-                  n[0]++;
+                  n.incrementAndGet();
                   return true;
                 });
             return null;
@@ -140,6 +145,6 @@ final class ExportCommand extends TableCommand {
     }
     sink.end();
     to.flush();
-    return n[0];
+    return n.get();
   }
 }

@@ -42,6 +42,8 @@ import picocli.CommandLine.ParameterException;
           + " its application alone."
     })
 final class ImportCommand extends TableCommand {
+  @Mixin final ProgressOption progress = new ProgressOption();
+
   /** A transaction has so many characters of values at most, and a record. */
   private static final long CHARACTERS = 1 << 20;
 
@@ -75,7 +77,7 @@ final class ImportCommand extends TableCommand {
   /** A record that was read. */
   private record Line(long number, List<String> key, Map<String, @Nullable String> values) {}
 
-  private long imported;
+  private volatile long imported;
 
   /** Lines before the first that the format knows of. */
   private int linesBefore;
@@ -95,7 +97,11 @@ final class ImportCommand extends TableCommand {
         Opened db = opened(schemaLine(in))) {
       Records records = records(db);
       try (Format.Source source = as.format.source(in)) {
-        read(db, records, source);
+        try (Progress p =
+            progress.of(err(), dryRun ? "read" : "imported", "records", () -> imported, 0)) {
+          p.start();
+          read(db, records, source);
+        }
       }
     } catch (Format.WrongInput e) {
       throw wrong(1, e);
@@ -270,7 +276,7 @@ final class ImportCommand extends TableCommand {
       err().println("fovea: " + before());
       throw e;
     }
-    imported += lines.size();
+    imported = imported + lines.size(); // by one thread
   }
 
   private ParameterException wrong(long line, Exception e) {

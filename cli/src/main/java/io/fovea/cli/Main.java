@@ -46,6 +46,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
  *   restore FILE BACKUP...      makes FILE of a backup and those that add to it, verified
  *   compact FILE                makes it shorter; opens FILE, as backup does
  *   doctor [DIRECTORY]          is all here that a database wants?
+ *   completion                  a script that makes bash or zsh complete all this
  *
  *   exit code   0  nothing is wrong
  *               1  something is: what is damaged, or can't be read
@@ -81,7 +82,8 @@ import picocli.CommandLine.UnmatchedArgumentException;
       ImportCommand.class,
       RestoreCommand.class,
       CompactCommand.class,
-      DoctorCommand.class
+      DoctorCommand.class,
+      CompletionCommand.class
     },
     mixinStandardHelpOptions = true,
     version = "fovea 0.1.0",

@@ -4,7 +4,9 @@ import io.fovea.FileReport;
 import io.fovea.Restore;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Objects;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Parameters;
 
 /** Makes a database of a backup. */
@@ -17,6 +19,8 @@ import picocli.CommandLine.Parameters;
           + " is overwritten. Of a backup that is damaged nothing is restored."
     })
 final class RestoreCommand extends FileCommand {
+  @Mixin final ProgressOption progress = new ProgressOption();
+
   @Parameters(
       index = "1..*",
       arity = "1..*",
@@ -33,7 +37,14 @@ final class RestoreCommand extends FileCommand {
     for (Path incremental : backups.subList(1, backups.size())) {
       restore = restore.then(incremental);
     }
-    FileReport report = restore.to(file(), Opening.options());
+    Path directory = Objects.requireNonNull(file().toAbsolutePath().getParent());
+    String name = file().getFileName().toString();
+    FileReport report;
+    try (Progress p =
+        progress.of(err(), "restored", "", () -> Progress.bytes(directory, name), 0)) {
+      p.start();
+      report = restore.to(file(), Opening.options());
+    }
     if (json) {
       out().println(Json.of(Report.verified(report)));
     } else {

@@ -1,6 +1,7 @@
 package io.fovea.cli;
 
 import io.fovea.FileReport;
+import java.nio.file.Path;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 
@@ -15,11 +16,13 @@ import picocli.CommandLine.Mixin;
       "Indexes by extractors are checked for their structure only."
     })
 final class VerifyCommand extends FileCommand implements WholeFile {
+  @Mixin final ProgressOption progress = new ProgressOption();
+
   @Mixin final CopyOption copy = new CopyOption();
 
   @Override
   public Integer call() {
-    FileReport report = looking(copy, f -> FileReport.verify(f, Opening.options()));
+    FileReport report = looking(copy, this::verified);
     if (json) {
       out().println(Json.of(Report.verified(report)));
     } else {
@@ -28,5 +31,14 @@ final class VerifyCommand extends FileCommand implements WholeFile {
       out().println(report.ok() ? "Nothing is wrong." : "The database is damaged.");
     }
     return report.ok() ? Main.OK : Main.PROBLEMS;
+  }
+
+  private FileReport verified(Path of) {
+    // All is read some times: as it lies there, as a tree, and as records.
+    long before = Progress.bytesRead();
+    try (Progress p = progress.of(err(), "read", "", () -> Progress.bytesRead() - before, 0)) {
+      p.start();
+      return FileReport.verify(of, Opening.options());
+    }
   }
 }

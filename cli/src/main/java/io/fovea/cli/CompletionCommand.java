@@ -1,0 +1,28 @@
+package io.fovea.cli;
+
+import java.util.Objects;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import picocli.AutoComplete;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.ParentCommand;
+
+/** What makes a shell of Unix complete this command. */
+@Command(
+    name = "completion",
+    header = "Writes a script that makes bash or zsh complete the command.",
+    mixinStandardHelpOptions = true,
+    description = {
+      "Writes a script that makes bash, or zsh, complete commands and options of 'fovea':",
+      "  source <(fovea completion)"
+    })
+final class CompletionCommand implements Callable<Integer> {
+  @ParentCommand @Nullable Main main;
+
+  @Override
+  public Integer call() {
+    Main m = Objects.requireNonNull(main);
+    m.out.print(AutoComplete.bash("fovea", Main.commandLine(m, "fovea")));
+    return Main.OK;
+  }
+}
