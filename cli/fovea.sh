@@ -3,6 +3,7 @@
 # sources, finds a JDK of version 22 or later, and starts it.
 #
 #   cli/fovea.sh --help                   all commands
+#   cli/fovea.sh FILE                     a shell
 #   cli/fovea.sh verify FILE              is everything in order?
 #
 # JAVA_HOME names the JDK to prefer. FOVEA_JAVA_OPTS adds JVM options, such as -Xmx2g.
