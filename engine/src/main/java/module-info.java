@@ -2,6 +2,7 @@
 module io.fovea.engine {
   requires io.fovea.bindings;
   requires static java.logging;
+  requires static java.management;
   requires static org.jspecify;
 
   exports io.fovea;

@@ -46,6 +46,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
  *   restore FILE BACKUP...      makes FILE of a backup and those that add to it, verified
  *   compact FILE                makes it shorter; opens FILE, as backup does
  *   doctor [DIRECTORY]          is all here that a database wants?
+ *   top PID|FILE                what does a process do with its databases?
  *   completion                  a script that makes bash or zsh complete all this
  *
  *   exit code   0  nothing is wrong
@@ -83,6 +84,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
       RestoreCommand.class,
       CompactCommand.class,
       DoctorCommand.class,
+      TopCommand.class,
       CompletionCommand.class
     },
     mixinStandardHelpOptions = true,

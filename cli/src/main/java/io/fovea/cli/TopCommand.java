@@ -1,0 +1,218 @@
+package io.fovea.cli;
+
+import com.sun.tools.attach.AttachNotSupportedException;
+import com.sun.tools.attach.VirtualMachine;
+import io.fovea.error.DatabaseLockedException;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.LocalTime;
+import java.time.format.DateTimeFormatter;
+import java.time.temporal.ChronoUnit;
+import java.util.LinkedHashMap;
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
+import javax.management.Attribute;
+import javax.management.JMException;
+import javax.management.MBeanAttributeInfo;
+import javax.management.MBeanServerConnection;
+import javax.management.ObjectName;
+import javax.management.remote.JMXConnector;
+import javax.management.remote.JMXConnectorFactory;
+import javax.management.remote.JMXServiceURL;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/** What does a process do with its databases? */
+@Command(
+    name = "top",
+    header = "Shows what a process does with its databases.",
+    description = {
+      "Shows figures of the databases of a process that runs, a line each time: transactions, aborts,"
+          + " the buffer, the log, the device. The process must have told its JVM of them, by"
+          + " DatabaseBean.register. Its JVM then opens a connector for this machine, which stays.",
+      "Ctrl-C ends it. With --json each line is an object with all figures."
+    })
+final class TopCommand extends JsonCommand {
+  private static final String BEANS = "io.fovea:type=Database,*";
+  private static final String HEADER =
+      "    time  commits/s  aborts/s  active  hit %  reads/s  writes/s  log MiB/s  syncs/s  dirty %"
+          + "  database";
+  private static final int LINES = 20;
+
+  @Parameters(
+      index = "0",
+      paramLabel = "PID|FILE",
+      description = "The process, by its number or by a database that it has open.")
+  String what = "";
+
+  @Option(
+      names = "--interval",
+      paramLabel = "SECONDS",
+      description = "How long between two lines. The default is ${DEFAULT-VALUE}.")
+  double interval = 1;
+
+  @Option(
+      names = "--count",
+      paramLabel = "N",
+      description = "So many lines of each database; 0, the default, for no end.")
+  long count;
+
+  private final Map<ObjectName, Map<String, Object>> before = new LinkedHashMap<>();
+
+  @Override
+  public Integer call() throws Exception {
+    if (!(interval > 0) || interval > TimeUnit.DAYS.toSeconds(1) || count < 0) {
+      throw mistake("--interval takes seconds, and --count a number of lines");
+    }
+    String pid = pid();
+    String address;
+    try {
+      VirtualMachine vm = VirtualMachine.attach(pid);
+      try {
+        address = vm.startLocalManagementAgent();
+      } finally {
+        vm.detach();
+      }
+    } catch (AttachNotSupportedException | IOException e) {
+      throw mistake("process " + pid + " can't be reached: " + e.getMessage());
+    }
+    try (JMXConnector connector = JMXConnectorFactory.connect(new JMXServiceURL(address))) {
+      return show(connector.getMBeanServerConnection(), pid);
+    }
+  }
+
+  /** The process: as it was given, or the one that has a file open. */
+  private String pid() {
+    if (what.matches("\\d+") && !Files.exists(Path.of(what))) {
+      return what;
+    }
+    try {
+      TableFile.open(Path.of(what)).close();
+    } catch (DatabaseLockedException e) {
+      if (e.holderPid() < 0) {
+        throw mistake("the process that has " + what + " open is not known: give its number");
+      }
+      return Long.toString(e.holderPid());
+    }
+    throw mistake("no process has " + what + " open");
+  }
+
+  private int show(MBeanServerConnection server, String pid) throws IOException, JMException {
+    long lines = 0;
+    long last = System.nanoTime();
+    for (long n = 0; n <= count || count == 0; n++) {
+      TreeSet<ObjectName> beans = new TreeSet<>(server.queryNames(new ObjectName(BEANS), null));
+      if (beans.isEmpty()) {
+        if (n > 0) {
+          return Main.OK; // the last one was closed
+        }
+        throw mistake(
+            "process "
+                + pid
+                + " shows no databases: it has to call DatabaseBean.register for each");
+      }
+      long now = System.nanoTime();
+      double seconds = (now - last) / 1e9;
+      last = now;
+      for (ObjectName bean : beans) {
+        Map<String, Object> figures = figures(server, bean);
+        Map<String, Object> old = before.put(bean, figures);
+        if (old == null || figures.isEmpty()) {
+          continue; // there is no rate yet, or it was closed just now
+        }
+        if (json) {
+          out().println(Json.compact(figures));
+        } else {
+          if (lines++ % LINES == 0) {
+            out().println(HEADER);
+          }
+          out().println(line(name(bean), old, figures, seconds));
+        }
+      }
+      if (out().checkError()) {
+        return Main.OK; // nobody looks any more
+      }
+      if (n < count || count == 0) {
+        pause();
+      }
+    }
+    return Main.OK;
+  }
+
+  private void pause() {
+    try {
+      Thread.sleep((long) (interval * 1000));
+    } catch (InterruptedException e) {
+      throw new Session.Stopped();
+    }
+  }
+
+  private static String name(ObjectName bean) {
+    return ObjectName.unquote(bean.getKeyProperty("name"));
+  }
+
+  /** All figures of a database at one moment, its name first; none if it has been closed. */
+  private static Map<String, Object> figures(MBeanServerConnection server, ObjectName bean)
+      throws IOException {
+    Map<String, Object> all = new LinkedHashMap<>();
+    try {
+      MBeanAttributeInfo[] infos = server.getMBeanInfo(bean).getAttributes();
+      String[] names = new String[infos.length];
+      for (int i = 0; i < infos.length; i++) {
+        names[i] = infos[i].getName();
+      }
+      for (Attribute a : server.getAttributes(bean, names).asList()) {
+        if (all.isEmpty()) {
+          all.put("database", name(bean));
+        }
+        all.put(a.getName(), a.getValue());
+      }
+    } catch (JMException e) {
+      return Map.of();
+    }
+    return all;
+  }
+
+  private static String line(
+      String name, Map<String, Object> old, Map<String, Object> now, double seconds) {
+    double hits = rate(old, now, "buffer.hits", seconds);
+    double misses = rate(old, now, "buffer.misses", seconds);
+    double aborts = 0;
+    for (String figure : now.keySet()) {
+      if (figure.startsWith("abortsByCause.")) {
+        aborts += rate(old, now, figure, seconds);
+      }
+    }
+    long frames = number(now, "buffer.frames");
+    return String.format(
+        Locale.ROOT,
+        "%s  %9.0f  %8.0f  %6d  %5s  %7.0f  %8.0f  %9.1f  %7.0f  %7.0f  %s",
+        LocalTime.now().truncatedTo(ChronoUnit.SECONDS).format(DateTimeFormatter.ISO_LOCAL_TIME),
+        rate(old, now, "commits", seconds),
+        aborts,
+        number(now, "activeTransactions"),
+        hits + misses == 0 ? "-" : String.format(Locale.ROOT, "%.1f", 100 * hits / (hits + misses)),
+        rate(old, now, "io.reads", seconds),
+        rate(old, now, "io.writes", seconds),
+        rate(old, now, "log.bytes", seconds) / 1048576,
+        rate(old, now, "log.syncs", seconds),
+        frames == 0 ? 0.0 : 100.0 * number(now, "buffer.framesDirty") / frames,
+        name);
+  }
+
+  private static double rate(
+      Map<String, Object> old, Map<String, Object> now, String figure, double seconds) {
+    return (number(now, figure) - number(old, figure)) / seconds;
+  }
+
+  /** A figure; 0 of a release that does not have it. */
+  private static long number(Map<String, Object> figures, String name) {
+    @Nullable Object value = figures.get(name);
+    return value instanceof Number n ? n.longValue() : 0;
+  }
+}

@@ -1,0 +1,204 @@
+package io.fovea;
+
+import io.fovea.error.DatabaseClosedException;
+import java.lang.management.ManagementFactory;
+import java.lang.reflect.RecordComponent;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Objects;
+import javax.management.Attribute;
+import javax.management.AttributeList;
+import javax.management.AttributeNotFoundException;
+import javax.management.DynamicMBean;
+import javax.management.JMException;
+import javax.management.MBeanAttributeInfo;
+import javax.management.MBeanException;
+import javax.management.MBeanInfo;
+import javax.management.MBeanServer;
+import javax.management.ObjectName;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The figures of a database as an MBean of the JVM, for other processes that look at this one:
+ * consoles of JMX, agents that collect metrics, and {@code fovea top}.
+ *
+ * <pre>{@code
+ * Database db = Database.open(file, options);
+ * DatabaseBean.register(db);
+ * }</pre>
+ *
+ * <p>The bean is called {@code io.fovea:type=Database,name="shop.fovea",id=...}, with the last part
+ * of {@link Database#name}. Its attributes are the figures of {@link DatabaseStats} by their names,
+ * with dots: {@code commits}, {@code log.bytes}, {@code abortsByCause.VALIDATION}. They can only be
+ * read; each reading takes some microseconds, and none slows anybody down. The bean goes when the
+ * database is closed.
+ *
+ * <p>It needs the module {@code java.management}, and takes time once: the first bean of a JVM
+ * makes its server, which is a part of a second. So no database registers itself.
+ *
+ * <p>Static methods; any thread.
+ *
+ * @since 0.1.0
+ */
+public final class DatabaseBean {
+  /** The domain and the type in the names of beans. */
+  private static final String NAME = "io.fovea:type=Database";
+
+  private DatabaseBean() {}
+
+  /**
+   * Registers a database until it is closed. A second call for the same one does nothing.
+   *
+   * @param database the database
+   * @throws DatabaseClosedException if it was closed
+   * @throws IllegalStateException if the JVM's server takes no bean
+   */
+  public static void register(Database database) {
+    Objects.requireNonNull(database, "database");
+    MBeanServer server = ManagementFactory.getPlatformMBeanServer();
+    try {
+      String path = database.name();
+      String file = path.substring(path.lastIndexOf('/') + 1);
+      ObjectName name =
+          new ObjectName(NAME + ",name=" + ObjectName.quote(file) + ",id=" + database.id());
+      Bean bean = new Bean(database);
+      synchronized (DatabaseBean.class) {
+        if (server.isRegistered(name)) {
+          return;
+        }
+        server.registerMBean(bean, name);
+      }
+      boolean done = false;
+      try {
+        database.onClose(() -> remove(server, name));
+        done = true;
+      } finally {
+        if (!done) {
+          remove(server, name);
+        }
+      }
+    } catch (JMException e) {
+      throw new IllegalStateException("The JVM takes no MBean for " + database.name() + ".", e);
+    }
+  }
+
+  private static void remove(MBeanServer server, ObjectName name) {
+    try {
+      server.unregisterMBean(name);
+    } catch (JMException e) {
+      System.getLogger("io.fovea").log(System.Logger.Level.DEBUG, "Removing " + name, e);
+    }
+  }
+
+  /** The figures, by name. */
+  private static Map<String, Object> figures(Record stats) {
+    Map<String, Object> all = new LinkedHashMap<>();
+    collect("", stats, all);
+    return all;
+  }
+
+  private static void collect(String prefix, Record of, Map<String, Object> all) {
+    for (RecordComponent c : of.getClass().getRecordComponents()) {
+      Object value;
+      try {
+        value = c.getAccessor().invoke(of);
+      } catch (ReflectiveOperationException e) {
+        throw new IllegalStateException("Can't read " + c + ".", e);
+      }
+      String name = prefix + c.getName();
+      switch (value) {
+        case Record r -> collect(name + '.', r, all);
+        case Map<?, ?> m -> m.forEach((k, v) -> all.put(name + '.' + k, v));
+        case Number n -> all.put(name, n.longValue());
+        case Boolean b -> all.put(name, b);
+        default -> all.put(name, String.valueOf(value));
+      }
+    }
+  }
+
+  /** Reads the figures of a database when it is asked. */
+  private static final class Bean implements DynamicMBean {
+    private final Database database;
+    private final MBeanInfo info;
+
+    Bean(Database database) {
+      this.database = database;
+      this.info =
+          new MBeanInfo(
+              Database.class.getName(),
+              "Figures of a database, as of DatabaseStats",
+              figures(database.stats()).entrySet().stream()
+                  .map(
+                      e ->
+                          new MBeanAttributeInfo(
+                              e.getKey(),
+                              e.getValue().getClass().getName(),
+                              e.getKey(),
+                              true,
+                              false,
+                              false))
+                  .toArray(MBeanAttributeInfo[]::new),
+              null,
+              null,
+              null);
+    }
+
+    @Override
+    public Object getAttribute(String name) throws AttributeNotFoundException, MBeanException {
+      Object value = read().get(name);
+      if (value == null) {
+        throw new AttributeNotFoundException(name);
+      }
+      return value;
+    }
+
+    /** All at one moment. */
+    @Override
+    public AttributeList getAttributes(String[] names) {
+      AttributeList list = new AttributeList();
+      Map<String, Object> figures;
+      try {
+        figures = read();
+      } catch (MBeanException e) {
+        return list;
+      }
+      for (String name : names) {
+        Object value = figures.get(name);
+        if (value != null) {
+          list.add(new Attribute(name, value));
+        }
+      }
+      return list;
+    }
+
+    private Map<String, Object> read() throws MBeanException {
+      try {
+        return figures(database.stats());
+      } catch (DatabaseClosedException e) {
+        // Its class need not be known where this goes.
+        throw new MBeanException(new IllegalStateException(e.getMessage()));
+      }
+    }
+
+    @Override
+    public void setAttribute(Attribute attribute) throws AttributeNotFoundException {
+      throw new AttributeNotFoundException(attribute.getName() + " can only be read.");
+    }
+
+    @Override
+    public AttributeList setAttributes(AttributeList attributes) {
+      return new AttributeList();
+    }
+
+    @Override
+    public @Nullable Object invoke(
+        String action, Object @Nullable [] parameters, String @Nullable [] signature) {
+      throw new UnsupportedOperationException("There is no operation " + action + ".");
+    }
+
+    @Override
+    public MBeanInfo getMBeanInfo() {
+      return info;
+    }
+  }
+}
