@@ -3,7 +3,6 @@ package io.fovea;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.IndexCore;
-import io.fovea.index.Maintenance;
 import io.fovea.index.RecordBuffer;
 import io.fovea.index.RowExpiry;
 import io.fovea.index.Slot;
@@ -132,16 +131,7 @@ public final class Cursor implements AutoCloseable {
         : range.estimate(index.tree, index, index.unique, stage, stride);
   }
 
-  /**
-   * Removes the records of a range in one pass, within an operation.
-   *
-   * <p><b>Why it is safe from phantoms.</b> It is a scan, and a delete of each record that the scan
-   * meets, by the same means as those of the program. The scan reads the items of all keys of the
-   * range and of the first one above it, which cover every place where a key could appear ({@link
-   * TxScan}); the commit locks the items of what goes, and of each next key. So it is serializable
-   * under every protocol without a rule of its own. It leaves out what two calls a record do twice:
-   * the search for the key, the read of the record for its entries, the copy of a long value.
-   */
+  /** Removes the records of a range in one pass, within an operation. */
   static long delete(Transaction tx, Tx t, TableCore core, Range range, long most) {
     int stride = stride(core, null);
     MemorySegment stage = tx.slot().entries(2L * stride);
@@ -151,9 +141,7 @@ public final class Cursor implements AutoCloseable {
 
   /** The same of what a scan meets; of null, nothing. */
   static long delete(Transaction tx, Tx t, TableCore core, @Nullable TxScan scan, long most) {
-    return scan == null
-        ? 0
-        : Maintenance.deleteRange(tx.slot(), t, core, core.indexes(), scan, most);
+    return scan == null ? 0 : RangeDeletion.run(tx, t, core, scan, most);
   }
 
   static void checkMost(long most) {

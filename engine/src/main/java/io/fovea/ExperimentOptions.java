@@ -24,6 +24,7 @@ public final class ExperimentOptions {
     Translation translation = Translation.PREDICTIVE;
     Replacement replacement = Replacement.SECOND_CHANCE;
     Hints hints = Hints.ALL;
+    int cutLeaves = 256;
 
     @Override
     public Values clone() {
@@ -160,6 +161,31 @@ public final class ExperimentOptions {
     return v.hints;
   }
 
+  /**
+   * Sets from how many leaves on a range delete cuts them out as a whole: leaves of the table's
+   * tree that have no other records. It takes some milliseconds and little more for each leaf, and
+   * aborts transactions that use the table at that moment; below, records are deleted one by one.
+   *
+   * @param leaves how many; 0 for always, {@link Integer#MAX_VALUE} for never. The default is 256
+   * @return new options
+   * @throws IllegalArgumentException if it is negative
+   */
+  public ExperimentOptions cutLeaves(int leaves) {
+    if (leaves < 0) {
+      throw new IllegalArgumentException("From " + leaves + " leaves on.");
+    }
+    return with(v -> v.cutLeaves = leaves);
+  }
+
+  /**
+   * From how many leaves on a range delete cuts them out.
+   *
+   * @return leaves
+   */
+  public int cutLeaves() {
+    return v.cutLeaves;
+  }
+
   @Override
   public String toString() {
     return "ExperimentOptions[protocol="
@@ -172,6 +198,8 @@ public final class ExperimentOptions {
         + v.replacement
         + ", hints="
         + v.hints
+        + ", cutLeaves="
+        + v.cutLeaves
         + "]";
   }
 }

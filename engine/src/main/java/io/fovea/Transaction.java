@@ -146,16 +146,38 @@ public final class Transaction implements AutoCloseable {
 
   /** What is rare: the table is new, being dropped or gone, or shares its bit with one that is. */
   private void requireUsable(Tx t, TableCore core) {
-    boolean mine = catalog != null && catalog.drops(core);
+    CatalogTransaction c = catalog;
+    boolean mine = c != null && c.drops(core);
+    if (c != null && !mine && c.cuts(core)) {
+      spread(t, core, c);
+    }
     RuntimeException refusal = core.refusal(t, mine);
     if (refusal == null) {
       return;
     }
-    if (!mine && catalog != null && !catalog.looksHold()) {
-      refusal = catalog.stale(); // it has looked for a table that has gone since
+    if (!mine && c != null && !c.looksHold()) {
+      refusal = c.stale(); // it has looked for a table that has gone since
     }
     exit();
     throw refusal instanceof TransactionAbortedException e ? doom(e) : refusal;
+  }
+
+  /** Deletes one by one what was to be taken out of a table as a whole. */
+  private void spread(Tx t, TableCore core, CatalogTransaction c) {
+    boolean done = false;
+    try {
+      RangeDeletion.spread(slot, t, core, c);
+      done = true;
+    } catch (TransactionAbortedException e) {
+      throw doom(e);
+    } catch (RuntimeException | Error e) {
+      slot.breakDown(e); // what it was told is not so any more
+      throw e;
+    } finally {
+      if (!done) {
+        exit();
+      }
+    }
   }
 
   void exit() {
@@ -417,14 +439,9 @@ public final class Transaction implements AutoCloseable {
   }
 
   private <T> T catalog(Function<CatalogTransaction, T> what) {
-    Tx t = enter(database);
+    enter(database);
     try {
-      CatalogTransaction c = catalog;
-      if (c == null) {
-        c = database.schema().begin(t);
-        catalog = c;
-      }
-      return what.apply(c);
+      return what.apply(catalogChanges());
     } catch (TransactionAbortedException e) {
       throw doom(e);
     } catch (Error e) {
@@ -433,6 +450,16 @@ public final class Transaction implements AutoCloseable {
     } finally {
       exit();
     }
+  }
+
+  /** What it does to the catalog, within an operation. */
+  CatalogTransaction catalogChanges() {
+    CatalogTransaction c = catalog;
+    if (c == null) {
+      c = database.schema().begin(tx);
+      catalog = c;
+    }
+    return c;
   }
 
   // -------------------------------------------------------------------------------------- the end

@@ -368,7 +368,10 @@ class RangeDeleteTest {
 
   @Test
   void moreThanATransactionTakesSaysSoAndGoesInSteps() {
-    Options options = Options.defaults().transactions(o -> o.bytesMax(64 << 10));
+    Options options =
+        Options.defaults()
+            .transactions(o -> o.bytesMax(64 << 10))
+            .experiments(e -> e.cutLeaves(Integer.MAX_VALUE));
     try (Database db = Database.open(dir.resolve("small"), options)) {
       Table t = db.table(PLAIN);
       for (int g = 0; g < 60; g++) {

@@ -4,6 +4,7 @@ import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PageHeader;
 import io.fovea.buffer.PageImages;
 import io.fovea.error.CorruptionException;
+import io.fovea.memory.LongList;
 import io.fovea.memory.Mem;
 import io.fovea.wal.LogSession;
 import io.fovea.wal.RecordType;
@@ -63,6 +64,9 @@ public final class StructureRecord {
    */
   static final int NO_IMAGE = 0;
 
+  /** No page is cut loose; nobody adds one. */
+  private static final LongList NOBODY = new LongList();
+
   /** The bytes before the first image. */
   static final int HEADER = 8;
 
@@ -116,24 +120,44 @@ public final class StructureRecord {
       return;
     }
     int images = count(a) + count(b) + count(c);
-    appendImages(pool, log, type, images | (released != 0 ? 1 << 16 : 0), released, a, b, c);
+    LongList one = NOBODY;
+    if (released != 0) {
+      one = new LongList(); // not on the way of a transaction that splits nothing
+      one.add(released);
+    }
+    appendImages(pool, log, type, images | one.size() << 16, one, a, b, c);
+  }
+
+  /**
+   * The same with many pages that are cut loose: fewer than an inner node has children, which take
+   * less than an image.
+   */
+  static void append(BufferPool pool, LogSession log, LongList released, int a, int b) {
+    if (!log.logging()) {
+      mark(pool, a, 0, 0);
+      mark(pool, b, 0, 0);
+      return;
+    }
+    int head = 2 | released.size() << 16;
+    appendImages(pool, log, RecordType.STRUCTURE, head, released, a, b, NONE);
   }
 
   /** Logs the root of a new tree. */
   static void appendCreate(BufferPool pool, LogSession log, int treeId, int root) {
     if (log.logging()) {
-      appendImages(pool, log, RecordType.CREATE_TREE, treeId, 0, root, NONE, NONE);
+      appendImages(pool, log, RecordType.CREATE_TREE, treeId, NOBODY, root, NONE, NONE);
     } else {
       mark(pool, root, 0, 0);
     }
   }
 
   private static void appendImages(
-      BufferPool pool, LogSession log, int type, int head, long released, int a, int b, int c) {
+      BufferPool pool, LogSession log, int type, int head, LongList released, int a, int b, int c) {
     long start = 1;
     long end = Long.MAX_VALUE;
     try {
-      int bytes = HEADER + (released != 0 ? 8 : 0) + size(pool, a) + size(pool, b) + size(pool, c);
+      int pids = released.size();
+      int bytes = HEADER + 8 * pids + size(pool, a) + size(pool, b) + size(pool, c);
       long at = log.reserve(type, bytes);
       MemorySegment s = log.buffer();
       Mem.putInt(s, at, head);
@@ -141,8 +165,8 @@ public final class StructureRecord {
       at = put(pool, s, at + HEADER, a);
       at = put(pool, s, at, b);
       at = put(pool, s, at, c);
-      if (released != 0) {
-        Mem.putLong(s, at, released);
+      for (int i = 0; i < pids; i++) {
+        Mem.putLong(s, at + 8L * i, released.get(i));
       }
       log.complete();
       start = log.recordStart();

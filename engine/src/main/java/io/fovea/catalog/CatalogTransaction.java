@@ -1,6 +1,7 @@
 package io.fovea.catalog;
 
 import io.fovea.btree.BTree;
+import io.fovea.btree.KeyRange;
 import io.fovea.buffer.PagePromises;
 import io.fovea.error.AbortCause;
 import io.fovea.error.OperationInterruptedException;
@@ -37,7 +38,7 @@ import org.jspecify.annotations.Nullable;
  *   commit   locks: the tables' that it drops or renames, the schema's; all that it saw still so?
  *            pages promised, items locked
  *            tables that it drops: GOING ─► moment: decides, alone
- *            CATALOG · COMMIT_PART* · COMMIT in the log       it has happened
+ *            CATALOG · RANGE* · COMMIT_PART* · COMMIT in the log       it has happened
  *            records, catalog, tables in memory ─► items published ─► locks of the schema given back
  *   else     trees let go: their pages are freed
  * </pre>
@@ -113,6 +114,9 @@ public final class CatalogTransaction implements CatalogPart {
   private final List<TableCore> made = new ArrayList<>();
   private final List<TableCore> dropped = new ArrayList<>();
 
+  /** The ranges that it takes out of tables. */
+  private final RangeCuts cuts;
+
   // From the locks of the commit to their end.
   private final List<TableCore> locked = new ArrayList<>();
   private int lockedCount;
@@ -128,6 +132,7 @@ public final class CatalogTransaction implements CatalogPart {
     this.changes = changes;
     this.tx = tx;
     this.sequences = new SequenceLooks(schema.sequences());
+    this.cuts = new RangeCuts(store);
   }
 
   // ---------------------------------------------------------------------------------------- looks
@@ -183,7 +188,12 @@ public final class CatalogTransaction implements CatalogPart {
 
   @Override
   public boolean looksHold() {
-    return !schema.isChanging() && areAsSeen();
+    return !schema.isChanging() && areAsSeen() && cuts.hold();
+  }
+
+  @Override
+  public boolean stillHolds() {
+    return cuts.stillHold();
   }
 
   /** What ends a transaction that has looked for tables which are others now. */
@@ -275,6 +285,7 @@ public final class CatalogTransaction implements CatalogPart {
       core.drop(); // its trees are let go at the end
     } else {
       dropped.add(core);
+      cuts.dropped(core);
       tx.drops(core.bit);
     }
     return true;
@@ -336,7 +347,42 @@ public final class CatalogTransaction implements CatalogPart {
 
   @Override
   public boolean changes() {
-    return !now.isEmpty() || sequences.changes();
+    return !now.isEmpty() || sequences.changes() || !cuts.isEmpty();
+  }
+
+  // --------------------------------------------------------------------------------------- ranges
+
+  /**
+   * The commit takes a range out of a table, which nothing was noted of: see {@link RangeCuts}. The
+   * next statement of this transaction on the table asks {@link #cuts}.
+   *
+   * @param range in memory of its own
+   * @param records how many records it was found to have
+   */
+  public void cut(TableCore core, KeyRange range, long records) {
+    cuts.add(core, range, records);
+    tx.drops(core.bit);
+  }
+
+  /** Whether a range of a table was noted. */
+  public boolean cuts(TableCore core) {
+    return cuts.has(core);
+  }
+
+  /** The range of a table that was noted. */
+  public KeyRange range(TableCore core) {
+    return cuts.range(core);
+  }
+
+  /** The range goes another way; returns how many records it was found to have. */
+  public long forgetCut(TableCore core) {
+    return cuts.forget(core);
+  }
+
+  /** Of a range there is something else than this transaction was told. */
+  public RuntimeException changed(TableCore core) {
+    return conflict(
+        "records of table " + core.shown() + " in a range that it deletes have changed");
   }
 
   // --------------------------------------------------------------------------------------- commit
@@ -366,13 +412,18 @@ public final class CatalogTransaction implements CatalogPart {
     if (!areAsSeen()) {
       throw conflict("a table that it has looked for was created, dropped or renamed");
     }
+    TableCore other = cuts.changed();
+    if (other != null) {
+      throw conflict("table " + other.shown() + " has got an index, or was loaded, meanwhile");
+    }
     change = change();
   }
 
-  /** Tables of others that it drops or renames. */
+  /** Tables of others that it drops, renames or takes a range out of. */
   private Set<TableCore> touched() {
     Set<TableCore> all = Collections.newSetFromMap(new IdentityHashMap<>());
     all.addAll(dropped);
+    all.addAll(cuts.tables());
     for (TableCore core : now.values()) {
       if (core != null && !made.contains(core)) {
         all.add(core);
@@ -473,7 +524,24 @@ public final class CatalogTransaction implements CatalogPart {
       core.going(true);
       bits |= core.bit;
     }
+    for (TableCore core : cuts.losing()) {
+      core.going(true);
+      bits |= core.bit;
+    }
     store.engine().dropping(bits);
+  }
+
+  @Override
+  public void decided() {
+    TableCore other = cuts.count();
+    if (other != null) {
+      throw changed(other);
+    }
+  }
+
+  @Override
+  public void count(Counts counts) {
+    cuts.count(counts);
   }
 
   @Override
@@ -497,12 +565,15 @@ public final class CatalogTransaction implements CatalogPart {
               + bytesMax);
     }
     session.grant(LogSession.space(bytes));
-    return c.append();
+    long id = c.append();
+    cuts.append(session, id);
+    return id;
   }
 
   @Override
   public void install(LogSession session) {
     mine().install();
+    cuts.install(session);
     List<TableCore> stay = made.stream().filter(now::containsValue).toList();
     stay.forEach(TableCore::made); // before anybody finds it
     long lsn = session.logging() ? session.recordEnd() : 0;
@@ -514,6 +585,7 @@ public final class CatalogTransaction implements CatalogPart {
     }
     // Last, for who counts records looks there first, and then at the tables.
     stay.forEach(core -> Schema.trees(core).forEach(changes.drops::keep));
+    cuts.losing().forEach(core -> core.going(false));
     installed = true;
     schema.changing(false);
   }
@@ -534,6 +606,7 @@ public final class CatalogTransaction implements CatalogPart {
   public void ended() {
     if (deciding && !installed && store.engine().poison() == null) {
       dropped.forEach(core -> core.going(false));
+      cuts.losing().forEach(core -> core.going(false));
       schema.changing(false);
     }
     sequences.ended(installed);

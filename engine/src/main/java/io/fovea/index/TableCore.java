@@ -62,7 +62,7 @@ public final class TableCore {
 
   /**
    * What statements may do with it. {@link State#GOING} lasts as long as the commit of a
-   * transaction that drops it.
+   * transaction that drops it, or takes a range out of it.
    */
   private enum State {
     THERE,
@@ -298,7 +298,8 @@ public final class TableCore {
       case THERE -> null;
       case GOING ->
           t.abort(
-              AbortCause.CATALOG, "table " + shown() + " is being dropped by another transaction");
+              AbortCause.CATALOG,
+              "table " + shown() + " is being dropped, or loses a range, by another transaction");
       case NEW ->
           new InvalidUseException(
               "Table " + shown() + " is there when the transaction that creates it has committed.");
@@ -332,6 +333,11 @@ public final class TableCore {
     state = State.NEW;
   }
 
+  /** Whether only the transaction that makes it uses it. */
+  public boolean isNew() {
+    return state == State.NEW;
+  }
+
   /** The transaction that made it has committed. */
   public void made() {
     state = State.THERE;
@@ -344,7 +350,7 @@ public final class TableCore {
     maker = null;
   }
 
-  /** A transaction that drops it commits, or has failed to. */
+  /** A transaction that drops it, or takes a range out of it, commits; or has done, or failed. */
   public void going(boolean is) {
     state = is ? State.GOING : State.THERE;
   }

@@ -1,5 +1,6 @@
 package io.fovea.inspection;
 
+import io.fovea.btree.KeyRange;
 import io.fovea.btree.StructureRecord;
 import io.fovea.buffer.AllocatorRecord;
 import io.fovea.buffer.AllocatorState;
@@ -10,6 +11,7 @@ import io.fovea.error.CorruptionException;
 import io.fovea.memory.Mem;
 import io.fovea.recovery.CountsRecord;
 import io.fovea.recovery.LoadedRecord;
+import io.fovea.recovery.RangeRecord;
 import io.fovea.recovery.SchemaRecord;
 import io.fovea.txn.CommitCounts;
 import io.fovea.txn.CommitCursor;
@@ -113,7 +115,24 @@ final class LogDump {
         out.put("highWater", after.highWater());
       }
       case RecordType.SCHEMA, RecordType.CATALOG -> schema(r, out);
+      case RecordType.RANGE -> range(r, out);
       default -> {}
+    }
+  }
+
+  private static void range(LogReader r, Map<String, @Nullable Object> out) {
+    RangeRecord record = new RangeRecord();
+    record.open(r.segment(), r.body(), r.bodyLength(), r.start());
+    KeyRange range = record.range();
+    out.put("commitId", record.id());
+    out.put("treeId", record.treeId());
+    if (range.lowLength() >= 0) {
+      out.put("from", bytes(range.low(), range.lowOffset(), range.lowLength()));
+      out.put("fromInclusive", range.lowInclusive());
+    }
+    if (range.highLength() >= 0) {
+      out.put("to", bytes(range.high(), range.highOffset(), range.highLength()));
+      out.put("toInclusive", range.highInclusive());
     }
   }
 

@@ -35,6 +35,7 @@ import java.util.TreeMap;
  *                                           dropped += dropped
  *   DROPPED                                 dropped, unpublished -= tree
  *   CATALOG                                 as SCHEMA, when its COMMIT is there
+ *   RANGE                                   {@link Replay}
  *   LOADED                                  {@link CountsReplay}
  *   COUNTS                                  {@link CountsReplay}
  *   COMMIT                                  orphans -= adopted, += released; its parts are complete
@@ -76,6 +77,7 @@ final class Analysis implements StructureRecord.Visitor {
 
   private final CommitCursor commit = new CommitCursor();
   private final SchemaRecord schema = new SchemaRecord();
+  private final RangeRecord range = new RangeRecord();
 
   /** The record that is being visited. */
   private LogReader reader;
@@ -292,6 +294,7 @@ final class Analysis implements StructureRecord.Visitor {
         unpublished.remove(tree);
       }
       case RecordType.CATALOG -> changes.put(r.start(), copy(s, at, length));
+      case RecordType.RANGE -> range.open(s, at, length, r.start());
       case RecordType.LOADED -> LoadedRecord.read(s, at, length, r.start(), counts::loaded);
       case RecordType.COUNTS -> counts.counts(s, at, length, r.start());
       case RecordType.VOID, RecordType.COMMIT_PART -> {}

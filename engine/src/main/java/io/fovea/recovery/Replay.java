@@ -2,6 +2,7 @@ package io.fovea.recovery;
 
 import io.fovea.btree.BTree;
 import io.fovea.btree.Position;
+import io.fovea.btree.RangeCut;
 import io.fovea.error.CorruptionException;
 import io.fovea.memory.Hash;
 import io.fovea.memory.Mem;
@@ -43,6 +44,14 @@ import org.jspecify.annotations.Nullable;
  * idempotent, and a patch of a record that is not there, or is another one by now, is settled by a
  * later change of the key, which is in the log too. Nothing is merged, and of long values nothing
  * is followed or freed: that is in the log as well.
+ *
+ * <p><b>Intervals.</b> A RANGE record removes keys of all workers. So the reader waits until all
+ * are through with what comes before, removes them itself, and goes on. What the pages have of the
+ * interval may be of later commits, which put it back; and what an earlier one has put there goes.
+ * No transaction had anything undecided in the interval, so the place of the record in the log is
+ * that of its commit. Doing it again finds little: what images have is done. Here pages are freed,
+ * and merged: that is logged as it was when the commit did it, and the next recovery applies it
+ * before it repeats all this.
  *
  * <p><b>Cost.</b> Nothing is allocated for an operation, and a worker remembers a position for each
  * tree. After a crash no page is in memory, and a worker waits for each that it needs: so there are
@@ -107,6 +116,8 @@ final class Replay {
   private final Chunk[] chunks;
   private final long[] seeds;
   private final CommitCursor router = new CommitCursor();
+  private final RangeRecord ranges = new RangeRecord();
+  private @Nullable LogSession rangeSession;
 
   /**
    * A replay.
@@ -213,6 +224,14 @@ final class Replay {
     Chunk chunk = free();
     while (reader.end() < end && reader.next() && failure.get() == null) {
       int type = reader.type();
+      if (type == RecordType.RANGE) {
+        if (chunk.used > 0) {
+          publish(chunk);
+          chunk = free();
+        }
+        range(reader);
+        continue;
+      }
       if (type != RecordType.COMMIT && type != RecordType.COMMIT_PART
           || type == RecordType.COMMIT_PART && !isComplete(reader)) {
         continue;
@@ -289,6 +308,41 @@ final class Replay {
       return chunk;
     } finally {
       lock.unlock();
+    }
+  }
+
+  /** Removes the keys of an interval, when everything is done that comes before. */
+  private void range(LogReader reader) {
+    RangeRecord record = ranges;
+    record.open(reader.segment(), reader.body(), reader.bodyLength(), reader.start());
+    int number = table.number(record.treeId());
+    if (number < 0 || complete.get(record.id()) == PidMap.ABSENT) {
+      return;
+    }
+    lock.lock();
+    try {
+      for (Chunk chunk : chunks) {
+        while (chunk.pending > 0) {
+          changed.awaitUninterruptibly();
+        }
+      }
+    } finally {
+      lock.unlock();
+    }
+    if (failure.get() != null) {
+      return;
+    }
+    LogSession session = rangeSession;
+    if (session == null) {
+      session = log.session();
+      rangeSession = session;
+    }
+    session.begin(0);
+    try {
+      session.position(reader.start(), reader.end());
+      new RangeCut(trees[number], record.range(), session).run();
+    } finally {
+      session.end();
     }
   }
 

@@ -1,5 +1,6 @@
 package io.fovea.txn;
 
+import io.fovea.btree.BTree;
 import io.fovea.buffer.PagePromises;
 import io.fovea.wal.LogSession;
 
@@ -14,8 +15,10 @@ import io.fovea.wal.LogSession;
  *   items locked
  *   gate at a moment          deciding: tables that it drops are being dropped, for everybody
  *     decide
+ *                             decided: what ranges have that are cut is counted
+ *   counts of trees           count
  *   long values to chains     stage
- *   append                    append: a CATALOG record, the first part of the commit
+ *   append                    append: a CATALOG record, the first part of the commit; RANGE records
  *   ---                       it has happened, if the COMMIT record becomes durable
  *   install                   install: the catalog's tree, then the tables in memory
  *   publish items, leave the gate
@@ -33,6 +36,25 @@ public interface CatalogPart {
    */
   boolean looksHold();
 
+  /**
+   * Whether what {@link #looksHold} has looked at in trees has not changed since. In between the
+   * transaction has looked at all else that it has read; so all of it was so at one moment.
+   */
+  boolean stillHolds();
+
+  /** Gets by how much counts of trees change. */
+  @FunctionalInterface
+  interface Counts {
+    /**
+     * One tree.
+     *
+     * @param tree the tree
+     * @param records how many more records it has
+     * @param bytes how many more bytes its keys and values have
+     */
+    void add(BTree tree, long records, long bytes);
+  }
+
   /** How many records it adds to the catalog, or makes longer, at most. */
   int inserts();
 
@@ -44,6 +66,18 @@ public interface CatalogPart {
 
   /** All locks are held, and the moment is about to come. */
   void deciding();
+
+  /**
+   * It has decided, and the gate is open again. All that has decided before is in the trees, and
+   * nobody changes those whose tables it drops or takes ranges out of.
+   *
+   * @throws io.fovea.error.TransactionAbortedException if the transaction was told something else
+   *     of them than what there is
+   */
+  void decided();
+
+  /** Says by how much it changes counts of trees, after {@link #decided}. */
+  void count(Counts counts);
 
   /** Writes long values. */
   void stage(LogSession session);

@@ -150,6 +150,9 @@ final class Commit {
       }
       long commitTs = catalog == null ? decide() : decideAtMoment(catalog);
       switches.probe().at(TxSwitches.Stage.VALIDATED, control.locked);
+      if (catalog != null) {
+        catalog.decided();
+      }
       if (control.versioned) {
         stageVersions();
       }
@@ -159,7 +162,7 @@ final class Commit {
         failed = false;
         return work.readLsn;
       }
-      counts.collect(writes);
+      counts.collect(writes, catalog);
       appender.stageLong();
       appender.ready();
       long end = appender.append();

@@ -402,7 +402,7 @@ final class Control {
           case STO, MVTO -> Sto.commitTimestamp(this);
           case TWO_PHASE_LOCKING, OCC -> 0;
         };
-    if (plain && !validate(ts)) {
+    if (plain && !validate(ts, false)) {
       throw life.abort(AbortCause.VALIDATION, CHANGED);
     }
     if (!plain && stamped && crossed() && !Sto.unchanged(this)) {
@@ -417,13 +417,14 @@ final class Control {
     return ts;
   }
 
-  private boolean validate(long ts) {
-    return switches.noValidation() || fresh(ts);
+  private boolean validate(long ts, boolean anew) {
+    return switches.noValidation() || fresh(ts, anew);
   }
 
-  private boolean fresh(long ts) {
+  private boolean fresh(long ts, boolean anew) {
     return kind == ProtocolKind.TICTOC
-        ? TicToc.validate(reads, locked, timestamps, ts, shared.config.revalidateAll() || crossed())
+        ? TicToc.validate(
+            reads, locked, timestamps, ts, anew || shared.config.revalidateAll() || crossed())
         : Silo.validate(reads, locked, timestamps);
   }
 
@@ -442,6 +443,17 @@ final class Control {
 
   /** Whether what was read until now belongs to one state. */
   boolean readsValid() {
+    CatalogPart catalog = work.catalog;
+    return readsHold(catalog != null && catalog.changes())
+        && (catalog == null || catalog.stillHolds());
+  }
+
+  /**
+   * The same of all but what was looked at in trees.
+   *
+   * @param anew whether reads must hold now, and not only at some time; as {@link #crossed} has it
+   */
+  private boolean readsHold(boolean anew) {
     if (exchanged()) {
       return false;
     }
@@ -456,9 +468,10 @@ final class Control {
     }
     return switch (kind) {
       case TICTOC ->
-          validate(TicToc.commitTimestamp(reads, locked, timestamps)) && timestamps.holds(life.id);
-      case SILO -> validate(0) && timestamps.holds(life.id);
-      case STO, MVTO -> timestamps.holds(life.id) && (!crossed() || Sto.unchanged(this));
+          validate(TicToc.commitTimestamp(reads, locked, timestamps), anew)
+              && timestamps.holds(life.id);
+      case SILO -> validate(0, anew) && timestamps.holds(life.id);
+      case STO, MVTO -> timestamps.holds(life.id) && (!(anew || crossed()) || Sto.unchanged(this));
       case TWO_PHASE_LOCKING -> true;
       case OCC -> occ.unchanged();
     };

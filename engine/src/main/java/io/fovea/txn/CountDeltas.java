@@ -43,10 +43,13 @@ final class CountDeltas {
   // ------------------------------------------------------------------------------------ collecting
 
   /** Adds up what the write set is about to do. Everything that may fail is done here. */
-  void collect(WriteSet writes) {
+  void collect(WriteSet writes, @Nullable CatalogPart catalog) {
     size = 0;
     for (int e = 0, n = writes.size(); e < n; e++) {
       collect(writes, e);
+    }
+    if (catalog != null) {
+      catalog.count(this::add);
     }
     prepare();
   }
@@ -71,7 +74,7 @@ final class CountDeltas {
     }
   }
 
-  private void add(BTree tree, int more, long moreBytes) {
+  private void add(BTree tree, long more, long moreBytes) {
     int i = last < size && trees[last] == tree ? last : find(tree);
     records[i] += more;
     bytes[i] += moreBytes;

@@ -456,7 +456,17 @@ public final class Tx {
         descending);
   }
 
+  /** How many scans of this transaction are open. */
+  public int openScans() {
+    return scans.open();
+  }
+
   // ---------------------------------------------------------------- writes
+
+  /** Whether it has written or deleted anything in a tree: a look at all that it has written. */
+  public boolean hasWrites(BTree tree) {
+    return work.writes.has(tree);
+  }
 
   /**
    * Adds a key with its value.

@@ -1,6 +1,7 @@
 package io.fovea.txn;
 
 import io.fovea.btree.BTree;
+import io.fovea.btree.KeyRange;
 import io.fovea.error.InvalidUseException;
 import io.fovea.memory.Blocks;
 import io.fovea.memory.Mem;
@@ -180,6 +181,12 @@ public final class TxScan extends ScanBatches {
     keysOnly = !values;
     collectOwn();
     own.keep();
+  }
+
+  /** Its interval; the ends are in its memory, and are others when it is opened again. */
+  public KeyRange range() {
+    return new KeyRange(
+        bounds, 0, lowLength, lowInclusive, bounds, keyBytesMax, highLength, highInclusive);
   }
 
   /** Collects the own writes that are ahead of the current record, or of the start. */

@@ -61,6 +61,11 @@ final class TxScans {
     return scan;
   }
 
+  /** How many are open. */
+  int open() {
+    return open;
+  }
+
   private void closed(TxScan scan) {
     int last = --open;
     TxScan other = scans[last];

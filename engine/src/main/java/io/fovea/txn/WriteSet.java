@@ -216,6 +216,16 @@ final class WriteSet {
     }
   }
 
+  /** Whether there is anything of a tree. */
+  boolean has(BTree tree) {
+    for (int e = 0; e < size(); e++) {
+      if (trees[e] == tree) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   @SuppressWarnings("NullAway")
   BTree tree(int e) {
     return trees[e];

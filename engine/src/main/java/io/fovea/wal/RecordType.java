@@ -44,6 +44,12 @@ public final class RecordType {
    */
   public static final int CATALOG = 16;
 
+  /**
+   * A part of the changes of a transaction: all keys of an interval are gone. It comes behind
+   * CATALOG, and counts when the last part is there.
+   */
+  public static final int RANGE = 13;
+
   /** Free pages were moved to the top of the free list. */
   public static final int MOVED = 14;
 
@@ -68,6 +74,7 @@ public final class RecordType {
       case COUNTS -> "COUNTS";
       case LOADED -> "LOADED";
       case CATALOG -> "CATALOG";
+      case RANGE -> "RANGE";
       case MOVED -> "MOVED";
       case TRUNCATED -> "TRUNCATED";
       default -> "type " + type;

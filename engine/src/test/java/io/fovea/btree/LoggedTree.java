@@ -23,6 +23,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A tree with a log, written by a stand-in for the commit: one record for each change of a key,
@@ -130,6 +131,15 @@ final class LoggedTree implements AutoCloseable {
       tree.freeChain(released, session);
       session.end();
       assertEquals(model.remove(key) != null, present);
+    }
+
+    /** Removes all keys of an interval. */
+    void cut(byte @Nullable [] low, byte @Nullable [] high) {
+      session.begin(0);
+      append(REMOVE, new byte[1], new byte[0], 0, new LongList(), new LongList());
+      new RangeCut(tree, RangeCutTest.range(low, true, high, false), session).run();
+      session.end();
+      RangeCutTest.part(model, low, true, high, false).clear();
     }
 
     private void append(

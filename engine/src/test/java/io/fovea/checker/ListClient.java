@@ -361,6 +361,9 @@ final class ListClient {
       txn().ops.add(d);
       append(Keys.grave(d.key()));
     }
+    if (low % 2 == 0) {
+      return; // a range that is not looked at again may be cut out as a whole
+    }
     scan(low, low + 1, Order.ASCENDING);
   }
 

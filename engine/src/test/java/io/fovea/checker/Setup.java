@@ -86,6 +86,11 @@ record Setup(
         all.add(usual);
         all.add(
             usual
+                .named(protocol + ", ranges are cut out, one in sixteen pessimistic")
+                .options(o -> o.experiments(exp -> exp.cutLeaves(0)))
+                .pessimistic(16));
+        all.add(
+            usual
                 .named(protocol + ", a pool smaller than the data, one cell")
                 .options(o -> o.bufferBytes(400_000))
                 .settings(c -> Settings.sketch(c, 1, 1))
@@ -99,6 +104,9 @@ record Setup(
     return List.of(
         usual("exact entries and a sketch"),
         usual("a sketch of one cell").settings(c -> Settings.sketch(c, 1, 1)),
+        usual("ranges are cut out, a sketch of one cell")
+            .options(o -> o.experiments(exp -> exp.cutLeaves(0)))
+            .settings(c -> Settings.sketch(c, 1, 1)),
         usual("reference counts, a sketch of one cell")
             .settings(c -> Settings.counting(Settings.sketch(c, 1, 1))),
         usual("reads validated against now")

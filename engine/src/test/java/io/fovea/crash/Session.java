@@ -74,6 +74,7 @@ final class Session {
         .bufferBytes(400_000)
         .memory(mem -> mem.timestampBytes(1 << 20))
         .transactions(txs -> txs.activeMax(2))
+        .experiments(exp -> exp.cutLeaves(1))
         .snapshots(snaps -> snaps.bufferBytes(700_000).memoryBytes(64 << 10))
         .log(
             log ->

@@ -1,0 +1,251 @@
+package io.fovea.btree;
+
+import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.PageHeader;
+import io.fovea.error.CorruptionException;
+import io.fovea.memory.Mem;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * Counts what lies in an interval of a tree, leaf by leaf and without a copy of any. The numbers
+ * are exact where nobody changes the tree meanwhile; each leaf is of one moment in any case.
+ *
+ * <pre>
+ *   without bytes    two numbers of each leaf's header                      tens of nanoseconds a leaf
+ *   with bytes       the slot and the length field of each record           some nanoseconds a record
+ * </pre>
+ *
+ * <p>{@link #print} tells whether it was one moment for all of them: if two counts in a row have
+ * the same print, no leaf has changed between the end of the first and the beginning of the second.
+ *
+ * <p>One thread.
+ */
+public final class RangeCount {
+  private static final int TRIES = 8;
+  private static final long MIX = 0x9E37_79B9_7F4A_7C15L;
+
+  private final BTree tree;
+  private final KeyRange range;
+  private final Descent descent;
+  private final BufferPool pool;
+  private final MemorySegment pages;
+  private final int pageSize;
+  private final KeyBuffer boundary;
+  private final KeyBuffer next;
+  private final Position p = new Position();
+  private final ReadAhead ahead = new ReadAhead();
+
+  private long records;
+  private long bytes;
+  private long leaves;
+  private long print;
+  private long pageLsn;
+  private boolean holdsLong;
+
+  // Of the leaf that was read last.
+  private boolean fresh;
+  private boolean last;
+  private boolean deep;
+  private long hint;
+  private long leafRecords;
+  private long leafBytes;
+  private long leafPrint;
+  private long leafLsn;
+  private boolean leafWhole;
+  private boolean leafLong;
+
+  /**
+   * Makes one.
+   *
+   * @param tree the tree
+   * @param range which keys
+   */
+  public RangeCount(BTree tree, KeyRange range) {
+    this.tree = tree;
+    this.range = range.within(tree.maxKeySize());
+    this.descent = tree.descent();
+    this.pool = tree.pool();
+    this.pages = pool.pages();
+    this.pageSize = pool.pageSize();
+    this.boundary = new KeyBuffer(tree.maxKeySize());
+    this.next = new KeyBuffer(tree.maxKeySize());
+  }
+
+  /** Records in the interval, as the last count has found them. */
+  public long records() {
+    return records;
+  }
+
+  /** The bytes of their keys and values, if the last count was to find them. */
+  public long bytes() {
+    return bytes;
+  }
+
+  /** How many leaves have records of the interval, and no others. */
+  public long leaves() {
+    return leaves;
+  }
+
+  /** A number that is another one, all but surely, where a leaf of the interval has changed. */
+  public long print() {
+    return print;
+  }
+
+  /** The largest LSN of the leaves. */
+  public long pageLsn() {
+    return pageLsn;
+  }
+
+  /** Whether a value is in pages of its own; told by a count of bytes, or where it can be so. */
+  public boolean holdsLong() {
+    return holdsLong;
+  }
+
+  /**
+   * Counts.
+   *
+   * @param withBytes whether bytes are counted
+   * @param most how many records at most: where there are more, it ends
+   * @param goesOn is called now and then, with nothing latched: may throw
+   * @return whether there were no more
+   * @throws CorruptionException if a page is damaged
+   */
+  public boolean run(boolean withBytes, long most, Runnable goesOn) {
+    records = 0;
+    bytes = 0;
+    leaves = 0;
+    print = 0;
+    pageLsn = 0;
+    holdsLong = false;
+    fresh = true;
+    last = false;
+    deep = withBytes || tree.mayHoldLong();
+    hint = 0;
+    ahead.clear();
+    p.clear();
+    for (long n = 1; !last; n++) {
+      leaf();
+      records += leafRecords;
+      bytes += leafBytes;
+      leaves += leafWhole ? 1 : 0;
+      print = (print ^ leafPrint) * MIX;
+      pageLsn = Math.max(pageLsn, leafLsn);
+      holdsLong |= leafLong;
+      fresh = false;
+      if (records > most) {
+        return false;
+      }
+      if ((n & 0xFF) == 0) {
+        goesOn.run();
+      }
+    }
+    return true;
+  }
+
+  /** Reads the next leaf as it was at one moment. */
+  private void leaf() {
+    for (int i = 0; ; i++) {
+      boolean held = i >= TRIES;
+      find(held);
+      boolean whole = false;
+      try {
+        read();
+        whole = held || tree.valid(p);
+      } catch (IndexOutOfBoundsException e) {
+        if (held) {
+          throw TreeDamage.offsets(pool, p.pid, e);
+        }
+        TreeDamage.requireTorn(pool, p.frame, p.version, p.pid, pages, 0, 0, e);
+      } finally {
+        if (held) {
+          tree.releaseShared(p);
+        }
+      }
+      if (whole) {
+        goOn();
+        return;
+      }
+      hint = 0;
+      Pause.after(i);
+    }
+  }
+
+  private void find(boolean held) {
+    if (held) {
+      if (fresh) {
+        descent.findShared(range.low(), range.lowOffset(), lowLength(), false, p);
+      } else {
+        descent.findShared(boundary.segment(), 0, boundary.length(), true, p);
+      }
+    } else if (fresh) {
+      descent.descendTo(range.low(), range.lowOffset(), lowLength(), false, 0, p);
+    } else {
+      ahead.find(descent, hint, boundary, true, p);
+    }
+  }
+
+  private int lowLength() {
+    return Math.max(0, range.lowLength());
+  }
+
+  /** Of a leaf that may change meanwhile: nothing counts before it was validated. */
+  private void read() {
+    MemorySegment s = pages;
+    long base = pool.base(p.frame);
+    int count = BTreeNode.leafCount(s, base, pageSize);
+    boolean includes = fresh && (range.lowInclusive() || range.lowLength() < 0);
+    int from = Math.min(count, p.slot + (p.found && !includes ? 1 : 0));
+    int fence = BTreeNode.high(s, base);
+    last = fence == BTreeNode.NONE;
+    if (!last) {
+      int length = BTreeNode.fenceBytes(fence, pageSize);
+      next.set(s, base + BTreeNode.highAt(s, base, pageSize), Math.min(length, tree.maxKeySize()));
+      last = !range.endsAbove(next.segment(), 0, next.length());
+    }
+    int to = count;
+    if (last && range.highLength() >= 0) {
+      int found =
+          NodeSearch.searchLeaf(
+              s, base, pageSize, range.high(), range.highOffset(), range.highLength());
+      to = Math.min(count, (found >>> 1) + (range.highInclusive() ? found & 1 : 0));
+    }
+    leafRecords = Math.max(0, to - from);
+    leafWhole = leafRecords > 0 && leafRecords == count;
+    leafBytes = 0;
+    leafLong = false;
+    leafLsn = PageHeader.pageLsn(s, base);
+    leafPrint = p.pid * MIX + (leafLsn == 0 ? p.version : leafLsn) + ((long) from << 48 ^ to);
+    hint = BTreeNode.next(s, base);
+    if (deep) {
+      sum(s, base, from, to);
+    }
+  }
+
+  private void sum(MemorySegment s, long base, int from, int to) {
+    int prefix = BTreeNode.prefix(s, base);
+    long sum = 0;
+    for (int i = from; i < to; i++) {
+      long slot = BTreeNode.leafSlot(s, base, i);
+      int field = BTreeNode.field(s, base, pageSize, slot);
+      if (field == BTreeNode.OVERFLOW) {
+        leafLong = true;
+      }
+      sum += prefix + BTreeNode.suffixLength(slot) + (long) field;
+    }
+    leafBytes = sum;
+  }
+
+  /** The leaf counts: what follows begins behind it. */
+  private void goOn() {
+    if (last) {
+      return;
+    }
+    if (!fresh
+        && Mem.compare(next.segment(), 0, next.length(), boundary.segment(), 0, boundary.length())
+            <= 0) {
+      // The fences of a damaged leaf might send this round in circles.
+      throw TreeDamage.of(pool, p.pid, "order of the fences of a leaf", 1, 0);
+    }
+    boundary.set(next.segment(), 0, next.length());
+  }
+}
