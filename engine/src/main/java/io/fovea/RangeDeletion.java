@@ -54,15 +54,16 @@ final class RangeDeletion {
    * @return how many it were
    */
   static long run(Transaction tx, Tx t, TableCore core, TxScan scan, long most) {
-    if (mayCut(tx, t, core)) {
-      BTree tree = core.tree;
-      KeyRange range = scan.range();
+    BTree tree = core.tree;
+    KeyRange range = scan.range();
+    int leaves = tx.database().options().experiments().cutLeaves();
+    if (RangeCount.mayHave(tree, range, leaves) && mayCut(tx, t, core)) {
       RangeCount count = new RangeCount(tree, range);
       boolean all = count.run(false, most, t.engine()::checkWaiting);
       long records = count.records();
       if (all
           && !count.holdsLong()
-          && count.leaves() >= tx.database().options().experiments().cutLeaves()
+          && count.leaves() >= leaves
           && !(t.pessimistic() && records <= PESSIMISTIC_MAX)) {
         t.sawLsn(count.pageLsn());
         tx.catalogChanges().cut(core, range.copy(), records);

@@ -433,9 +433,9 @@ public final class Table extends OrderedRows {
    * others insert into the range comes before this transaction or after it. The transaction sees
    * nothing there afterwards, and may insert there.
    *
-   * <p>Each record counts against the limits of a transaction ({@link
-   * TransactionOptions#bytesMax}). To empty a large range, {@link #deleteRange(Transaction, Range,
-   * long)} goes step by step; to empty a table, drop it and make it again.
+   * <p>A large range of a table without indexes goes as a whole, which aborts who uses the table.
+   * Else each record counts against {@link TransactionOptions#bytesMax}: {@link
+   * #deleteRange(Transaction, Range, long)} goes in steps. To empty a table, drop and make it anew.
    *
    * @param tx the transaction
    * @param range which keys

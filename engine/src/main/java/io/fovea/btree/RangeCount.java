@@ -71,6 +71,28 @@ public final class RangeCount {
     this.next = new KeyBuffer(tree.maxKeySize());
   }
 
+  /**
+   * A look at the inner nodes above both ends, which allocates next to nothing.
+   *
+   * @param leaves how many
+   * @return false if so many leaves do not lie within the interval: most intervals are short
+   */
+  public static boolean mayHave(BTree tree, KeyRange range, int leaves) {
+    if (leaves == 0 || range.highLength() < 0) {
+      return true;
+    }
+    KeyRange of = range.within(tree.maxKeySize());
+    Position low = new Position();
+    Position high = new Position();
+    Descent descent = tree.descent();
+    descent.descendTo(of.low(), of.lowOffset(), Math.max(0, of.lowLength()), false, 1, low);
+    descent.descendTo(of.high(), of.highOffset(), of.highLength(), false, 1, high);
+    if (low.frame < 0 || high.frame < 0) {
+      return false; // the root is a leaf
+    }
+    return low.pid != high.pid || high.slot - low.slot > leaves - 2;
+  }
+
   /** Records in the interval, as the last count has found them. */
   public long records() {
     return records;

@@ -51,8 +51,10 @@ final class ListClient {
   private static final Field LIFE = B.int32("life");
   private static final Field ELEMENTS = B.bytes("elements", 8 * LENGTH_MAX);
   private static final Field PAD = B.bytes("pad", 500);
+  private static final TableSpec PLAIN =
+      TableSpec.of("lists", KeySpec.of(FieldType.INT32), B.build());
   private static final TableSpec LISTS =
-      TableSpec.of("lists", KeySpec.of(FieldType.INT32), B.build())
+      PLAIN
           .with(IndexSpec.on("by_group", GENERATION, GROUP))
           .with(IndexSpec.unique("by_place", GROUP, NUMBER));
 
@@ -68,8 +70,8 @@ final class ListClient {
   private final int process;
   private final Table lists;
   private final Table graves;
-  private final Index byGroup;
-  private final Index byPlace;
+  private final @Nullable Index byGroup;
+  private final @Nullable Index byPlace;
   private final Key listKey;
   private final Key graveKey;
   private final Row listRow;
@@ -96,10 +98,11 @@ final class ListClient {
     this.process = process;
     this.next = first;
     this.pad = new byte[pad];
-    lists = db.table(LISTS);
+    lists = db.table(lists(db));
     graves = db.table(GRAVES);
-    byGroup = lists.index("by_group");
-    byPlace = lists.index("by_place");
+    boolean indexed = lists(db) == LISTS;
+    byGroup = indexed ? lists.index("by_group") : null;
+    byPlace = indexed ? lists.index("by_place") : null;
     listKey = lists.key();
     graveKey = graves.key();
     listRow = lists.row();
@@ -108,13 +111,23 @@ final class ListClient {
 
   /** Makes the tables, before there are threads. */
   static void create(Database db) {
-    db.table(LISTS);
+    db.table(lists(db));
     db.table(GRAVES);
+  }
+
+  /** Where ranges are cut out as a whole the lists have no indexes, or none would be. */
+  private static TableSpec lists(Database db) {
+    return db.options().experiments().cutLeaves() == 0 ? PLAIN : LISTS;
   }
 
   /** One in so many of its transactions is pessimistic from now on; 0: none is. */
   void pessimistic(int oneIn) {
     pessimistic = oneIn;
+  }
+
+  /** Whether ranges may be cut out of the lists as a whole. */
+  boolean cutsRanges() {
+    return byGroup == null;
   }
 
   /** The lists that are tables. */
@@ -361,8 +374,8 @@ final class ListClient {
       txn().ops.add(d);
       append(Keys.grave(d.key()));
     }
-    if (low % 2 == 0) {
-      return; // a range that is not looked at again may be cut out as a whole
+    if (cutsRanges()) {
+      return; // one that is looked at again is deleted key by key
     }
     scan(low, low + 1, Order.ASCENDING);
   }
@@ -445,6 +458,10 @@ final class ListClient {
 
   /** Looks for a list in a group, by the unique index: most appends move it to another one. */
   State lookup(long key, int group) {
+    Index byPlace = this.byPlace;
+    if (byPlace == null) {
+      return read(key);
+    }
     State s =
         byPlace.get(tx(), byPlace.key().set(group, Keys.number(key)), listRow)
             ? list(listRow)
@@ -456,6 +473,10 @@ final class ListClient {
   /** Looks at all lists of a group, by the index. */
   Map<Long, State> group(int generation, int group, Order order) {
     Map<Long, State> found = new TreeMap<>();
+    Index byGroup = this.byGroup;
+    if (byGroup == null) {
+      return found;
+    }
     Range range = Range.prefix(byGroup.key().set(generation, group));
     try (Cursor c = byGroup.scan(tx(), range, order)) {
       while (c.next()) {

@@ -213,9 +213,10 @@ final class Workload {
       generation = random.nextInt(generation + 1);
     }
     boolean readOnly = random.nextInt(6) == 0;
+    boolean cuts = !readOnly && c.cutsRanges() && random.nextInt(4) == 0;
     c.begin(readOnly);
     for (int n = 1 + random.nextInt(readOnly ? 3 : 4); n > 0; n--) {
-      if (readOnly) {
+      if (readOnly || cuts) {
         look(c, random, generation);
       } else {
         step(c, random, generation);
@@ -223,6 +224,9 @@ final class Workload {
       if (random.nextInt(3) == 0) {
         Thread.yield();
       }
+    }
+    if (cuts) {
+      c.deleteRange(Keys.list(generation, 3 * random.nextInt(Keys.SLOTS / 3) + 1));
     }
     if (random.nextInt(24) == 0) {
       c.rollback();
