@@ -6,6 +6,7 @@ import io.fovea.buffer.Placement;
 import io.fovea.catalog.BackupRun;
 import io.fovea.catalog.FirstCount;
 import io.fovea.catalog.Schema;
+import io.fovea.error.ChangesLostException;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DatabaseLockedException;
@@ -30,7 +31,9 @@ import io.fovea.store.Switches;
 import java.io.OutputStream;
 import java.nio.file.Path;
 import java.util.Objects;
+import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
@@ -75,6 +78,7 @@ public final class Database extends Catalog implements AutoCloseable {
   private final CloseListeners listeners;
   private final SnapshotOpening snapshots;
   private final FirstCount firstCount;
+  private final Set<Changes> following = ConcurrentHashMap.newKeySet();
   private boolean closed;
 
   private Database(Options options, Store store) {
@@ -170,6 +174,7 @@ public final class Database extends Catalog implements AutoCloseable {
       if (!closed) {
         closed = true;
         onClose.run();
+        endFollowing();
         snapshots.close();
         schema.cancel();
         store.discard();
@@ -312,6 +317,68 @@ public final class Database extends Catalog implements AutoCloseable {
     Database then = made(options.ofSnapshot(frozen), frozen);
     snapshots.closeBy(frozen, then, Database::closeOnce);
     return then;
+  }
+
+  /**
+   * Follows committed changes from a position on: in the order in which they are in the log, each
+   * commit as a whole and once, over closes and crashes.
+   *
+   * <pre>{@code
+   * try (Changes changes = db.changes(ChangePosition.parse(saved))) {
+   *   while (running) {
+   *     ChangeBatch batch = changes.poll(Duration.ofSeconds(1));
+   *     if (batch != null) {
+   *       apply(batch);
+   *     }
+   *   }
+   * }
+   * }</pre>
+   *
+   * <p>The database has been opened with {@link LogOptions#changesBytes}. {@link Changes} says in
+   * which order they come, and what is not among them.
+   *
+   * @param from where to begin: {@link #changesPosition}, of this database or of a snapshot, or the
+   *     position of the last batch that was taken, however long ago
+   * @return the changes, to be closed
+   * @throws ChangesLostException if some of them are not there any more, or the position is another
+   *     database's
+   * @throws InvalidUseException if this is a snapshot, has no log, or was opened for reading only
+   *     or without {@link LogOptions#changesBytes}
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public Changes changes(ChangePosition from) {
+    Objects.requireNonNull(from, "from");
+    requireOpen();
+    Changes changes = new Changes(store, store.changes(from.point()), following::remove);
+    following.add(changes);
+    if (!store.isOpen()) {
+      changes.close(); // the close may have missed it
+      throw closedException();
+    }
+    return changes;
+  }
+
+  /**
+   * Where the changes go on that are not in here: of a snapshot those that were committed since it
+   * was opened, else those that are committed from now on. With a snapshot and its position whoever
+   * follows changes begins, and begins anew.
+   *
+   * <p>All that lies before it is durable when this returns: so with {@link Durability#ASYNC} it
+   * may wait for the log.
+   *
+   * @return the position, good for this database, while its changes are kept
+   * @throws InvalidUseException if the database has no log, or was opened for reading only or
+   *     without {@link LogOptions#changesBytes}; in a transaction of this thread
+   * @throws DurabilityLostException if what lies before can't be made durable any more
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public ChangePosition changesPosition() {
+    requireOpen();
+    return new ChangePosition(store.changePoint());
+  }
+
+  private void endFollowing() {
+    following.forEach(Changes::end);
   }
 
   /**
@@ -493,6 +560,7 @@ public final class Database extends Catalog implements AutoCloseable {
       schema.expirations().cancel();
       boolean quiet = store.quiesce(options.transactions().closeGrace());
       schema.end();
+      endFollowing();
       schema.whileNothingChanges(() -> store.close(quiet));
     } finally {
       closing.unlock();

@@ -24,6 +24,7 @@ public final class LogOptions {
     int bufferBytes = 4 << 20;
     long segmentBytes = 16L << 20;
     Duration checkpointInterval = Duration.ofMinutes(5);
+    long changesBytes;
 
     @Override
     public Values clone() {
@@ -220,6 +221,34 @@ public final class LogOptions {
     return v.checkpointInterval;
   }
 
+  /**
+   * Sets how much of the log stays for those who follow changes ({@link Database#changes}), beside
+   * what a recovery needs. Who falls further behind, or comes back later, begins anew ({@link
+   * io.fovea.error.ChangesLostException}). It stays over closes and crashes; opening the database
+   * once without this, or with {@link Durability#NONE}, lets it go.
+   *
+   * <p>What it costs: the file of the log is larger by about so much, in whole segments, and stays
+   * so after a close; each opening begins another segment. A commit logs a value as a whole where
+   * it changes a part of it. Where the storage is full, nothing is kept.
+   *
+   * @param bytes how much; 0, the default, for none: then no changes can be followed
+   * @return new options
+   * @throws IllegalArgumentException if it is negative
+   */
+  public LogOptions changesBytes(long bytes) {
+    Options.check(bytes >= 0, "LogOptions.changesBytes is zero or positive", bytes);
+    return with(v -> v.changesBytes = bytes);
+  }
+
+  /**
+   * How much of the log stays for those who follow changes.
+   *
+   * @return bytes; 0 for none
+   */
+  public long changesBytes() {
+    return v.changesBytes;
+  }
+
   @Override
   public String toString() {
     return "LogOptions[asyncWindow="
@@ -236,6 +265,8 @@ public final class LogOptions {
         + v.segmentBytes
         + ", checkpointInterval="
         + v.checkpointInterval
+        + ", changesBytes="
+        + v.changesBytes
         + "]";
   }
 }

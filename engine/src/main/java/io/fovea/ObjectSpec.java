@@ -489,7 +489,8 @@ public final class ObjectSpec<K, V> {
     }
 
     /** Reads keys and objects; for one thread. */
-    private OrderedEntries.Walk.Coding<K, V> coding() {
+    @Override
+    public OrderedEntries.Walk.Coding<K, V> coding() {
       ObjectReader in = new ObjectReader();
       return new OrderedEntries.Walk.Coding<>() {
         @Override

@@ -408,7 +408,8 @@ public final class Options {
             log().bufferBytes(),
             log().asyncWindow().toNanos(),
             log().asyncWindowBytes(),
-            log().bytesMax()),
+            log().bytesMax(),
+            log().changesBytes()),
         Waits.nanos(log().checkpointInterval()),
         pool(),
         logged
@@ -466,6 +467,7 @@ public final class Options {
                 memory().sketchBytesMax()))
         .withRevalidation(transactions().revalidateReads())
         .withPlaces(experiments().hints().sets())
+        .withWholeValues(log().changesBytes() > 0)
         .with(ProtocolKind.valueOf(experiments().protocol().name()));
   }
 

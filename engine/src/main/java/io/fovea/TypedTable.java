@@ -5,6 +5,7 @@ import io.fovea.error.InvalidUseException;
 import io.fovea.index.Scratch;
 import io.fovea.index.SlotLocal;
 import io.fovea.index.TableCore;
+import io.fovea.memory.Mem;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
@@ -73,6 +74,9 @@ public final class TypedTable<K, V> extends OrderedEntries<K, V> {
     LoadReport load(
         LoadOptions options, Iterator<? extends Map.Entry<? extends K, ? extends V>> source);
 
+    /** Reads keys and values from bytes; for one thread. */
+    Walk.Coding<K, V> coding();
+
     /** Opens a scan. */
     Walk<K, V> walk(Transaction tx, Interval<K> interval, Order order);
 
@@ -102,6 +106,11 @@ public final class TypedTable<K, V> extends OrderedEntries<K, V> {
   /** A table of objects, which {@link ObjectSpec} stores. */
   TypedTable(Backing<K, V> backing) {
     this.backing = backing;
+  }
+
+  /** Reads keys and values from bytes; for one thread. */
+  Walk.Coding<K, V> coding() {
+    return backing.coding();
   }
 
   /**
@@ -557,6 +566,29 @@ public final class TypedTable<K, V> extends OrderedEntries<K, V> {
     public Walk<K, V> walk(Transaction tx, Interval<K> interval, Order order) {
       return new Walk.OfRows<>(table.scan(tx, range(interval), order), table, keys, values);
     }
+
+    @Override
+    public Walk.Coding<K, V> coding() {
+      return new Walk.Coding<>() {
+        @Override
+        public byte[] encode(K key) {
+          Key k = encoded(key);
+          byte[] bytes = new byte[k.length()];
+          Mem.getBytes(k.segment(), k.base(), bytes, 0, bytes.length);
+          return bytes;
+        }
+
+        @Override
+        public K key(byte[] stored) {
+          return keys.decode(Change.key(table, stored));
+        }
+
+        @Override
+        public V value(K key, byte[] stored) {
+          return values.decode(Change.row(table, stored));
+        }
+      };
+    }
   }
 
   private record Bytes<K, V>(ByteTable bytes, ByteCodec<K> keys, ByteCodec<V> values)
@@ -636,6 +668,11 @@ public final class TypedTable<K, V> extends OrderedEntries<K, V> {
     @Override
     public Walk<K, V> walk(Transaction tx, Interval<K> interval, Order order) {
       return bytes.walk(tx, interval, order, this);
+    }
+
+    @Override
+    public Walk.Coding<K, V> coding() {
+      return this;
     }
 
     @Override

@@ -56,6 +56,7 @@ class RoomsTest {
           "io.fovea.txn",
           "io.fovea.index",
           "io.fovea.recovery",
+          "io.fovea.changes",
           "io.fovea.store",
           "io.fovea.catalog",
           "io.fovea.inspection",

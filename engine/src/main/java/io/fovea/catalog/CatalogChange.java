@@ -19,6 +19,7 @@ import io.fovea.wal.LogSession;
 import io.fovea.wal.RecordType;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -57,6 +58,12 @@ public final class CatalogChange {
   private final List<BTree> published = new ArrayList<>();
   private final List<BTree> dropped = new ArrayList<>();
   private final List<Operation> operations = new ArrayList<>();
+
+  /** What becomes of tables, for who follows changes: nothing of it is in the tree. */
+  private final List<Fate> fates = new ArrayList<>();
+
+  private record Fate(int treeId, byte[] name, int how) {}
+
   private final LongList adopted = new LongList();
   private final LongList released = new LongList();
   private final Position place = new Position();
@@ -95,6 +102,26 @@ public final class CatalogChange {
   /** Sets a record. */
   CatalogChange put(byte[] key, byte[] value) {
     operations.add(new Operation(key, value));
+    return this;
+  }
+
+  /** The tree is a table with this name from here on, or has been before. */
+  CatalogChange isTable(BTree tree, String name) {
+    return fate(tree, name, CommitRecord.IS);
+  }
+
+  /** The same, with records that no commit has put there. */
+  CatalogChange isLoaded(BTree tree, String name) {
+    return fate(tree, name, CommitRecord.LOADED);
+  }
+
+  /** The tree is no table any more. */
+  CatalogChange isGone(BTree tree) {
+    return fate(tree, "", CommitRecord.GONE);
+  }
+
+  private CatalogChange fate(BTree tree, String name, int how) {
+    fates.add(new Fate(tree.treeId(), name.getBytes(StandardCharsets.UTF_8), how));
     return this;
   }
 
@@ -187,14 +214,16 @@ public final class CatalogChange {
 
   /** How long its record is. */
   int recordBytes() {
-    int opBytes = operations.stream().mapToInt(Operation::bytes).sum();
+    int opBytes =
+        operations.stream().mapToInt(Operation::bytes).sum()
+            + fates.stream().mapToInt(f -> CommitRecord.tableBytes(f.name.length)).sum();
     return SchemaRecord.bytes(
         published.size(), dropped.size(), opBytes, adopted.size(), released.size());
   }
 
   /** How many operations it has. */
   int size() {
-    return operations.size();
+    return operations.size() + fates.size();
   }
 
   /** Appends the record as a part of a commit; returns where it begins. */
@@ -264,16 +293,12 @@ public final class CatalogChange {
   private void put(MemorySegment to, long body, int[] ids, int[] droppedIds, long[] droppedRoots) {
     long at =
         SchemaRecord.put(
-            to,
-            body,
-            ids,
-            droppedIds,
-            droppedRoots,
-            operations.size(),
-            adopted.size(),
-            released.size());
+            to, body, ids, droppedIds, droppedRoots, size(), adopted.size(), released.size());
     for (Operation o : operations) {
       at = o.put(to, at, catalog.treeId());
+    }
+    for (Fate f : fates) {
+      at = CommitRecord.table(to, at, f.treeId, f.name, f.how);
     }
     at = SchemaRecord.putPids(to, at, adopted);
     SchemaRecord.putPids(to, at, released);

@@ -477,6 +477,7 @@ public final class CatalogTransaction implements CatalogPart {
           }
         });
     for (TableCore core : dropped) {
+      c.isGone(core.tree);
       for (BTree tree : Schema.trees(core)) {
         c.drops(tree).put(DeferredDrops.key(tree.treeId()), DeferredDrops.value(tree));
       }

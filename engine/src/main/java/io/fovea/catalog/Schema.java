@@ -24,9 +24,11 @@ import io.fovea.txn.Tx;
 import io.fovea.wal.LogSession;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.function.Consumer;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -112,6 +114,7 @@ public final class Schema {
     CatalogEntry.forEach(catalog, e -> tables.put(e.name(), open(e, counts)));
     DeferredDrops.forEach(catalog, drops::addRest);
     store.leftovers(() -> leftovers.free(trees()));
+    store.following(this::listTables);
     store.counting(this::counted, this::saveCounts);
     store.background(drops::run, this::join);
   }
@@ -228,6 +231,19 @@ public final class Schema {
       }
       Waits.spin(attempt);
     }
+  }
+
+  /** Which trees are tables, while that does not change; {@link io.fovea.recovery.TablesLog}. */
+  private boolean listTables(boolean wait, Consumer<Map<Integer, String>> use) {
+    return changes.whileNothingChanges(
+        wait,
+        () -> {
+          Map<Integer, String> names = new HashMap<>();
+          for (TableCore table : tables.values()) {
+            names.put(table.tree.treeId(), table.name);
+          }
+          use.accept(names);
+        });
   }
 
   /**
@@ -581,7 +597,7 @@ public final class Schema {
     List<BTree> trees = trees(core);
     changes.dropping(
         trees,
-        change -> change.delete(CatalogKey.of(core.name)),
+        change -> change.delete(CatalogKey.of(core.name)).isGone(core.tree),
         () -> {
           core.drop();
           // Who has used it comes before the drop, and so before transactions that see it gone.

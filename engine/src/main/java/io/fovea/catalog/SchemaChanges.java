@@ -87,6 +87,26 @@ final class SchemaChanges {
   }
 
   /**
+   * The same; or not, where something does change now.
+   *
+   * @param wait whether to wait for it
+   * @return whether it was done
+   */
+  boolean whileNothingChanges(boolean wait, Runnable what) {
+    if (wait) {
+      lock.lock();
+    } else if (!lock.tryLock()) {
+      return false;
+    }
+    try {
+      what.run();
+    } finally {
+      lock.unlock();
+    }
+    return true;
+  }
+
+  /**
    * Takes the lock for a transaction, and does something in a store that serves. Whoever has the
    * lock waits for no transaction, except for {@link #whileStill}: before that the transaction
    * gives way.
@@ -347,7 +367,7 @@ final class SchemaChanges {
   static void save(TableCore core, String name, List<IndexCore> indexes, CatalogChange change) {
     List<CatalogEntry.IndexEntry> entries =
         indexes.stream().map(CatalogEntry.IndexEntry::of).toList();
-    change.put(CatalogKey.of(name), entry(core, name, entries).encode());
+    change.put(CatalogKey.of(name), entry(core, name, entries).encode()).isTable(core.tree, name);
   }
 
   /** Puts a table into the catalog, one of whose indexes has another name. */
@@ -370,7 +390,10 @@ final class SchemaChanges {
       BTree tree = trees.get(entries.size() + 1);
       entries.add(CatalogEntry.IndexEntry.of(i).in(tree));
     }
-    change.put(CatalogKey.of(core.name), entry(core, entries).in(trees.get(0)).encode());
+    change
+        .put(CatalogKey.of(core.name), entry(core, entries).in(trees.get(0)).encode())
+        .isGone(core.tree)
+        .isLoaded(trees.get(0), core.name);
   }
 
   /** What the catalog keeps of a table. */

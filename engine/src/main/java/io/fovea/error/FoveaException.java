@@ -13,7 +13,8 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1.0
  */
 public abstract sealed class FoveaException extends RuntimeException
-    permits CorruptionException,
+    permits ChangesLostException,
+        CorruptionException,
         DatabaseClosedException,
         DatabaseLockedException,
         DuplicateKeyException,

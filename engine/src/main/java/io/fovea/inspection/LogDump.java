@@ -13,6 +13,7 @@ import io.fovea.recovery.CountsRecord;
 import io.fovea.recovery.LoadedRecord;
 import io.fovea.recovery.RangeRecord;
 import io.fovea.recovery.SchemaRecord;
+import io.fovea.recovery.TablesLog;
 import io.fovea.txn.CommitCounts;
 import io.fovea.txn.CommitCursor;
 import io.fovea.txn.CommitRecord;
@@ -116,6 +117,12 @@ final class LogDump {
       }
       case RecordType.SCHEMA, RecordType.CATALOG -> schema(r, out);
       case RecordType.RANGE -> range(r, out);
+      case RecordType.TABLES -> {
+        long ops = at + TablesLog.HEADER;
+        long n = r.bodyLength() < TablesLog.HEADER ? 0 : Mem.getInt(s, at) & 0xFFFF_FFFFL;
+        commit.openOps(s, ops, at + r.bodyLength(), n);
+        out.put("ops", ops());
+      }
       default -> {}
     }
   }
@@ -253,6 +260,8 @@ final class LogDump {
           op.put("firstPage", commit.first());
           op.put("valueBytes", commit.valueLength());
         }
+        case CommitRecord.TABLE -> op.put("how", commit.how());
+        case CommitRecord.FROM -> op.put("from", commit.from());
         default -> {}
       }
       ops.add(op);

@@ -297,7 +297,7 @@ final class Analysis implements StructureRecord.Visitor {
       case RecordType.RANGE -> range.open(s, at, length, r.start());
       case RecordType.LOADED -> LoadedRecord.read(s, at, length, r.start(), counts::loaded);
       case RecordType.COUNTS -> counts.counts(s, at, length, r.start());
-      case RecordType.VOID, RecordType.COMMIT_PART -> {}
+      case RecordType.VOID, RecordType.COMMIT_PART, RecordType.TABLES -> {}
       default ->
           throw new CorruptionException(
               "kind of a log record at LSN " + r.start(), -1, -1, RecordType.COMMIT, r.type());

@@ -523,7 +523,7 @@ public final class Backup implements AutoCloseable {
       memory.resize(2L * pageSize);
       SuperblockFile file = new SuperblockFile(memory, what);
       for (int i = 0; i < SUPERBLOCK_WRITES; i++) {
-        file.write(superblock);
+        file.write(superblock.changes(0)); // the copy's log is another one from its end on
       }
       memory.read(0, chunk, 0, 2 * pageSize);
     }

@@ -41,6 +41,9 @@ import org.jspecify.annotations.Nullable;
  *   7  segments below redo recycled; the file shorter, where pages were cut off its end
  * </pre>
  *
+ * <p>Where changes are followed, 3 writes TABLES now and then ({@link TablesLog}), 6 has from where
+ * on the log is kept for that, and 7 recycles no segment behind it.
+ *
  * <p><b>Why in this order.</b> An appender publishes its slot before it reserves, and clears it
  * after it has set recLsn on every page that it changed. Read tail, slots, frames: a record below
  * the tail whose pages were not marked when the frames were read had its slot set when the slots
@@ -104,6 +107,10 @@ public final class Checkpointer implements AutoCloseable {
   private final IntSupplier nextTreeId;
   private final Runnable leftovers;
   private final CountsLog counts;
+
+  /** Null where nobody follows changes. */
+  private final @Nullable TablesLog tables;
+
   private final long bytesMax;
   private final long intervalNanos;
 
@@ -151,6 +158,7 @@ public final class Checkpointer implements AutoCloseable {
    * @param leftovers frees pages that were released and could not be freed then, once a new redo
    *     point was found and before it counts: recovery does not know of them any more
    * @param trees those whose records are counted; any thread
+   * @param tables notes the tables for who follows changes; null where nobody does
    * @param bytesMax how much log a crash may need
    * @param intervalNanos how often there is one at least; 0 for by bytes alone
    */
@@ -162,6 +170,7 @@ public final class Checkpointer implements AutoCloseable {
       IntSupplier nextTreeId,
       Runnable leftovers,
       Supplier<List<BTree>> trees,
+      @Nullable TablesLog tables,
       long bytesMax,
       long intervalNanos) {
     this.name = name;
@@ -171,6 +180,7 @@ public final class Checkpointer implements AutoCloseable {
     this.nextTreeId = nextTreeId;
     this.leftovers = leftovers;
     this.counts = new CountsLog(name, log, trees);
+    this.tables = tables;
     this.bytesMax = bytesMax;
     this.intervalNanos = intervalNanos;
     this.use = new LogUse(Math.max(4096, bytesMax / 64));
@@ -469,11 +479,13 @@ public final class Checkpointer implements AutoCloseable {
     log.awaitDurable(Math.max(Math.max(end, counted), Math.max(redo, pages.lsn())));
     sync();
     KillPoint.here("checkpoint.before-superblock");
+    final long changes = changesFrom(superblocks.current(), log, tables, redo);
     Superblock staged =
         superblocks.stage(
             superblocks
                 .current()
-                .logged(redo, pages.state(), pages.lsn(), nextTreeId.getAsInt(), log.watermark()));
+                .logged(redo, pages.state(), pages.lsn(), nextTreeId.getAsInt(), log.watermark())
+                .changes(changes));
     try {
       superblocks.sync(staged);
     } catch (StorageException e) {
@@ -482,7 +494,7 @@ public final class Checkpointer implements AutoCloseable {
     }
     KillPoint.here("checkpoint.superblock");
     redoLsn = redo;
-    log.recycleBelow(redo);
+    log.recycleBelow(redo, changes);
     look();
     shrink();
   }
@@ -524,10 +536,27 @@ public final class Checkpointer implements AutoCloseable {
     }
   }
 
+  /**
+   * From where on the log is kept for who follows changes; 0 where nobody does. It is where a
+   * segment begins: those that are kept follow each other without a gap.
+   *
+   * @param before what the superblock says
+   * @param redo no recovery needs what is before it
+   */
+  public static long changesFrom(
+      Superblock before, Log log, @Nullable TablesLog tables, long redo) {
+    return tables == null
+        ? 0
+        : Math.max(before.changes(), Math.min(log.retainable(redo), tables.lsn()));
+  }
+
   /** After the redo point was found. What is written here alone is no reason for a checkpoint. */
   private long counts(long redo, long tail) {
     boolean idle = log.tail() == tail;
     long end = counts.append(redo);
+    if (tables != null && !idle) {
+      end = Math.max(end, tables.appendIfDue());
+    }
     if (idle && end > 0 && log.tail() == end) {
       lastTail = end;
     }

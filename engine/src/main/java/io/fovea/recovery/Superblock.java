@@ -27,6 +27,8 @@ import java.util.UUID;
  *     page's LSN, so positions of backups from before are worth nothing
  * @param counted which counts of trees the catalog has, of the last close; 0 where those that it
  *     has, if any, do not hold
+ * @param changes from where on the log has changes as who follows them needs them, and keeps them;
+ *     0 where it does not
  */
 public record Superblock(
     int pageSize,
@@ -44,7 +46,8 @@ public record Superblock(
     long endLsn,
     Watermark durable,
     long unlogged,
-    long counted) {
+    long counted,
+    long changes) {
   /** In use without a log, or left so: its pages may be of different ages. */
   public static final int IN_USE = 0;
 
@@ -84,6 +87,7 @@ public record Superblock(
         0,
         Watermark.NONE,
         0,
+        0,
         0);
   }
 
@@ -110,7 +114,8 @@ public record Superblock(
         endLsn,
         durable,
         nowClean ? unlogged : unlogged + 1,
-        counted);
+        counted,
+        nowClean ? changes : 0);
   }
 
   /**
@@ -140,7 +145,8 @@ public record Superblock(
         endLsn,
         log,
         unlogged,
-        counted);
+        counted,
+        changes);
   }
 
   /**
@@ -163,7 +169,8 @@ public record Superblock(
         end,
         new Watermark(end, lastSegment),
         unlogged,
-        counted);
+        counted,
+        changes);
   }
 
   /** The same with a log that is opened once more, with segments of some size. */
@@ -184,7 +191,8 @@ public record Superblock(
         endLsn,
         durable,
         unlogged,
-        counted);
+        counted,
+        changes);
   }
 
   /** The same with what is known of its log. */
@@ -205,7 +213,8 @@ public record Superblock(
         endLsn,
         log,
         unlogged,
-        counted);
+        counted,
+        changes);
   }
 
   /** The same with counts of trees in the catalog, or with 0 without. */
@@ -226,7 +235,30 @@ public record Superblock(
         endLsn,
         durable,
         unlogged,
-        number);
+        number,
+        changes);
+  }
+
+  /** The same with a log that keeps changes from a position on, or with 0 none. */
+  public Superblock changes(long from) {
+    return new Superblock(
+        pageSize,
+        id,
+        sequence,
+        state,
+        nextTreeId,
+        catalogRootPid,
+        allocator,
+        createdMillis,
+        redoLsn,
+        snapshotLsn,
+        incarnation,
+        logSegmentBytes,
+        endLsn,
+        durable,
+        unlogged,
+        counted,
+        from);
   }
 
   /** The same of a clean file that is another database from here on. */
@@ -247,7 +279,8 @@ public record Superblock(
         endLsn,
         durable,
         unlogged,
-        counted);
+        counted,
+        0);
   }
 
   Superblock withSequence(long newer) {
@@ -267,6 +300,7 @@ public record Superblock(
         endLsn,
         durable,
         unlogged,
-        counted);
+        counted,
+        changes);
   }
 }

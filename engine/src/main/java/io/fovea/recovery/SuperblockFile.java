@@ -81,6 +81,7 @@ public final class SuperblockFile {
   private static final int COUNTED = 184;
   private static final int MARK_MAX = 192;
   private static final int HOLES = 200;
+  private static final int CHANGES = 208;
 
   /** "FoveaDB" and a zero, as the bytes lie in the file. */
   private static final long MAGIC_BE = 0x466F7665_61444200L;
@@ -159,7 +160,7 @@ public final class SuperblockFile {
 
   /** A superblock may be whole and make no sense all the same. */
   private static void check(long offset, int pid, Superblock s) {
-    for (long lsn : new long[] {s.redoLsn(), s.snapshotLsn(), s.endLsn()}) {
+    for (long lsn : new long[] {s.redoLsn(), s.snapshotLsn(), s.endLsn(), s.changes()}) {
       if (lsn < 0 || (lsn & 7) != 0) {
         throw new CorruptionException(
             "position in the log, in the superblock", pid, offset, lsn & ~7L, lsn);
@@ -240,7 +241,8 @@ public final class SuperblockFile {
             ? new Watermark(Mem.getLong(block, DURABLE), Mem.getLong(block, DURABLE_SEGMENT))
             : Watermark.NONE,
         version > 3 ? Mem.getLong(block, UNLOGGED) : 0,
-        version > 3 ? Mem.getLong(block, COUNTED) : 0);
+        version > 3 ? Mem.getLong(block, COUNTED) : 0,
+        version > 3 ? Mem.getLong(block, CHANGES) : 0);
   }
 
   /**
@@ -307,6 +309,7 @@ public final class SuperblockFile {
     Mem.putLong(block, COUNTED, s.counted());
     Mem.putLong(block, MARK_MAX, s.allocator().highWaterMax());
     Mem.putLong(block, HOLES, s.allocator().holes() ? 1 : 0);
+    Mem.putLong(block, CHANGES, s.changes());
     PageHeader.seal(block, 0, BYTES);
     device.write((long) pid * s.pageSize(), block, 0, (int) block.byteSize());
     return s;

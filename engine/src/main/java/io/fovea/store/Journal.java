@@ -19,6 +19,7 @@ import io.fovea.recovery.Recovery;
 import io.fovea.recovery.RecoveryReport;
 import io.fovea.recovery.Superblock;
 import io.fovea.recovery.SuperblockFile;
+import io.fovea.recovery.TablesLog;
 import io.fovea.wal.Log;
 import io.fovea.wal.LogSession;
 import io.fovea.wal.LogStart;
@@ -56,6 +57,9 @@ public final class Journal {
   private static final int REPLAY_WORKERS_MAX = 16;
   private static final int REPLAY_WORKERS_PER_CPU = 2;
 
+  /** Tables are noted each time that the log has grown by this part of what it may have. */
+  private static final int TABLES_PART = 16;
+
   private final String name;
   private final StoreConfig config;
   private final SuperblockFile superblocks;
@@ -72,6 +76,13 @@ public final class Journal {
   private @Nullable LogSession session;
   private @Nullable LogSession hold;
   private @Nullable Checkpointer checkpointer;
+
+  /** Null where nobody follows changes. */
+  private @Nullable TablesLog tables;
+
+  /** From where on the log has changes as who follows them needs them; 0 where nobody does. */
+  private long changesFrom;
+
   private RecoveryReport report = RecoveryReport.NONE;
 
   /** What a recovery has found; null where there was none. */
@@ -191,13 +202,22 @@ public final class Journal {
   }
 
   private Log openLog(Superblock superblock, long start, long redo) {
+    boolean followed = changesFrom > 0;
     Log opened =
         Log.open(
             logFile,
             config.log(),
             new LogStart(
-                superblock.id(), incarnation, start, redo, superblock.durable().segment()));
+                superblock.id(),
+                incarnation,
+                start,
+                redo,
+                superblock.durable().segment(),
+                followed ? changesFrom : Long.MAX_VALUE));
     log = opened;
+    if (followed) {
+      tables = new TablesLog(name, opened, config.log().keepBytes() / TABLES_PART);
+    }
     session = opened.session();
     hold = opened.session();
     gate.open(opened);
@@ -229,6 +249,10 @@ public final class Journal {
     }
     incarnation = s.incarnation() + 1;
     long start = Math.max(Log.FIRST_LSN, s.endLsn());
+    changesFrom = changesFrom(s, start);
+    if (s.changes() > 0 && changesFrom == 0) {
+      superblocks.write(s.changes(0)); // before the first segment is used for another
+    }
     openLog(s, start, start);
     checkpointer = checkpointer(pool, treeIds::get);
     if (!fresh) {
@@ -244,6 +268,14 @@ public final class Journal {
     }
   }
 
+  /** The log has them from where it had them, if it always had them since; else from its start. */
+  private long changesFrom(Superblock s, long start) {
+    if (config.log().changesBytes() == 0) {
+      return 0;
+    }
+    return s.changes() > 0 ? s.changes() : start;
+  }
+
   private Checkpointer checkpointer(BufferPool pool, IntSupplier nextTreeId) {
     return new Checkpointer(
         name,
@@ -253,6 +285,7 @@ public final class Journal {
         nextTreeId,
         () -> leftovers.run(),
         () -> counted.get(),
+        tables,
         config.log().keepBytes(),
         config.checkpointNanos());
   }
@@ -262,7 +295,8 @@ public final class Journal {
     Recovery recovery = new Recovery(name, s, pool, data, logFile, gate);
     recovery.analyze();
     incarnation = recovery.incarnation();
-    superblocks.write(s.opened(incarnation, config.log().segmentBytes()));
+    changesFrom = changesFrom(s, recovery.end());
+    superblocks.write(s.opened(incarnation, config.log().segmentBytes()).changes(changesFrom));
     Log opened = openLog(s, recovery.end(), s.redoLsn());
     // From here on the segment of this opening is known to be there, should it be lost as a whole.
     superblocks.write(superblocks.current().durable(opened.watermark()));
@@ -285,7 +319,8 @@ public final class Journal {
             superblocks
                 .current()
                 .opened(incarnation, config.log().segmentBytes())
-                .logged(start, pages, start, nextTreeId, l.watermark()));
+                .logged(start, pages, start, nextTreeId, l.watermark())
+                .changes(changesFrom));
     try {
       superblocks.sync(staged);
     } catch (StorageException e) {
@@ -314,6 +349,25 @@ public final class Journal {
   /** Whose records are counted; see {@link Store#counting}. */
   void counted(Supplier<List<BTree>> trees) {
     counted = trees;
+  }
+
+  /** Notes which trees are tables; null where nobody follows changes. */
+  public @Nullable TablesLog tables() {
+    return tables;
+  }
+
+  /** Writes the tables into the log where they are not there yet, if they are needed. */
+  void noteTables() {
+    TablesLog t = tables;
+    if (t != null) {
+      t.appendFirst();
+    }
+  }
+
+  /** From where on there are changes to follow; {@link Long#MAX_VALUE} where there are none yet. */
+  public long changesFrom() {
+    long from = superblocks.current().changes();
+    return from == 0 ? Long.MAX_VALUE : Math.max(from, log().firstLsn());
   }
 
   /** What a recovery has found out about the counts of trees; null where there was none. */
@@ -377,6 +431,7 @@ public final class Journal {
     l.requireAlive();
     leftovers.run();
     long number = save.getAsLong();
+    noteTables();
     l.awaitDurable(l.tail());
     pool.flushAll();
     KillPoint.here("close.before-clean");
@@ -386,7 +441,8 @@ public final class Journal {
         superblocks
             .current()
             .closed(pool.allocatorState(), nextTreeId, l.tail(), lastSegment)
-            .counted(number));
+            .counted(number)
+            .changes(Checkpointer.changesFrom(superblocks.current(), l, tables, l.tail())));
     clean = true;
   }
 
@@ -420,8 +476,14 @@ public final class Journal {
     }
   }
 
-  /** The file is clean and the log is not needed: a segment of it stays, to be used again. */
+  /**
+   * The file is clean and the log is not needed: a segment of it stays, to be used again. All of it
+   * stays where changes are followed.
+   */
   private void trimLog() {
+    if (superblocks.current().changes() > 0) {
+      return;
+    }
     try {
       long segment = log().segmentBytes();
       if (logFile.size() > segment) {

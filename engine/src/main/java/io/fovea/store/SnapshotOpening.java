@@ -6,6 +6,7 @@ import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.SnapshotDevice;
+import io.fovea.changes.ChangePoint;
 import io.fovea.copies.CopyLimits;
 import io.fovea.copies.PageCopies;
 import io.fovea.copies.PageSnapshot;
@@ -87,6 +88,7 @@ public final class SnapshotOpening {
     BufferPool pool = store.pool();
     PageCopies copies = pool.copies();
     copies.prepare(limits());
+    long tables = store.tablesLsn(); // before the moment: it may write
     Moment moment = moment(whileSchemaStands, pool, copies);
     boolean done = false;
     try {
@@ -101,6 +103,14 @@ public final class SnapshotOpening {
           store.complete().with(true, moment.treeIds, new AllocatorState(pages.pidLimit(), 0, 0));
       Store frozen = Opening.snapshot(device, superblock, how, trees, moment.counts);
       mine.store = frozen;
+      if (tables > 0) {
+        ChangePoint point = new ChangePoint(store.id(), tables, moment.logEnd);
+        frozen.changesFrom(
+            () -> {
+              store.awaitDurable(point.lsn());
+              return point;
+            });
+      }
       mine.close = () -> frozen.close(frozen.quiesce(Duration.ZERO));
       done = add(mine);
       if (!done) {

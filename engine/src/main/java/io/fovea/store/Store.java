@@ -2,6 +2,8 @@ package io.fovea.store;
 
 import io.fovea.btree.BTree;
 import io.fovea.buffer.BufferPool;
+import io.fovea.changes.ChangePoint;
+import io.fovea.changes.ChangeReader;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.InvalidUseException;
@@ -14,6 +16,7 @@ import io.fovea.recovery.KnownCounts;
 import io.fovea.recovery.RecoveryReport;
 import io.fovea.recovery.Superblock;
 import io.fovea.recovery.SuperblockFile;
+import io.fovea.recovery.TablesLog;
 import io.fovea.txn.Tx;
 import io.fovea.txn.TxEngine;
 import io.fovea.wal.LogSession;
@@ -68,6 +71,9 @@ public final class Store {
   private volatile LongSupplier saveCounts = () -> 0;
 
   private volatile Supplier<List<BTree>> counted = List::of;
+
+  /** Of a snapshot: where the changes go on that it does not have; null where nobody follows. */
+  private volatile @Nullable Supplier<ChangePoint> moment;
 
   private volatile Runnable onMarked = () -> {};
   private volatile Runnable join = () -> {};
@@ -155,9 +161,79 @@ public final class Store {
       if (marked) {
         // Recovered: what it has found out may be from the catalog, which the next close changes.
         journal.counts();
+        journal.noteTables();
         journal.begin(); // not before: a checkpoint without counts would make them unknown
       }
     }
+  }
+
+  /** Says who knows the tables, for who follows changes. */
+  public void following(TablesLog.Tables tables) {
+    TablesLog notes = journal == null ? null : journal.tables();
+    if (notes != null) {
+      notes.of(tables);
+    }
+  }
+
+  /** Says where the changes go on that this snapshot does not have. */
+  void changesFrom(Supplier<ChangePoint> point) {
+    moment = point;
+  }
+
+  /**
+   * Where changes go on that are not here: of a snapshot those of its database since its moment,
+   * else those that are committed from now on. What is before it is durable.
+   */
+  public ChangePoint changePoint() {
+    if (isSnapshot()) {
+      Supplier<ChangePoint> of = moment;
+      if (of == null) {
+        throw notFollowed();
+      }
+      return of.get();
+    }
+    requireOpen();
+    requireNoTransaction("tell the position of changes");
+    Journal j = followed();
+    long tables = tablesLsn(j);
+    long lsn = j.log().tail();
+    j.log().awaitDurable(lsn);
+    return new ChangePoint(id(), tables, lsn);
+  }
+
+  /** Where the list of tables begins that a position needs; 0 where nobody follows changes. */
+  long tablesLsn() {
+    Journal j = journal;
+    return j == null || j.tables() == null || isReadOnly() ? 0 : tablesLsn(j);
+  }
+
+  private long tablesLsn(Journal j) {
+    willWrite();
+    TablesLog tables = j.tables();
+    return tables == null ? 0 : tables.require();
+  }
+
+  /** Reads changes from a position on; to be closed before this is. */
+  public ChangeReader changes(ChangePoint at) {
+    requireOpen();
+    Journal j = followed();
+    return new ChangeReader(name(), j.log(), j::changesFrom, id(), pool.pageSize(), at);
+  }
+
+  private Journal followed() {
+    Journal j = journal;
+    if (j == null || j.tables() == null || isReadOnly()) {
+      throw notFollowed();
+    }
+    return j;
+  }
+
+  private InvalidUseException notFollowed() {
+    return new InvalidUseException(
+        "Changes of database "
+            + parts.name()
+            + " can't be followed: it has to be opened with a log, for writing, and with"
+            + " LogOptions.changesBytes.");
   }
 
   /** The trees whose records are counted. */
@@ -311,6 +387,7 @@ public final class Store {
       onMarked.run();
       if (journal != null) {
         journal.counts();
+        journal.noteTables();
       }
     }
   }

@@ -19,6 +19,7 @@ import org.jspecify.annotations.Nullable;
  * <pre>
  *   begin()       pages for splits, log space for the record       before any lock; may wait, refuse
  *   stageLong()   new long values into chains of new pages         locks are held, nothing latched
+ *                 patches to whole values, where changes are followed
  *   ready()       the pages for splits that chains have taken      may refuse
  *   append()      the record, in parts where it is large; the last one is what counts
  *   release()     the pages of the old long values
@@ -52,6 +53,10 @@ final class CommitAppender {
   private final LogSession session;
   private final CountDeltas counts;
   private final int partBytes;
+
+  /** Whether the log has to say what a record is, not only what of it has changed. */
+  private final boolean wholeValues;
+
   private final ChainPages adopted = new ChainPages();
   private final ChainPages released = new ChainPages();
   private final LongList pids = new LongList();
@@ -83,6 +88,7 @@ final class CommitAppender {
     this.session = session;
     this.counts = counts;
     this.partBytes = Math.max(1024, shared.partBytes());
+    this.wholeValues = shared.config.wholeValues() && session.logging();
   }
 
   /**
@@ -248,9 +254,32 @@ final class CommitAppender {
         stage(e, kind, old, makes);
       }
     }
+    if (wholeValues) {
+      makeWhole();
+    }
     CatalogPart catalog = Commit.changed(work.catalog);
     if (catalog != null) {
       catalog.stage(session);
+    }
+  }
+
+  /**
+   * Makes whole values of patches, for who follows changes: the record as it is, which the locks
+   * keep so, and the patches over it. It stays as long as it was, so no leaf splits for it.
+   */
+  private void makeWhole() {
+    for (int e = 0, n = writes.size(); e < n; e++) {
+      if (writes.kind(e) == WriteSet.PATCH && !isChain(e)) {
+        int length = writes.lengthBefore(e);
+        MemorySegment value = shared.memory.take(Math.max(8, length));
+        try {
+          reader.readUnderLock(e, value, length);
+          writes.applyPatches(e, value, 0, length);
+          writes.value(e, WriteSet.PUT, value, 0, length);
+        } finally {
+          shared.memory.give(value);
+        }
+      }
     }
   }
 
@@ -362,6 +391,11 @@ final class CommitAppender {
       int fromPatch = patch;
       int ops = measure();
       last = entry == writes.size();
+      boolean from = last && saysFrom();
+      if (from) {
+        ops++;
+        bytes += CommitRecord.fromBytes();
+      }
       long body =
           last
               ? CommitRecord.HEADER
@@ -374,7 +408,7 @@ final class CommitAppender {
       long at = session.reserve(last ? RecordType.COMMIT : RecordType.COMMIT_PART, (int) body);
       boolean put = false;
       try {
-        putRecord(at, last, id, ops, fromEntry, fromPatch);
+        putRecord(at, last, from, id, ops, fromEntry, fromPatch);
         put = true;
       } finally {
         if (!put) {
@@ -389,6 +423,11 @@ final class CommitAppender {
     }
     session.position(id, session.recordEnd());
     return session.recordEnd();
+  }
+
+  /** Whether who follows changes has to look for pages of long values. */
+  private boolean saysFrom() {
+    return wholeValues && adopted.size() > 0;
   }
 
   /** Whether the commit counts, whatever comes. */
@@ -435,7 +474,8 @@ final class CommitAppender {
     return ops;
   }
 
-  private void putRecord(long body, boolean last, long id, int ops, int fromEntry, int fromPatch) {
+  private void putRecord(
+      long body, boolean last, boolean from, long id, int ops, int fromEntry, int fromPatch) {
     MemorySegment to = session.buffer();
     long at =
         last
@@ -444,6 +484,10 @@ final class CommitAppender {
             : CommitRecord.partHeader(to, body, id, ops);
     int p = fromPatch;
     int left = ops;
+    if (from) {
+      at = CommitRecord.from(to, at, session.beginLsn());
+      left--;
+    }
     for (int e = fromEntry; left > 0; e++) {
       byte kind = writes.kind(e);
       if (kind == WriteSet.NONE) {

@@ -143,6 +143,8 @@ public final class CommitCursor {
           case CommitRecord.PATCH -> 8;
           case CommitRecord.DELETE -> 0;
           case CommitRecord.CHAIN -> 16;
+          case CommitRecord.TABLE -> 4;
+          case CommitRecord.FROM -> 8;
           default -> throw damaged("kind of an operation", CommitRecord.PUT, kind);
         };
     if (left < header) {
@@ -278,6 +280,16 @@ public final class CommitCursor {
   /** From which byte of the value on a PATCH changes it. */
   public int patchAt() {
     return Mem.getInt(segment, payload);
+  }
+
+  /** Of a TABLE what became of the table: a constant of {@link CommitRecord}. */
+  public int how() {
+    return Mem.getInt(segment, payload);
+  }
+
+  /** Of a FROM where what belongs to the commit begins in the log. */
+  public long from() {
+    return Mem.getLong(segment, payload);
   }
 
   /** The first page of the value of a CHAIN. */

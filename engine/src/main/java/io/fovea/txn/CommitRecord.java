@@ -24,6 +24,8 @@ import java.lang.foreign.MemorySegment;
  *   +------+------+---------+--------+-----+ PATCH  at (4), len (4), bytes            |
  *                                          | DELETE nothing                           |
  *                                          | CHAIN  first page (8), length (8)        |
+ *                                          | TABLE  what became of the table (4)      |
+ *                                          | FROM   LSN (8)                           |
  *                                          +------------------------------------------+
  * </pre>
  *
@@ -31,6 +33,11 @@ import java.lang.foreign.MemorySegment;
  * this commit publishes, <i>released</i> those of long values that it drops and whose pages are
  * freed next. <i>Counts</i> are so many bytes, see {@link CommitCounts}. A PATCH is of a value that
  * lies in its leaf: one of a long value is a CHAIN.
+ *
+ * <p><b>For who follows changes</b> there are two more, which change nothing. A TABLE, in changes
+ * of the catalog: the tree is a table, and the key is its name in UTF-8; or it is none any more. A
+ * FROM, without a key or tree, where the log is kept for them: the pages of long values that this
+ * commit publishes have their images in the log from there on.
  *
  * <p>The methods put one thing each and return where the next goes, so that a commit goes from the
  * write set into the log's buffer without a copy in between, and other records that hold operations
@@ -49,6 +56,21 @@ public final class CommitRecord {
 
   /** The record with this key gets a value that lies in a chain of pages. */
   public static final int CHAIN = 4;
+
+  /** A tree is a table with the name that is the key, or is none any more. */
+  public static final int TABLE = 5;
+
+  /** Where the log begins to have what belongs to the commit. */
+  public static final int FROM = 6;
+
+  /** Of a TABLE: it is a table, with that name. */
+  public static final int IS = 1;
+
+  /** Of a TABLE: it is a table, with that name, and has records that are in no commit. */
+  public static final int LOADED = 2;
+
+  /** Of a TABLE: it is no table any more. */
+  public static final int GONE = 3;
 
   /** The bytes before the operations of a COMMIT. */
   public static final int HEADER = 24;
@@ -71,6 +93,8 @@ public final class CommitRecord {
       case PATCH -> "PATCH";
       case DELETE -> "DELETE";
       case CHAIN -> "CHAIN";
+      case TABLE -> "TABLE";
+      case FROM -> "FROM";
       default -> "kind " + kind;
     };
   }
@@ -95,6 +119,16 @@ public final class CommitRecord {
   /** The bytes of a CHAIN. */
   public static int chainBytes(int keyLength) {
     return OP_HEADER + 16 + keyLength;
+  }
+
+  /** The bytes of a TABLE. */
+  public static int tableBytes(int nameLength) {
+    return OP_HEADER + 4 + nameLength;
+  }
+
+  /** The bytes of a FROM. */
+  static int fromBytes() {
+    return OP_HEADER + 8;
   }
 
   // ---------------------------------------------------------------- headers
@@ -206,6 +240,34 @@ public final class CommitRecord {
     Mem.putLong(to, next, first);
     Mem.putLong(to, next + 8, length);
     return next + 16;
+  }
+
+  /**
+   * Puts a TABLE.
+   *
+   * @param name in UTF-8
+   * @param how {@link #IS}, {@link #LOADED} or {@link #GONE}
+   * @return where what follows goes
+   */
+  public static long table(MemorySegment to, long at, int treeId, byte[] name, int how) {
+    Mem.putInt(to, at, TABLE | name.length << 16);
+    Mem.putInt(to, at + 4, treeId);
+    Mem.putBytes(to, at + OP_HEADER, name, 0, name.length);
+    long next = at + OP_HEADER + name.length;
+    Mem.putInt(to, next, how);
+    return next + 4;
+  }
+
+  /**
+   * Puts a FROM.
+   *
+   * @return where what follows goes
+   */
+  static long from(MemorySegment to, long at, long lsn) {
+    Mem.putInt(to, at, FROM);
+    Mem.putInt(to, at + 4, 0);
+    Mem.putLong(to, at + OP_HEADER, lsn);
+    return at + OP_HEADER + 8;
   }
 
   private static long op(

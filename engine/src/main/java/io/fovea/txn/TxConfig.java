@@ -20,6 +20,8 @@ import java.util.function.Consumer;
  *     any: lock words, write sets or versions of the past; a power of two
  * @param writers whether anybody writes; where nobody does, {@code itemsMax} is what a transaction
  *     remembers of its reads, and no limit
+ * @param wholeValues whether commits log values as a whole where they change a part of them, for
+ *     who follows changes
  */
 public record TxConfig(
     int contexts,
@@ -32,7 +34,8 @@ public record TxConfig(
     int commitPartBytes,
     ProtocolKind protocol,
     long protocolBytes,
-    boolean writers) {
+    boolean writers,
+    boolean wholeValues) {
 
   /** What a commit waits for. */
   public enum Durability {
@@ -73,7 +76,8 @@ public record TxConfig(
           2 << 20,
           ProtocolKind.TICTOC,
           8L << 20,
-          true);
+          true,
+          false);
 
   /** Refuses what a commit can't number. */
   public TxConfig {
@@ -101,6 +105,11 @@ public record TxConfig(
   /** The same with or without {@link #revalidateAll}. */
   public TxConfig withRevalidation(boolean all) {
     return with(draft -> draft.revalidateAll = all);
+  }
+
+  /** The same with or without {@link #wholeValues}. */
+  public TxConfig withWholeValues(boolean whole) {
+    return with(draft -> draft.wholeValues = whole);
   }
 
   /** The same with or without {@link #placesRemembered}. */
@@ -165,6 +174,7 @@ public record TxConfig(
     ProtocolKind protocol;
     long protocolBytes;
     boolean writers;
+    boolean wholeValues;
 
     Draft(TxConfig of) {
       contexts = of.contexts;
@@ -178,6 +188,7 @@ public record TxConfig(
       protocol = of.protocol;
       protocolBytes = of.protocolBytes;
       writers = of.writers;
+      wholeValues = of.wholeValues;
     }
 
     TxConfig build() {
@@ -192,7 +203,8 @@ public record TxConfig(
           commitPartBytes,
           protocol,
           protocolBytes,
-          writers);
+          writers,
+          wholeValues);
     }
   }
 }

@@ -8,6 +8,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.Arrays;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -55,20 +56,23 @@ public final class Log implements AutoCloseable {
   private final LogConfig config;
   private final Ring ring;
   private final SegmentFile file;
+  private final BlockDevice device;
   private final DurableWaits waits;
   private final Space space;
   private final LogWriter writer;
   private final Thread maker;
   private final long windowBytes;
   private final LongAdder waited = new LongAdder();
+  private final Followers followers = new Followers();
 
   private volatile LogSession[] sessions = {};
   private volatile @Nullable Throwable failure;
   private volatile boolean abandoned;
   private volatile int state = OPEN;
 
-  private Log(LogConfig config, Ring ring, SegmentFile file) {
+  private Log(LogConfig config, Ring ring, SegmentFile file, BlockDevice device) {
     this.config = config;
+    this.device = device;
     this.ring = ring;
     this.file = file;
     this.windowBytes = Math.min(config.windowBytes(), ring.size() / 2);
@@ -136,11 +140,17 @@ public final class Log implements AutoCloseable {
               + ".");
     }
     SegmentFile file =
-        SegmentFile.open(device, scan, segmentBytes, buffer, config.keepBytes(), start);
-    Log log = new Log(config, new Ring(buffer, start.startLsn()), file);
+        SegmentFile.open(device, scan, segmentBytes, buffer, fileBytesMax(config), start);
+    Log log = new Log(config, new Ring(buffer, start.startLsn()), file, device);
     log.writer.start();
     log.maker.start();
     return log;
+  }
+
+  /** What a recovery may need, and what stays beside it. */
+  private static long fileBytesMax(LogConfig config) {
+    long more = Math.min(config.changesBytes(), Long.MAX_VALUE - config.keepBytes());
+    return config.keepBytes() + more;
   }
 
   // ----------------------------------------------------------------------------------- sessions
@@ -326,6 +336,7 @@ public final class Log implements AutoCloseable {
 
   private void wakeAll() {
     waits.end();
+    followers.wake();
     file.room().end();
     space.changed();
     writer.wake();
@@ -350,11 +361,70 @@ public final class Log implements AutoCloseable {
 
   /** Records below this position are not needed any more, except for pins. */
   public void recycleBelow(long lsn) {
-    file.slots().recycleBelow(Math.min(lsn, waits.durable()));
+    recycleBelow(lsn, 0);
+  }
+
+  /**
+   * The same where somebody follows changes.
+   *
+   * @param lsn the position
+   * @param changes what {@link #retainable} said, which is durable elsewhere by now
+   */
+  public void recycleBelow(long lsn, long changes) {
+    file.slots().recycleBelow(Math.min(lsn, waits.durable()), changes);
     if (file.slots().isFar()) {
       writer.wake();
     }
     space.changed();
+  }
+
+  /** Whether records stay that no recovery needs, for who follows changes. */
+  public boolean isFollowed() {
+    return config.changesBytes() > 0;
+  }
+
+  /**
+   * From where on records stay for who follows changes, once recovery needs none below a position.
+   *
+   * @param redo the position
+   */
+  public long retainable(long redo) {
+    return file.slots().retainable(Math.min(redo, waits.durable()), config.changesBytes());
+  }
+
+  /** Where the records that are there begin. */
+  public long firstLsn() {
+    return file.slots().firstLsn();
+  }
+
+  /** Reads records that are durable, beside everything else; to be closed before the log is. */
+  public DurableRecords records() {
+    return new DurableRecords(this, device, file);
+  }
+
+  /**
+   * Waits until the log is durable beyond a position.
+   *
+   * @param lsn the position
+   * @param nanos how long at most
+   * @param over whether to wait no longer, which is asked again after {@link #wakeFollowers}
+   * @return whether it is
+   * @throws InterruptedException if the thread is interrupted meanwhile
+   */
+  public boolean awaitBeyond(long lsn, long nanos, BooleanSupplier over)
+      throws InterruptedException {
+    return followers.await(() -> waits.durable() > lsn || over.getAsBoolean() || !isAlive(), nanos)
+        && waits.durable() > lsn;
+  }
+
+  /** Whoever waits in {@link #awaitBeyond} looks again. */
+  public void wakeFollowers() {
+    followers.wake();
+  }
+
+  /** More is durable. */
+  void becameDurable() {
+    followers.wake();
   }
 
   /** Holds back recycling, for a backup; {@link Pin#close} ends it. */

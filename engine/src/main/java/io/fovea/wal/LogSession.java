@@ -99,6 +99,13 @@ public final class LogSession {
     return log != null;
   }
 
+  /**
+   * Where the log ended when the session began: what it has logged since begins there or behind.
+   */
+  public long beginLsn() {
+    return slot();
+  }
+
   /** How much of a grant a record takes at most, with header, alignment and the end of a lap. */
   public static long space(long bodyBytes) {
     return 2 * (16 + (bodyBytes + 7 & ~7L));

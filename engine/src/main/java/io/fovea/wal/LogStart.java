@@ -12,11 +12,28 @@ import java.util.UUID;
  * @param redoLsn segments with records from here on are kept
  * @param lastSegment no segment had a higher number, as far as is known elsewhere than in the file;
  *     0 where nothing is
+ * @param changesLsn segments with records from here on are kept for who follows changes; {@link
+ *     Long#MAX_VALUE} where nobody does
  */
 public record LogStart(
-    UUID database, long incarnation, long startLsn, long redoLsn, long lastSegment) {
+    UUID database,
+    long incarnation,
+    long startLsn,
+    long redoLsn,
+    long lastSegment,
+    long changesLsn) {
+  /** Where nobody follows changes. */
+  public LogStart(UUID database, long incarnation, long startLsn, long redoLsn, long lastSegment) {
+    this(database, incarnation, startLsn, redoLsn, lastSegment, Long.MAX_VALUE);
+  }
+
   /** Where the file has all its numbers. */
   public LogStart(UUID database, long incarnation, long startLsn, long redoLsn) {
     this(database, incarnation, startLsn, redoLsn, 0);
+  }
+
+  /** Segments with records from here on are kept. */
+  long keepLsn() {
+    return Math.min(redoLsn, changesLsn);
   }
 }

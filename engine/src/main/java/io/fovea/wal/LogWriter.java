@@ -485,6 +485,7 @@ final class LogWriter implements Runnable {
     answered = requests;
     enough = requests + expected - expected / 4;
     waits.publish(to);
+    log.becameDurable();
     KillPoint.here("log.synced");
     return true;
   }

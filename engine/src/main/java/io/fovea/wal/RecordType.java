@@ -49,6 +49,8 @@ public final class RecordType {
    * CATALOG, and counts when the last part is there.
    */
   public static final int RANGE = 13;
+  /** Which trees are tables, for who follows changes. */
+  public static final int TABLES = 17;
 
   /** Free pages were moved to the top of the free list. */
   public static final int MOVED = 14;
@@ -75,6 +77,7 @@ public final class RecordType {
       case LOADED -> "LOADED";
       case CATALOG -> "CATALOG";
       case RANGE -> "RANGE";
+      case TABLES -> "TABLES";
       case MOVED -> "MOVED";
       case TRUNCATED -> "TRUNCATED";
       default -> "type " + type;

@@ -75,7 +75,12 @@ final class SegmentFile {
     // What is needed, in segments whose first and last may be needed in part, and what is ready.
     long keep = keepBytes / SegmentHeader.capacity(segmentBytes) + 2 + room.ready();
     this.slots =
-        new SegmentSlots(file, room, (int) Math.min(keep, Integer.MAX_VALUE), start.redoLsn());
+        new SegmentSlots(
+            file,
+            room,
+            (int) Math.min(keep, Integer.MAX_VALUE),
+            start.redoLsn(),
+            start.changesLsn());
   }
 
   /** Which slots are live or free: for the maker, and for who holds segments back. */
@@ -303,7 +308,7 @@ final class SegmentFile {
   }
 
   private SegmentHeader header(long startLsn) {
-    slots.used(current, number, startLsn);
+    slots.used(current, number, start.incarnation(), startLsn);
     return new SegmentHeader(start.database(), number, start.incarnation(), startLsn, segmentBytes);
   }
 }

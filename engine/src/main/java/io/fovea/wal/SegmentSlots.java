@@ -22,6 +22,11 @@ import org.jspecify.annotations.Nullable;
  * that the log needs as a rule; never those in between. Where the current segment is among them the
  * writer begins another in the lowest free slot ({@link #isFar}), though there is room in this one.
  *
+ * <p><b>For who follows changes</b> segments stay live that no recovery needs, so many bytes of
+ * them. From where on they do is in the superblock before the older ones are free ({@link
+ * #retainable}, {@link #recycleBelow}), so after a crash it is known which of the segments in the
+ * file were never used again in between.
+ *
  * <p>Threads: any, under the lock of {@link SegmentRoom}. One thread at a time makes slots or cuts
  * them off: any thread that opens the log, then the maker. Nothing is written to the device under
  * the lock.
@@ -29,8 +34,18 @@ import org.jspecify.annotations.Nullable;
 final class SegmentSlots {
   private static final System.Logger LOG = System.getLogger("io.fovea");
 
-  /** A segment that is needed. */
-  private record Live(int slot, long number, long startLsn) {}
+  /**
+   * A segment that is needed.
+   *
+   * @param slot where it lies
+   * @param number which it is
+   * @param incarnation of its records
+   * @param startLsn of its first record
+   */
+  record Live(int slot, long number, long incarnation, long startLsn) {}
+
+  /** How many more slots may hold what is kept for changes than it would fill. */
+  private static final int SPARSE = 16;
 
   private final SlotFile file;
   private final SegmentRoom room;
@@ -45,6 +60,9 @@ final class SegmentSlots {
   private final List<Long> pins = new ArrayList<>();
   private long keepFrom;
 
+  /** Segments that end at or before it are kept for nobody; above all where nobody follows. */
+  private long changesFrom;
+
   /** How many there are. Written while the log is opened, and by the maker. */
   private volatile int count;
 
@@ -58,13 +76,15 @@ final class SegmentSlots {
    *
    * @param kept how many slots are not cut off
    * @param keepFrom the position from which on records are needed
+   * @param changesFrom the position from which on they are kept all the same
    */
-  SegmentSlots(SlotFile file, SegmentRoom room, int kept, long keepFrom) {
+  SegmentSlots(SlotFile file, SegmentRoom room, int kept, long keepFrom, long changesFrom) {
     this.file = file;
     this.room = room;
     this.lock = room.lock;
     this.kept = kept;
     this.keepFrom = keepFrom;
+    this.changesFrom = changesFrom;
   }
 
   /** Takes over what was found in a file. Slots that can't be read are made anew. */
@@ -75,8 +95,9 @@ final class SegmentSlots {
     for (int i = 0; i < segments.size(); i++) {
       SegmentScan.Found found = segments.get(i);
       long end = i + 1 < segments.size() ? segments.get(i + 1).startLsn() : start.startLsn();
-      if (found.startLsn() < start.startLsn() && end > start.redoLsn()) {
-        live.add(new Live(found.slot(), found.header().number(), found.startLsn()));
+      if (found.startLsn() < start.startLsn() && end > start.keepLsn()) {
+        SegmentHeader h = found.header();
+        live.add(new Live(found.slot(), h.number(), h.incarnation(), found.startLsn()));
       } else {
         free.add(found.slot());
       }
@@ -120,8 +141,8 @@ final class SegmentSlots {
   }
 
   /** A slot holds a segment that is needed; under the lock, or while the log is opened. */
-  void used(int slot, long number, long startLsn) {
-    live.add(new Live(slot, number, startLsn));
+  void used(int slot, long number, long incarnation, long startLsn) {
+    live.add(new Live(slot, number, incarnation, startLsn));
   }
 
   /** Another slot is free. */
@@ -229,10 +250,101 @@ final class SegmentSlots {
 
   /** Records below a position are not needed any more. */
   void recycleBelow(long lsn) {
+    recycleBelow(lsn, 0);
+  }
+
+  /**
+   * Records below a position are not needed any more.
+   *
+   * @param lsn the position
+   * @param changes who follows changes does not find those below this one; it only grows, and is
+   *     durable elsewhere
+   */
+  void recycleBelow(long lsn, long changes) {
     lock.lock();
     try {
       keepFrom = Math.max(keepFrom, lsn);
+      changesFrom = Math.max(changesFrom, changes);
       recycle();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * From where on records can be kept for who follows changes, once recovery needs none below a
+   * position: the start of the oldest segment that ends less than so many bytes before it. In a
+   * file with many segments that are nearly empty it is less, and where the storage is full nothing
+   * is kept.
+   *
+   * @param redo the position
+   * @param bytes how many
+   */
+  long retainable(long redo, long bytes) {
+    lock.lock();
+    try {
+      Live[] all = live.toArray(Live[]::new);
+      int first = all.length - 1;
+      while (first > 0 && all[first].startLsn > redo) {
+        first--; // this one has what recovery needs
+      }
+      if (room.whyFull() == null) {
+        long slots = bytes / SegmentHeader.capacity(file.segmentBytes) + SPARSE;
+        for (; first > 0 && slots > 0 && all[first].startLsn > redo - bytes; slots--) {
+          first--;
+        }
+      }
+      return all[first].startLsn;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Where what is there begins. */
+  long firstLsn() {
+    lock.lock();
+    try {
+      return live.element().startLsn;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * The segment that has a record, which is durable.
+   *
+   * @param lsn where it begins
+   * @param out gets two: the segment, and the one behind it if there is one
+   * @return false where it is not there any more
+   */
+  boolean find(long lsn, @Nullable Live[] out) {
+    lock.lock();
+    try {
+      out[0] = null;
+      out[1] = null;
+      for (Live segment : live) {
+        if (segment.startLsn <= lsn) {
+          out[0] = segment; // the last one of those that begin here: others have nothing
+        } else {
+          out[1] = segment;
+          break;
+        }
+      }
+      return out[0] != null;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Keeps what is there from a position on, until {@link #unpin}; false where it is not. */
+  boolean pin(long lsn) {
+    lock.lock();
+    try {
+      if (live.element().startLsn > lsn) {
+        return false;
+      }
+      pins.add(lsn);
+      return true;
     } finally {
       lock.unlock();
     }
@@ -255,7 +367,10 @@ final class SegmentSlots {
     while (live.size() > 1) {
       Live first = live.remove();
       Live second = live.element();
-      boolean over = second.startLsn <= keepFrom && second.number <= durableNumber;
+      boolean over =
+          second.startLsn <= keepFrom
+              && second.startLsn <= changesFrom
+              && second.number <= durableNumber;
       if (!over || second.startLsn >= pinned) {
         live.addFirst(first);
         break;

@@ -41,7 +41,7 @@ final class SlotFile {
 
   private final BlockDevice device;
   private final LogStart start;
-  private final long segmentBytes;
+  final long segmentBytes;
 
   /** Held during a sync that is not a group's. */
   private final ReentrantLock syncing = new ReentrantLock();

@@ -1,0 +1,114 @@
+package io.fovea.btree;
+
+import io.fovea.buffer.PageImages;
+import io.fovea.error.CorruptionException;
+import io.fovea.memory.Mem;
+import io.fovea.wal.RecordType;
+import java.lang.foreign.MemorySegment;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * Long values of a commit, from the images of their pages in the log: for who reads the log and not
+ * the pages, which may be others' by now.
+ *
+ * <pre>
+ *   want(pid) ...      the pages that the commit adopts
+ *   add(record) ...    CHAIN records before the commit, in order: the last image of a page counts
+ *   value(first, n)    the value that begins in a page
+ * </pre>
+ *
+ * <p>One thread.
+ */
+public final class LoggedChains {
+  private record Part(long next, byte[] bytes) {}
+
+  private final int pageSize;
+  private final Set<Long> wanted = new HashSet<>();
+  private final Map<Long, Part> parts = new HashMap<>();
+
+  /** Without any page. */
+  public LoggedChains(int pageSize) {
+    this.pageSize = pageSize;
+  }
+
+  /** A page that is looked for. */
+  public void want(long pid) {
+    wanted.add(pid);
+  }
+
+  /** Whether any page is looked for. */
+  public boolean isWanted() {
+    return !wanted.isEmpty();
+  }
+
+  /**
+   * Takes what a CHAIN record has.
+   *
+   * @param s where its body is
+   * @param at where that begins
+   * @param length how long it is
+   * @param lsn where the record begins, for messages
+   */
+  public void add(MemorySegment s, long at, int length, long lsn) {
+    StructureRecord.visit(
+        RecordType.CHAIN,
+        s,
+        at,
+        length,
+        pageSize,
+        lsn,
+        new StructureRecord.Visitor() {
+          @Override
+          public void image(long pid, long image, long end) {
+            if (wanted.contains(pid)) {
+              parts.put(pid, part(s, image + PageImages.HEADER, end, pid));
+            }
+          }
+
+          @Override
+          public void released(long pid) {}
+        });
+  }
+
+  private static Part part(MemorySegment s, long page, long end, long pid) {
+    int length = end - page < OverflowChain.DATA ? -1 : Mem.getInt(s, page + OverflowChain.BYTES);
+    if (length < 0 || length > end - page - OverflowChain.DATA) {
+      throw new CorruptionException(
+          "bytes of a long value in the log", pid, -1, end - page - OverflowChain.DATA, length);
+    }
+    byte[] bytes = new byte[length];
+    Mem.getBytes(s, page + OverflowChain.DATA, bytes, 0, length);
+    return new Part(Mem.getLong(s, page + OverflowChain.NEXT), bytes);
+  }
+
+  /**
+   * A value.
+   *
+   * @param first its first page
+   * @param length how long it is
+   * @throws CorruptionException if the log does not have all of it
+   */
+  public byte[] value(long first, int length) {
+    byte[] value = new byte[length];
+    int done = 0;
+    for (long pid = first; done < length; ) {
+      Part part = parts.get(pid);
+      if (part == null || part.bytes.length == 0 || part.bytes.length > length - done) {
+        throw new CorruptionException("a page of a long value in the log", pid, -1, length, done);
+      }
+      System.arraycopy(part.bytes, 0, value, done, part.bytes.length);
+      done += part.bytes.length;
+      pid = part.next;
+    }
+    return value;
+  }
+
+  /** Forgets all pages. */
+  public void clear() {
+    wanted.clear();
+    parts.clear();
+  }
+}

@@ -1,0 +1,165 @@
+package io.fovea.changes;
+
+import io.fovea.error.CorruptionException;
+import io.fovea.memory.Mem;
+import io.fovea.recovery.SchemaRecord;
+import io.fovea.recovery.TablesLog;
+import io.fovea.txn.CommitCursor;
+import io.fovea.txn.CommitRecord;
+import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Which trees are tables, as of where a reader of the log is.
+ *
+ * <p>It begins with a list (TABLES), and follows changes of the catalog. A commit to a tree that is
+ * no table is none of a table: of an index, or of a table that was dropped, where the commit comes
+ * before the drop in the serial order and behind it in the log, and nobody can see it.
+ *
+ * <p>One thread.
+ */
+final class TableNames {
+  private static final int FIRST = 1;
+  private static final int LAST = 2;
+
+  /** What becomes of a tree. */
+  private record Fate(int treeId, String name, int how) {}
+
+  private final CommitCursor cursor = new CommitCursor();
+  private final SchemaRecord schema = new SchemaRecord();
+  private Map<Integer, String> names = new HashMap<>();
+
+  // While a list is read: the list, and where it begins.
+  private @Nullable Map<Integer, String> list;
+  private long listLsn;
+
+  /** Changes of transactions whose commit was not met yet, by the starts of their records. */
+  private final Map<Long, List<Fate>> pending = new HashMap<>();
+
+  /** The name of a table; null where the tree is none. */
+  @Nullable String get(int treeId) {
+    return names.get(treeId);
+  }
+
+  /**
+   * Takes a TABLES record.
+   *
+   * @return where the list begins, if it is whole now; else 0
+   */
+  long tables(MemorySegment s, long at, int length, long lsn) {
+    if (length < TablesLog.HEADER) {
+      throw new CorruptionException(
+          "length of the log record at LSN " + lsn, -1, -1, TablesLog.HEADER, length);
+    }
+    int how = Mem.getInt(s, at + 4);
+    Map<Integer, String> some = list;
+    if ((how & FIRST) != 0) {
+      some = new HashMap<>();
+      listLsn = lsn;
+    }
+    if (some == null) {
+      return 0; // its beginning was not read
+    }
+    list = some;
+    cursor.openOps(s, at + TablesLog.HEADER, at + length, Mem.getInt(s, at) & 0xFFFF_FFFFL);
+    for (Fate f : fates()) {
+      some.put(f.treeId, f.name);
+    }
+    if ((how & LAST) == 0) {
+      return 0;
+    }
+    names = some;
+    list = null;
+    pending.clear(); // no change of the catalog is under way while a list is written
+    return listLsn;
+  }
+
+  /** Takes a CATALOG record. */
+  void catalog(MemorySegment s, long at, int length, long lsn) {
+    pending.put(lsn, read(s, at, length, lsn));
+  }
+
+  /** Takes a SCHEMA record; says what has become of tables. */
+  List<LoggedChange> schema(MemorySegment s, long at, int length, long lsn) {
+    return apply(read(s, at, length, lsn));
+  }
+
+  /** The commit of a CATALOG record is there, if it had one. */
+  List<LoggedChange> committed(long id) {
+    List<Fate> fates = pending.remove(id);
+    return fates == null ? List.of() : apply(fates);
+  }
+
+  private List<Fate> read(MemorySegment s, long at, int length, long lsn) {
+    schema.open(s, at, length, lsn);
+    cursor.openOps(s, schema.opsBegin(), schema.opsEnd(), schema.ops());
+    return fates();
+  }
+
+  private List<Fate> fates() {
+    List<Fate> fates = new ArrayList<>();
+    while (cursor.next()) {
+      if (cursor.kind() == CommitRecord.TABLE) {
+        byte[] name = new byte[cursor.keyLength()];
+        Mem.getBytes(cursor.segment(), cursor.keyOffset(), name, 0, name.length);
+        fates.add(
+            new Fate(cursor.treeId(), new String(name, StandardCharsets.UTF_8), cursor.how()));
+      }
+    }
+    return fates;
+  }
+
+  /**
+   * Tables that are gone come first, then those that have other names, then new ones: so a name is
+   * free before it is given. Only tables that take each other's names in a circle can't be put in
+   * such an order.
+   */
+  private List<LoggedChange> apply(List<Fate> fates) {
+    Set<String> loaded = new HashSet<>();
+    List<LoggedChange> gone = new ArrayList<>();
+    List<LoggedChange> renamed = new ArrayList<>();
+    List<LoggedChange> made = new ArrayList<>();
+    for (Fate f : fates) {
+      if (f.how == CommitRecord.LOADED) {
+        loaded.add(f.name);
+        made.add(new LoggedChange(LoggedChange.Kind.LOADED, f.treeId, f.name));
+      }
+    }
+    for (Fate f : fates) {
+      String before = f.how == CommitRecord.GONE ? names.remove(f.treeId) : names.get(f.treeId);
+      if (f.how != CommitRecord.GONE) {
+        names.put(f.treeId, f.name);
+      }
+      if (f.how == CommitRecord.GONE && before != null && !loaded.contains(before)) {
+        gone.add(new LoggedChange(LoggedChange.Kind.DROPPED, f.treeId, before));
+      } else if (f.how == CommitRecord.IS && before == null) {
+        made.add(new LoggedChange(LoggedChange.Kind.CREATED, f.treeId, f.name));
+      } else if (f.how == CommitRecord.IS && before != null && !before.equals(f.name)) {
+        renamed.add(
+            new LoggedChange(LoggedChange.Kind.RENAMED, f.treeId, before, null, null, f.name));
+      }
+    }
+    inOrder(renamed, gone);
+    gone.addAll(made);
+    return gone;
+  }
+
+  private static void inOrder(List<LoggedChange> renamed, List<LoggedChange> out) {
+    List<LoggedChange> rest = new ArrayList<>(renamed);
+    while (!rest.isEmpty()) {
+      Set<String> taken = new HashSet<>();
+      rest.forEach(c -> taken.add(c.table()));
+      LoggedChange next =
+          rest.stream().filter(c -> !taken.contains(c.renamed())).findFirst().orElse(rest.get(0));
+      out.add(next);
+      rest.remove(next);
+    }
+  }
+}
