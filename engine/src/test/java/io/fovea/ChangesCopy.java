@@ -3,6 +3,8 @@ package io.fovea;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.btree.TreeWalk;
+import io.fovea.index.TableCore;
 import java.time.Duration;
 import java.util.HexFormat;
 import java.util.Map;
@@ -13,24 +15,24 @@ import org.jspecify.annotations.Nullable;
  * A copy of a database that follows its changes: what it holds, and up to where. It is kept beside
  * the database, and what happens to that does not happen to it.
  */
-final class ChangesCopy {
+public final class ChangesCopy {
   /** By table, by key: values, in hexadecimal digits. */
-  final TreeMap<String, TreeMap<String, String>> tables = new TreeMap<>();
+  public final TreeMap<String, TreeMap<String, String>> tables = new TreeMap<>();
 
   /** How many batches it has taken, and of how many tables it was told that they were loaded. */
-  long batches;
+  public long batches;
 
-  long loads;
+  public long loads;
 
   /** Where it goes on; null before it has begun. */
-  @Nullable ChangePosition position;
+  public @Nullable ChangePosition position;
 
   private static String hex(byte[] bytes) {
     return HexFormat.of().formatHex(bytes);
   }
 
   /** Begins with what a database is now. */
-  void begin(Database db) {
+  public void begin(Database db) {
     try (Database then = db.snapshot()) {
       tables.clear();
       tables.putAll(read(then));
@@ -38,45 +40,48 @@ final class ChangesCopy {
     }
   }
 
-  /** All that a database holds. Tables of byte strings. */
-  static TreeMap<String, TreeMap<String, String>> read(Database db) {
+  /** All that a database holds, as it is in the trees; nobody writes. */
+  public static TreeMap<String, TreeMap<String, String>> read(Database db) {
     TreeMap<String, TreeMap<String, String>> all = new TreeMap<>();
-    for (String name : db.tables()) {
-      ByteTable t = db.table(db.describe(name)).bytes();
+    for (TableCore table : db.schema().tables()) {
       TreeMap<String, String> records = new TreeMap<>();
-      db.read(
-          tx -> {
-            try (ByteCursor c = t.scan(tx, null, null, Order.ASCENDING)) {
-              while (c.next()) {
-                records.put(hex(c.key()), hex(c.value()));
-              }
-            }
-            return records;
-          });
-      all.put(name, records);
+      TreeWalk.forEach(
+          table.tree,
+          (k, kOff, kLen, v, vOff, vLen) ->
+              records.put(hex(TreeWalk.bytes(k, kOff, kLen)), hex(TreeWalk.bytes(v, vOff, vLen))));
+      all.put(table.name, records);
     }
     return all;
   }
 
+  /** As it is now: what becomes of one becomes not of the other. */
+  public ChangesCopy copy() {
+    ChangesCopy copy = new ChangesCopy();
+    tables.forEach((name, records) -> copy.tables.put(name, new TreeMap<>(records)));
+    copy.batches = batches;
+    copy.loads = loads;
+    copy.position = position;
+    return copy;
+  }
+
   /** Takes all that there is; of a database whose tables are loaded it reads these anew. */
-  void follow(Database db) {
+  public void follow(Database db) {
     ChangePosition from = position;
     assertTrue(from != null);
     try (Changes changes = db.changes(from)) {
-      boolean anew = false;
       ChangeBatch batch;
       while ((batch = changes.poll(Duration.ZERO)) != null) {
-        anew |= take(batch);
+        if (take(batch)) {
+          begin(db); // which has all that has been committed
+          return;
+        }
       }
       position = changes.position();
-      if (anew) {
-        begin(db);
-      }
     }
   }
 
   /** Takes a batch; says whether a table was loaded. */
-  boolean take(ChangeBatch batch) {
+  public boolean take(ChangeBatch batch) {
     ChangePosition before = position;
     assertTrue(before == null || batch.position().lsn() > before.lsn(), "a repetition");
     boolean loaded = false;
@@ -114,8 +119,15 @@ final class ChangesCopy {
   }
 
   /** Follows, and is then what the database is. */
-  void check(Database db) {
+  public void check(Database db) {
     follow(db);
-    assertEquals(read(db), tables);
+    TreeMap<String, TreeMap<String, String>> is = read(db);
+    assertEquals(is.keySet(), tables.keySet());
+    is.forEach((name, records) -> check(name, records, tables.get(name)));
+  }
+
+  private static void check(String name, Map<String, String> is, Map<String, String> copy) {
+    assertEquals(is.keySet(), copy.keySet(), name);
+    is.forEach((key, value) -> assertTrue(value.equals(copy.get(key)), name + " " + key));
   }
 }

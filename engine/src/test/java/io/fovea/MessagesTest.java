@@ -35,6 +35,7 @@ class MessagesTest {
   private static final Set<String> PARTS =
       Set.of(
           "AssertionError",
+          "ChangesLostException",
           "CorruptionException",
           "DuplicateKeyException",
           "IOException",

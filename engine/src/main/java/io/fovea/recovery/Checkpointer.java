@@ -42,7 +42,8 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>Where changes are followed, 3 writes TABLES now and then ({@link TablesLog}), 6 has from where
- * on the log is kept for that, and 7 recycles no segment behind it.
+ * on the log is kept for that, and 7 recycles no segment behind it. There is a checkpoint, too,
+ * when the storage is full: it lets go of what is kept.
  *
  * <p><b>Why in this order.</b> An appender publishes its slot before it reserves, and clears it
  * after it has set recLsn on every page that it changed. Read tail, slots, frames: a record below
@@ -399,7 +400,7 @@ public final class Checkpointer implements AutoCloseable {
 
   private boolean due() {
     long behind = look();
-    return behind > bytesMax - bytesMax / 8 * 3 || overdue();
+    return behind > bytesMax - bytesMax / 8 * 3 || overdue() || log.mustLetGo();
   }
 
   /** How much lies between the redo point and the tail. */
@@ -479,7 +480,7 @@ public final class Checkpointer implements AutoCloseable {
     log.awaitDurable(Math.max(Math.max(end, counted), Math.max(redo, pages.lsn())));
     sync();
     KillPoint.here("checkpoint.before-superblock");
-    final long changes = changesFrom(superblocks.current(), log, tables, redo);
+    final long changes = tables == null ? 0 : tables.keptFrom(superblocks.current(), redo);
     Superblock staged =
         superblocks.stage(
             superblocks
@@ -534,20 +535,6 @@ public final class Checkpointer implements AutoCloseable {
     } catch (StorageException e) {
       LOG.log(Level.DEBUG, name + ": the file stays longer than it need be", e);
     }
-  }
-
-  /**
-   * From where on the log is kept for who follows changes; 0 where nobody does. It is where a
-   * segment begins: those that are kept follow each other without a gap.
-   *
-   * @param before what the superblock says
-   * @param redo no recovery needs what is before it
-   */
-  public static long changesFrom(
-      Superblock before, Log log, @Nullable TablesLog tables, long redo) {
-    return tables == null
-        ? 0
-        : Math.max(before.changes(), Math.min(log.retainable(redo), tables.lsn()));
   }
 
   /** After the redo point was found. What is written here alone is no reason for a checkpoint. */

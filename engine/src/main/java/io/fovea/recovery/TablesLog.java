@@ -91,6 +91,24 @@ public final class TablesLog {
     return lsn;
   }
 
+  /**
+   * From where on the log is kept for who follows changes: segments that are kept follow each other
+   * without a gap. Not behind the last list; unless the storage is full, so that there is no room
+   * for another one.
+   *
+   * @param before what the superblock says
+   * @param redo no recovery needs what is before it
+   */
+  public long keptFrom(Superblock before, long redo) {
+    long from = log.retainable(redo);
+    if (from > lsn && log.mustLetGo()) {
+      lsn = 0; // it goes, and the next one is written when there is room
+    } else {
+      from = Math.min(from, lsn);
+    }
+    return Math.max(before.changes(), from);
+  }
+
   /** Writes a list if one is due, and if that is possible now; returns where it ends, or 0. */
   long appendIfDue() {
     long last = lsn;

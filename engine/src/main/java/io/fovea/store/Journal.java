@@ -442,8 +442,14 @@ public final class Journal {
             .current()
             .closed(pool.allocatorState(), nextTreeId, l.tail(), lastSegment)
             .counted(number)
-            .changes(Checkpointer.changesFrom(superblocks.current(), l, tables, l.tail())));
+            .changes(keptFrom(l.tail())));
     clean = true;
+  }
+
+  /** From where on the log is kept for who follows changes, if no recovery needs what is before. */
+  private long keptFrom(long redo) {
+    TablesLog t = tables;
+    return t == null ? 0 : t.keptFrom(superblocks.current(), redo);
   }
 
   /** Nothing was written since the file was opened, and found clean. */

@@ -392,6 +392,14 @@ public final class Log implements AutoCloseable {
     return file.slots().retainable(Math.min(redo, waits.durable()), config.changesBytes());
   }
 
+  /**
+   * Whether the storage is full while records stay for who follows changes: a checkpoint lets them
+   * go.
+   */
+  public boolean mustLetGo() {
+    return isFollowed() && file.slots().mustLetGo();
+  }
+
   /** Where the records that are there begin. */
   public long firstLsn() {
     return file.slots().firstLsn();

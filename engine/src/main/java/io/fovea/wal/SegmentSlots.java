@@ -95,7 +95,10 @@ final class SegmentSlots {
     for (int i = 0; i < segments.size(); i++) {
       SegmentScan.Found found = segments.get(i);
       long end = i + 1 < segments.size() ? segments.get(i + 1).startLsn() : start.startLsn();
-      if (found.startLsn() < start.startLsn() && end > start.keepLsn()) {
+      // One without any record, of an opening that wrote nothing, is not kept for changes either.
+      if (found.startLsn() < start.startLsn()
+          && end > start.keepLsn()
+          && (end > found.startLsn() || end > start.redoLsn())) {
         SegmentHeader h = found.header();
         live.add(new Live(found.slot(), h.number(), h.incarnation(), found.startLsn()));
       } else {
@@ -295,6 +298,16 @@ final class SegmentSlots {
         }
       }
       return all[first].startLsn;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Whether the storage is full, and segments are kept that no recovery needs. */
+  boolean mustLetGo() {
+    lock.lock();
+    try {
+      return live.element().startLsn < keepFrom && changesFrom < keepFrom && room.whyFull() != null;
     } finally {
       lock.unlock();
     }

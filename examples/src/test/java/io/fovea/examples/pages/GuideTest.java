@@ -11,6 +11,10 @@ import io.fovea.BackupReport;
 import io.fovea.Batch;
 import io.fovea.BufferShare;
 import io.fovea.ByteTable;
+import io.fovea.Change;
+import io.fovea.ChangeBatch;
+import io.fovea.ChangePosition;
+import io.fovea.Changes;
 import io.fovea.Codec;
 import io.fovea.CompactOptions;
 import io.fovea.CompactReport;
@@ -67,15 +71,19 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.UUID;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentNavigableMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -789,6 +797,104 @@ class GuideTest {
     }
     // end
     assertEquals(0, db.stats().snapshots().open());
+  }
+
+  // begin docs/GUIDE.md
+  record Event(@Id long id, String topic, String body) {}
+
+  record Sent(@Id String where, String position) {}
+
+  static final ObjectSpec<Long, Event> OUTBOX = ObjectSpec.of("outbox", Long.class, Event.class);
+  static final ObjectSpec<String, Sent> SENT = ObjectSpec.of("sent", String.class, Sent.class);
+
+  /** Sends what is put into the outbox from the first call on: when it is durable, in order. */
+  static void send(Database db, Consumer<Event> queue, BooleanSupplier goesOn) {
+    TypedTable<Long, Event> outbox = db.table(OUTBOX);
+    TypedTable<String, Sent> sent = db.table(SENT);
+    Sent last = db.read(tx -> sent.get(tx, "queue"));
+    if (last == null) {
+      Sent first = new Sent("queue", db.changesPosition().toString());
+      db.run(tx -> sent.insert(tx, first));
+      last = first;
+    }
+    try (Changes changes = db.changes(ChangePosition.parse(last.position()))) {
+      while (goesOn.getAsBoolean()) {
+        ChangeBatch batch = changes.poll(Duration.ofMillis(100));
+        if (batch == null) {
+          continue;
+        }
+        for (Change c : batch.changes()) {
+          if (c.kind() == Change.Kind.PUT && c.table().equals("outbox")) {
+            queue.accept(Objects.requireNonNull(c.value(outbox)));
+          }
+        }
+        if (batch.changes().stream().anyMatch(c -> c.table().equals("outbox"))) {
+          db.run(tx -> sent.put(tx, new Sent("queue", batch.position().toString())));
+        }
+      }
+    }
+  }
+
+  // end
+
+  @Test
+  void changesToAQueue() {
+    db.close();
+    // begin docs/GUIDE.md
+    Options followed = Options.defaults().log(log -> log.changesBytes(256L << 20));
+    // end
+    db = Database.open(folder.resolve("guide.fovea"), followed.bufferBytes(16 << 20));
+    TypedTable<Long, Event> outbox = db.table(OUTBOX);
+    List<Event> queue = new ArrayList<>();
+    int[] rounds = {0};
+    BooleanSupplier twice = () -> rounds[0]++ < 2;
+    send(db, queue::add, twice);
+    for (long i = 1; i <= 3; i++) {
+      Event e = new Event(i, "orders", "order " + i);
+      db.run(tx -> outbox.put(tx, e));
+    }
+    rounds[0] = -10;
+    send(db, queue::add, twice);
+    assertEquals(
+        List.of("order 1", "order 2", "order 3"), queue.stream().map(Event::body).toList());
+    rounds[0] = -10;
+    send(db, queue::add, twice);
+    assertEquals(3, queue.size());
+  }
+
+  @Test
+  void changesToACache() {
+    db.close();
+    db =
+        Database.open(
+            folder.resolve("guide.fovea"),
+            Options.defaults().bufferBytes(16 << 20).log(log -> log.changesBytes(64 << 20)));
+    TypedTable<Long, Invoice> invoices = db.table(INVOICES);
+    Invoice invoice =
+        new Invoice(1001, "Ada", new BigDecimal("12.50"), List.of(), Optional.empty());
+    db.run(tx -> invoices.put(tx, invoice));
+    // begin docs/GUIDE.md
+    Map<Long, Invoice> cache = new ConcurrentHashMap<>();
+    ChangePosition at;
+    try (Database then = db.snapshot()) {
+      TypedTable<Long, Invoice> frozen = then.table(INVOICES);
+      then.run(tx -> frozen.forEach(tx, null, null, cache::put));
+      at = then.changesPosition();
+    }
+    // and from there on, in a thread of its own:
+    try (Changes changes = db.changes(at)) {
+      ChangeBatch batch;
+      while ((batch = changes.poll(Duration.ofMillis(100))) != null) {
+        for (Change c : batch.changes()) {
+          if (c.table().equals("invoices")) {
+            Invoice now = c.value(invoices); // null: deleted
+            cache.compute(c.key(invoices), (id, before) -> now);
+          }
+        }
+      }
+    }
+    // end
+    assertEquals(Map.of(1001L, invoice), cache);
   }
 
   @Test

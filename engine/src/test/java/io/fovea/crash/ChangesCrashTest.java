@@ -1,0 +1,255 @@
+package io.fovea.crash;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.ChangeBatch;
+import io.fovea.Changes;
+import io.fovea.ChangesCopy;
+import io.fovea.Durability;
+import io.fovea.Options;
+import io.fovea.SimDatabase;
+import io.fovea.error.ChangesLostException;
+import io.fovea.support.SimCrash;
+import io.fovea.support.SimDisk;
+import io.fovea.support.SoakReport;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.atomic.LongAdder;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
+
+/**
+ * A copy of a database that does everything follows its changes, while the power fails at any
+ * operation of the disk, also of a recovery, and the database is closed and opened: what the copy
+ * has taken is never taken back, and whenever it has caught up it is what the database is.
+ *
+ * <pre>
+ *   copy       ──take──take──┐            ┌──take──take──► equal?
+ *                            │ as it was  │
+ *   database   ──op──op──op──┴─ crash ─── recovery ─── steps ──► crash ...
+ * </pre>
+ *
+ * <p>A gap shows as a difference, or as a change of what the copy does not have; a repetition as a
+ * position that does not grow. {@code -Dcrash.seed=N}, {@code -Dcrash.changes=N} how many crashes.
+ */
+@Tag("slow")
+@Timeout(value = 20, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+@Execution(ExecutionMode.CONCURRENT)
+class ChangesCrashTest {
+  private static final long CRASHES = Long.getLong("crash.changes", 60);
+  private static final long SEED = Long.getLong("crash.seed", 1);
+
+  private static final long LITTLE = 192 << 10;
+
+  /** How often somebody was too slow, and began anew. */
+  private static final LongAdder LOST = new LongAdder();
+
+  private static final List<SimCrash> HOWS =
+      List.of(
+          SimCrash.LOSE_ALL,
+          SimCrash.RANDOM,
+          SimCrash.KEEP_ALL,
+          new SimCrash(0.9, true, true),
+          new SimCrash(0.15, true, true));
+
+  /** The disk before an operation, and what the copy had taken before that. */
+  private record Cut(SimDisk disk, ChangesCopy copy, int acked, Session session) {}
+
+  private long crashes;
+  private long batches;
+  private long loads;
+
+  private static Options small() {
+    return Session.small().log(l -> l.changesBytes(8 << 20));
+  }
+
+  @Test
+  void withoutAGapOrARepetition() {
+    for (long seed = SEED; crashes < CRASHES; seed++) {
+      way(seed, small());
+    }
+    report("withoutAGapOrARepetition");
+    assertTrue(batches > CRASHES, batches + " batches");
+  }
+
+  /** Commits that don't wait for the log: what is followed is durable all the same. */
+  @Test
+  void commitsThatDoNotWait() {
+    Options options =
+        small()
+            .durability(Durability.ASYNC)
+            .log(log -> log.asyncWindow(Duration.ofHours(1), 16 << 10));
+    for (long seed = SEED; crashes < CRASHES / 2; seed++) {
+      way(seed, options);
+    }
+    report("commitsThatDoNotWait");
+  }
+
+  /** The log keeps little, so that it goes round; who follows keeps up. */
+  @Test
+  void aLogThatGoesRound() {
+    Options options = small().log(l -> l.changesBytes(LITTLE));
+    for (long seed = SEED + 1000; crashes < CRASHES / 2; seed++) {
+      way(seed, options);
+    }
+    report("aLogThatGoesRound");
+  }
+
+  private void report(String what) {
+    SoakReport.line(
+        "ChangesCrashTest." + what,
+        "seed "
+            + SEED
+            + ": "
+            + crashes
+            + " crashes, "
+            + batches
+            + " batches, "
+            + loads
+            + " loads, begun anew "
+            + LOST.sumThenReset());
+  }
+
+  /** One database, crashed again and again. */
+  private void way(long seed, Options options) {
+    Random random = new Random(seed);
+    SimDisk disk = new SimDisk(seed);
+    Session s = new Session(disk, options, false, new State());
+    Generator generator = new Generator(seed);
+    AtomicReference<ChangesCopy> copy = new AtomicReference<>(new ChangesCopy());
+    s.open();
+    copy.get().begin(s.db());
+    s.first();
+    try {
+      for (int life = 0; life < 8; life++) {
+        List<Cut> cuts = new ArrayList<>();
+        watch(s, copy, cuts);
+        work(s, generator, random, copy);
+        s.disk.onOperation(n -> {});
+        s.abandon();
+        Cut cut = cuts.get(random.nextInt(cuts.size()));
+        s = crash(cut, random, options, copy);
+        crashes++;
+      }
+      batches += copy.get().batches;
+      loads += copy.get().loads;
+      s.close();
+    } catch (Throwable e) {
+      s.abandon();
+      throw new AssertionError("seed " + seed + ": " + e, e);
+    }
+  }
+
+  private static void watch(Session s, AtomicReference<ChangesCopy> copy, List<Cut> cuts) {
+    s.disk.onOperation(
+        n -> {
+          int acked = s.acked();
+          ChangesCopy taken = copy.get(); // before the disk: what it has is durable there
+          SimDisk now = s.disk.copy();
+          synchronized (cuts) {
+            cuts.add(new Cut(now, taken, acked, s));
+          }
+        });
+  }
+
+  private static void work(
+      Session s, Generator generator, Random random, AtomicReference<ChangesCopy> copy) {
+    int steps = 8 + random.nextInt(25);
+    for (int i = 0; i < steps; i++) {
+      s.step(generator.next(s.state()));
+      if (random.nextInt(3) == 0) {
+        ChangesCopy next = copy.get().copy();
+        if (random.nextBoolean() && s.options.log().changesBytes() > LITTLE) {
+          follow(s, next, 1 + random.nextInt(4));
+        } else {
+          check(s, next);
+        }
+        copy.set(next);
+      }
+    }
+  }
+
+  /** Where commits don't wait, those before a checkpoint are durable. */
+  private static void check(Session s, ChangesCopy copy) {
+    if (s.options.durability() == Durability.ASYNC) {
+      s.db().checkpoint();
+    }
+    try {
+      copy.check(s.db());
+    } catch (ChangesLostException e) {
+      if (s.options.log().changesBytes() > LITTLE) {
+        throw e; // each opening begins a segment: where few are kept, many openings are too many
+      }
+      copy.begin(s.db());
+      LOST.increment();
+      copy.check(s.db());
+    }
+  }
+
+  /** Takes some batches, and leaves the others for later; unless tables were loaded. */
+  private static void follow(Session s, ChangesCopy copy, int n) {
+    try (Changes changes = s.db().changes(copy.position)) {
+      for (int i = 0; i < n; i++) {
+        ChangeBatch batch = changes.poll(Duration.ZERO);
+        if (batch == null) {
+          break;
+        }
+        if (copy.take(batch)) {
+          copy.begin(s.db());
+          return;
+        }
+      }
+    }
+  }
+
+  /** The power fails; perhaps once more, while the database recovers from that. */
+  private static Session crash(
+      Cut cut, Random random, Options options, AtomicReference<ChangesCopy> copy) {
+    SimDisk disk = cut.disk.crash(HOWS.get(random.nextInt(HOWS.size())));
+    List<State> candidates = cut.session.states(new Session.Bounds(cut.acked, cut.session.begun()));
+    ChangesCopy taken = cut.copy.copy();
+    if (random.nextInt(3) == 0) {
+      List<SimDisk> recovery = new ArrayList<>();
+      SimDisk first = disk;
+      first.onOperation(
+          n -> {
+            SimDisk now = first.copy();
+            synchronized (recovery) {
+              recovery.add(now);
+            }
+          });
+      Session again = new Session(first, options, false, candidates.getLast());
+      again.open();
+      again.abandon();
+      disk =
+          recovery
+              .get(random.nextInt(recovery.size()))
+              .crash(HOWS.get(random.nextInt(HOWS.size())));
+    }
+    Session s = new Session(disk, options, false, candidates.getLast());
+    s.open();
+    check(s, taken);
+    s.rebase(candidates.get(Session.match(s.db(), candidates)));
+    // And from the same place once more: the same comes.
+    ChangesCopy twice = cut.copy.copy();
+    check(s, twice);
+    assertEquals(taken.tables, twice.tables);
+    if (random.nextInt(4) == 0) {
+      s.close();
+      s.open();
+      ChangesCopy closed = cut.copy.copy();
+      check(s, closed);
+    }
+    assertTrue(SimDatabase.held(s.db()).isEmpty());
+    copy.set(taken);
+    return s;
+  }
+}
