@@ -120,7 +120,9 @@ public final class ChangesCopy {
 
   /** Follows, and is then what the database is. */
   public void check(Database db) {
+    long end = db.changesPosition().lsn(); // what lies before is durable then
     follow(db);
+    assertTrue(position.lsn() >= end);
     TreeMap<String, TreeMap<String, String>> is = read(db);
     assertEquals(is.keySet(), tables.keySet());
     is.forEach((name, records) -> check(name, records, tables.get(name)));

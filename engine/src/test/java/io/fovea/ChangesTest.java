@@ -21,6 +21,7 @@ import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.Step;
 import io.fovea.schema.TableSpec;
+import io.fovea.support.SetClock;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -195,6 +196,95 @@ class ChangesTest {
         assertEquals(3, c.row(now).getLong(more));
         assertThrows(InvalidUseException.class, () -> c.row(old));
       }
+    }
+  }
+
+  /** Under each protocol rows that are changed in part come as a whole. */
+  @Test
+  void everyProtocol() throws Exception {
+    for (Protocol protocol : Protocol.values()) {
+      Options options = options().experiments(x -> x.protocol(protocol));
+      try (Database db = Database.open(folder.resolve(protocol.name()), options)) {
+        Table t = db.table(ROWS);
+        db.run(
+            tx -> {
+              for (int i = 0; i < 10; i++) {
+                t.insert(tx, t.key().set(i), t.row().setInt(QUANTITY, 1000).setText(NAME, "n" + i));
+              }
+            });
+        ChangesCopy copy = new ChangesCopy();
+        copy.begin(db);
+        List<Thread> writers = new ArrayList<>();
+        for (int w = 0; w < 3; w++) {
+          Random random = new Random(w);
+          writers.add(
+              Thread.ofPlatform()
+                  .start(
+                      () -> {
+                        for (int i = 0; i < 60; i++) {
+                          int from = random.nextInt(10);
+                          int to = (from + 1 + random.nextInt(9)) % 10;
+                          db.run(
+                              tx -> {
+                                Row r = t.row();
+                                t.get(tx, t.key().set(from), r);
+                                t.update(tx, r.setInt(QUANTITY, r.getInt(QUANTITY) - 1));
+                                t.get(tx, t.key().set(to), r);
+                                t.update(tx, r.setInt(QUANTITY, r.getInt(QUANTITY) + 1));
+                              });
+                        }
+                      }));
+        }
+        for (Thread w : writers) {
+          w.join();
+        }
+        copy.check(db);
+        assertEquals(180, copy.batches, protocol.name());
+      }
+    }
+  }
+
+  /** Rows that expire are there until they are swept; pages that move are nobody's business. */
+  @Test
+  void sweepsAndCompactions() {
+    Layout.Builder b = Layout.builder();
+    Field at = b.int64("at");
+    TableSpec spec =
+        TableSpec.of("sessions", KeySpec.of(FieldType.INT32), b.build())
+            .expireAfter(at, Duration.ofMillis(10));
+    SetClock clock = new SetClock(1_000);
+    Options options = options().expiry(e -> e.clock(clock).sweepInterval(Duration.ZERO));
+    try (Database db = Database.open(folder.resolve("db"), options)) {
+      Table t = db.table(spec);
+      ByteTable large = db.table(BYTES).bytes();
+      ChangesCopy copy = new ChangesCopy();
+      copy.begin(db);
+      db.run(
+          tx -> {
+            for (int i = 0; i < 50; i++) {
+              t.insert(tx, t.key().set(i), t.row().setLong(at, 1_000 + i % 2 * 500));
+            }
+            for (int i = 0; i < 200; i++) {
+              large.put(tx, bytes("k" + i), random(1000, i));
+            }
+          });
+      copy.check(db);
+      clock.set(1_200);
+      assertEquals(25, db.sweepExpired());
+      copy.check(db);
+      assertEquals(25, copy.tables.get("sessions").size());
+      db.run(
+          tx -> {
+            for (int i = 0; i < 190; i++) {
+              large.delete(tx, bytes("k" + i));
+            }
+          });
+      copy.check(db);
+      long before = copy.batches;
+      db.compact(CompactOptions.defaults());
+      db.checkpoint();
+      copy.check(db);
+      assertEquals(before, copy.batches);
     }
   }
 

@@ -204,7 +204,7 @@ public final class Store {
   /** Where the list of tables begins that a position needs; 0 where nobody follows changes. */
   long tablesLsn() {
     Journal j = journal;
-    return j == null || j.tables() == null || isReadOnly() ? 0 : tablesLsn(j);
+    return j == null || !isFollowed() ? 0 : tablesLsn(j);
   }
 
   private long tablesLsn(Journal j) {
@@ -220,9 +220,17 @@ public final class Store {
     return new ChangeReader(name(), j.log(), j::changesFrom, id(), pool.pageSize(), at);
   }
 
+  /**
+   * Whether the log has to say of each record what a commit makes of it, for who follows changes.
+   */
+  public boolean isFollowed() {
+    Journal j = journal;
+    return j != null && j.tables() != null && !isReadOnly();
+  }
+
   private Journal followed() {
     Journal j = journal;
-    if (j == null || j.tables() == null || isReadOnly()) {
+    if (j == null || !isFollowed()) {
       throw notFollowed();
     }
     return j;
