@@ -27,6 +27,7 @@ import io.fovea.txn.TxScan;
  * <ul>
  *   <li>where the table has indexes, for their entries lie anywhere, and each has to be made from
  *       its record; and where rows expire, for some of them the transaction does not see;
+ *   <li>where changes are followed ({@link Changes}): the log has to say which records go;
  *   <li>where a value of the range is in pages of its own, which must be found to be freed;
  *   <li>where the transaction has written into the table before, has a scan open, or makes the
  *       table: what it has written is in no leaf;
@@ -76,6 +77,7 @@ final class RangeDeletion {
 
   private static boolean mayCut(Transaction tx, Tx t, TableCore core) {
     return core.indexes().length == 0
+        && !tx.database().store().isFollowed()
         && core.expiry() == null
         && !core.isNew()
         && t.openScans() == 1

@@ -2,6 +2,7 @@ package io.fovea;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -14,6 +15,7 @@ import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
@@ -86,6 +88,28 @@ class RangeCutsTest {
     VerifyReport report = db.verify();
     assertTrue(report.ok(), report::toString);
     assertEquals(records, report.records());
+  }
+
+  /** Who follows changes gets each record that goes, so nothing is cut. */
+  @Test
+  void whoFollowsChangesIsToldOfEachRecord() {
+    Options options =
+        Options.defaults()
+            .bufferBytes(32 << 20)
+            .device(d -> d.pageSize(4096))
+            .log(l -> l.changesBytes(8 << 20))
+            .experiments(e -> e.cutLeaves(4));
+    try (Database db = Database.open(dir.resolve("db"), options)) {
+      Table t = fill(db, "t", 2);
+      try (Changes changes = db.changes(db.changesPosition())) {
+        db.run(tx -> assertEquals(EACH, t.deleteRange(tx, group(t, 0))));
+        ChangeBatch batch = changes.poll(Duration.ofSeconds(60));
+        assertNotNull(batch);
+        assertEquals(EACH, batch.changes().size());
+        assertTrue(batch.changes().stream().allMatch(c -> c.kind() == Change.Kind.DELETE));
+      }
+      verify(db, EACH);
+    }
   }
 
   @ParameterizedTest

@@ -49,6 +49,7 @@ public final class RecordType {
    * CATALOG, and counts when the last part is there.
    */
   public static final int RANGE = 13;
+
   /** Which trees are tables, for who follows changes. */
   public static final int TABLES = 17;
 
