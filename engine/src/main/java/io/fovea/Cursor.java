@@ -1,5 +1,6 @@
 package io.fovea;
 
+import io.fovea.catalog.RangeDeletion;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.IndexCore;
@@ -141,7 +142,11 @@ public final class Cursor implements AutoCloseable {
 
   /** The same of what a scan meets; of null, nothing. */
   static long delete(Transaction tx, Tx t, TableCore core, @Nullable TxScan scan, long most) {
-    return scan == null ? 0 : RangeDeletion.run(tx, t, core, scan, most);
+    if (scan == null) {
+      return 0;
+    }
+    int leaves = tx.database().options().experiments().cutLeaves();
+    return RangeDeletion.run(tx.slot(), t, core, scan, most, leaves, tx::catalogChanges);
   }
 
   static void checkMost(long most) {

@@ -1,6 +1,7 @@
 package io.fovea;
 
 import io.fovea.catalog.CatalogTransaction;
+import io.fovea.catalog.RangeDeletion;
 import io.fovea.error.AbortCause;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;

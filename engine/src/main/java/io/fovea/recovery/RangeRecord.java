@@ -101,6 +101,9 @@ public final class RangeRecord {
     if (treeId <= 0) {
       throw damaged("tree id", lsn, 1, treeId);
     }
+    if (Mem.getUnsignedShort(s, at + 18) != 0) {
+      throw damaged("reserved bytes", lsn, 0, Mem.getUnsignedShort(s, at + 18));
+    }
     if (ends > 15
         || (ends & (LOW | LOW_INCLUSIVE)) == LOW_INCLUSIVE
         || (ends & (HIGH | HIGH_INCLUSIVE)) == HIGH_INCLUSIVE

@@ -158,6 +158,18 @@ class CrashTest {
     assertEquals(0, share.used(), share::toString);
   }
 
+  /** All ranges that may go as a whole do, large ones among them. */
+  @Test
+  void cuts() {
+    Options always = Session.small().experiments(exp -> exp.cutLeaves(0));
+    CrashExplorer explorer =
+        new CrashExplorer(SEED + 8, always).compacting().crashes(2).nest(20, 3, 2, 1);
+    for (int i = 0; i == 0 || explorer.distinct() < STATES / 4; i++) {
+      explorer.workload(24);
+    }
+    SoakReport.line("CrashTest.cuts", "seed " + (SEED + 8) + ": " + explorer);
+  }
+
   /** The steps are right: without any crash, model and engine agree. */
   @Test
   void withoutACrash() {

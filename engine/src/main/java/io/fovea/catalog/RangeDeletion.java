@@ -1,14 +1,14 @@
-package io.fovea;
+package io.fovea.catalog;
 
 import io.fovea.btree.BTree;
 import io.fovea.btree.KeyRange;
 import io.fovea.btree.RangeCount;
-import io.fovea.catalog.CatalogTransaction;
 import io.fovea.index.Maintenance;
 import io.fovea.index.Slot;
 import io.fovea.index.TableCore;
 import io.fovea.txn.Tx;
 import io.fovea.txn.TxScan;
+import java.util.function.Supplier;
 
 /**
  * Removes the records of a range, within an operation.
@@ -41,7 +41,7 @@ import io.fovea.txn.TxScan;
  * of the kind pay nothing: the note makes use of the bit by which a transaction knows tables that
  * it has dropped.
  */
-final class RangeDeletion {
+public final class RangeDeletion {
   /** What a pessimistic transaction does one by one at most. */
   private static final long PESSIMISTIC_MAX = 1_000_000;
 
@@ -52,13 +52,21 @@ final class RangeDeletion {
    *
    * @param scan of the table's tree, before its first record
    * @param most how many records at most
+   * @param leaves from how many leaves on it goes as a whole
+   * @param catalog what the transaction does to the catalog
    * @return how many it were
    */
-  static long run(Transaction tx, Tx t, TableCore core, TxScan scan, long most) {
+  public static long run(
+      Slot slot,
+      Tx t,
+      TableCore core,
+      TxScan scan,
+      long most,
+      int leaves,
+      Supplier<CatalogTransaction> catalog) {
     BTree tree = core.tree;
     KeyRange range = scan.range();
-    int leaves = tx.database().options().experiments().cutLeaves();
-    if (RangeCount.mayHave(tree, range, leaves) && mayCut(tx, t, core)) {
+    if (RangeCount.mayHave(tree, range, leaves) && mayCut(t, core)) {
       RangeCount count = new RangeCount(tree, range);
       boolean all = count.run(false, most, t.engine()::checkWaiting);
       long records = count.records();
@@ -67,15 +75,15 @@ final class RangeDeletion {
           && count.leaves() >= leaves
           && !(t.pessimistic() && records <= PESSIMISTIC_MAX)) {
         t.sawLsn(count.pageLsn());
-        tx.catalogChanges().cut(core, range.copy(), records);
+        catalog.get().cut(core, range.copy(), records);
         scan.close();
         return records;
       }
     }
-    return Maintenance.deleteRange(tx.slot(), t, core, core.indexes(), scan, most);
+    return Maintenance.deleteRange(slot, t, core, core.indexes(), scan, most);
   }
 
-  private static boolean mayCut(Transaction tx, Tx t, TableCore core) {
+  private static boolean mayCut(Tx t, TableCore core) {
     return core.indexes().length == 0
         && !tx.database().store().isFollowed()
         && core.expiry() == null
@@ -90,7 +98,7 @@ final class RangeDeletion {
    *
    * @param catalog has the note
    */
-  static void spread(Slot slot, Tx t, TableCore core, CatalogTransaction catalog) {
+  public static void spread(Slot slot, Tx t, TableCore core, CatalogTransaction catalog) {
     KeyRange range = catalog.range(core);
     long records = catalog.forgetCut(core);
     TxScan scan =
