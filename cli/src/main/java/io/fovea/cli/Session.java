@@ -5,6 +5,9 @@ import io.fovea.Durability;
 import io.fovea.Transaction;
 import io.fovea.TxOptions;
 import io.fovea.error.OperationInterruptedException;
+import java.io.InterruptedIOException;
+import java.io.UncheckedIOException;
+import java.nio.channels.ClosedByInterruptException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.Callable;
@@ -171,7 +174,12 @@ final class Session implements AutoCloseable {
 
   /** Whether an exception is what {@link #stop} leads to. */
   boolean hasStopped(Throwable t) {
-    return t instanceof Stopped || stopped && t instanceof OperationInterruptedException;
+    Throwable of = t instanceof UncheckedIOException e ? e.getCause() : t;
+    return of instanceof Stopped
+        || stopped
+            && (of instanceof OperationInterruptedException
+                || of instanceof ClosedByInterruptException // of a file that is written
+                || of instanceof InterruptedIOException);
   }
 
   /**

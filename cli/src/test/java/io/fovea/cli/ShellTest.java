@@ -11,9 +11,13 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.io.Writer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -140,6 +144,54 @@ class ShellTest {
     assertEquals(scan, shell(List.of(file), "scan --help").out());
     assertEquals(2, shell(List.of(file), "help nothing").code());
     assertTrue(run(0, "--help").out().contains("FILE [--write]"));
+  }
+
+  /** What Ctrl-C does, without a terminal. */
+  @Test
+  void aCommandIsStopped() throws Exception {
+    Path file = make(dir, SMALL);
+    StringWriter said = new StringWriter();
+    PrintWriter err = new PrintWriter(said);
+    try (Session session = new Session(file, false)) {
+      session.stop(); // nothing runs: nothing is stopped
+      CountDownLatch began = new CountDownLatch(1);
+      Writer endless =
+          new Writer() {
+            @Override
+            public void write(char[] c, int off, int len) {
+              began.countDown();
+              // Until it is stopped, no line goes on.
+              while (!Thread.currentThread().isInterrupted()) {
+                Thread.onSpinWait();
+              }
+            }
+
+            @Override
+            public void flush() {}
+
+            @Override
+            public void close() {}
+          };
+      Shell shell = new Shell(session, new PrintWriter(endless), err, false);
+      Thread user =
+          new Thread(
+              () -> {
+                try {
+                  began.await();
+                } catch (InterruptedException e) {
+                  throw new IllegalStateException(e);
+                }
+                session.stop();
+              });
+      user.start();
+      assertEquals(130, shell.run("scan t --limit 0"));
+      user.join();
+      assertEquals("fovea: stopped\n", said.toString());
+      assertFalse(Thread.currentThread().isInterrupted());
+      StringWriter out = new StringWriter();
+      assertEquals(0, new Shell(session, new PrintWriter(out), err, false).run("count t"));
+      assertEquals("3000\n", out.toString());
+    }
   }
 
   @Test
