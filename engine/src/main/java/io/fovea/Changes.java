@@ -93,7 +93,7 @@ public final class Changes implements AutoCloseable {
       lock.lock();
       try {
         requireOpen();
-        LoggedCommit commit = reader.next();
+        LoggedCommit commit = reader.next(() -> closed);
         if (commit != null) {
           return new ChangeBatch(
               commit.changes().stream().map(Change::new).toList(),
@@ -119,7 +119,8 @@ public final class Changes implements AutoCloseable {
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      throw new OperationInterruptedException("wait for changes of database " + store.name());
+      String what = "wait for changes of database " + store.name();
+      throw new OperationInterruptedException(what);
     }
   }
 

@@ -16,6 +16,7 @@ import io.fovea.error.InvalidUseException;
 import io.fovea.error.OperationInterruptedException;
 import io.fovea.error.PoolTooSmallException;
 import io.fovea.error.StorageException;
+import io.fovea.error.StorageFullException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.error.UncleanShutdownException;
 import io.fovea.index.HintUse;
@@ -364,11 +365,15 @@ public final class Database extends Catalog implements AutoCloseable {
    * follows changes begins, and begins anew.
    *
    * <p>All that lies before it is durable when this returns: so with {@link Durability#ASYNC} it
-   * may wait for the log.
+   * may wait for the log. A commit that is under way may lie before the position of this database,
+   * and not be seen yet by who reads this database next: who needs both reads a snapshot.
    *
    * @return the position, good for this database, while its changes are kept
    * @throws InvalidUseException if the database has no log, or was opened for reading only or
-   *     without {@link LogOptions#changesBytes}; in a transaction of this thread
+   *     without {@link LogOptions#changesBytes}; in a transaction of this thread; of a snapshot
+   *     also if it was opened while the log was full
+   * @throws StorageException if the log can't be written
+   * @throws StorageFullException if the log is full
    * @throws DurabilityLostException if what lies before can't be made durable any more
    * @throws DatabaseClosedException if the database was closed
    */

@@ -419,7 +419,7 @@ class ChangesTest {
       ByteTable t = db.table(BYTES).bytes();
       ChangesCopy copy = new ChangesCopy();
       copy.begin(db);
-      for (int i = 0; i < 3000; i++) {
+      for (int i = 0; i < 1200; i++) {
         int n = i;
         db.run(tx -> t.put(tx, bytes("k" + n % 100), random(2000, n)));
         if (i % 100 == 99) {
@@ -427,7 +427,7 @@ class ChangesTest {
         }
       }
       copy.check(db);
-      assertEquals(3000, copy.batches);
+      assertEquals(1200, copy.batches);
       long file = folder.resolve("db.log").toFile().length();
       assertTrue(file < 3 << 20, file + " bytes");
     }

@@ -92,6 +92,10 @@ public final class LoggedChains {
    * @throws CorruptionException if the log does not have all of it
    */
   public byte[] value(long first, int length) {
+    if (length > OverflowChain.VALUE_BYTES_MAX) {
+      throw new CorruptionException(
+          "length of a long value in the log", first, -1, OverflowChain.VALUE_BYTES_MAX, length);
+    }
     byte[] value = new byte[length];
     int done = 0;
     for (long pid = first; done < length; ) {

@@ -31,6 +31,7 @@
  *   BTreeNode        layout of a node                    NodeSearch       search in a node
  *   NodeEditor       changes of a node                   NodeCheck        what must be true of one
  *   OverflowChain    layout and reads of long values     TreeDamage       torn, damaged, or misused
+ *   LoggedChains     long values from the log alone
  *   BrokenOff        latched pages when something is thrown
  * </pre>
  *

@@ -13,6 +13,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
+import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -144,13 +145,14 @@ public final class ChangeReader implements AutoCloseable {
   /**
    * The next commit that has changed tables.
    *
-   * @return null if no more is durable
+   * @param stop whether to read no further, asked now and then
+   * @return null if no more is durable, or it was stopped
    * @throws ChangesLostException if the log does not have it any more
    * @throws CorruptionException if the log is damaged
    * @throws io.fovea.error.StorageException if it can't be read; the next call tries again
    */
-  public @Nullable LoggedCommit next() {
-    while (true) {
+  public @Nullable LoggedCommit next(BooleanSupplier stop) {
+    while (!stop.getAsBoolean()) {
       if (!records.begin(here)) {
         throw lost(here, keptFrom.getAsLong());
       }
@@ -170,6 +172,7 @@ public final class ChangeReader implements AutoCloseable {
         records.end();
       }
     }
+    return null;
   }
 
   /** A position that was told begins with a list; others are none. */

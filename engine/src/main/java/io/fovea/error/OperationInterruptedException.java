@@ -2,8 +2,8 @@ package io.fovea.error;
 
 /**
  * The thread was interrupted while it built or dropped an index, verified the database, or copied
- * one without a log, or while it waited to do so, or to drop a table; nothing has changed.
- * Transactions are not ended by interrupts. The thread's flag is set.
+ * one without a log, or while it waited to do so, to drop a table, or for changes; nothing has
+ * changed. Transactions are not ended by interrupts. The thread's flag is set.
  *
  * @since 0.1.0
  */

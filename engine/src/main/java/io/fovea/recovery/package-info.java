@@ -4,6 +4,7 @@
  * <pre>
  *   SuperblockFile  the two superblocks of a file         Superblock    the bytes of one
  *   Checkpointer    moves the redo point on               LogGate, LogUse  when the log may be used
+ *   TablesLog       which trees are tables, for who follows changes
  *   Recovery        the steps after a crash
  *     Analysis      first pass: images, ownership ─ ImageAhead (reads their pages in advance)
  *     Replay        second pass: changes of records       TreeTable     the trees that it meets

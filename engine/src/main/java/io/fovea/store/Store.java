@@ -7,6 +7,7 @@ import io.fovea.changes.ChangeReader;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.InvalidUseException;
+import io.fovea.error.StorageFullException;
 import io.fovea.index.Slot;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.Storage;
@@ -201,10 +202,17 @@ public final class Store {
     return new ChangePoint(id(), tables, lsn);
   }
 
-  /** Where the list of tables begins that a position needs; 0 where nobody follows changes. */
+  /**
+   * Where the list of tables begins that a position needs; 0 where nobody follows changes, and
+   * where the log is too full for one.
+   */
   long tablesLsn() {
     Journal j = journal;
-    return j == null || !isFollowed() ? 0 : tablesLsn(j);
+    try {
+      return j == null || !isFollowed() ? 0 : tablesLsn(j);
+    } catch (StorageFullException e) {
+      return 0;
+    }
   }
 
   private long tablesLsn(Journal j) {

@@ -12,6 +12,7 @@
  *   --- reading
  *   LogReader     where a log ends, and what is damage                  SegmentScan, ReadWindow
  *   Watermark     how far the log is known to have been durable         LogCopy     for a backup
+ *   DurableRecords  records while the log is written                    Followers   who waits for more
  *   --- bytes
  *   Record, RecordType, Group
  * </pre>
