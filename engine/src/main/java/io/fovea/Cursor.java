@@ -145,7 +145,10 @@ public final class Cursor implements AutoCloseable {
     if (scan == null) {
       return 0;
     }
-    int leaves = tx.database().options().experiments().cutLeaves();
+    Database db = tx.database();
+    // Who follows changes is told of each record that goes.
+    int leaves =
+        db.store().isFollowed() ? Integer.MAX_VALUE : db.options().experiments().cutLeaves();
     return RangeDeletion.run(tx.slot(), t, core, scan, most, leaves, tx::catalogChanges);
   }
 

@@ -84,6 +84,9 @@ import org.jspecify.annotations.Nullable;
  * a snapshot has the lock of the schema when it closes the gate, and no item.
  *
  * <p>Of the transaction's thread; {@link #ended} of whoever ends it.
+ *
+ * <p>The file has more than 600 lines because all that a transaction does to the catalog is decided
+ * at one moment, and the argument for that is one.
  */
 public final class CatalogTransaction implements CatalogPart {
   /** How long a table's lock is waited for: who builds an index gives up, where it is dropped. */

@@ -27,7 +27,7 @@ import java.util.function.Supplier;
  * <ul>
  *   <li>where the table has indexes, for their entries lie anywhere, and each has to be made from
  *       its record; and where rows expire, for some of them the transaction does not see;
- *   <li>where changes are followed ({@link Changes}): the log has to say which records go;
+ *   <li>where changes are followed ({@code Database.changes}): the log has to say which records go;
  *   <li>where a value of the range is in pages of its own, which must be found to be freed;
  *   <li>where the transaction has written into the table before, has a scan open, or makes the
  *       table: what it has written is in no leaf;
@@ -85,7 +85,6 @@ public final class RangeDeletion {
 
   private static boolean mayCut(Tx t, TableCore core) {
     return core.indexes().length == 0
-        && !tx.database().store().isFollowed()
         && core.expiry() == null
         && !core.isNew()
         && t.openScans() == 1
