@@ -5,8 +5,8 @@ import io.fovea.error.AbortCause;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.OperationInterruptedException;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.index.Filling;
 import io.fovea.index.IndexCore;
-import io.fovea.index.Maintenance;
 import io.fovea.index.ObjectMaintenance;
 import io.fovea.index.Slot;
 import io.fovea.index.TableCore;
@@ -50,6 +50,7 @@ public final class IndexBuild {
   private final Store store;
   private final TableCore core;
   private final String what;
+  private final Pace pace;
 
   /**
    * Something that is done to a table.
@@ -61,6 +62,12 @@ public final class IndexBuild {
     this.store = store;
     this.core = core;
     this.what = what;
+    this.pace = new Pace(() -> store.engine().stats().commits());
+  }
+
+  /** How fast it goes. */
+  Pace pace() {
+    return pace;
   }
 
   /** Takes a lock, unless the thread is interrupted meanwhile. */
@@ -119,6 +126,7 @@ public final class IndexBuild {
       MemorySegment next = arena.allocate(keyMax, 8);
       LeafScan scan = new LeafScan();
       int[] length = {-1};
+      pace.begin();
       while (length[0] != Integer.MIN_VALUE) {
         check();
         int[] found = {0};
@@ -126,6 +134,8 @@ public final class IndexBuild {
         host.transact(
             (slot, tx, attempt) ->
                 found[0] = piece(slot, tx, attempt, index, scan, last, from, next));
+        pace.committed();
+        pace.pause();
         if (found[0] >= 0) {
           MemorySegment.copy(next, 0, last, 0, found[0]);
         }
@@ -151,7 +161,7 @@ public final class IndexBuild {
       for (int slot = scan.from(); slot < scan.to() && left > 0; slot++, left--) {
         length = scan.copyKey(slot, next, 0);
         if (index.objects == null) {
-          Maintenance.fill(scratch, tx, core, index, next, 0, length);
+          Filling.fill(scratch, tx, core, index, next, 0, length);
         } else {
           ObjectMaintenance.fill(scratch, tx, core, index, next, length);
         }

@@ -1,5 +1,6 @@
 package io.fovea.catalog;
 
+import io.fovea.btree.BTree;
 import io.fovea.index.IndexCore;
 import io.fovea.index.IndexStage;
 import io.fovea.index.TableCore;
@@ -9,14 +10,18 @@ import io.fovea.schema.TableSpec;
 import io.fovea.store.Store;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * How an index of a table that is in use comes and goes, beside transactions: by stages ({@link
  * IndexStage}).
  *
  * <pre>
- *   build   its tree is made, among those to be freed ─► DELETE_ONLY ─► BUILDING, filled
- *           ({@link IndexBuild}) ─► in the catalog, READABLE
+ *   build, unique       its tree is made, among those to be freed ─► DELETE_ONLY ─► BUILDING, filled
+ *                       ({@link IndexBuild}) ─► in the catalog, READABLE
+ *   build, not unique   a tree for notes is made, among those to be freed ─► NOTING, its own tree is
+ *                       made ({@link IndexFill}) ─► BUILDING in that, settled ─► in the catalog,
+ *                       READABLE
  *   drop    LEAVING ─► out of the catalog, its tree among those to be freed ─► DELETE_ONLY
  * </pre>
  *
@@ -27,11 +32,13 @@ final class IndexChanges {
   private final Host host;
   private final Store store;
   private final SchemaChanges changes;
+  private final Loads loads;
 
-  IndexChanges(Host host, Store store, SchemaChanges changes) {
+  IndexChanges(Host host, Store store, SchemaChanges changes, Loads loads) {
     this.host = host;
     this.store = store;
     this.changes = changes;
+    this.loads = loads;
   }
 
   /** Builds an index beside transactions; returns at once where the table is dropped meanwhile. */
@@ -53,44 +60,98 @@ final class IndexChanges {
   }
 
   private void build(TableCore core, TableSpec spec, IndexSpec indexSpec, String what) {
-    // From its first page on the tree is in the catalog as one that is to be freed.
-    IndexCore[] made = new IndexCore[2];
-    changes.locked(
-        what,
-        () -> {
-          changes.making(
-              (change, trees) -> {
-                made[0] = changes.newIndex(spec, core.objects(), indexSpec, trees, change);
-                made[1] = made[0].at(IndexStage.DELETE_ONLY);
-                change.put(
-                    DeferredDrops.key(made[0].tree.treeId()), DeferredDrops.value(made[0].tree));
-              },
-              () -> core.add(made[1]));
-          return true;
-        });
-    IndexCore readable = made[0];
-    IndexCore stage = made[1];
+    boolean unique = indexSpec.isUnique();
+    Building b =
+        begin(core, spec, indexSpec, unique ? IndexStage.DELETE_ONLY : IndexStage.NOTING, what);
+    IndexBuild build = new IndexBuild(host, store, core, what);
     boolean done = false;
     try {
-      IndexBuild build = new IndexBuild(host, store, core, what);
-      build.awaitOthers();
-      IndexCore building = readable.at(IndexStage.BUILDING);
-      core.replace(stage, building);
-      stage = building;
-      build.awaitOthers();
-      build.fill(stage);
+      if (unique) {
+        fill(core, b, build);
+      } else {
+        loads.with(
+            what,
+            (session, file) ->
+                new IndexFill(host, store, changes, core, build, session, file, what),
+            fill -> {
+              try {
+                return fill(core, b, build, fill);
+              } finally {
+                fill.giveUp();
+              }
+            });
+      }
       // Who reads the index has begun when it was complete, under protocols that read the past too.
       build.awaitOthers();
-      IndexCore complete = stage;
-      long end = changes.locked(what, () -> publish(core, complete, readable));
+      IndexCore readable = b.now.at(IndexStage.READABLE);
+      long end = changes.locked(what, () -> publish(core, b.now, readable));
       done = true;
       store.awaitDurable(end);
     } finally {
-      if (!done) {
-        retire(core, stage);
-        changes.drops.run();
+      BTree notes = b.notes;
+      if (notes != null) {
+        changes.drops.add(notes, null);
       }
+      if (!done) {
+        retire(core, b.now);
+      }
+      changes.drops.run();
     }
+  }
+
+  /** What statements know of an index that is being built, and another tree that is to be freed. */
+  private static final class Building {
+    IndexCore now;
+    @Nullable BTree notes;
+
+    Building(IndexCore first) {
+      now = first;
+    }
+  }
+
+  /** Makes the first tree, which is in the catalog as one that is to be freed, and registers it. */
+  private Building begin(
+      TableCore core, TableSpec spec, IndexSpec indexSpec, IndexStage first, String what) {
+    return changes.locked(
+        what,
+        () -> {
+          IndexCore[] made = new IndexCore[1];
+          changes.making(
+              (change, trees) -> {
+                IndexCore index = changes.newIndex(spec, core.objects(), indexSpec, trees, change);
+                made[0] = index.at(first);
+                change.put(DeferredDrops.key(index.tree.treeId()), DeferredDrops.value(index.tree));
+              },
+              () -> core.add(made[0]));
+          return new Building(made[0]);
+        });
+  }
+
+  /** A unique index: by transactions, which meet records of one entry. */
+  private static void fill(TableCore core, Building b, IndexBuild build) {
+    build.awaitOthers();
+    IndexCore building = b.now.at(IndexStage.BUILDING);
+    core.replace(b.now, building);
+    b.now = building;
+    build.awaitOthers();
+    build.fill(building);
+  }
+
+  /** Another one: its tree from below, and then what others have changed meanwhile. */
+  private boolean fill(TableCore core, Building b, IndexBuild build, IndexFill fill) {
+    IndexCore noting = b.now;
+    build.awaitOthers();
+    fill.read(noting);
+    IndexCore building = noting.at(IndexStage.BUILDING, fill.build(noting, loads));
+    fill.take(
+        () -> {
+          core.replace(noting, building);
+          b.now = building;
+          b.notes = noting.tree;
+        });
+    build.awaitOthers();
+    fill.settle(building, noting.tree);
+    return true;
   }
 
   private long publish(TableCore core, IndexCore stage, IndexCore readable) {

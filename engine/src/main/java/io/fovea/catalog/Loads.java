@@ -22,6 +22,31 @@ import java.util.concurrent.locks.ReentrantReadWriteLock;
  * schema's. Any thread.
  */
 final class Loads {
+  /** What is under way. */
+  interface Work {
+    /** Nothing more is done; what was made and nobody knows is freed. Any thread. */
+    void giveUp();
+  }
+
+  /** Makes what is to be done. */
+  @FunctionalInterface
+  interface Maker<W extends Work> {
+    /** Makes it, with a session of the log and a file for sorted runs of its own. */
+    W make(LogSession session, SortFile file);
+  }
+
+  /**
+   * Does it.
+   *
+   * @param <R> what becomes of it
+   * @param <X> what it throws
+   */
+  @FunctionalInterface
+  interface Task<W extends Work, R, X extends Exception> {
+    /** Does it. */
+    R run(W work) throws X;
+  }
+
   private final Host host;
   private final Store store;
   private final SchemaChanges changes;
@@ -30,7 +55,7 @@ final class Loads {
   /** Shared by each load, exclusive for who needs that there is none. */
   private final ReentrantReadWriteLock running = new ReentrantReadWriteLock(true);
 
-  private final Set<TableLoad> active = ConcurrentHashMap.newKeySet();
+  private final Set<Work> active = ConcurrentHashMap.newKeySet();
 
   /** Sessions of the log, which are made once and lent. Guarded by itself. */
   private final Deque<LogSession> sessions = new ArrayDeque<>();
@@ -70,6 +95,19 @@ final class Loads {
 
   private <X extends Exception> LoadResult runAlone(
       TableCore core, LoadHow how, LoadFeed<X> feed, String what) throws X {
+    return with(
+        what,
+        (session, file) -> new TableLoad(host, store, changes, core, how, session, file, what),
+        load -> {
+          LoadResult done = load.run(feed);
+          expirations.leftOut(load.leftOut());
+          return done;
+        });
+  }
+
+  /** Does something that ends when the database does, with a session and a file of its own. */
+  <W extends Work, R, X extends Exception> R with(String what, Maker<W> maker, Task<W, R, X> task)
+      throws X {
     LogSession session = takeSession();
     int number = -1;
     try {
@@ -80,21 +118,27 @@ final class Loads {
                 + what
                 + ": "
                 + Storage.LOADS
-                + " tables are being loaded, which is the limit.");
+                + " tables are being loaded, or indexes of them built, which is the limit.");
       }
-      SortFile file = new SortFile(store.storage(), number);
-      TableLoad load = new TableLoad(host, store, changes, core, how, session, file, what);
-      active.add(load);
+      W work = maker.make(session, new SortFile(store.storage(), number));
+      active.add(work);
       try {
-        LoadResult done = load.run(feed);
-        expirations.leftOut(load.leftOut());
-        return done;
+        return task.run(work);
       } finally {
-        active.remove(load);
+        active.remove(work);
       }
     } finally {
       give(session, number);
     }
+  }
+
+  /** Has pages that nobody knows from here on, until {@link #leave}. */
+  void enter(String what) {
+    lock(running.readLock(), what);
+  }
+
+  void leave() {
+    running.readLock().unlock();
   }
 
   /** An index whose keys a user's code computes needs that code. */
@@ -166,6 +210,6 @@ final class Loads {
 
   /** Ends all that are under way, and frees what they have made. The store takes no more. */
   void end() {
-    active.forEach(TableLoad::giveUp);
+    active.forEach(Work::giveUp);
   }
 }

@@ -8,7 +8,9 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The records of a tree that nobody changes, in the order of their keys.
+ * The records of a tree, in the order of their keys: of one that nobody changes, or of one that
+ * others change, where each is as it was at some moment since the walk began. A key that is there
+ * all the time is met.
  *
  * <p>One thread.
  */
@@ -26,9 +28,21 @@ final class OldRecords implements AutoCloseable {
   private int valueLength;
   private boolean more = true;
 
-  /** Stands before the first record. */
+  private final boolean changing;
+
+  /** Stands before the first record of a tree that nobody changes. */
   OldRecords(BTree tree) {
+    this(tree, false);
+  }
+
+  /** Stands before the first record of a tree that others change. */
+  static OldRecords ofChanging(BTree tree) {
+    return new OldRecords(tree, true);
+  }
+
+  private OldRecords(BTree tree, boolean changing) {
     this.tree = tree;
+    this.changing = changing;
     this.key = arena.allocate(Math.max(8, tree.maxKeySize()), 8);
     scan.seek(tree, key, 0, -1, true, false);
     slot = 0;
@@ -40,27 +54,34 @@ final class OldRecords implements AutoCloseable {
 
   /** Goes on; false at the end. What it stands on holds until the next call. */
   boolean next() {
-    while (more && slot == end) {
-      more = scan.load();
-      slot = more ? scan.from() : 0;
-      end = more ? scan.to() : 0;
+    while (true) {
+      while (more && slot == end) {
+        more = scan.load();
+        slot = more ? scan.from() : 0;
+        end = more ? scan.to() : 0;
+      }
+      if (!more) {
+        return false;
+      }
+      if (read(slot++)) {
+        return true;
+      }
     }
-    if (!more) {
-      return false;
+  }
+
+  private boolean read(int at) {
+    keyLength = scan.copyKey(at, key, 0);
+    if (scan.isOverflow(at)) {
+      return readLong();
     }
-    keyLength = scan.copyKey(slot, key, 0);
-    if (scan.isOverflow(slot)) {
-      readLong();
-    } else {
-      value = scan.segment();
-      valueOffset = scan.valueOffset(slot);
-      valueLength = scan.valueLength(slot);
-    }
-    slot++;
+    value = scan.segment();
+    valueOffset = scan.valueOffset(at);
+    valueLength = scan.valueLength(at);
     return true;
   }
 
-  private void readLong() {
+  /** Whether it is there still. */
+  private boolean readLong() {
     while (true) {
       tree.find(key, 0, keyLength, place);
       boolean found = place.found;
@@ -68,8 +89,10 @@ final class OldRecords implements AutoCloseable {
       if (n < 0 || !tree.valid(place)) {
         continue;
       }
+      if (!found && changing) {
+        return false;
+      }
       if (!found) {
-        // Nobody may change the table.
         throw new CorruptionException(
             "a record that a scan meets and a search does not",
             scan.page(),
@@ -86,7 +109,7 @@ final class OldRecords implements AutoCloseable {
       value = longValue;
       valueOffset = 0;
       valueLength = n;
-      return;
+      return true;
     }
   }
 

@@ -99,13 +99,13 @@ public final class Schema {
     this.hintUse = hintUse;
     Leftovers leftovers = new Leftovers(store);
     this.changes = new SchemaChanges(host, store, leftovers, hintUse, entryHints);
-    this.indexChanges = new IndexChanges(host, store, changes);
     this.renames = new Renames(store, changes);
     this.drops = changes.drops;
     this.expirations = new Expirations(host, store, changes, this::expiring, timing);
     this.evolutions = new Evolutions(host, store, changes, expirations, tables);
     this.objectVersions = new ObjectVersions(store, changes);
     this.loads = new Loads(host, store, changes, expirations);
+    this.indexChanges = new IndexChanges(host, store, changes, loads);
     this.compaction = new Compaction(store, this, changes, drops);
     this.sequences = new Sequences(store, changes);
     // What is put right makes pages dirty, and these would stay in memory.

@@ -4,13 +4,10 @@ import io.fovea.btree.BTree;
 import io.fovea.error.InvalidUseException;
 import io.fovea.index.IndexCore;
 import io.fovea.index.TableCore;
-import io.fovea.memory.Waits;
 import io.fovea.store.Store;
 import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
-import java.util.HashSet;
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
@@ -53,17 +50,12 @@ import org.jspecify.annotations.Nullable;
  * <p>The thread that loads; {@link #giveUp} by the one that closes. Each step that touches pages is
  * under {@link #step}, the source's code is not: so a close waits for a step, and for no source.
  */
-final class TableLoad {
-  /** Trees with no more pages are logged instead of written. */
-  private static final int LOGGED_PAGES = 64;
-
+final class TableLoad implements Loads.Work {
   /** How many records of the table, or entries of an index, a step takes. */
   private static final int STEP_RECORDS = 1024;
 
   /** After how many records of the source its progress is told. */
   private static final int TELL_RECORDS = 1 << 16;
-
-  private static final long PAUSE_NANOS = 1_000_000;
 
   private final Store store;
   private final SchemaChanges changes;
@@ -82,8 +74,7 @@ final class TableLoad {
   /** Under {@link #step}: nothing more is done. */
   private boolean ended;
 
-  /** Whether the catalog knows the new trees. */
-  private boolean known;
+  private final FreshTrees fresh;
 
   /** Whether they are the table's. */
   private boolean published;
@@ -111,6 +102,7 @@ final class TableLoad {
     this.file = file;
     this.what = what;
     this.waits = new IndexBuild(host, store, core, what);
+    this.fresh = new FreshTrees(store, changes, session, what, this::step);
   }
 
   /** How many records were left out because they had expired. */
@@ -284,26 +276,15 @@ final class TableLoad {
   // -------------------------------------------------------------------------------- publication
 
   private void publish(LoadTrees made) {
-    if (session.logging() && made.pages() > LOGGED_PAGES) {
-      step(
-          () -> {
-            made.flushAll();
-            store.pool().checkpoint().sync();
-          });
-      Set<Object> backups = new HashSet<>(store.backups());
-      step(() -> announce(made));
-      awaitRedo();
-      while (!backups.isEmpty()) {
-        backups.retainAll(store.backups());
-        pause(!backups.isEmpty());
-      }
+    if (session.logging() && made.pages() > FreshTrees.LOGGED_PAGES) {
+      fresh.makeKnown(made::flushAll, made.trees());
     } else {
       step(made::logAll);
     }
     long[] end = new long[1];
     step(
         () -> {
-          if (known) {
+          if (fresh.areKnown()) {
             session.begin(0); // the redo point stays before what is said of the trees
           }
           made.logCounts();
@@ -313,48 +294,13 @@ final class TableLoad {
     changes.drops.run();
   }
 
-  private void pause(boolean needed) {
-    if (needed) {
-      step(() -> {});
-      Waits.sleep(PAUSE_NANOS);
-    }
-  }
-
-  /** From here on the catalog knows the trees, as those that are to be freed. */
-  private void announce(LoadTrees made) {
-    changes.locked(
-        what,
-        () -> {
-          CatalogChange change = new CatalogChange(store);
-          for (BTree tree : made.trees()) {
-            change.publishes(tree).put(DeferredDrops.key(tree.treeId()), DeferredDrops.value(tree));
-          }
-          try {
-            return change.run();
-          } finally {
-            known = change.happened;
-          }
-        });
-    session.end();
-  }
-
-  /** Waits until no record that is in the log now is needed after a crash. */
-  private void awaitRedo() {
-    long lsn = store.logTail();
-    store.checkpoint();
-    while (store.redoLsn() < lsn) {
-      pause(true);
-      store.checkpoint();
-    }
-  }
-
   private long exchange(LoadTrees made) {
     core.requireThere();
-    List<BTree> fresh = made.trees();
+    List<BTree> built = made.trees();
     List<IndexCore> indexes = core.readable();
     CatalogChange change = new CatalogChange(store);
-    for (BTree tree : fresh) {
-      if (known) {
+    for (BTree tree : built) {
+      if (fresh.areKnown()) {
         change.delete(DeferredDrops.key(tree.treeId()));
       } else {
         change.publishes(tree);
@@ -362,11 +308,11 @@ final class TableLoad {
     }
     drop(change, core.tree);
     indexes.forEach(i -> drop(change, i.tree));
-    SchemaChanges.exchanged(core, fresh, change);
+    SchemaChanges.exchanged(core, built, change);
     try {
-      return change.run(() -> exchange(indexes, fresh));
+      return change.run(() -> exchange(indexes, built));
     } finally {
-      known |= change.happened;
+      fresh.known(change);
       published = change.happened;
     }
   }
@@ -399,13 +345,14 @@ final class TableLoad {
   /** Ends it in any case, and frees what is not the table's. */
   private void end() {
     giveUp();
-    if (known && !published && store.isOpen()) {
+    if (fresh.areKnown() && !published && store.isOpen()) {
       changes.drops.run();
     }
   }
 
   /** Nothing more is done; what was made and is not the table's is freed. Any thread. */
-  void giveUp() {
+  @Override
+  public void giveUp() {
     step.lock();
     try {
       if (ended) {
@@ -413,7 +360,7 @@ final class TableLoad {
       }
       ended = true;
       LoadTrees made = trees;
-      if (made != null && !known) {
+      if (made != null && !fresh.areKnown()) {
         free(made);
       } else if (made != null && !published) {
         made.trees().forEach(t -> changes.drops.add(t, null));

@@ -144,13 +144,13 @@ public final class IndexCore {
     this.dependsOn = null;
   }
 
-  private IndexCore(IndexCore of, IndexStage stage) {
+  private IndexCore(IndexCore of, IndexStage stage, BTree tree) {
     this.name = of.name;
     this.stage = stage;
     this.hints = of.hints;
     this.unique = of.unique;
     this.fields = of.fields;
-    this.tree = of.tree;
+    this.tree = tree;
     this.maker = of.maker;
     this.objects = of.objects;
     this.key = of.key;
@@ -161,7 +161,12 @@ public final class IndexCore {
 
   /** The same index at another stage. */
   public IndexCore at(IndexStage other) {
-    return new IndexCore(this, other);
+    return at(other, tree);
+  }
+
+  /** The same index at another stage, with another tree. */
+  public IndexCore at(IndexStage other, BTree in) {
+    return new IndexCore(this, other, in);
   }
 
   private static KeySpec named(List<Field> fields) {

@@ -8,7 +8,8 @@ package io.fovea.index;
  * <pre>
  *                      entry of a new value   of an old value    unique     lookups
  *   (no index)         -                      -                  -          -
- *   DELETE_ONLY        -                      removed            -          -
+ *   DELETE_ONLY        -                      removed            -          -      unique
+ *   NOTING             noted                  noted              -          -      not unique
  *   BUILDING           added                  removed            held       -
  *   READABLE           added                  removed            held       yes
  *   LEAVING            added                  removed            held       -
@@ -23,6 +24,11 @@ package io.fovea.index;
 public enum IndexStage {
   /** Entries that there are do not outlive their records' values. */
   DELETE_ONLY,
+  /**
+   * The index gets a tree that is built meanwhile. Entries that come or go are put into another
+   * one, with the keys of their records: so it has all of which the new tree may not be right.
+   */
+  NOTING,
   /** A transaction that changes a record keeps its entry; all other records are gone through. */
   BUILDING,
   /** Complete, and used. */

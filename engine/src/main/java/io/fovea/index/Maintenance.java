@@ -381,7 +381,7 @@ public final class Maintenance {
     return slot.entries(bytes);
   }
 
-  private static int entry(
+  static int entry(
       Slot slot,
       IndexCore index,
       MemorySegment key,
@@ -449,6 +449,10 @@ public final class Maintenance {
       MemorySegment key,
       long keyOff,
       int keyLen) {
+    if (index.stage == IndexStage.NOTING) {
+      Filling.note(slot, t, index, entries, at, len, key, keyOff, keyLen);
+      return;
+    }
     if (!index.unique || index.stage == IndexStage.READABLE) {
       t.delete(index.tree, entries, at, len);
       return;
@@ -479,49 +483,6 @@ public final class Maintenance {
     boolean own =
         index.hints.keyLength(n) == keyLen && Mem.equal(stage, 0, keyLen, key, keyOff, keyLen);
     return own ? 1 : 0;
-  }
-
-  /** Makes the entry of a record, as it is now, in an index that is being built. */
-  public static void fill(
-      Slot slot,
-      Tx t,
-      TableCore core,
-      IndexCore index,
-      MemorySegment key,
-      long keyOff,
-      int keyLen) {
-    int size = core.recordBytes();
-    MemorySegment record = slot.record(2L * size);
-    int n = t.get(core.tree, key, keyOff, keyLen, record, 0, size);
-    if (n < 0) {
-      return;
-    }
-    OldRows.settle(slot, t, core, key, keyOff, keyLen, n, record, 0);
-    RowExpiry expiry = core.expiry();
-    if (expiry != null && index.unique) {
-      // Two records may have one entry where one of them has expired.
-      if (expiry.isExpired(expiry.hiddenUpTo(slot, t), record, 0)) {
-        remove(slot, t, core, core.indexes(), key, keyOff, keyLen, record, 0);
-        return;
-      }
-      IndexCore[] only = {index};
-      RowExpiry.makeWay(slot, t, core, only, key, keyOff, keyLen, record, 0, false);
-    }
-    MemorySegment entries = slot.entries(index.entryBytesMax());
-    int len = entry(slot, index, key, keyOff, keyLen, record, 0, entries, 0);
-    if (len == NONE) {
-      return;
-    }
-    if (index.unique) {
-      int own = isOf(slot, t, index, entries, 0, len, key, keyOff, keyLen);
-      if (own == 0) {
-        throw duplicate(core, index, entries, 0, len, true);
-      }
-      if (own > 0) {
-        return;
-      }
-    }
-    add(slot, t, core, index, entries, 0, len, key, keyOff, keyLen);
   }
 
   static void requireAbsent(

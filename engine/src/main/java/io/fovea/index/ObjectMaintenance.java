@@ -311,6 +311,21 @@ public final class ObjectMaintenance {
     Maintenance.add(slot, t, core, index, entries, 0, len, key, 0, keyLen);
   }
 
+  /** The entry of an object as it is now, into {@link Slot#entries}; negative for none. */
+  static int entryNow(
+      Slot slot, Tx t, TableCore core, IndexCore index, MemorySegment key, int keyLen) {
+    try {
+      int n = read(slot, t, core, key, keyLen);
+      if (n < 0) {
+        return Maintenance.NONE;
+      }
+      MemorySegment entries = slot.entries(index.entryBytesMax());
+      return entry(slot, core, index, key, keyLen, slot.record(0), 0, n, entries, 0);
+    } finally {
+      slot.shrinkRecord();
+    }
+  }
+
   /** Reads an object as a whole, own changes included, into {@link Slot#record}; -1 for none. */
   private static int read(Slot slot, Tx t, TableCore core, MemorySegment key, int keyLen) {
     MemorySegment old = slot.record(1);

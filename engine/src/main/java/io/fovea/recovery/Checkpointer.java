@@ -219,6 +219,11 @@ public final class Checkpointer implements AutoCloseable {
     counts.append(redo);
   }
 
+  /** How much log a crash may need. */
+  public long bytesMax() {
+    return bytesMax;
+  }
+
   /** Replay would begin here. */
   public long redoLsn() {
     return redoLsn;

@@ -435,6 +435,11 @@ public final class Store {
     return journal == null ? 0 : journal.log().tail();
   }
 
+  /** How much log a crash may need before commits wait; no limit without one. */
+  public long logBytesMax() {
+    return journal == null ? Long.MAX_VALUE : journal.checkpointer().bytesMax();
+  }
+
   /** What lies before it in the log a crash does not need. */
   public long redoLsn() {
     return journal == null ? Long.MAX_VALUE : journal.checkpointer().redoLsn();

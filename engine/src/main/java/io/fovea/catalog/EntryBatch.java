@@ -1,0 +1,77 @@
+package io.fovea.catalog;
+
+import io.fovea.memory.Mem;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * Some entries of an index with the keys of their records, for one transaction.
+ *
+ * <p>One thread.
+ */
+final class EntryBatch implements AutoCloseable {
+  private final Arena arena = Arena.ofShared();
+  private final long entryRoom;
+  private final long stride;
+  private final int[] entryLengths;
+  private final int[] keyLengths;
+  final MemorySegment memory;
+  private int size;
+
+  /**
+   * An empty one.
+   *
+   * @param most how many there may be
+   * @param entryMax the most bytes of an entry's key
+   * @param keyMax the most bytes of a record's key
+   */
+  EntryBatch(int most, int entryMax, int keyMax) {
+    this.entryRoom = entryMax;
+    this.stride = (long) entryMax + keyMax;
+    this.entryLengths = new int[most];
+    this.keyLengths = new int[most];
+    this.memory = arena.allocate(most * stride, 8);
+  }
+
+  void clear() {
+    size = 0;
+  }
+
+  int size() {
+    return size;
+  }
+
+  boolean isFull() {
+    return size == entryLengths.length;
+  }
+
+  void add(
+      MemorySegment from, long entry, int entryLength, MemorySegment of, long key, int length) {
+    Mem.copy(from, entry, memory, entryAt(size), entryLength);
+    Mem.copy(of, key, memory, keyAt(size), length);
+    entryLengths[size] = entryLength;
+    keyLengths[size] = length;
+    size++;
+  }
+
+  long entryAt(int i) {
+    return i * stride;
+  }
+
+  int entryLength(int i) {
+    return entryLengths[i];
+  }
+
+  long keyAt(int i) {
+    return i * stride + entryRoom;
+  }
+
+  int keyLength(int i) {
+    return keyLengths[i];
+  }
+
+  @Override
+  public void close() {
+    arena.close();
+  }
+}

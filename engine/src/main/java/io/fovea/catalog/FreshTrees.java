@@ -1,0 +1,133 @@
+package io.fovea.catalog;
+
+import io.fovea.btree.BTree;
+import io.fovea.memory.Waits;
+import io.fovea.store.Store;
+import io.fovea.wal.LogSession;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.function.Consumer;
+
+/**
+ * Trees that were built from below, and whose pages have no images in the log: how the catalog gets
+ * to know them.
+ *
+ * <pre>
+ *   written, synced ─► in the catalog among those to be freed ─► redo point behind them
+ *                                                  ─► backups from before have ended ─► usable
+ * </pre>
+ *
+ * <ol>
+ *   <li><b>A crash before the catalog knows them</b>: the session has held back the redo point, so
+ *       recovery knows of each of their pages that it was given out and has no owner, and frees it,
+ *       whatever its bytes are. After that they are freed as any tree that was dropped.
+ *   <li><b>The redo point.</b> An ALLOCATE in the log whose page has no image there says that
+ *       nobody owns the page. So the redo point must have passed those records before anybody uses
+ *       the trees; a checkpoint does that. Then the pages are like any that were written long ago.
+ *   <li><b>Backups</b> that began before the last page was written may have copied what was there
+ *       before, and have a log that does not tell of them: such backups must have ended, too. One
+ *       that begins later finds the pages in the file.
+ * </ol>
+ *
+ * <p>The thread that builds.
+ */
+final class FreshTrees {
+  /** Trees with no more pages are logged instead of written. */
+  static final int LOGGED_PAGES = 64;
+
+  private static final long PAUSE_NANOS = 1_000_000;
+
+  private final Store store;
+  private final SchemaChanges changes;
+  private final LogSession session;
+  private final String what;
+  private final Consumer<Runnable> step;
+
+  /** Whether the catalog knows them. */
+  private boolean known;
+
+  /**
+   * Trees that are not known yet.
+   *
+   * @param session has begun before the first of their pages was allocated
+   * @param step does something that touches pages, or throws where all is given up
+   */
+  FreshTrees(
+      Store store,
+      SchemaChanges changes,
+      LogSession session,
+      String what,
+      Consumer<Runnable> step) {
+    this.store = store;
+    this.changes = changes;
+    this.session = session;
+    this.what = what;
+    this.step = step;
+  }
+
+  /** Whether the catalog knows them, if only as trees that are to be freed. */
+  boolean areKnown() {
+    return known;
+  }
+
+  /** A change of the catalog that names them has happened, or not. */
+  void known(CatalogChange change) {
+    known |= change.happened;
+  }
+
+  /**
+   * Has all pages in the file, and waits until the trees may be used. The session has ended then.
+   *
+   * @param flush writes all pages
+   */
+  void makeKnown(Runnable flush, List<BTree> trees) {
+    step.accept(
+        () -> {
+          flush.run();
+          store.pool().checkpoint().sync();
+        });
+    Set<Object> backups = new HashSet<>(store.backups());
+    step.accept(() -> announce(trees));
+    awaitRedo();
+    while (!backups.isEmpty()) {
+      backups.retainAll(store.backups());
+      pause(!backups.isEmpty());
+    }
+  }
+
+  /** From here on the catalog knows the trees, as those that are to be freed; ends the session. */
+  void announce(List<BTree> trees) {
+    changes.locked(
+        what,
+        () -> {
+          CatalogChange change = new CatalogChange(store);
+          for (BTree tree : trees) {
+            change.publishes(tree).put(DeferredDrops.key(tree.treeId()), DeferredDrops.value(tree));
+          }
+          try {
+            return change.run();
+          } finally {
+            known(change);
+          }
+        });
+    session.end();
+  }
+
+  /** Waits until no record that is in the log now is needed after a crash. */
+  private void awaitRedo() {
+    long lsn = store.logTail();
+    store.checkpoint();
+    while (store.redoLsn() < lsn) {
+      pause(true);
+      store.checkpoint();
+    }
+  }
+
+  private void pause(boolean needed) {
+    if (needed) {
+      step.accept(() -> {});
+      Waits.sleep(PAUSE_NANOS);
+    }
+  }
+}

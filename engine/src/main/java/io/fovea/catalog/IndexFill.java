@@ -1,0 +1,455 @@
+package io.fovea.catalog;
+
+import io.fovea.btree.BTree;
+import io.fovea.btree.BulkLoader;
+import io.fovea.btree.TreeDrop;
+import io.fovea.error.InvalidUseException;
+import io.fovea.index.Filling;
+import io.fovea.index.IndexCore;
+import io.fovea.index.Slot;
+import io.fovea.index.TableCore;
+import io.fovea.memory.Mem;
+import io.fovea.recovery.LoadedRecord;
+import io.fovea.store.Store;
+import io.fovea.wal.LogSession;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Builds the tree of an index that is not unique from below, beside transactions that change the
+ * table. (The entries of a unique index are made by transactions: {@link IndexBuild#fill}.)
+ *
+ * <pre>
+ *   stage NOTING     table, leaf by leaf ─► entries, sorted ─► new tree ─► written, known
+ *                    transactions ─► notes: entries that came or went
+ *   ─ grace ─
+ *   stage BUILDING   each note, and each entry that was left over ─► transactions: as the record says
+ *                    transactions ─► new tree
+ * </pre>
+ *
+ * <ol>
+ *   <li><b>The table is read without a transaction</b>, each leaf at another moment. What an entry
+ *       says was so when its leaf was copied; if a transaction has changed that since, it has noted
+ *       the entry, or has changed the new tree. So all entries that are not noted are right, and
+ *       who looks at each noted one needs nothing else: docs/concurrency/schema.md.
+ *   <li><b>Nobody uses the new tree</b> before its pages are written, and the redo point is behind
+ *       them ({@link FreshTrees}).
+ *   <li><b>The redo point stays</b> while the tree is made, from its first page to its last. Where
+ *       others write so much meanwhile that they would have to wait for room in the log, the tree
+ *       is ended where it is, and the entries that are left are made by transactions.
+ *   <li>It goes as fast as those beside it allow ({@link Pace}).
+ * </ol>
+ *
+ * <p>The thread that builds; {@link #giveUp} by the one that closes. What touches pages that nobody
+ * knows, or the file, is under {@link #step}.
+ */
+final class IndexFill implements Loads.Work {
+  /** How many records or entries a step takes. */
+  private static final int STEP_RECORDS = 256;
+
+  /** How many pages are made before they are written, where the buffer is large enough. */
+  private static final int FLUSH_PAGES = 256;
+
+  private static final long SORT_BYTES_MAX = 64 << 20;
+  private static final long SORT_BYTES_MIN = 1 << 20;
+  private static final double FILL = 0.9;
+
+  private final Host host;
+  private final Store store;
+  private final SchemaChanges changes;
+  private final TableCore core;
+  private final LogSession session;
+  private final SortFile file;
+  private final String what;
+  private final IndexBuild waits;
+  private final FreshTrees fresh;
+  private final Pace pace;
+  private final int flushPages;
+  private final ReentrantLock step = new ReentrantLock();
+  private final Arena arena = Arena.ofShared();
+  private @Nullable SortedRuns sorter;
+  private SortedRuns.@Nullable Merged sorted;
+  private @Nullable BTree tree;
+  private @Nullable BulkLoader loader;
+  private long records;
+  private long bytes;
+
+  /** Whether the tree is the index's. */
+  private boolean taken;
+
+  /** Under {@link #step}: nothing more is done. */
+  private boolean ended;
+
+  /**
+   * A build that has not begun.
+   *
+   * @param waits of the same build
+   * @param session of the log, for this build alone
+   * @param file for sorted runs, likewise; closed by this
+   */
+  IndexFill(
+      Host host,
+      Store store,
+      SchemaChanges changes,
+      TableCore core,
+      IndexBuild waits,
+      LogSession session,
+      SortFile file,
+      String what) {
+    this.host = host;
+    this.store = store;
+    this.changes = changes;
+    this.core = core;
+    this.waits = waits;
+    this.session = session;
+    this.file = file;
+    this.what = what;
+    this.fresh = new FreshTrees(store, changes, session, what, this::step);
+    this.pace = waits.pace();
+    this.flushPages = Math.clamp(store.pool().frames() / 16, 8, FLUSH_PAGES);
+  }
+
+  private void check() {
+    waits.check();
+    if (ended) {
+      throw new InvalidUseException("Can't " + what + ": the database is being closed.");
+    }
+  }
+
+  private void step(Runnable work) {
+    step.lock();
+    try {
+      check();
+      work.run();
+    } finally {
+      step.unlock();
+    }
+  }
+
+  /** One step after the other until one says that there is no more, with rests in between. */
+  private void steps(Step work) {
+    boolean[] more = {true};
+    while (more[0]) {
+      step(() -> more[0] = work.run());
+      pace.pause();
+    }
+  }
+
+  @FunctionalInterface
+  private interface Step {
+    /** Does some work; false where that was the last. */
+    boolean run();
+  }
+
+  private static <T> T made(@Nullable T one) {
+    if (one == null) {
+      throw new IllegalStateException("The build has not come so far.");
+    }
+    return one;
+  }
+
+  // -------------------------------------------------------------------------------------- entries
+
+  /** Makes the entries of what the table has, leaf by leaf, and sorts them. */
+  void read(IndexCore index) {
+    long buffer = (long) store.pool().frames() * store.pool().pageSize();
+    SortedRuns runs =
+        new SortedRuns(Math.clamp(buffer / 8, SORT_BYTES_MIN, SORT_BYTES_MAX), file, this::check);
+    step(() -> sorter = runs);
+    try (OldRecords all = OldRecords.ofChanging(core.tree)) {
+      Entries entries = new Entries(index, runs);
+      pace.begin();
+      steps(() -> entries.next(all));
+    }
+    step(() -> sorted = runs.merged());
+  }
+
+  /** Makes entries of records. */
+  private final class Entries {
+    private final IndexCore index;
+    private final SortedRuns to;
+    private final Slot scratch = new Slot();
+    private final MemorySegment entry;
+    private final MemorySegment renewed = arena.allocate(Math.max(8, core.recordBytes()), 8);
+    private final int keyMax;
+
+    Entries(IndexCore index, SortedRuns to) {
+      this.index = index;
+      this.to = to;
+      this.entry = arena.allocate(index.entryBytesMax(), 8);
+      this.keyMax = index.tree.maxKeySize();
+    }
+
+    boolean next(OldRecords from) {
+      for (int i = 0; i < STEP_RECORDS; i++) {
+        if (!from.next()) {
+          return false;
+        }
+        MemorySegment value = from.value();
+        long at = from.valueOffset();
+        int length = from.valueLength();
+        if (core.layout != null && length != core.recordBytes()) {
+          if (!core.old.renew(length, value, at, renewed, 0)) {
+            throw core.wrongSize(-1, length);
+          }
+          value = renewed;
+          at = 0;
+          length = core.recordBytes();
+        }
+        add(from.key(), from.keyLength(), value, at, length);
+      }
+      return true;
+    }
+
+    private void add(MemorySegment key, int len, MemorySegment value, long at, int length) {
+      int n = index.entryOf(scratch, core, key, 0, len, value, at, length, entry);
+      if (n > keyMax) {
+        throw index.keyTooLong(n);
+      }
+      if (n >= 0) {
+        to.add(entry, 0, n, key, 0, len);
+      }
+    }
+  }
+
+  // ----------------------------------------------------------------------------------------- tree
+
+  /**
+   * Makes a tree of the sorted entries, or of as many of them as the log has room for.
+   *
+   * @param of the index, which has another tree so far
+   * @param loads lets nobody look at all pages while some are nobody's
+   * @return the tree, which the catalog knows as one that is to be freed
+   */
+  BTree build(IndexCore of, Loads loads) {
+    loads.enter(what);
+    try {
+      step(
+          () -> {
+            session.begin(0);
+            boolean frames = of.hints.kind.frames();
+            tree = BTree.create(store.pool(), store.nextTreeId(), frames, session);
+            loader = BulkLoader.unlogged(made(tree), FILL, session);
+          });
+      BTree fill = made(tree);
+      BulkLoader to = made(loader);
+      long most = store.logTail() + store.logBytesMax() / 2;
+      MemorySegment value = arena.allocate(core.keyBytesMax + (long) of.hints.bytes(), 8);
+      pace.beginQuickly();
+      steps(() -> add(to, of.hints.bytes(), value) && store.logTail() < most);
+      step(
+          () -> {
+            to.finish();
+            fill.counts().base(records, bytes);
+          });
+      List<BTree> trees = List.of(fill);
+      if (session.logging() && to.pages() > FreshTrees.LOGGED_PAGES) {
+        fresh.makeKnown(to::flush, trees);
+      } else {
+        step(
+            () -> {
+              to.logPages();
+              fresh.announce(trees);
+            });
+      }
+      return fill;
+    } finally {
+      loads.leave();
+    }
+  }
+
+  private boolean add(BulkLoader to, int hintBytes, MemorySegment value) {
+    SortedRuns.Merged from = made(sorted);
+    for (int i = 0; i < STEP_RECORDS; i++) {
+      if (!from.next()) {
+        return false;
+      }
+      MemorySegment s = from.segment();
+      int key = from.valueLength();
+      // A hint of zeros says nothing; the first lookup puts it right.
+      Mem.copy(s, from.valueOffset(), value, 0, key);
+      Mem.zero(value, key, hintBytes);
+      to.add(s, from.keyOffset(), from.keyLength(), value, 0, key + hintBytes);
+      records++;
+      bytes += (long) from.keyLength() + key + hintBytes;
+    }
+    if (session.logging() && to.unwritten() >= flushPages) {
+      to.flush();
+    }
+    return true;
+  }
+
+  /**
+   * Says in the log how much the tree has, and gives it to the index.
+   *
+   * @param then does that
+   */
+  void take(Runnable then) {
+    step(
+        () -> {
+          // A checkpoint in between would have a redo point behind LOADED, and not count the tree.
+          session.begin(0);
+          if (session.logging()) {
+            LoadedRecord.append(session, made(tree).treeId(), records, bytes);
+          }
+          then.run();
+          taken = true;
+          session.end();
+        });
+  }
+
+  // ----------------------------------------------------------------------------------- settlement
+
+  /**
+   * Makes each entry that was noted, and each that was left over, what its record says.
+   *
+   * @param notes where transactions have noted entries, and do so no more
+   */
+  void settle(IndexCore index, BTree notes) {
+    try (EntryBatch batch =
+        new EntryBatch(IndexBuild.PIECE_RECORDS, index.entryBytesMax(), core.keyBytesMax)) {
+      steps(
+          index,
+          batch,
+          () -> {
+            SortedRuns.Merged from = made(sorted);
+            while (!batch.isFull()) {
+              if (!from.next()) {
+                return false;
+              }
+              MemorySegment s = from.segment();
+              int key = from.valueLength();
+              batch.add(s, from.keyOffset(), from.keyLength(), s, from.valueOffset(), key);
+            }
+            return true;
+          });
+      try (OldRecords noted = new OldRecords(notes)) {
+        steps(
+            index,
+            batch,
+            () -> {
+              while (!batch.isFull()) {
+                if (!noted.next()) {
+                  return false;
+                }
+                int key = index.hints.keyLength(noted.valueLength());
+                batch.add(
+                    noted.key(), 0, noted.keyLength(), noted.value(), noted.valueOffset(), key);
+              }
+              return true;
+            });
+      }
+    }
+  }
+
+  /** Settles one batch after the other. */
+  private void steps(IndexCore index, EntryBatch batch, Step next) {
+    boolean[] more = {true};
+    pace.begin();
+    while (more[0]) {
+      batch.clear();
+      step(() -> more[0] = next.run());
+      for (int done = 0; done < batch.size(); ) {
+        check();
+        done = settle(index, batch, done);
+        pace.pause();
+      }
+    }
+  }
+
+  /** One transaction; a conflict halves it. Returns up to where it has come. */
+  private int settle(IndexCore index, EntryBatch batch, int from) {
+    int[] to = {from};
+    host.transact(
+        (slot, tx, attempt) -> {
+          int most = Math.max(1, IndexBuild.PIECE_RECORDS >> Math.min(30, attempt - 1));
+          to[0] = Math.min(batch.size(), from + most);
+          for (int i = from; i < to[0]; i++) {
+            Filling.settle(
+                slot,
+                tx,
+                core,
+                index,
+                batch.memory,
+                batch.entryAt(i),
+                batch.entryLength(i),
+                batch.keyAt(i),
+                batch.keyLength(i));
+          }
+        });
+    pace.committed();
+    return to[0];
+  }
+
+  // ------------------------------------------------------------------------------------- the end
+
+  /** Whether the catalog knows the tree, and no index has it. */
+  private boolean isLeft() {
+    return fresh.areKnown() && !taken;
+  }
+
+  /** Nothing more is done; a tree that is not the index's is freed. Any thread. */
+  @Override
+  public void giveUp() {
+    step.lock();
+    try {
+      if (!ended) {
+        ended = true;
+        end();
+      }
+    } finally {
+      step.unlock();
+    }
+  }
+
+  private void end() {
+    try {
+      BTree fill = tree;
+      if (fill != null && isLeft()) {
+        changes.drops.add(fill, null);
+      } else if (fill != null && !taken) {
+        free(fill);
+      }
+      // What has stopped the engine halfway holds back the redo point for good.
+      if (store.engine().poison() == null) {
+        session.end();
+      }
+    } finally {
+      close();
+    }
+  }
+
+  /** Frees pages that nobody knows. */
+  private void free(BTree fill) {
+    try {
+      BulkLoader pages = loader;
+      if (pages != null) {
+        pages.freePages();
+      }
+      fill.freeStrays(session);
+      TreeDrop.freeRoot(fill, session);
+    } catch (RuntimeException | Error e) {
+      store.engine().poison(e); // recovery frees them
+      throw e;
+    }
+  }
+
+  private void close() {
+    SortedRuns.Merged from = sorted;
+    SortedRuns runs = sorter;
+    try {
+      if (from != null) {
+        from.close();
+      }
+      if (runs != null) {
+        runs.close();
+      }
+    } finally {
+      arena.close();
+      file.close();
+    }
+  }
+}

@@ -1,0 +1,38 @@
+package io.fovea.catalog;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+
+/** What a long work in the background may take from others. */
+class PaceTest {
+  @Test
+  void theShareIsWhatCostsOthersATenthOrSo() {
+    assertEquals(0.9, Pace.share(1000, 1000), "nothing is lost");
+    assertEquals(0.9, Pace.share(1000, 1100), "chance");
+    assertEquals(0.9, Pace.share(1000, 900));
+    assertEquals(0.24, Pace.share(1000, 500), 1e-9);
+    assertEquals(0.12, Pace.share(1000, 0), 1e-9);
+    assertEquals(0.9, Pace.share(0, 1000), "nobody works when it rests");
+  }
+
+  @Test
+  void whoIsAloneDoesNotRest() {
+    AtomicInteger asked = new AtomicInteger();
+    Pace pace =
+        new Pace(
+            () -> {
+              asked.incrementAndGet();
+              return 7;
+            });
+    pace.begin();
+    pace.committed();
+    long until = System.nanoTime() + 30_000_000;
+    while (System.nanoTime() < until) {
+      pace.pause();
+    }
+    assertTrue(asked.get() > 2, "it looks now and then");
+  }
+}
