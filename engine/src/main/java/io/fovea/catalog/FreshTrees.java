@@ -38,6 +38,12 @@ final class FreshTrees {
 
   private static final long PAUSE_NANOS = 1_000_000;
 
+  /** How soon a checkpoint by log bytes has to come if it is to be waited for. */
+  private static final long PATIENCE_NANOS = 20_000_000_000L;
+
+  private static final long FIRST_LOOK_NANOS = 5_000_000;
+  private static final long LOOK_NANOS = 100_000_000;
+
   private final Store store;
   private final SchemaChanges changes;
   private final LogSession session;
@@ -114,13 +120,33 @@ final class FreshTrees {
     session.end();
   }
 
-  /** Waits until no record that is in the log now is needed after a crash. */
+  /**
+   * Waits until no record that is in the log now is needed after a crash.
+   *
+   * <p>A checkpoint on demand writes every page that is dirty, and others may have to wait
+   * meanwhile for room in the log. Where they write so much that those by log bytes come soon,
+   * these are waited for: they write what is older than half of the log.
+   */
   private void awaitRedo() {
     long lsn = store.logTail();
-    store.checkpoint();
+    if (store.redoLsn() >= lsn) {
+      return; // there is no log
+    }
+    double enough = store.logBytesMax() * 0.625 / PATIENCE_NANOS;
+    long window = FIRST_LOOK_NANOS;
+    long tail = lsn;
+    long began = System.nanoTime();
     while (store.redoLsn() < lsn) {
       pause(true);
-      store.checkpoint();
+      long now = System.nanoTime();
+      if (now - began >= window) {
+        if ((store.logTail() - tail) / (double) (now - began) < enough) {
+          store.checkpoint();
+        }
+        tail = store.logTail();
+        began = System.nanoTime();
+        window = LOOK_NANOS;
+      }
     }
   }
 

@@ -19,7 +19,8 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * Fills an index beside everything else, and waits for transactions to end.
+ * Fills a unique index beside everything else, and waits for transactions to end. (Other indexes:
+ * {@link IndexFill}.)
  *
  * <pre>
  *   DELETE_ONLY ─ grace ─► BUILDING ─ grace ─► pieces ─ grace ─► catalog, READABLE
@@ -118,7 +119,7 @@ public final class IndexBuild {
     }
   }
 
-  /** Makes the entries of all records. */
+  /** Makes the entries of all records, as fast as others allow. */
   void fill(IndexCore index) {
     int keyMax = Math.max(8, core.tree.maxKeySize());
     try (Arena arena = Arena.ofShared()) {

@@ -60,26 +60,38 @@ final class IndexChanges {
   }
 
   private void build(TableCore core, TableSpec spec, IndexSpec indexSpec, String what) {
-    boolean unique = indexSpec.isUnique();
-    Building b =
-        begin(core, spec, indexSpec, unique ? IndexStage.DELETE_ONLY : IndexStage.NOTING, what);
     IndexBuild build = new IndexBuild(host, store, core, what);
+    if (indexSpec.isUnique()) {
+      build(core, spec, indexSpec, what, build, null);
+      return;
+    }
+    loads.with(
+        (session, file) -> new IndexFill(host, store, changes, core, build, session, file, what),
+        fill -> {
+          try {
+            return build(core, spec, indexSpec, what, build, fill);
+          } finally {
+            fill.giveUp();
+          }
+        },
+        () -> build(core, spec, indexSpec, what, build, null)); // it takes longer like that
+  }
+
+  private boolean build(
+      TableCore core,
+      TableSpec spec,
+      IndexSpec indexSpec,
+      String what,
+      IndexBuild build,
+      @Nullable IndexFill fill) {
+    IndexStage first = fill == null ? IndexStage.DELETE_ONLY : IndexStage.NOTING;
+    Building b = begin(core, spec, indexSpec, first, what);
     boolean done = false;
     try {
-      if (unique) {
+      if (fill == null) {
         fill(core, b, build);
       } else {
-        loads.with(
-            what,
-            (session, file) ->
-                new IndexFill(host, store, changes, core, build, session, file, what),
-            fill -> {
-              try {
-                return fill(core, b, build, fill);
-              } finally {
-                fill.giveUp();
-              }
-            });
+        fill(core, b, build, fill);
       }
       // Who reads the index has begun when it was complete, under protocols that read the past too.
       build.awaitOthers();
@@ -97,6 +109,7 @@ final class IndexChanges {
       }
       changes.drops.run();
     }
+    return true;
   }
 
   /** What statements know of an index that is being built, and another tree that is to be freed. */
@@ -127,7 +140,7 @@ final class IndexChanges {
         });
   }
 
-  /** A unique index: by transactions, which meet records of one entry. */
+  /** A unique index, and one for which no file is left: by transactions. */
   private static void fill(TableCore core, Building b, IndexBuild build) {
     build.awaitOthers();
     IndexCore building = b.now.at(IndexStage.BUILDING);
@@ -138,7 +151,7 @@ final class IndexChanges {
   }
 
   /** Another one: its tree from below, and then what others have changed meanwhile. */
-  private boolean fill(TableCore core, Building b, IndexBuild build, IndexFill fill) {
+  private void fill(TableCore core, Building b, IndexBuild build, IndexFill fill) {
     IndexCore noting = b.now;
     build.awaitOthers();
     fill.read(noting);
@@ -151,7 +164,6 @@ final class IndexChanges {
         });
     build.awaitOthers();
     fill.settle(building, noting.tree);
-    return true;
   }
 
   private long publish(TableCore core, IndexCore stage, IndexCore readable) {

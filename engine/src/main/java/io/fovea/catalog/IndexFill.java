@@ -119,6 +119,12 @@ final class IndexFill implements Loads.Work {
     }
   }
 
+  /** Within a step that takes long, of the sort. A close may have to wait for a rest. */
+  private void withinStep() {
+    check();
+    pace.pause();
+  }
+
   private void step(Runnable work) {
     step.lock();
     try {
@@ -157,7 +163,8 @@ final class IndexFill implements Loads.Work {
   void read(IndexCore index) {
     long buffer = (long) store.pool().frames() * store.pool().pageSize();
     SortedRuns runs =
-        new SortedRuns(Math.clamp(buffer / 8, SORT_BYTES_MIN, SORT_BYTES_MAX), file, this::check);
+        new SortedRuns(
+            Math.clamp(buffer / 8, SORT_BYTES_MIN, SORT_BYTES_MAX), file, this::withinStep);
     step(() -> sorter = runs);
     try (OldRecords all = OldRecords.ofChanging(core.tree)) {
       Entries entries = new Entries(index, runs);

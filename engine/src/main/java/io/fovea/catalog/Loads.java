@@ -13,6 +13,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
+import java.util.function.Supplier;
 
 /**
  * The loads of a database that are under way: some tables at a time, each by one thread. Who needs
@@ -96,29 +97,35 @@ final class Loads {
   private <X extends Exception> LoadResult runAlone(
       TableCore core, LoadHow how, LoadFeed<X> feed, String what) throws X {
     return with(
-        what,
         (session, file) -> new TableLoad(host, store, changes, core, how, session, file, what),
         load -> {
           LoadResult done = load.run(feed);
           expirations.leftOut(load.leftOut());
           return done;
+        },
+        () -> {
+          throw new InvalidUseException(
+              "Can't "
+                  + what
+                  + ": "
+                  + Storage.LOADS
+                  + " tables are being loaded, or indexes of them built, which is the limit.");
         });
   }
 
-  /** Does something that ends when the database does, with a session and a file of its own. */
-  <W extends Work, R, X extends Exception> R with(String what, Maker<W> maker, Task<W, R, X> task)
-      throws X {
+  /**
+   * Does something that ends when the database does, with a session and a file of its own.
+   *
+   * @param full is done instead where no file is left
+   */
+  <W extends Work, R, X extends Exception> R with(
+      Maker<W> maker, Task<W, R, X> task, Supplier<R> full) throws X {
     LogSession session = takeSession();
     int number = -1;
     try {
       number = takeFile();
       if (number < 0) {
-        throw new InvalidUseException(
-            "Can't "
-                + what
-                + ": "
-                + Storage.LOADS
-                + " tables are being loaded, or indexes of them built, which is the limit.");
+        return full.get();
       }
       W work = maker.make(session, new SortFile(store.storage(), number));
       active.add(work);

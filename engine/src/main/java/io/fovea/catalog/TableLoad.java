@@ -29,16 +29,8 @@ import org.jspecify.annotations.Nullable;
  *   <li><b>Nobody changes the table</b> from the grace on: so what is read of it is its state at
  *       the moment of the exchange, without a transaction. Who reads it sees the old tree until
  *       then.
- *   <li><b>A crash</b> before the catalog has the new trees leaves the table as it was. Until they
- *       are among those to be freed, the session of the load holds back the redo point, so recovery
- *       knows of each of their pages that it was given out and has no owner, and frees it, whatever
- *       its bytes are. After that they are freed as any tree that was dropped.
- *   <li><b>Pages without images.</b> An ALLOCATE in the log whose page has no image there says that
- *       nobody owns the page. So the redo point must have passed those records before the catalog
- *       has the trees; a checkpoint does that. Then the pages are like any that were written long
- *       ago. A backup that began before the last of them was written may have copied what was there
- *       before, and has a log that does not tell of them: such backups must have ended, too. One
- *       that begins later finds the pages in the file.
+ *   <li><b>A crash</b> before the catalog has the new trees as the table's leaves it as it was.
+ *       {@link FreshTrees} says why, and what is to happen before pages without images may be used.
  *   <li><b>The exchange</b> is between commits: {@code CommitGate} says why it is serializable. It
  *       comes behind the record of the catalog. Whoever commits in between has read the old tree,
  *       and comes before the load in the serial order; if his record is behind the catalog's and is

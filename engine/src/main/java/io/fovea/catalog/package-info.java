@@ -5,6 +5,8 @@
  *   Schema          the tables of an open database             SpecCheck      tables as specified
  *   SchemaChanges   trees are made and published               CatalogChange  one change, with the log
  *   IndexChanges    indexes come and go beside transactions    IndexBuild     fills one
+ *   IndexFill       builds one from below                      Pace           of a long work
+ *   TableLoad       records come by the million                FreshTrees     pages without images
  *   DeferredDrops   pages of dropped trees, freed in pieces    Leftovers      of long values
  *   CatalogEntry    what the catalog keeps of a table          Host           the rooms above
  *   CatalogTransaction   tables come, go and change names as a part of a transaction

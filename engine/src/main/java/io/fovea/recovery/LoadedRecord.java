@@ -7,9 +7,9 @@ import io.fovea.wal.RecordType;
 import java.lang.foreign.MemorySegment;
 
 /**
- * A LOADED record: how many records a tree has that a load has built, and how many bytes. The
- * change of the catalog that makes the tree a table's or an index's comes behind it. Commits count
- * from there.
+ * A LOADED record: how many records a tree has that a load has built, or the build of an index, and
+ * how many bytes. The change of the catalog that makes the tree a table's or an index's comes
+ * behind it. Commits count from there.
  *
  * <pre>
  *   0       4      8         16      24
@@ -24,7 +24,7 @@ public final class LoadedRecord {
   /**
    * Appends one.
    *
-   * @param log a session that has begun, and ends behind the change of the catalog
+   * @param log a session that has begun, and ends when checkpoints count the tree
    */
   public static void append(LogSession log, int treeId, long records, long bytes) {
     log.grant(LogSession.space(BYTES));

@@ -1,12 +1,13 @@
 package io.fovea.catalog;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /** What a long work in the background may take from others. */
+@Timeout(60)
 class PaceTest {
   @Test
   void theShareIsWhatCostsOthersATenthOrSo() {
@@ -29,10 +30,8 @@ class PaceTest {
             });
     pace.begin();
     pace.committed();
-    long until = System.nanoTime() + 30_000_000;
-    while (System.nanoTime() < until) {
-      pace.pause();
+    while (asked.get() < 10) {
+      pace.pause(); // ends with the time limit of the test if it does not look
     }
-    assertTrue(asked.get() > 2, "it looks now and then");
   }
 }
