@@ -27,7 +27,7 @@ final class Pace {
   private static final long REST_MAX_NANOS = 100_000_000;
 
   /** What others may lose of their rate. */
-  private static final double LOSS_MAX = 0.12;
+  private static final double LOSS_MAX = 0.1;
 
   private static final double SHARE_MIN = 0.1;
   private static final double SHARE_MIN_QUICKLY = 0.5;

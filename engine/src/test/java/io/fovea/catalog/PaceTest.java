@@ -10,12 +10,12 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class PaceTest {
   @Test
-  void theShareIsWhatCostsOthersATenthOrSo() {
+  void theShareIsWhatCostsOthersATenth() {
     assertEquals(0.9, Pace.share(1000, 1000), "nothing is lost");
     assertEquals(0.9, Pace.share(1000, 1100), "chance");
-    assertEquals(0.9, Pace.share(1000, 900));
-    assertEquals(0.24, Pace.share(1000, 500), 1e-9);
-    assertEquals(0.12, Pace.share(1000, 0), 1e-9);
+    assertEquals(0.9, Pace.share(1000, 910));
+    assertEquals(0.2, Pace.share(1000, 500), 1e-9);
+    assertEquals(0.1, Pace.share(1000, 0), 1e-9);
     assertEquals(0.9, Pace.share(0, 1000), "nobody works when it rests");
   }
 
