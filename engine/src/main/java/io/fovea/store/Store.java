@@ -36,9 +36,7 @@ import org.jspecify.annotations.Nullable;
  * says in which order they open, {@link Closing} in which order they close.
  *
  * <p>The store lends its parts to the rooms above. It keeps whether the store is open, and whether
- * the file says that it is in use.
- *
- * <p>Threading: one thread closes; the rest by any.
+ * the file says that it is in use. One thread closes it; all else is for any.
  */
 public final class Store {
   /** How long a change of the schema waits to be alone. */
@@ -304,9 +302,7 @@ public final class Store {
     willWrite();
     Object mine = new Object();
     backups.add(mine); // before its checkpoint: a load that sees none has all its pages in the file
-    pool.checkpoint()
-        .space()
-        .keep(); // a page that the checkpoint counts stays in the file until it was copied
+    pool.checkpoint().space().keep(); // what the checkpoint counts stays until it was copied
     try {
       return backup.hot(
           parts.device(),
