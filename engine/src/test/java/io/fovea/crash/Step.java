@@ -1,7 +1,6 @@
 package io.fovea.crash;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.ByteCursor;
@@ -514,7 +513,12 @@ sealed interface Step {
       apply(before);
       db.table(before.tables.get(table).spec(table));
       Key key = new Pk(1, "").key(old);
-      assertThrows(InvalidUseException.class, () -> db.run(tx -> old.exists(tx, key)));
+      try {
+        db.run(tx -> old.exists(tx, key));
+      } catch (InvalidUseException e) {
+        return; // anything else is of the device: a fault may meet what goes on in the background
+      }
+      throw new AssertionError("a handle of the version before is not refused");
     }
   }
 
