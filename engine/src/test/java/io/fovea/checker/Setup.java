@@ -41,6 +41,11 @@ record Setup(
     int pessimistic) {
   private static final int THREADS = 8;
 
+  /** Whether ranges are cut out of the lists as a whole, which therefore have no indexes. */
+  boolean cutsRanges() {
+    return options.experiments().cutLeaves() == 0;
+  }
+
   /** TicToc with all that is usual, on few keys. */
   static Setup usual(String name) {
     return new Setup(
