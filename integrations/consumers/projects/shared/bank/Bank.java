@@ -22,7 +22,7 @@ public final class Bank {
 
   /** Accounts with an owner and a balance. */
   public Bank() {
-    Layout.Builder b = Layout.builder();
+    Layout.Definition b = Layout.define();
     b.text("owner", 32);
     cents = b.int64("cents");
     spec = TableSpec.of("accounts", KeySpec.of(FieldType.INT64), b.build());

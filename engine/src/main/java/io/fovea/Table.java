@@ -56,7 +56,7 @@ public final class Table extends OrderedRows {
     this.database = database;
     this.core = core;
     this.spec = spec;
-    this.fields = new RowFields(spec.isBytes() ? Layout.builder().build() : spec.layout());
+    this.fields = new RowFields(spec.isBytes() ? Layout.define().build() : spec.layout());
   }
 
   TableCore core() {

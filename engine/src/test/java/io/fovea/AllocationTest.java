@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Test;
 @Tag("slow")
 class AllocationTest {
   private static final int N = 2000;
-  private static final Layout.Builder B = Layout.builder();
+  private static final Layout.Definition B = Layout.define();
   private static final Field NUMBER = B.int32("number");
   private static final Field TEXT = B.text("text", 30);
   private static final Field LONG = B.int64("long");
@@ -155,7 +155,7 @@ class AllocationTest {
   /** Nor do booleans, doubles and nulls; UUIDs, instants and decimals are objects when read. */
   @Test
   void nullsMakeNoGarbage() {
-    Layout.Builder b = Layout.builder();
+    Layout.Definition b = Layout.define();
     Field flag = b.nullable().bool("flag");
     Field rate = b.nullable().float64("rate");
     Field text = b.nullable().text("text", 20);

@@ -44,13 +44,13 @@ final class BackupLoad implements AutoCloseable {
   private static final TableSpec LONGS = TableSpec.bytes("longs", 20);
 
   static {
-    Layout.Builder b = Layout.builder();
+    Layout.Definition b = Layout.define();
     N = b.int64("n");
     COUNTERS = TableSpec.of("counters", KeySpec.of(FieldType.INT32), b.build());
-    b = Layout.builder();
+    b = Layout.define();
     BALANCE = b.int64("balance");
     MONEYS = TableSpec.of("money", KeySpec.of(FieldType.INT32), b.build());
-    b = Layout.builder();
+    b = Layout.define();
     WRITER = b.int32("writer");
     COUNT = b.int64("count");
     TEXT = b.text("text", 200);

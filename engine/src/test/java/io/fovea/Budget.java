@@ -36,7 +36,7 @@ final class Budget {
   private static final int THREADS = 6;
   private static final int BATCH = 50;
 
-  private static final Layout.Builder B = Layout.builder();
+  private static final Layout.Definition B = Layout.define();
   private static final Field COUNT = B.int64("count");
   private static final Field PAD = B.bytes("pad", ROW);
   private static final TableSpec SPEC =

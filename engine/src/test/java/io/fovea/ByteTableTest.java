@@ -181,7 +181,7 @@ class ByteTableTest {
 
   @Test
   void objectsOverRowsAndOverBytes() {
-    Layout.Builder b = Layout.builder();
+    Layout.Definition b = Layout.define();
     Field name = b.text("name", 40);
     Field age = b.int32("age");
     KeyCodec<Integer> ids =

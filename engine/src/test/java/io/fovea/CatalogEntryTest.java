@@ -34,7 +34,7 @@ class CatalogEntryTest {
   private static CatalogEntry random(long seed) {
     Random r = new Random(seed);
     String name = r.nextInt(3) == 0 ? "ÿ".repeat(100 + r.nextInt(155)) : "t";
-    KeySpec.Builder k = KeySpec.builder();
+    KeySpec.Definition k = KeySpec.define();
     int parts = 1 + r.nextInt(5);
     for (int i = 0; i < parts; i++) {
       FieldValues.plain(r, 99).addTo(k, "k" + i);
@@ -44,7 +44,7 @@ class CatalogEntryTest {
       return new CatalogEntry(
           name, r.nextInt(), r.nextLong(), KeySpec.ofBytes(9), null, List.of(), NONE);
     }
-    Layout.Builder l = Layout.builder();
+    Layout.Definition l = Layout.define();
     int fields = r.nextInt(9);
     for (int i = 0; i < fields; i++) {
       FieldValues.any(r, 999).addTo(l, "f" + i);
@@ -126,7 +126,7 @@ class CatalogEntryTest {
   /** Older versions of Fovea read what they know, and say of others that they are newer. */
   @Test
   void onlyEntriesWithNewTypesHaveTheNewVersion() {
-    Layout.Builder l = Layout.builder();
+    Layout.Definition l = Layout.define();
     l.int32("x");
     l.text("y", 5);
     KeySpec key = KeySpec.of(FieldType.INT64);
@@ -140,24 +140,24 @@ class CatalogEntryTest {
     assertEquals(
         4,
         new CatalogEntry("t", 2, 3, KeySpec.of(FieldType.UUID), null, List.of(), NONE).encode()[0]);
-    KeySpec.Builder k = KeySpec.builder();
+    KeySpec.Definition k = KeySpec.define();
     k.nullable().int32("n");
     CatalogEntry.IndexEntry i =
         new CatalogEntry.IndexEntry("i", false, 4, 5, k.build(), List.of(), EntryHints.NONE);
-    Layout none = Layout.builder().build();
+    Layout none = Layout.define().build();
     assertEquals(4, new CatalogEntry("t", 2, 3, key, none, List.of(i), NONE).encode()[0]);
   }
 
   @Test
   void differencesAreTold() {
-    Layout.Builder l = Layout.builder();
+    Layout.Definition l = Layout.define();
     Field x = l.int32("x");
     Layout layout = l.build();
     KeySpec key = KeySpec.of(FieldType.INT32);
     CatalogEntry e = new CatalogEntry("t", 2, 3, key, layout, List.of(), NONE);
     assertNull(e.difference(TableSpec.of("t", KeySpec.of(FieldType.INT32), layout)));
     assertNotNull(e.difference(TableSpec.of("t", KeySpec.of(FieldType.INT64), layout)));
-    assertNotNull(e.difference(TableSpec.of("t", key, Layout.builder().build())));
+    assertNotNull(e.difference(TableSpec.of("t", key, Layout.define().build())));
     assertNotNull(e.difference(TableSpec.bytes("t", 9)));
     CatalogEntry.IndexEntry i =
         new CatalogEntry.IndexEntry("i", false, 4, 5, null, List.of(x), EntryHints.NONE);

@@ -37,7 +37,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 @Timeout(value = 5, unit = TimeUnit.MINUTES)
 class CatalogModelTest {
   private static final long SEED = Long.getLong("models.seed", 1);
-  private static final Layout.Builder B = Layout.builder();
+  private static final Layout.Definition B = Layout.define();
   private static final Field V = B.int64("v");
   private static final Layout LAYOUT = B.build();
   private static final KeySpec KEY = KeySpec.of(FieldType.INT64);

@@ -33,7 +33,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 /** Tables are created, dropped and renamed in transactions, under each protocol. */
 @Timeout(value = 2, unit = TimeUnit.MINUTES)
 class CatalogTransactionTest {
-  private static final Layout.Builder B = Layout.builder();
+  private static final Layout.Definition B = Layout.define();
   private static final Field V = B.int64("v");
   private static final Layout LAYOUT = B.build();
   private static final KeySpec KEY = KeySpec.of(FieldType.INT64);

@@ -40,7 +40,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ChangesTest {
   private static final TableSpec BYTES = TableSpec.bytes("b", 40);
-  private static final Layout.Builder B = Layout.builder();
+  private static final Layout.Definition B = Layout.define();
   private static final Field QUANTITY = B.int32("quantity");
   private static final Field NAME = B.text("name", 20);
   private static final TableSpec ROWS =
@@ -180,7 +180,7 @@ class ChangesTest {
       Table old = db.table(ROWS);
       ChangePosition from = db.changesPosition();
       db.run(tx -> old.insert(tx, old.key().set(1), old.row().setInt(QUANTITY, 9)));
-      Layout.Builder b = Layout.builder();
+      Layout.Definition b = Layout.define();
       Field quantity = b.int32("quantity");
       Field name = b.text("name", 20);
       Field more = b.int64("more");
@@ -247,7 +247,7 @@ class ChangesTest {
   /** Rows that expire are there until they are swept; pages that move are nobody's business. */
   @Test
   void sweepsAndCompactions() {
-    Layout.Builder b = Layout.builder();
+    Layout.Definition b = Layout.define();
     Field at = b.int64("at");
     TableSpec spec =
         TableSpec.of("sessions", KeySpec.of(FieldType.INT32), b.build())

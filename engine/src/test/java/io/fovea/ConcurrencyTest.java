@@ -43,7 +43,7 @@ class ConcurrencyTest {
   private static final int ACCOUNTS = 100;
   private static final long START = 1000;
 
-  private static final Layout.Builder B = Layout.builder();
+  private static final Layout.Definition B = Layout.define();
   private static final Field BALANCE = B.int64("balance");
   private static final Field OWNER = B.int32("owner");
   private static final Layout LAYOUT = B.build();
@@ -385,11 +385,11 @@ class ConcurrencyTest {
   }
 
   private static final int GROUP = 40;
-  private static final KeySpec.Builder K = KeySpec.builder();
+  private static final KeySpec.Definition K = KeySpec.define();
   private static final Field IN_GROUP = K.int32("group");
   private static final Field NUMBER = K.int32("number");
   private static final KeySpec WIDE_KEY = K.build();
-  private static final Layout.Builder W = Layout.builder();
+  private static final Layout.Definition W = Layout.define();
   private static final Field MONEY = W.int64("money");
   private static final Field COUNT = W.int32("count");
   private static final Field PAD = W.bytes("pad", 200);

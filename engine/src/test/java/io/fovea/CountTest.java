@@ -41,7 +41,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** Counts of tables and indexes: what a scan would find, whatever has happened. */
 class CountTest {
-  private static final Layout.Builder B = Layout.builder();
+  private static final Layout.Definition B = Layout.define();
   private static final Field CITY = B.text("city", 20);
   private static final Field AGE = B.int32("age");
   private static final IndexSpec BY_CITY = IndexSpec.on("byCity", CITY);

@@ -48,11 +48,11 @@ import org.junit.jupiter.params.provider.EnumSource;
  */
 @Tag("slow")
 class DatabaseModelTest {
-  private static final KeySpec.Builder KEY = KeySpec.builder();
+  private static final KeySpec.Definition KEY = KeySpec.define();
   private static final Field GROUP = KEY.int32("group");
   private static final Field NAME = KEY.text("name", 20);
   private static final KeySpec KEY_SPEC = KEY.build();
-  private static final Layout.Builder B = Layout.builder();
+  private static final Layout.Definition B = Layout.define();
   private static final Field A = B.int32("a");
   private static final Field TEXT = B.text("text", 30);
   private static final Field UNIQUE = B.int64("unique");

@@ -37,11 +37,11 @@ import org.junit.jupiter.api.io.TempDir;
 class DatabaseTest {
   private static final Options SMALL = Options.defaults().bufferBytes(4 << 20);
 
-  private static final KeySpec.Builder KEY = KeySpec.builder();
+  private static final KeySpec.Definition KEY = KeySpec.define();
   private static final Field W = KEY.int32("w");
   private static final Field ID = KEY.int32("id");
   private static final KeySpec KEY_SPEC = KEY.build();
-  private static final Layout.Builder LAYOUT = Layout.builder();
+  private static final Layout.Definition LAYOUT = Layout.define();
   private static final Field QUANTITY = LAYOUT.int32("quantity");
   private static final Field YTD = LAYOUT.int64("ytd");
   private static final Field NAME = LAYOUT.text("name", 24);
@@ -68,7 +68,7 @@ class DatabaseTest {
   @TempDir Path dir;
 
   private static KeySpec text(String name) {
-    KeySpec.Builder b = KeySpec.builder();
+    KeySpec.Definition b = KeySpec.define();
     b.text(name, 24);
     return b.build();
   }
@@ -200,7 +200,7 @@ class DatabaseTest {
 
   @Test
   void manyFieldsAreTrackedToo() {
-    Layout.Builder b = Layout.builder();
+    Layout.Definition b = Layout.define();
     Field[] f = new Field[200];
     for (int i = 0; i < f.length; i++) {
       f[i] = i % 2 == 0 ? b.int32("f" + i) : b.text("f" + i, 3);
@@ -233,7 +233,7 @@ class DatabaseTest {
 
   @Test
   void rowsMayBeLargerThanAPage() {
-    Layout.Builder b = Layout.builder();
+    Layout.Definition b = Layout.define();
     Field first = b.int32("first");
     Field wide = b.bytes("wide", 9000);
     Field last = b.int64("last");
@@ -302,7 +302,7 @@ class DatabaseTest {
             assertEquals("n2", row.getText(NAME));
             return null;
           });
-      Layout.Builder other = Layout.builder();
+      Layout.Definition other = Layout.define();
       Field foreign = other.int32("x");
       assertThrows(IllegalArgumentException.class, () -> Projection.of(LAYOUT_SPEC, foreign));
       assertThrows(IllegalArgumentException.class, () -> Projection.of(LAYOUT_SPEC));
@@ -688,7 +688,7 @@ class DatabaseTest {
       String[] words = {"its key", "layout", "byte strings", "by_initial", "not unique", "fields"};
       TableSpec[] specs = {
         TableSpec.of("stock", KeySpec.of(FieldType.INT32), LAYOUT_SPEC),
-        TableSpec.of("stock", KEY_SPEC, Layout.builder().build()),
+        TableSpec.of("stock", KEY_SPEC, Layout.define().build()),
         TableSpec.bytes("stock", 30),
         STOCK.with(BY_NAME).with(BY_YTD),
         STOCK.with(IndexSpec.unique("by_name", W, NAME)).with(BY_YTD).with(BY_INITIAL),
@@ -968,10 +968,10 @@ class DatabaseTest {
 
   @Test
   void tooLongKeysAreRefused() {
-    KeySpec.Builder b = KeySpec.builder();
+    KeySpec.Definition b = KeySpec.define();
     Field longText = b.text("long", 400);
     try (Database db = Database.inMemory(SMALL)) {
-      Table t = db.table(TableSpec.of("long", b.build(), Layout.builder().build()));
+      Table t = db.table(TableSpec.of("long", b.build(), Layout.define().build()));
       assertEquals(longText, t.spec().key().part("long"));
       Key key = t.key();
       db.run(
@@ -990,8 +990,7 @@ class DatabaseTest {
   @Test
   void aTableWithoutFieldsIsASet() {
     try (Database db = Database.inMemory(SMALL)) {
-      Table t =
-          db.table(TableSpec.of("set", KeySpec.of(FieldType.INT64), Layout.builder().build()));
+      Table t = db.table(TableSpec.of("set", KeySpec.of(FieldType.INT64), Layout.define().build()));
       db.run(
           tx -> {
             for (long i = 0; i < 100; i++) {

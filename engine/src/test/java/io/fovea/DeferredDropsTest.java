@@ -459,7 +459,7 @@ class DeferredDropsTest {
   /** Rows and index entries are never in chains: their leaves are not read. */
   @Test
   void leavesWithoutLongValuesAreNotRead() throws Exception {
-    Layout.Builder b = Layout.builder();
+    Layout.Definition b = Layout.define();
     Field v = b.int64("v");
     Field t = b.text("t", 400);
     TableSpec rows = TableSpec.of("rows", KeySpec.of(FieldType.INT64), b.build());

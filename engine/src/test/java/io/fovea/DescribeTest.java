@@ -27,11 +27,11 @@ import org.junit.jupiter.api.io.TempDir;
 /** What a file says of its tables is what they were made with, and opens them again. */
 class DescribeTest {
   private static final Options SMALL = Options.defaults().bufferBytes(4 << 20);
-  private static final KeySpec.Builder K = KeySpec.builder();
+  private static final KeySpec.Definition K = KeySpec.define();
   private static final Field SHOP = K.int32("shop");
   private static final Field NUMBER = K.text("number", 20);
   private static final KeySpec KEY = K.build();
-  private static final Layout.Builder B = Layout.builder();
+  private static final Layout.Definition B = Layout.define();
   private static final Field NAME = B.text("name", 30);
   private static final Field DUE = B.int64("due");
   private static final Layout ROW = B.build();
@@ -106,7 +106,7 @@ class DescribeTest {
   @Test
   void allKindsOfTables() {
     ObjectSpec<String, Thing> things = ObjectSpec.of("things", String.class, Thing.class);
-    Layout.Builder more = Layout.builder();
+    Layout.Definition more = Layout.define();
     more.text("title", 30);
     more.int64("due");
     more.int32("stars");

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Test;
 
 /** Estimates of ranges: beside what a scan of the same range counts. */
 class EstimateTest {
-  private static final Layout.Builder B = Layout.builder();
+  private static final Layout.Definition B = Layout.define();
   private static final Field CITY = B.text("city", 20);
   private static final TableSpec SPEC =
       TableSpec.of("people", KeySpec.of(FieldType.INT32, FieldType.INT32), B.build())

@@ -84,7 +84,7 @@ class EvolutionModelTest {
     }
 
     private TableSpec spec() {
-      Layout.Builder b = Layout.builder();
+      Layout.Definition b = Layout.define();
       fields.forEach((name, k) -> k.addTo(b, name));
       Layout layout = b.build();
       TableSpec.Builder t = TableSpec.builder("t", KEY, layout);
@@ -389,10 +389,10 @@ class EvolutionModelTest {
   /** Power that fails at each operation of an evolution, and operations that fail. */
   @Test
   void everyOperationOfAnEvolution() {
-    Layout.Builder first = Layout.builder();
+    Layout.Definition first = Layout.define();
     Field a = first.int32("a");
     TableSpec before = TableSpec.of("t", KEY, first.build()).with(IndexSpec.on("by_a", a));
-    Layout.Builder second = Layout.builder();
+    Layout.Definition second = Layout.define();
     Field wide = second.int64("a");
     Field b = second.text("b", 10);
     TableSpec after =
@@ -460,7 +460,7 @@ class EvolutionModelTest {
 
   /** Version by version the fields lie elsewhere, and pads come and go. */
   private static TableSpec turning(int version) {
-    Layout.Builder b = Layout.builder();
+    Layout.Definition b = Layout.define();
     if (version % 2 == 0) {
       b.bytes("pad" + version, 3 + version % 5);
     }
@@ -563,7 +563,7 @@ class EvolutionModelTest {
 
   @Test
   void manyVersionsHaveRowsOfManyLengths() {
-    Layout.Builder fields = Layout.builder();
+    Layout.Definition fields = Layout.define();
     Field x = fields.int32("x");
     Layout layout = fields.build();
     SimDisk disk = new SimDisk(1);

@@ -46,7 +46,7 @@ class EvolutionTest {
   private static final int N = 300;
 
   // Version 1.
-  private static final Layout.Builder B1 = Layout.builder();
+  private static final Layout.Definition B1 = Layout.define();
   private static final Field FULLNAME = B1.text("fullname", 20);
   private static final Field VISITS1 = B1.int32("visits");
   private static final Field FAX = B1.int32("fax");
@@ -55,7 +55,7 @@ class EvolutionTest {
   private static final TableSpec V1 = TableSpec.of("people", KEY, LAYOUT1);
 
   // Version 3, in another order.
-  private static final Layout.Builder B3 = Layout.builder();
+  private static final Layout.Definition B3 = Layout.define();
   private static final Field EMAIL = B3.text("email", 30);
   private static final Field NAME = B3.text("name", 40);
   private static final Field VISITS = B3.int64("visits");
@@ -86,7 +86,7 @@ class EvolutionTest {
   }
 
   private static Layout layout(Map<String, String> fields) {
-    Layout.Builder b = Layout.builder();
+    Layout.Definition b = Layout.define();
     fields.forEach(
         (name, type) -> {
           String[] words = type.split(" ");
@@ -283,7 +283,7 @@ class EvolutionTest {
     fill(V1.with(IndexSpec.on("by_name", FULLNAME)));
     Map<String, String> fields = first();
     fields.put("name", fields.remove("fullname"));
-    Layout.Builder b = Layout.builder();
+    Layout.Definition b = Layout.define();
     Field name = b.text("name", 20);
     b.int32("visits");
     b.int32("fax");

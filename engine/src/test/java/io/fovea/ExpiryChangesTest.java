@@ -41,7 +41,7 @@ class ExpiryChangesTest {
   @TempDir Path dir;
 
   private static Layout layout(String first, FieldType type, String... rest) {
-    Layout.Builder b = Layout.builder();
+    Layout.Definition b = Layout.define();
     b.add(first, type, type == FieldType.INT32 ? 4 : 8);
     for (String name : rest) {
       b.int64(name);

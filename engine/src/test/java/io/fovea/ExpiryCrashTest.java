@@ -34,12 +34,12 @@ class ExpiryCrashTest {
   private static final int ROWS = 300;
   private static final int EXPIRED = 200;
   private static final KeySpec KEY = KeySpec.of(FieldType.INT32);
-  private static final Layout.Builder B1 = Layout.builder();
+  private static final Layout.Definition B1 = Layout.define();
   private static final Field CODE1 = B1.int64("code");
   private static final Field AT = B1.int64("at");
   private static final TableSpec FIRST =
       TableSpec.of("rows", KEY, B1.build()).with(IndexSpec.unique("by_code", CODE1));
-  private static final Layout.Builder B2 = Layout.builder();
+  private static final Layout.Definition B2 = Layout.define();
   private static final Field DUE = B2.int64("due");
   private static final Field MORE = B2.int64("more");
   private static final Field CODE2 = B2.int64("code");

@@ -56,7 +56,7 @@ class ExpiryInstantTest {
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
   void byAnInstant(boolean nullable) {
-    Layout.Builder b = Layout.builder();
+    Layout.Definition b = Layout.define();
     Field at = nullable ? b.nullable().instant("at") : b.instant("at");
     TableSpec spec = TableSpec.of("events", KEY, b.build()).expireAfter(at, Duration.ofMillis(100));
     try (Database db = open()) {
@@ -99,7 +99,7 @@ class ExpiryInstantTest {
 
   @Test
   void byMillisecondsThatMayBeNull() {
-    Layout.Builder b = Layout.builder();
+    Layout.Definition b = Layout.define();
     Field at = b.nullable().int64("at");
     TableSpec spec = TableSpec.of("events", KEY, b.build()).expireAfter(at, Duration.ZERO);
     try (Database db = open()) {
@@ -124,9 +124,9 @@ class ExpiryInstantTest {
   /** Rows of an older layout expire by the default of an instant that was added. */
   @Test
   void byAnInstantThatIsNew() {
-    Layout.Builder first = Layout.builder();
+    Layout.Definition first = Layout.define();
     Field n = first.int32("n");
-    Layout.Builder second = Layout.builder();
+    Layout.Definition second = Layout.define();
     Field at = second.nullable().instant("at");
     second.int32("n");
     TableSpec before = TableSpec.of("events", KEY, first.build());
@@ -159,9 +159,9 @@ class ExpiryInstantTest {
   /** The time may be null from a version on: the index by time is built anew, and rows expire. */
   @Test
   void byATimeThatMayBeNullNow() {
-    Layout.Builder first = Layout.builder();
+    Layout.Definition first = Layout.define();
     Field at = first.int64("at");
-    Layout.Builder second = Layout.builder();
+    Layout.Definition second = Layout.define();
     Field maybe = second.nullable().int64("at");
     Duration after = Duration.ofMillis(10);
     try (Database db = open()) {

@@ -32,7 +32,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /** Rows that expire: who sees them, what replaces them, when they go, and who may say so. */
 class ExpiryTest {
-  private static final Layout.Builder B = Layout.builder();
+  private static final Layout.Definition B = Layout.define();
   private static final Field COLOUR = B.int32("colour");
   private static final Field CODE = B.int64("code");
   private static final Field AT = B.int64("at");
@@ -611,7 +611,7 @@ class ExpiryTest {
         () -> t.expireAfter(AT, Duration.ofSeconds(Long.MAX_VALUE)));
     assertThrows(
         IllegalArgumentException.class,
-        () -> t.expireAfter(Layout.builder().int64("another"), hour));
+        () -> t.expireAfter(Layout.define().int64("another"), hour));
     assertThrows(
         IllegalArgumentException.class,
         () -> t.expireAfter(KeySpec.of(FieldType.INT64).parts().getFirst(), hour));

@@ -35,8 +35,8 @@ class FieldTypesEvolutionTest {
     return Database.open(dir.resolve("db"), Options.defaults().bufferBytes(8 << 20));
   }
 
-  private static Layout layout(Consumer<Layout.Builder> fields) {
-    Layout.Builder b = Layout.builder();
+  private static Layout layout(Consumer<Layout.Definition> fields) {
+    Layout.Definition b = Layout.define();
     fields.accept(b);
     return b.build();
   }
@@ -62,7 +62,7 @@ class FieldTypesEvolutionTest {
   @Test
   void addedWithADefaultOfEachType() {
     begin(layout(b -> b.int32("n")));
-    Layout.Builder b = Layout.builder();
+    Layout.Definition b = Layout.define();
     Field flag = b.bool("flag");
     Field rate = b.float64("rate");
     Field id = b.uuid("id");
@@ -108,7 +108,7 @@ class FieldTypesEvolutionTest {
       }
     }
     // The default of a field that grows afterwards, and may be null then, is the same number.
-    Layout.Builder c = Layout.builder();
+    Layout.Definition c = Layout.define();
     Field wider = c.nullable().decimal("price", 30, 20);
     c.int32("n");
     for (Field f : b.build().fields()) {
@@ -130,7 +130,7 @@ class FieldTypesEvolutionTest {
 
   @Test
   void decimalsGetMoreDigitsAndAnyFieldNull() {
-    Layout.Builder b = Layout.builder();
+    Layout.Definition b = Layout.define();
     Field small = b.decimal("price", 4, 2);
     Field flag = b.bool("flag");
     Layout first = b.build();
@@ -147,7 +147,7 @@ class FieldTypesEvolutionTest {
             t.insert(tx, t.key().set(2), row);
           });
     }
-    Layout.Builder c = Layout.builder();
+    Layout.Definition c = Layout.define();
     Field price = c.nullable().decimal("price", 38, 20);
     Field maybe = c.nullable().bool("flag");
     TableSpec spec =
@@ -219,7 +219,8 @@ class FieldTypesEvolutionTest {
     assertEquals("add x -0.5", Step.add("x", -0.5).toString());
   }
 
-  private void refused(Consumer<Layout.Builder> n, Consumer<Layout.Builder> d, String widened) {
+  private void refused(
+      Consumer<Layout.Definition> n, Consumer<Layout.Definition> d, String widened) {
     Layout to = layout(n.andThen(d));
     TableSpec spec = TableSpec.builder("t", KEY, to).version(2, Step.widen(widened)).build();
     try (Database db = open()) {

@@ -44,7 +44,7 @@ class FieldTypesTest {
   private static final UUID ID = UUID.fromString("00112233-4455-6677-8899-aabbccddeeff");
   private static final Instant TIME = Instant.parse("2026-11-25T22:00:00.000000001Z");
 
-  private static final Layout.Builder B = Layout.builder();
+  private static final Layout.Definition B = Layout.define();
   private static final Field BOOL = B.bool("bool");
   private static final Field DOUBLE = B.float64("double");
   private static final Field UUID_ = B.uuid("uuid");
@@ -66,8 +66,8 @@ class FieldTypesTest {
     return row(LAYOUT).clear();
   }
 
-  private static Key key(Consumer<KeySpec.Builder> parts) {
-    KeySpec.Builder b = KeySpec.builder();
+  private static Key key(Consumer<KeySpec.Definition> parts) {
+    KeySpec.Definition b = KeySpec.define();
     parts.accept(b);
     return new Key(b.build(), FieldTypesTest.class);
   }
@@ -115,7 +115,7 @@ class FieldTypesTest {
     Key[] keys = new Key[2];
     List<List<Object>> values = List.of(new ArrayList<>(), new ArrayList<>());
     for (int i = 0; i < 2; i++) {
-      KeySpec.Builder b = KeySpec.builder();
+      KeySpec.Definition b = KeySpec.define();
       for (int p = 0; p < kinds.size(); p++) {
         kinds.get(p).addTo(b, "p" + p);
       }
@@ -149,7 +149,7 @@ class FieldTypesTest {
   @Property(tries = 1000)
   void rowsHoldWhatIsSet(@ForAll long seed) {
     Random r = new Random(seed);
-    Layout.Builder b = Layout.builder();
+    Layout.Definition b = Layout.define();
     List<Kind> kinds = new ArrayList<>();
     for (int n = 1 + r.nextInt(8); n > 0; n--) {
       kinds.add(FieldValues.any(r, 12));
@@ -267,7 +267,7 @@ class FieldTypesTest {
     assertThrows(InvalidUseException.class, () -> row.setDecimal(AMOUNT, BigDecimal.ONE));
     assertThrows(InvalidUseException.class, () -> row.setLong(MAYBE, 1));
     assertTrue(row.isNull(MAYBE) && row.isNull(NAME) && row.isNull(AMOUNT));
-    Field other = Layout.builder().nullable().int32("maybe");
+    Field other = Layout.define().nullable().int32("maybe");
     assertThrows(InvalidUseException.class, () -> row.isNull(other));
     assertThrows(InvalidUseException.class, () -> row.setNull(other));
   }
@@ -338,7 +338,7 @@ class FieldTypesTest {
 
   @Test
   void whatIsNoFieldIsRefused() {
-    Layout.Builder b = Layout.builder();
+    Layout.Definition b = Layout.define();
     assertThrows(IllegalArgumentException.class, () -> b.decimal("a", 0, 0));
     assertThrows(IllegalArgumentException.class, () -> b.decimal("a", 39, 0));
     assertThrows(IllegalArgumentException.class, () -> b.decimal("a", 3, 4));
@@ -347,8 +347,8 @@ class FieldTypesTest {
     assertThrows(IllegalArgumentException.class, () -> b.add("a", FieldType.INT32, 5));
     assertThrows(IllegalArgumentException.class, () -> b.nullable().build());
     assertThrows(IllegalArgumentException.class, () -> KeySpec.of(FieldType.DECIMAL));
-    assertThrows(IllegalArgumentException.class, () -> KeySpec.builder().nullable().build());
-    KeySpec.Builder k = KeySpec.builder();
+    assertThrows(IllegalArgumentException.class, () -> KeySpec.define().nullable().build());
+    KeySpec.Definition k = KeySpec.define();
     k.nullable().int32("a");
     KeySpec nullable = k.build();
     assertEquals(
@@ -364,12 +364,12 @@ class FieldTypesTest {
   @ParameterizedTest
   @MethodSource("kinds")
   void tablesAndIndexesOfEachType(Kind kind) {
-    KeySpec.Builder k = KeySpec.builder();
+    KeySpec.Definition k = KeySpec.define();
     if (!kind.nullable()) {
       kind.addTo(k, "k");
     }
     k.int32("n");
-    Layout.Builder l = Layout.builder();
+    Layout.Definition l = Layout.define();
     Field number = l.int32("number");
     Field f = kind.addTo(l, "f");
     TableSpec spec =
@@ -482,7 +482,7 @@ class FieldTypesTest {
   /** As in SQL: a value belongs to one record at most, and null to as many as like. */
   @Test
   void aUniqueIndexDoesNotCompareNulls() {
-    Layout.Builder l = Layout.builder();
+    Layout.Definition l = Layout.define();
     Field mail = l.nullable().text("mail", 40);
     TableSpec spec =
         TableSpec.of("people", KeySpec.of(FieldType.INT32), l.build())
@@ -514,10 +514,10 @@ class FieldTypesTest {
   /** An index that is built later, on a table that has records; and one that says null itself. */
   @Test
   void indexesAreBuiltWithNulls() {
-    Layout.Builder l = Layout.builder();
+    Layout.Definition l = Layout.define();
     Field price = l.nullable().decimal("price", 6, 2);
     TableSpec spec = TableSpec.of("t", KeySpec.of(FieldType.INT32), l.build());
-    KeySpec.Builder half = KeySpec.builder();
+    KeySpec.Definition half = KeySpec.define();
     half.nullable().float64("half");
     try (Database db = Database.inMemory(SMALL)) {
       Table t = db.table(spec);

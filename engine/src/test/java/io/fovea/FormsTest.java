@@ -37,7 +37,7 @@ class FormsTest {
   /** What is stored. */
   public record Note(@Id long number, String text) {}
 
-  private static final Layout.Builder B = Layout.builder();
+  private static final Layout.Definition B = Layout.define();
   private static final Field TEXT = B.text("text", 2000);
   private static final TableSpec ROWS =
       TableSpec.of("rows", KeySpec.of(FieldType.INT64), B.build());

@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Test;
  * known, and are counted, or they are right.
  */
 class FullLogCountsTest {
-  private static final Layout.Builder B = Layout.builder();
+  private static final Layout.Definition B = Layout.define();
   private static final Field N = B.int32("n");
   private static final Field PAD = B.bytes("pad", 200);
   private static final Layout LAYOUT = B.build();

@@ -39,7 +39,7 @@ class GetAllTest {
   private static final int ROWS = 8000;
   private static final long SMALLEST =
       PoolConfig.bytesMin(4096, Translation.PREDICTIVE, ReplacementKind.SECOND_CHANCE);
-  private static final Layout.Builder B = Layout.builder();
+  private static final Layout.Definition B = Layout.define();
   private static final Field NUMBER = B.int32("number");
   private static final Field TEXT = B.text("text", 80);
   private static final TableSpec SPEC = TableSpec.of("t", KeySpec.of(FieldType.INT32), B.build());

@@ -41,7 +41,7 @@ public final class GoldenFiles {
   static final int DOCUMENTS = 8;
 
   static final KeySpec KEY = KeySpec.of(FieldType.INT64);
-  private static final Layout.Builder B = Layout.builder();
+  private static final Layout.Definition B = Layout.define();
   static final Field NAME = B.text("name", 20);
   static final Field AGE = B.int32("age");
   static final Field BALANCE = B.int64("balance");

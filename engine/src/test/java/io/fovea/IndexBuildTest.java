@@ -53,7 +53,7 @@ class IndexBuildTest {
   private static final Field U;
 
   static {
-    Layout.Builder b = Layout.builder();
+    Layout.Definition b = Layout.define();
     V = b.int64("v");
     U = b.int64("u");
     LAYOUT = b.build();

@@ -41,7 +41,7 @@ class IndexHintsTest {
           .bufferBytes(2 << 20)
           .log(log -> log.bufferBytes(256 << 10).segmentBytes(256 << 10).bytesMax(2 << 20));
 
-  private static final Layout.Builder B = Layout.builder();
+  private static final Layout.Definition B = Layout.define();
   private static final Field NUMBER = B.int64("number");
   private static final Field GROUP = B.int32("group");
   private static final Field PAD = B.text("pad", 100);

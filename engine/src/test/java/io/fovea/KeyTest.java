@@ -14,7 +14,7 @@ import io.fovea.schema.KeySpec;
 import org.junit.jupiter.api.Test;
 
 class KeyTest {
-  private static final KeySpec.Builder B = KeySpec.builder();
+  private static final KeySpec.Definition B = KeySpec.define();
   private static final Field W = B.int32("w");
   private static final Field NAME = B.text("name", 8);
   private static final Field RAW = B.bytes("raw", 4);
@@ -91,12 +91,12 @@ class KeyTest {
     assertEquals(5, ints.getInt(0));
     assertThrows(InvalidUseException.class, () -> ints.set(1, 2));
     assertThrows(IllegalArgumentException.class, () -> KeySpec.of(FieldType.TEXT));
-    assertThrows(IllegalArgumentException.class, () -> KeySpec.builder().build());
+    assertThrows(IllegalArgumentException.class, () -> KeySpec.define().build());
   }
 
   @Test
   void specificationsAreValues() {
-    KeySpec.Builder other = KeySpec.builder();
+    KeySpec.Definition other = KeySpec.define();
     other.int32("w");
     other.text("name", 8);
     other.bytes("raw", 4);
@@ -107,7 +107,7 @@ class KeyTest {
     assertEquals("KeySpec(w INT32, name TEXT(8), raw BYTES(4), id INT64)", SPEC.toString());
     assertThrows(IllegalArgumentException.class, () -> other.int32("w"));
     assertThrows(IllegalArgumentException.class, () -> SPEC.part("x"));
-    assertThrows(IllegalArgumentException.class, () -> KeySpec.builder().text("x", 0));
-    assertThrows(IllegalArgumentException.class, () -> KeySpec.builder().int32(""));
+    assertThrows(IllegalArgumentException.class, () -> KeySpec.define().text("x", 0));
+    assertThrows(IllegalArgumentException.class, () -> KeySpec.define().int32(""));
   }
 }

@@ -40,7 +40,7 @@ class LeaksTest {
   @Test
   void forgottenTransactionsAreRolledBack() {
     try (Database db = Database.inMemory(ALL)) {
-      Table t = db.table(TableSpec.of("t", KeySpec.of(FieldType.INT32), Layout.builder().build()));
+      Table t = db.table(TableSpec.of("t", KeySpec.of(FieldType.INT32), Layout.define().build()));
       for (int i = 0; i < 2; i++) {
         forget(db, t, i);
       }
@@ -64,7 +64,7 @@ class LeaksTest {
   @Test
   void forgottenCursorsAreTold() {
     try (Database db = Database.inMemory(ALL)) {
-      Table t = db.table(TableSpec.of("t", KeySpec.of(FieldType.INT32), Layout.builder().build()));
+      Table t = db.table(TableSpec.of("t", KeySpec.of(FieldType.INT32), Layout.define().build()));
       db.run(
           tx -> {
             t.scan(tx, Range.all(), Order.ASCENDING);
@@ -100,8 +100,7 @@ class LeaksTest {
         before = mappings(); // the JVM has what it needs for itself
       }
       try (Database db = opening.apply(i)) {
-        Table t =
-            db.table(TableSpec.of("t", KeySpec.of(FieldType.INT32), Layout.builder().build()));
+        Table t = db.table(TableSpec.of("t", KeySpec.of(FieldType.INT32), Layout.define().build()));
         db.run(tx -> t.insert(tx, t.key().set(1), t.row()));
       }
     }

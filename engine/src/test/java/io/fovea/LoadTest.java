@@ -36,7 +36,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /** Loads: what a table has afterwards, what others notice, and what a crash leaves. */
 class LoadTest {
-  private static final Layout.Builder B = Layout.builder();
+  private static final Layout.Definition B = Layout.define();
   private static final Field COLOUR = B.int32("colour");
   private static final Field CODE = B.int64("code");
   private static final TableSpec ROWS =

@@ -91,10 +91,10 @@ class MessagesTest {
   /** What is too long, and for what. */
   @Test
   void whatIsTooLongIsNamed() {
-    Layout.Builder b = Layout.builder();
+    Layout.Definition b = Layout.define();
     Field owner = b.text("owner", 5);
     Field data = b.bytes("data", 5);
-    KeySpec.Builder keys = KeySpec.builder();
+    KeySpec.Definition keys = KeySpec.define();
     keys.text("city", 4);
     keys.bytes("code", 4);
     TableSpec people = TableSpec.of("people", keys.build(), b.build());

@@ -30,11 +30,11 @@ import java.util.concurrent.locks.LockSupport;
  * <p>Usage: {@code Misuse FOLDER RACES SEED}
  */
 final class Misuse {
-  private static final KeySpec.Builder KEY = KeySpec.builder();
+  private static final KeySpec.Definition KEY = KeySpec.define();
   private static final Field A = KEY.int32("a");
   private static final Field NAME = KEY.text("name", 30);
   private static final KeySpec KEY_SPEC = KEY.build();
-  private static final Layout.Builder B = Layout.builder();
+  private static final Layout.Definition B = Layout.define();
   private static final Field INT = B.int32("int");
   private static final Field LONG = B.int64("long");
   private static final Field TEXT = B.text("text", 40);
@@ -53,7 +53,7 @@ final class Misuse {
   private Misuse() {}
 
   private static Field foreign() {
-    Layout.Builder b = Layout.builder();
+    Layout.Definition b = Layout.define();
     b.int64("x");
     return b.text("text", 4000);
   }

@@ -25,7 +25,7 @@ class NamesTest {
   private static final Options SMALL =
       Options.defaults().bufferBytes(4 << 20).device(dev -> dev.pageSize(4096));
 
-  private static final Layout.Builder B = Layout.builder();
+  private static final Layout.Definition B = Layout.define();
   private static final Field A = B.int32("a");
   private static final Field C = B.text("c", 10);
   private static final Layout LAYOUT = B.build();

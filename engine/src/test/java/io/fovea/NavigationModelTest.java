@@ -44,7 +44,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 class NavigationModelTest {
   private static final int KEYS = 300;
   private static final int AFTER = 10;
-  private static final Layout.Builder B = Layout.builder();
+  private static final Layout.Definition B = Layout.define();
   private static final Field PAD = B.bytes("pad", 200);
   private static final Field COLOUR = B.int32("colour");
   private static final Field CODE = B.int64("code");

@@ -35,7 +35,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 /** Seeks, turns, nearest records, streams and pages: what conflicts, and what is refused. */
 @Execution(ExecutionMode.CONCURRENT)
 class NavigationTest {
-  private static final Layout.Builder B = Layout.builder();
+  private static final Layout.Definition B = Layout.define();
   private static final Field COLOUR = B.int32("colour");
   private static final TableSpec ROWS =
       TableSpec.of("rows", KeySpec.of(FieldType.INT32, FieldType.INT32), B.build())

@@ -479,7 +479,7 @@ class ObjectIndexTest {
   private static final Layout LAYOUT;
 
   static {
-    Layout.Builder b = Layout.builder();
+    Layout.Definition b = Layout.define();
     b.int64("v");
     LAYOUT = b.build();
   }

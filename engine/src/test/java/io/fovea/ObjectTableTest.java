@@ -493,7 +493,7 @@ class ObjectTableTest {
       db.table(ACCOUNTS);
       assertThrows(
           IncompatibleSchemaException.class, () -> db.table(TableSpec.bytes("accounts", 256)));
-      Layout.Builder layout = Layout.builder();
+      Layout.Definition layout = Layout.define();
       layout.int32("n");
       assertThrows(
           IncompatibleSchemaException.class,

@@ -27,18 +27,18 @@ class OldRowsLoadTest {
   private static final KeySpec KEY = KeySpec.of(FieldType.INT64);
   private static final int KEYS = 6_000;
 
-  private static final Layout.Builder B1 = Layout.builder();
+  private static final Layout.Definition B1 = Layout.define();
   private static final Field N1 = B1.int32("n");
   private static final Field NAME1 = B1.text("name", 12);
   private static final Layout FIRST = B1.build();
 
-  private static final Layout.Builder B2 = Layout.builder();
+  private static final Layout.Definition B2 = Layout.define();
   private static final Field N2 = B2.int32("n");
   private static final Field NAME2 = B2.text("name", 12);
   private static final Field COLOUR2 = B2.int64("colour");
   private static final Layout SECOND = B2.build();
 
-  private static final Layout.Builder B3 = Layout.builder();
+  private static final Layout.Definition B3 = Layout.define();
   private static final Field LABEL = B3.text("label", 30);
   private static final Field COLOUR = B3.int64("colour");
   private static final Field N = B3.int64("n");

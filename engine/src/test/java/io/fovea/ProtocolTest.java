@@ -31,7 +31,7 @@ class ProtocolTest {
   private static final int ACCOUNTS = 40;
   private static final long START = 1000;
 
-  private static final Layout.Builder B = Layout.builder();
+  private static final Layout.Definition B = Layout.define();
   private static final Field BALANCE = B.int64("balance");
   private static final Layout LAYOUT = B.build();
   private static final TableSpec ACCOUNT =

@@ -26,7 +26,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /** Ranges that are cut out of a table as a whole: by one transaction, and beside others. */
 class RangeCutsTest {
-  private static final Layout.Builder B = Layout.builder();
+  private static final Layout.Definition B = Layout.define();
   private static final Field N = B.int64("n");
   private static final Layout LAYOUT = B.build();
   private static final int EACH = 1_000;

@@ -31,7 +31,7 @@ class RangeDeleteTest {
   /** A code that the extractor throws at. */
   private static volatile long REFUSED = -2;
 
-  private static final Layout.Builder B = Layout.builder();
+  private static final Layout.Definition B = Layout.define();
   private static final Field COLOUR = B.int32("colour");
   private static final Field CODE = B.int64("code");
   private static final TableSpec PLAIN =

@@ -33,7 +33,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 @SuppressWarnings("try") // a database is closed while another one is open
 class ReadOnlyTest {
   private static final int RECORDS = 2000;
-  private static final Layout.Builder LAYOUT = Layout.builder();
+  private static final Layout.Definition LAYOUT = Layout.define();
   private static final Field OWNER = LAYOUT.text("owner", 16);
   private static final Field CENTS = LAYOUT.int64("cents");
   private static final TableSpec SPEC =
@@ -152,7 +152,7 @@ class ReadOnlyTest {
     Table accounts = db.table(SPEC);
     Key key = accounts.key();
     Row row = accounts.row();
-    TableSpec other = TableSpec.of("other", KeySpec.of(FieldType.INT32), Layout.builder().build());
+    TableSpec other = TableSpec.of("other", KeySpec.of(FieldType.INT32), Layout.define().build());
     List<Executable> writes =
         List.of(
             () -> db.run(tx -> accounts.insert(tx, key.set(-1L), row.clear().setLong(CENTS, 1))),

@@ -44,10 +44,10 @@ class RecoveryTest {
           .log(log -> log.bufferBytes(256 << 10).segmentBytes(256 << 10).bytesMax(2 << 20));
 
   private static final TableSpec BYTES = TableSpec.bytes("bytes", 60);
-  private static final KeySpec.Builder KEY = KeySpec.builder();
+  private static final KeySpec.Definition KEY = KeySpec.define();
   private static final Field ID = KEY.int32("id");
   private static final KeySpec KEY_SPEC = KEY.build();
-  private static final Layout.Builder LAYOUT = Layout.builder();
+  private static final Layout.Definition LAYOUT = Layout.define();
   private static final Field NUMBER = LAYOUT.int64("number");
   private static final Field NAME = LAYOUT.text("name", 24);
   private static final Layout LAYOUT_SPEC = LAYOUT.build();

@@ -34,7 +34,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /** A snapshot is the database as it was, whatever becomes of it. */
 class SnapshotTest {
-  private static final Layout.Builder B = Layout.builder();
+  private static final Layout.Definition B = Layout.define();
   private static final Field VALUE = B.int64("value");
   private static final Field TEXT = B.text("text", 100);
   private static final TableSpec SPEC =

@@ -57,7 +57,7 @@ class TableMapTest {
         }
       };
 
-  private static final Layout.Builder B = Layout.builder();
+  private static final Layout.Definition B = Layout.define();
   private static final Field VALUE = B.text("value", 100);
   private static final Layout LAYOUT = B.build();
 
@@ -134,7 +134,7 @@ class TableMapTest {
   }
 
   private static TypedTable<String, String> newRows(String name) {
-    KeySpec.Builder key = KeySpec.builder();
+    KeySpec.Definition key = KeySpec.define();
     key.text("key", 100);
     return db.table(TableSpec.of("rows " + name, key.build(), LAYOUT)).as(KEYS, ROWS);
   }

@@ -31,7 +31,7 @@ class TablesComeAndGoTest {
   private static final Field T;
 
   static {
-    Layout.Builder b = Layout.builder();
+    Layout.Definition b = Layout.define();
     V = b.int64("v");
     W = b.int64("w");
     T = b.text("t", 12);

@@ -40,7 +40,7 @@ class TransactionTest {
       Options.defaults()
           .bufferBytes(4 << 20)
           .transactions(txs -> txs.closeGrace(Duration.ofMillis(50)));
-  private static final Layout.Builder B = Layout.builder();
+  private static final Layout.Definition B = Layout.define();
   private static final Field V = B.int32("v");
   private static final TableSpec SPEC = TableSpec.of("t", KeySpec.of(FieldType.INT32), B.build());
 

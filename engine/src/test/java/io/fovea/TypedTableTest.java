@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Test;
 
 /** Objects on rows: key and row belong to the transaction's slot, and are used again. */
 class TypedTableTest {
-  private static final Layout.Builder FIELDS = Layout.builder();
+  private static final Layout.Definition FIELDS = Layout.define();
   private static final Field NAME = FIELDS.text("name", 20);
   private static final Field FRIEND = FIELDS.int64("friend");
   private static final TableSpec SPEC =

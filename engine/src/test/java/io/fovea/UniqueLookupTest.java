@@ -36,7 +36,7 @@ class UniqueLookupTest {
   private static final int RECORDS = 6;
   private static final int SWAPS = 1500;
 
-  private static final Layout.Builder B = Layout.builder();
+  private static final Layout.Definition B = Layout.define();
   private static final Field TAG = B.int64("tag");
   private static final Field COUNT = B.int64("count");
   private static final Field ID = B.int32("id");

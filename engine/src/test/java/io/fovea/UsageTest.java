@@ -17,10 +17,10 @@ class UsageTest {
   @TempDir Path dir;
 
   // A table is described once, in constants.
-  private static final KeySpec.Builder KEY = KeySpec.builder();
+  private static final KeySpec.Definition KEY = KeySpec.define();
   private static final Field WAREHOUSE = KEY.int32("warehouse");
   private static final Field ITEM = KEY.int32("item");
-  private static final Layout.Builder ROW = Layout.builder();
+  private static final Layout.Definition ROW = Layout.define();
   private static final Field QUANTITY = ROW.int32("quantity");
   private static final Field NAME = ROW.text("name", 40);
   private static final TableSpec STOCK =

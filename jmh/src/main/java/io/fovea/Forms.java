@@ -250,7 +250,7 @@ public final class Forms {
   }
 
   private static final class Rows extends Form {
-    private static final Layout.Builder LAYOUT = Layout.builder();
+    private static final Layout.Definition LAYOUT = Layout.define();
     private static final Field NAME = LAYOUT.text("name", 24);
     private static final Field PRICE = LAYOUT.int64("price");
     private static final Field COUNT = LAYOUT.int32("count");

@@ -66,7 +66,7 @@ final class SecondaryStore implements AutoCloseable {
       EntryHints... kinds) {
     this.records = records;
     this.spread = spread;
-    Layout.Builder l = Layout.builder();
+    Layout.Definition l = Layout.define();
     number = l.int64("number");
     if (size > 10) {
       l.bytes("pad", size - 10);

@@ -6,7 +6,7 @@ import com.google.gson.JsonObject;
 import com.google.gson.JsonParseException;
 import com.google.gson.JsonParser;
 import io.fovea.schema.Field;
-import io.fovea.schema.FieldBuilder;
+import io.fovea.schema.FieldDefinition;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
@@ -99,9 +99,9 @@ final class SchemaLine {
     if (!schema.has("row")) {
       return TableSpec.bytes(name, keyParts.get(0).getAsJsonObject().get("bytes").getAsInt());
     }
-    KeySpec.Builder key = KeySpec.builder();
+    KeySpec.Definition key = KeySpec.define();
     keyParts.forEach(f -> add(key, f.getAsJsonObject()));
-    Layout.Builder row = Layout.builder();
+    Layout.Definition row = Layout.define();
     schema
         .getAsJsonArray("row")
         .forEach(
@@ -125,7 +125,7 @@ final class SchemaLine {
     return spec;
   }
 
-  private static void add(FieldBuilder to, JsonObject f) {
+  private static void add(FieldDefinition to, JsonObject f) {
     String name = f.get("name").getAsString();
     FieldType type = FieldType.valueOf(f.get("type").getAsString());
     if (type == FieldType.DECIMAL) {

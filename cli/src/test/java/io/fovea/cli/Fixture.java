@@ -35,7 +35,7 @@ final class Fixture {
   static final TableSpec BLOBS = TableSpec.bytes("blobs", 40);
 
   static {
-    Layout.Builder b = Layout.builder();
+    Layout.Definition b = Layout.define();
     X = b.text("x", 100);
     Layout layout = b.build();
     TABLE = TableSpec.of("t", KeySpec.of(FieldType.INT32), layout).with(IndexSpec.on("i", X));

@@ -35,10 +35,10 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /** Exports that say what the table is, imports that make it, and trials of imports. */
 class SchemaLineTest {
-  private static final KeySpec.Builder K = KeySpec.builder();
+  private static final KeySpec.Definition K = KeySpec.define();
   private static final Field NAME = K.text("name", 20);
   private static final Field ID = K.uuid("id");
-  private static final Layout.Builder B = Layout.builder();
+  private static final Layout.Definition B = Layout.define();
   private static final Field NAME_TOO = B.nullable().text("name", 30);
   private static final Field UNTIL = B.nullable().instant("until");
   private static final Field PRICE = B.decimal("price", 12, 2);

@@ -29,11 +29,11 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** The commands that show tables and records: transcripts. */
 class TablesTest {
-  private static final KeySpec.Builder K = KeySpec.builder();
+  private static final KeySpec.Definition K = KeySpec.define();
   private static final Field SHOP = K.int32("shop");
   private static final Field CODE = K.text("code", 10);
   private static final Field RAW = K.bytes("raw", 4);
-  private static final Layout.Builder B = Layout.builder();
+  private static final Layout.Definition B = Layout.define();
   private static final Field CODE_TOO = B.text("code", 30);
   private static final Field DUE = B.int64("due");
   private static final Field BITS = B.bytes("bits", 4);

@@ -32,14 +32,14 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /** Fields of every type, and nulls, through the commands. */
 class TypesTest {
-  private static final KeySpec.Builder K = KeySpec.builder();
+  private static final KeySpec.Definition K = KeySpec.define();
   private static final Field ID = K.uuid("id");
   private static final Field OPEN = K.bool("open");
   private static final Field WEIGHT = K.float64("weight");
   private static final Field SINCE = K.instant("since");
   private static final Field PRICE = K.decimal("price", 20, 3);
 
-  private static final Layout.Builder B = Layout.builder();
+  private static final Layout.Definition B = Layout.define();
   private static final Field R_INT = B.nullable().int32("int");
   private static final Field R_LONG = B.int64("long");
   private static final Field R_TEXT = B.nullable().text("text", 20);

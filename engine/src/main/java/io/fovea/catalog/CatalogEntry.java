@@ -270,7 +270,7 @@ public record CatalogEntry(
     RowHistory known = extras.history();
     return known != null
         ? known
-        : RowHistory.first(layout == null ? Layout.builder().build() : layout);
+        : RowHistory.first(layout == null ? Layout.define().build() : layout);
   }
 
   /** The same table in another tree. */
@@ -454,7 +454,7 @@ public record CatalogEntry(
       in.readUnsignedByte();
       return KeySpec.ofBytes(in.readInt());
     }
-    KeySpec.Builder b = KeySpec.builder();
+    KeySpec.Definition b = KeySpec.define();
     for (int i = 0; i < n; i++) {
       String name = in.readUTF();
       b.add(name, FieldCodec.read(in, name));
@@ -464,7 +464,7 @@ public record CatalogEntry(
 
   private static Layout readLayout(DataInputStream in) throws IOException {
     int n = in.readUnsignedShort();
-    Layout.Builder b = Layout.builder();
+    Layout.Definition b = Layout.define();
     for (int i = 0; i < n; i++) {
       String name = in.readUTF();
       b.add(name, FieldCodec.read(in, name));

@@ -365,7 +365,7 @@ public final class Schema {
 
   private static Layout layoutOf(CatalogEntry e) {
     Layout l = e.layout();
-    return l == null ? Layout.builder().build() : l;
+    return l == null ? Layout.define().build() : l;
   }
 
   /** The names of the tables, in order. */
@@ -510,7 +510,7 @@ public final class Schema {
             spec.key(),
             spec.isBytes() ? null : spec.layout(),
             RowHistory.started(
-                spec.version(), spec.isBytes() ? Layout.builder().build() : spec.layout()),
+                spec.version(), spec.isBytes() ? Layout.define().build() : spec.layout()),
             tree,
             indexes.toArray(IndexCore[]::new));
     core.objects(objects);

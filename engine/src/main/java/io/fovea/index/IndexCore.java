@@ -170,7 +170,7 @@ public final class IndexCore {
   }
 
   private static KeySpec named(List<Field> fields) {
-    KeySpec.Builder b = KeySpec.builder();
+    KeySpec.Definition b = KeySpec.define();
     for (int i = 0; i < fields.size(); i++) {
       Field f = fields.get(i);
       String name = f.name();

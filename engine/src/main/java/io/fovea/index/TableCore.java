@@ -118,7 +118,7 @@ public final class TableCore {
     this.bit = 1L << (tree.treeId() & 63);
     this.recordBytes = history.length();
     this.plainBytes = recordBytes;
-    this.old = new OldRows(history, layout == null ? Layout.builder().build() : layout);
+    this.old = new OldRows(history, layout == null ? Layout.define().build() : layout);
   }
 
   /** The versions of its rows. */

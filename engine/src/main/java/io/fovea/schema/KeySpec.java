@@ -41,7 +41,7 @@ public final class KeySpec {
    * @throws IllegalArgumentException for types that need a width; see {@link #builder()}
    */
   public static KeySpec of(FieldType... types) {
-    Builder b = builder();
+    Definition b = define();
     for (FieldType t : types) {
       if (t.width() == 0) {
         throw new IllegalArgumentException(
@@ -57,19 +57,19 @@ public final class KeySpec {
   /**
    * Starts a specification, part by part: each is given as a {@link Field}, for a constant.
    *
-   * @return a new builder
+   * @return a new definition
    */
-  public static Builder builder() {
-    return new Builder();
+  public static Definition define() {
+    return new Definition();
   }
 
   /**
    * Starts a specification in one expression; parts are asked for by name, with {@link #part}.
    *
-   * @return a new chain
+   * @return a new builder
    */
-  public static FieldChain<KeySpec> chain() {
-    return FieldChain.of(builder(), Builder::build);
+  public static FieldsBuilder<KeySpec> builder() {
+    return FieldsBuilder.of(define(), Definition::build);
   }
 
   /**
@@ -169,10 +169,10 @@ public final class KeySpec {
    *
    * @since 0.1.0
    */
-  public static final class Builder extends FieldBuilder {
+  public static final class Definition extends FieldDefinition {
     private int offset;
 
-    private Builder() {
+    private Definition() {
       super("part");
     }
 
@@ -183,7 +183,7 @@ public final class KeySpec {
      * @return this
      */
     @Override
-    public Builder nullable() {
+    public Definition nullable() {
       super.nullable();
       return this;
     }

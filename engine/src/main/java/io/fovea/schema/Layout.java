@@ -32,19 +32,19 @@ public final class Layout {
   /**
    * Starts a layout, field by field: each is given as a {@link Field}, for a constant.
    *
-   * @return a new builder
+   * @return a new definition
    */
-  public static Builder builder() {
-    return new Builder();
+  public static Definition define() {
+    return new Definition();
   }
 
   /**
    * Starts a layout in one expression; fields are asked for by name, with {@link #field}.
    *
-   * @return a new chain
+   * @return a new builder
    */
-  public static FieldChain<Layout> chain() {
-    return FieldChain.of(builder(), Builder::build);
+  public static FieldsBuilder<Layout> builder() {
+    return FieldsBuilder.of(define(), Definition::build);
   }
 
   /**
@@ -127,10 +127,10 @@ public final class Layout {
    *
    * @since 0.1.0
    */
-  public static final class Builder extends FieldBuilder {
+  public static final class Definition extends FieldDefinition {
     private int size;
 
-    private Builder() {
+    private Definition() {
       super("field");
     }
 
@@ -141,7 +141,7 @@ public final class Layout {
      * @return this
      */
     @Override
-    public Builder nullable() {
+    public Definition nullable() {
       super.nullable();
       return this;
     }

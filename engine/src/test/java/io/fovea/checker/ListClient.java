@@ -44,7 +44,7 @@ final class ListClient {
   /** What a list holds at most; then it is only read. */
   static final int LENGTH_MAX = 24;
 
-  private static final Layout.Builder B = Layout.builder();
+  private static final Layout.Definition B = Layout.define();
   private static final Field GENERATION = B.int32("generation");
   private static final Field GROUP = B.int32("grp");
   private static final Field NUMBER = B.int32("number");
@@ -58,7 +58,7 @@ final class ListClient {
           .with(IndexSpec.on("by_group", GENERATION, GROUP))
           .with(IndexSpec.unique("by_place", GROUP, NUMBER));
 
-  private static final Layout.Builder G = Layout.builder();
+  private static final Layout.Definition G = Layout.define();
   private static final Field DELETES = G.bytes("deletes", 8 * LENGTH_MAX);
   private static final TableSpec GRAVES =
       TableSpec.of("graves", KeySpec.of(FieldType.INT32), G.build());

@@ -20,7 +20,7 @@ import java.util.List;
  */
 final class ListTables {
   private static final String PREFIX = "list-";
-  private static final Layout.Builder B = Layout.builder();
+  private static final Layout.Definition B = Layout.define();
   private static final Field KEY = B.int64("key");
   private static final Field LIFE = B.int32("life");
   private static final Field ELEMENTS = B.bytes("elements", 8 * ListClient.LENGTH_MAX);

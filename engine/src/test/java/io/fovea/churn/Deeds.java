@@ -57,7 +57,7 @@ final class Deeds {
   static final long START = 1_000;
   static final int INDEXED = 300;
 
-  private static final Layout.Builder B = Layout.builder();
+  private static final Layout.Definition B = Layout.define();
   private static final Field BALANCE = B.int64("balance");
   private static final Field OWNER = B.int32("owner");
   private static final Field NOTE = B.text("note", 40);

@@ -70,7 +70,7 @@ class ConcurrentCrashTest {
   private static final int THREADS = 4;
   private static final int CRASHES = (int) Math.max(30, CrashTest.STATES / 10);
 
-  private static final Layout.Builder B = Layout.builder();
+  private static final Layout.Definition B = Layout.define();
   private static final Field BALANCE = B.int64("balance");
   private static final Field VERSION = B.int32("version");
   private static final Field WRITER = B.int64("writer");

@@ -41,7 +41,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 class ReliabilityTest {
   private static final int ACCOUNTS = 40;
   private static final int THREADS = 4;
-  private static final Layout.Builder B = Layout.builder();
+  private static final Layout.Definition B = Layout.define();
   private static final Field BALANCE = B.int64("balance");
   private static final Field PAD = B.bytes("pad", 600);
   private static final TableSpec SPEC =

@@ -47,7 +47,7 @@ final class Shape {
 
   private Shape(Kind kind, int version) {
     this.version = version;
-    Layout.Builder b = Layout.builder();
+    Layout.Definition b = Layout.define();
     String name = version < 3 || version > 5 ? "a" : "b";
     a = version < 5 ? b.int32(name) : b.int64(name);
     text = b.text("text", version < 3 ? 20 : 27);

@@ -37,7 +37,7 @@ import org.jspecify.annotations.Nullable;
  * until somebody keeps it; {@link #copy} is what changes.
  */
 final class State {
-  private static final KeySpec.Builder KEY = KeySpec.builder();
+  private static final KeySpec.Definition KEY = KeySpec.define();
   static final Field GROUP = KEY.int32("group");
   static final Field NAME = KEY.text("name", 12);
   static final KeySpec KEY_SPEC = KEY.build();

@@ -49,11 +49,11 @@ public final class FieldValues {
       return new Field("f", type, width, precision, scale, nullable, 0, 0, false);
     }
 
-    public Field addTo(Layout.Builder to, String name) {
+    public Field addTo(Layout.Definition to, String name) {
       return to.add(name, field());
     }
 
-    public Field addTo(KeySpec.Builder to, String name) {
+    public Field addTo(KeySpec.Definition to, String name) {
       return to.add(name, field());
     }
 

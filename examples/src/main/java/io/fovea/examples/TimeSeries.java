@@ -34,10 +34,10 @@ import java.util.List;
 public final class TimeSeries {
   private static final int BATCH = 1_000;
 
-  private static final KeySpec.Builder KEY = KeySpec.builder();
+  private static final KeySpec.Definition KEY = KeySpec.define();
   private static final Field SERIES = KEY.text("series", 40);
   private static final Field TIME = KEY.instant("time");
-  private static final Layout.Builder LAYOUT = Layout.builder();
+  private static final Layout.Definition LAYOUT = Layout.define();
   private static final Field VALUE = LAYOUT.float64("value");
   private static final TableSpec SPEC = TableSpec.of("points", KEY.build(), LAYOUT.build());
 

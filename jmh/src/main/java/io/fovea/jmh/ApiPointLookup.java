@@ -69,9 +69,9 @@ public class ApiPointLookup {
     /** Loads it, in the order of keys. */
     @Setup(Level.Trial)
     public void load() {
-      KeySpec.Builder k = KeySpec.builder();
+      KeySpec.Definition k = KeySpec.define();
       k.int64("id");
-      Layout.Builder b = Layout.builder();
+      Layout.Definition b = Layout.define();
       first = b.int64("first");
       b.bytes("payload", VALUE_BYTES - 8 - 2);
       db =

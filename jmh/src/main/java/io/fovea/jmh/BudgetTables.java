@@ -40,10 +40,10 @@ final class BudgetTables {
   static final Field INFO;
 
   static {
-    KeySpec.Builder k = KeySpec.builder();
+    KeySpec.Definition k = KeySpec.define();
     k.int32("s_w_id");
     k.int32("s_i_id");
-    Layout.Builder b = Layout.builder();
+    Layout.Definition b = Layout.define();
     QUANTITY = b.int32("s_quantity");
     YTD = b.int64("s_ytd");
     ORDERS = b.int32("s_order_cnt");
@@ -54,12 +54,12 @@ final class BudgetTables {
     DATA = b.text("s_data", 50);
     STOCK = TableSpec.of("stock", k.build(), b.build());
 
-    k = KeySpec.builder();
+    k = KeySpec.define();
     k.int32("ol_w_id");
     k.int32("ol_d_id");
     k.int32("ol_o_id");
     k.int32("ol_number");
-    b = Layout.builder();
+    b = Layout.define();
     DELIVERED = b.int64("ol_delivery_d");
     AMOUNT = b.int64("ol_amount");
     ITEM = b.int32("ol_i_id");

@@ -39,7 +39,7 @@ final class NumberedRecords {
   private final int padBytes;
 
   NumberedRecords(String name, int padBytes) {
-    Layout.Builder b = Layout.builder();
+    Layout.Definition b = Layout.define();
     this.number = b.int64("number");
     this.group = b.int64("group");
     this.pad = b.bytes("pad", padBytes);

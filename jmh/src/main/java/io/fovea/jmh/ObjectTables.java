@@ -55,7 +55,7 @@ public class ObjectTables {
   public record Item(@Id long id, String name, long price, int count, double weight) {}
 
   private static final KeySpec KEY = KeySpec.of(FieldType.INT64);
-  private static final Layout.Builder LAYOUT = Layout.builder();
+  private static final Layout.Definition LAYOUT = Layout.define();
   private static final Field NAME = LAYOUT.text("name", 24);
   private static final Field PRICE = LAYOUT.int64("price");
   private static final Field COUNT = LAYOUT.int32("count");

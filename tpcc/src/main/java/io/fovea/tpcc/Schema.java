@@ -34,9 +34,9 @@ final class Schema {
     static final Field IMAGE;
 
     static {
-      KeySpec.Builder k = KeySpec.builder();
+      KeySpec.Definition k = KeySpec.define();
       k.int32("i_id");
-      Layout.Builder b = Layout.builder();
+      Layout.Definition b = Layout.define();
       PRICE = b.int64("i_price");
       NAME = b.text("i_name", 24);
       DATA = b.text("i_data", 50);
@@ -56,9 +56,9 @@ final class Schema {
     static final Address ADDRESS;
 
     static {
-      KeySpec.Builder k = KeySpec.builder();
+      KeySpec.Definition k = KeySpec.define();
       k.int32("w_id");
-      Layout.Builder b = Layout.builder();
+      Layout.Definition b = Layout.define();
       YTD = b.int64("w_ytd");
       TAX = b.int32("w_tax");
       NAME = b.text("w_name", 10);
@@ -79,10 +79,10 @@ final class Schema {
     static final Address ADDRESS;
 
     static {
-      KeySpec.Builder k = KeySpec.builder();
+      KeySpec.Definition k = KeySpec.define();
       k.int32("d_w_id");
       k.int32("d_id");
-      Layout.Builder b = Layout.builder();
+      Layout.Definition b = Layout.define();
       NEXT_ORDER = b.int32("d_next_o_id");
       TAX = b.int32("d_tax");
       YTD = b.int64("d_ytd");
@@ -114,11 +114,11 @@ final class Schema {
     static final Field DATA;
 
     static {
-      KeySpec.Builder k = KeySpec.builder();
+      KeySpec.Definition k = KeySpec.define();
       Field warehouse = k.int32("c_w_id");
       Field district = k.int32("c_d_id");
       Field id = k.int32("c_id");
-      Layout.Builder b = Layout.builder();
+      Layout.Definition b = Layout.define();
       BALANCE = b.int64("c_balance");
       YTD_PAYMENT = b.int64("c_ytd_payment");
       PAYMENTS = b.int32("c_payment_cnt");
@@ -157,10 +157,10 @@ final class Schema {
     static final Field DATA;
 
     static {
-      KeySpec.Builder k = KeySpec.builder();
+      KeySpec.Definition k = KeySpec.define();
       k.int32("h_stream");
       k.int64("h_seq");
-      Layout.Builder b = Layout.builder();
+      Layout.Definition b = Layout.define();
       CUSTOMER = b.int32("h_c_id");
       CUSTOMER_DISTRICT = b.int32("h_c_d_id");
       CUSTOMER_WAREHOUSE = b.int32("h_c_w_id");
@@ -186,11 +186,11 @@ final class Schema {
     static final Field ENTRY_DATE;
 
     static {
-      KeySpec.Builder k = KeySpec.builder();
+      KeySpec.Definition k = KeySpec.define();
       Field warehouse = k.int32("o_w_id");
       Field district = k.int32("o_d_id");
       Field id = k.int32("o_id");
-      Layout.Builder b = Layout.builder();
+      Layout.Definition b = Layout.define();
       CARRIER = b.int32("o_carrier_id");
       CUSTOMER = b.int32("o_c_id");
       LINES = b.int32("o_ol_cnt");
@@ -209,11 +209,11 @@ final class Schema {
     static final TableSpec SPEC;
 
     static {
-      KeySpec.Builder k = KeySpec.builder();
+      KeySpec.Definition k = KeySpec.define();
       k.int32("no_w_id");
       k.int32("no_d_id");
       k.int32("no_o_id");
-      SPEC = TableSpec.of("new_order", k.build(), Layout.builder().build());
+      SPEC = TableSpec.of("new_order", k.build(), Layout.define().build());
     }
 
     private NewOrder() {}
@@ -230,12 +230,12 @@ final class Schema {
     static final Field DISTRICT_INFO;
 
     static {
-      KeySpec.Builder k = KeySpec.builder();
+      KeySpec.Definition k = KeySpec.define();
       k.int32("ol_w_id");
       k.int32("ol_d_id");
       k.int32("ol_o_id");
       k.int32("ol_number");
-      Layout.Builder b = Layout.builder();
+      Layout.Definition b = Layout.define();
       DELIVERY_DATE = b.int64("ol_delivery_d");
       AMOUNT = b.int64("ol_amount");
       ITEM = b.int32("ol_i_id");
@@ -261,10 +261,10 @@ final class Schema {
     static final Field[] DISTRICTS = new Field[Scale.DISTRICTS];
 
     static {
-      KeySpec.Builder k = KeySpec.builder();
+      KeySpec.Definition k = KeySpec.define();
       k.int32("s_w_id");
       k.int32("s_i_id");
-      Layout.Builder b = Layout.builder();
+      Layout.Definition b = Layout.define();
       QUANTITY = b.int32("s_quantity");
       ORDERS = b.int32("s_order_cnt");
       REMOTE_ORDERS = b.int32("s_remote_cnt");
@@ -292,9 +292,9 @@ final class Schema {
     static final Field RUNS;
 
     static {
-      KeySpec.Builder k = KeySpec.builder();
+      KeySpec.Definition k = KeySpec.define();
       k.int32("id");
-      Layout.Builder b = Layout.builder();
+      Layout.Definition b = Layout.define();
       COMPLETE = b.int32("complete");
       WAREHOUSES = b.int32("warehouses");
       ITEMS = b.int32("items");
@@ -311,7 +311,7 @@ final class Schema {
 
   /** The five fields of an address, which three tables share. */
   record Address(Field street1, Field street2, Field city, Field state, Field zip) {
-    static Address in(Layout.Builder b, String prefix) {
+    static Address in(Layout.Definition b, String prefix) {
       return new Address(
           b.text(prefix + "_street_1", 20),
           b.text(prefix + "_street_2", 20),

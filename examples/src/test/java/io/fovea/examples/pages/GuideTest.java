@@ -94,11 +94,11 @@ import org.junit.jupiter.api.io.TempDir;
 /** The code of docs/GUIDE.md: {@link PagesTest} holds the page against what is marked here. */
 class GuideTest {
   // begin docs/GUIDE.md
-  static final KeySpec.Builder KEY = KeySpec.builder();
+  static final KeySpec.Definition KEY = KeySpec.define();
   static final Field CUSTOMER = KEY.int64("customer");
   static final Field NUMBER = KEY.int32("number");
 
-  static final Layout.Builder LAYOUT = Layout.builder();
+  static final Layout.Definition LAYOUT = Layout.define();
   static final Field STATE = LAYOUT.int32("state"); // changes often: first
   static final Field PLACED = LAYOUT.int64("placed_millis");
   static final Field CENTS = LAYOUT.int64("cents");
@@ -113,14 +113,14 @@ class GuideTest {
   static final TableSpec STOCK =
       TableSpec.of(
           "stock",
-          KeySpec.chain().text("sku", 40).build(),
-          Layout.chain().int32("count").nullable().text("place", 80).build());
+          KeySpec.builder().text("sku", 40).build(),
+          Layout.builder().int32("count").nullable().text("place", 80).build());
   static final Field COUNT = STOCK.layout().field("count");
 
   // end
 
   // begin docs/GUIDE.md
-  static final Layout.Builder PAYMENT = Layout.builder();
+  static final Layout.Definition PAYMENT = Layout.define();
   static final Field PAID = PAYMENT.bool("paid");
   static final Field AMOUNT = PAYMENT.decimal("amount", 12, 2); // 9,999,999,999.99 at most
   static final Field RATE = PAYMENT.float64("rate");
@@ -157,7 +157,7 @@ class GuideTest {
 
   // begin docs/GUIDE.md
   // Version 1 had: text("fullname", 40), int32("visits"), text("fax", 20).
-  static final Layout.Builder MEMBER = Layout.builder();
+  static final Layout.Definition MEMBER = Layout.define();
   static final Field MEMBER_NAME = MEMBER.text("name", 80);
   static final Field VISITS = MEMBER.int64("visits");
   static final Field LEVEL = MEMBER.int32("level");
@@ -209,7 +209,7 @@ class GuideTest {
   // begin docs/GUIDE.md
   record Customer(String name, String city) {}
 
-  static final Layout.Builder PERSON = Layout.builder();
+  static final Layout.Definition PERSON = Layout.define();
   static final Field NAME = PERSON.text("name", 80);
   static final Field CITY = PERSON.text("city", 80);
 
@@ -281,7 +281,7 @@ class GuideTest {
 
   @Test
   void tablesEvolve() {
-    Layout.Builder first = Layout.builder();
+    Layout.Definition first = Layout.define();
     Field fullname = first.text("fullname", 40);
     Field visits = first.int32("visits");
     first.text("fax", 20);
@@ -720,7 +720,7 @@ class GuideTest {
   @Test
   void rowsThatExpire() {
     // begin docs/GUIDE.md
-    Layout.Builder fields = Layout.builder();
+    Layout.Definition fields = Layout.define();
     Field user = fields.text("user", 40);
     Field used = fields.int64("used");
     TableSpec spec =
@@ -894,7 +894,8 @@ class GuideTest {
       }
     }
     // end
-    assertEquals(Map.of(1001L, invoice), cache);
+    assertEquals(invoice, cache.get(1001L));
+    assertEquals(invoices.count(), cache.size());
   }
 
   @Test

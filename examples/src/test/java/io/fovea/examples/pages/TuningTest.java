@@ -22,7 +22,7 @@ class TuningTest {
   private static final int RECORDS = 100;
 
   private static final KeySpec KEY = KeySpec.of(FieldType.INT64);
-  private static final Layout.Builder FIELDS = Layout.builder();
+  private static final Layout.Definition FIELDS = Layout.define();
   private static final Field NUMBER = FIELDS.int64("number");
   private static final Layout LAYOUT = FIELDS.build();
 

@@ -27,7 +27,7 @@ class FoveaMetricsTest {
   void metersSayWhatHappenedAndGoAway() {
     SimpleMeterRegistry registry = new SimpleMeterRegistry();
     Database db = Database.inMemory(Options.defaults().bufferBytes(4 << 20).name("orders"));
-    Table t = db.table(TableSpec.of("t", KeySpec.of(FieldType.INT32), Layout.builder().build()));
+    Table t = db.table(TableSpec.of("t", KeySpec.of(FieldType.INT32), Layout.define().build()));
     for (int i = 0; i < 10; i++) {
       int id = i;
       db.run(tx -> t.insert(tx, t.key().set(id), t.row()));

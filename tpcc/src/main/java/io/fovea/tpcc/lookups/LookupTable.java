@@ -32,7 +32,7 @@ final class LookupTable {
   private static final TableSpec META;
 
   static {
-    Layout.Builder b = Layout.builder();
+    Layout.Definition b = Layout.define();
     META_COMPLETE = b.int32("complete");
     META_VALUE_BYTES = b.int32("value_bytes");
     META_RECORDS = b.int64("records");
@@ -49,7 +49,7 @@ final class LookupTable {
   private LookupTable(Database database, Shape shape) {
     this.database = database;
     this.records = shape.records;
-    Layout.Builder b = Layout.builder();
+    Layout.Definition b = Layout.define();
     number = b.int64("number");
     updates = b.int64("updates");
     filling = b.bytes("filling", shape.valueBytes - FILLING_AT);

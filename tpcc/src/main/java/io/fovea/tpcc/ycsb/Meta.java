@@ -41,7 +41,7 @@ record Meta(
   private static final TableSpec SPEC;
 
   static {
-    Layout.Builder b = Layout.builder();
+    Layout.Definition b = Layout.define();
     COMPLETE = b.int32("complete");
     FIELDS = b.int32("fields");
     LOADED = b.int64("loaded");

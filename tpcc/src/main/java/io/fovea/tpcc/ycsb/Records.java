@@ -42,7 +42,7 @@ final class Records {
     this.database = database;
     counts = new Field[fields];
     fillings = new Field[fields];
-    Layout.Builder b = Layout.builder();
+    Layout.Definition b = Layout.define();
     number = b.int64("number");
     counts[0] = b.int64("count0");
     stamp = b.int64("stamp");

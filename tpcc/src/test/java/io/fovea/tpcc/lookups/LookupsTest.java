@@ -274,7 +274,7 @@ class LookupsTest {
 
   @Test
   void otherDatabasesAreRefused() throws IOException {
-    Layout.Builder b = Layout.builder();
+    Layout.Definition b = Layout.define();
     b.int32("id");
     try (Database db = Database.open(file(), SMALL)) {
       db.table(TableSpec.of("item", KeySpec.of(FieldType.INT32), b.build()));

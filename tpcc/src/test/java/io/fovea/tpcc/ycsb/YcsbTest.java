@@ -318,7 +318,7 @@ class YcsbTest {
   @Test
   void aStrangersTablesAreLeftAlone() {
     try (Database db = Database.open(file(), SMALL)) {
-      Layout.Builder b = Layout.builder();
+      Layout.Definition b = Layout.define();
       b.int32("x");
       db.table(TableSpec.of("mine", KeySpec.of(FieldType.INT32), b.build()));
     }

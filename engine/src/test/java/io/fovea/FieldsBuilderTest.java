@@ -12,24 +12,24 @@ import io.fovea.schema.TableSpec;
 import org.junit.jupiter.api.Test;
 
 /** Chains make what builders make. */
-class FieldChainTest {
+class FieldsBuilderTest {
   @Test
   void keys() {
-    KeySpec.Builder b = KeySpec.builder();
+    KeySpec.Definition b = KeySpec.define();
     b.text("sku", 40);
     b.int64("n");
-    KeySpec key = KeySpec.chain().text("sku", 40).int64("n").build();
+    KeySpec key = KeySpec.builder().text("sku", 40).int64("n").build();
     assertEquals(b.build(), key);
     assertEquals(FieldType.TEXT, key.part("sku").type());
-    assertEquals(KeySpec.of(FieldType.INT64), KeySpec.chain().int64("k0").build());
-    assertThrows(IllegalArgumentException.class, () -> KeySpec.chain().build());
-    assertThrows(IllegalArgumentException.class, () -> KeySpec.chain().nullable().build());
-    assertThrows(IllegalArgumentException.class, () -> KeySpec.chain().int32("a").int32("a"));
+    assertEquals(KeySpec.of(FieldType.INT64), KeySpec.builder().int64("k0").build());
+    assertThrows(IllegalArgumentException.class, () -> KeySpec.builder().build());
+    assertThrows(IllegalArgumentException.class, () -> KeySpec.builder().nullable().build());
+    assertThrows(IllegalArgumentException.class, () -> KeySpec.builder().int32("a").int32("a"));
   }
 
   @Test
   void layouts() {
-    Layout.Builder b = Layout.builder();
+    Layout.Definition b = Layout.define();
     b.int32("a");
     b.int64("b");
     b.nullable().text("c", 10);
@@ -41,7 +41,7 @@ class FieldChainTest {
     Field i = b.decimal("i", 10, 2);
     b.add("j", i);
     Layout layout =
-        Layout.chain()
+        Layout.builder()
             .int32("a")
             .int64("b")
             .nullable()
@@ -63,8 +63,8 @@ class FieldChainTest {
     TableSpec spec =
         TableSpec.of(
             "stock",
-            KeySpec.chain().text("sku", 40).build(),
-            Layout.chain().int32("count").nullable().text("note", 80).build());
+            KeySpec.builder().text("sku", 40).build(),
+            Layout.builder().int32("count").nullable().text("note", 80).build());
     Field count = spec.layout().field("count");
     try (Database db = Database.inMemory(Options.defaults().bufferBytes(2 << 20))) {
       Table t = db.table(spec);

@@ -7,28 +7,28 @@ import java.util.function.Supplier;
  * Collects fields in one expression, for programs that ask for them by name.
  *
  * <pre>{@code
- * KeySpec key = KeySpec.chain().text("sku", 40).build();
- * Layout layout = Layout.chain().int32("count").nullable().text("note", 80).build();
+ * KeySpec key = KeySpec.builder().text("sku", 40).build();
+ * Layout layout = Layout.builder().int32("count").nullable().text("note", 80).build();
  * Field count = layout.field("count");
  * }</pre>
  *
- * <p>A {@link Layout.Builder} and a {@link KeySpec.Builder} do the same and give each field at
- * once, which is what constants are made from. One thread at a time.
+ * <p>A {@link Layout.Definition} and a {@link KeySpec.Definition} do the same and give each field
+ * at once, which is what constants are made from. One thread at a time.
  *
  * @param <S> what is made: a {@link KeySpec} or a {@link Layout}
  * @since 0.1.0
  */
-public final class FieldChain<S> {
-  private final FieldBuilder builder;
+public final class FieldsBuilder<S> {
+  private final FieldDefinition fields;
   private final Supplier<S> end;
 
-  private FieldChain(FieldBuilder builder, Supplier<S> end) {
-    this.builder = builder;
+  private FieldsBuilder(FieldDefinition fields, Supplier<S> end) {
+    this.fields = fields;
     this.end = end;
   }
 
-  static <S, B extends FieldBuilder> FieldChain<S> of(B builder, Function<B, S> end) {
-    return new FieldChain<>(builder, () -> end.apply(builder));
+  static <S, B extends FieldDefinition> FieldsBuilder<S> of(B fields, Function<B, S> end) {
+    return new FieldsBuilder<>(fields, () -> end.apply(fields));
   }
 
   /**
@@ -36,8 +36,8 @@ public final class FieldChain<S> {
    *
    * @return this
    */
-  public FieldChain<S> nullable() {
-    builder.nullable();
+  public FieldsBuilder<S> nullable() {
+    fields.nullable();
     return this;
   }
 
@@ -48,8 +48,8 @@ public final class FieldChain<S> {
    * @return this
    * @throws IllegalArgumentException if there is a field of that name
    */
-  public FieldChain<S> int32(String name) {
-    builder.int32(name);
+  public FieldsBuilder<S> int32(String name) {
+    fields.int32(name);
     return this;
   }
 
@@ -60,8 +60,8 @@ public final class FieldChain<S> {
    * @return this
    * @throws IllegalArgumentException if there is a field of that name
    */
-  public FieldChain<S> int64(String name) {
-    builder.int64(name);
+  public FieldsBuilder<S> int64(String name) {
+    fields.int64(name);
     return this;
   }
 
@@ -73,8 +73,8 @@ public final class FieldChain<S> {
    * @return this
    * @throws IllegalArgumentException if there is a field of that name, or for such a width
    */
-  public FieldChain<S> text(String name, int width) {
-    builder.text(name, width);
+  public FieldsBuilder<S> text(String name, int width) {
+    fields.text(name, width);
     return this;
   }
 
@@ -86,8 +86,8 @@ public final class FieldChain<S> {
    * @return this
    * @throws IllegalArgumentException if there is a field of that name, or for such a width
    */
-  public FieldChain<S> bytes(String name, int width) {
-    builder.bytes(name, width);
+  public FieldsBuilder<S> bytes(String name, int width) {
+    fields.bytes(name, width);
     return this;
   }
 
@@ -98,8 +98,8 @@ public final class FieldChain<S> {
    * @return this
    * @throws IllegalArgumentException if there is a field of that name
    */
-  public FieldChain<S> bool(String name) {
-    builder.bool(name);
+  public FieldsBuilder<S> bool(String name) {
+    fields.bool(name);
     return this;
   }
 
@@ -110,8 +110,8 @@ public final class FieldChain<S> {
    * @return this
    * @throws IllegalArgumentException if there is a field of that name
    */
-  public FieldChain<S> float64(String name) {
-    builder.float64(name);
+  public FieldsBuilder<S> float64(String name) {
+    fields.float64(name);
     return this;
   }
 
@@ -122,8 +122,8 @@ public final class FieldChain<S> {
    * @return this
    * @throws IllegalArgumentException if there is a field of that name
    */
-  public FieldChain<S> uuid(String name) {
-    builder.uuid(name);
+  public FieldsBuilder<S> uuid(String name) {
+    fields.uuid(name);
     return this;
   }
 
@@ -134,8 +134,8 @@ public final class FieldChain<S> {
    * @return this
    * @throws IllegalArgumentException if there is a field of that name
    */
-  public FieldChain<S> instant(String name) {
-    builder.instant(name);
+  public FieldsBuilder<S> instant(String name) {
+    fields.instant(name);
     return this;
   }
 
@@ -148,8 +148,8 @@ public final class FieldChain<S> {
    * @return this
    * @throws IllegalArgumentException if there is a field of that name, or for such numbers
    */
-  public FieldChain<S> decimal(String name, int precision, int scale) {
-    builder.decimal(name, precision, scale);
+  public FieldsBuilder<S> decimal(String name, int precision, int scale) {
+    fields.decimal(name, precision, scale);
     return this;
   }
 
@@ -161,8 +161,8 @@ public final class FieldChain<S> {
    * @return this
    * @throws IllegalArgumentException if there is a field of that name
    */
-  public FieldChain<S> add(String name, Field like) {
-    builder.add(name, like);
+  public FieldsBuilder<S> add(String name, Field like) {
+    fields.add(name, like);
     return this;
   }
 

@@ -6,12 +6,12 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * Collects fields: those of a row ({@link Layout.Builder}), or the parts of a key ({@link
- * KeySpec.Builder}). One thread at a time.
+ * Collects fields: those of a row ({@link Layout.Definition}), or the parts of a key ({@link
+ * KeySpec.Definition}). One thread at a time.
  *
  * @since 0.1.0
  */
-public abstract sealed class FieldBuilder permits Layout.Builder, KeySpec.Builder {
+public abstract sealed class FieldDefinition permits Layout.Definition, KeySpec.Definition {
   /** What a field is called here. */
   private final String what;
 
@@ -19,7 +19,7 @@ public abstract sealed class FieldBuilder permits Layout.Builder, KeySpec.Builde
   private final Set<String> names = new HashSet<>();
   private boolean nullable;
 
-  FieldBuilder(String what) {
+  FieldDefinition(String what) {
     this.what = what;
   }
 
@@ -32,7 +32,7 @@ public abstract sealed class FieldBuilder permits Layout.Builder, KeySpec.Builde
    *
    * @return this
    */
-  public FieldBuilder nullable() {
+  public FieldDefinition nullable() {
     nullable = true;
     return this;
   }
