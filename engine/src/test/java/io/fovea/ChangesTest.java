@@ -422,7 +422,7 @@ class ChangesTest {
       for (int i = 0; i < 1200; i++) {
         int n = i;
         db.run(tx -> t.put(tx, bytes("k" + n % 100), random(2000, n)));
-        if (i % 40 == 39) { // at most 40 blocks of 4 KiB, and what checkpoints write
+        if (i % 20 == 19) { // each writes a block of 4 KiB, and some of them images of two pages
           copy.follow(db);
         }
       }

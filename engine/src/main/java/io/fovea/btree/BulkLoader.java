@@ -280,9 +280,7 @@ public final class BulkLoader implements AutoCloseable {
 
   /** A leaf of the first pending entries; the last of all is done, others wait for the next. */
   private long newLeaf(Level leaf, int n, int highLength, boolean done) {
-    int frame = allocate(PageHeader.LEAF);
-    long pid = pool.pid(frame);
-    buildLeaf(leaf, n, frame, highLength, done);
+    long pid = buildLeaf(leaf, n, false, highLength, done);
     detached.add(pid);
     leaf.pending.removeFirst(n);
     return pid;
@@ -291,10 +289,29 @@ public final class BulkLoader implements AutoCloseable {
   private int allocate(int type) {
     log.grant(pageSpace() + AllocatorRecord.ALLOCATE_SPACE);
     int frame = pool.allocate(tree.treeId(), type, log);
-    if (made != null) {
-      made.add(pool.pid(frame));
+    try {
+      if (made != null) {
+        made.add(pool.pid(frame));
+      }
+      return frame;
+    } catch (RuntimeException | Error e) {
+      throw broken(frame, e);
     }
-    return frame;
+  }
+
+  /**
+   * Something failed while a page was held. A page of a tree that is not logged nobody knows: it is
+   * freed as it is. After an error it may not be in the list of those.
+   *
+   * @return never: throws it
+   */
+  private RuntimeException broken(int frame, Throwable thrown) {
+    if (made != null && thrown instanceof RuntimeException) {
+      pool.releaseExclusive(frame);
+    } else {
+      BrokenOff.give(pool, frame, true, thrown);
+    }
+    return BrokenOff.meaning(pool, tree.rootPid(), thrown);
   }
 
   private long pageSpace() {
@@ -305,14 +322,30 @@ public final class BulkLoader implements AutoCloseable {
   private void done(int frame) {
     boolean image = made == null || pool.pid(frame) == tree.rootPid();
     int type = image ? RecordType.STRUCTURE : StructureRecord.NO_IMAGE;
+    StructureRecord.append(pool, log, type, 0, frame, StructureRecord.NONE, StructureRecord.NONE);
+    pool.releaseExclusive(frame);
+  }
+
+  /** Builds a leaf, in a page of its own or in that of the root; returns the page. */
+  private long buildLeaf(Level leaf, int n, boolean root, int highLength, boolean done) {
+    int frame = root ? fixRoot() : allocate(PageHeader.LEAF);
     try {
-      StructureRecord.append(pool, log, type, 0, frame, StructureRecord.NONE, StructureRecord.NONE);
-    } finally {
-      pool.releaseExclusive(frame);
+      long pid = pool.pid(frame);
+      fillLeaf(leaf, n, frame, highLength);
+      if (done) {
+        done(frame);
+      } else {
+        // The allocation has given it LSNs that keep it safe until it is done.
+        pool.markDirty(frame);
+        pool.releaseExclusive(frame);
+      }
+      return pid;
+    } catch (RuntimeException | Error e) {
+      throw broken(frame, e);
     }
   }
 
-  private void buildLeaf(Level leaf, int n, int frame, int highLength, boolean done) {
+  private void fillLeaf(Level leaf, int n, int frame, int highLength) {
     MemorySegment s = pages;
     long base = pool.base(frame);
     init(leaf, base, highLength);
@@ -329,13 +362,6 @@ public final class BulkLoader implements AutoCloseable {
     // Inserts that go on where the load ended find that they ascend.
     NodeEditor.setRun(s, base, n, n - 1 & 0xFFFF);
     NodeEditor.setPrev(s, base, lastLeaf);
-    if (done) {
-      done(frame);
-    } else {
-      // The allocation has given it LSNs that keep it safe until it is done.
-      pool.markDirty(frame);
-      pool.releaseExclusive(frame);
-    }
   }
 
   private void init(Level level, long base, int highLength) {
@@ -357,8 +383,12 @@ public final class BulkLoader implements AutoCloseable {
     if (lastLeaf != 0) {
       log.grant(pageSpace());
       int frame = pool.fixExclusive(lastLeaf);
-      NodeEditor.setNext(pages, pool.base(frame), pid);
-      done(frame);
+      try {
+        NodeEditor.setNext(pages, pool.base(frame), pid);
+        done(frame);
+      } catch (RuntimeException | Error e) {
+        throw broken(frame, e);
+      }
     }
     lastLeaf = pid;
   }
@@ -391,15 +421,26 @@ public final class BulkLoader implements AutoCloseable {
   private void closeInner(Level level, int n) {
     PendingNode pending = level.pending;
     separator.set(pending.bytes(), pending.keyAt(n - 1), pending.keyLength(n - 1));
-    int frame = allocate(PageHeader.INNER);
-    long pid = pool.pid(frame);
-    buildInner(level, n, frame, separator.length());
+    long pid = buildInner(level, n, false, separator.length());
     detached.add(pid);
     pending.removeFirst(n);
     closed(level, pid);
   }
 
-  private void buildInner(Level level, int n, int frame, int highLength) {
+  /** Builds an inner node, in a page of its own or in that of the root; returns the page. */
+  private long buildInner(Level level, int n, boolean root, int highLength) {
+    int frame = root ? fixRoot() : allocate(PageHeader.INNER);
+    try {
+      long pid = pool.pid(frame);
+      fillInner(level, n, frame, highLength);
+      done(frame);
+      return pid;
+    } catch (RuntimeException | Error e) {
+      throw broken(frame, e);
+    }
+  }
+
+  private void fillInner(Level level, int n, int frame, int highLength) {
     MemorySegment s = pages;
     long base = pool.base(frame);
     init(level, base, highLength);
@@ -421,7 +462,6 @@ public final class BulkLoader implements AutoCloseable {
     NodeEditor.setChild(s, base, n - 1, pending.child(n - 1));
     NodeEditor.makeHeads(s, base);
     NodeEditor.setRun(s, base, n, n - 2 & 0xFFFF);
-    done(frame);
   }
 
   /** The prefix of a node without fence; in the place of a missing fence it takes room. */
@@ -452,7 +492,7 @@ public final class BulkLoader implements AutoCloseable {
       closeLeafBeforeTail(leaf);
     }
     if (leaf.first) {
-      buildLeaf(leaf, leaf.pending.count(), fixRoot(), BTreeNode.NONE, true);
+      buildLeaf(leaf, leaf.pending.count(), true, BTreeNode.NONE, true);
     } else {
       long pid = newLeaf(leaf, leaf.pending.count(), BTreeNode.NONE, true);
       linkLeaf(pid);
@@ -495,11 +535,9 @@ public final class BulkLoader implements AutoCloseable {
     detached.remove(lastChild);
     int n = pending.count();
     if (level.first) {
-      buildInner(level, n, fixRoot(), BTreeNode.NONE);
+      buildInner(level, n, true, BTreeNode.NONE);
     } else {
-      int frame = allocate(PageHeader.INNER);
-      long pid = pool.pid(frame);
-      buildInner(level, n, frame, BTreeNode.NONE);
+      long pid = buildInner(level, n, false, BTreeNode.NONE);
       detached.add(pid);
       pending.removeFirst(n);
       finishInner(height + 1, pid);

@@ -417,7 +417,7 @@ final class IndexFill implements Loads.Work {
       BTree fill = tree;
       if (fill != null && isLeft()) {
         changes.drops.add(fill, null);
-      } else if (fill != null && !taken) {
+      } else if (fill != null && !taken && store.engine().poison() == null) {
         free(fill);
       }
       // What has stopped the engine halfway holds back the redo point for good.

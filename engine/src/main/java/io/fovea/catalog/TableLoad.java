@@ -353,7 +353,9 @@ final class TableLoad implements Loads.Work {
       ended = true;
       LoadTrees made = trees;
       if (made != null && !fresh.areKnown()) {
-        free(made);
+        if (store.engine().poison() == null) {
+          free(made);
+        }
       } else if (made != null && !published) {
         made.trees().forEach(t -> changes.drops.add(t, null));
       }
