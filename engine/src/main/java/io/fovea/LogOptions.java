@@ -227,11 +227,11 @@ public final class LogOptions {
    * io.fovea.error.ChangesLostException}). It stays over closes and crashes; opening the database
    * once without this, or with {@link Durability#NONE}, lets it go.
    *
-   * <p>What it costs: the file of the log is larger by about so much, in whole segments, and stays
-   * so after a close. Each opening that changes something begins another segment, and at most 16
-   * segments more are kept than the bytes would fill: who opens a database often takes smaller ones
-   * ({@link #segmentBytes}). A commit logs a value as a whole where it changes a part of it. Where
-   * the storage is full, nothing is kept.
+   * <p>What it costs: the file of the log is larger by about so much, in whole segments and by what
+   * lies between two checkpoints, and stays so after a close. Each opening that changes something
+   * begins another segment, and at most 16 segments more are kept than the bytes would fill: who
+   * opens a database often takes smaller ones ({@link #segmentBytes}). A commit logs a value as a
+   * whole where it changes a part of it. Where the storage is full, nothing is kept.
    *
    * @param bytes how much; 0, the default, for none: then no changes can be followed
    * @return new options

@@ -546,7 +546,7 @@ public final class Checkpointer implements AutoCloseable {
   private long counts(long redo, long tail) {
     boolean idle = log.tail() == tail;
     long end = counts.append(redo);
-    if (tables != null && !idle) {
+    if (tables != null) {
       end = Math.max(end, tables.appendIfDue());
     }
     if (idle && end > 0 && log.tail() == end) {

@@ -12,6 +12,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableSet;
+import java.util.concurrent.ConcurrentSkipListSet;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -25,8 +27,7 @@ import org.jspecify.annotations.Nullable;
  * where that TABLES begins.
  *
  * <p>It is written when the file is marked as in use, with checkpoints once the log has grown by so
- * much, and before a close if there is none yet. The log stays from the last one on, whatever its
- * age.
+ * much, and before a close if there is none yet. The log stays from a list on ({@link #keptFrom}).
  *
  * <p><b>In its place.</b> The list is made, and written, while the catalog does not change: a
  * change that is before it in the log is in it, one that is behind it is not.
@@ -67,6 +68,9 @@ public final class TablesLog {
   /** Where the last list begins; 0: there is none since the log was opened. */
   private volatile long lsn;
 
+  /** Where the lists begin that are kept, of those since the log was opened. */
+  private final NavigableSet<Long> lists = new ConcurrentSkipListSet<>();
+
   /**
    * Writes nothing yet.
    *
@@ -93,20 +97,33 @@ public final class TablesLog {
 
   /**
    * From where on the log is kept for who follows changes: segments that are kept follow each other
-   * without a gap. Not behind the last list; unless the storage is full, so that there is no room
-   * for another one.
+   * without a gap.
+   *
+   * <p>Who is behind by less than what is kept must find the list that its position rests on. So
+   * the log stays from the last list on that is not behind what is kept: that is more by what lies
+   * between two lists, which is less than between two checkpoints, or a part of {@link
+   * io.fovea.wal.LogConfig#keepBytes}. Lists of before the opening are not known here; until one of
+   * later is old enough nothing goes. Where the storage is full there is no room for another list,
+   * and all goes that no recovery needs.
    *
    * @param before what the superblock says
    * @param redo no recovery needs what is before it
    */
   public long keptFrom(Superblock before, long redo) {
     long from = log.retainable(redo);
-    if (from > lsn && log.mustLetGo()) {
-      lsn = 0; // it goes, and the next one is written when there is room
-    } else {
-      from = Math.min(from, lsn);
+    if (log.mustLetGo()) {
+      if (from > lsn) {
+        lists.clear();
+        lsn = 0; // it goes, and the next one is written when there is room
+      }
+      return Math.max(before.changes(), from);
     }
-    return Math.max(before.changes(), from);
+    Long list = lists.floor(from);
+    if (list == null) {
+      return before.changes() > 0 ? before.changes() : Math.min(from, lsn);
+    }
+    lists.headSet(list).clear();
+    return Math.max(before.changes(), list);
   }
 
   /** Writes a list if one is due, and if that is possible now; returns where it ends, or 0. */
@@ -169,7 +186,9 @@ public final class TablesLog {
         bytes += need;
       }
       long end = append(some, bytes, first == 0, true);
-      lsn = first == 0 ? session.recordStart() : first;
+      long begin = first == 0 ? session.recordStart() : first;
+      lists.add(begin);
+      lsn = begin;
       return end;
     } finally {
       lock.unlock();
