@@ -35,7 +35,7 @@ public final class ByteCursor implements AutoCloseable {
   /**
    * One in the order of an index.
    *
-   * @param index of a table of objects; null for the order of keys
+   * @param index of a table of objects or byte strings; null for the order of keys
    */
   ByteCursor(Transaction tx, Table table, @Nullable IndexCore index, @Nullable TxScan scan) {
     this.tx = tx;
@@ -157,6 +157,47 @@ public final class ByteCursor implements AutoCloseable {
         on = s.seek(stage, 0, to.length, inclusive);
       }
       return on;
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /** Moves to the first record of the interval that lies at a key of its index, or behind it. */
+  boolean seek(Key to, IndexCore in) {
+    enter();
+    try {
+      Range.requireOwner(to, in);
+      on = false;
+      TxScan s = scan;
+      if (s != null) {
+        int stride = ByteIndex.stride(in);
+        on = Range.seek(s, to, in.unique, tx.slot().entries(2L * stride), stride);
+      }
+      return on;
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /** The key of the entry on which it stands, without the primary key behind it. */
+  void indexKey(IndexCore of, Key out) {
+    enter();
+    try {
+      TxScan s = standing();
+      int behind = of.unique ? 0 : TypedIndex.Reads.keyLength(table, of, s);
+      int length = s.keyLength() - behind;
+      if (length <= 0 || length > of.key.bytesMax()) {
+        throw table.damaged(
+            "length of a key in index " + of.shown() + " of table " + table.shown(),
+            s.page(),
+            of.key.bytesMax(),
+            length);
+      }
+      out.load(s.keySegment(), s.keyOffset(), length);
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {

@@ -2,6 +2,7 @@ package io.fovea;
 
 import io.fovea.btree.RangeEstimate;
 import io.fovea.error.DuplicateKeyException;
+import io.fovea.error.InvalidUseException;
 import io.fovea.error.KeyTooLargeException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.error.ValueTooLargeException;
@@ -26,6 +27,10 @@ import org.jspecify.annotations.Nullable;
  * <p>Keys are ordered byte by byte, unsigned, a prefix before what it is a prefix of. They have at
  * least one byte. Arguments are copied before a method returns; heap and native segments are equal.
  *
+ * <p>It may have secondary indexes ({@link #index}), by keys that an extractor of the program
+ * computes. A statement that changes a record of such a table reads the old one, and throws what
+ * the extractor throws.
+ *
  * <p>A handle, good in every thread for as long as the database is open. Operations throw the
  * exceptions of those of a {@link Table}.
  *
@@ -41,15 +46,11 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
   private final TableCore core;
   private final ByteStage stage;
 
-  /** Whether it may have indexes: tables of objects may. */
-  private final boolean indexable;
-
   ByteTable(Table table) {
     this.table = table;
     this.database = table.database();
     this.core = table.core();
     this.stage = new ByteStage(core);
-    this.indexable = core.objects() != null;
   }
 
   /**
@@ -184,8 +185,10 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
    * @param tx the transaction
    * @param key its key
    * @param value its value
-   * @throws DuplicateKeyException if the key is there already; nothing is changed then
-   * @throws KeyTooLargeException if the key is longer than the table allows
+   * @throws DuplicateKeyException if the key is there already, or a unique index has another record
+   *     with the same entry; nothing is changed then
+   * @throws KeyTooLargeException if the key is longer than the table allows, or its entry too long
+   *     for an index
    * @throws ValueTooLargeException if the value is longer than any can be
    */
   public void insert(Transaction tx, byte[] key, byte[] value) {
@@ -202,14 +205,16 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
    * @param tx the transaction
    * @param key its key
    * @param value its value
-   * @throws DuplicateKeyException if the key is there already; nothing is changed then
-   * @throws KeyTooLargeException if the key is longer than the table allows
+   * @throws DuplicateKeyException if the key is there already, or a unique index has another record
+   *     with the same entry; nothing is changed then
+   * @throws KeyTooLargeException if the key is longer than the table allows, or its entry too long
+   *     for an index
    * @throws ValueTooLargeException if the value is longer than any can be
    */
   public void insert(Transaction tx, MemorySegment key, MemorySegment value) {
     Tx t = tx.enter(database, core);
     try {
-      if (indexable && isIndexed()) {
+      if (isIndexed()) {
         write(tx, t, key, value, true);
         return;
       }
@@ -234,7 +239,10 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
    * @param tx the transaction
    * @param key the key
    * @param value its value
-   * @throws KeyTooLargeException if the key is longer than the table allows
+   * @throws DuplicateKeyException if a unique index has another record with the same entry; nothing
+   *     is changed then
+   * @throws KeyTooLargeException if the key is longer than the table allows, or its entry too long
+   *     for an index
    * @throws ValueTooLargeException if the value is longer than any can be
    */
   public void put(Transaction tx, byte[] key, byte[] value) {
@@ -251,13 +259,16 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
    * @param tx the transaction
    * @param key the key
    * @param value its value
-   * @throws KeyTooLargeException if the key is longer than the table allows
+   * @throws DuplicateKeyException if a unique index has another record with the same entry; nothing
+   *     is changed then
+   * @throws KeyTooLargeException if the key is longer than the table allows, or its entry too long
+   *     for an index
    * @throws ValueTooLargeException if the value is longer than any can be
    */
   public void put(Transaction tx, MemorySegment key, MemorySegment value) {
     Tx t = tx.enter(database, core);
     try {
-      if (indexable && isIndexed()) {
+      if (isIndexed()) {
         write(tx, t, key, value, false);
         return;
       }
@@ -276,7 +287,7 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
     return core.indexes().length > 0;
   }
 
-  /** Writes an object and the entries of indexes. */
+  /** Writes an object or a byte string, and the entries of indexes. */
   private void write(Transaction tx, Tx t, MemorySegment key, MemorySegment value, boolean insert) {
     Slot slot = tx.slot();
     stage.requireKey(Objects.requireNonNull(key, "key").byteSize());
@@ -297,6 +308,7 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
    * @param key the key
    * @param value its new value
    * @return false if there is no such key; then nothing is changed
+   * @throws DuplicateKeyException as {@link #put(Transaction, byte[], byte[])}
    * @throws KeyTooLargeException if the key is longer than the table allows
    * @throws ValueTooLargeException if the value is longer than any can be
    */
@@ -332,7 +344,7 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
   public boolean delete(Transaction tx, MemorySegment key) {
     Tx t = tx.enter(database, core);
     try {
-      if (indexable && isIndexed()) {
+      if (isIndexed()) {
         stage.requireKey(Objects.requireNonNull(key, "key").byteSize());
         core.requireChangeable();
         return ObjectMaintenance.delete(tx.slot(), t, core, core.indexes(), key);
@@ -407,9 +419,7 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
       core.requireChangeable();
       t.requireWritable();
       TxScan scan = open(tx, t, from, fromInclusive, to, toInclusive, prefix, Order.ASCENDING);
-      return indexable && isIndexed()
-          ? ObjectMaintenance.deleteRange(tx.slot(), t, core, core.indexes(), scan, most)
-          : Cursor.delete(tx, t, core, scan, most);
+      return Cursor.delete(tx, t, core, scan, most);
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {
@@ -491,13 +501,31 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
   }
 
   /**
-   * Opens a scan of a table of objects in the order of an index, for who does not have their class;
-   * {@link TypedIndex} is for who has.
+   * A secondary index, which {@link io.fovea.schema.IndexSpec#bytes} has declared.
+   *
+   * @param name its name
+   * @return the index; any thread
+   * @throws IllegalArgumentException if the table was opened without an index of that name
+   * @throws InvalidUseException if this is a table of objects: {@link TypedTable#index} is for
+   *     these
+   */
+  public ByteIndex index(String name) {
+    if (core.objects() != null) {
+      throw new InvalidUseException(
+          "Table " + core.shown() + " holds objects: ask TypedTable.index for its indexes.");
+    }
+    return new ByteIndex(table.index(name));
+  }
+
+  /**
+   * Opens a scan of a table in the order of an index. It is for who does not have what the table
+   * was made with: {@link TypedIndex} is for who has the class of the objects, {@link ByteIndex}
+   * for who knows the keys of an index of byte strings.
    *
    * @param tx the transaction
    * @param index the index's name
    * @param order in which direction
-   * @return a cursor before the first object, with its key and its bytes; to be closed
+   * @return a cursor before the first record, with its key and its value; to be closed
    * @throws IllegalArgumentException if the table was opened without an index of that name
    */
   public ByteCursor scanIndex(Transaction tx, String index, Order order) {

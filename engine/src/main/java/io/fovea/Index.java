@@ -31,8 +31,8 @@ import org.jspecify.annotations.Nullable;
  * A secondary index: the records of a table in another order.
  *
  * <p>A handle, good in every thread for as long as the database is open. Operations throw the
- * exceptions of those of a {@link Table}. Of a table of objects it only tells what the index is:
- * {@link TypedIndex} reads it.
+ * exceptions of those of a {@link Table}. Of a table of objects or byte strings it only tells what
+ * the index is: {@link TypedIndex} and {@link ByteIndex} read it.
  *
  * @since 0.1.0
  */
@@ -344,11 +344,13 @@ public final class Index extends OrderedRows {
   }
 
   private void requireRows() {
-    if (core.objects != null) {
+    if (core.ofBytes) {
       throw new InvalidUseException(
           "Index "
               + core.shown()
-              + " is one of objects: ask TypedTable.index for it, or ByteTable.scanIndex.");
+              + (core.objects != null
+                  ? " is one of objects: ask TypedTable.index for it, or ByteTable.scanIndex."
+                  : " is one of byte strings: ask ByteTable.index for it."));
     }
   }
 
@@ -406,7 +408,11 @@ public final class Index extends OrderedRows {
     @Override
     public @Nullable EntryMaker maker(TableSpec table, IndexSpec index) {
       IndexSpec.Extractor extractor = index.extractor();
+      IndexSpec.ByteExtractor ofBytes = index.byteExtractor();
       KeySpec key = index.extractedKey();
+      if (key != null && ofBytes != null) {
+        return new ByteIndex.Extracted(index.name(), ofBytes, key);
+      }
       return extractor == null || key == null
           ? null
           : new Extracted(index.name(), extractor, table.key(), table.layout(), key);
@@ -450,6 +456,7 @@ public final class Index extends OrderedRows {
         int pkLen,
         MemorySegment record,
         long recordOff,
+        int recordLen,
         MemorySegment out,
         long outOff) {
       Extraction e = extractions.get(slot);
@@ -464,16 +471,21 @@ public final class Index extends OrderedRows {
       if (!extractor.extract(e.primaryKey, e.row, e.entry)) {
         return -1;
       }
-      if (!e.entry.isComplete()) {
+      return take(index, e.entry, out, outOff);
+    }
+
+    /** Takes what an extractor of an index has made. */
+    static int take(String index, Key entry, MemorySegment out, long outOff) {
+      if (!entry.isComplete()) {
         throw new InvalidUseException(
             "The extractor of index "
                 + index
                 + " did not set all parts of the key: "
-                + e.entry
+                + entry
                 + ".");
       }
-      int len = e.entry.length();
-      Mem.copy(e.entry.segment(), e.entry.base(), out, outOff, len);
+      int len = entry.length();
+      Mem.copy(entry.segment(), entry.base(), out, outOff, len);
       return len;
     }
 

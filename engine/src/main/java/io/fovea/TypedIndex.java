@@ -164,7 +164,7 @@ public final class TypedIndex<I, K, V> {
     }
   }
 
-  private static void requireThere(TableCore table, IndexCore core) {
+  static void requireThere(TableCore table, IndexCore core) {
     table.requireThere();
     if (table.index(core.name) != core) {
       throw new InvalidUseException(

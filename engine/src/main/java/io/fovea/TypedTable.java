@@ -85,8 +85,8 @@ public final class TypedTable<K, V> extends OrderedEntries<K, V> {
       throw new InvalidUseException(
           "Table "
               + table().core().shown()
-              + " holds no objects of an ObjectSpec, which have indexes by components. Ask a table"
-              + " of rows for an index: Table.index.");
+              + " holds no objects of an ObjectSpec, which have indexes by components. A table of"
+              + " rows has its indexes by Table.index, one of byte strings by ByteTable.index.");
     }
   }
 

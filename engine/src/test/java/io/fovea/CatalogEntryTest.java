@@ -41,8 +41,15 @@ class CatalogEntryTest {
     }
     KeySpec key = k.build();
     if (r.nextInt(4) == 0) {
+      List<CatalogEntry.IndexEntry> some = new ArrayList<>();
+      for (int i = r.nextInt(3); i > 0; i--) {
+        KeySpec by = KeySpec.of(FieldType.INT64, FieldType.INT32);
+        some.add(
+            new CatalogEntry.IndexEntry(
+                "index" + i, r.nextBoolean(), i, 7 * i, by, List.of(), EntryHints.PAGE));
+      }
       return new CatalogEntry(
-          name, r.nextInt(), r.nextLong(), KeySpec.ofBytes(9), null, List.of(), NONE);
+          name, r.nextInt(), r.nextLong(), KeySpec.ofBytes(9), null, some, NONE);
     }
     Layout.Definition l = Layout.define();
     int fields = r.nextInt(9);
@@ -92,6 +99,16 @@ class CatalogEntryTest {
     } catch (CorruptionException | IncompatibleFormatException refused) {
       assertNotNull(refused.getMessage());
     }
+  }
+
+  /** Byte strings have no fields that an index could be by. */
+  @Test
+  void anIndexByFieldsOfByteStringsIsDamage() {
+    KeySpec key = KeySpec.ofBytes(9);
+    CatalogEntry.IndexEntry index =
+        new CatalogEntry.IndexEntry("i", false, 3, 4, null, key.parts(), EntryHints.NONE);
+    CatalogEntry e = new CatalogEntry("t", 1, 2, key, null, List.of(index), NONE);
+    assertThrows(CorruptionException.class, () -> CatalogEntry.decode(e.catalogKey(), e.encode()));
   }
 
   /** A key of a page of 4 KiB has 512 bytes, and a name of 255 characters up to 765. */

@@ -75,7 +75,7 @@ public final class Forms {
     Markdown.head("operation", "rows", "bytes", "objects");
     for (Map.Entry<Operation, List<InTurn.Medians>> e : all.entrySet()) {
       String[] cells = InTurn.Medians.of(e.getValue()).cells();
-      // Byte strings have no indexes.
+      // The indexes that are measured are those of rows and objects.
       String bytes = cells.length < 3 ? "" : cells[1];
       Markdown.line(e.getKey().shown, cells[0], bytes, cells[cells.length - 1]);
     }

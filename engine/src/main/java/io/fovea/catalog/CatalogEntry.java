@@ -47,7 +47,8 @@ import org.jspecify.annotations.Nullable;
  *   fields   number (2) · each: name · type (1) · size (4), as {@link FieldCodec} has them
  *   name     length (2) · UTF-8 as {@link DataOutputStream#writeUTF} has it
  *   section EXPIRY   ordinal of the field (2) · milliseconds after it (8)
- *   an index of a table of objects has no fields: {@link ObjectIndexCodec}
+ *   an index of a table of objects has no fields: {@link ObjectIndexCodec}; one of byte strings is
+ *   extracted
  * </pre>
  *
  * @param name the table's name
@@ -402,6 +403,11 @@ public record CatalogEntry(
       }
       String name = CatalogKey.read(key, sections);
       Extras extras = Extras.read(sections, layout);
+      if (layout == null
+          && extras.objects == null
+          && indexes.stream().anyMatch(i -> i.extractedKey == null)) {
+        throw new IOException("an index by fields of a table of byte strings");
+      }
       List<IndexEntry> all =
           ObjectIndexCodec.decode(sections.get(Sections.COMPONENTS), indexes, extras.objects);
       return new CatalogEntry(name, treeId, rootPid, parts, layout, all, extras);

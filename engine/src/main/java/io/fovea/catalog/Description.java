@@ -21,10 +21,10 @@ public final class Description {
     if (layout == null) {
       ObjectHistory objects = core.objects();
       int bytesMax = core.key.bytesMax();
-      if (objects == null) {
-        return TableSpec.bytes(core.name, bytesMax);
-      }
-      TableSpec spec = TableSpec.objects(core.name, bytesMax, objects.shapes());
+      TableSpec spec =
+          objects == null
+              ? TableSpec.bytes(core.name, bytesMax)
+              : TableSpec.objects(core.name, bytesMax, objects.shapes());
       for (IndexCore i : core.readable()) {
         spec = spec.with(of(CatalogEntry.IndexEntry.of(i)));
       }

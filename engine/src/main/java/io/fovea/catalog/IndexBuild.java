@@ -161,7 +161,7 @@ public final class IndexBuild {
     while (left > 0 && scan.load()) {
       for (int slot = scan.from(); slot < scan.to() && left > 0; slot++, left--) {
         length = scan.copyKey(slot, next, 0);
-        if (index.objects == null) {
+        if (!index.ofBytes) {
           Filling.fill(scratch, tx, core, index, next, 0, length);
         } else {
           ObjectMaintenance.fill(scratch, tx, core, index, next, length);

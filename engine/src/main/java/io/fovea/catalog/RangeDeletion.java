@@ -3,7 +3,9 @@ package io.fovea.catalog;
 import io.fovea.btree.BTree;
 import io.fovea.btree.KeyRange;
 import io.fovea.btree.RangeCount;
+import io.fovea.index.IndexCore;
 import io.fovea.index.Maintenance;
+import io.fovea.index.ObjectMaintenance;
 import io.fovea.index.Slot;
 import io.fovea.index.TableCore;
 import io.fovea.txn.Tx;
@@ -80,7 +82,15 @@ public final class RangeDeletion {
         return records;
       }
     }
-    return Maintenance.deleteRange(slot, t, core, core.indexes(), scan, most);
+    return oneByOne(slot, t, core, scan, most);
+  }
+
+  /** Looks at the indexes once: one may come at any moment. */
+  private static long oneByOne(Slot slot, Tx t, TableCore core, TxScan scan, long most) {
+    IndexCore[] indexes = core.indexes();
+    return core.layout == null && indexes.length > 0
+        ? ObjectMaintenance.deleteRange(slot, t, core, indexes, scan, most)
+        : Maintenance.deleteRange(slot, t, core, indexes, scan, most);
   }
 
   private static boolean mayCut(Tx t, TableCore core) {
@@ -112,7 +122,7 @@ public final class RangeDeletion {
             range.highLength(),
             range.highInclusive(),
             false);
-    if (Maintenance.deleteRange(slot, t, core, core.indexes(), scan, Long.MAX_VALUE) != records) {
+    if (oneByOne(slot, t, core, scan, Long.MAX_VALUE) != records) {
       throw catalog.changed(core);
     }
   }

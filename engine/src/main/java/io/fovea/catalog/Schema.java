@@ -334,7 +334,7 @@ public final class Schema {
                   i.extractedKey(),
                   null,
                   e.key(),
-                  layoutOf(e),
+                  e.layout(),
                   tree,
                   hints));
     }
@@ -361,11 +361,6 @@ public final class Schema {
       tree.counts().base(counts.records(), counts.bytes());
     }
     return tree;
-  }
-
-  private static Layout layoutOf(CatalogEntry e) {
-    Layout l = e.layout();
-    return l == null ? Layout.define().build() : l;
   }
 
   /** The names of the tables, in order. */

@@ -279,7 +279,7 @@ final class SchemaChanges {
   /**
    * Makes an index with its tree.
    *
-   * @param objects the versions of the table's objects; null in a table of rows
+   * @param objects the versions of the table's objects; null in a table of another kind
    */
   IndexCore newIndex(
       TableSpec table,
@@ -337,7 +337,7 @@ final class SchemaChanges {
 
   /** An index as it is specified, over a tree that is there. */
   IndexCore index(TableSpec table, IndexSpec spec, BTree tree, IndexHints hints) {
-    if (spec.extractedKey() != null && spec.extractor() == null) {
+    if (spec.extractedKey() != null && spec.isDescribed()) {
       throw new InvalidUseException(
           "The specification of index "
               + NameText.of(spec.name())
@@ -353,7 +353,7 @@ final class SchemaChanges {
         spec.extractedKey(),
         host.maker(table, spec),
         table.key(),
-        table.layout(),
+        table.isBytes() ? null : table.layout(),
         tree,
         hints);
   }

@@ -119,7 +119,7 @@ final class SpecCheck {
 
   /** Whether an index waits for its extractor; who only reads, and has none, needs none. */
   static boolean lacksMaker(Store store, IndexCore i, IndexSpec spec) {
-    return i.isExtracted() && i.maker == null && !(spec.extractor() == null && store.isReadOnly());
+    return i.isExtracted() && i.maker == null && !(spec.isDescribed() && store.isReadOnly());
   }
 
   /** The index of a name; null where the specification names none. */

@@ -10,6 +10,7 @@ public interface EntryMaker {
    * @param slot whose scratch memory may be used
    * @param pk holds the record's key
    * @param record holds the record
+   * @param recordLen the bytes of the record; all rows of a layout have the same
    * @param out where the key of the entry goes, without the primary key
    * @return its length, or -1 if the record has no entry
    */
@@ -20,6 +21,7 @@ public interface EntryMaker {
       int pkLen,
       MemorySegment record,
       long recordOff,
+      int recordLen,
       MemorySegment out,
       long outOff);
 }

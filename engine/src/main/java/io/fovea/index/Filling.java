@@ -76,7 +76,7 @@ public final class Filling {
     try {
       Mem.copy(from, keyAt, key, 0, keyLen);
       int n =
-          index.objects == null
+          !index.ofBytes
               ? entryNow(slot, t, core, index, key, keyLen)
               : ObjectMaintenance.entryNow(slot, t, core, index, key, keyLen);
       MemorySegment entries = slot.entries(index.entryBytesMax());

@@ -19,7 +19,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>
  *   named fields    entry = fields [+ the rest of the primary key]     EntryPlan, bytes to bytes
- *   extractor       entry = computed key [+ the primary key]           EntryMaker, a user's code
+ *   extractor       entry = computed key [+ the primary key]           EntryMaker, a user's code,
+ *                                                                      of rows and of byte strings
  *   components      entry = parts [+ the primary key]                  ObjectPlan, bytes to bytes
  *   value of an entry = primary key + hint; what is in [] is missing in a unique index
  * </pre>
@@ -43,7 +44,7 @@ public final class IndexCore {
   /** The parts that a user names in a search. */
   public final KeySpec key;
 
-  /** All parts of an entry's key. */
+  /** All parts of an entry's key; of byte strings without the primary key, which has none. */
   public final KeySpec entry;
 
   /** Of an extracted index; null where its table was opened without its specification. */
@@ -58,6 +59,17 @@ public final class IndexCore {
   /** Of a table of objects; null for another one. */
   public final @Nullable ObjectPlan objects;
 
+  /**
+   * Whether the table's values are byte strings of any length, which {@link ObjectMaintenance} is
+   * for: those of objects, and those that only programs know.
+   */
+  public final boolean ofBytes;
+
+  private final int entryBytesMax;
+
+  /** The bytes of a row, as the extractor's author wrote it; 0 where they differ. */
+  private final int rowBytes;
+
   private final @Nullable EntryPlan plan;
 
   /** The fields that an entry depends on, one bit each; null where that can't be known. */
@@ -67,7 +79,7 @@ public final class IndexCore {
    * Makes one.
    *
    * @param tableKey the key of the table, as the extractor's author wrote it
-   * @param tableLayout the layout of the table, likewise
+   * @param tableLayout the layout of the table, likewise; null for one of byte strings
    */
   public IndexCore(
       String name,
@@ -76,7 +88,7 @@ public final class IndexCore {
       @Nullable KeySpec extractedKey,
       @Nullable EntryMaker maker,
       KeySpec tableKey,
-      Layout tableLayout,
+      @Nullable Layout tableLayout,
       BTree tree,
       IndexHints hints) {
     this.name = name;
@@ -87,6 +99,8 @@ public final class IndexCore {
     this.tree = tree;
     this.maker = maker;
     this.objects = null;
+    this.ofBytes = tableLayout == null;
+    this.rowBytes = tableLayout == null ? 0 : tableLayout.size();
     if (extractedKey == null) {
       List<Field> sources = new ArrayList<>(fields);
       if (!unique) {
@@ -99,13 +113,22 @@ public final class IndexCore {
       this.key = named(fields);
       this.entry = named(sources);
       this.plan = plan(sources, tableKey, fields.size(), unique);
-      long[] bits = new long[(tableLayout.fields().size() + 63) >>> 6];
+      Layout layout = Objects.requireNonNull(tableLayout, "tableLayout");
+      long[] bits = new long[(layout.fields().size() + 63) >>> 6];
       for (Field f : fields) {
         if (!f.key()) {
           bits[f.ordinal() >>> 6] |= 1L << f.ordinal();
         }
       }
       this.dependsOn = bits;
+      this.entryBytesMax = entry.bytesMax();
+    } else if (tableLayout == null) {
+      // The primary key behind it is raw: no part that ends.
+      this.key = extractedKey;
+      this.entry = extractedKey;
+      this.entryBytesMax = extractedKey.bytesMax() + (unique ? 0 : tableKey.bytesMax());
+      this.plan = null;
+      this.dependsOn = null;
     } else {
       List<Field> all = new ArrayList<>(extractedKey.parts());
       if (!unique) {
@@ -113,6 +136,7 @@ public final class IndexCore {
       }
       this.key = extractedKey;
       this.entry = unique ? extractedKey : named(all);
+      this.entryBytesMax = entry.bytesMax();
       this.plan = null;
       this.dependsOn = null;
     }
@@ -140,6 +164,9 @@ public final class IndexCore {
     this.objects = objects;
     this.key = KeySpec.ofBytes(objects.bytesMax(keyBytesMax, tree.maxKeySize()));
     this.entry = key;
+    this.ofBytes = true;
+    this.rowBytes = 0;
+    this.entryBytesMax = key.bytesMax();
     this.plan = null;
     this.dependsOn = null;
   }
@@ -153,6 +180,9 @@ public final class IndexCore {
     this.tree = tree;
     this.maker = of.maker;
     this.objects = of.objects;
+    this.ofBytes = of.ofBytes;
+    this.rowBytes = of.rowBytes;
+    this.entryBytesMax = of.entryBytesMax;
     this.key = of.key;
     this.entry = of.entry;
     this.plan = of.plan;
@@ -209,7 +239,7 @@ public final class IndexCore {
 
   /** The most bytes of an entry's key. */
   public int entryBytesMax() {
-    return entry.bytesMax();
+    return entryBytesMax;
   }
 
   /** Whether what was changed of a record can change its entry. */
@@ -218,9 +248,9 @@ public final class IndexCore {
   }
 
   /**
-   * Makes the key of a record's entry.
+   * Makes the key of a row's entry.
    *
-   * @return its length, or -1 if the record has no entry
+   * @return its length, or -1 if the row has no entry
    */
   public int build(
       Slot slot,
@@ -234,9 +264,22 @@ public final class IndexCore {
     if (plan != null) {
       return plan.build(pk, (int) pkOff, pkLen, record, recordOff, out, (int) outOff);
     }
+    return make(slot, pk, pkOff, pkLen, record, recordOff, rowBytes, out, outOff);
+  }
+
+  private int make(
+      Slot slot,
+      MemorySegment pk,
+      long pkOff,
+      int pkLen,
+      MemorySegment record,
+      long recordOff,
+      int length,
+      MemorySegment out,
+      long outOff) {
     int len =
         Objects.requireNonNull(maker, "maker")
-            .make(slot, pk, pkOff, pkLen, record, recordOff, out, outOff);
+            .make(slot, pk, pkOff, pkLen, record, recordOff, length, out, outOff);
     if (len < 0) {
       return -1;
     }
@@ -248,7 +291,37 @@ public final class IndexCore {
   }
 
   /**
-   * Makes the key of an entry of a row or an object, for who reads the table without transactions.
+   * Makes the key of the entry of a value of any length.
+   *
+   * @return its length, or -1 if the value has no entry
+   * @throws KeyTooLargeException if it has more bytes than an entry may have
+   * @throws IllegalArgumentException if the value is to be an object and is none; or an extractor
+   *     throws it, as it may throw anything
+   * @throws IndexOutOfBoundsException likewise
+   */
+  int build(
+      Slot slot,
+      MemorySegment pk,
+      long pkOff,
+      int pkLen,
+      MemorySegment value,
+      long valueOff,
+      int length,
+      MemorySegment out,
+      long outOff) {
+    if (objects != null) {
+      return objects.build(slot, this, pk, pkOff, pkLen, value, valueOff, length, out, outOff);
+    }
+    int len = make(slot, pk, pkOff, pkLen, value, valueOff, length, out, outOff);
+    if (len > tree.maxKeySize()) {
+      throw keyTooLong(len);
+    }
+    return len;
+  }
+
+  /**
+   * Makes the key of an entry of a row, an object or a byte string, for who reads the table without
+   * transactions.
    *
    * @param length of the record; a row is one of the present layout
    * @param out {@link #entryBytesMax} bytes
@@ -264,7 +337,7 @@ public final class IndexCore {
       long recordOff,
       int length,
       MemorySegment out) {
-    return objects == null
+    return !ofBytes
         ? build(slot, pk, pkOff, pkLen, record, recordOff, out, 0)
         : ObjectMaintenance.entryOf(
             slot, table, this, pk, pkOff, pkLen, record, recordOff, length, out);

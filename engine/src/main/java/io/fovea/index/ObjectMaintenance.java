@@ -6,12 +6,15 @@ import io.fovea.memory.Mem;
 import io.fovea.txn.Tx;
 import io.fovea.txn.TxScan;
 import java.lang.foreign.MemorySegment;
-import org.jspecify.annotations.Nullable;
 
 /**
- * The statements that change tables of objects with secondary indexes: the steps of {@link
- * Maintenance}, for values of any length. It is a class of its own so that statements on rows,
- * whose records have one size, know nothing of it.
+ * The statements that change tables of objects, and of byte strings, with secondary indexes: the
+ * steps of {@link Maintenance}, for values of any length. It is a class of its own so that
+ * statements on rows, whose records have one size, know nothing of it.
+ *
+ * <p>What is said of an object holds for a byte string. The entry of an object is made by the
+ * engine, that of a byte string by a user's extractor: some have none, and what the extractor
+ * throws goes to who asked.
  *
  * <p>A statement is done as a whole or not at all, for the reasons that {@link Maintenance} gives:
  * entries are computed, and refused, before the first write.
@@ -203,15 +206,12 @@ public final class ObjectMaintenance {
    * Removes the objects that a scan meets, with their entries, and closes it. If it fails after the
    * first one, the transaction can't commit any more.
    *
-   * @param scan of the table's tree, before its first record; null for one that meets nothing
+   * @param scan of the table's tree, before its first record
    * @param most how many objects at most
    * @return how many it were
    */
   public static long deleteRange(
-      Slot slot, Tx t, TableCore core, IndexCore[] indexes, @Nullable TxScan scan, long most) {
-    if (scan == null) {
-      return 0;
-    }
+      Slot slot, Tx t, TableCore core, IndexCore[] indexes, TxScan scan, long most) {
     long n = 0;
     MemorySegment key = slot.take(core.keyBytesMax);
     try {
@@ -299,6 +299,9 @@ public final class ObjectMaintenance {
       Slot slot, Tx t, TableCore core, IndexCore index, MemorySegment key, int keyLen, int n) {
     MemorySegment entries = slot.entries(index.entryBytesMax());
     int len = entry(slot, core, index, key, keyLen, slot.record(0), 0, n, entries, 0);
+    if (len == Maintenance.NONE) {
+      return;
+    }
     if (index.unique) {
       int own = Maintenance.isOf(slot, t, index, entries, 0, len, key, 0, keyLen);
       if (own == 0) {
@@ -353,8 +356,11 @@ public final class ObjectMaintenance {
       return Maintenance.NONE;
     }
     try {
-      return plan(index).build(slot, index, key, 0, keyLen, value, 0, valueLen, entries, at);
+      return index.build(slot, key, 0, keyLen, value, 0, valueLen, entries, at);
     } catch (IllegalArgumentException | IndexOutOfBoundsException e) {
+      if (index.isExtracted()) {
+        throw e;
+      }
       throw new InvalidUseException(
           "The value is no object of table "
               + core.shown()
@@ -385,7 +391,7 @@ public final class ObjectMaintenance {
     }
   }
 
-  /** The entry of an object that is stored. */
+  /** The entry of an object that is stored; negative for none. */
   private static int entry(
       Slot slot,
       TableCore core,
@@ -398,10 +404,9 @@ public final class ObjectMaintenance {
       MemorySegment entries,
       int at) {
     try {
-      return plan(index)
-          .build(slot, index, key, 0, keyLen, object, objectOff, objectLen, entries, at);
+      return index.build(slot, key, 0, keyLen, object, objectOff, objectLen, entries, at);
     } catch (IllegalArgumentException | IndexOutOfBoundsException e) {
-      throw noObject(core, e);
+      throw index.isExtracted() ? e : noObject(core, e);
     }
   }
 
@@ -413,19 +418,11 @@ public final class ObjectMaintenance {
     return e;
   }
 
-  private static ObjectPlan plan(IndexCore index) {
-    ObjectPlan plan = index.objects;
-    if (plan == null) {
-      throw new IllegalStateException("Index " + index.shown() + " is none of objects.");
-    }
-    return plan;
-  }
-
   /**
    * The entry of an object that is stored, for who reads the table without transactions.
    *
    * @param out {@link IndexCore#entryBytesMax} bytes
-   * @return its length
+   * @return its length, or -1 if it has none
    */
   static int entryOf(
       Slot slot,
@@ -439,10 +436,9 @@ public final class ObjectMaintenance {
       int objectLen,
       MemorySegment out) {
     try {
-      return plan(index)
-          .build(slot, index, key, keyOff, keyLen, object, objectOff, objectLen, out, 0);
+      return index.build(slot, key, keyOff, keyLen, object, objectOff, objectLen, out, 0);
     } catch (IllegalArgumentException | IndexOutOfBoundsException e) {
-      throw noObject(core, e);
+      throw index.isExtracted() ? e : noObject(core, e);
     }
   }
 }

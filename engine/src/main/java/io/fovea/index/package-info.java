@@ -10,7 +10,7 @@
  * <pre>
  *   Maintenance    statements that change tables with indexes
  *   EntryPlan      an entry from a record               EntryMaker    an entry from a user's code
- *   ObjectMaintenance, ObjectPlan   the same for objects
+ *   ObjectMaintenance, ObjectPlan   the same for objects, and for byte strings by an EntryMaker
  *   IndexStage     how indexes come and go              IndexHints    hints: set, used, repaired
  *   HintCodec      the bytes of a hint                  RepairPolicy  whether repairs are worth it
  *   RecordBuffer   a row, as memory                     Slot          scratch memory of a transaction

@@ -38,11 +38,35 @@ public final class IndexSpec {
     boolean extract(KeyReader primaryKey, RowReader record, KeyWriter entry);
   }
 
+  /**
+   * Computes the entry of a record in an index of a table of byte strings.
+   *
+   * <p>Must depend on nothing but its arguments, give the same entry for the same record in every
+   * run of the program, and be safe for every thread. It may see records of transactions that will
+   * be aborted. What it throws comes out of the statement that changes the record, and nothing is
+   * changed then; out of {@link io.fovea.Database#table}, where it is met while the index is built.
+   *
+   * @since 0.1.0
+   */
+  @FunctionalInterface
+  public interface ByteExtractor {
+    /**
+     * Computes an entry.
+     *
+     * @param key the record's key: a new array
+     * @param value its value: a new array
+     * @param entry where to put the entry's key; empty when it is passed
+     * @return false where the index is to have no entry for this record
+     */
+    boolean extract(byte[] key, byte[] value, KeyWriter entry);
+  }
+
   private final String name;
   private final boolean unique;
   private final List<Field> fields;
   private final @Nullable KeySpec extractedKey;
   private final @Nullable Extractor extractor;
+  private final @Nullable ByteExtractor byteExtractor;
   private final @Nullable EntryHints hints;
 
   /** Of a table of objects; else empty. */
@@ -59,6 +83,7 @@ public final class IndexSpec {
       boolean described,
       @Nullable KeySpec extractedKey,
       @Nullable Extractor extractor,
+      @Nullable ByteExtractor byteExtractor,
       @Nullable EntryHints hints) {
     TableSpec.checkName(name);
     this.name = name;
@@ -68,6 +93,7 @@ public final class IndexSpec {
     this.described = described;
     this.extractedKey = extractedKey;
     this.extractor = extractor;
+    this.byteExtractor = byteExtractor;
     this.hints = hints;
   }
 
@@ -81,7 +107,7 @@ public final class IndexSpec {
    * @throws IllegalArgumentException if there are no fields, or one appears twice
    */
   public static IndexSpec on(String name, Field... fields) {
-    return new IndexSpec(name, false, checked(fields), List.of(), false, null, null, null);
+    return new IndexSpec(name, false, checked(fields), List.of(), false, null, null, null, null);
   }
 
   /**
@@ -95,7 +121,7 @@ public final class IndexSpec {
    * @throws IllegalArgumentException if there are no fields, or one appears twice
    */
   public static IndexSpec unique(String name, Field... fields) {
-    return new IndexSpec(name, true, checked(fields), List.of(), false, null, null, null);
+    return new IndexSpec(name, true, checked(fields), List.of(), false, null, null, null, null);
   }
 
   /**
@@ -117,6 +143,39 @@ public final class IndexSpec {
         false,
         Objects.requireNonNull(key, "key"),
         Objects.requireNonNull(extractor, "extractor"),
+        null,
+        null);
+  }
+
+  /**
+   * An index of a table of byte strings, by a key that is computed from key and value.
+   *
+   * @param name its name, unique in its table; it stands for the extractor in the file, so give a
+   *     changed extractor another name
+   * @param key the parts of the computed key; for a byte string, one part of that type
+   * @param unique whether a key belongs to one record at most
+   * @param extractor computes it
+   * @return the specification, for {@link TableSpec#with} of what {@link TableSpec#bytes} made
+   * @throws IllegalArgumentException for a key that {@link KeySpec#ofBytes} made: bytes without an
+   *     end can't stand before a primary key
+   */
+  public static IndexSpec bytes(String name, KeySpec key, boolean unique, ByteExtractor extractor) {
+    if (Objects.requireNonNull(key, "key").isRaw()) {
+      throw new IllegalArgumentException(
+          "The key of index "
+              + name
+              + " is a byte string without an end, behind which no primary key can stand: give it"
+              + " a part of type BYTES instead, by KeySpec.builder().");
+    }
+    return new IndexSpec(
+        name,
+        unique,
+        List.of(),
+        List.of(),
+        false,
+        key,
+        null,
+        Objects.requireNonNull(extractor, "extractor"),
         null);
   }
 
@@ -133,7 +192,15 @@ public final class IndexSpec {
    */
   public static IndexSpec described(String name, KeySpec key, boolean unique) {
     return new IndexSpec(
-        name, unique, List.of(), List.of(), true, Objects.requireNonNull(key, "key"), null, null);
+        name,
+        unique,
+        List.of(),
+        List.of(),
+        true,
+        Objects.requireNonNull(key, "key"),
+        null,
+        null,
+        null);
   }
 
   /**
@@ -174,7 +241,7 @@ public final class IndexSpec {
     if (all.stream().distinct().count() != all.size()) {
       throw new IllegalArgumentException("A component appears twice in an index: " + all + ".");
     }
-    return new IndexSpec(name, unique, List.of(), all, described, null, null, null);
+    return new IndexSpec(name, unique, List.of(), all, described, null, null, null, null);
   }
 
   /**
@@ -198,6 +265,7 @@ public final class IndexSpec {
         described,
         extractedKey,
         extractor,
+        byteExtractor,
         Objects.requireNonNull(entryHints, "entryHints"));
   }
 
@@ -279,10 +347,20 @@ public final class IndexSpec {
   /**
    * The extractor that computes the entries.
    *
-   * @return the extractor; null for an index by fields, and for one that is {@link #described}
+   * @return the extractor; null for an index by fields, for one of byte strings, and for one that
+   *     is {@link #described}
    */
   public @Nullable Extractor extractor() {
     return extractor;
+  }
+
+  /**
+   * The extractor that computes the entries of an index of byte strings.
+   *
+   * @return the extractor; null for another index, and for one that is {@link #described}
+   */
+  public @Nullable ByteExtractor byteExtractor() {
+    return byteExtractor;
   }
 
   @Override

@@ -87,7 +87,8 @@ public final class TableSpec {
   }
 
   /**
-   * A table whose keys and values are byte strings of any length.
+   * A table whose keys and values are byte strings of any length. It gets secondary indexes by
+   * {@link #with} and {@link IndexSpec#bytes}.
    *
    * @param name its name, 1 to 255 characters of any kind
    * @param keyBytesMax the longest key, in bytes
@@ -133,18 +134,22 @@ public final class TableSpec {
   /**
    * Adds a secondary index.
    *
-   * @param index the index; its fields must be those of this table's key and layout, or its
-   *     components those of this table's objects
+   * @param index the index; its fields must be those of this table's key and layout, its components
+   *     those of this table's objects, and of a table of byte strings it is {@link IndexSpec#bytes}
    * @return a new specification
-   * @throws IllegalArgumentException if there is an index of that name, or a field or component is
-   *     not this table's, or this is a table of byte strings that only programs know
+   * @throws IllegalArgumentException if there is an index of that name, a field or component is not
+   *     this table's, or the index is one for another kind of table: {@link IndexSpec#bytes} is for
+   *     byte strings, and nothing else is
    */
   public TableSpec with(IndexSpec index) {
     Objects.requireNonNull(index, "index");
     if (objects != null) {
       requireComponents(index);
     } else if (layout == null) {
-      throw new IllegalArgumentException("A table of byte strings has no secondary indexes.");
+      requireBytes(index);
+    } else if (index.byteExtractor() != null) {
+      throw new IllegalArgumentException(
+          index + " is one of byte strings, and table " + name + " holds rows.");
     } else if (!index.components().isEmpty()) {
       throw new IllegalArgumentException(
           index + " is by components of objects, and table " + name + " holds rows.");
@@ -163,6 +168,17 @@ public final class TableSpec {
     List<IndexSpec> more = new ArrayList<>(indexes);
     more.add(index);
     return new TableSpec(name, key, layout, List.copyOf(more), expiry, objects, steps);
+  }
+
+  private void requireBytes(IndexSpec index) {
+    if (index.extractedKey() == null || index.extractor() != null) {
+      throw new IllegalArgumentException(
+          "Table "
+              + name
+              + " holds byte strings, which have no fields: "
+              + index
+              + " is not by a key that is computed from them, as IndexSpec.bytes makes one.");
+    }
   }
 
   private void requireComponents(IndexSpec index) {

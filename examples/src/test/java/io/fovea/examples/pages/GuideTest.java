@@ -10,6 +10,8 @@ import io.fovea.BackupPosition;
 import io.fovea.BackupReport;
 import io.fovea.Batch;
 import io.fovea.BufferShare;
+import io.fovea.ByteIndex;
+import io.fovea.ByteIndexCursor;
 import io.fovea.ByteTable;
 import io.fovea.Change;
 import io.fovea.ChangeBatch;
@@ -150,6 +152,26 @@ class GuideTest {
                       return false; // no entry for this record
                     }
                     entry.set(order.getLong(CENTS));
+                    return true;
+                  }));
+
+  // end
+
+  // begin docs/GUIDE.md
+  static final TableSpec FILES =
+      TableSpec.bytes("files", 200)
+          .with(
+              IndexSpec.bytes(
+                  "by_type",
+                  KeySpec.builder().text("type", 10).int32("size").build(),
+                  false, // several files may have the same type and size
+                  (name, content, entry) -> {
+                    String path = new String(name, StandardCharsets.UTF_8);
+                    int dot = path.lastIndexOf('.');
+                    if (dot < 0) {
+                      return false; // no entry for this file
+                    }
+                    entry.text(path.substring(dot + 1)).int32(content.length);
                     return true;
                   }));
 
@@ -419,6 +441,43 @@ class GuideTest {
     byte[] value = db.read(tx -> blobs.get(tx, name));
     // end
     assertEquals(100_000, value.length);
+  }
+
+  @Test
+  void indexesOfByteStrings() {
+    db.run(
+        tx -> {
+          ByteTable t = tx.table(FILES).bytes();
+          for (String name : List.of("a.png", "bb.png", "ccc.txt", "dddd")) {
+            t.put(tx, name.getBytes(StandardCharsets.UTF_8), new byte[10 * name.length()]);
+          }
+        });
+    // begin docs/GUIDE.md
+    ByteTable files = db.table(FILES).bytes();
+    ByteIndex byType = files.index("by_type");
+    Key png = byType.key().text("png"); // a prefix: all sizes
+    String largest =
+        db.read(
+            tx ->
+                byType.stream(tx, Range.prefix(png), Order.DESCENDING)
+                    .map(e -> new String(e.getKey(), StandardCharsets.UTF_8))
+                    .findFirst()
+                    .orElse("none"));
+    long total =
+        db.read(
+            tx -> {
+              long sum = 0;
+              try (ByteIndexCursor c = byType.scan(tx, Range.prefix(png), Order.ASCENDING)) {
+                while (c.next()) {
+                  sum += c.indexKey().getInt(1); // no file is read
+                }
+              }
+              return sum;
+            });
+    // end
+    assertEquals("bb.png", largest);
+    assertEquals(110, total);
+    assertEquals(3, byType.count());
   }
 
   @Test

@@ -1,0 +1,692 @@
+package io.fovea;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.error.DuplicateKeyException;
+import io.fovea.error.IncompatibleSchemaException;
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.KeyTooLargeException;
+import io.fovea.schema.EntryHints;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.Id;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeSet;
+import java.util.concurrent.ConcurrentNavigableMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Secondary indexes of tables of byte strings. */
+class ByteIndexTest {
+  private static final Options SMALL = Options.defaults().bufferBytes(4 << 20);
+  private static final TableSpec PLAIN = TableSpec.bytes("t", 40);
+
+  /** By the length of the value; empty ones are not in it. */
+  private static final IndexSpec BY_LENGTH =
+      IndexSpec.bytes(
+          "by_length",
+          KeySpec.of(FieldType.INT32),
+          false,
+          (key, value, entry) -> {
+            entry.int32(value.length);
+            return value.length > 0;
+          });
+
+  /** By the value as a byte string, and the first byte of the key. */
+  private static final IndexSpec BY_VALUE =
+      IndexSpec.bytes(
+          "by_value",
+          KeySpec.builder().bytes("value", 30).int32("first").build(),
+          false,
+          (key, value, entry) -> {
+            entry.bytes(value, 0, Math.min(30, value.length)).int32(key[0]);
+            return true;
+          });
+
+  /** By the value, which one record has; those with a dash are not in it. */
+  private static final IndexSpec UNIQUE =
+      IndexSpec.bytes(
+          "unique",
+          KeySpec.builder().text("value", 30).build(),
+          true,
+          (key, value, entry) -> {
+            String s = string(value);
+            if (s.startsWith("-")) {
+              return false;
+            }
+            entry.text(s);
+            return true;
+          });
+
+  private static final TableSpec SPEC = PLAIN.with(BY_LENGTH).with(BY_VALUE).with(UNIQUE);
+
+  @TempDir Path dir;
+
+  private static byte[] bytes(String s) {
+    return s.getBytes(StandardCharsets.UTF_8);
+  }
+
+  private static String string(byte[] b) {
+    return new String(b, StandardCharsets.UTF_8);
+  }
+
+  private static @Nullable String string(Map.@Nullable Entry<byte[], byte[]> e) {
+    return e == null ? null : string(e.getKey()) + "=" + string(e.getValue());
+  }
+
+  private static void put(Database db, ByteTable t, String... records) {
+    db.run(
+        tx -> {
+          for (String r : records) {
+            int at = r.indexOf('=');
+            t.put(tx, bytes(r.substring(0, at)), bytes(r.substring(at + 1)));
+          }
+        });
+  }
+
+  private static List<String> all(Database db, ByteIndex index, Range range, Order order) {
+    return db.read(tx -> index.stream(tx, range, order).map(e -> string(e)).toList());
+  }
+
+  private static List<String> all(Database db, ByteIndex index) {
+    return all(db, index, Range.all(), Order.ASCENDING);
+  }
+
+  private static void requireSound(Database db) {
+    VerifyReport report = db.verify();
+    assertTrue(report.ok(), report::toString);
+  }
+
+  @ParameterizedTest
+  @EnumSource(Protocol.class)
+  void recordsInAnotherOrder(Protocol protocol) {
+    Options options = SMALL.experiments(e -> e.protocol(protocol));
+    try (Database db = Database.inMemory(options)) {
+      ByteTable t = db.table(SPEC).bytes();
+      put(db, t, "a=333", "b=1", "c=22", "d=", "e=99", "f=-none");
+      ByteIndex byLength = t.index("by_length");
+      ByteIndex unique = t.index("unique");
+      assertEquals(List.of("b=1", "c=22", "e=99", "a=333", "f=-none"), all(db, byLength));
+      assertEquals(5, byLength.count());
+      assertEquals(5, unique.count());
+      assertEquals(6, t.index("by_value").count());
+      assertTrue(byLength.dataBytes() > 0);
+      assertEquals("by_length", byLength.name());
+      assertFalse(byLength.isUnique());
+      assertTrue(unique.isUnique());
+      assertEquals(BY_LENGTH, byLength.spec());
+      Key two = byLength.key().set(2);
+      assertEquals(List.of("e=99", "c=22"), all(db, byLength, Range.prefix(two), Order.DESCENDING));
+      db.run(
+          tx -> {
+            assertEquals("c=22", string(byLength.get(tx, two)));
+            assertNull(byLength.get(tx, byLength.key().set(4)));
+            assertEquals("b=1", string(byLength.first(tx)));
+            assertEquals("f=-none", string(byLength.last(tx)));
+            assertEquals("e=99", string(byLength.floor(tx, two)));
+            assertEquals("c=22", string(byLength.ceiling(tx, two)));
+            assertEquals("b=1", string(byLength.lower(tx, two)));
+            assertEquals("a=333", string(byLength.higher(tx, two)));
+            assertNull(byLength.lower(tx, byLength.key().set(1)));
+            assertEquals("e=99", string(unique.get(tx, unique.key().text("99"))));
+            assertNull(unique.get(tx, unique.key().text("-none")));
+            assertEquals("e=99", string(unique.get(tx, unique.key().textPrefix("9"))));
+            assertEquals("d=", string(unique.get(tx, unique.key().text(""))));
+            assertEquals("d=", string(unique.get(tx, unique.key())));
+            assertEquals(
+                Arrays.asList("a=333", null, "d=", "a=333"),
+                unique
+                    .getAll(
+                        tx,
+                        List.of(
+                            unique.key().text("333"),
+                            unique.key().text("4"),
+                            unique.key().text(""),
+                            unique.key().text("333")))
+                    .stream()
+                    .map(e -> string(e))
+                    .toList());
+            assertEquals(
+                Arrays.asList(null, "c=22"),
+                byLength.getAll(tx, List.of(byLength.key().set(9), two)).stream()
+                    .map(e -> string(e))
+                    .toList());
+            assertEquals(List.of(), byLength.getAll(tx, List.of()));
+            assertTrue(byLength.estimate(tx, Range.all()).count() > 0);
+          });
+      requireSound(db);
+    }
+  }
+
+  @Test
+  void aCursorGivesIndexKeyAndKeyAndValue() {
+    try (Database db = Database.inMemory(SMALL)) {
+      ByteTable t = db.table(PLAIN.with(BY_LENGTH).with(BY_VALUE)).bytes();
+      put(db, t, "a=xx", "b=x", "c=xx", "da=y");
+      ByteIndex byValue = t.index("by_value");
+      ByteIndex other = t.index("by_length");
+      db.run(
+          tx -> {
+            try (ByteIndexCursor c = byValue.scan(tx, Range.all(), Order.ASCENDING)) {
+              assertThrows(InvalidUseException.class, c::indexKey);
+              assertTrue(c.next());
+              assertArrayEquals(bytes("x"), c.indexKey().getBytes(0));
+              assertEquals('b', c.indexKey().getInt(1));
+              assertArrayEquals(bytes("b"), c.key());
+              assertArrayEquals(bytes("x"), c.value());
+              assertTrue(c.next());
+              assertEquals('a', c.indexKey().getInt(1));
+              assertTrue(c.last());
+              assertArrayEquals(bytes("da"), c.key());
+              assertTrue(c.indexKey().isComplete());
+              assertTrue(c.previous());
+              assertArrayEquals(bytes("c"), c.key());
+              assertTrue(c.first());
+              assertArrayEquals(bytes("b"), c.key());
+              assertTrue(c.seek(byValue.key().bytes(bytes("xx")).int32('b')));
+              assertArrayEquals(bytes("c"), c.key());
+              assertTrue(c.seek(byValue.key().bytes(bytes("xx"))));
+              assertArrayEquals(bytes("a"), c.key());
+              assertFalse(c.seek(byValue.key().bytes(bytes("z"))));
+              assertThrows(InvalidUseException.class, c::key);
+              assertThrows(InvalidUseException.class, () -> c.seek(other.key().set(1)));
+            }
+            ByteIndexCursor down = byValue.scan(tx, Range.all(), Order.DESCENDING);
+            assertTrue(down.seek(byValue.key().bytes(bytes("xx"))));
+            assertArrayEquals(bytes("c"), down.key());
+            down.close();
+            down.close();
+            assertThrows(InvalidUseException.class, down::next);
+            assertThrows(
+                InvalidUseException.class,
+                () -> byValue.scan(tx, Range.prefix(other.key().set(1)), Order.ASCENDING));
+          });
+    }
+  }
+
+  /** Keys of which one is the beginning of another, and with zeros: sorted as they are. */
+  @Test
+  void anyBytesAreSorted() {
+    try (Database db = Database.inMemory(SMALL)) {
+      ByteTable t = db.table(PLAIN.with(BY_VALUE)).bytes();
+      List<byte[]> values = new ArrayList<>();
+      for (int a : new int[] {-1, 0, 1, 0xFE, 0xFF}) {
+        for (int b : new int[] {-1, 0, 1, 0xFF}) {
+          values.add(
+              a < 0
+                  ? new byte[Math.max(0, b & 1)]
+                  : b < 0 ? new byte[] {(byte) a} : new byte[] {(byte) a, (byte) b});
+        }
+      }
+      db.run(
+          tx -> {
+            int n = 0;
+            for (byte[] v : values) {
+              t.put(tx, new byte[] {(byte) n, (byte) (n++ * 37)}, v);
+              t.put(tx, new byte[] {(byte) n++}, v);
+            }
+          });
+      TreeSet<byte[]> sorted = new TreeSet<>(Arrays::compareUnsigned);
+      sorted.addAll(values);
+      List<byte[]> found =
+          db.read(
+              tx ->
+                  t.index("by_value").stream(tx, Range.all(), Order.ASCENDING)
+                      .map(Map.Entry::getValue)
+                      .toList());
+      assertEquals(2 * values.size(), found.size());
+      List<byte[]> distinct = new ArrayList<>();
+      for (byte[] v : found) {
+        if (distinct.isEmpty() || !Arrays.equals(distinct.getLast(), v)) {
+          distinct.add(v);
+        }
+      }
+      assertArrayEquals(sorted.toArray(), distinct.toArray());
+      requireSound(db);
+    }
+  }
+
+  @Test
+  void everyStatementKeepsIt() {
+    try (Database db = Database.inMemory(SMALL)) {
+      ByteTable t = db.table(SPEC).bytes();
+      ByteIndex byLength = t.index("by_length");
+      put(db, t, "a=1", "b=22", "c=333", "d=4444", "e=55555");
+      db.run(
+          tx -> {
+            assertTrue(t.update(tx, bytes("a"), bytes("1111111")));
+            assertFalse(t.update(tx, bytes("x"), bytes("1")));
+            assertTrue(t.delete(tx, bytes("b")));
+            assertFalse(t.delete(tx, bytes("b")));
+            t.insert(tx, bytes("f"), bytes("6"));
+            // What the transaction has written, before others see it.
+            assertEquals("f=6", string(byLength.first(tx)));
+            assertEquals("a=1111111", string(byLength.last(tx)));
+            t.put(tx, bytes("f"), bytes("66"));
+            t.put(tx, bytes("f"), bytes("66"));
+          });
+      assertEquals(List.of("f=66", "c=333", "d=4444", "e=55555", "a=1111111"), all(db, byLength));
+      db.run(tx -> assertEquals(2, t.deleteRange(tx, bytes("c"), bytes("e"))));
+      db.run(tx -> assertEquals(1, t.deleteRange(tx, null, null, 1)));
+      assertEquals(List.of("f=66", "e=55555"), all(db, byLength));
+      db.run(tx -> assertEquals(1, t.deletePrefix(tx, bytes("e"))));
+      ByteCodec<String> codec =
+          new ByteCodec<>() {
+            @Override
+            public byte[] encode(String s) {
+              return bytes(s);
+            }
+
+            @Override
+            public String decode(byte[] b) {
+              return string(b);
+            }
+          };
+      ConcurrentNavigableMap<String, String> map = t.as(codec, codec).asMap();
+      map.compute("f", (k, v) -> v + "6");
+      map.putIfAbsent("g", "7");
+      map.merge("g", "7", String::concat);
+      map.replace("g", "77", "7");
+      assertEquals(List.of("g=7", "f=666"), all(db, byLength));
+      map.remove("g");
+      map.clear();
+      assertEquals(0, byLength.count());
+      requireSound(db);
+      try (Transaction tx = db.begin()) {
+        t.put(tx, bytes("z"), bytes("z"));
+      }
+      assertEquals(0, byLength.count());
+      requireSound(db);
+    }
+  }
+
+  @Test
+  void whoVisitsMayChange() {
+    try (Database db = Database.inMemory(SMALL)) {
+      ByteTable t = db.table(SPEC).bytes();
+      ByteIndex byLength = t.index("by_length");
+      put(db, t, "a=1", "b=22", "c=333");
+      db.run(
+          tx ->
+              byLength.forEach(
+                  tx,
+                  Range.atMost(byLength.key().set(2)),
+                  (k, v) -> {
+                    t.delete(tx, k);
+                    t.put(tx, bytes(string(k) + "+"), new byte[10 + v.length]);
+                  }));
+      assertEquals(3, byLength.count());
+      db.run(
+          tx -> {
+            try (ByteIndexCursor c = byLength.scan(tx, Range.all(), Order.ASCENDING)) {
+              assertTrue(c.next());
+              t.delete(tx, c.key());
+              assertThrows(InvalidUseException.class, c::value);
+            }
+          });
+      requireSound(db);
+    }
+  }
+
+  @Test
+  void aValueOfAUniqueIndexHasOneRecord() {
+    try (Database db = Database.inMemory(SMALL)) {
+      ByteTable t = db.table(SPEC).bytes();
+      put(db, t, "a=1", "b=-1", "c=-1");
+      db.run(
+          tx -> {
+            String why =
+                assertThrows(DuplicateKeyException.class, () -> t.put(tx, bytes("d"), bytes("1")))
+                    .getMessage();
+            assertTrue(why.contains("unique") && why.contains("1"), why);
+            assertThrows(DuplicateKeyException.class, () -> t.insert(tx, bytes("b"), bytes("1")));
+            assertThrows(DuplicateKeyException.class, () -> t.insert(tx, bytes("b"), bytes("9")));
+            assertThrows(DuplicateKeyException.class, () -> t.put(tx, bytes("b"), bytes("1")));
+            t.put(tx, bytes("a"), bytes("1"));
+            t.put(tx, bytes("a"), bytes("2"));
+            t.put(tx, bytes("d"), bytes("1"));
+          });
+      assertEquals(List.of("d=1", "a=2"), all(db, t.index("unique")));
+      requireSound(db);
+      assertTrue(db.dropIndex("t", "unique"));
+      put(db, t, "e=1");
+      assertThrows(DuplicateKeyException.class, () -> db.table(SPEC));
+      assertEquals(2, db.describe("t").indexes().size());
+      db.run(tx -> t.delete(tx, bytes("e")));
+      assertEquals(2, db.table(SPEC).bytes().index("unique").count());
+      requireSound(db);
+    }
+  }
+
+  /** What an extractor throws or leaves out is refused before anything is changed. */
+  @Test
+  void anExtractorThatFails() {
+    IndexSpec picky =
+        IndexSpec.bytes(
+            "picky",
+            KeySpec.builder().bytes("a", 1_000).bytes("b", 60_000).build(),
+            false,
+            (key, value, entry) -> {
+              switch (string(value)) {
+                case "none" -> throw new IllegalArgumentException("none");
+                case "bounds" -> throw new ArrayIndexOutOfBoundsException("bounds");
+                case "half" -> entry.bytes(value);
+                case "long" -> entry.bytes(value).bytes(new byte[50_000]);
+                default -> entry.bytes(value).bytes(key);
+              }
+              return true;
+            });
+    try (Database db = Database.inMemory(SMALL)) {
+      ByteTable t = db.table(PLAIN.with(picky)).bytes();
+      put(db, t, "a=1");
+      db.run(
+          tx -> {
+            for (String key : List.of("a", "b")) {
+              byte[] k = bytes(key);
+              assertEquals(
+                  "none",
+                  assertThrows(IllegalArgumentException.class, () -> t.put(tx, k, bytes("none")))
+                      .getMessage());
+              assertThrows(
+                  ArrayIndexOutOfBoundsException.class, () -> t.put(tx, k, bytes("bounds")));
+              assertThrows(InvalidUseException.class, () -> t.put(tx, k, bytes("half")));
+              assertThrows(KeyTooLargeException.class, () -> t.put(tx, k, bytes("long")));
+            }
+            assertThrows(KeyTooLargeException.class, () -> t.insert(tx, bytes("b"), bytes("long")));
+          });
+      assertEquals(List.of("a=1"), all(db, t.index("picky")));
+      assertThrows(
+          KeyTooLargeException.class,
+          () ->
+              db.run(
+                  tx ->
+                      t.index("picky")
+                          .get(
+                              tx,
+                              t.index("picky").key().bytes(new byte[9]).bytes(new byte[50_000]))));
+      requireSound(db);
+    }
+    for (String bad : List.of("none", "bounds", "half", "long")) {
+      try (Database db = Database.inMemory(SMALL)) {
+        ByteTable t = db.table(PLAIN).bytes();
+        put(db, t, "a=1", "b=" + bad);
+        assertThrows(RuntimeException.class, () -> db.table(PLAIN.with(picky)), bad);
+        assertEquals(List.of(), db.describe("t").indexes());
+        put(db, t, "c=" + bad);
+        requireSound(db);
+      }
+    }
+  }
+
+  @Test
+  void valuesOfManyPages() {
+    IndexSpec byEnd =
+        IndexSpec.bytes(
+            "by_end",
+            KeySpec.of(FieldType.INT32),
+            true,
+            (key, value, entry) -> {
+              entry.int32(value[value.length - 1]);
+              return true;
+            });
+    try (Database db = Database.inMemory(SMALL)) {
+      ByteTable t = db.table(PLAIN.with(byEnd)).bytes();
+      ByteIndex index = t.index("by_end");
+      for (int i = 0; i < 20; i++) {
+        byte[] value = new byte[1 + i * 7_000];
+        value[value.length - 1] = (byte) (100 - i);
+        byte[] key = {(byte) i};
+        db.run(tx -> t.put(tx, key, value));
+      }
+      for (int i = 0; i < 20; i++) {
+        int length = 1 + i * 7_000;
+        Key key = index.key().set(100 - i);
+        assertEquals(length, db.read(tx -> index.get(tx, key)).getValue().length);
+      }
+      db.run(
+          tx -> {
+            List<Key> keys = new ArrayList<>();
+            for (int i = 0; i < 20; i++) {
+              keys.add(index.key().set(100 - i));
+            }
+            assertEquals(20, index.getAll(tx, keys).stream().map(Map.Entry::getKey).count());
+            assertEquals(19 * 7_000 + 1, index.first(tx).getValue().length);
+            assertEquals(10, t.deleteRange(tx, new byte[] {5}, new byte[] {15}));
+          });
+      assertEquals(10, index.count());
+      requireSound(db);
+    }
+  }
+
+  @Test
+  void pagesOfRecords() {
+    try (Database db = Database.inMemory(SMALL)) {
+      ByteTable t = db.table(PLAIN.with(BY_LENGTH)).bytes();
+      ByteIndex index = t.index("by_length");
+      db.run(
+          tx -> {
+            for (int i = 0; i < 100; i++) {
+              t.put(tx, new byte[] {(byte) (i + 1)}, new byte[1 + i % 3]);
+            }
+          });
+      for (Order order : Order.values()) {
+        List<Integer> seen = new ArrayList<>();
+        String after = null;
+        do {
+          String token = after;
+          Page<Map.Entry<byte[], byte[]>> page =
+              db.read(tx -> index.page(tx, Range.all(), order, token, 7));
+          page.items().forEach(e -> seen.add(e.getValue().length * 1000 + e.getKey()[0]));
+          after = page.next();
+        } while (after != null);
+        assertEquals(100, seen.size());
+        assertEquals(100, new TreeSet<>(seen).size());
+        List<Integer> sorted = new ArrayList<>(new TreeSet<>(seen));
+        assertEquals(order == Order.ASCENDING ? sorted : sorted.reversed(), seen);
+      }
+      assertThrows(
+          InvalidUseException.class,
+          () -> db.read(tx -> index.page(tx, Range.all(), Order.ASCENDING, "x", 7)));
+    }
+  }
+
+  @Test
+  void loadsMakeEntries() {
+    try (Database db = Database.inMemory(SMALL)) {
+      ByteTable t = db.table(SPEC).bytes();
+      put(db, t, "b0=000");
+      t.load(
+          into -> {
+            for (int i = 0; i < 2_000; i++) {
+              into.add(bytes("a" + i), bytes(i % 10 == 0 ? "-" : "v" + i));
+            }
+          });
+      assertEquals(2_001, t.index("by_length").count());
+      assertEquals(1_801, t.index("unique").count());
+      assertThrows(
+          DuplicateKeyException.class, () -> t.load(into -> into.add(bytes("c"), bytes("v1"))));
+      ByteIndex unique = t.index("unique");
+      assertEquals(
+          "a1999=v1999", db.read(tx -> string(unique.get(tx, unique.key().text("v1999")))));
+      requireSound(db);
+    }
+  }
+
+  private Database file() {
+    return Database.open(dir.resolve("file"), SMALL);
+  }
+
+  @Test
+  void openedAgainWithItsExtractors() {
+    try (Database db = file()) {
+      put(db, db.table(SPEC).bytes(), "a=1", "b=22");
+    }
+    try (Database db = file()) {
+      requireSound(db); // nobody has said yet what the extractors are
+      assertThrows(IncompatibleSchemaException.class, () -> db.table(PLAIN));
+      TableSpec described = db.describe("t");
+      assertEquals(List.of("by_length", "by_value", "unique"), names(described));
+      assertTrue(described.indexes().getFirst().isDescribed());
+      assertThrows(InvalidUseException.class, () -> db.table(described));
+      IndexSpec other =
+          IndexSpec.bytes("by_length", KeySpec.of(FieldType.INT64), false, (k, v, e) -> false);
+      assertThrows(
+          IncompatibleSchemaException.class,
+          () -> db.table(PLAIN.with(other).with(BY_VALUE).with(UNIQUE)));
+      ByteTable t = db.table(SPEC).bytes();
+      put(db, t, "c=333", "a=4444");
+      assertEquals(List.of("b=22", "c=333", "a=4444"), all(db, t.index("by_length")));
+      requireSound(db);
+      try (Database then = db.snapshot()) {
+        ByteTable old = then.table(SPEC).bytes();
+        put(db, t, "d=1");
+        assertEquals(3, all(then, old.index("by_length")).size());
+        assertEquals(3, all(then, old.index("unique")).size());
+        requireSound(then);
+      }
+    }
+    try (Database db = Database.open(dir.resolve("file"), SMALL.readOnly(true))) {
+      ByteTable t = db.table(db.describe("t")).bytes();
+      List<String> keys =
+          db.read(
+              tx -> {
+                List<String> found = new ArrayList<>();
+                try (ByteCursor c = t.scanIndex(tx, "by_length", Order.DESCENDING)) {
+                  while (c.next()) {
+                    found.add(string(c.key()) + "=" + string(c.value()));
+                  }
+                }
+                return found;
+              });
+      assertEquals(List.of("a=4444", "c=333", "b=22", "d=1"), keys);
+      assertEquals(List.of("d=1", "b=22", "c=333", "a=4444"), all(db, t.index("by_length")));
+    }
+    assertEquals(List.of(), FileReport.verify(dir.resolve("file"), SMALL).problems());
+  }
+
+  private static List<String> names(TableSpec spec) {
+    return spec.indexes().stream().map(IndexSpec::name).toList();
+  }
+
+  @Test
+  void aTransactionMakesATableWithIndexes() {
+    try (Database db = file()) {
+      db.run(
+          tx -> {
+            ByteTable t = tx.table(SPEC).bytes();
+            t.put(tx, bytes("a"), bytes("1"));
+            assertEquals("a=1", string(t.index("by_length").first(tx)));
+          });
+      db.run(tx -> tx.renameTable("t", "other"));
+      assertTrue(db.renameIndex("other", "unique", "only"));
+      requireSound(db);
+    }
+    try (Database db = file()) {
+      IndexSpec only = IndexSpec.bytes("only", UNIQUE.extractedKey(), true, UNIQUE.byteExtractor());
+      TableSpec renamed = TableSpec.bytes("other", 40).with(BY_LENGTH).with(BY_VALUE).with(only);
+      ByteTable t = db.table(renamed).bytes();
+      assertEquals(1, t.index("only").count());
+      requireSound(db);
+    }
+  }
+
+  /** Every kind of hint finds the records, also when they have moved. */
+  @ParameterizedTest
+  @EnumSource(EntryHints.class)
+  void hintsInEntries(EntryHints hints) {
+    TableSpec spec = PLAIN.with(BY_LENGTH.hints(hints)).with(UNIQUE.hints(hints));
+    try (Database db = Database.inMemory(SMALL)) {
+      ByteTable t = db.table(spec).bytes();
+      ByteIndex unique = t.index("unique");
+      for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 2_000; i += 1 + round) {
+          String name = "k" + i * 7919 % 2_000;
+          put(db, t, name + "=" + name + "x".repeat(round));
+        }
+        for (int i = 0; i < 2_000; i++) {
+          String name = "k" + i;
+          db.run(tx -> assertNotNull(unique.get(tx, unique.key().textPrefix(name)), name));
+        }
+      }
+      requireSound(db);
+    }
+  }
+
+  record Thing(@Id long id, String name) {}
+
+  @Test
+  void theWrongKind() {
+    Layout.Definition b = Layout.define();
+    Field f = b.int64("f");
+    TableSpec rows = TableSpec.of("rows", KeySpec.of(FieldType.INT64), b.build());
+    refused("IndexSpec.bytes", () -> PLAIN.with(IndexSpec.on("i", f)));
+    refused(
+        "IndexSpec.bytes",
+        () ->
+            PLAIN.with(
+                IndexSpec.extracted("i", KeySpec.of(FieldType.INT64), false, (k, r, e) -> false)));
+    refused("IndexSpec.bytes", () -> PLAIN.with(IndexSpec.components("i", false, List.of("a"))));
+    refused("holds rows", () -> rows.with(BY_LENGTH));
+    refused("already", () -> PLAIN.with(BY_LENGTH).with(BY_LENGTH));
+    refused(
+        "without an end",
+        () -> IndexSpec.bytes("i", KeySpec.ofBytes(10), false, (k, v, e) -> false));
+    AtomicInteger calls = new AtomicInteger();
+    try (Database db = Database.inMemory(SMALL)) {
+      ByteTable t =
+          db.table(
+                  PLAIN.with(
+                      IndexSpec.bytes(
+                          "i",
+                          KeySpec.of(FieldType.INT64),
+                          false,
+                          (k, v, e) -> {
+                            calls.incrementAndGet();
+                            return false;
+                          })))
+              .bytes();
+      put(db, t, "a=1");
+      assertTrue(calls.get() > 0);
+      assertEquals(0, t.index("i").count());
+      assertThrows(IllegalArgumentException.class, () -> t.index("j"));
+      Index index = t.table().index("i");
+      assertEquals(0, index.count());
+      assertThrows(InvalidUseException.class, index::key);
+      db.run(
+          tx ->
+              assertThrows(
+                  InvalidUseException.class, () -> index.scan(tx, Range.all(), Order.ASCENDING)));
+      ByteIndex i = t.index("i");
+      assertTrue(db.dropIndex("t", "i"));
+      db.run(tx -> assertThrows(InvalidUseException.class, () -> i.first(tx)));
+      ObjectSpec<Long, Thing> things = ObjectSpec.of("things", Long.class, Thing.class);
+      db.table(things);
+      ByteTable raw = db.table(db.describe("things")).bytes();
+      assertThrows(InvalidUseException.class, () -> raw.index("i"));
+    }
+  }
+
+  private static void refused(String why, Runnable what) {
+    String message = assertThrows(IllegalArgumentException.class, what::run).getMessage();
+    assertTrue(message.contains(why), message);
+  }
+}
