@@ -72,7 +72,10 @@ final class ByteRecords extends Records {
       Predicate<Map<String, @Nullable Object>> sink) {
     requireIndex(index);
     if (!parts.isEmpty()) {
-      throw command.mistake("an index of objects as bytes is shown as a whole, and takes no key");
+      throw command.mistake(
+          "an index of "
+              + TableFile.kind(table.spec())
+              + " as bytes is shown as a whole, and takes no key");
     }
     try (ByteCursor c = bytes.scanIndex(tx, index, order)) {
       boolean goesOn = true;

@@ -97,6 +97,9 @@ final class SchemaLine {
           "a table of objects is made by its application: open it there once");
     }
     if (!schema.has("row")) {
+      if (schema.has("indexes")) {
+        schema.getAsJsonArray("indexes").forEach(i -> requireNotComputed(i.getAsJsonObject()));
+      }
       return TableSpec.bytes(name, keyParts.get(0).getAsJsonObject().get("bytes").getAsInt());
     }
     KeySpec.Definition key = KeySpec.define();
@@ -135,12 +138,18 @@ final class SchemaLine {
     }
   }
 
-  private static IndexSpec index(JsonObject index, KeySpec key, Layout row) {
+  /** The name of an index that the command can keep. */
+  private static String requireNotComputed(JsonObject index) {
     String name = index.get("index").getAsString();
     if (index.get("computed").getAsBoolean()) {
       throw new IllegalArgumentException(
           "the index " + name + " is by a key that the application computes: make the table there");
     }
+    return name;
+  }
+
+  private static IndexSpec index(JsonObject index, KeySpec key, Layout row) {
+    String name = requireNotComputed(index);
     List<Field> fields = new ArrayList<>();
     for (JsonElement f : index.getAsJsonArray("key")) {
       JsonObject field = f.getAsJsonObject();

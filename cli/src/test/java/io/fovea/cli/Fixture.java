@@ -118,6 +118,18 @@ final class Fixture {
         });
   }
 
+  /** An index of byte strings: how long the value is. */
+  static IndexSpec bySize() {
+    return IndexSpec.bytes(
+        "by size",
+        KeySpec.of(FieldType.INT32),
+        false,
+        (key, value, entry) -> {
+          entry.set(value.length);
+          return true;
+        });
+  }
+
   static Ran run(int expected, Object... args) {
     Ran ran = ran(args);
     assertEquals(expected, ran.code, () -> Arrays.toString(args) + ran);

@@ -2,6 +2,7 @@ package io.fovea.cli;
 
 import static io.fovea.cli.Fixture.SMALL;
 import static io.fovea.cli.Fixture.byLength;
+import static io.fovea.cli.Fixture.bySize;
 import static io.fovea.cli.Fixture.lines;
 import static io.fovea.cli.Fixture.ran;
 import static io.fovea.cli.Fixture.run;
@@ -71,6 +72,7 @@ class SchemaLineTest {
       db.table(
           TableSpec.of("computed", KeySpec.of(FieldType.INT32), SPEC.layout())
               .with(byLength(NAME_TOO)));
+      var indexed = db.table(TableSpec.bytes("indexed", 7).with(bySize())).bytes();
       db.run(
           tx -> {
             for (int i = 0; i < 20; i++) {
@@ -82,6 +84,7 @@ class SchemaLineTest {
               }
               t.insert(tx, t.key().clear().text("k" + i).uuid(new UUID(i, i)), row);
               bytes.put(tx, new byte[] {(byte) i}, new byte[i]);
+              indexed.put(tx, new byte[] {(byte) i}, new byte[20 - i]);
               things.put(tx, "t" + i, new Thing("thing " + i, List.of(i, -i)));
             }
           });
@@ -124,11 +127,24 @@ class SchemaLineTest {
     Path from = from();
     Path to = dir.resolve("to");
     Database.open(to, SMALL).close();
-    for (String table : new String[] {"things", "computed"}) {
+    for (String table : new String[] {"things", "computed", "indexed"}) {
       Path out = dir.resolve(table);
       run(0, "export", from, table, "--output", out);
       String err = run(2, "import", to, table, "--input", out).err();
       assertTrue(err.contains("application"), err);
+    }
+    // Byte strings with an index: read in its order, and changed by their application alone.
+    List<String> bySize = lines("scan", from, "indexed", "--index", "by size");
+    assertEquals(20, bySize.size());
+    assertEquals(bySize, lines("scan", from, "indexed").reversed());
+    assertTrue(lines("schema", from, "indexed").toString().contains("\"by size\""));
+    run(2, "scan", from, "indexed", "--index", "by size", "3");
+    for (String[] change : new String[][] {{"put", "0x01", "value=0x00"}, {"delete", "0x01"}}) {
+      String err =
+          change.length == 3
+              ? run(2, change[0], "--write", from, "indexed", change[1], change[2]).err()
+              : run(2, change[0], "--write", from, "indexed", change[1]).err();
+      assertTrue(err.contains("\"by size\" is by a key that the application"), err);
     }
     // Objects of another kind are not taken for those of the table.
     Path out = dir.resolve("things");
