@@ -6,8 +6,8 @@ import io.fovea.error.CorruptionException;
 import io.fovea.memory.Mem;
 import io.fovea.txn.CommitCursor;
 import io.fovea.txn.CommitRecord;
+import io.fovea.wal.DurableLog;
 import io.fovea.wal.DurableRecords;
-import io.fovea.wal.Log;
 import io.fovea.wal.RecordType;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -83,7 +83,7 @@ public final class ChangeReader implements AutoCloseable {
    * @throws ChangesLostException if the log does not have what comes behind it
    */
   public ChangeReader(
-      String name, Log log, LongSupplier keptFrom, UUID id, int pageSize, ChangePoint at) {
+      String name, DurableLog log, LongSupplier keptFrom, UUID id, int pageSize, ChangePoint at) {
     this.name = name;
     this.id = id;
     this.keptFrom = keptFrom;
@@ -106,6 +106,41 @@ public final class ChangeReader implements AutoCloseable {
     requireKept(at.tables());
     this.records = log.records();
     this.earlier = log.records();
+  }
+
+  /**
+   * Looks for a position behind a list of tables.
+   *
+   * @param records of the log
+   * @param lsn where to begin, which is the start of a record
+   * @param id of the database
+   * @param last whether the last list is wanted, and not the first
+   * @return the position; null where there is no whole list
+   * @throws CorruptionException if the log is damaged
+   */
+  public static @Nullable ChangePoint behindTables(
+      DurableRecords records, long lsn, UUID id, boolean last) {
+    if (!records.begin(lsn)) {
+      return null;
+    }
+    ChangePoint found = null;
+    long begins = 0;
+    try {
+      while ((found == null || last) && records.next()) {
+        if (records.type() == RecordType.TABLES) {
+          int how =
+              TableNames.how(
+                  records.segment(), records.body(), records.bodyLength(), records.start());
+          begins = (how & TableNames.FIRST) != 0 ? records.start() : begins;
+          if ((how & TableNames.LAST) != 0 && begins > 0) {
+            found = new ChangePoint(id, begins, records.recordEnd());
+          }
+        }
+      }
+      return found;
+    } finally {
+      records.end();
+    }
   }
 
   private void requireKept(long lsn) {

@@ -26,8 +26,8 @@ import org.jspecify.annotations.Nullable;
  * <p>One thread.
  */
 final class TableNames {
-  private static final int FIRST = 1;
-  private static final int LAST = 2;
+  static final int FIRST = 1;
+  static final int LAST = 2;
 
   /** What becomes of a tree. */
   private record Fate(int treeId, String name, int how) {}
@@ -48,17 +48,22 @@ final class TableNames {
     return names.get(treeId);
   }
 
+  /** Whether a TABLES record begins a list, and ends one: {@link #FIRST}, {@link #LAST}. */
+  static int how(MemorySegment s, long at, int length, long lsn) {
+    if (length < TablesLog.HEADER) {
+      throw new CorruptionException(
+          "length of the log record at LSN " + lsn, -1, -1, TablesLog.HEADER, length);
+    }
+    return Mem.getInt(s, at + 4);
+  }
+
   /**
    * Takes a TABLES record.
    *
    * @return where the list begins, if it is whole now; else 0
    */
   long tables(MemorySegment s, long at, int length, long lsn) {
-    if (length < TablesLog.HEADER) {
-      throw new CorruptionException(
-          "length of the log record at LSN " + lsn, -1, -1, TablesLog.HEADER, length);
-    }
-    int how = Mem.getInt(s, at + 4);
+    int how = how(s, at, length, lsn);
     Map<Integer, String> some = list;
     if ((how & FIRST) != 0) {
       some = new HashMap<>();

@@ -25,7 +25,8 @@ import org.jspecify.annotations.Nullable;
  * was durable when it was made.
  *
  * <p>Everything is checked as in recovery, and what is wrong is damage: nothing that is durable can
- * be an end.
+ * be an end. Of a {@link ForeignLog}, which pins nothing, it may also be a segment that is used for
+ * another one by now.
  *
  * <p>Where the next record begins a turn, nothing is read twice. Elsewhere the groups of a segment
  * are passed, from its first, a header each.
@@ -36,10 +37,8 @@ public final class DurableRecords implements AutoCloseable {
   private static final int LITTLE = 64 << 10;
   private static final int MUCH = 1 << 20;
 
-  private final Log log;
   private final BlockDevice device;
-  private final SegmentFile file;
-  private final SegmentSlots slots;
+  private final LogSegments log;
   private final SegmentSlots.@Nullable Live[] found = new SegmentSlots.@Nullable Live[2];
 
   private Arena arena = Arena.ofShared();
@@ -74,11 +73,9 @@ public final class DurableRecords implements AutoCloseable {
   private int bodyLength;
   private int type;
 
-  DurableRecords(Log log, BlockDevice device, SegmentFile file) {
-    this.log = log;
+  DurableRecords(BlockDevice device, LogSegments log) {
     this.device = device;
-    this.file = file;
-    this.slots = file.slots();
+    this.log = log;
     this.memory = arena.allocate(LITTLE, Group.BLOCK);
     this.sums = new Checksum.Reusable(memory);
   }
@@ -94,7 +91,7 @@ public final class DurableRecords implements AutoCloseable {
       throw new IllegalStateException("A turn has begun already.");
     }
     long upTo = log.durableLsn();
-    if (!slots.pin(lsn)) {
+    if (!log.pin(lsn)) {
       return false;
     }
     turn = true;
@@ -112,7 +109,7 @@ public final class DurableRecords implements AutoCloseable {
   public void end() {
     if (turn) {
       turn = false;
-      slots.unpin(pinned);
+      log.unpin(pinned);
     }
   }
 
@@ -148,13 +145,13 @@ public final class DurableRecords implements AutoCloseable {
 
   /** Goes to the start of the segment that has the next record. */
   private void seek() {
-    if (!slots.find(end, found)) {
-      throw new CorruptionException("a segment of the log", -1, -1, end, slots.firstLsn());
+    if (!log.find(end, found)) {
+      throw new CorruptionException("a segment of the log", -1, -1, end, log.firstLsn());
     }
     SegmentSlots.Live s = found[0];
     if (s != null) {
       segment = s;
-      offset = s.slot() * file.segmentBytes + Group.BLOCK;
+      offset = s.slot() * log.segmentBytes() + Group.BLOCK;
       groupStart = s.startLsn();
       groupEnd = s.startLsn();
       end = s.startLsn();
@@ -168,13 +165,13 @@ public final class DurableRecords implements AutoCloseable {
       return;
     }
     long at = end;
-    slots.find(Math.max(at, asked), found);
+    log.find(Math.max(at, asked), found);
     if (found[0] != null && found[0].number() != s.number()) {
       segment = null;
       end = Math.max(at, asked);
       return;
     }
-    long limit = (s.slot() + 1) * file.segmentBytes - Group.BLOCK;
+    long limit = (s.slot() + 1) * log.segmentBytes() - Group.BLOCK;
     long off = limit - offset < Group.BLOCK ? -1 : at(offset, Group.BLOCK, limit);
     int payload = off < 0 ? -1 : payload(s, off, at, limit);
     if (payload < 0) {
@@ -195,7 +192,7 @@ public final class DurableRecords implements AutoCloseable {
   }
 
   private int payload(SegmentSlots.Live s, long off, long at, long limit) {
-    if (!Group.isValid(memory, off, file.start.database(), s.incarnation(), s.number())
+    if (!Group.isValid(memory, off, log.database(), s.incarnation(), s.number())
         || Group.start(memory, off) != at) {
       return -1;
     }

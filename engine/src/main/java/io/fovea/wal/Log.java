@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Any thread, platform or virtual.
  */
-public final class Log implements AutoCloseable {
+public final class Log implements DurableLog, AutoCloseable {
   /** The first position of a new log; 0 stands for none. */
   public static final long FIRST_LSN = 4096;
 
@@ -199,6 +199,7 @@ public final class Log implements AutoCloseable {
   }
 
   /** All records that end at or before this position are on stable storage. */
+  @Override
   public long durableLsn() {
     return waits.durable();
   }
@@ -406,8 +407,9 @@ public final class Log implements AutoCloseable {
   }
 
   /** Reads records that are durable, beside everything else; to be closed before the log is. */
+  @Override
   public DurableRecords records() {
-    return new DurableRecords(this, device, file);
+    return new DurableRecords(device, new OwnSegments(this, file));
   }
 
   /**

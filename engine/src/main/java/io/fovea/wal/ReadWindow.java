@@ -22,9 +22,17 @@ final class ReadWindow implements AutoCloseable {
   private long to;
 
   ReadWindow(BlockDevice device) {
+    this(device, Math.clamp(device.size() + Group.BLOCK - 1 & -Group.BLOCK, Group.BLOCK, CHUNK));
+  }
+
+  /**
+   * One that reads no more ahead than it has memory.
+   *
+   * @param bytes how much it has at first, a multiple of the block
+   */
+  ReadWindow(BlockDevice device, long bytes) {
     this.device = device;
-    long file = device.size() + Group.BLOCK - 1 & -Group.BLOCK;
-    this.memory = arena.allocate(Math.clamp(file, Group.BLOCK, CHUNK), Group.BLOCK);
+    this.memory = arena.allocate(bytes, Group.BLOCK);
     this.sums = new Checksum.Reusable(memory);
   }
 

@@ -1,0 +1,358 @@
+package io.fovea.inspection;
+
+import io.fovea.changes.ChangePoint;
+import io.fovea.changes.ChangeReader;
+import io.fovea.changes.LoggedCommit;
+import io.fovea.error.ChangesLostException;
+import io.fovea.error.CorruptionException;
+import io.fovea.error.IncompatibleFormatException;
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.OperationInterruptedException;
+import io.fovea.error.StorageException;
+import io.fovea.io.FileView;
+import io.fovea.io.Storage;
+import io.fovea.recovery.Superblock;
+import io.fovea.recovery.SuperblockFile;
+import io.fovea.wal.DurableRecords;
+import io.fovea.wal.ForeignLog;
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.UUID;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Commits of a database that another process may have open, read from its files.
+ *
+ * <pre>
+ *   fill   1. commits from the log, some at a time     {@link ForeignLog}: what is damage, what not
+ *          2. the superblock: is what 1 began at       if not, they are lost, and none is told
+ *             still kept?
+ *          3. they are told
+ * </pre>
+ *
+ * <p><b>Why nothing is left out.</b> From the LSN on that the superblock names, the log was written
+ * for who follows changes, and its segments follow each other. The superblock says a later one, or
+ * none, before a segment is used again, and before anybody writes to the log who does not think of
+ * who follows. It is asked after the reading: so all that was read was from such a stretch. That
+ * the superblock is read while it is written does no harm: the other one, which is read then, is
+ * the one that was valid while the log was read, or newer.
+ *
+ * <p><b>Damage</b> may be a segment that is used again. So all is read anew, some times, from the
+ * last commit that was told; the superblock is asked before it is believed.
+ *
+ * <p>One thread.
+ */
+public final class FollowedFile implements AutoCloseable {
+  /** How often something is read that is damaged. */
+  private static final int TRIES = 20;
+
+  /** A writer that is busy always has another group. */
+  private static final int LOOKS = 10;
+
+  private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(2);
+
+  /** The superblock is asked once for so many commits. */
+  private static final int COMMITS = 64;
+
+  private final Path file;
+  private final FileView data;
+  private final FileView log;
+  private final FileChannel toSync;
+  private final SuperblockFile superblocks;
+  private final UUID id;
+  private final int pageSize;
+  private final ForeignLog records;
+  private final ArrayDeque<LoggedCommit> read = new ArrayDeque<>();
+
+  private @Nullable ChangeReader reader;
+
+  /** Behind the last commit that was told; null where {@link #reader} knows better. */
+  private @Nullable ChangePoint told;
+
+  /** Where what {@link #reader} has read ends that counts; null where all of it does. */
+  private @Nullable ChangePoint unread;
+
+  /** Why there is no more. */
+  private @Nullable ChangesLostException lost;
+
+  private FollowedFile(Path file, FileView data, FileView log, FileChannel toSync) {
+    this.file = file;
+    this.data = data;
+    this.log = log;
+    this.toSync = toSync;
+    this.superblocks = new SuperblockFile(data, file.toString());
+    Superblock s = superblock();
+    this.id = s.id();
+    this.pageSize = s.pageSize();
+    this.records = new ForeignLog(log, id, this::sync);
+  }
+
+  /**
+   * Opens the files of a database.
+   *
+   * @param file that of its pages
+   * @throws IncompatibleFormatException if there is no such file, or it is no database
+   * @throws InvalidUseException if its log has no commits to follow
+   */
+  public static FollowedFile open(Path file) {
+    OpenFile.open(file).close(); // which says what is no database
+    Path logFile = file.resolveSibling(file.getFileName() + Storage.LOG);
+    if (!Files.exists(logFile)) {
+      throw nothing(file);
+    }
+    FileView data = FileView.open(file);
+    FileView log = null;
+    FileChannel toSync = null;
+    boolean done = false;
+    try {
+      log = FileView.open(logFile);
+      toSync = FileChannel.open(logFile, StandardOpenOption.READ);
+      FollowedFile opened = new FollowedFile(file, data, log, toSync);
+      if (opened.superblock().changes() == 0) {
+        throw nothing(file);
+      }
+      done = true;
+      return opened;
+    } catch (IOException e) {
+      throw new StorageException(
+          "open", logFile.toString(), -1, 0, String.valueOf(e.getMessage()), e);
+    } finally {
+      if (!done) {
+        close(data, log, toSync);
+      }
+    }
+  }
+
+  private static InvalidUseException nothing(Path file) {
+    return new InvalidUseException(
+        "The log of "
+            + file
+            + " keeps no commits to follow: the application has to open the database with"
+            + " LogOptions.changesBytes, and with a log. It has those from then on.");
+  }
+
+  /**
+   * Goes to a position.
+   *
+   * @throws ChangesLostException if the log does not have what comes behind it
+   * @throws CorruptionException if the log is damaged
+   */
+  public void from(ChangePoint at) {
+    again(false, null, () -> begin(at));
+  }
+
+  /** Goes behind the first list of tables that there is, or behind the last commit. */
+  public void from(boolean start) {
+    again(
+        false,
+        null,
+        () -> {
+          long kept;
+          ChangePoint tables;
+          do {
+            look(Long.MAX_VALUE);
+            kept = kept();
+            tables = kept == Long.MAX_VALUE ? null : behindTables(kept, !start);
+          } while (tables == null && kept() != kept);
+          if (tables == null) {
+            throw nothing(file);
+          }
+          long end = Math.max(tables.lsn(), records.durableLsn());
+          begin(start ? tables : new ChangePoint(id, tables.tables(), end));
+        });
+  }
+
+  private @Nullable ChangePoint behindTables(long from, boolean last) {
+    try (DurableRecords all = records.records()) {
+      return ChangeReader.behindTables(all, from, id, last);
+    }
+  }
+
+  /** Looks until the log is known up to a position, or no more is there: the last group, too. */
+  private void look(long lsn) {
+    long before;
+    int n = 0;
+    do {
+      before = records.durableLsn();
+      records.look();
+    } while (n++ < LOOKS && records.durableLsn() > before && records.durableLsn() < lsn);
+  }
+
+  private void begin(ChangePoint at) {
+    ChangeReader old = reader;
+    if (old != null) {
+      reader = null;
+      old.close();
+    }
+    look(at.lsn());
+    reader = new ChangeReader(file.toString(), records, this::kept, id, pageSize, at);
+  }
+
+  /**
+   * The next commit that has changed tables.
+   *
+   * @return null if no more is durable now
+   * @throws ChangesLostException if the log does not have it any more
+   * @throws CorruptionException if the log is damaged
+   * @throws StorageException if it can't be read
+   * @throws OperationInterruptedException if the thread is interrupted
+   */
+  public @Nullable LoggedCommit next() {
+    if (lost != null) {
+      throw lost;
+    }
+    if (read.isEmpty()) {
+      boolean anew = unread != null;
+      ChangePoint at = position();
+      unread = at;
+      told = null;
+      try {
+        again(anew, at, this::fill);
+      } catch (ChangesLostException e) {
+        lost = e;
+        throw e;
+      }
+      unread = null;
+    }
+    LoggedCommit next = read.poll();
+    told = next == null ? null : next.next();
+    return next;
+  }
+
+  private void fill() {
+    ChangeReader r = reader();
+    long from = r.readLsn();
+    List<LoggedCommit> some = new ArrayList<>();
+    LoggedCommit next = r.next(() -> false);
+    for (long before = -1; next == null && records.durableLsn() > before; ) {
+      before = records.durableLsn();
+      records.look();
+      next = r.next(() -> false);
+    }
+    while (next != null) {
+      some.add(next);
+      next = some.size() < COMMITS ? r.next(() -> false) : null;
+    }
+    requireKept(from);
+    read.addAll(some);
+  }
+
+  private ChangeReader reader() {
+    return Objects.requireNonNull(reader, "from() comes first");
+  }
+
+  /** Behind the last commit that was told, or farther if what follows has changed no table. */
+  public ChangePoint position() {
+    if (unread != null) {
+      return unread;
+    }
+    ChangePoint t = told;
+    return t != null && !read.isEmpty() ? t : reader().position();
+  }
+
+  // ------------------------------------------------------------------------------ what is kept
+
+  private Superblock superblock() {
+    Superblock s = superblocks.read();
+    if (s == null) {
+      throw new IncompatibleFormatException(
+          file + " is no Fovea database yet: it is empty, or its making was cut short.");
+    }
+    return s;
+  }
+
+  /** From where on the log is kept; {@link Long#MAX_VALUE} for nowhere. */
+  private long kept() {
+    Superblock s = superblock();
+    if (!s.id().equals(id)) {
+      throw new ChangesLostException(
+          file.toString(), "the file is another database now, " + s.id() + " instead of " + id);
+    }
+    return s.changes() == 0 ? Long.MAX_VALUE : Math.max(s.changes(), records.firstLsn());
+  }
+
+  private void requireKept(long from) {
+    long kept = kept();
+    if (kept > from) {
+      throw new ChangesLostException(
+          file.toString(),
+          kept == Long.MAX_VALUE
+              ? "the database was opened without LogOptions.changesBytes"
+              : "the log is needed from LSN "
+                  + from
+                  + " on, and is kept from LSN "
+                  + kept
+                  + " on: LogOptions.changesBytes says how much is kept");
+    }
+  }
+
+  /**
+   * Does something, again where it finds what may be written meanwhile.
+   *
+   * @param anew whether what was read before the first time counts for nothing
+   * @param at where to begin then; null where the work says that itself
+   */
+  private void again(boolean anew, @Nullable ChangePoint at, Runnable work) {
+    for (int n = 1; ; n++) {
+      try {
+        if (at != null && (anew || n > 1)) {
+          begin(at);
+        }
+        work.run();
+        return;
+      } catch (CorruptionException e) {
+        OperationInterruptedException.check("follow the commits of a file");
+        if (n == TRIES) {
+          throw e;
+        }
+        if (at != null) {
+          requireKept(at.tables());
+        }
+        LockSupport.parkNanos(n * PAUSE_NANOS);
+      }
+    }
+  }
+
+  private boolean sync() {
+    try {
+      toSync.force(false);
+      return true;
+    } catch (IOException e) {
+      return false;
+    }
+  }
+
+  /** Closes the files. */
+  @Override
+  public void close() {
+    ChangeReader r = reader;
+    if (r != null) {
+      reader = null;
+      r.close();
+    }
+    close(data, log, toSync);
+  }
+
+  private static void close(FileView data, @Nullable FileView log, @Nullable FileChannel toSync) {
+    data.close();
+    if (log != null) {
+      log.close();
+    }
+    if (toSync != null) {
+      try {
+        toSync.close();
+      } catch (IOException e) {
+        System.getLogger("io.fovea").log(System.Logger.Level.DEBUG, "closing a log", e);
+      }
+    }
+  }
+}

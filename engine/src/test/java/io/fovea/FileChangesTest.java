@@ -1,0 +1,249 @@
+package io.fovea;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.error.ChangesLostException;
+import io.fovea.error.IncompatibleFormatException;
+import io.fovea.error.InvalidUseException;
+import io.fovea.schema.TableSpec;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Commits that are read from the files of a database, while it is open and afterwards. */
+@Timeout(120)
+class FileChangesTest {
+  private static final TableSpec BYTES = TableSpec.bytes("b", 40);
+
+  @TempDir Path folder;
+
+  private static Options options(long changesBytes) {
+    return Options.defaults()
+        .durability(Durability.SYNC)
+        .bufferBytes(4 << 20)
+        .log(
+            l ->
+                l.bufferBytes(64 << 10)
+                    .segmentBytes(64 << 10)
+                    .bytesMax(512 << 10)
+                    .changesBytes(changesBytes));
+  }
+
+  private Path file() {
+    return folder.resolve("db");
+  }
+
+  private Database open(long changesBytes) {
+    return Database.open(file(), options(changesBytes));
+  }
+
+  private static byte[] bytes(String s) {
+    return s.getBytes(StandardCharsets.UTF_8);
+  }
+
+  private static List<String> all(FileChanges changes) {
+    List<String> all = new ArrayList<>();
+    ChangeBatch batch;
+    while ((batch = changes.poll()) != null) {
+      all.add(text(batch));
+    }
+    return all;
+  }
+
+  private static String text(ChangeBatch batch) {
+    StringBuilder s = new StringBuilder();
+    for (Change c : batch.changes()) {
+      s.append(c);
+      if (c.kind() == Change.Kind.PUT) {
+        byte[] value = c.valueBytes();
+        s.append(' ').append(Arrays.hashCode(value));
+      }
+      s.append("; ");
+    }
+    return s.append(batch.position()).toString();
+  }
+
+  @Test
+  void theLastCommitOfADatabaseThatIsOpen() {
+    try (Database db = open(8 << 20)) {
+      ByteTable t = db.table(BYTES).bytes();
+      db.run(tx -> t.put(tx, bytes("before"), bytes("0")));
+      try (FileChanges changes = FileChanges.last(file())) {
+        assertNull(changes.poll());
+        for (int i = 0; i < 3; i++) {
+          byte[] key = bytes("k" + i);
+          db.run(tx -> t.put(tx, key, bytes("v")));
+          ChangeBatch batch = changes.poll();
+          assertNotNull(batch, "it was acknowledged");
+          assertArrayEquals(key, batch.changes().getFirst().keyBytes());
+          assertNull(changes.poll());
+        }
+        byte[] large = new byte[200_000];
+        new Random(1).nextBytes(large);
+        db.run(tx -> t.put(tx, bytes("large"), large));
+        ChangeBatch batch = changes.poll();
+        assertNotNull(batch);
+        assertArrayEquals(large, batch.changes().getFirst().valueBytes());
+      }
+    }
+  }
+
+  @Test
+  void theSameAsFromWithin() {
+    List<String> within = new ArrayList<>();
+    ChangePosition from;
+    try (Database db = open(8 << 20)) {
+      from = db.changesPosition();
+      try (Changes changes = db.changes(from)) {
+        ByteTable t = db.table(BYTES).bytes();
+        for (int i = 0; i < 500; i++) {
+          byte[] key = bytes("k" + i % 90);
+          byte[] value = new byte[i * 37 % 3000];
+          db.run(tx -> t.put(tx, key, value));
+          if (i % 7 == 0) {
+            db.run(tx -> t.delete(tx, key));
+          }
+          if (i % 100 == 99) {
+            db.renameTable(i == 99 ? "b" : "b" + (i - 100), "b" + i);
+            db.checkpoint();
+          }
+        }
+        db.dropTable("b499");
+        ChangeBatch batch;
+        while ((batch = changes.poll(Duration.ZERO)) != null) {
+          within.add(text(batch));
+        }
+      }
+      try (FileChanges changes = FileChanges.from(file(), from)) {
+        assertEquals(within, all(changes), "in use");
+      }
+    }
+    try (FileChanges changes = FileChanges.from(file(), from)) {
+      assertEquals(within, all(changes), "closed");
+      ChangePosition end = changes.position();
+      try (Database db = open(8 << 20)) {
+        ByteTable t = db.table(BYTES).bytes();
+        db.run(tx -> t.put(tx, bytes("after"), bytes("1")));
+        List<String> more = all(changes);
+        assertEquals(2, more.size(), "created, and put: " + more);
+        try (Changes inside = db.changes(end)) {
+          assertEquals(more.getFirst(), text(there(inside.poll(Duration.ZERO))));
+        }
+      }
+    }
+    try (FileChanges changes = FileChanges.first(file())) {
+      assertTrue(all(changes).size() >= 2);
+    }
+  }
+
+  private static ChangeBatch there(@Nullable ChangeBatch b) {
+    assertNotNull(b);
+    return b;
+  }
+
+  @Test
+  void whatCanNotBeFollowed() {
+    assertThrows(IncompatibleFormatException.class, () -> FileChanges.first(file()));
+    try (Database db = open(0)) {
+      db.table(BYTES);
+      InvalidUseException e =
+          assertThrows(InvalidUseException.class, () -> FileChanges.first(file()));
+      assertTrue(e.getMessage().contains("LogOptions.changesBytes"), e.getMessage());
+    }
+    ChangePosition from;
+    try (Database db = open(8 << 20)) {
+      from = db.changesPosition();
+    }
+    try (FileChanges changes = FileChanges.from(file(), from)) {
+      try (Database db = open(0)) {
+        ByteTable t = db.table(BYTES).bytes();
+        db.run(tx -> t.put(tx, bytes("a"), bytes("1")));
+        assertThrows(ChangesLostException.class, changes::poll);
+      }
+    }
+    assertThrows(InvalidUseException.class, () -> FileChanges.from(file(), from));
+  }
+
+  @Test
+  void whoIsTooSlowIsTold() {
+    try (Database db = open(128 << 10)) {
+      ByteTable t = db.table(BYTES).bytes();
+      try (FileChanges changes = FileChanges.last(file())) {
+        for (int i = 0; i < 3000; i++) {
+          byte[] key = bytes("k" + i);
+          db.run(tx -> t.put(tx, key, new byte[2000]));
+        }
+        db.checkpoint();
+        assertThrows(ChangesLostException.class, () -> all(changes));
+      }
+    }
+  }
+
+  /** Segments go round while they are read: what comes is what was committed, or it is lost. */
+  @Tag("slow")
+  @Test
+  void besideWriters() throws Exception {
+    AtomicBoolean done = new AtomicBoolean();
+    try (Database db = open(256 << 10)) {
+      ByteTable t = db.table(BYTES).bytes();
+      Thread writer =
+          new Thread(
+              () -> {
+                Random random = new Random(7);
+                for (long i = 0; !done.get(); i++) {
+                  byte[] value = new byte[8 + random.nextInt(3000)];
+                  ByteBuffer.wrap(value).putLong(i);
+                  db.run(tx -> t.put(tx, bytes("counter"), value));
+                }
+              });
+      writer.start();
+      try {
+        long told = 0;
+        int lost = 0;
+        for (int round = 0; round < 40 && told < 20_000; round++) {
+          try (FileChanges changes = FileChanges.last(file())) {
+            long last = -1;
+            for (int polls = 0; polls < 3000; polls++) {
+              ChangeBatch batch = changes.poll();
+              if (batch == null) {
+                Thread.yield();
+                continue;
+              }
+              byte[] value = batch.changes().getFirst().valueBytes();
+              assertNotNull(value);
+              long n = ByteBuffer.wrap(value).getLong();
+              assertTrue(last < 0 || n == last + 1, "after " + last + " came " + n);
+              last = n;
+              told++;
+              if (round % 4 == 3 && polls % 500 == 499) {
+                Thread.sleep(100); // too slow now and then
+              }
+            }
+          } catch (ChangesLostException e) {
+            lost++;
+          }
+        }
+        assertTrue(told > 1000, told + " commits, " + lost + " times lost");
+      } finally {
+        done.set(true);
+        writer.join();
+      }
+    }
+  }
+}
