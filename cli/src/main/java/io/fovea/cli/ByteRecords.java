@@ -2,10 +2,12 @@ package io.fovea.cli;
 
 import io.fovea.ByteCursor;
 import io.fovea.ByteTable;
+import io.fovea.Change;
 import io.fovea.Order;
 import io.fovea.Table;
 import io.fovea.Transaction;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -14,8 +16,8 @@ import org.jspecify.annotations.Nullable;
 
 /** Of a table of bytes, and of one of objects: as the bytes that they are. */
 final class ByteRecords extends Records {
-  private static final String KEY = "key";
-  private static final String VALUE = "value";
+  static final String KEY = "key";
+  static final String VALUE = "value";
 
   /** What hexadecimal digits begin with, where text is understood as well. */
   private static final String HEX = "0x";
@@ -40,23 +42,15 @@ final class ByteRecords extends Records {
   @Override
   void scan(
       Transaction tx,
-      List<@Nullable String> given,
+      Bounds bounds,
       @Nullable String index,
       Order order,
       Predicate<Map<String, @Nullable Object>> sink) {
     if (index != null) {
-      scanIndex(tx, given, index, order, sink);
+      scanIndex(tx, bounds, index, order, sink);
       return;
     }
-    List<String> parts = whole(given);
-    if (parts.size() > 1) {
-      throw command.mistake("a table of " + TableFile.kind(table.spec()) + " has keys of one part");
-    }
-    byte[] prefix = parts.isEmpty() ? new byte[0] : bytes(parts.getFirst());
-    try (ByteCursor c =
-        prefix.length == 0
-            ? bytes.scan(tx, null, null, order)
-            : bytes.scanPrefix(tx, prefix, order)) {
+    try (ByteCursor c = cursor(tx, bounds, order)) {
       boolean goesOn = true;
       while (goesOn && c.next()) {
         goesOn = sink.test(record(c.key(), c.value()));
@@ -64,14 +58,60 @@ final class ByteRecords extends Records {
     }
   }
 
+  private ByteCursor cursor(Transaction tx, Bounds bounds, Order order) {
+    byte[] prefix = bound(whole(bounds.parts()));
+    if (!bounds.isBounded()) {
+      return prefix.length == 0
+          ? bytes.scan(tx, null, null, order)
+          : bytes.scanPrefix(tx, prefix, order);
+    }
+    if (prefix.length > 0) {
+      throw command.mistake(
+          "a table of " + TableFile.kind(table.spec()) + " takes PART, or bounds, and not both");
+    }
+    byte[] low = bound(whole(bounds.low()));
+    byte[] from =
+        bounds.isLowIncluded()
+            ? low
+            : low.length < table.spec().key().bytesMax()
+                ? Arrays.copyOf(low, low.length + 1) // the next key
+                : Bounds.above(low);
+    byte[] to = bound(whole(bounds.high()));
+    return between(bytes, tx, bounds.isLowIncluded(), from, to, order);
+  }
+
+  /**
+   * From one byte string to before another.
+   *
+   * @param open whether an empty {@code from} means that there is no lower bound; else it means
+   *     that nothing is above it
+   * @param to empty for no upper bound
+   */
+  static ByteCursor between(
+      ByteTable table, Transaction tx, boolean open, byte[] from, byte[] to, Order order) {
+    if (from.length == 0 && !open) {
+      byte[] nowhere = {0};
+      return table.scan(tx, nowhere, nowhere, order);
+    }
+    return table.scan(tx, from.length == 0 ? null : from, to.length == 0 ? null : to, order);
+  }
+
+  /** The key that a bound of a table of bytes is. */
+  private byte[] bound(List<String> parts) {
+    if (parts.size() > 1) {
+      throw command.mistake("a table of " + TableFile.kind(table.spec()) + " has keys of one part");
+    }
+    return parts.isEmpty() ? new byte[0] : bytes(parts.getFirst());
+  }
+
   private void scanIndex(
       Transaction tx,
-      List<@Nullable String> parts,
+      Bounds bounds,
       String index,
       Order order,
       Predicate<Map<String, @Nullable Object>> sink) {
     requireIndex(index);
-    if (!parts.isEmpty()) {
+    if (!bounds.isAll()) {
       throw command.mistake(
           "an index of "
               + TableFile.kind(table.spec())
@@ -89,6 +129,23 @@ final class ByteRecords extends Records {
     Map<String, @Nullable Object> m = new LinkedHashMap<>();
     m.put(KEY, key);
     m.put(VALUE, value);
+    return m;
+  }
+
+  @Override
+  Map<String, @Nullable Object> key(Change of) {
+    return named(KEY, of.keyBytes());
+  }
+
+  @Override
+  Map<String, @Nullable Object> value(Change of) {
+    return named(VALUE, of.valueBytes());
+  }
+
+  /** What is called so, alone. */
+  static Map<String, @Nullable Object> named(String name, byte @Nullable [] bytes) {
+    Map<String, @Nullable Object> m = new LinkedHashMap<>();
+    m.put(name, bytes);
     return m;
   }
 

@@ -19,19 +19,20 @@ final class CountCommand extends PrefixCommand {
 
   @Override
   public Integer call() {
+    Bounds bounds = bounds();
     long records;
     try (Opened file = toRead(copy);
         Opened db = file.frozen()) {
       records =
-          parts().isEmpty() && index == null && !db.inTransaction()
+          bounds.isAll() && index == null && !db.inTransaction()
               ? records(db, hex.hex).table.count()
-              : counted(db);
+              : counted(db, bounds);
     }
     out().println(json ? Json.of(Map.of("records", records)) : Long.toString(records));
     return Main.OK;
   }
 
-  private long counted(Opened db) {
+  private long counted(Opened db, Bounds bounds) {
     Records records = records(db, hex.hex);
     long[] n = {0};
     db.read(
@@ -39,7 +40,7 @@ final class CountCommand extends PrefixCommand {
           n[0] = 0;
           records.scan(
               tx,
-              parts(),
+              bounds,
               index,
               Order.ASCENDING,
               record -> {

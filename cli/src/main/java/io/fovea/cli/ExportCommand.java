@@ -42,6 +42,8 @@ final class ExportCommand extends TableCommand {
       description = "The first parts of the key: " + PARTS)
   List<String> parts = new ArrayList<>();
 
+  @Mixin final BoundsOption between = new BoundsOption();
+
   @Mixin final FormatOption as = new FormatOption();
 
   @Option(
@@ -118,14 +120,15 @@ final class ExportCommand extends TableCommand {
         as.format.sink(
             to, records.columns(), records.columns().stream().anyMatch(records::mayBeNull));
     AtomicLong n = new AtomicLong();
-    long total = parts.isEmpty() && !db.inTransaction() ? records.table.count() : 0;
+    Bounds bounds = between.of(this, new ArrayList<>(parts));
+    long total = bounds.isAll() && !db.inTransaction() ? records.table.count() : 0;
     try (Progress p = progress.of(err(), "exported", "records", n::get, total)) {
       p.start();
       db.read(
           tx -> {
             records.scan(
                 tx,
-                parts,
+                bounds,
                 null,
                 Order.ASCENDING,
                 record -> {

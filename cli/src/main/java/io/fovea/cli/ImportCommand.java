@@ -1,6 +1,7 @@
 package io.fovea.cli;
 
 import io.fovea.Database;
+import io.fovea.Durability;
 import io.fovea.Options;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.FoveaException;
@@ -70,9 +71,17 @@ final class ImportCommand extends TableCommand {
       names = "--dry-run",
       description = {
         "Reads all, looks whether each value fits, and changes nothing. What other records have in"
-            + " unique indexes is not looked at."
+            + " unique indexes is looked at with --copy."
       })
   boolean dryRun;
+
+  @Option(
+      names = "--copy",
+      description = {
+        "With --dry-run: imports into a copy, which is removed at the end. So unique indexes refuse what"
+            + " they would refuse, and another process may have FILE open, with a log or for reading."
+      })
+  boolean copy;
 
   /** A record that was read. */
   private record Line(long number, List<String> key, Map<String, @Nullable String> values) {}
@@ -89,6 +98,9 @@ final class ImportCommand extends TableCommand {
     }
     if (input == null && session() != null) {
       throw mistake("a shell has the standard input itself: give --input");
+    }
+    if (copy && !dryRun) {
+      throw mistake("--copy goes with --dry-run: what is imported into a copy is gone with it");
     }
     if (batch < 1) {
       throw mistake("--batch takes a number of records, at least 1");
@@ -134,19 +146,16 @@ final class ImportCommand extends TableCommand {
 
   /** The database, with the table; for a trial one in memory, with such a table. */
   private Opened opened(@Nullable SchemaLine schema) {
-    Opened db = dryRun ? toRead(new CopyOption()) : toChange();
+    Opened db = copy ? ofCopy() : dryRun ? toRead(new CopyOption()) : toChange();
     boolean done = false;
     try {
       TableSpec there = db.database().describe(table);
       requireSame(there, schema);
       requireNoComputedIndex(there);
       TableSpec spec = there == null && schema != null ? made(schema) : there;
-      if (dryRun && spec != null) {
+      if (dryRun && !copy && spec != null) {
         Database trial = Database.inMemory(Options.defaults().bufferBytes(TRIAL_BYTES));
-        trial.table(
-            spec.isBytes()
-                ? TableSpec.bytes(table, spec.key().bytesMax())
-                : TableSpec.of(table, spec.key(), spec.layout()));
+        trial.table(FollowedTables.withoutIndexes(spec));
         db.close();
         db = Opened.of(trial, () -> {});
       } else if (there == null && spec != null) {
@@ -157,6 +166,23 @@ final class ImportCommand extends TableCommand {
     } finally {
       if (!done) {
         db.close();
+      }
+    }
+  }
+
+  /** A copy of the database, to change it. */
+  private Opened ofCopy() {
+    Copy made = Copy.of(file());
+    boolean done = false;
+    try {
+      Options options = Opening.options(Opening.header(made.file()));
+      Opened db =
+          Opened.of(Database.open(made.file(), options.durability(Durability.ASYNC)), made::close);
+      done = true;
+      return db;
+    } finally {
+      if (!done) {
+        made.close();
       }
     }
   }
@@ -263,7 +289,7 @@ final class ImportCommand extends TableCommand {
               at[0] = line.number;
               records.put(tx, line.key, line.values);
             }
-            if (dryRun) {
+            if (dryRun && !copy) {
               tx.rollback();
             }
           });

@@ -39,6 +39,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
  *   picture FILE -o PICTURE     where in the file is what?   nothing is changed
  *   dump FILE --page N          what is in a page?           nothing is changed
  *   dump FILE --log FROM..TO    what is in the log?          nothing is changed
+ *   tail FILE [TABLE...]        which commits were there?    nothing is changed
  *   backup FILE DIRECTORY       copies it; opens FILE, which recovers it where it must
  *   put FILE TABLE WORD...      sets a record; opens FILE, as backup does
  *   delete FILE TABLE PART...   deletes a record; opens FILE, as backup does
@@ -76,6 +77,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
       CountCommand.class,
       ExportCommand.class,
       DumpCommand.class,
+      TailCommand.class,
       PictureCommand.class,
       BackupCommand.class,
       PutCommand.class,

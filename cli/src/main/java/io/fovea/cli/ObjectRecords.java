@@ -2,6 +2,7 @@ package io.fovea.cli;
 
 import io.fovea.ByteCursor;
 import io.fovea.ByteTable;
+import io.fovea.Change;
 import io.fovea.ObjectDump;
 import io.fovea.Order;
 import io.fovea.Table;
@@ -11,6 +12,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -54,11 +56,11 @@ final class ObjectRecords extends Records {
   @Override
   void scan(
       Transaction tx,
-      List<@Nullable String> parts,
+      Bounds bounds,
       @Nullable String index,
       Order order,
       Predicate<Map<String, @Nullable Object>> sink) {
-    try (ByteCursor c = cursor(tx, parts, index, order)) {
+    try (ByteCursor c = cursor(tx, bounds, index, order)) {
       boolean goesOn = true;
       while (goesOn && c.next()) {
         goesOn = sink.test(record(c.key(), c.value()));
@@ -66,20 +68,29 @@ final class ObjectRecords extends Records {
     }
   }
 
-  private ByteCursor cursor(
-      Transaction tx, List<@Nullable String> parts, @Nullable String index, Order order) {
+  private ByteCursor cursor(Transaction tx, Bounds bounds, @Nullable String index, Order order) {
     if (index != null) {
       requireIndex(index);
+      if (bounds.isBounded()) {
+        throw command.mistake("an index of objects takes PART, and no bounds");
+      }
       try {
-        return dump.scanIndex(tx, index, parts, order);
+        return dump.scanIndex(tx, index, bounds.parts(), order);
       } catch (IllegalArgumentException e) {
         throw wrong(e);
       }
     }
-    byte[] prefix = key(whole(parts));
-    return prefix.length == 0
-        ? bytes.scan(tx, null, null, order)
-        : bytes.scanPrefix(tx, prefix, order);
+    byte[] prefix = key(whole(bounds.parts()));
+    if (!bounds.isBounded()) {
+      return prefix.length == 0
+          ? bytes.scan(tx, null, null, order)
+          : bytes.scanPrefix(tx, prefix, order);
+    }
+    byte[] low = key(whole(bounds.low()));
+    byte[] high = key(whole(bounds.high()));
+    byte[] from = bounds.isLowIncluded() ? low : Bounds.above(low);
+    byte[] to = bounds.isHighIncluded() ? Bounds.above(high) : high;
+    return ByteRecords.between(bytes, tx, bounds.isLowIncluded(), from, to, order);
   }
 
   private byte[] key(List<String> parts) {
@@ -106,6 +117,19 @@ final class ObjectRecords extends Records {
               + e.getMessage()
               + "): --hex shows its bytes");
     }
+  }
+
+  @Override
+  Map<String, @Nullable Object> key(Change of) {
+    return new LinkedHashMap<>(dump.key(of.keyBytes()));
+  }
+
+  @Override
+  Map<String, @Nullable Object> value(Change of) {
+    Map<String, @Nullable Object> m = new LinkedHashMap<>();
+    dump.object(Objects.requireNonNull(of.valueBytes()))
+        .forEach((name, v) -> m.put(column(name), v));
+    return m;
   }
 
   @Override

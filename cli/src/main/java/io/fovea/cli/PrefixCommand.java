@@ -31,10 +31,17 @@ abstract class PrefixCommand extends TableCommand {
       })
   List<Integer> nulls = new ArrayList<>();
 
+  @Mixin final BoundsOption between = new BoundsOption();
+
   @Mixin final HexOption hex = new HexOption();
 
+  /** Between which keys. */
+  final Bounds bounds() {
+    return between.of(this, parts());
+  }
+
   /** The parts, with those that are null. */
-  final List<@Nullable String> parts() {
+  private List<@Nullable String> parts() {
     List<@Nullable String> all = new ArrayList<>(parts);
     for (int at : nulls.stream().sorted().toList()) {
       if (index == null || at < 1 || at > all.size() + 1) {

@@ -1,5 +1,6 @@
 package io.fovea.cli;
 
+import io.fovea.Change;
 import io.fovea.Order;
 import io.fovea.Table;
 import io.fovea.Transaction;
@@ -48,12 +49,12 @@ abstract sealed class Records permits RowRecords, ByteRecords, ObjectRecords {
   abstract int keyParts();
 
   /**
-   * Shows records whose key begins with some parts, in the order of an index or of their keys,
+   * Shows records whose key lies between some bounds, in the order of an index or of their keys,
    * until it has shown all or the sink answers that it is full. A part of an index may be null.
    */
   abstract void scan(
       Transaction tx,
-      List<@Nullable String> parts,
+      Bounds bounds,
       @Nullable String index,
       Order order,
       Predicate<Map<String, @Nullable Object>> sink);
@@ -66,6 +67,20 @@ abstract sealed class Records permits RowRecords, ByteRecords, ObjectRecords {
 
   /** Deletes one, and says whether it was there. */
   abstract boolean delete(Transaction tx, List<String> key);
+
+  /**
+   * The parts of the key of a record that a commit has changed.
+   *
+   * @throws RuntimeException if it is none of the table as it is known here
+   */
+  abstract Map<String, @Nullable Object> key(Change of);
+
+  /**
+   * What a commit has put into a record, beside its key.
+   *
+   * @throws RuntimeException if it is none of the table as it is known here
+   */
+  abstract Map<String, @Nullable Object> value(Change of);
 
   /** Whether records may have no value there. */
   boolean mayBeNull(String column) {

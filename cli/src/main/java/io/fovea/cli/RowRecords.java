@@ -1,5 +1,6 @@
 package io.fovea.cli;
 
+import io.fovea.Change;
 import io.fovea.Cursor;
 import io.fovea.Index;
 import io.fovea.Key;
@@ -17,6 +18,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -58,24 +60,44 @@ final class RowRecords extends Records {
   @Override
   void scan(
       Transaction tx,
-      List<@Nullable String> parts,
+      Bounds bounds,
       @Nullable String index,
       Order order,
       Predicate<Map<String, @Nullable Object>> sink) {
     Index by = index == null ? null : index(index);
-    Key prefix = by == null ? table.key() : by.key();
     List<Field> of = by == null ? keyFields : fields(by.spec());
-    if (parts.size() > of.size()) {
-      throw command.mistake("the key has " + of.size() + " parts at most, not " + parts.size());
-    }
-    set(prefix, of, parts);
-    Range range = parts.isEmpty() ? Range.all() : Range.prefix(prefix);
+    Range range = range(by, of, bounds);
     try (Cursor c = by == null ? table.scan(tx, range, order) : by.scan(tx, range, order)) {
       boolean goesOn = true;
       while (goesOn && c.next()) {
         goesOn = sink.test(record(c.key(), c.row()));
       }
     }
+  }
+
+  private Range range(@Nullable Index by, List<Field> of, Bounds bounds) {
+    List<@Nullable String> low = bounds.low();
+    List<@Nullable String> high = bounds.high();
+    if (low.isEmpty() && high.isEmpty()) {
+      return Range.all();
+    }
+    Key lo = key(by, of, low);
+    Key hi = key(by, of, high);
+    boolean from = bounds.isLowIncluded();
+    if (high.isEmpty()) {
+      return from ? Range.atLeast(lo) : Range.greaterThan(lo);
+    }
+    boolean to = bounds.isHighIncluded();
+    return low.isEmpty() ? to ? Range.atMost(hi) : Range.lessThan(hi) : Range.of(lo, from, hi, to);
+  }
+
+  private Key key(@Nullable Index by, List<Field> of, List<@Nullable String> parts) {
+    if (parts.size() > of.size()) {
+      throw command.mistake("the key has " + of.size() + " parts at most, not " + parts.size());
+    }
+    Key to = by == null ? table.key() : by.key();
+    set(to, of, parts);
+    return to;
   }
 
   private Index index(String name) {
@@ -112,13 +134,34 @@ final class RowRecords extends Records {
   }
 
   private Map<String, @Nullable Object> record(Key of, Row with) {
+    Map<String, @Nullable Object> m = parts(of);
+    m.putAll(values(with));
+    return m;
+  }
+
+  private Map<String, @Nullable Object> parts(Key of) {
     Map<String, @Nullable Object> m = new LinkedHashMap<>();
     for (int i = 0; i < keyFields.size(); i++) {
       Field f = keyFields.get(i);
       m.put(f.name(), FieldText.value(of, i, f));
     }
-    fields.forEach((column, f) -> m.put(column, FieldText.value(with, f)));
     return m;
+  }
+
+  private Map<String, @Nullable Object> values(Row of) {
+    Map<String, @Nullable Object> m = new LinkedHashMap<>();
+    fields.forEach((column, f) -> m.put(column, FieldText.value(of, f)));
+    return m;
+  }
+
+  @Override
+  Map<String, @Nullable Object> key(Change of) {
+    return parts(of.key(table));
+  }
+
+  @Override
+  Map<String, @Nullable Object> value(Change of) {
+    return values(Objects.requireNonNull(of.row(table)));
   }
 
   @Override

@@ -13,14 +13,17 @@ import picocli.CommandLine.Option;
     header = "Shows records, in order.",
     description = {
       "Shows records of a table of a database that nobody has open, in the order of their keys or of"
-          + " an index. With parts of a key: those that begin with them. Nothing on disk changes."
+          + " an index. With parts of a key: those that begin with them. --from, --after and --to narrow"
+          + " that. Nothing on disk changes."
     })
 final class ScanCommand extends PrefixCommand {
   @Mixin final CopyOption copy = new CopyOption();
 
   private static final int SHOWN = 100;
 
-  @Option(names = "--descending", description = "Backwards.")
+  @Option(
+      names = {"--descending", "--reverse"},
+      description = "Backwards.")
   boolean descending;
 
   @Option(
@@ -36,6 +39,7 @@ final class ScanCommand extends PrefixCommand {
     if (limit < 0) {
       throw mistake("--limit takes a number of records, and 0 for all");
     }
+    Bounds bounds = bounds();
     // A snapshot, of which one may read as many records as there are.
     try (Opened file = toRead(copy);
         Opened db = file.frozen()) {
@@ -46,7 +50,7 @@ final class ScanCommand extends PrefixCommand {
       Order order = descending ? Order.DESCENDING : Order.ASCENDING;
       db.read(
           tx -> {
-            records.scan(tx, parts(), index, order, this::show);
+            records.scan(tx, bounds, index, order, this::show);
             return null;
           });
       if (json) {

@@ -312,6 +312,25 @@ class RecordsTest {
     wrong("shop,code,shop\r\n1,a,00\r\n", 0, "shop");
   }
 
+  /** On a copy: what is there refuses what it would refuse, also while the file is in use. */
+  @Test
+  void aTrialOnACopyLooksAtUniqueIndexes() throws IOException {
+    Path file = kinds("kinds", true);
+    String same = "{\"shop\":50,\"code\":\"a\",\"raw\":\"00\",\"due\":9223372036854775805}\n";
+    String other = same.replace("9223372036854775805", "5");
+    Path in = Files.writeString(dir.resolve("input"), other + same);
+    byte[] before = Files.readAllBytes(file);
+    assertEquals(List.of("2 records"), lines("import", file, "kinds", "--dry-run", "--input", in));
+    Object[] trial = {"import", file, "kinds", "--dry-run", "--copy", "--batch", 1, "--input", in};
+    String err = run(2, trial).err();
+    assertTrue(err.contains("line 2") && err.contains("by due"), err);
+    assertTrue(err.contains("1 records before are right"), err);
+    Files.writeString(in, other);
+    assertEquals(List.of("1 record"), lines(trial));
+    assertArrayEquals(before, Files.readAllBytes(file));
+    run(2, "import", file, "kinds", "--copy", "--input", in);
+  }
+
   @Test
   void theInputMayBeTheStandardOne() {
     Path file = kinds("kinds", false);

@@ -1,0 +1,208 @@
+package io.fovea.cli;
+
+import io.fovea.Change;
+import io.fovea.ChangeBatch;
+import io.fovea.ChangePosition;
+import io.fovea.FileChanges;
+import io.fovea.schema.NameText;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/** Which commits were there, and which come? */
+@Command(
+    name = "tail",
+    header = "Shows commits, from the log.",
+    description = {
+      "Shows what commits have changed, in the order of the log: of each the position behind it, then"
+          + " tables and records. Another process may have FILE open; it must have been opened with"
+          + " LogOptions.changesBytes, which says how much is kept. Nothing on disk changes.",
+      "Records are shown as the tables are now: those of tables that are gone, and of a file in use,"
+          + " as bytes. With --json a line for each commit."
+    })
+final class TailCommand extends FileCommand {
+  private static final String START = "start";
+  private static final String END = "end";
+  private static final long PAUSE_MILLIS = 100;
+
+  @Parameters(
+      index = "1..*",
+      arity = "0..*",
+      paramLabel = "TABLE",
+      description = "Only changes of these tables, by their names as of the commit.")
+  List<String> tables = new ArrayList<>();
+
+  @Option(
+      names = "--from",
+      paramLabel = "POSITION",
+      description = {
+        "Behind this position, as it is shown here or as an application has kept it; 'start' for all"
+            + " that the log has, 'end' for what comes. The default is start, and with --follow end."
+      })
+  @Nullable String from;
+
+  @Option(
+      names = {"-f", "--follow"},
+      description = "Goes on with what is committed meanwhile, until it is stopped.")
+  boolean follow;
+
+  @Option(
+      names = "--limit",
+      paramLabel = "N",
+      description = "So many commits at most; 0, the default, for all of them.")
+  long limit;
+
+  @Option(
+      names = "--copy",
+      description = {
+        "Makes a copy of the database first, in the directory for temporary files, which says what the"
+            + " tables are: of a file that is in use, and of objects with --follow. It is removed at"
+            + " the end."
+      })
+  boolean copy;
+
+  @Mixin final HexOption hex = new HexOption();
+
+  /** The last position that was shown. */
+  private @Nullable ChangePosition shown;
+
+  @Override
+  public Integer call() {
+    if (limit < 0) {
+      throw mistake("--limit takes a number of commits, and 0 for all");
+    }
+    try (FileChanges changes = open();
+        FollowedTables known = FollowedTables.of(this, copy, follow, hex.hex)) {
+      long n = 0;
+      while (limit == 0 || n < limit) {
+        ChangeBatch batch = changes.poll();
+        if (batch != null) {
+          n += show(batch, known) ? 1 : 0;
+        } else if (follow) {
+          pause();
+        } else {
+          end(changes.position());
+          break;
+        }
+        if ((batch == null || follow || n % 256 == 0) && out().checkError()) {
+          break; // nobody looks any more
+        }
+      }
+    }
+    return Main.OK;
+  }
+
+  private FileChanges open() {
+    String at = from == null ? follow ? END : START : from;
+    switch (at) {
+      case START -> {
+        return FileChanges.first(file());
+      }
+      case END -> {
+        return FileChanges.last(file());
+      }
+      default -> {
+        ChangePosition position;
+        try {
+          position = ChangePosition.parse(at);
+        } catch (IllegalArgumentException e) {
+          throw mistake(
+              "'"
+                  + at
+                  + "' is no position: those are shown before each commit; or say start, or end");
+        }
+        return FileChanges.from(file(), position);
+      }
+    }
+  }
+
+  private static void pause() {
+    try {
+      Thread.sleep(PAUSE_MILLIS);
+    } catch (InterruptedException e) {
+      throw new Session.Stopped();
+    }
+  }
+
+  /** Shows a commit; says whether it has changed something that is asked for. */
+  private boolean show(ChangeBatch batch, FollowedTables known) {
+    List<Change> wanted = new ArrayList<>();
+    for (Change c : batch.changes()) {
+      if (tables.isEmpty()
+          || tables.contains(c.table())
+          || c.newName() != null && tables.contains(c.newName())) {
+        wanted.add(c);
+      }
+    }
+    if (wanted.isEmpty()) {
+      return false;
+    }
+    if (json) {
+      line(batch.position(), wanted.stream().map(c -> map(c, known)).toList());
+    } else {
+      position(batch.position());
+      for (Change c : wanted) {
+        out().println("  " + text(c, known));
+      }
+    }
+    return true;
+  }
+
+  /** Behind the last commit there may be what has changed no table: one need not read it again. */
+  private void end(ChangePosition at) {
+    if (at.equals(shown)) {
+      return;
+    }
+    if (json) {
+      line(at, List.of());
+    } else {
+      position(at);
+    }
+  }
+
+  private void position(ChangePosition at) {
+    shown = at;
+    out().println("position " + at);
+  }
+
+  private void line(ChangePosition at, List<Map<String, @Nullable Object>> changes) {
+    shown = at;
+    Map<String, @Nullable Object> m = new LinkedHashMap<>();
+    m.put("position", at.toString());
+    m.put("changes", changes);
+    out().println(Json.compact(m));
+  }
+
+  private static Map<String, @Nullable Object> map(Change c, FollowedTables known) {
+    Map<String, @Nullable Object> m = new LinkedHashMap<>();
+    m.put("change", c.kind().name());
+    m.put("table", c.table());
+    switch (c.kind()) {
+      case PUT -> {
+        m.put("key", known.key(c));
+        m.put("value", known.value(c));
+      }
+      case DELETE -> m.put("key", known.key(c));
+      case RENAMED -> m.put("newName", c.newName());
+      case CREATED, LOADED, DROPPED -> {}
+    }
+    return m;
+  }
+
+  private static String text(Change c, FollowedTables known) {
+    String start = String.format("%-7s  %s", c.kind(), NameText.of(c.table()));
+    return switch (c.kind()) {
+      case PUT ->
+          start + "  " + Text.line(known.key(c), false) + "  " + Text.line(known.value(c), false);
+      case DELETE -> start + "  " + Text.line(known.key(c), false);
+      case RENAMED -> start + "  to " + NameText.of(String.valueOf(c.newName()));
+      case CREATED, LOADED, DROPPED -> start;
+    };
+  }
+}
