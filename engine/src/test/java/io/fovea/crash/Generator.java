@@ -27,6 +27,7 @@ final class Generator {
   private static final int MOVED_PUTS = 120;
   private static final String LONG = "\u6f22".repeat(255);
   private static final List<String> INDEXES = List.of("by_a", "by_text", "by_unique");
+  private static final List<String> OF_BYTES = List.of("by_end", "by_name", "by_length");
 
   private final Random r;
 
@@ -143,24 +144,27 @@ final class Generator {
     return new Step.Transact(ops, true);
   }
 
+  private static List<String> indexes(Kind kind) {
+    return kind == Kind.BYTES ? OF_BYTES : INDEXES;
+  }
+
   private Step schemaStep(State state) {
     String extra = "extra" + r.nextInt(2);
     if (!state.tables.containsKey(extra)) {
       Kind kind = Kind.values()[r.nextInt(3)];
-      return new Step.CreateTable(
-          extra, kind, kind == Kind.BYTES ? List.of() : INDEXES.subList(0, r.nextInt(4)));
+      return new Step.CreateTable(extra, kind, indexes(kind).subList(0, r.nextInt(4)));
     }
     List<String> names = List.copyOf(state.tables.keySet());
     String name = names.get(r.nextInt(names.size()));
     Contents c = state.tables.get(name);
-    String index = INDEXES.get(r.nextInt(3));
+    String index = indexes(c.kind()).get(r.nextInt(3));
     if (r.nextInt(5) == 0) {
       // To a short name, one that the catalog knows by its hash, or one that is taken.
       List<String> to = List.of("extra0", "extra1", LONG);
       String other = to.get(r.nextInt(3));
       return other.equals(extra) ? new Step.DropTable(extra) : new Step.Rename(extra, other);
     }
-    if (c.kind() == Kind.BYTES || r.nextInt(4) == 0) {
+    if (r.nextInt(4) == 0) {
       return new Step.DropTable(extra);
     }
     String there = c.named(index);
@@ -221,9 +225,7 @@ final class Generator {
       Step.Change change;
       if (!s.tables.containsKey(name)) {
         Kind kind = Kind.values()[r.nextInt(3)];
-        change =
-            new Step.Make(
-                name, kind, kind == Kind.BYTES ? List.of() : INDEXES.subList(0, r.nextInt(4)));
+        change = new Step.Make(name, kind, indexes(kind).subList(0, r.nextInt(4)));
       } else if (r.nextBoolean()) {
         change = new Step.Gone(name);
       } else {

@@ -1,6 +1,7 @@
 package io.fovea.crash;
 
 import io.fovea.ByteCursor;
+import io.fovea.ByteIndexCursor;
 import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Index;
@@ -14,6 +15,7 @@ import io.fovea.Transaction;
 import io.fovea.error.IncompatibleSchemaException;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
+import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.TableSpec;
 import java.nio.charset.StandardCharsets;
@@ -57,6 +59,40 @@ final class State {
     Kind(int padBytes) {
       this.padBytes = padBytes;
     }
+  }
+
+  /** An index of byte strings; all have an entry of each. */
+  private static IndexSpec ofBytes(String name) {
+    return switch (originally(name)) {
+      case "by_length" ->
+          IndexSpec.bytes(
+              name,
+              KeySpec.of(FieldType.INT32),
+              false,
+              (key, value, entry) -> {
+                entry.int32(value.length);
+                return true;
+              });
+      case "by_end" ->
+          IndexSpec.bytes(
+              name,
+              KeySpec.of(FieldType.INT32, FieldType.INT32),
+              false,
+              (key, value, entry) -> {
+                entry.set(value.length == 0 ? -1 : value[value.length - 1], key.length);
+                return true;
+              });
+      case "by_name" ->
+          IndexSpec.bytes(
+              name,
+              KeySpec.builder().bytes("name", 100).int32("group").build(),
+              true,
+              (key, value, entry) -> {
+                entry.bytes(key, 1, key.length - 1).int32(key[0]);
+                return true;
+              });
+      default -> throw new IllegalArgumentException(name);
+    };
   }
 
   /** The name that an index was made with. */
@@ -219,7 +255,11 @@ final class State {
 
     TableSpec spec(String name) {
       if (kind == Kind.BYTES) {
-        return TableSpec.bytes(name, 100);
+        TableSpec spec = TableSpec.bytes(name, 100);
+        for (String index : indexes) {
+          spec = spec.with(ofBytes(index));
+        }
+        return spec;
       }
       return shape().spec(name, indexes);
     }
@@ -335,6 +375,17 @@ final class State {
           c.records.put(Pk.of(cursor.key()), Step.bytes(Blob.of(cursor.value())));
         }
       }
+      for (String name : c.indexes) {
+        int n = 0;
+        try (ByteIndexCursor cursor =
+            t.bytes().index(name).scan(tx, Range.all(), Order.DESCENDING)) {
+          while (cursor.next()) {
+            other(t, name, c, Pk.of(cursor.key()), Step.bytes(Blob.of(cursor.value())));
+            n++;
+          }
+        }
+        all(t, name, c, n);
+      }
       return;
     }
     try (Cursor cursor = t.scan(tx, Range.all(), Order.ASCENDING)) {
@@ -348,18 +399,25 @@ final class State {
       int n = 0;
       try (Cursor cursor = index.scan(tx, Range.all(), Order.DESCENDING)) {
         while (cursor.next()) {
-          Value v = c.records.get(Pk.of(cursor.key()));
-          if (!Value.of(cursor.row(), c.shape()).equals(v)) {
-            throw new AssertionError(
-                t.name() + ", index " + name + ": another record for " + Pk.of(cursor.key()));
-          }
+          other(t, name, c, Pk.of(cursor.key()), Value.of(cursor.row(), c.shape()));
           n++;
         }
       }
-      if (n != c.records.size()) {
-        throw new AssertionError(
-            t.name() + ", index " + name + ": " + n + " entries of " + c.records.size());
-      }
+      all(t, name, c, n);
+    }
+  }
+
+  /** What an index leads to is what the table has. */
+  private static void other(Table t, String index, Contents c, Pk pk, Value found) {
+    if (!found.equals(c.records.get(pk))) {
+      throw new AssertionError(t.name() + ", index " + index + ": another record for " + pk);
+    }
+  }
+
+  private static void all(Table t, String index, Contents c, int entries) {
+    if (entries != c.records.size()) {
+      throw new AssertionError(
+          t.name() + ", index " + index + ": " + entries + " entries of " + c.records.size());
     }
   }
 
