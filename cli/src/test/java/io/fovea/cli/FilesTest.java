@@ -18,6 +18,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -163,6 +164,7 @@ class FilesTest {
     assertArrayEquals(bytes, Files.readAllBytes(file));
   }
 
+  @Tag("slow")
   @Test
   void everyPageCanBeDumped() throws IOException {
     Path file = make(dir, SMALL);

@@ -11,6 +11,7 @@ import java.io.StringWriter;
 import java.nio.file.Path;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -45,6 +46,7 @@ class ProgressTest {
   }
 
   /** On one line, which is taken away. */
+  @Tag("slow")
   @Test
   void atATerminal() throws Exception {
     StringWriter to = new StringWriter();

@@ -25,11 +25,13 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The shell at a terminal: a pseudo-terminal, which the program {@code script} makes. */
+@Tag("slow")
 @Timeout(value = 3, unit = TimeUnit.MINUTES)
 class TerminalTest {
   private static final Duration PATIENCE = Duration.ofSeconds(60);

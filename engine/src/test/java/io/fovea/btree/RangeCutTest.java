@@ -12,11 +12,13 @@ import java.lang.foreign.MemorySegment;
 import java.util.NavigableMap;
 import java.util.Random;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Intervals of keys go from a tree, whole leaves at once, and what is counted before is there. */
+@Tag("slow")
 class RangeCutTest {
   static KeyRange range(
       byte @Nullable [] low, boolean lowInclusive, byte @Nullable [] high, boolean highInclusive) {
