@@ -10,6 +10,7 @@ import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.TableSpec;
 import io.fovea.store.Switches;
+import io.fovea.support.PowerCuts;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
@@ -574,9 +575,6 @@ class ByteIndexModelTest {
 
   // ------------------------------------------------------------------------------------- crashes
 
-  /** The disk before an operation, and how much was done by then. */
-  private record Cut(SimDisk disk, int done) {}
-
   /** Power that fails at any operation while indexes are built, used, renamed and dropped. */
   @Test
   @Timeout(300)
@@ -587,7 +585,8 @@ class ByteIndexModelTest {
             .transactions(x -> x.activeMax(2))
             .log(l -> l.checkpointInterval(Duration.ZERO));
     SimDisk disk = new SimDisk(1);
-    List<Cut> cuts = new ArrayList<>();
+    int[] done = {0};
+    PowerCuts<Integer> cuts = new PowerCuts<>(disk, () -> done[0]);
     TableSpec one = PLAIN.with(index(0, "i0"));
     TableSpec two = one.with(index(2, "i2"));
     List<Consumer<Database>> way =
@@ -615,25 +614,21 @@ class ByteIndexModelTest {
             }
           });
       db.checkpoint();
-      int[] done = {0};
-      disk.onOperation(n -> cuts.add(new Cut(disk.copy(), done[0])));
-      for (Consumer<Database> step : way) {
-        step.accept(db);
-        done[0]++;
-      }
-      disk.onOperation(n -> {});
+      cuts.during(
+          () -> {
+            for (Consumer<Database> step : way) {
+              step.accept(db);
+              done[0]++;
+            }
+          });
     }
     assertTrue(cuts.size() > 15, cuts.size() + " cuts");
-    for (int i = 0; i < cuts.size(); i++) {
-      Cut cut = cuts.get(i);
-      for (SimCrash how :
-          List.of(i % 2 == 0 ? SimCrash.LOSE_ALL : SimCrash.KEEP_ALL, SimCrash.RANDOM)) {
-        try (Database db =
-            Database.open(new SimStorage(cut.disk.crash(how)), options, Switches.NONE)) {
-          after(db, cut.done);
-        }
-      }
-    }
+    cuts.forEach(
+        (left, steps) -> {
+          try (Database db = Database.open(new SimStorage(left), options, Switches.NONE)) {
+            after(db, steps);
+          }
+        });
   }
 
   private static void after(Database db, int done) {

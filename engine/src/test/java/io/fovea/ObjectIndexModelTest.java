@@ -9,6 +9,7 @@ import io.fovea.schema.Formerly;
 import io.fovea.schema.Id;
 import io.fovea.schema.Initial;
 import io.fovea.store.Switches;
+import io.fovea.support.PowerCuts;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
@@ -407,9 +408,6 @@ class ObjectIndexModelTest {
 
   // ------------------------------------------------------------------------------------- crashes
 
-  /** The disk before an operation, and how much was done by then. */
-  private record Cut(SimDisk disk, int done) {}
-
   /** Power that fails at any operation while indexes are built, evolve, are renamed and dropped. */
   @Test
   @Timeout(300)
@@ -420,7 +418,8 @@ class ObjectIndexModelTest {
             .transactions(x -> x.activeMax(2))
             .log(l -> l.checkpointInterval(Duration.ZERO));
     SimDisk disk = new SimDisk(1);
-    List<Cut> cuts = new ArrayList<>();
+    int[] done = {0};
+    PowerCuts<Integer> cuts = new PowerCuts<>(disk, () -> done[0]);
     ObjectSpec<Long, V1> plain = ObjectSpec.of("t", Long.class, V1.class);
     ObjectSpec<Long, V2> second =
         ObjectSpec.of("t", Long.class, V2.class).index("byName", "title").unique("byCode", "code");
@@ -444,42 +443,36 @@ class ObjectIndexModelTest {
             }
           });
       db.checkpoint();
-      int[] done = {0};
-      disk.onOperation(n -> cuts.add(new Cut(disk.copy(), done[0])));
-      for (var step : way) {
-        step.accept(db);
-        done[0]++;
-      }
-      disk.onOperation(n -> {});
+      cuts.during(
+          () -> {
+            for (var step : way) {
+              step.accept(db);
+              done[0]++;
+            }
+          });
     }
     assertTrue(cuts.size() > 15, cuts.size() + " cuts");
-    for (int i = 0; i < cuts.size(); i++) {
-      Cut cut = cuts.get(i);
-      for (SimCrash how :
-          List.of(i % 2 == 0 ? SimCrash.LOSE_ALL : SimCrash.KEEP_ALL, SimCrash.RANDOM)) {
-        // Nobody has the class when the log is replayed, and when all entries are checked.
-        try (Database db =
-            Database.open(new SimStorage(cut.disk.crash(how)), options, Switches.NONE)) {
-          assertEquals(List.of(), db.verify().problems());
-          List<String> names =
-              db.describe("t").indexes().stream().map(x -> x.name()).sorted().toList();
-          assertTrue(
-              cut.done >= 6
-                  ? names.equals(List.of("byTitle"))
-                  : cut.done >= 4
-                      ? names.contains("byTitle")
-                      : names.size() >= Math.min(cut.done, 2),
-              cut.done + ": " + names);
-          for (String name : names) {
-            assertEquals(200, count(db, "t", name));
-          }
-          if (cut.done < 2) {
-            way.get(1).accept(db);
-            assertEquals(200, count(db, "t", "byCode"));
+    cuts.forEach(
+        (left, steps) -> {
+          // Nobody has the class when the log is replayed, and when all entries are checked.
+          try (Database db = Database.open(new SimStorage(left), options, Switches.NONE)) {
             assertEquals(List.of(), db.verify().problems());
+            List<String> names =
+                db.describe("t").indexes().stream().map(x -> x.name()).sorted().toList();
+            assertTrue(
+                steps >= 6
+                    ? names.equals(List.of("byTitle"))
+                    : steps >= 4 ? names.contains("byTitle") : names.size() >= Math.min(steps, 2),
+                steps + ": " + names);
+            for (String name : names) {
+              assertEquals(200, count(db, "t", name));
+            }
+            if (steps < 2) {
+              way.get(1).accept(db);
+              assertEquals(200, count(db, "t", "byCode"));
+              assertEquals(List.of(), db.verify().problems());
+            }
           }
-        }
-      }
-    }
+        });
   }
 }

@@ -7,12 +7,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.error.FoveaException;
 import io.fovea.schema.SequenceSpec;
 import io.fovea.schema.TableSpec;
+import io.fovea.support.PowerCuts;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimFault;
 import io.fovea.support.SimStorage;
-import java.util.ArrayList;
-import java.util.List;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -28,8 +27,8 @@ class SequenceCrashTest {
   private static final SequenceSpec ORDERS = SequenceSpec.of("orders").cached(CACHED);
   private static final SequenceSpec OTHERS = SequenceSpec.of("others").from(100).cached(CACHED);
 
-  /** The disk before an operation, and what was given by then. */
-  private record Cut(SimDisk disk, long given, boolean others, boolean dropped) {}
+  /** What was given by a moment, and what of the catalog was told. */
+  private record Told(long given, boolean others, boolean dropped) {}
 
   /** The highest value, and what of the catalog was told. */
   private long given;
@@ -80,40 +79,38 @@ class SequenceCrashTest {
   @EnumSource(names = {"SYNC", "ASYNC"})
   void anyMoment(Durability durability) {
     SimDisk disk = new SimDisk(1);
-    List<Cut> cuts = new ArrayList<>();
-    try (Database db = open(disk, durability)) {
-      disk.onOperation(n -> cuts.add(new Cut(disk.copy(), given, others, dropped)));
-      way(db);
-      disk.onOperation(n -> cuts.add(new Cut(disk.copy(), given, others, dropped)));
-    }
+    PowerCuts<Told> cuts = new PowerCuts<>(disk, () -> new Told(given, others, dropped));
+    Database work = open(disk, durability);
+    cuts.during(
+        () -> {
+          way(work);
+          work.close();
+        });
     assertTrue(cuts.size() > 20, cuts.size() + " cuts");
-    for (int i = 0; i < cuts.size(); i++) {
-      Cut cut = cuts.get(i);
-      SimCrash other = i % 2 == 0 ? SimCrash.LOSE_ALL : SimCrash.KEEP_ALL;
-      for (SimCrash how : List.of(other, SimCrash.RANDOM)) {
-        try (Database db = open(cut.disk.crash(how), durability)) {
-          long next = db.sequence(ORDERS).peek();
-          assertTrue(next > cut.given, next + " is given again after " + cut.given);
-          // What came between the cut and the next operation may be in the file.
-          assertTrue(next <= cut.given + 51 + 2 * CACHED, next + " after " + cut.given);
-          if (durability == Durability.SYNC && cut.others && !cut.dropped) {
-            assertNotNull(db.table(TableSpec.bytes("t", 8)).bytes());
-          }
-          SequenceSpec there = db.describeSequence("others");
-          assertTrue(
-              durability != Durability.SYNC || !cut.dropped || there == null, "it was dropped");
-          if (there != null) {
-            assertEquals(OTHERS, there);
-            assertTrue(db.sequence(OTHERS).next() > 100, "100 is given again");
-          }
-          given = cut.given;
-          others = false;
-          dropped = false;
-          db.dropSequence("others");
-          way(db);
-          assertTrue(db.verify().ok());
-        }
+    cuts.forEach((left, told) -> goesOn(left, told, durability));
+  }
+
+  private void goesOn(SimDisk left, Told told, Durability durability) {
+    try (Database db = open(left, durability)) {
+      long next = db.sequence(ORDERS).peek();
+      assertTrue(next > told.given, next + " is given again after " + told.given);
+      // What came between the cut and the next operation may be in the file.
+      assertTrue(next <= told.given + 51 + 2 * CACHED, next + " after " + told.given);
+      if (durability == Durability.SYNC && told.others && !told.dropped) {
+        assertNotNull(db.table(TableSpec.bytes("t", 8)).bytes());
       }
+      SequenceSpec there = db.describeSequence("others");
+      assertTrue(durability != Durability.SYNC || !told.dropped || there == null, "it was dropped");
+      if (there != null) {
+        assertEquals(OTHERS, there);
+        assertTrue(db.sequence(OTHERS).next() > 100, "100 is given again");
+      }
+      given = told.given;
+      others = false;
+      dropped = false;
+      db.dropSequence("others");
+      way(db);
+      assertTrue(db.verify().ok());
     }
   }
 
