@@ -3,6 +3,7 @@ package io.fovea.recovery;
 import io.fovea.buffer.AllocatorState;
 import io.fovea.wal.Watermark;
 import java.util.UUID;
+import java.util.function.Consumer;
 
 /**
  * What a database file says about itself.
@@ -98,24 +99,16 @@ public record Superblock(
 
   /** The same in use, or complete, without a log; where a log would go on stays as it is. */
   public Superblock with(boolean nowClean, int treeId, AllocatorState pages) {
-    return new Superblock(
-        pageSize,
-        id,
-        sequence,
-        nowClean ? CLEAN : IN_USE,
-        treeId,
-        catalogRootPid,
-        pages,
-        createdMillis,
-        redoLsn,
-        snapshotLsn,
-        incarnation,
-        logSegmentBytes,
-        endLsn,
-        durable,
-        nowClean ? unlogged : unlogged + 1,
-        counted,
-        nowClean ? changes : 0);
+    return with(
+        s -> {
+          s.state = nowClean ? CLEAN : IN_USE;
+          s.nextTreeId = treeId;
+          s.allocator = pages;
+          if (!nowClean) {
+            s.unlogged++;
+            s.changes = 0;
+          }
+        });
   }
 
   /**
@@ -129,178 +122,131 @@ public record Superblock(
    */
   public Superblock logged(
       long redo, AllocatorState pages, long snapshot, int treeId, Watermark log) {
-    return new Superblock(
-        pageSize,
-        id,
-        sequence,
-        LOGGED,
-        treeId,
-        catalogRootPid,
-        pages,
-        createdMillis,
-        redo,
-        snapshot,
-        incarnation,
-        logSegmentBytes,
-        endLsn,
-        log,
-        unlogged,
-        counted,
-        changes);
+    return with(
+        s -> {
+          s.state = LOGGED;
+          s.nextTreeId = treeId;
+          s.allocator = pages;
+          s.redoLsn = redo;
+          s.snapshotLsn = snapshot;
+          s.durable = log;
+        });
   }
 
   /**
    * The same, complete, with where its log ends, and the highest number that a segment may have.
    */
   public Superblock closed(AllocatorState pages, int treeId, long end, long lastSegment) {
-    return new Superblock(
-        pageSize,
-        id,
-        sequence,
-        CLEAN,
-        treeId,
-        catalogRootPid,
-        pages,
-        createdMillis,
-        end,
-        end,
-        incarnation,
-        logSegmentBytes,
-        end,
-        new Watermark(end, lastSegment),
-        unlogged,
-        counted,
-        changes);
+    return with(
+        s -> {
+          s.state = CLEAN;
+          s.nextTreeId = treeId;
+          s.allocator = pages;
+          s.redoLsn = end;
+          s.snapshotLsn = end;
+          s.endLsn = end;
+          s.durable = new Watermark(end, lastSegment);
+        });
   }
 
   /** The same with a log that is opened once more, with segments of some size. */
   public Superblock opened(long newIncarnation, long segmentBytes) {
-    return new Superblock(
-        pageSize,
-        id,
-        sequence,
-        state,
-        nextTreeId,
-        catalogRootPid,
-        allocator,
-        createdMillis,
-        redoLsn,
-        snapshotLsn,
-        newIncarnation,
-        segmentBytes,
-        endLsn,
-        durable,
-        unlogged,
-        counted,
-        changes);
+    return with(
+        s -> {
+          s.incarnation = newIncarnation;
+          s.logSegmentBytes = segmentBytes;
+        });
   }
 
   /** The same with what is known of its log. */
   public Superblock durable(Watermark log) {
-    return new Superblock(
-        pageSize,
-        id,
-        sequence,
-        state,
-        nextTreeId,
-        catalogRootPid,
-        allocator,
-        createdMillis,
-        redoLsn,
-        snapshotLsn,
-        incarnation,
-        logSegmentBytes,
-        endLsn,
-        log,
-        unlogged,
-        counted,
-        changes);
+    return with(s -> s.durable = log);
   }
 
   /** The same with counts of trees in the catalog, or with 0 without. */
   public Superblock counted(long number) {
-    return new Superblock(
-        pageSize,
-        id,
-        sequence,
-        state,
-        nextTreeId,
-        catalogRootPid,
-        allocator,
-        createdMillis,
-        redoLsn,
-        snapshotLsn,
-        incarnation,
-        logSegmentBytes,
-        endLsn,
-        durable,
-        unlogged,
-        number,
-        changes);
+    return with(s -> s.counted = number);
   }
 
   /** The same with a log that keeps changes from a position on, or with 0 none. */
   public Superblock changes(long from) {
-    return new Superblock(
-        pageSize,
-        id,
-        sequence,
-        state,
-        nextTreeId,
-        catalogRootPid,
-        allocator,
-        createdMillis,
-        redoLsn,
-        snapshotLsn,
-        incarnation,
-        logSegmentBytes,
-        endLsn,
-        durable,
-        unlogged,
-        counted,
-        from);
+    return with(s -> s.changes = from);
   }
 
   /** The same of a clean file that is another database from here on. */
   public Superblock identified(UUID as) {
-    return new Superblock(
-        pageSize,
-        as,
-        sequence,
-        state,
-        nextTreeId,
-        catalogRootPid,
-        allocator,
-        createdMillis,
-        redoLsn,
-        snapshotLsn,
-        incarnation,
-        logSegmentBytes,
-        endLsn,
-        durable,
-        unlogged,
-        counted,
-        0);
+    return with(
+        s -> {
+          s.id = as;
+          s.changes = 0;
+        });
   }
 
   Superblock withSequence(long newer) {
-    return new Superblock(
-        pageSize,
-        id,
-        newer,
-        state,
-        nextTreeId,
-        catalogRootPid,
-        allocator,
-        createdMillis,
-        redoLsn,
-        snapshotLsn,
-        incarnation,
-        logSegmentBytes,
-        endLsn,
-        durable,
-        unlogged,
-        counted,
-        changes);
+    return with(s -> s.sequence = newer);
+  }
+
+  private Superblock with(Consumer<Fields> change) {
+    Fields fields = new Fields(this);
+    change.accept(fields);
+    return fields.superblock();
+  }
+
+  /** What may be another in the next one. */
+  private static final class Fields {
+    private final Superblock before;
+    private UUID id;
+    private long sequence;
+    private int state;
+    private int nextTreeId;
+    private AllocatorState allocator;
+    private long redoLsn;
+    private long snapshotLsn;
+    private long incarnation;
+    private long logSegmentBytes;
+    private long endLsn;
+    private Watermark durable;
+    private long unlogged;
+    private long counted;
+    private long changes;
+
+    Fields(Superblock of) {
+      before = of;
+      id = of.id;
+      sequence = of.sequence;
+      state = of.state;
+      nextTreeId = of.nextTreeId;
+      allocator = of.allocator;
+      redoLsn = of.redoLsn;
+      snapshotLsn = of.snapshotLsn;
+      incarnation = of.incarnation;
+      logSegmentBytes = of.logSegmentBytes;
+      endLsn = of.endLsn;
+      durable = of.durable;
+      unlogged = of.unlogged;
+      counted = of.counted;
+      changes = of.changes;
+    }
+
+    Superblock superblock() {
+      return new Superblock(
+          before.pageSize,
+          id,
+          sequence,
+          state,
+          nextTreeId,
+          before.catalogRootPid,
+          allocator,
+          before.createdMillis,
+          redoLsn,
+          snapshotLsn,
+          incarnation,
+          logSegmentBytes,
+          endLsn,
+          durable,
+          unlogged,
+          counted,
+          changes);
+    }
   }
 }
