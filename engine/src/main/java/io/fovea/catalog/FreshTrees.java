@@ -150,6 +150,26 @@ final class FreshTrees {
     }
   }
 
+  /** Frees pages of trees that are given up. Where that fails, or can't be, recovery frees them. */
+  void free(Runnable pages) {
+    if (store.engine().poison() != null) {
+      return;
+    }
+    try {
+      pages.run();
+    } catch (RuntimeException | Error e) {
+      store.engine().poison(e);
+      throw e;
+    }
+  }
+
+  /** Ends the session. What has stopped the engine halfway holds back the redo point for good. */
+  void end() {
+    if (store.engine().poison() == null) {
+      session.end();
+    }
+  }
+
   private void pause(boolean needed) {
     if (needed) {
       step.accept(() -> {});

@@ -180,7 +180,6 @@ final class IndexFill implements Loads.Work {
     private final SortedRuns to;
     private final Slot scratch = new Slot();
     private final MemorySegment entry;
-    private final MemorySegment renewed = arena.allocate(Math.max(8, core.recordBytes()), 8);
     private final int keyMax;
 
     Entries(IndexCore index, SortedRuns to) {
@@ -195,18 +194,8 @@ final class IndexFill implements Loads.Work {
         if (!from.next()) {
           return false;
         }
-        MemorySegment value = from.value();
-        long at = from.valueOffset();
-        int length = from.valueLength();
-        if (core.layout != null && length != core.recordBytes()) {
-          if (!core.old.renew(length, value, at, renewed, 0)) {
-            throw core.wrongSize(-1, length);
-          }
-          value = renewed;
-          at = 0;
-          length = core.recordBytes();
-        }
-        add(from.key(), from.keyLength(), value, at, length);
+        from.renew(core);
+        add(from.key(), from.keyLength(), from.value(), from.valueOffset(), from.valueLength());
       }
       return true;
     }
@@ -417,31 +406,22 @@ final class IndexFill implements Loads.Work {
       BTree fill = tree;
       if (fill != null && isLeft()) {
         changes.drops.add(fill, null);
-      } else if (fill != null && !taken && store.engine().poison() == null) {
-        free(fill);
+      } else if (fill != null && !taken) {
+        fresh.free(() -> free(fill));
       }
-      // What has stopped the engine halfway holds back the redo point for good.
-      if (store.engine().poison() == null) {
-        session.end();
-      }
+      fresh.end();
     } finally {
       close();
     }
   }
 
-  /** Frees pages that nobody knows. */
   private void free(BTree fill) {
-    try {
-      BulkLoader pages = loader;
-      if (pages != null) {
-        pages.freePages();
-      }
-      fill.freeStrays(session);
-      TreeDrop.freeRoot(fill, session);
-    } catch (RuntimeException | Error e) {
-      store.engine().poison(e); // recovery frees them
-      throw e;
+    BulkLoader pages = loader;
+    if (pages != null) {
+      pages.freePages();
     }
+    fill.freeStrays(session);
+    TreeDrop.freeRoot(fill, session);
   }
 
   private void close() {

@@ -89,8 +89,6 @@ final class LoadTrees implements AutoCloseable {
   private MemorySegment entry = MemorySegment.NULL;
   private MemorySegment entryValue = MemorySegment.NULL;
 
-  private final MemorySegment renewed;
-
   long added;
   long replaced;
   long kept;
@@ -117,7 +115,6 @@ final class LoadTrees implements AutoCloseable {
     boolean whole = false;
     try {
       List<IndexCore> all = core.readable();
-      this.renewed = entryArena.allocate(Math.max(8, core.recordBytes()), 8);
       this.tree = make(store, false);
       this.loader = BulkLoader.unlogged(tree, FILL, log);
       long memory = how.memoryBytes() / Math.max(1, all.size() + (how.ascending() ? 0 : 1));
@@ -249,19 +246,8 @@ final class LoadTrees implements AutoCloseable {
   }
 
   private void putOld() {
-    MemorySegment value = old.value();
-    long at = old.valueOffset();
-    int length = old.valueLength();
-    if (core.layout != null && length != core.recordBytes()) {
-      // A row of an older layout becomes one of the table's.
-      if (!core.old.renew(length, value, at, renewed, 0)) {
-        throw core.wrongSize(-1, length);
-      }
-      value = renewed;
-      at = 0;
-      length = core.recordBytes();
-    }
-    put(old.key(), 0, old.keyLength(), value, at, length);
+    old.renew(core);
+    put(old.key(), 0, old.keyLength(), old.value(), old.valueOffset(), old.valueLength());
     hasOld = old.next();
   }
 

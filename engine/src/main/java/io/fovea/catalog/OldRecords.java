@@ -4,6 +4,7 @@ import io.fovea.btree.BTree;
 import io.fovea.btree.LeafScan;
 import io.fovea.btree.Position;
 import io.fovea.error.CorruptionException;
+import io.fovea.index.TableCore;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
@@ -29,6 +30,9 @@ final class OldRecords implements AutoCloseable {
   private boolean more = true;
 
   private final boolean changing;
+
+  /** A row of an older layout, as one of the table's. */
+  private MemorySegment renewed = MemorySegment.NULL;
 
   /** Stands before the first record of a tree that nobody changes. */
   OldRecords(BTree tree) {
@@ -111,6 +115,22 @@ final class OldRecords implements AutoCloseable {
       valueLength = n;
       return true;
     }
+  }
+
+  /** A row of an older layout becomes one of its table's; other records stay as they are. */
+  void renew(TableCore core) {
+    if (core.layout == null || valueLength == core.recordBytes()) {
+      return;
+    }
+    if (renewed.byteSize() == 0) {
+      renewed = arena.allocate(core.recordBytes(), 8);
+    }
+    if (!core.old.renew(valueLength, value, valueOffset, renewed, 0)) {
+      throw core.wrongSize(-1, valueLength);
+    }
+    value = renewed;
+    valueOffset = 0;
+    valueLength = core.recordBytes();
   }
 
   MemorySegment key() {

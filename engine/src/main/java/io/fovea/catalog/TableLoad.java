@@ -353,32 +353,17 @@ final class TableLoad implements Loads.Work {
       ended = true;
       LoadTrees made = trees;
       if (made != null && !fresh.areKnown()) {
-        if (store.engine().poison() == null) {
-          free(made);
-        }
+        fresh.free(made::free);
       } else if (made != null && !published) {
         made.trees().forEach(t -> changes.drops.add(t, null));
       }
-      // What has stopped the engine halfway holds back the redo point for good.
-      if (store.engine().poison() == null) {
-        session.end();
-      }
+      fresh.end();
     } finally {
       try {
         close();
       } finally {
         step.unlock();
       }
-    }
-  }
-
-  /** Frees pages that nobody knows. */
-  private void free(LoadTrees made) {
-    try {
-      made.free();
-    } catch (RuntimeException | Error e) {
-      store.engine().poison(e); // recovery frees them
-      throw e;
     }
   }
 
