@@ -7,6 +7,7 @@ import io.fovea.error.DatabaseLockedException;
 import io.fovea.schema.TableSpec;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -89,28 +90,29 @@ final class FollowedTables implements AutoCloseable {
 
   /** The key of a changed record in words. */
   Map<String, @Nullable Object> key(Change c) {
-    Records records = records(c.table());
-    if (records != null) {
-      try {
-        return records.key(c);
-      } catch (RuntimeException e) {
-        // It is of a table that was called so before, or of an older version.
-      }
-    }
-    return ByteRecords.named(ByteRecords.KEY, c.keyBytes());
+    return words(c, Records::key, ByteRecords.KEY, c.keyBytes());
   }
 
   /** What was put there in words. */
   Map<String, @Nullable Object> value(Change c) {
+    return words(c, Records::value, ByteRecords.VALUE, c.valueBytes());
+  }
+
+  /** As the table's records are shown; as bytes where they can't be. */
+  private Map<String, @Nullable Object> words(
+      Change c,
+      BiFunction<Records, Change, Map<String, @Nullable Object>> way,
+      String name,
+      byte @Nullable [] bytes) {
     Records records = records(c.table());
     if (records != null) {
       try {
-        return records.value(c);
+        return way.apply(records, c);
       } catch (RuntimeException e) {
-        // As above.
+        // It is of a table that was called so before, or of an older version.
       }
     }
-    return ByteRecords.named(ByteRecords.VALUE, c.valueBytes());
+    return ByteRecords.named(name, bytes);
   }
 
   private @Nullable Records records(String table) {

@@ -247,27 +247,16 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
     return given;
   }
 
-  /** Gives others of the share the frames that they wait for, as far as they are ready. */
-  private int pay(PoolShare.Member share) {
-    int paid = 0;
-    while (share.owed() > 0) {
-      int frame = frames.claimReady();
-      if (frame < 0) {
-        break;
-      }
-      frames.giveBack(frame);
-      paid++;
-    }
-    return paid;
+  /** Whether there are too few free frames; in a share, whether others wait for some. */
+  private boolean areFreeWanted() {
+    PoolShare.Member share = frames.share;
+    return share != null ? share.owed() > 0 : frames.free.count() < pace.free();
   }
 
-  /** Empties frames until a few are free; how many. In a share, only for those who wait. */
+  /** Empties frames that are ready, as long as free ones are wanted; how many. */
   private int empty() {
-    if (frames.share != null) {
-      return pay(frames.share);
-    }
     int emptied = 0;
-    while (frames.free.count() < pace.free()) {
+    while (areFreeWanted()) {
       int frame = frames.claimReady();
       if (frame < 0) {
         break;
