@@ -94,7 +94,8 @@ public final class Database extends Catalog implements AutoCloseable {
     this.listeners = new CloseListeners(store);
     this.snapshots = new SnapshotOpening(store, options.snapshots().toStore());
     Hints hints = options.experiments().hints();
-    HintUse use = new HintUse(store::isMarked, hints.pages(), hints.frames());
+    boolean all = options.experiments().rememberAll();
+    HintUse use = new HintUse(store::isMarked, hints.pages(), hints.frames(), all);
     this.schema =
         new Schema(
             new Index.SchemaHost(this),

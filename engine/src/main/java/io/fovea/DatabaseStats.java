@@ -168,6 +168,10 @@ public record DatabaseStats(
    * @param places accesses to a record that began where the transaction had seen it before, or
    *     close to it
    * @param placesStale how many of those went down from the root after all
+   * @param remembered accesses of tables and indexes that are {@linkplain
+   *     io.fovea.schema.TableSpec#remembered() remembered}, which began where the key was seen last
+   *     if that was known
+   * @param rememberedRight those where all of that was right
    * @since 0.1.0
    */
   public record Descents(
@@ -178,7 +182,9 @@ public record DatabaseStats(
       long hintRepairs,
       long hintRepairsMissed,
       long places,
-      long placesStale) {}
+      long placesStale,
+      long remembered,
+      long rememberedRight) {}
 
   /**
    * Where the pages in the buffer pool lie. {@link Database#placement} counts them; it is no part
@@ -379,6 +385,8 @@ public record DatabaseStats(
    * @param transactionBytes of what transactions have written and not committed, and of their
    *     copies of pages that they scan
    * @param treeBytes that tables and indexes keep for splits
+   * @param placeBytes of the places of records, where tables or indexes are remembered
+   * @param placeBytesMax the most that may be, {@link MemoryOptions#placeBytes()}
    * @since 0.1.0
    */
   public record Memory(
@@ -388,7 +396,9 @@ public record DatabaseStats(
       long timestampBytesMax,
       long logBytes,
       long transactionBytes,
-      long treeBytes) {
+      long treeBytes,
+      long placeBytes,
+      long placeBytesMax) {
 
     /**
      * All that is in use.
@@ -396,7 +406,7 @@ public record DatabaseStats(
      * @return bytes
      */
     public long bytes() {
-      return bufferBytes + timestampBytes + logBytes + transactionBytes + treeBytes;
+      return bufferBytes + timestampBytes + logBytes + transactionBytes + treeBytes + placeBytes;
     }
 
     /**
@@ -405,7 +415,12 @@ public record DatabaseStats(
      * @return bytes
      */
     public long bytesMax() {
-      return bufferBytesMax + timestampBytesMax + logBytes + transactionBytes + treeBytes;
+      return bufferBytesMax
+          + timestampBytesMax
+          + logBytes
+          + transactionBytes
+          + treeBytes
+          + placeBytesMax;
     }
   }
 
@@ -617,7 +632,9 @@ public record DatabaseStats(
         pool.hintRepairs(),
         pool.hintRepairsGivenUp(),
         tx.placesTried(),
-        tx.placesStale());
+        tx.placesStale(),
+        tx.remembered(),
+        tx.rememberedRight());
   }
 
   private static Memory memory(
@@ -629,6 +646,8 @@ public record DatabaseStats(
         timestamps.bytes(),
         store.logMemoryBytes(),
         store.transactionBytes(),
-        schema.scratchBytes());
+        schema.scratchBytes(),
+        store.placeBytes(),
+        store.placeBytesMax());
   }
 }

@@ -25,6 +25,7 @@ public final class ExperimentOptions {
     Replacement replacement = Replacement.SECOND_CHANCE;
     Hints hints = Hints.ALL;
     int cutLeaves = 256;
+    boolean rememberAll;
 
     @Override
     public Values clone() {
@@ -186,6 +187,26 @@ public final class ExperimentOptions {
     return v.cutLeaves;
   }
 
+  /**
+   * Sets whether all tables and indexes are remembered as if their specifications said so: {@link
+   * io.fovea.schema.TableSpec#remembered()}.
+   *
+   * @param all whether; by default those are whose specifications say so
+   * @return new options
+   */
+  public ExperimentOptions rememberAll(boolean all) {
+    return with(v -> v.rememberAll = all);
+  }
+
+  /**
+   * Whether all tables and indexes are remembered.
+   *
+   * @return false by default
+   */
+  public boolean rememberAll() {
+    return v.rememberAll;
+  }
+
   @Override
   public String toString() {
     return "ExperimentOptions[protocol="
@@ -200,6 +221,8 @@ public final class ExperimentOptions {
         + v.hints
         + ", cutLeaves="
         + v.cutLeaves
+        + ", rememberAll="
+        + v.rememberAll
         + "]";
   }
 }

@@ -20,6 +20,7 @@ public final class MemoryOptions {
     long timestampBytes = 256L << 20;
     long sketchBytesMin = 32 << 10;
     long sketchBytesMax = 32 << 10;
+    long placeBytes;
     Pretouch pretouch = Pretouch.NONE;
 
     @Override
@@ -135,6 +136,32 @@ public final class MemoryOptions {
   }
 
   /**
+   * Sets the memory that places of records may take beside the buffer, where tables or indexes are
+   * {@linkplain io.fovea.schema.TableSpec#remembered() remembered}; where none is, none is taken.
+   * It grows as places are learnt: 8 bytes for each record that is read by its key again and again
+   * are enough.
+   *
+   * @param bytes a hard limit, rounded down to a power of two, of at least 256 KiB; 0, the default:
+   *     a sixteenth of the buffer
+   * @return new options
+   * @throws IllegalArgumentException if it is negative, or more than 1 TiB
+   */
+  public MemoryOptions placeBytes(long bytes) {
+    Options.check(
+        bytes >= 0 && bytes <= 1L << 40, "MemoryOptions.placeBytes is from 0 to 1 TiB", bytes);
+    return with(v -> v.placeBytes = bytes);
+  }
+
+  /**
+   * The memory that places of records may take.
+   *
+   * @return bytes; 0 for a sixteenth of the buffer
+   */
+  public long placeBytes() {
+    return v.placeBytes;
+  }
+
+  /**
    * Sets when the operating system has to find the memory of the buffer.
    *
    * @param pretouch when
@@ -162,6 +189,8 @@ public final class MemoryOptions {
         + v.sketchBytesMin
         + ", sketchBytesMax="
         + v.sketchBytesMax
+        + ", placeBytes="
+        + v.placeBytes
         + ", pretouch="
         + v.pretouch
         + "]";

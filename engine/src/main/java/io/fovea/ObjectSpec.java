@@ -174,6 +174,16 @@ public final class ObjectSpec<K, V> {
   }
 
   /**
+   * The same, of a table whose reads by key begin where a key was seen last: {@link
+   * TableSpec#remembered}. Indexes as they are.
+   *
+   * @return another specification
+   */
+  public ObjectSpec<K, V> remembered() {
+    return new ObjectSpec<>(codec, table.remembered());
+  }
+
+  /**
    * The same with keys of another size. It is a part of what a table is: a table that is there has
    * to be opened with the size that it was made with.
    *
@@ -188,7 +198,7 @@ public final class ObjectSpec<K, V> {
     for (IndexSpec index : table.indexes()) {
       other = other.with(index);
     }
-    return new ObjectSpec<>(codec, other);
+    return new ObjectSpec<>(codec, table.isRemembered() ? other.remembered() : other);
   }
 
   /**

@@ -38,6 +38,9 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1.0
  */
 public final class Options {
+  /** The buffer is so many times what places of records may take, where nobody says how much. */
+  private static final int BUFFER_BY_PLACES = 16;
+
   private static final Options DEFAULTS = new Options(new Values());
 
   /** The values, mutable only while a new Options is being made. */
@@ -412,9 +415,15 @@ public final class Options {
             log().changesBytes()),
         Waits.nanos(log().checkpointInterval()),
         pool(),
+        placeBytes(),
         logged
             ? config.with(TxConfig.Durability.valueOf(durability().name()), log().bufferBytes())
             : config);
+  }
+
+  private long placeBytes() {
+    long bytes = memory().placeBytes();
+    return bytes != 0 ? bytes : bufferBytes() / BUFFER_BY_PLACES;
   }
 
   /** The same with what a file says that was opened for reading only. */

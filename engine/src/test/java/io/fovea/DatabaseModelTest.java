@@ -3,6 +3,7 @@ package io.fovea;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.buffer.FrameHints;
 import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.ReplacementKind;
 import io.fovea.error.AbortCause;
@@ -191,6 +192,7 @@ class DatabaseModelTest {
                       exp.hints(new Hints(r.nextInt(4) > 0, r.nextBoolean(), r.nextBoolean()))
                           .translation(Translation.values()[r.nextInt(4)])
                           .replacement(Replacement.values()[r.nextInt(2)])
+                          .rememberAll(r.nextBoolean())
                           .protocol(Protocol.values()[r.nextInt(Protocol.values().length)]));
       if (place instanceof OnDisk) {
         options =
@@ -280,6 +282,9 @@ class DatabaseModelTest {
         for (int i = 0; i < transactions; i++) {
           long once = r.nextLong();
           patiently(once, () -> transaction(db, t));
+          if (surroundings.hints() == FrameHints.POISONED) {
+            SimDatabase.poisonPlaces(db, r);
+          }
           patiently(once, () -> counts(t));
           if (i % 7 == 6 && options.durability() != Durability.NONE) {
             surroundings.patiently(() -> db.compact(CompactOptions.defaults()));

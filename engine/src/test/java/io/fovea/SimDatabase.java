@@ -1,5 +1,7 @@
 package io.fovea;
 
+import io.fovea.btree.PlaceTable;
+import io.fovea.btree.TestPlaces;
 import io.fovea.buffer.FrameHints;
 import io.fovea.buffer.TestLatches;
 import io.fovea.index.IndexCore;
@@ -12,6 +14,7 @@ import io.fovea.txn.TestLocks;
 import io.fovea.txn.TxConfig;
 import io.fovea.txn.TxEngine;
 import io.fovea.txn.TxSwitches;
+import java.util.Random;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.locks.LockSupport;
@@ -46,6 +49,14 @@ public final class SimDatabase {
   public static Database open(
       Storage storage, Options options, TxSwitches switches, UnaryOperator<TxConfig> settings) {
     return Database.open(storage, options, new Switches(false, false, switches, settings));
+  }
+
+  /** Makes up places of records, if any are remembered. */
+  public static void poisonPlaces(Database db, Random random) {
+    PlaceTable places = db.store().placeBytes() == 0 ? null : db.store().places();
+    if (places != null) {
+      TestPlaces.poison(places, random);
+    }
   }
 
   /** What is latched or locked in a database that nobody uses; empty where nothing is. */

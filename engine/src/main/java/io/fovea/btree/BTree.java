@@ -11,6 +11,7 @@ import io.fovea.memory.LongList;
 import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * An ordered map of byte strings in pages of the buffer pool.
@@ -59,6 +60,12 @@ public final class BTree {
   private final LongValues longs;
   private final LeafWriter writer;
   private final TreeCounts counts;
+
+  /**
+   * Where keys were seen last. Set once, at any time, with a plain store: what it leads to is
+   * final, and who does not see it yet goes down from the root.
+   */
+  private @Nullable PlaceTable places;
 
   private BTree(BufferPool pool, int treeId, long rootPid, boolean mayHoldLong) {
     this.pool = pool;
@@ -227,6 +234,24 @@ public final class BTree {
    */
   public long rootPid() {
     return rootPid;
+  }
+
+  /**
+   * Has point reads begin where keys were seen last. For as long as the tree is open.
+   *
+   * @param table that of the tree's pool
+   */
+  public void remember(@Nullable PlaceTable table) {
+    places = table;
+  }
+
+  /**
+   * Where keys were seen last.
+   *
+   * @return null where the tree is not {@link #remember remembered}
+   */
+  public @Nullable PlaceTable places() {
+    return places;
   }
 
   /**

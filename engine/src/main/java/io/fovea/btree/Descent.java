@@ -160,11 +160,9 @@ final class Descent {
     }
   }
 
-  /** Puts positions on the root, as unchecked hints. */
-  void beginAt(Position[] places, int n) {
-    for (int i = 0; i < n; i++) {
-      places[i].set(rootFrame, RESTART, rootPid, 0, false);
-    }
+  /** Puts a position on the root, as an unchecked hint. */
+  void beginAt(Position p) {
+    p.set(rootFrame, RESTART, rootPid, 0, false);
   }
 
   private int findRoot() {

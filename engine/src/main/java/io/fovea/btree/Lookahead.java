@@ -96,6 +96,11 @@ public final class Lookahead {
 
   private final int[] rounds = new int[WIDTH];
 
+  /** Of keys of a tree that is remembered: {@link KeyHash}, and whether the place was right. */
+  private final long[] hashes = new long[WIDTH];
+
+  private final boolean[] learnt = new boolean[WIDTH];
+
   /** Keys that were put aside and have no read yet: the last ones come first. */
   private final Aside aside = new Aside(ASIDE_MAX);
 
@@ -160,8 +165,52 @@ public final class Lookahead {
   public void descend(BTree tree) {
     Arrays.fill(missing, 0);
     Arrays.fill(rounds, 0);
-    tree.descent().beginAt(places, size);
-    descendOn(tree);
+    PlaceTable known = tree.places();
+    if (known == null) {
+      for (int i = 0; i < size; i++) {
+        tree.descent().beginAt(places[i]);
+      }
+      descendOn(tree);
+    } else {
+      beginAtPlaces(tree, known);
+      descendOn(tree);
+      learn(tree, known);
+    }
+  }
+
+  /** All sets, then all pages; from the root those whose places are wrong or not known. */
+  private void beginAtPlaces(BTree tree, PlaceTable known) {
+    int n = size;
+    long seen = 0;
+    for (int i = 0; i < n; i++) {
+      hashes[i] = KeyHash.of(tree, keys[i], offsets[i], lengths[i]);
+      seen += known.touch(hashes[i]);
+    }
+    for (int i = 0; i < n; i++) {
+      seen += known.approach(tree, hashes[i], places[i]);
+    }
+    sink = seen;
+    BufferPool pool = tree.pool();
+    for (int i = 0; i < n; i++) {
+      Position p = places[i];
+      int right = known.arrive(tree, keys[i], offsets[i], lengths[i], p, VALUE_LINES * LINE);
+      if (right < 0) {
+        tree.descent().beginAt(p);
+      } else {
+        values[i] = pool.base(p.frame); // its lines are under way
+      }
+      learnt[i] = right > 0;
+    }
+  }
+
+  /** What was found by descents: hints, like all here. */
+  private void learn(BTree tree, PlaceTable known) {
+    for (int i = 0; i < size; i++) {
+      Position p = places[i];
+      if (!learnt[i] && p.frame >= 0 && p.version != BufferPool.RESTART && tree.valid(p)) {
+        known.learn(tree, hashes[i], p);
+      }
+    }
   }
 
   /** Goes on from where the positions stand: all searches of a level, then all its loads. */
@@ -389,16 +438,18 @@ public final class Lookahead {
   }
 
   /**
-   * Pages that were looked at since this was last asked.
+   * Adds what was counted since this was last asked.
    *
-   * @return a count; it is set back to 0
+   * @param into whose counters get it
    */
-  public long takePageAccesses() {
-    long sum = 0;
+  public void count(Position into) {
     for (Position p : places) {
-      sum += p.pageAccesses;
+      into.pageAccesses += p.pageAccesses;
+      into.remembered += p.remembered;
+      into.rememberedRight += p.rememberedRight;
       p.pageAccesses = 0;
+      p.remembered = 0;
+      p.rememberedRight = 0;
     }
-    return sum;
   }
 }

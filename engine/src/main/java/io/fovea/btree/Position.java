@@ -59,6 +59,12 @@ public final class Position {
   /** How often that was in vain: likewise. */
   public long placesStale;
 
+  /** How often a {@link PlaceTable} was asked through this position: likewise. */
+  public long remembered;
+
+  /** How often all that it said was right: likewise. */
+  public long rememberedRight;
+
   /** Makes a position that remembers nothing. */
   public Position() {}
 

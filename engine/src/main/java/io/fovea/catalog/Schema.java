@@ -451,7 +451,7 @@ public final class Schema {
       TableCore there = tables.get(spec.name());
       if (there != null && SpecCheck.isOpenedAs(store, there, spec)) {
         store.requireServing();
-        return there;
+        return remembered(there, spec);
       }
       TableCore core =
           changes.locked(
@@ -462,8 +462,28 @@ public final class Schema {
               });
       adapt(core, spec);
       if (!core.isRefused() && core.history().version() >= spec.version()) {
-        return core;
+        return remembered(core, spec);
       }
+    }
+  }
+
+  /** Has trees remembered of which a specification says so. */
+  private TableCore remembered(TableCore core, TableSpec spec) {
+    if (spec.isRemembered() || hintUse.rememberAll) {
+      remember(core.tree);
+    }
+    for (IndexSpec s : spec.indexes()) {
+      IndexCore index = core.index(s.name());
+      if (index != null && (s.isRemembered() || hintUse.rememberAll)) {
+        remember(index.tree);
+      }
+    }
+    return core;
+  }
+
+  private void remember(BTree tree) {
+    if (tree.places() == null) {
+      tree.remember(store.places());
     }
   }
 

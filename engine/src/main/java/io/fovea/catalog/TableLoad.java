@@ -320,9 +320,11 @@ final class TableLoad implements Loads.Work {
         .exchange(
             () -> {
               old[0] = core.tree;
+              fresh.get(0).remember(core.tree.places());
               core.tree = fresh.get(0);
               for (int i = 0; i < indexes.size(); i++) {
                 old[i + 1] = indexes.get(i).tree;
+                fresh.get(i + 1).remember(indexes.get(i).tree.places());
                 indexes.get(i).tree = fresh.get(i + 1);
               }
             });

@@ -17,6 +17,9 @@ public final class HintUse {
   /** Whether frames are, where there are any. */
   final boolean frames;
 
+  /** Whether all trees are remembered, whatever their specifications say. */
+  public final boolean rememberAll;
+
   /** Of tests; changed while the database is open. */
   public volatile HintPoison poison = HintPoison.NONE;
 
@@ -29,11 +32,13 @@ public final class HintUse {
    * @param marked tells whether the file says that it is in use
    * @param pages whether hints are used at all
    * @param frames whether their frames are
+   * @param rememberAll whether all trees are remembered
    */
-  public HintUse(BooleanSupplier marked, boolean pages, boolean frames) {
+  public HintUse(BooleanSupplier marked, boolean pages, boolean frames, boolean rememberAll) {
     this.marked = marked;
     this.pages = pages;
     this.frames = pages && frames;
+    this.rememberAll = rememberAll;
   }
 
   /**

@@ -245,7 +245,7 @@ public final class Inspection implements AutoCloseable {
     Schema schema = null;
     boolean done = false;
     try {
-      HintUse unused = new HintUse(store::isMarked, false, false);
+      HintUse unused = new HintUse(store::isMarked, false, false, false);
       schema = new Schema(Host.NONE, store, unused, EntryHints.NONE, Expirations.Timing.NONE);
       schema.begin();
       names(store);

@@ -106,7 +106,7 @@ public final class Restoring {
           new Schema(
               Host.NONE,
               store,
-              new HintUse(store::isMarked, false, false),
+              new HintUse(store::isMarked, false, false, false),
               EntryHints.NONE,
               Expirations.Timing.NONE);
       schema.begin();

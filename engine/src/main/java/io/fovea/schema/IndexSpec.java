@@ -75,6 +75,9 @@ public final class IndexSpec {
   /** Whether only the file is known, and not how objects of older versions are read. */
   private final boolean described;
 
+  /** Says nothing of the index, and is not in the file. */
+  private final boolean remembered;
+
   private IndexSpec(
       String name,
       boolean unique,
@@ -84,7 +87,8 @@ public final class IndexSpec {
       @Nullable KeySpec extractedKey,
       @Nullable Extractor extractor,
       @Nullable ByteExtractor byteExtractor,
-      @Nullable EntryHints hints) {
+      @Nullable EntryHints hints,
+      boolean remembered) {
     TableSpec.checkName(name);
     this.name = name;
     this.unique = unique;
@@ -95,6 +99,7 @@ public final class IndexSpec {
     this.extractor = extractor;
     this.byteExtractor = byteExtractor;
     this.hints = hints;
+    this.remembered = remembered;
   }
 
   /**
@@ -107,7 +112,8 @@ public final class IndexSpec {
    * @throws IllegalArgumentException if there are no fields, or one appears twice
    */
   public static IndexSpec on(String name, Field... fields) {
-    return new IndexSpec(name, false, checked(fields), List.of(), false, null, null, null, null);
+    return new IndexSpec(
+        name, false, checked(fields), List.of(), false, null, null, null, null, false);
   }
 
   /**
@@ -121,7 +127,8 @@ public final class IndexSpec {
    * @throws IllegalArgumentException if there are no fields, or one appears twice
    */
   public static IndexSpec unique(String name, Field... fields) {
-    return new IndexSpec(name, true, checked(fields), List.of(), false, null, null, null, null);
+    return new IndexSpec(
+        name, true, checked(fields), List.of(), false, null, null, null, null, false);
   }
 
   /**
@@ -144,7 +151,8 @@ public final class IndexSpec {
         Objects.requireNonNull(key, "key"),
         Objects.requireNonNull(extractor, "extractor"),
         null,
-        null);
+        null,
+        false);
   }
 
   /**
@@ -176,7 +184,8 @@ public final class IndexSpec {
         key,
         null,
         Objects.requireNonNull(extractor, "extractor"),
-        null);
+        null,
+        false);
   }
 
   /**
@@ -200,7 +209,8 @@ public final class IndexSpec {
         Objects.requireNonNull(key, "key"),
         null,
         null,
-        null);
+        null,
+        false);
   }
 
   /**
@@ -241,7 +251,7 @@ public final class IndexSpec {
     if (all.stream().distinct().count() != all.size()) {
       throw new IllegalArgumentException("A component appears twice in an index: " + all + ".");
     }
-    return new IndexSpec(name, unique, List.of(), all, described, null, null, null, null);
+    return new IndexSpec(name, unique, List.of(), all, described, null, null, null, null, false);
   }
 
   /**
@@ -266,7 +276,37 @@ public final class IndexSpec {
         extractedKey,
         extractor,
         byteExtractor,
-        Objects.requireNonNull(entryHints, "entryHints"));
+        Objects.requireNonNull(entryHints, "entryHints"),
+        remembered);
+  }
+
+  /**
+   * The same, of an index whose searches for one entry begin where it was seen last, as those of
+   * {@link TableSpec#remembered}: of a unique index, by its whole key.
+   *
+   * @return another specification
+   */
+  public IndexSpec remembered() {
+    return new IndexSpec(
+        name,
+        unique,
+        fields,
+        components,
+        described,
+        extractedKey,
+        extractor,
+        byteExtractor,
+        hints,
+        true);
+  }
+
+  /**
+   * Whether searches for one entry begin where it was seen last.
+   *
+   * @return false by default
+   */
+  public boolean isRemembered() {
+    return remembered;
   }
 
   private static List<Field> checked(Field[] fields) {

@@ -39,6 +39,9 @@ public final class TableSpec {
   /** By the version that they lead to: without gaps, up to the newest. */
   private final TreeMap<Integer, List<Step>> steps;
 
+  /** Says nothing of the table, and is not in the file. */
+  private final boolean remembered;
+
   private TableSpec(
       String name,
       KeySpec key,
@@ -46,7 +49,8 @@ public final class TableSpec {
       List<IndexSpec> indexes,
       @Nullable Expiry expiry,
       @Nullable ObjectShapes objects,
-      TreeMap<Integer, List<Step>> steps) {
+      TreeMap<Integer, List<Step>> steps,
+      boolean remembered) {
     checkName(name);
     if (Objects.requireNonNull(key, "key").hasNullable()) {
       throw new IllegalArgumentException(
@@ -59,6 +63,7 @@ public final class TableSpec {
     this.expiry = expiry;
     this.objects = objects;
     this.steps = steps;
+    this.remembered = remembered;
   }
 
   /**
@@ -107,7 +112,7 @@ public final class TableSpec {
               + ".");
     }
     return new TableSpec(
-        name, KeySpec.ofBytes(keyBytesMax), null, List.of(), null, null, new TreeMap<>());
+        name, KeySpec.ofBytes(keyBytesMax), null, List.of(), null, null, new TreeMap<>(), false);
   }
 
   /**
@@ -128,7 +133,8 @@ public final class TableSpec {
         List.of(),
         null,
         Objects.requireNonNull(objects, "objects"),
-        bytes.steps);
+        bytes.steps,
+        false);
   }
 
   /**
@@ -167,7 +173,7 @@ public final class TableSpec {
     }
     List<IndexSpec> more = new ArrayList<>(indexes);
     more.add(index);
-    return new TableSpec(name, key, layout, List.copyOf(more), expiry, objects, steps);
+    return new TableSpec(name, key, layout, List.copyOf(more), expiry, objects, steps, remembered);
   }
 
   private void requireBytes(IndexSpec index) {
@@ -240,7 +246,7 @@ public final class TableSpec {
     if (indexes.stream().noneMatch(i -> beginsWith(i, field))) {
       with = with(IndexSpec.on("expires", field));
     }
-    return new TableSpec(name, key, layout, with.indexes, made, objects, steps);
+    return new TableSpec(name, key, layout, with.indexes, made, objects, steps, remembered);
   }
 
   private static boolean beginsWith(IndexSpec index, Field field) {
@@ -303,6 +309,32 @@ public final class TableSpec {
    */
   public boolean isBytes() {
     return layout == null;
+  }
+
+  /**
+   * The same, of a table whose point reads begin where a key was seen last, by whatever
+   * transaction: two waits for memory instead of one at every level of the tree. For tables that
+   * are read by their keys again and again, in no order. Reads of ranges are as they were.
+   *
+   * <p>Places are kept in a table of their own beside the buffer, of {@code
+   * MemoryOptions.placeBytes} at most, which all remembered tables and indexes of a database share:
+   * 8 bytes for a record. They are hints: each is checked, one that is wrong costs time, and
+   * nothing of them is in the file. A database remembers a table from the first time that it is
+   * opened so until the database is closed.
+   *
+   * @return another specification
+   */
+  public TableSpec remembered() {
+    return new TableSpec(name, key, layout, indexes, expiry, objects, steps, true);
+  }
+
+  /**
+   * Whether point reads begin where keys were seen last.
+   *
+   * @return false by default
+   */
+  public boolean isRemembered() {
+    return remembered;
   }
 
   /**
@@ -382,6 +414,7 @@ public final class TableSpec {
     private final Layout layout;
     private final List<IndexSpec> indexes = new ArrayList<>();
     private final TreeMap<Integer, List<Step>> steps = new TreeMap<>();
+    private boolean remembered;
 
     private Builder(String name, KeySpec key, Layout layout) {
       checkName(name);
@@ -432,6 +465,16 @@ public final class TableSpec {
     }
 
     /**
+     * As {@link TableSpec#remembered}.
+     *
+     * @return this
+     */
+    public Builder remembered() {
+      remembered = true;
+      return this;
+    }
+
+    /**
      * Makes the specification.
      *
      * @return the specification
@@ -442,7 +485,7 @@ public final class TableSpec {
     public TableSpec build() {
       checkSteps();
       TableSpec spec =
-          new TableSpec(name, key, layout, List.of(), null, null, new TreeMap<>(steps));
+          new TableSpec(name, key, layout, List.of(), null, null, new TreeMap<>(steps), remembered);
       for (IndexSpec index : indexes) {
         spec = spec.with(index);
       }

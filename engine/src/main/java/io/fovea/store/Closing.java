@@ -131,6 +131,7 @@ final class Closing {
     join.run();
     parts.pool().abandon();
     parts.engine().close();
+    parts.places().close();
     try {
       TimestampFile timestamps = parts.timestamps();
       if (timestamps != null) {

@@ -424,6 +424,7 @@ public final class Opening {
             pool,
             engine,
             timestamps,
+            new Places(config.placeBytes(), config.pageSize()),
             catalog,
             treeIds,
             counts);

@@ -28,6 +28,7 @@ import org.jspecify.annotations.Nullable;
  * @param pool of the pages
  * @param engine the transactions
  * @param timestamps null where timestamps are in memory
+ * @param places where records were seen
  * @param catalog the tree that says which trees there are
  * @param treeIds the first id that no tree ever had
  * @param counts how many records trees have, where a recovery or the database of a snapshot knows
@@ -45,6 +46,7 @@ record Parts(
     BufferPool pool,
     TxEngine engine,
     @Nullable TimestampFile timestamps,
+    Places places,
     BTree catalog,
     AtomicInteger treeIds,
     @Nullable KnownCounts counts) {

@@ -175,6 +175,7 @@ public final class SnapshotOpening {
         of.log(),
         of.checkpointNanos(),
         PoolConfig.of(pool.pageSize(), config.bufferBytes()).withReadsMax(pool.readsMax()),
+        0,
         transactions
             .withLimits(transactions.contexts(), LITTLE_BYTES, PLACES)
             .with(

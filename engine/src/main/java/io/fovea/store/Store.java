@@ -1,6 +1,7 @@
 package io.fovea.store;
 
 import io.fovea.btree.BTree;
+import io.fovea.btree.PlaceTable;
 import io.fovea.buffer.BufferPool;
 import io.fovea.changes.ChangePoint;
 import io.fovea.changes.ChangeReader;
@@ -39,6 +40,8 @@ import org.jspecify.annotations.Nullable;
  * the file says that it is in use. One thread closes it; all else is for any.
  */
 public final class Store {
+  // The file has more than 600 lines because the parts of a store are lent one by one here.
+
   /** How long a change of the schema waits to be alone. */
   private static final Duration ALONE_WAIT = Duration.ofSeconds(60);
 
@@ -488,6 +491,21 @@ public final class Store {
 
   public long logMemoryBytes() {
     return journal == null ? 0 : journal.log().memoryBytes();
+  }
+
+  /** Where records were seen last; null where that is not remembered. Made when it is asked for. */
+  public @Nullable PlaceTable places() {
+    return parts.places().table();
+  }
+
+  /** The memory that places of records have. */
+  public long placeBytes() {
+    return parts.places().bytes();
+  }
+
+  /** The memory that places of records may have. */
+  public long placeBytesMax() {
+    return parts.places().bytesMax();
   }
 
   /** The memory that the pool of the records' pages may take. */

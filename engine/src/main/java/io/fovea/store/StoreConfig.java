@@ -23,6 +23,7 @@ import io.fovea.wal.LogConfig;
  * @param log sizes and windows of the log
  * @param checkpointNanos a checkpoint at least so often
  * @param pool the whole buffer; what timestamps take of it is taken off by {@link #dataPool}
+ * @param placeBytes the memory that places of records may take, beside the buffer; 0 for none
  * @param transactions protocol, timestamps, limits; with a log, when a commit is durable
  */
 public record StoreConfig(
@@ -35,6 +36,7 @@ public record StoreConfig(
     LogConfig log,
     long checkpointNanos,
     PoolConfig pool,
+    long placeBytes,
     TxConfig transactions) {
 
   /** The size of pages, in bytes. */
@@ -61,6 +63,7 @@ public record StoreConfig(
         log,
         checkpointNanos,
         pool.withPageSize(filePageSize),
+        placeBytes,
         clean ? transactions : transactions.with(TxConfig.Durability.ASYNC, log.bufferBytes()));
   }
 

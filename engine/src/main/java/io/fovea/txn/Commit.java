@@ -2,6 +2,7 @@ package io.fovea.txn;
 
 import io.fovea.btree.BTree;
 import io.fovea.btree.KeyBuffer;
+import io.fovea.btree.PlaceTable;
 import io.fovea.btree.Position;
 import io.fovea.error.AbortCause;
 import io.fovea.error.DatabaseClosedException;
@@ -530,6 +531,10 @@ final class Commit {
     } else {
       tree.upsertInline(
           s, key, length, s, writes.valueOffset(e), writes.valueLength(e), p, session);
+      PlaceTable places = tree.places();
+      if (places != null && writes.existed(e) == WriteSet.ABSENT) {
+        places.learn(tree, writes.item(e), p);
+      }
     }
   }
 

@@ -303,8 +303,8 @@ public final class Tx {
     try {
       endLocks();
       scans.end();
+      hints.count(work.position);
       life.counters.take(work.position);
-      life.counters.pageAccesses += hints.takePageAccesses();
       work.clear();
     } catch (Throwable t) {
       endLocks(); // what is left of them

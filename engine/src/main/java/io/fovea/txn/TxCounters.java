@@ -25,6 +25,8 @@ final class TxCounters {
   long childSteps;
   long placesTried;
   long placesStale;
+  long remembered;
+  long rememberedRight;
   final long[] aborts = new long[AbortCause.values().length];
 
   /** A commit that has written something. */
@@ -54,6 +56,10 @@ final class TxCounters {
     childSteps += p.childSteps;
     placesTried += p.placesTried;
     placesStale += p.placesStale;
+    remembered += p.remembered;
+    rememberedRight += p.rememberedRight;
+    p.remembered = 0;
+    p.rememberedRight = 0;
     p.pageAccesses = 0;
     p.childSteps = 0;
     p.placesTried = 0;

@@ -490,6 +490,8 @@ public final class TxEngine {
     long childSteps = 0;
     long placesTried = 0;
     long placesStale = 0;
+    long remembered = 0;
+    long rememberedRight = 0;
     long[] aborts = new long[AbortCause.values().length];
     for (Tx tx : contexts) {
       TxCounters c = tx.life().counters;
@@ -500,6 +502,8 @@ public final class TxEngine {
       childSteps += c.childSteps;
       placesTried += c.placesTried;
       placesStale += c.placesStale;
+      remembered += c.remembered;
+      rememberedRight += c.rememberedRight;
       for (int i = 0; i < aborts.length; i++) {
         aborts[i] += c.aborts[i];
       }
@@ -513,6 +517,8 @@ public final class TxEngine {
         childSteps,
         placesTried,
         placesStale,
+        remembered,
+        rememberedRight,
         durable.count(),
         durable.nanos());
   }

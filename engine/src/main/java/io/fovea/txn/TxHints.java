@@ -3,6 +3,7 @@ package io.fovea.txn;
 import io.fovea.btree.BTree;
 import io.fovea.btree.HintedLeaf;
 import io.fovea.btree.Lookahead;
+import io.fovea.btree.PlaceTable;
 import io.fovea.btree.Position;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
@@ -37,10 +38,12 @@ final class TxHints {
     this.reader = reader;
   }
 
-  /** Pages that the lookahead has looked at since this was last asked. */
-  long takePageAccesses() {
+  /** Adds what the lookahead has counted since this was last asked. */
+  void count(Position into) {
     Lookahead a = ahead;
-    return a == null ? 0 : a.takePageAccesses();
+    if (a != null) {
+      a.count(into);
+    }
   }
 
   /** As {@link Tx#lookahead}. */
@@ -94,7 +97,36 @@ final class TxHints {
       Position place) {
     life.operation();
     Position p = work.position;
+    PlaceTable places = tree.places();
+    if (places != null) {
+      return peekByPlace(places, tree, key, keyOffset, keyLength, out, outOffset, cap, place);
+    }
     tree.find(key, keyOffset, keyLength, p);
+    return peekAt(tree, p, out, outOffset, cap, place);
+  }
+
+  private int peekByPlace(
+      PlaceTable places,
+      BTree tree,
+      MemorySegment key,
+      long keyOffset,
+      int keyLength,
+      MemorySegment out,
+      long outOffset,
+      int cap,
+      Position place) {
+    Position p = work.position;
+    long item = Items.of(tree, key, keyOffset, keyLength);
+    boolean right = places.find(tree, item, key, keyOffset, keyLength, p, cap);
+    int length = peekAt(tree, p, out, outOffset, cap, place);
+    if (!right) {
+      places.learn(tree, item, p);
+    }
+    return length;
+  }
+
+  private static int peekAt(
+      BTree tree, Position p, MemorySegment out, long outOffset, int cap, Position place) {
     int length = p.found ? tree.copyValue(p, out, outOffset, cap) : TxReads.ABSENT;
     place.copyFrom(p);
     return tree.valid(p) ? length : TxReads.ABSENT;

@@ -1,6 +1,7 @@
 package io.fovea.txn;
 
 import io.fovea.btree.BTree;
+import io.fovea.btree.PlaceTable;
 import io.fovea.btree.Position;
 import io.fovea.buffer.PageHeader;
 import io.fovea.error.AbortCause;
@@ -141,9 +142,39 @@ final class TxReads {
       p.copyFrom(hint);
       tree.locate(key, keyOffset, keyLength, p);
     } else {
+      PlaceTable places = tree.places();
+      if (places != null) {
+        return readByPlace(
+            places, tree, item, key, keyOffset, keyLength, out, outOffset, cap, handle, slot);
+      }
       tree.find(key, keyOffset, keyLength, p);
     }
     return readAt(tree, item, key, keyOffset, keyLength, out, outOffset, cap, handle, slot);
+  }
+
+  /**
+   * From where the key was seen last, by whatever transaction: a place stands for a descent and for
+   * nothing else.
+   */
+  private int readByPlace(
+      PlaceTable places,
+      BTree tree,
+      long item,
+      MemorySegment key,
+      long keyOffset,
+      int keyLength,
+      MemorySegment out,
+      long outOffset,
+      int cap,
+      int handle,
+      int slot) {
+    Position p = position;
+    boolean right = places.find(tree, item, key, keyOffset, keyLength, p, cap);
+    int length = readAt(tree, item, key, keyOffset, keyLength, out, outOffset, cap, handle, slot);
+    if (!right) {
+      places.learn(tree, item, p);
+    }
+    return length;
   }
 
   /** The rest of it, from where the position is. */

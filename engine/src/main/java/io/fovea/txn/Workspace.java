@@ -1,5 +1,7 @@
 package io.fovea.txn;
 
+import io.fovea.btree.BTree;
+import io.fovea.btree.PlaceTable;
 import io.fovea.btree.Position;
 import org.jspecify.annotations.Nullable;
 
@@ -44,6 +46,18 @@ final class Workspace {
       reads.locate(handle, p);
     } else {
       writes.locate(e, p);
+      if (p.frame < 0) {
+        guess(e, p);
+      }
+    }
+  }
+
+  /** Where others have seen the key last. */
+  private void guess(int e, Position p) {
+    BTree tree = writes.tree(e);
+    PlaceTable places = tree.places();
+    if (places != null) {
+      places.guess(tree, writes.item(e), p);
     }
   }
 

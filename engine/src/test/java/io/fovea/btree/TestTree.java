@@ -29,12 +29,16 @@ final class TestTree implements AutoCloseable {
   static final Comparator<byte[]> ORDER = Arrays::compareUnsigned;
   static final int TREE_ID = 7;
 
+  /** So few places that most of them are those of other keys. */
+  private static final long FEW = 0xE000_0000_0000_0007L;
+
   final BlockDevice device;
   final BufferPool pool;
   final BTree tree;
   final TreeMap<byte[], byte[]> model = new TreeMap<>(ORDER);
   final Position position = new Position();
   final Staging staging;
+  private final PlaceTable places;
 
   /** Native memory for a key, a value and a result. */
   static final class Staging {
@@ -76,6 +80,7 @@ final class TestTree implements AutoCloseable {
     pool = new BufferPool(device, config, AllocatorState.EMPTY);
     tree = BTree.create(pool, TREE_ID, LogSession.NONE);
     staging = new Staging();
+    places = new PlaceTable(0, config.pageSize());
   }
 
   TestTree() {
@@ -105,6 +110,7 @@ final class TestTree implements AutoCloseable {
         tree.upsert(staging.key, 0, len, staging.value, 0, vLen, position, LogSession.NONE),
         "upsert");
     assertUndisturbed(() -> tree.valid(position), "the position is that of the change");
+    places.learn(tree, few(len), position);
     model.put(key, value);
   }
 
@@ -177,6 +183,21 @@ final class TestTree implements AutoCloseable {
 
   void checkGet(byte[] key) {
     assertArrayEquals(model.get(key), get(key), () -> hex(key));
+    checkPlace(key);
+  }
+
+  /** By the place of the key, or of whatever key has its number. */
+  private void checkPlace(byte[] key) {
+    int len = staging.key(key);
+    boolean right = places.find(tree, few(len), staging.key, 0, len, position, 100);
+    assertArrayEquals(model.get(key), read(key), () -> hex(key));
+    if (!right) {
+      places.learn(tree, few(len), position);
+    }
+  }
+
+  private long few(int len) {
+    return KeyHash.of(tree, staging.key, 0, len) & FEW;
   }
 
   void checkLocate(byte[] key) {
@@ -290,6 +311,7 @@ final class TestTree implements AutoCloseable {
 
   @Override
   public void close() {
+    places.close();
     pool.abandon();
     device.close();
   }

@@ -117,6 +117,11 @@ record Setup(
         usual("reads validated against now")
             .options(o -> o.transactions(txs -> txs.revalidateReads(true))),
         usual("no hints").options(o -> o.experiments(exp -> exp.hints(Hints.NONE))),
+        usual("everything is remembered").options(o -> o.experiments(exp -> exp.rememberAll(true))),
+        usual("everything is remembered, a pool smaller than the data, one cell")
+            .options(o -> o.bufferBytes(400_000).experiments(exp -> exp.rememberAll(true)))
+            .settings(c -> Settings.sketch(c, 1, 1))
+            .load(8, 20, 500),
         usual("a pool smaller than the data").options(o -> o.bufferBytes(400_000)).load(8, 20, 500),
         usual("a pool smaller than the data, one cell")
             .options(o -> o.bufferBytes(400_000))

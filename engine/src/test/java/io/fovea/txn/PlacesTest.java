@@ -52,6 +52,8 @@ class PlacesTest {
         a.placesTried() - b.placesTried(),
         a.placesStale() - b.placesStale(),
         0,
+        0,
+        0,
         0);
   }
 

@@ -62,6 +62,10 @@ public class ApiPointLookup {
     @Param("PREDICTIVE")
     public String translation;
 
+    /** Whether lookups begin where a record was seen last. */
+    @Param("false")
+    public boolean places;
+
     private Database db;
     private Table table;
     private Field first;
@@ -78,7 +82,8 @@ public class ApiPointLookup {
           Database.inMemory(
               Options.defaults()
                   .bufferBytes((256L << 20) + records * 220L)
-                  .experiments(exp -> exp.translation(Translation.valueOf(translation))));
+                  .experiments(exp -> exp.translation(Translation.valueOf(translation)))
+                  .experiments(exp -> exp.rememberAll(places)));
       table = db.table(TableSpec.of("lookup", k.build(), b.build()));
       Key key = table.key();
       Row row = table.row();

@@ -108,6 +108,22 @@ class AllocationTest {
         });
   }
 
+  /** With places for half of the records, so that some are right, some wrong, some not known. */
+  @Test
+  void pointReadsByPlace() {
+    db.close();
+    db =
+        Database.inMemory(
+            Options.defaults()
+                .bufferBytes(64L << 20)
+                .memory(mem -> mem.placeBytes(1))
+                .experiments(exp -> exp.rememberAll(true)));
+    stock = BudgetTables.loadStock(db, 3 * RECORDS);
+    key = stock.key();
+    row = stock.row();
+    pointReads();
+  }
+
   @Test
   void updates() {
     assertAllocatesNothing(

@@ -37,6 +37,8 @@ import org.jspecify.annotations.Nullable;
  *   fovea.descents.repairs       counter   result=done|missed: of frame hints
  *   fovea.descents.places        counter   result=right|stale: accesses that began at a record's
  *                                          last place
+ *   fovea.descents.remembered    counter   result=right|other: accesses of remembered tables and
+ *                                          indexes by whether the key was where it was seen
  *   fovea.transactions           counter   outcome=commit|rollback|abort,
  *                                          cause=none|validation|lock|phantom|order|history|
  *                                          admission|timeout|too_large|user
@@ -75,8 +77,9 @@ import org.jspecify.annotations.Nullable;
  *   fovea.hints.stale            counter   part=unset|resident|freed|tree|keys|frame|slot
  *   fovea.hints.repairs          counter   part=page|frame|slot|missed|suppressed
  *   fovea.hints.repairs.off      gauge     kinds of hints that are not repaired now
- *   fovea.memory.used, .max      gauge     part=buffer|timestamps|log|transactions|trees; bytes;
- *                                          the most is known of buffer and timestamps
+ *   fovea.memory.used, .max      gauge     part=buffer|timestamps|log|transactions|trees|places;
+ *                                          bytes; the most is known of buffer, timestamps and
+ *                                          places
  * </pre>
  *
  * <p>Every meter has the tag {@code db}, the database's name. The engine counts anyway, in counters
@@ -282,6 +285,21 @@ public final class FoveaMetrics implements MeterBinder {
       String places = "Accesses that began at a record's last place by whether it was still there";
       counter("descents.places", places, null, FoveaMetrics::placesRight, "result", "right");
       counter("descents.places", places, null, s -> s.descents().placesStale(), "result", "stale");
+      String remembered = "Accesses of what is remembered by whether the key was where it was seen";
+      counter(
+          "descents.remembered",
+          remembered,
+          null,
+          s -> s.descents().rememberedRight(),
+          "result",
+          "right");
+      counter(
+          "descents.remembered",
+          remembered,
+          null,
+          s -> Math.max(0, s.descents().remembered() - s.descents().rememberedRight()),
+          "result",
+          "other");
     }
 
     void transactions() {
@@ -493,9 +511,11 @@ public final class FoveaMetrics implements MeterBinder {
       memory("log", m -> m.logBytes());
       memory("transactions", m -> m.transactionBytes());
       memory("trees", m -> m.treeBytes());
+      memory("places", m -> m.placeBytes());
       String what = "Most memory outside of the heap";
       gauge("memory.max", what, "bytes", s -> s.memory().bufferBytesMax(), "part", "buffer");
       gauge("memory.max", what, "bytes", s -> s.memory().timestampBytesMax(), "part", "timestamps");
+      gauge("memory.max", what, "bytes", s -> s.memory().placeBytesMax(), "part", "places");
     }
 
     void hints() {

@@ -108,6 +108,13 @@ public class EngineOptions {
   private Long sketchBytesMax;
 
   @Option(
+      names = "--places",
+      description =
+          "point reads begin where a record was seen last: in all tables and indexes (default:"
+              + " in none)")
+  private boolean places;
+
+  @Option(
       names = "--durability",
       paramLabel = "LEVEL",
       completionCandidates = DurabilityConverter.class,
@@ -164,7 +171,8 @@ public class EngineOptions {
         protocol,
         timestamps,
         sketchBytes,
-        sketchBytesMax != null ? sketchBytesMax : sketchBytes);
+        sketchBytesMax != null ? sketchBytesMax : sketchBytes,
+        places);
   }
 
   /** What a file's name says of pages that are not of the usual size. */

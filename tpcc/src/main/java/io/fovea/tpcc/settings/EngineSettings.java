@@ -19,6 +19,7 @@ import io.fovea.tpcc.bench.JsonReport;
  * @param io ignored in memory
  * @param sketchBytes of a sketch or a cache of timestamps, to begin with
  * @param sketchBytesMax up to which a sketch may grow
+ * @param places whether all tables are remembered
  */
 public record EngineSettings(
     Durability durability,
@@ -33,7 +34,8 @@ public record EngineSettings(
     Protocol protocol,
     TimestampStore timestamps,
     long sketchBytes,
-    long sketchBytesMax) {
+    long sketchBytesMax,
+    boolean places) {
   private static final long LOG_BYTES_MIN = 256 << 10;
 
   /** The same with another durability. */
@@ -51,7 +53,8 @@ public record EngineSettings(
         protocol,
         timestamps,
         sketchBytes,
-        sketchBytesMax);
+        sketchBytesMax,
+        places);
   }
 
   /** Whether there is a log. */
@@ -77,7 +80,7 @@ public record EngineSettings(
         .experiments(
             exp -> exp.translation(translation).hints(hints.hints()).replacement(replacement))
         .device(dev -> dev.readsMax(reads))
-        .experiments(exp -> exp.protocol(protocol).timestamps(timestamps))
+        .experiments(exp -> exp.protocol(protocol).timestamps(timestamps).rememberAll(places))
         .memory(mem -> mem.sketchBytes(sketchBytes, sketchBytesMax))
         .durability(durability)
         .transactions(
@@ -101,5 +104,6 @@ public record EngineSettings(
     report.addProperty("timestamps", JsonReport.lower(timestamps));
     report.addProperty("sketchBytes", sketchBytes);
     report.addProperty("sketchBytesMax", sketchBytesMax);
+    report.addProperty("places", places);
   }
 }

@@ -1,0 +1,380 @@
+package io.fovea.btree;
+
+import io.fovea.buffer.BufferPool;
+import io.fovea.memory.Mem;
+import io.fovea.memory.NativeRegion;
+import io.fovea.memory.Waits;
+import java.lang.System.Logger.Level;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Where keys were seen last: one flat, lossy table for all trees of a database that are declared to
+ * be remembered. A point read begins at its place, and waits for memory twice: for the line of this
+ * table, and for the lines of the page, all of which are known then. A descent waits at every
+ * level.
+ *
+ * <pre>
+ *   2^k sets of one line, 8 ways         set: low bits of the key's hash ({@link KeyHash})
+ *
+ *   way   63      53 52    47 46   38 37        0
+ *        | tag 11   | line   | slot  | page id   |     0: none.  tag: high bits of the hash
+ *
+ *   page of     4 KiB   8 KiB   16 KiB   32 KiB   64 KiB
+ *   line        6       7       8        8        8        in which 64th to 256th of the page
+ *   slot        9       10      11       12       13
+ *   page id     38      36      34       33       32       no place of a page beyond
+ * </pre>
+ *
+ * <p><b>Any way may be anything.</b> What it says goes to {@link HintedLeaf#locate} and nowhere
+ * else, which asks the page itself: is it a leaf of this tree, is the key between its fences, and
+ * where; all under one version that its caller validates after what was read counts. So
+ *
+ * <ol>
+ *   <li>a way is one aligned long, read and stored as a whole; a store that is lost is a lost hint;
+ *   <li>a page id of a way is given to {@code predict}, {@code optimistic} and {@code resident}
+ *       only, which take any number; slot and line are clamped;
+ *   <li>what is found is the key, in a leaf of that tree (ids of trees are never used twice).
+ *       Forbidden: to take the tag for the key; and to answer "absent" from a set without the tag,
+ *       or from a slot with another key, without fences under that version;
+ *   <li>a table that grows may be read and stored to under either size: a key's set is then the old
+ *       one or its copy. A store between the copy and its publication is lost, and that is all;
+ *   <li>a page that was evicted, moved, split, merged, freed, or used again by this tree or another
+ *       between look and check fails one of: page id in the frame's header, version, tree id,
+ *       fences. A page that is not in memory is read by a descent: a place never causes I/O;
+ *   <li>after the close the table reads as zeros: no places. After an opening it is empty and fills
+ *       by use; nothing of it is in the file.
+ * </ol>
+ *
+ * <p>No version, no epoch, no invalidation, no latch. Keys that are absent have places too: the
+ * leaf where they would be, whose fences prove it.
+ *
+ * <p><b>Growth.</b> Memory is reserved for the largest size, so the table never moves. When an
+ * eighth of the ways were overwritten with something in them since the last doubling, a thread of
+ * its own copies the table behind itself and then publishes the doubled size. What belongs into the
+ * other half is overwritten in time.
+ *
+ * <p>Any thread.
+ *
+ * @since 0.1.0
+ */
+public final class PlaceTable {
+  private static final System.Logger LOG = System.getLogger("io.fovea");
+
+  /** One line of the processor's cache. */
+  private static final int SET_SHIFT = 6;
+
+  private static final int WAYS_SHIFT = 3;
+  private static final int WAYS = 1 << WAYS_SHIFT;
+  private static final int TAG_BITS = 11;
+  private static final int TAG_SHIFT = Long.SIZE - TAG_BITS;
+
+  private static final int LINE_BITS_MAX = BTreeNode.LINE_BITS;
+
+  /** The size that a table begins with, in bytes. */
+  public static final long BYTES_MIN = 256 << 10;
+
+  /** One in so many ways that are overwritten is counted, for all of them. */
+  private static final int SAMPLED = 16;
+
+  /** A table of which one in so many ways was overwritten is too small. */
+  private static final int FULL_ONE_IN = 8;
+
+  private static final long STRIPE_BYTES = 256 << 10;
+
+  private final NativeRegion region;
+  private final MemorySegment table;
+  private final int lineShift;
+  private final int lineAt;
+  private final int slotAt;
+  private final long slotMask;
+  private final long pidMask;
+  private final long setsMax;
+
+  /** How many sets are in use, less one. */
+  private volatile long mask;
+
+  private final AtomicLong overwritten = new AtomicLong();
+  private final AtomicBoolean growing = new AtomicBoolean();
+  private volatile boolean closed;
+  private volatile @Nullable Thread grower;
+
+  /**
+   * Makes an empty table.
+   *
+   * @param bytesMax to which size it may grow; rounded down to a power of two, at least {@link
+   *     #BYTES_MIN}. Address space until it is needed
+   * @param pageSize of the pages, in bytes: 4 KiB to 64 KiB
+   * @throws OutOfMemoryError where there is not that much address space
+   */
+  public PlaceTable(long bytesMax, int pageSize) {
+    int pageShift = Integer.numberOfTrailingZeros(pageSize);
+    int lineBits = Math.min(LINE_BITS_MAX, pageShift - 6);
+    int slotBits = pageShift - 3;
+    this.lineShift = LINE_BITS_MAX - lineBits;
+    this.lineAt = TAG_SHIFT - lineBits;
+    this.slotAt = lineAt - slotBits;
+    this.slotMask = (1L << slotBits) - 1;
+    this.pidMask = (1L << slotAt) - 1;
+    long bytes = Long.highestOneBit(Math.max(BYTES_MIN, bytesMax));
+    this.setsMax = bytes >>> SET_SHIFT;
+    this.mask = (BYTES_MIN >>> SET_SHIFT) - 1;
+    this.region = NativeRegion.reserve(bytes, true, "table of places");
+    this.table = region.segment();
+  }
+
+  /**
+   * Looks for a key, beginning where it was seen last: at its place, else from the root.
+   *
+   * @param tree the key's tree
+   * @param hash {@link KeyHash} of the key
+   * @param key where the key is; native memory
+   * @param off where it begins
+   * @param len how long it is
+   * @param p out: as {@link BTree#find}
+   * @param bytes how long the record is, about
+   * @return whether its place was known and right; if not, {@link #learn} is worth calling when
+   *     what was found is valid
+   */
+  public boolean find(
+      BTree tree, long hash, MemorySegment key, long off, int len, Position p, int bytes) {
+    long way = look(hash);
+    p.remembered++;
+    if (way != 0) {
+      int stale = locate(way, tree, key, off, len, p, bytes);
+      if (stale == 0) {
+        p.rememberedRight++;
+        return true;
+      }
+      if ((stale & HintedLeaf.NO_PAGE) == 0) {
+        return false;
+      }
+    }
+    tree.find(key, off, len, p);
+    return false;
+  }
+
+  /** As {@link HintedLeaf#locate}, of a way: 0 where all of it was right. */
+  private int locate(
+      long way, BTree tree, MemorySegment key, long off, int len, Position p, int bytes) {
+    point(way, p);
+    int line = p.line >>> lineShift;
+    int stale = HintedLeaf.locate(tree, key, off, len, p, bytes);
+    // A way says less of the line than a position does.
+    return stale == HintedLeaf.LINE && p.line >>> lineShift == line ? 0 : stale;
+  }
+
+  /** Puts what a way says into a position. */
+  private void point(long way, Position p) {
+    p.frame = -1;
+    p.version = BufferPool.RESTART;
+    p.pid = way & pidMask;
+    p.slot = (int) (way >>> slotAt & slotMask);
+    p.found = true;
+    p.line = (int) (way << TAG_BITS >>> TAG_BITS >>> lineAt) << lineShift;
+  }
+
+  /**
+   * A place as a hint for {@link BTree#locate}.
+   *
+   * @param tree the key's tree
+   * @param hash {@link KeyHash} of the key
+   * @param p out: the page, in the frame where it is expected; cleared where nothing is known
+   */
+  public void guess(BTree tree, long hash, Position p) {
+    long way = look(hash);
+    if (way == 0) {
+      p.clear();
+    } else {
+      point(way, p);
+      p.frame = tree.pool().predict(p.pid);
+    }
+  }
+
+  /** The way with the key's tag; 0 for none. */
+  private long look(long hash) {
+    long at = (hash & mask) << SET_SHIFT;
+    for (int i = 0; i < WAYS; i++) {
+      long way = Mem.peekLongOpaque(table, at + ((long) i * Long.BYTES));
+      if ((way ^ hash) >>> TAG_SHIFT == 0 && way != 0) {
+        return way;
+      }
+    }
+    return 0;
+  }
+
+  /**
+   * Remembers where a key was found, or would be.
+   *
+   * @param tree the key's tree
+   * @param hash {@link KeyHash} of the key
+   * @param p where: as a search or a change of the tree left it. Nothing has to hold any more
+   */
+  public void learn(BTree tree, long hash, Position p) {
+    long pid = p.pid;
+    if (p.frame < 0 || (pid & ~pidMask) != 0 || pid == 0) {
+      return;
+    }
+    long line = HintedLeaf.line(tree, p) >>> lineShift;
+    long way =
+        hash >>> TAG_SHIFT << TAG_SHIFT | line << lineAt | (p.slot & slotMask) << slotAt | pid;
+    long set = (hash & mask) << SET_SHIFT;
+    int into = -1;
+    for (int i = 0; i < WAYS; i++) {
+      long there = Mem.peekLongOpaque(table, set + ((long) i * Long.BYTES));
+      if (there == 0) {
+        into = into < 0 ? i : into;
+      } else if ((there ^ hash) >>> TAG_SHIFT == 0) {
+        into = i;
+        break;
+      }
+    }
+    if (into < 0) {
+      // Another one each time: two keys that always took the same way would push each other out
+      // for ever, beside ways that nobody looks for any more.
+      into = (int) ((hash ^ p.remembered) * 0x9E37_79B9_7F4A_7C15L >>> -WAYS_SHIFT);
+      lose(hash);
+    }
+    Mem.putLongOpaque(table, set + ((long) into * Long.BYTES), way);
+  }
+
+  // ---------------------------------------------------------------------------------- many keys
+
+  /** Begins to load the set of a key. */
+  long touch(long hash) {
+    return Mem.peekLong(table, (hash & mask) << SET_SHIFT);
+  }
+
+  /**
+   * Begins to load what {@link #arrive} will look at.
+   *
+   * @param p out: what is remembered of the key, unchecked; its page id is 0 where that is nothing
+   * @return something of what was loaded
+   */
+  long approach(BTree tree, long hash, Position p) {
+    long way = look(hash);
+    if (way == 0) {
+      p.clear();
+      return 0;
+    }
+    point(way, p);
+    BufferPool pool = tree.pool();
+    int frame = pool.predict(p.pid);
+    if (frame < 0 || frame >= pool.frames()) {
+      return 0;
+    }
+    MemorySegment s = pool.pages();
+    long base = pool.base(frame);
+    return pool.pid(frame)
+        + Mem.peekLong(s, base)
+        + Mem.peekLong(s, base + BTreeNode.LEAF_SLOTS + (long) p.slot * Long.BYTES)
+        + Mem.peekLong(s, base + ((long) p.line << pool.pageShift() - LINE_BITS_MAX))
+        + Mem.peekLong(s, base + pool.pageSize() - Long.BYTES);
+  }
+
+  /**
+   * Looks where {@link #approach} has loaded.
+   *
+   * @param p in: as that left it; out: as {@link BTree#find} where the answer is not negative
+   * @return 1 where all of the place was right, 0 where the page was; -1 where the key is to be
+   *     looked for from the root
+   */
+  int arrive(BTree tree, MemorySegment key, long off, int len, Position p, int bytes) {
+    p.remembered++;
+    if (p.pid == 0) {
+      return -1;
+    }
+    int line = p.line >>> lineShift;
+    int stale = HintedLeaf.locate(tree, key, off, len, p, bytes);
+    if (stale == 0 || stale == HintedLeaf.LINE && p.line >>> lineShift == line) {
+      p.rememberedRight++;
+      return 1;
+    }
+    return (stale & HintedLeaf.NO_PAGE) == 0 ? 0 : -1;
+  }
+
+  // ------------------------------------------------------------------------------------- growth
+
+  /** A way was overwritten that had something in it. */
+  private void lose(long hash) {
+    // Bits that neither the set nor the tag is made of, as long as the table is small.
+    if ((hash >>> 44 & SAMPLED - 1) == 0
+        && overwritten.addAndGet(SAMPLED) > (mask + 1) * WAYS / FULL_ONE_IN
+        && mask + 1 < setsMax
+        && !closed
+        && growing.compareAndSet(false, true)) {
+      grow();
+    }
+  }
+
+  private void grow() {
+    boolean begun = false;
+    try {
+      Thread thread = Thread.ofPlatform().daemon().name("fovea-places").unstarted(this::copy);
+      grower = thread;
+      thread.start();
+      begun = true;
+    } catch (OutOfMemoryError none) {
+      // No thread to be had: the table stays as it is until so much was overwritten once more.
+      LOG.log(Level.DEBUG, () -> "The table of places could not grow", none);
+    } finally {
+      if (!begun) {
+        overwritten.set(0);
+        growing.set(false);
+      }
+    }
+  }
+
+  /** The table behind itself. */
+  private void copy() {
+    try {
+      long bytes = mask + 1 << SET_SHIFT;
+      for (long at = 0; at < bytes && !closed; at += STRIPE_BYTES) {
+        Mem.copy(table, at, table, bytes + at, (int) Math.min(STRIPE_BYTES, bytes - at));
+      }
+      if (!closed) {
+        mask = 2 * mask + 1;
+      }
+    } finally {
+      overwritten.set(0);
+      growing.set(false);
+    }
+  }
+
+  /**
+   * The memory that the table has.
+   *
+   * @return bytes
+   */
+  public long bytes() {
+    return closed ? 0 : mask + 1 << SET_SHIFT;
+  }
+
+  /**
+   * The memory that the table may have.
+   *
+   * @return bytes
+   */
+  public long bytesMax() {
+    return setsMax << SET_SHIFT;
+  }
+
+  /** For tests: what there is, to be overwritten with anything. */
+  MemorySegment memory() {
+    return table.asSlice(0, mask + 1 << SET_SHIFT);
+  }
+
+  /** Whether it is growing just now. */
+  boolean isGrowing() {
+    return growing.get();
+  }
+
+  /** Gives the memory back. Who comes late finds no places. */
+  public void close() {
+    closed = true;
+    Waits.join(grower);
+    region.release();
+  }
+}

@@ -1,0 +1,34 @@
+package io.fovea.btree;
+
+import io.fovea.memory.Mem;
+import java.lang.foreign.MemorySegment;
+import java.util.Random;
+
+/** For tests: tables of places in which nothing is right. */
+public final class TestPlaces {
+  private static final long TAG = 0xFFE0_0000_0000_0000L;
+
+  private TestPlaces() {}
+
+  /** Makes every place another one: of another record, of another page, of none, or garbage. */
+  public static void poison(PlaceTable places, Random random) {
+    MemorySegment s = places.memory();
+    long other = random.nextLong();
+    for (long at = 0; at < s.byteSize(); at += Long.BYTES) {
+      long way = Mem.getLongOpaque(s, at);
+      if (way != 0) {
+        long wrong =
+            switch (random.nextInt(5)) {
+              case 0 -> other;
+              case 1 -> way ^ random.nextInt(8);
+              case 2 -> way ^ random.nextLong() & ~TAG;
+              case 3 -> way ^ (long) random.nextInt(64) << 36;
+              default -> random.nextLong();
+            };
+        // Mostly under the tag that is looked for: what is under another is nothing.
+        Mem.putLongOpaque(s, at, way & TAG | wrong & ~TAG);
+        other = way;
+      }
+    }
+  }
+}
