@@ -19,6 +19,7 @@
 #   budget      what each operation costs, and its parts
 #   forms       each operation with rows, with byte strings and with objects
 #   lookups     random point lookups of 10 million records, tree and API
+#   places      the same begun where a record was seen last, and TPC-C so
 #   timestamps  what an item's timestamps cost
 #   disk        TPC-C on a file, also with a pool smaller than the data
 #   durability  TPC-C with a log: sync with clients that share group commits, async, none
@@ -207,6 +208,20 @@ do_lookups() {
     jmh "lookups-tree-${threads}t" '\.PointLookup\.' -t $threads -prof gc ${quick:+-p records=100000}
     jmh "lookups-api-${threads}t" ApiPointLookup -t $threads -prof gc ${quick:+-p records=100000}
   done
+}
+
+# Where a lookup begins: at the root, where the record was seen last, or that with hardly any memory for it.
+do_places() {
+  for threads in 1 2; do
+    jmh "places-${threads}t" ApiPointLookup.inTransactions -t $threads -p begin=ROOT,PLACES,FEW -prof gc \
+      ${quick:+-p records=100000}
+  done
+  in_turn do_places_once
+}
+
+do_places_once() {
+  tpcc "places-tpcc-root-$1" --io memory --warehouses 1 --threads 1
+  tpcc "places-tpcc-places-$1" --io memory --warehouses 1 --threads 1 --places
 }
 
 do_timestamps() {
@@ -679,7 +694,7 @@ if [ "${1:-}" = features ] && [ $# -ge 2 ] && is_feature "$2"; then
   do_features "$@"
   exit 0
 fi
-[ $# -gt 0 ] || set -- beside tpcc contention ladder budget forms lookups timestamps disk durability recovery reads larger transition \
+[ $# -gt 0 ] || set -- beside tpcc contention ladder budget forms lookups places timestamps disk durability recovery reads larger transition \
   drift sizes replacement doors features secondary hints protocols inlining
 for page; do
   case $page in
@@ -690,6 +705,7 @@ for page; do
     budget) do_budget ;;
     forms) do_forms ;;
     lookups) do_lookups ;;
+    places) do_places ;;
     timestamps) do_timestamps ;;
     disk) in_turn do_disk_once ;;
     durability) in_turn do_durability_once ;;
@@ -712,7 +728,7 @@ for page; do
     fig3.7) do_fig37 ;;
     fig3.8) do_fig38 ;;
     inlining) do_inlining ;;
-    *) die "no page $page: beside tpcc contention ladder budget forms lookups timestamps disk durability recovery reads larger transition drift sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 inlining profile" ;;
+    *) die "no page $page: beside tpcc contention ladder budget forms lookups places timestamps disk durability recovery reads larger transition drift sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 inlining profile" ;;
   esac
 done
 "$java" -XX:TieredStopAtLevel=1 "$here/Summary.java" "$out" | tee "$out/summary.md"

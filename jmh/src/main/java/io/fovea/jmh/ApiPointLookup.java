@@ -62,9 +62,12 @@ public class ApiPointLookup {
     @Param("PREDICTIVE")
     public String translation;
 
-    /** Whether lookups begin where a record was seen last. */
-    @Param("false")
-    public boolean places;
+    /**
+     * Where lookups begin: {@code ROOT}; {@code PLACES}, where a record was seen last; {@code FEW},
+     * the same with so little memory that nearly no place is known.
+     */
+    @Param("ROOT")
+    public String begin;
 
     private Database db;
     private Table table;
@@ -83,7 +86,8 @@ public class ApiPointLookup {
               Options.defaults()
                   .bufferBytes((256L << 20) + records * 220L)
                   .experiments(exp -> exp.translation(Translation.valueOf(translation)))
-                  .experiments(exp -> exp.rememberAll(places)));
+                  .experiments(exp -> exp.rememberAll(!begin.equals("ROOT")))
+                  .memory(mem -> mem.placeBytes(begin.equals("FEW") ? 1 : 0)));
       table = db.table(TableSpec.of("lookup", k.build(), b.build()));
       Key key = table.key();
       Row row = table.row();

@@ -1,6 +1,7 @@
 package io.fovea.examples.pages;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.Database;
 import io.fovea.Index;
@@ -61,6 +62,31 @@ class TuningTest {
         }
       }
       return db.stats().hintedLookups().hits() - before;
+    }
+  }
+
+  @Test
+  void aTableThatIsRememberedIsReadWhereItsRecordsWereSeen() {
+    // begin docs/TUNING.md
+    TableSpec accounts = TableSpec.of("accounts", KEY, LAYOUT).remembered();
+    // end
+    try (Database db = Database.inMemory(Options.defaults())) {
+      Table table = db.table(accounts);
+      Key key = table.key();
+      Row row = table.row();
+      for (long n = 0; n < RECORDS; n++) {
+        key.set(n);
+        db.run(tx -> table.put(tx, key, row.setLong(NUMBER, key.getLong(0))));
+      }
+      for (int pass = 0; pass < 2; pass++) {
+        for (long n = 0; n < RECORDS; n++) {
+          key.set(n);
+          boolean found = db.read(tx -> table.get(tx, key, row));
+          assertTrue(found);
+        }
+      }
+      long right = db.stats().descents().rememberedRight();
+      assertTrue(right >= RECORDS, () -> right + " were where they had been");
     }
   }
 }
