@@ -15,6 +15,8 @@ public enum Translation {
   PREDICTIVE_HASHED,
   /** A table, read optimistically, without a prediction. A baseline. */
   OPTIMISTIC,
+  /** The same without the first page of a bucket beside the bucket: one more wait. A baseline. */
+  OPTIMISTIC_CHAINED,
   /** A table behind latches, as in traditional buffer managers. A baseline. */
   LATCHED
 }

@@ -190,7 +190,7 @@ class DatabaseModelTest {
               .experiments(
                   exp ->
                       exp.hints(new Hints(r.nextInt(4) > 0, r.nextBoolean(), r.nextBoolean()))
-                          .translation(Translation.values()[r.nextInt(4)])
+                          .translation(Translation.values()[r.nextInt(Translation.values().length)])
                           .replacement(Replacement.values()[r.nextInt(2)])
                           .rememberAll(r.nextBoolean())
                           .protocol(Protocol.values()[r.nextInt(Protocol.values().length)]));
