@@ -126,8 +126,10 @@ public record DatabaseStats(
    * @param framesDirty frames whose page is newer than the file
    * @param hits page accesses that were answered without reading
    * @param misses page accesses that read from the device
-   * @param predicted accesses whose frame was predicted right
-   * @param mispredicted accesses whose frame was found by the table
+   * @param hinted of the hits, those that a hint led to the frame: one in the entry of a child, or
+   *     of what a transaction remembers. Such a page is not promoted, wherever it is
+   * @param predicted those whose frame was predicted right, or found where there is no prediction
+   * @param mispredicted those whose frame had to be searched: the page was in another one
    * @param promotions pages that were moved to their preferred frame
    * @param evictionsClean pages dropped from the pool unchanged
    * @param evictionsDirty pages written and then dropped
@@ -145,6 +147,7 @@ public record DatabaseStats(
       long framesDirty,
       long hits,
       long misses,
+      long hinted,
       long predicted,
       long mispredicted,
       long promotions,
@@ -477,6 +480,9 @@ public record DatabaseStats(
       aborts.put(c, tx.aborts()[c.ordinal()]);
     }
     int pageSize = options.device().pageSize();
+    Descents descents = descents(options, tx, pool);
+    long hits = Math.max(0, tx.pageAccesses() - pool.misses());
+    long hinted = Math.clamp(descents.stepsByHint() + tx.placesTried() - tx.placesStale(), 0, hits);
     TimestampStats timestamps = store.engine().timestamps().stats();
     return new DatabaseStats(
         tx.commits(),
@@ -497,9 +503,10 @@ public record DatabaseStats(
             pool.frames(),
             pool.framesFree(),
             pool.framesDirty(),
-            Math.max(0, tx.pageAccesses() - pool.misses()),
+            hits,
             pool.misses(),
-            Math.max(0, tx.pageAccesses() - pool.slowElsewhere()),
+            hinted,
+            Math.max(0, hits - hinted - pool.slowElsewhere()),
             pool.slowElsewhere(),
             pool.promotions(),
             pool.evictionsClean(),
@@ -507,7 +514,7 @@ public record DatabaseStats(
             pool.frameWaits(),
             pool.frameWaitNanos(),
             pool.readFailures()),
-        descents(options, tx, pool),
+        descents,
         new Timestamps(
             timestamps.live(),
             timestamps.capacity(),

@@ -31,7 +31,7 @@ import org.jspecify.annotations.Nullable;
  *   fovea.buffer.eviction.wait   timer     waits for a page to leave: back-pressure
  *   fovea.buffer.pages           gauge     state=free|clean|dirty
  *   fovea.buffer.size, .max      gauge     bytes
- *   fovea.buffer.translations    counter   result=predicted|mispredicted
+ *   fovea.buffer.translations    counter   result=hinted|predicted|mispredicted
  *   fovea.buffer.promotions      counter
  *   fovea.descents.steps         counter   hint=right|stale|none: from an inner node to a child
  *   fovea.descents.repairs       counter   result=done|missed: of frame hints
@@ -248,21 +248,9 @@ public final class FoveaMetrics implements MeterBinder {
       gauge("buffer.pages", pages, null, FoveaMetrics::framesClean, "state", "clean");
       gauge("buffer.size", "Memory of the buffer", "bytes", s -> s.buffer().bytes());
       gauge("buffer.max", "Most memory of the buffer", "bytes", s -> s.buffer().bytesMax());
-      String translations = "Page accesses by whether the frame was predicted right";
-      counter(
-          "buffer.translations",
-          translations,
-          null,
-          s -> s.buffer().predicted(),
-          "result",
-          "predicted");
-      counter(
-          "buffer.translations",
-          translations,
-          null,
-          s -> s.buffer().mispredicted(),
-          "result",
-          "mispredicted");
+      translations("hinted", DatabaseStats.Buffer::hinted);
+      translations("predicted", DatabaseStats.Buffer::predicted);
+      translations("mispredicted", DatabaseStats.Buffer::mispredicted);
       counter(
           "buffer.promotions",
           "Pages moved to their preferred frame",
@@ -584,6 +572,16 @@ public final class FoveaMetrics implements MeterBinder {
           "For how long the oldest row that the sweep met had been expired",
           "milliseconds",
           s -> s.expiredRows().sweepLagMillis());
+    }
+
+    private void translations(String result, ToLongFunction<DatabaseStats.Buffer> count) {
+      counter(
+          "buffer.translations",
+          "Page accesses by how the frame was found",
+          null,
+          s -> count.applyAsLong(s.buffer()),
+          "result",
+          result);
     }
 
     private void hints(

@@ -82,6 +82,7 @@ class FoveaMetricsTest {
             "fovea.descents.steps",
             "fovea.descents.repairs",
             "fovea.descents.places",
+            "fovea.descents.remembered",
             "fovea.transactions",
             "fovea.transactions.active",
             "fovea.transactions.waiting",

@@ -129,6 +129,7 @@ public final class JsonReport {
     o.addProperty("writtenBytes", after.io().writtenBytes() - before.io().writtenBytes());
     o.addProperty("bufferHits", a.hits() - b.hits());
     o.addProperty("bufferMisses", a.misses() - b.misses());
+    o.addProperty("hinted", a.hinted() - b.hinted());
     o.addProperty("predicted", a.predicted() - b.predicted());
     o.addProperty("mispredicted", a.mispredicted() - b.mispredicted());
     o.add("descents", descents(before.descents(), after.descents()));

@@ -56,8 +56,9 @@ final class LookupReport {
         r.cpuMicrosPerDeviceRead());
     line(
         b,
-        "%.2f %% of the page accesses found the page where predicted, %.2f %% of the pages in the"
-            + " pool are there, %.2f bytes copied an access",
+        "%.2f %% of the page accesses were led by a hint; %.2f %% of the others found the page where"
+            + " predicted, %.2f %% of the pages in the pool are there, %.2f bytes copied an access",
+        100 * r.hintedShare(),
         100 * r.predictedShare(),
         100 * r.preferredShare(),
         r.copiedBytesPerAccess());
@@ -177,6 +178,7 @@ final class LookupReport {
     o.add("missesPerLookup", number(r.missesPerLookup()));
     o.add("cpuMicrosPerLookup", number(r.cpuMicrosPerLookup()));
     o.add("cpuMicrosPerDeviceRead", number(r.cpuMicrosPerDeviceRead()));
+    o.add("hintedShare", number(r.hintedShare()));
     o.add("predictedShare", number(r.predictedShare()));
     o.add("preferredShare", number(r.preferredShare()));
     o.add("copiedBytesPerAccess", number(r.copiedBytesPerAccess()));

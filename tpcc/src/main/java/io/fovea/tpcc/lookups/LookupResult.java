@@ -87,12 +87,20 @@ record LookupResult(
   }
 
   /**
-   * The part of the page accesses that found the page in the frame that was looked at first, those
-   * that had to read it not counted.
+   * The part of the page accesses that found the page in the frame that was looked at first, of
+   * those that no hint led to their frame.
    */
   double predictedShare() {
+    long predicted = after.buffer().predicted() - before.buffer().predicted();
     long mispredicted = after.buffer().mispredicted() - before.buffer().mispredicted();
-    return hits() == 0 ? Double.NaN : 1 - (double) mispredicted / hits();
+    long all = predicted + mispredicted;
+    return all == 0 ? Double.NaN : (double) predicted / all;
+  }
+
+  /** The part of the page accesses that a hint led to their frame. */
+  double hintedShare() {
+    long hinted = after.buffer().hinted() - before.buffer().hinted();
+    return hits() == 0 ? Double.NaN : (double) hinted / hits();
   }
 
   /** The part of the pages in the pool that lay in their preferred frame at the end. */

@@ -121,7 +121,7 @@ class LookupsTest {
     assertTrue(r.get("cpuMicrosPerLookup").getAsDouble() > 0);
     assertTrue(r.get("cpuMicrosPerDeviceRead").getAsDouble() > 0);
     assertTrue(r.get("workingSetRatio").getAsDouble() > 2);
-    for (String share : List.of("predictedShare", "preferredShare")) {
+    for (String share : List.of("hintedShare", "predictedShare", "preferredShare")) {
       double d = r.get(share).getAsDouble();
       assertTrue(d > 0 && d <= 1, share + " " + d);
     }
