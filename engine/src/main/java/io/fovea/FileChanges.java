@@ -52,7 +52,15 @@ public final class FileChanges implements AutoCloseable {
   }
 
   private static FileChanges open(Path file, Start start) {
-    FollowedFile opened = FollowedFile.open(Objects.requireNonNull(file, "file"));
+    return begin(FollowedFile.open(Objects.requireNonNull(file, "file")), start);
+  }
+
+  /** Follows files that are opened already, from a position on; they are closed with it. */
+  static FileChanges from(FollowedFile opened, ChangePosition from) {
+    return begin(opened, f -> f.from(from.point()));
+  }
+
+  private static FileChanges begin(FollowedFile opened, Start start) {
     boolean done = false;
     try {
       start.of(opened);

@@ -4,11 +4,18 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.btree.TreeWalk;
+import io.fovea.error.StorageException;
 import io.fovea.index.TableCore;
+import io.fovea.inspection.FollowedFile;
+import io.fovea.io.BlockDevice;
+import io.fovea.io.Storage;
+import io.fovea.support.SimDisk;
+import io.fovea.support.SimStorage;
 import java.time.Duration;
 import java.util.HexFormat;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -80,6 +87,61 @@ public final class ChangesCopy {
     }
   }
 
+  /** Follows the files of a database on a disk, as another process would, from where it is. */
+  public FileChanges beside(SimDisk disk) {
+    BlockDevice log = new SimStorage(disk).open(Storage.LOG);
+    return beside(disk, () -> synced(log));
+  }
+
+  /** The same, where somebody else syncs the log, and says whether that was possible. */
+  public FileChanges beside(SimDisk disk, BooleanSupplier sync) {
+    ChangePosition from = position;
+    assertTrue(from != null);
+    SimStorage files = new SimStorage(disk);
+    return FileChanges.from(
+        FollowedFile.of(files.name(), files.open(""), files.open(Storage.LOG), sync), from);
+  }
+
+  private static boolean synced(BlockDevice log) {
+    try {
+      log.sync();
+      return true;
+    } catch (StorageException e) {
+      return false;
+    }
+  }
+
+  /**
+   * Takes what there is from the files of a database on a disk.
+   *
+   * @param most so many batches at most
+   * @return whether a table was loaded, which is not known here; nothing was taken behind that
+   */
+  public boolean followBeside(SimDisk disk, int most) {
+    try (FileChanges changes = beside(disk)) {
+      for (int i = 0; i < most; i++) {
+        ChangeBatch batch = changes.poll();
+        if (batch == null) {
+          position = changes.position();
+          return false;
+        }
+        if (take(batch)) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  /** Follows from the files, and is then what the database is. */
+  public void checkBeside(Database db, SimDisk disk) {
+    long end = db.changesPosition().lsn();
+    if (followBeside(disk, Integer.MAX_VALUE)) {
+      begin(db);
+    }
+    equal(db, end);
+  }
+
   /** Takes a batch; says whether a table was loaded. */
   public boolean take(ChangeBatch batch) {
     ChangePosition before = position;
@@ -122,6 +184,10 @@ public final class ChangesCopy {
   public void check(Database db) {
     long end = db.changesPosition().lsn(); // what lies before is durable then
     follow(db);
+    equal(db, end);
+  }
+
+  private void equal(Database db, long end) {
     assertTrue(position.lsn() >= end);
     TreeMap<String, TreeMap<String, String>> is = read(db);
     assertEquals(is.keySet(), tables.keySet());

@@ -108,6 +108,26 @@ class FileChangesTest {
     }
   }
 
+  /** An interrupt closes channels: they are opened again, that of the sync too. */
+  @Test
+  void aThreadThatIsInterruptedGoesOn() {
+    try (Database db = open(8 << 20)) {
+      ByteTable t = db.table(BYTES).bytes();
+      try (FileChanges changes = FileChanges.last(file())) {
+        for (int i = 0; i < 4; i++) {
+          byte[] key = bytes("k" + i);
+          db.run(tx -> t.put(tx, key, bytes("v")));
+          if (i % 2 == 0) {
+            Thread.currentThread().interrupt();
+          }
+          ChangeBatch batch = changes.poll();
+          assertEquals(i % 2 == 0, Thread.interrupted(), "the flag is kept");
+          assertArrayEquals(key, there(batch).changes().getFirst().keyBytes());
+        }
+      }
+    }
+  }
+
   @Test
   void theSameAsFromWithin() {
     List<String> within = new ArrayList<>();

@@ -9,17 +9,15 @@ import io.fovea.error.IncompatibleFormatException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.OperationInterruptedException;
 import io.fovea.error.StorageException;
+import io.fovea.io.BlockDevice;
 import io.fovea.io.FileView;
 import io.fovea.io.Storage;
 import io.fovea.recovery.Superblock;
 import io.fovea.recovery.SuperblockFile;
 import io.fovea.wal.DurableRecords;
 import io.fovea.wal.ForeignLog;
-import java.io.IOException;
-import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
@@ -27,6 +25,7 @@ import java.util.Objects;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -47,7 +46,9 @@ import org.jspecify.annotations.Nullable;
  * the one that was valid while the log was read, or newer.
  *
  * <p><b>Damage</b> may be a segment that is used again. So all is read anew, some times, from the
- * last commit that was told; the superblock is asked before it is believed.
+ * last commit that was told; the superblock is asked before it is believed. Damage in the last
+ * segment looks like the log's end: behind that, nothing is known until the writer begins another
+ * segment, or a superblock says that the log was durable farther.
  *
  * <p>One thread.
  */
@@ -63,10 +64,9 @@ public final class FollowedFile implements AutoCloseable {
   /** The superblock is asked once for so many commits. */
   private static final int COMMITS = 64;
 
-  private final Path file;
-  private final FileView data;
-  private final FileView log;
-  private final FileChannel toSync;
+  private final String file;
+  private final BlockDevice data;
+  private final BlockDevice log;
   private final SuperblockFile superblocks;
   private final UUID id;
   private final int pageSize;
@@ -84,16 +84,19 @@ public final class FollowedFile implements AutoCloseable {
   /** Why there is no more. */
   private @Nullable ChangesLostException lost;
 
-  private FollowedFile(Path file, FileView data, FileView log, FileChannel toSync) {
+  private FollowedFile(String file, BlockDevice data, BlockDevice log, BooleanSupplier sync) {
     this.file = file;
     this.data = data;
     this.log = log;
-    this.toSync = toSync;
-    this.superblocks = new SuperblockFile(data, file.toString());
-    Superblock s = superblock();
+    this.superblocks = new SuperblockFile(data, file);
+    Superblock s = superblocks.read();
+    if (s == null) {
+      throw new IncompatibleFormatException(
+          file + " is no Fovea database yet: it is empty, or its making was cut short.");
+    }
     this.id = s.id();
     this.pageSize = s.pageSize();
-    this.records = new ForeignLog(log, id, this::sync);
+    this.records = new ForeignLog(log, id, sync);
   }
 
   /**
@@ -107,32 +110,43 @@ public final class FollowedFile implements AutoCloseable {
     OpenFile.open(file).close(); // which says what is no database
     Path logFile = file.resolveSibling(file.getFileName() + Storage.LOG);
     if (!Files.exists(logFile)) {
-      throw nothing(file);
+      throw nothing(file.toString());
     }
     FileView data = FileView.open(file);
     FileView log = null;
-    FileChannel toSync = null;
     boolean done = false;
     try {
       log = FileView.open(logFile);
-      toSync = FileChannel.open(logFile, StandardOpenOption.READ);
-      FollowedFile opened = new FollowedFile(file, data, log, toSync);
-      if (opened.superblock().changes() == 0) {
-        throw nothing(file);
-      }
+      FollowedFile opened = of(file.toString(), data, log, log::force);
       done = true;
       return opened;
-    } catch (IOException e) {
-      throw new StorageException(
-          "open", logFile.toString(), -1, 0, String.valueOf(e.getMessage()), e);
     } finally {
       if (!done) {
-        close(data, log, toSync);
+        close(data, log);
       }
     }
   }
 
-  private static InvalidUseException nothing(Path file) {
+  /**
+   * Follows a database by devices, which are closed with it.
+   *
+   * @param name of the database, for messages
+   * @param data its pages
+   * @param log its log
+   * @param sync makes durable what is in the log, and says whether that was possible
+   * @throws IncompatibleFormatException if it is no database
+   * @throws InvalidUseException if its log has no commits to follow
+   */
+  public static FollowedFile of(
+      String name, BlockDevice data, BlockDevice log, BooleanSupplier sync) {
+    FollowedFile opened = new FollowedFile(name, data, log, sync);
+    if (opened.superblock().changes() == 0) {
+      throw nothing(name);
+    }
+    return opened;
+  }
+
+  private static InvalidUseException nothing(String file) {
     return new InvalidUseException(
         "The log of "
             + file
@@ -194,7 +208,8 @@ public final class FollowedFile implements AutoCloseable {
       old.close();
     }
     look(at.lsn());
-    reader = new ChangeReader(file.toString(), records, this::kept, id, pageSize, at);
+    records.durableUpTo(at.lsn()); // or nobody would have the position
+    reader = new ChangeReader(file, records, this::kept, id, pageSize, at);
   }
 
   /**
@@ -233,10 +248,15 @@ public final class FollowedFile implements AutoCloseable {
     long from = r.readLsn();
     List<LoggedCommit> some = new ArrayList<>();
     LoggedCommit next = r.next(() -> false);
+    long there = next == null ? durable() : 0;
     for (long before = -1; next == null && records.durableLsn() > before; ) {
       before = records.durableLsn();
       records.look();
       next = r.next(() -> false);
+    }
+    if (records.wholeLsn() < there) {
+      throw new CorruptionException(
+          "how far the log of " + file + " can be read", -1, -1, there, records.wholeLsn());
     }
     while (next != null) {
       some.add(next);
@@ -264,10 +284,15 @@ public final class FollowedFile implements AutoCloseable {
   private Superblock superblock() {
     Superblock s = superblocks.read();
     if (s == null) {
-      throw new IncompatibleFormatException(
-          file + " is no Fovea database yet: it is empty, or its making was cut short.");
+      throw new CorruptionException("superblocks of " + file + " that are whole", -1, -1, 1, 0);
     }
     return s;
+  }
+
+  /** How far the log must be whole that is looked at from now on. */
+  private long durable() {
+    Superblock s = superblock();
+    return s.state() == Superblock.LOGGED ? s.durable().lsn() : 0;
   }
 
   /** From where on the log is kept; {@link Long#MAX_VALUE} for nowhere. */
@@ -275,7 +300,7 @@ public final class FollowedFile implements AutoCloseable {
     Superblock s = superblock();
     if (!s.id().equals(id)) {
       throw new ChangesLostException(
-          file.toString(), "the file is another database now, " + s.id() + " instead of " + id);
+          file, "the file is another database now, " + s.id() + " instead of " + id);
     }
     return s.changes() == 0 ? Long.MAX_VALUE : Math.max(s.changes(), records.firstLsn());
   }
@@ -284,7 +309,7 @@ public final class FollowedFile implements AutoCloseable {
     long kept = kept();
     if (kept > from) {
       throw new ChangesLostException(
-          file.toString(),
+          file,
           kept == Long.MAX_VALUE
               ? "the database was opened without LogOptions.changesBytes"
               : "the log is needed from LSN "
@@ -322,15 +347,6 @@ public final class FollowedFile implements AutoCloseable {
     }
   }
 
-  private boolean sync() {
-    try {
-      toSync.force(false);
-      return true;
-    } catch (IOException e) {
-      return false;
-    }
-  }
-
   /** Closes the files. */
   @Override
   public void close() {
@@ -339,20 +355,13 @@ public final class FollowedFile implements AutoCloseable {
       reader = null;
       r.close();
     }
-    close(data, log, toSync);
+    close(data, log);
   }
 
-  private static void close(FileView data, @Nullable FileView log, @Nullable FileChannel toSync) {
+  private static void close(BlockDevice data, @Nullable BlockDevice log) {
     data.close();
     if (log != null) {
       log.close();
-    }
-    if (toSync != null) {
-      try {
-        toSync.close();
-      } catch (IOException e) {
-        System.getLogger("io.fovea").log(System.Logger.Level.DEBUG, "closing a log", e);
-      }
     }
   }
 }

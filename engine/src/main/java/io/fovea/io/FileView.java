@@ -14,7 +14,7 @@ import java.nio.file.StandardOpenOption;
  * A file that can only be read: for tools that look at a database and must not change a byte of it.
  *
  * <p>The file is opened for reading, so nothing that goes wrong above can write to it. Writes fail
- * with EROFS; a sync does nothing.
+ * with EROFS; a sync does nothing. {@link #force} syncs what others have written.
  *
  * <p>Any thread. An interrupted thread closes the channel, as channels do; it is opened again and
  * the flag is kept.
@@ -117,6 +117,33 @@ public final class FileView extends AbstractBlockDevice {
   @Override
   protected int syncNow() {
     return 0;
+  }
+
+  /**
+   * Makes durable what others have written to the file.
+   *
+   * @return whether that was possible
+   */
+  public boolean force() {
+    boolean interrupted = false;
+    try {
+      while (true) {
+        FileChannel from = channel;
+        try {
+          from.force(false);
+          return true;
+        } catch (ClosedChannelException e) {
+          interrupted |= Thread.interrupted();
+          reopen(from);
+        }
+      }
+    } catch (IOException e) {
+      return false;
+    } finally {
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
+    }
   }
 
   @Override

@@ -108,6 +108,18 @@ public final class ForeignLog implements DurableLog {
     }
   }
 
+  /**
+   * Somebody knows that the log is durable up to a position, who has it from its writer or from
+   * here. Counts as far as all records are there, and until the end is known better by itself.
+   *
+   * @param lsn the end of a record
+   */
+  public void durableUpTo(long lsn) {
+    if (lsn <= whole) {
+      durable = Math.max(durable, lsn);
+    }
+  }
+
   /** Goes over the groups of the last segment that were not there before. */
   private void walk(SegmentSlots.Live last, ReadWindow window) {
     if (last.number() != number) {
@@ -161,6 +173,14 @@ public final class ForeignLog implements DurableLog {
   @Override
   public long durableLsn() {
     return durable;
+  }
+
+  /**
+   * How far all records are there, durable or not, as of the last {@link #look}; 0 if nothing was
+   * found yet.
+   */
+  public long wholeLsn() {
+    return Math.max(whole, durable);
   }
 
   /** Where the oldest segment begins that is there, as of the last {@link #look}; 0 for none. */

@@ -20,6 +20,7 @@ import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.locks.ReentrantLock;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -49,6 +50,9 @@ class ChangesCrashTest {
 
   private static final long LITTLE = 192 << 10;
 
+  /** From beside it is looked before one of so many operations. */
+  private static final int OPERATIONS = 8;
+
   /** How often somebody was too slow, and began anew. */
   private static final LongAdder LOST = new LongAdder();
 
@@ -61,7 +65,16 @@ class ChangesCrashTest {
           new SimCrash(0.15, true, true));
 
   /** The disk before an operation, and what the copy had taken before that. */
-  private record Cut(SimDisk disk, ChangesCopy copy, int acked, Session session) {}
+  private record Cut(
+      SimDisk disk, ChangesCopy copy, int acked, Session session, boolean justTold) {}
+
+  /** Whether the copy is another process's, which reads the files of the database. */
+  private boolean beside;
+
+  /** Held by who follows between two operations of the disk; and what that has led to. */
+  private final ReentrantLock following = new ReentrantLock();
+
+  private final AtomicReference<Throwable> failed = new AtomicReference<>();
 
   private long crashes;
   private long batches;
@@ -103,6 +116,41 @@ class ChangesCrashTest {
     report("aLogThatGoesRound");
   }
 
+  /** The copy follows from beside, also what a crash has left, before that is opened. */
+  @Test
+  void fromBeside() {
+    beside = true;
+    for (long seed = SEED + 2000; crashes < CRASHES / 2; seed++) {
+      way(seed, small());
+    }
+    report("fromBeside");
+    assertTrue(batches > CRASHES, batches + " batches");
+  }
+
+  /** What the follower has synced itself is durable; so where commits do not wait, too. */
+  @Test
+  void fromBesideCommitsThatDoNotWait() {
+    beside = true;
+    Options options =
+        small()
+            .durability(Durability.ASYNC)
+            .log(log -> log.asyncWindow(Duration.ofHours(1), 16 << 10));
+    for (long seed = SEED + 3000; crashes < CRASHES / 3; seed++) {
+      way(seed, options);
+    }
+    report("fromBesideCommitsThatDoNotWait");
+  }
+
+  @Test
+  void fromBesideALogThatGoesRound() {
+    beside = true;
+    Options options = small().log(l -> l.changesBytes(LITTLE));
+    for (long seed = SEED + 4000; crashes < CRASHES / 3; seed++) {
+      way(seed, options);
+    }
+    report("fromBesideALogThatGoesRound");
+  }
+
   private void report(String what) {
     SoakReport.line(
         "ChangesCrashTest." + what,
@@ -131,11 +179,17 @@ class ChangesCrashTest {
     try {
       for (int life = 0; life < 8; life++) {
         List<Cut> cuts = new ArrayList<>();
-        watch(s, copy, cuts);
+        watch(s, copy, cuts, new Random(seed + life));
         work(s, generator, random, copy);
         s.disk.onOperation(n -> {});
         s.abandon();
-        Cut cut = cuts.get(random.nextInt(cuts.size()));
+        Throwable e = failed.get();
+        if (e != null) {
+          throw e;
+        }
+        List<Cut> told = cuts.stream().filter(Cut::justTold).toList();
+        List<Cut> of = told.isEmpty() || random.nextInt(3) == 0 ? cuts : told;
+        Cut cut = of.get(random.nextInt(of.size()));
         s = crash(cut, random, options, copy);
         crashes++;
       }
@@ -148,19 +202,52 @@ class ChangesCrashTest {
     }
   }
 
-  private static void watch(Session s, AtomicReference<ChangesCopy> copy, List<Cut> cuts) {
+  private void watch(Session s, AtomicReference<ChangesCopy> copy, List<Cut> cuts, Random random) {
     s.disk.onOperation(
         n -> {
+          if (following.isHeldByCurrentThread()) {
+            return; // a read of who follows there
+          }
+          boolean told = beside && between(s, copy, random);
           int acked = s.acked();
           ChangesCopy taken = copy.get(); // before the disk: what it has is durable there
           SimDisk now = s.disk.copy();
           synchronized (cuts) {
-            cuts.add(new Cut(now, taken, acked, s));
+            cuts.add(new Cut(now, taken, acked, s, told));
           }
         });
   }
 
-  private static void work(
+  /**
+   * Follows between two operations of the disk: behind the write of a group, and before its sync.
+   *
+   * @return whether something came
+   */
+  private boolean between(Session s, AtomicReference<ChangesCopy> copy, Random random) {
+    if (following.tryLock()) {
+      try {
+        if (random.nextInt(OPERATIONS) == 0) {
+          ChangesCopy next = copy.get().copy();
+          long before = next.batches;
+          if (!next.followBeside(s.disk, 1 + random.nextInt(20))) {
+            copy.set(next); // else there is a table to be read, by and by
+            return next.batches > before;
+          }
+        }
+      } catch (ChangesLostException e) {
+        if (s.options.log().changesBytes() > LITTLE) {
+          failed.compareAndSet(null, e);
+        }
+      } catch (Throwable e) {
+        failed.compareAndSet(null, e);
+      } finally {
+        following.unlock();
+      }
+    }
+    return false;
+  }
+
+  private void work(
       Session s, Generator generator, Random random, AtomicReference<ChangesCopy> copy) {
     int steps = 8 + random.nextInt(25);
     for (int i = 0; i < steps; i++) {
@@ -178,24 +265,38 @@ class ChangesCrashTest {
   }
 
   /** Where commits don't wait, those before a checkpoint are durable. */
-  private static void check(Session s, ChangesCopy copy) {
+  private void check(Session s, ChangesCopy copy) {
     if (s.options.durability() == Durability.ASYNC) {
       s.db().checkpoint();
     }
     try {
-      copy.check(s.db());
+      caughtUp(s, copy);
     } catch (ChangesLostException e) {
       if (s.options.log().changesBytes() > LITTLE) {
         throw e; // each opening begins a segment: where few are kept, many openings are too many
       }
       copy.begin(s.db());
       LOST.increment();
+      caughtUp(s, copy);
+    }
+  }
+
+  private void caughtUp(Session s, ChangesCopy copy) {
+    if (beside) {
+      copy.checkBeside(s.db(), s.disk);
+    } else {
       copy.check(s.db());
     }
   }
 
   /** Takes some batches, and leaves the others for later; unless tables were loaded. */
-  private static void follow(Session s, ChangesCopy copy, int n) {
+  private void follow(Session s, ChangesCopy copy, int n) {
+    if (beside) {
+      if (copy.followBeside(s.disk, n)) {
+        copy.begin(s.db());
+      }
+      return;
+    }
     try (Changes changes = s.db().changes(copy.position)) {
       for (int i = 0; i < n; i++) {
         ChangeBatch batch = changes.poll(Duration.ZERO);
@@ -210,8 +311,25 @@ class ChangesCrashTest {
     }
   }
 
+  /**
+   * Follows what a crash has left, before it is opened: the recovery takes none of it back.
+   *
+   * @return whether it has to begin anew: a table was loaded, or changes are lost
+   */
+  private static boolean left(SimDisk disk, Options options, ChangesCopy copy, Random random) {
+    try {
+      return copy.followBeside(disk, random.nextBoolean() ? Integer.MAX_VALUE : random.nextInt(4));
+    } catch (ChangesLostException e) {
+      if (options.log().changesBytes() > LITTLE) {
+        throw e;
+      }
+      LOST.increment();
+      return true;
+    }
+  }
+
   /** The power fails; perhaps once more, while the database recovers from that. */
-  private static Session crash(
+  private Session crash(
       Cut cut, Random random, Options options, AtomicReference<ChangesCopy> copy) {
     SimDisk disk = cut.disk.crash(HOWS.get(random.nextInt(HOWS.size())));
     List<State> candidates = cut.session.states(new Session.Bounds(cut.acked, cut.session.begun()));
@@ -234,8 +352,12 @@ class ChangesCrashTest {
               .get(random.nextInt(recovery.size()))
               .crash(HOWS.get(random.nextInt(HOWS.size())));
     }
+    boolean anew = beside && left(disk, options, taken, random);
     Session s = new Session(disk, options, false, candidates.getLast());
     s.open();
+    if (anew) {
+      taken.begin(s.db());
+    }
     check(s, taken);
     s.rebase(candidates.get(Session.match(s.db(), candidates)));
     // And from the same place once more: the same comes.

@@ -7,9 +7,11 @@ import io.fovea.ChangeBatch;
 import io.fovea.ChangePosition;
 import io.fovea.Changes;
 import io.fovea.Database;
+import io.fovea.FileChanges;
 import io.fovea.Options;
 import io.fovea.Order;
 import io.fovea.Transaction;
+import io.fovea.error.ChangesLostException;
 import io.fovea.schema.TableSpec;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -20,13 +22,19 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes into a database, and follows it into another one, until it is killed. In that one each
- * batch and its position are one transaction, so what it holds is exactly what was followed. {@link
- * ChangesKillTest} starts it, and kills it.
+ * Writes into a database, and follows it into another one, until it is killed; or does one of both.
+ * In the other one each batch and its position are one transaction, so what it holds is exactly
+ * what was followed. {@link ChangesKillTest} and {@link FileChangesKillTest} start it, and kill it.
  *
- * <p>Usage: {@code Followed FILE COPY SEED}. It says {@code n} for each batch.
+ * <p>Usage: {@code Followed FILE COPY SEED}, with {@code write BYTES} or {@code follow BYTES}
+ * behind it to do one of both, and to keep so many bytes of the log. Who follows alone reads the
+ * files from beside. It says {@code n} for each batch, and ends with {@link #LOST} where it was too
+ * slow.
  */
 final class Followed {
+  /** The exit code of a follower that was too slow. */
+  static final int LOST = 5;
+
   private static final String[] NAMES = {"a", "b", "c"};
   private static final byte[] POSITION = "position".getBytes(StandardCharsets.UTF_8);
 
@@ -41,7 +49,11 @@ final class Followed {
   }
 
   static Options options() {
-    return Victim.options().log(l -> l.changesBytes(4 << 20));
+    return options(4 << 20);
+  }
+
+  private static Options options(long changesBytes) {
+    return Victim.options().log(l -> l.changesBytes(changesBytes));
   }
 
   private static byte[] bytes(String s) {
@@ -58,15 +70,23 @@ final class Followed {
 
   /** Begins where it was, or with what there is now. */
   private ChangePosition begin(Database db) {
+    ChangePosition known = known();
+    return known == null ? beginAnew(db) : known;
+  }
+
+  /** Where it was; null where it was nowhere. */
+  private @Nullable ChangePosition known() {
     byte[] known = copy.read(tx -> position.get(tx, POSITION));
-    if (known != null) {
-      return ChangePosition.parse(new String(known, StandardCharsets.UTF_8));
-    }
+    return known == null ? null : ChangePosition.parse(new String(known, StandardCharsets.UTF_8));
+  }
+
+  private ChangePosition beginAnew(Database db) {
     try (Database then = db.snapshot()) {
       ChangePosition at = then.changesPosition();
       TreeMap<String, byte[]> all = read(then);
       copy.run(
           tx -> {
+            records.deleteRange(tx, null, null);
             all.forEach((k, v) -> records.put(tx, HexFormat.of().parseHex(k), v));
             position.put(tx, POSITION, bytes(at.toString()));
           });
@@ -95,6 +115,10 @@ final class Followed {
   }
 
   private void take(ChangeBatch batch) {
+    ChangePosition before = known();
+    if (before == null || before.lsn() >= batch.position().lsn()) {
+      throw new AssertionError("a repetition: " + before + ", then " + batch.position());
+    }
     copy.run(
         tx -> {
           for (Change c : batch.changes()) {
@@ -110,12 +134,50 @@ final class Followed {
                 byte[] to = {(byte) (c.table().charAt(0) + 1)};
                 records.deleteRange(tx, from, to);
               }
+              case RENAMED -> renamed(tx, c);
               case CREATED -> {}
               default -> throw new AssertionError(c.toString());
             }
           }
           position.put(tx, POSITION, bytes(batch.position().toString()));
         });
+  }
+
+  private void renamed(Transaction tx, Change c) {
+    byte[] from = {(byte) c.table().charAt(0)};
+    byte[] to = {(byte) (c.table().charAt(0) + 1)};
+    byte first = (byte) String.valueOf(c.newName()).charAt(0);
+    try (ByteCursor all = records.scan(tx, from, to, Order.ASCENDING)) {
+      while (all.next()) {
+        byte[] key = all.key();
+        key[0] = first;
+        if (records.get(tx, key) != null) {
+          throw new AssertionError("a gap: " + c + ", and that is there");
+        }
+        records.put(tx, key, all.value());
+      }
+    }
+    records.deleteRange(tx, from, to);
+  }
+
+  /** Takes what comes from the files that another process has open, until it is killed. */
+  private void followBeside(Path file) throws InterruptedException {
+    ChangePosition at = known();
+    if (at == null) {
+      throw new AssertionError("it has not begun");
+    }
+    try (FileChanges changes = FileChanges.from(file, at)) {
+      while (true) {
+        ChangeBatch batch = changes.poll();
+        if (batch == null) {
+          Thread.sleep(1);
+          continue;
+        }
+        take(batch);
+        System.out.println("n");
+        System.out.flush();
+      }
+    }
   }
 
   private void follow(Database db, Duration wait, boolean forEver) {
@@ -135,14 +197,25 @@ final class Followed {
     }
   }
 
-  private static void write(Database db, long seed) {
+  private static void write(Database db, long seed, boolean renames) {
     Random random = new Random(seed);
     while (true) {
+      if (renames && random.nextInt(40) == 0) {
+        db.checkpoint();
+      }
       String name = NAMES[random.nextInt(NAMES.length)];
       db.run(
           tx -> {
-            if (random.nextInt(60) == 0) {
+            int what = random.nextInt(60);
+            if (what == 0) {
               tx.dropTable(name);
+            } else if (what == 1 && renames) {
+              String other = NAMES[random.nextInt(NAMES.length)];
+              if (!other.equals(name)) {
+                tx.dropTable(other);
+                tx.table(TableSpec.bytes(name, 40));
+                tx.renameTable(name, other);
+              }
             }
             ByteTable t = tx.table(TableSpec.bytes(name, 40)).bytes();
             for (int i = random.nextInt(4); i >= 0; i--) {
@@ -165,33 +238,90 @@ final class Followed {
         Database copy = Database.open(copyFile, Victim.options())) {
       Followed f = new Followed(copy);
       f.follow(db, Duration.ZERO, false);
-      TreeMap<String, byte[]> is = read(db);
-      TreeMap<String, byte[]> found = new TreeMap<>();
-      copy.run(tx -> add(tx, f.records, null, found));
-      if (!is.keySet().equals(found.keySet())) {
-        throw new AssertionError(
-            "the database has " + is.keySet() + ", the copy " + found.keySet());
-      }
-      is.forEach(
-          (k, v) -> {
-            if (!java.util.Arrays.equals(v, found.get(k))) {
-              throw new AssertionError("the copy has another value of " + k);
-            }
-          });
-      return is.size();
+      return f.compare(db);
     }
   }
 
-  public static void main(String[] args) {
-    long seed = Long.parseLong(args[2]);
-    Database db = Database.open(Path.of(args[0]), options());
-    Followed f = new Followed(Database.open(Path.of(args[1]), Victim.options()));
-    for (int w = 0; w < 2; w++) {
-      long mine = seed * 2 + w;
-      Thread.ofPlatform().daemon().start(() -> write(db, mine));
+  /** Makes a database without tables, and a copy that begins there. */
+  static void makeBoth(Path file, Path copyFile, long changesBytes) {
+    beginAnew(file, copyFile, changesBytes);
+  }
+
+  /** Begins with what the database is now. */
+  static void beginAnew(Path file, Path copyFile, long changesBytes) {
+    try (Database db = Database.open(file, options(changesBytes));
+        Database copy = Database.open(copyFile, Victim.options())) {
+      new Followed(copy).beginAnew(db);
     }
+  }
+
+  /**
+   * Follows to the end of what lies in the files, which nobody has open, perhaps after a kill; then
+   * opens the database: it has the same. If changes were lost, begins anew.
+   */
+  static long compareFromBeside(Path file, Path copyFile, long changesBytes) {
+    try (Database copy = Database.open(copyFile, Victim.options())) {
+      Followed f = new Followed(copy);
+      boolean lost = false;
+      ChangePosition end = f.known();
+      try (FileChanges changes = FileChanges.from(file, end)) {
+        ChangeBatch batch;
+        while ((batch = changes.poll()) != null) {
+          f.take(batch);
+        }
+        end = changes.position();
+      } catch (ChangesLostException e) {
+        lost = true;
+      }
+      try (Database db = Database.open(file, options(changesBytes))) {
+        if (lost) {
+          f.beginAnew(db);
+        } else if (end.lsn() > db.changesPosition().lsn()) {
+          throw new AssertionError(end + " was told, and was taken back");
+        }
+        return f.compare(db);
+      }
+    }
+  }
+
+  private long compare(Database db) {
+    TreeMap<String, byte[]> is = read(db);
+    TreeMap<String, byte[]> found = new TreeMap<>();
+    copy.run(tx -> add(tx, records, null, found));
+    if (!is.keySet().equals(found.keySet())) {
+      throw new AssertionError("the database has " + is.keySet() + ", the copy " + found.keySet());
+    }
+    is.forEach(
+        (k, v) -> {
+          if (!java.util.Arrays.equals(v, found.get(k))) {
+            throw new AssertionError("the copy has another value of " + k);
+          }
+        });
+    return is.size();
+  }
+
+  public static void main(String[] args) {
+    Path file = Path.of(args[0]);
+    Path copyFile = Path.of(args[1]);
+    long seed = Long.parseLong(args[2]);
     try {
-      f.follow(db, Duration.ofSeconds(5), true);
+      if (args.length == 3) {
+        Database db = Database.open(file, options());
+        Followed f = new Followed(Database.open(copyFile, Victim.options()));
+        for (int w = 0; w < 2; w++) {
+          long mine = seed * 2 + w;
+          Thread.ofPlatform().daemon().start(() -> write(db, mine, false));
+        }
+        f.follow(db, Duration.ofSeconds(5), true);
+      } else if (args[3].equals("write")) {
+        Database db = Database.open(file, options(Long.parseLong(args[4])));
+        Thread.ofPlatform().daemon().start(() -> write(db, seed * 2, true));
+        write(db, seed * 2 + 1, true);
+      } else {
+        new Followed(Database.open(copyFile, Victim.options())).followBeside(file);
+      }
+    } catch (ChangesLostException e) {
+      Runtime.getRuntime().halt(LOST);
     } catch (Throwable e) {
       e.printStackTrace();
       Runtime.getRuntime().halt(3);

@@ -34,16 +34,22 @@ final class Consumer {
 
   /** With a module descriptor: the jars are its module path. */
   static Consumer onModulePath(String jars, Path work, String... projects) throws IOException {
-    return compile(Path.of("target", jars), work, true, projects);
+    return compile(Path.of("target", jars), work, true, false, projects);
   }
 
   /** Without: the jars are its class path. */
   static Consumer onClassPath(String jars, Path work, String... projects) throws IOException {
-    return compile(Path.of("target", jars), work, false, projects);
+    return compile(Path.of("target", jars), work, false, false, projects);
+  }
+
+  /** The same, with what the JDK shows as a preview. */
+  static Consumer withPreview(String jars, Path work, String... projects) throws IOException {
+    return compile(Path.of("target", jars), work, false, true, projects);
   }
 
   /** Compiles what is in the folders, as strictly as javac can. */
-  private static Consumer compile(Path jars, Path work, boolean modular, String... projects)
+  private static Consumer compile(
+      Path jars, Path work, boolean modular, boolean preview, String... projects)
       throws IOException {
     Path classes = Files.createDirectories(work.resolve("classes"));
     List<Path> sources = new ArrayList<>();
@@ -54,16 +60,18 @@ final class Consumer {
     }
     Consumer consumer = new Consumer(jars, classes, modular);
     // requires-...: Micrometer has no descriptor, which is not ours to mend.
-    List<String> options =
+    List<String> options = new ArrayList<>(preview ? List.of("--enable-preview") : List.of());
+    options.addAll(
         List.of(
-            "-Xlint:all,-requires-automatic,-requires-transitive-automatic",
+            "-Xlint:all,-requires-automatic,-requires-transitive-automatic"
+                + (preview ? ",-preview" : ""),
             "-Werror",
             "--release",
             Integer.toString(Runtime.version().feature()),
             "-d",
             classes.toString(),
             modular ? "--module-path" : "-classpath",
-            consumer.path());
+            consumer.path()));
     JavaCompiler javac = ToolProvider.getSystemJavaCompiler();
     StringWriter said = new StringWriter();
     try (StandardJavaFileManager files =
@@ -72,8 +80,9 @@ final class Consumer {
           javac
               .getTask(said, files, null, options, null, files.getJavaFileObjectsFromPaths(sources))
               .call();
-      assertEquals("", said.toString(), "what javac says");
-      assertEquals(true, compiled);
+      // A preview is noted whatever the options are.
+      assertEquals("", preview ? "" : said.toString(), "what javac says");
+      assertEquals(true, compiled, said::toString);
     }
     return consumer;
   }

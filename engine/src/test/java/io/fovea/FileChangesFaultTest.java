@@ -1,0 +1,263 @@
+package io.fovea;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.error.ChangesLostException;
+import io.fovea.error.CorruptionException;
+import io.fovea.error.FoveaException;
+import io.fovea.error.StorageException;
+import io.fovea.io.IoOp;
+import io.fovea.io.Storage;
+import io.fovea.schema.TableSpec;
+import io.fovea.store.Switches;
+import io.fovea.support.SimDisk;
+import io.fovea.support.SimFault;
+import io.fovea.support.SimStorage;
+import io.fovea.support.SoakReport;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.Random;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/**
+ * Who follows the files of a database from beside, where reads and syncs fail, bits flip, and the
+ * log is damaged. Each batch comes once and in its place, or an exception says why it does not.
+ *
+ * <p>{@code -Dcrash.seed=N}, {@code -Dcrash.flips=N} how many ways with bits that flip.
+ */
+@Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class FileChangesFaultTest {
+  private static final TableSpec SPEC = TableSpec.bytes("b", 40);
+  private static final long SEED = Long.getLong("crash.seed", 1);
+  private static final int WAYS = Integer.getInteger("crash.flips", 30);
+
+  private static Options options(long changesBytes) {
+    return Options.defaults()
+        .bufferBytes(2 << 20)
+        .transactions(x -> x.activeMax(4))
+        .log(
+            l ->
+                l.bufferBytes(64 << 10)
+                    .segmentBytes(64 << 10)
+                    .bytesMax(256 << 10)
+                    .checkpointInterval(Duration.ZERO)
+                    .changesBytes(changesBytes));
+  }
+
+  private static Database open(SimDisk disk) {
+    return Database.open(new SimStorage(disk), options(1 << 20), Switches.NONE);
+  }
+
+  /** Commits with values in a page, long ones, and such as are read in two places. */
+  private static void work(Database db, int from, int to) {
+    ByteTable t = db.table(SPEC).bytes();
+    for (int i = from; i < to; i++) {
+      byte[] value = new byte[200 + i % 7 * 900];
+      new Random(i).nextBytes(value);
+      byte[] key = ("k" + i % 40).getBytes(StandardCharsets.UTF_8);
+      db.run(tx -> t.put(tx, key, value));
+      if (i % 50 == 20) {
+        db.run(
+            tx -> {
+              tx.renameTable("b", "c");
+              t.put(tx, key, new byte[5000]);
+            });
+        db.run(tx -> tx.renameTable("c", "b"));
+      }
+    }
+  }
+
+  private static ChangesCopy begun(Database db) {
+    ChangesCopy start = new ChangesCopy();
+    start.begin(db);
+    return start;
+  }
+
+  /** Takes what there is, calling again after each failure; returns how many there were. */
+  private static int follow(FileChanges changes, ChangesCopy copy, int failuresMax) {
+    int failures = 0;
+    while (true) {
+      ChangePosition at = changes.position();
+      try {
+        ChangeBatch batch = changes.poll();
+        if (batch == null) {
+          return failures;
+        }
+        copy.take(batch);
+      } catch (StorageException | CorruptionException e) {
+        assertTrue(++failures <= failuresMax, e.toString());
+        assertEquals(at, changes.position(), "it is where it was");
+      }
+    }
+  }
+
+  /** Each read fails once, of the superblock and of the log: the next call goes on. */
+  @Test
+  void aReadThatFailsIsDoneAgain() {
+    SimDisk disk = new SimDisk(SEED);
+    try (Database db = open(disk)) {
+      db.table(SPEC);
+      ChangesCopy start = begun(db);
+      work(db, 0, 120);
+      int failures = 0;
+      int opened = 0;
+      for (int nth = 1; ; nth++) {
+        ChangesCopy copy = start.copy();
+        long before = disk.faultsHit();
+        disk.fail(SimFault.once(nth).of(IoOp.READ));
+        try (FileChanges changes = copy.beside(disk)) {
+          failures += follow(changes, copy, 1);
+        } catch (StorageException e) {
+          opened++;
+          assertEquals(0, follow(copy.beside(disk), copy, 0));
+        }
+        boolean hit = disk.faultsHit() > before;
+        disk.heal();
+        assertEquals(start.batches + 120 + 4, copy.batches, "read " + nth);
+        copy.checkBeside(db, disk);
+        if (!hit) {
+          break;
+        }
+      }
+      assertTrue(failures > 5 && opened > 1, failures + " failures, " + opened + " at the opening");
+    }
+  }
+
+  /**
+   * Where a follower can't sync, the last commits wait for the next group, and come then: a commit
+   * that nobody has synced is never told.
+   */
+  @Test
+  void withoutASyncTheLastGroupWaits() {
+    SimDisk disk = new SimDisk(SEED);
+    try (Database db = open(disk)) {
+      ByteTable t = db.table(SPEC).bytes();
+      ChangesCopy copy = begun(db);
+      AtomicBoolean syncs = new AtomicBoolean();
+      try (FileChanges changes = copy.beside(disk, syncs::get)) {
+        for (int i = 0; i < 20; i++) {
+          byte[] key = {(byte) i};
+          db.run(tx -> t.put(tx, key, key));
+          ChangeBatch batch = changes.poll();
+          if (i == 0) {
+            assertNull(batch, "there is no group behind it");
+          } else {
+            assertNotNull(batch, "the one before");
+            assertEquals(i - 1, batch.changes().getFirst().keyBytes()[0]);
+            copy.take(batch);
+            assertNull(changes.poll());
+          }
+        }
+        syncs.set(true);
+        assertEquals(0, follow(changes, copy, 0));
+        copy.checkBeside(db, disk);
+      }
+    }
+  }
+
+  /** Bits flip in what is read, and reads fail, at random, while the writer goes on. */
+  @Test
+  void bitsThatFlipInReads() {
+    long failures = 0;
+    long batches = 0;
+    for (long seed = SEED; seed < SEED + WAYS; seed++) {
+      Random random = new Random(seed);
+      SimDisk disk = new SimDisk(seed);
+      try (Database db = open(disk)) {
+        db.table(SPEC);
+        ChangesCopy copy = begun(db);
+        FileChanges changes = copy.beside(disk);
+        try {
+          for (int round = 0; round < 8; round++) {
+            work(db, round * 15, round * 15 + 15);
+            if (random.nextInt(3) == 0) {
+              db.checkpoint();
+            }
+            for (int n = 1 + random.nextInt(12); n > 0; n--) {
+              SimFault fault = SimFault.once(1 + random.nextInt(40)).of(IoOp.READ);
+              disk.fail(random.nextInt(3) == 0 ? fault : fault.effect(SimFault.Effect.FLIP));
+            }
+            failures += follow(changes, copy, 12);
+            disk.heal();
+            if (random.nextInt(3) == 0) {
+              changes.close();
+              changes = copy.beside(disk);
+            }
+          }
+          assertEquals(0, follow(changes, copy, 0));
+          copy.checkBeside(db, disk);
+          batches += copy.batches;
+        } finally {
+          changes.close();
+        }
+      } catch (Throwable e) {
+        throw new AssertionError("seed " + seed + ": " + e, e);
+      }
+    }
+    SoakReport.line(
+        "FileChangesFaultTest.bitsThatFlipInReads",
+        "seed " + SEED + ": " + WAYS + " ways, " + batches + " batches, " + failures + " failures");
+    assertTrue(failures > 0);
+  }
+
+  /** Damage of what a superblock says to be durable is said, and not taken for the end. */
+  @Tag("slow")
+  @Test
+  void damageIsNoEnd() {
+    SimDisk disk = new SimDisk(SEED);
+    try (Database db = open(disk)) {
+      db.table(SPEC);
+      ChangesCopy start = begun(db);
+      work(db, 0, 30);
+      db.checkpoint();
+      long size = new SimStorage(disk).open(Storage.LOG).size();
+      int found = 0;
+      for (long at = 64; at < size; at += 3 * 4096) {
+        disk.flip("db.log", at, 3);
+        ChangesCopy copy = start.copy();
+        try (FileChanges changes = copy.beside(disk)) {
+          ChangeBatch batch;
+          while ((batch = changes.poll()) != null) {
+            copy.take(batch);
+          }
+          assertEquals(start.batches + 31 + 1, copy.batches, "at " + at);
+        } catch (CorruptionException | ChangesLostException e) {
+          found++; // lost: the header of a segment, without which it is not there
+        }
+        disk.flip("db.log", at, 3);
+      }
+      assertTrue(found > 10, found + " found");
+    }
+  }
+
+  /** The writer dies of its disk: what was durable comes, the rest never does. */
+  @Test
+  void theWriterLosesItsLog() {
+    SimDisk disk = new SimDisk(SEED);
+    Database db = open(disk);
+    ByteTable t = db.table(SPEC).bytes();
+    ChangesCopy copy = begun(db);
+    try (FileChanges changes = copy.beside(disk)) {
+      db.run(tx -> t.put(tx, new byte[] {1}, new byte[] {1}));
+      disk.fail(SimFault.from(1).of(IoOp.WRITE));
+      assertThrows(
+          FoveaException.class, () -> db.run(tx -> t.put(tx, new byte[] {2}, new byte[] {2})));
+      db.abandon();
+      disk.heal();
+      assertEquals(0, follow(changes, copy, 0));
+      try (Database again = open(disk)) {
+        ByteTable u = again.table(SPEC).bytes();
+        again.run(tx -> u.put(tx, new byte[] {3}, new byte[] {3}));
+        assertEquals(0, follow(changes, copy, 0));
+        copy.checkBeside(again, disk);
+      }
+    }
+  }
+}

@@ -1,0 +1,189 @@
+package io.fovea.crash;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.support.SoakReport;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
+
+/**
+ * A process writes into a database, another one follows the files of it into a copy, and either is
+ * killed again and again: the copy goes on where it was. It is what the database is, both as its
+ * files lie there after a kill and when they are opened.
+ *
+ * <pre>
+ *   writer     ──commits, tables made, renamed, dropped, checkpoints──┐kill   ──┐kill
+ *   follower   ────batch and position as one transaction──┐kill   ──────────────────┐kill
+ * </pre>
+ *
+ * <p>Segments of the log go round. A follower that is too slow says so; then it begins anew, with a
+ * snapshot. A gap shows as a deletion of what is not there or as a difference, a repetition as a
+ * position that does not grow. {@code -Dcrash.kills=N} kills, {@code -Dcrash.seed=N}.
+ */
+@Tag("slow")
+@Timeout(value = 10, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+@Execution(ExecutionMode.CONCURRENT)
+class FileChangesKillTest {
+  private static final int KILLS = Integer.getInteger("crash.kills", 4);
+
+  @TempDir Path dir;
+
+  private Path file;
+  private Path copy;
+  private long batches;
+  private int lost;
+
+  @BeforeAll
+  static void quietHere() {
+    Session.quiet();
+  }
+
+  /** All is kept that the follower has not seen. */
+  @Test
+  void goesOnThroughKills() throws Exception {
+    kills("goesOnThroughKills", 32 << 20);
+    assertEquals(0, lost, "so much was not written");
+  }
+
+  /** Little is kept: who is too slow is told, and nobody is told a wrong thing. */
+  @Test
+  void aLogThatGoesRound() throws Exception {
+    kills("aLogThatGoesRound", 512 << 10);
+  }
+
+  private void kills(String name, long changesBytes) throws Exception {
+    file = dir.resolve("db");
+    copy = dir.resolve("copy");
+    Followed.makeBoth(file, copy, changesBytes);
+    Random random = new Random(CrashTest.SEED);
+    Process writer = null;
+    Process follower = null;
+    try {
+      for (int kill = 0; kill < KILLS; kill++) {
+        long seed = CrashTest.SEED * 1000 + kill;
+        if (writer == null) {
+          writer = start("write", seed, changesBytes);
+        }
+        if (follower == null) {
+          follower = start("follow", seed, changesBytes);
+        }
+        boolean goesOn = follow(follower, 20 + random.nextInt(300));
+        int whom = random.nextInt(3);
+        if (whom != 0 || !goesOn) {
+          kill(writer, "writer", 137);
+          writer = null;
+        }
+        if (whom != 1 || !goesOn) {
+          kill(follower, "follower", goesOn ? 137 : Followed.LOST);
+          follower = null;
+        }
+        if (!goesOn) {
+          lost++;
+          Followed.beginAnew(file, copy, changesBytes);
+        } else if (writer == null && follower == null && random.nextBoolean()) {
+          Followed.compareFromBeside(file, copy, changesBytes);
+        }
+      }
+      if (writer != null) {
+        kill(writer, "writer", 137);
+      }
+      if (follower != null) {
+        follower.destroyForcibly().waitFor();
+      }
+      writer = null;
+      follower = null;
+      long records = Followed.compareFromBeside(file, copy, changesBytes);
+      SoakReport.line(
+          "FileChangesKillTest." + name,
+          "seed "
+              + CrashTest.SEED
+              + ": "
+              + KILLS
+              + " kills, "
+              + batches
+              + " batches, begun anew "
+              + lost
+              + ", "
+              + records
+              + " records");
+    } catch (Throwable e) {
+      throw new AssertionError("-Dcrash.seed=" + CrashTest.SEED + ": " + e, e);
+    } finally {
+      for (Process p : new Process[] {writer, follower}) {
+        if (p != null) {
+          p.destroyForcibly();
+        }
+      }
+    }
+  }
+
+  /** Waits for some batches; says whether there may be more. */
+  private boolean follow(Process follower, int wanted) throws IOException {
+    BufferedReader in = follower.inputReader();
+    for (int n = 0; n < wanted; n++) {
+      String line = in.readLine();
+      if (line == null) {
+        return false;
+      }
+      batches++;
+    }
+    return true;
+  }
+
+  private void kill(Process p, String who, int expected) throws Exception {
+    if (expected == 137) {
+      p.toHandle().destroyForcibly(); // which leaves its output, unlike that of the process
+    }
+    p.inputReader().lines().forEach(line -> batches++);
+    assertTrue(p.waitFor(2, TimeUnit.MINUTES));
+    int code = p.exitValue();
+    // One that was too slow may say so before the kill comes.
+    boolean well = code == expected || who.equals("follower") && code == Followed.LOST;
+    assertTrue(well, () -> who + " ended with " + code + ": " + errors(who));
+  }
+
+  private String errors(String who) {
+    try {
+      return Files.readString(dir.resolve(who));
+    } catch (IOException e) {
+      return e.toString();
+    }
+  }
+
+  private Process start(String what, long seed, long changesBytes) throws IOException {
+    Path quiet = Files.writeString(dir.resolve("logging.properties"), ".level=SEVERE\n");
+    return new ProcessBuilder(
+            List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "-ea",
+                "-Xmx256m",
+                "-XX:+UseSerialGC",
+                "-XX:TieredStopAtLevel=1",
+                "--enable-native-access=ALL-UNNAMED",
+                "-Djava.util.logging.config.file=" + quiet,
+                "-cp",
+                System.getProperty("java.class.path"),
+                Followed.class.getName(),
+                file.toString(),
+                copy.toString(),
+                Long.toString(seed),
+                what,
+                Long.toString(changesBytes)))
+        .directory(dir.toFile())
+        .redirectError(dir.resolve(what.equals("write") ? "writer" : "follower").toFile())
+        .start();
+  }
+}

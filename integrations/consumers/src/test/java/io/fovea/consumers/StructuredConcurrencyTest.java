@@ -1,0 +1,51 @@
+package io.fovea.consumers;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.fovea.consumers.Consumer.Run;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * Scopes of {@code java.util.concurrent.StructuredTaskScope}, which are a preview: so an
+ * application outside of the build has them, compiled and run with {@code --enable-preview}. Its
+ * source is for the API of JDK 25; where the JDK of the tests has another one, it is left out.
+ *
+ * <p>{@code -Dcrash.seed=N}.
+ */
+class StructuredConcurrencyTest {
+  private static final String SEED = System.getProperty("crash.seed", "1");
+
+  @TempDir Path work;
+
+  @Test
+  void tenThousandClientsInScopes() throws Exception {
+    assumeTrue(isThere(), "StructuredTaskScope is not that of JDK 25 in " + Runtime.version());
+    Consumer scopes = Consumer.withPreview("engine-path", work, "structured");
+    Run run =
+        scopes.run(
+            work,
+            List.of("--enable-preview", "--enable-native-access=ALL-UNNAMED"),
+            "bank.Scopes",
+            work.resolve("scopes.fovea").toString(),
+            SEED);
+    assertEquals(0, run.code(), run::err);
+    assertEquals(
+        "sum 100000\nactive 0\nverify ok\nsome are done true\nsome are not true\n"
+            + "some scopes were cancelled true\n",
+        run.out(),
+        run::err);
+  }
+
+  private static boolean isThere() {
+    try {
+      Class.forName("java.util.concurrent.StructuredTaskScope").getMethod("open");
+      return true;
+    } catch (ReflectiveOperationException e) {
+      return false;
+    }
+  }
+}
