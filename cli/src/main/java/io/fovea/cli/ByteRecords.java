@@ -1,11 +1,15 @@
 package io.fovea.cli;
 
 import io.fovea.ByteCursor;
+import io.fovea.ByteIndex;
+import io.fovea.ByteIndexCursor;
 import io.fovea.ByteTable;
 import io.fovea.Change;
+import io.fovea.Key;
 import io.fovea.Order;
 import io.fovea.Table;
 import io.fovea.Transaction;
+import io.fovea.schema.Field;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
@@ -111,6 +115,10 @@ final class ByteRecords extends Records {
       Order order,
       Predicate<Map<String, @Nullable Object>> sink) {
     requireIndex(index);
+    if (table.spec().objects() == null) {
+      scanComputed(tx, bounds, bytes.index(index), order, sink);
+      return;
+    }
     if (!bounds.isAll()) {
       throw command.mistake(
           "an index of "
@@ -123,6 +131,32 @@ final class ByteRecords extends Records {
         goesOn = sink.test(record(c.key(), c.value()));
       }
     }
+  }
+
+  /** In the order of a key that the application computes, which the entries have. */
+  private void scanComputed(
+      Transaction tx,
+      Bounds bounds,
+      ByteIndex index,
+      Order order,
+      Predicate<Map<String, @Nullable Object>> sink) {
+    List<Field> of = fields(index.spec());
+    try (ByteIndexCursor c = index.scan(tx, range(index::key, of, bounds), order)) {
+      boolean goesOn = true;
+      while (goesOn && c.next()) {
+        Map<String, @Nullable Object> m = new LinkedHashMap<>();
+        Key by = c.indexKey();
+        for (int i = 0; i < of.size(); i++) {
+          m.put(column(of.get(i).name()), FieldText.value(by, i, of.get(i)));
+        }
+        m.putAll(record(c.key(), c.value()));
+        goesOn = sink.test(m);
+      }
+    }
+  }
+
+  private static String column(String part) {
+    return part.equals(KEY) || part.equals(VALUE) ? "index." + part : part;
   }
 
   private static Map<String, @Nullable Object> record(byte[] key, byte[] value) {

@@ -21,6 +21,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -155,7 +156,7 @@ final class ImportCommand extends TableCommand {
       TableSpec spec = there == null && schema != null ? made(schema) : there;
       if (dryRun && !copy && spec != null) {
         Database trial = Database.inMemory(Options.defaults().bufferBytes(TRIAL_BYTES));
-        trial.table(FollowedTables.withoutIndexes(spec));
+        trial.table(TableFile.withoutIndexes(spec));
         db.close();
         db = Opened.of(trial, () -> {});
       } else if (there == null && spec != null) {
@@ -251,10 +252,16 @@ final class ImportCommand extends TableCommand {
     try {
       all = source.next();
     } catch (Format.WrongInput e) {
-      throw wrong(line(source), e);
+      throw records.table.spec().objects() == null
+          ? wrong(line(source), e)
+          : notAsBytes(source, String.valueOf(e.getMessage()));
     }
     if (all == null) {
       return null;
+    }
+    if (records.table.spec().objects() != null
+        && !all.keySet().equals(Set.copyOf(records.columns()))) {
+      throw notAsBytes(source, "it has " + String.join(", ", all.keySet()));
     }
     Map<String, @Nullable String> values = new LinkedHashMap<>();
     all.forEach((column, value) -> values.put(column, word(records, column, value)));
@@ -267,6 +274,16 @@ final class ImportCommand extends TableCommand {
       key.add(part);
     }
     return new Line(line(source), key, values);
+  }
+
+  /** Components say neither the version nor the bytes, and who makes objects checks them. */
+  private ParameterException notAsBytes(Format.Source source, String what) {
+    return mistake(
+        at(line(source))
+            + what
+            + ", where a key and a value as bytes are expected: objects are imported as 'export'"
+            + " writes them without --objects; of their components only the application makes some; "
+            + before());
   }
 
   private long line(Format.Source source) {

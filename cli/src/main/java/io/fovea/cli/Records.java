@@ -1,16 +1,23 @@
 package io.fovea.cli;
 
 import io.fovea.Change;
+import io.fovea.Key;
 import io.fovea.Order;
+import io.fovea.Range;
 import io.fovea.Table;
 import io.fovea.Transaction;
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.ValueTooLargeException;
+import io.fovea.schema.Field;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.NameText;
+import java.time.DateTimeException;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Predicate;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -136,5 +143,66 @@ abstract sealed class Records permits RowRecords, ByteRecords, ObjectRecords {
     } catch (IllegalArgumentException e) {
       throw command.mistake("'" + digits + "' has no pairs of hexadecimal digits");
     }
+  }
+
+  /** What the key of an index has. */
+  static List<Field> fields(IndexSpec spec) {
+    return spec.extractedKey() == null ? spec.fields() : spec.extractedKey().parts();
+  }
+
+  /**
+   * The range of some bounds.
+   *
+   * @param empty makes a key without parts, of the table or of an index
+   * @param of the parts that it may have
+   */
+  final Range range(Supplier<Key> empty, List<Field> of, Bounds bounds) {
+    List<@Nullable String> low = bounds.low();
+    List<@Nullable String> high = bounds.high();
+    if (low.isEmpty() && high.isEmpty()) {
+      return Range.all();
+    }
+    Key lo = key(empty, of, low);
+    Key hi = key(empty, of, high);
+    boolean from = bounds.isLowIncluded();
+    if (high.isEmpty()) {
+      return from ? Range.atLeast(lo) : Range.greaterThan(lo);
+    }
+    boolean to = bounds.isHighIncluded();
+    return low.isEmpty() ? to ? Range.atMost(hi) : Range.lessThan(hi) : Range.of(lo, from, hi, to);
+  }
+
+  private Key key(Supplier<Key> empty, List<Field> of, List<@Nullable String> parts) {
+    if (parts.size() > of.size()) {
+      throw command.mistake("the key has " + of.size() + " parts at most, not " + parts.size());
+    }
+    Key to = empty.get();
+    set(to, of, parts);
+    return to;
+  }
+
+  /** Sets the first parts of a key. */
+  final void set(Key to, List<Field> of, List<? extends @Nullable String> parts) {
+    to.clear();
+    for (int i = 0; i < parts.size(); i++) {
+      Field part = of.get(i);
+      String text = parts.get(i);
+      try {
+        if (text == null) {
+          to.nullValue();
+        } else {
+          FieldText.append(to, part, text);
+        }
+      } catch (IllegalArgumentException
+          | DateTimeException
+          | InvalidUseException
+          | ValueTooLargeException e) {
+        throw noValue(text, part);
+      }
+    }
+  }
+
+  final RuntimeException noValue(@Nullable String text, Field of) {
+    return command.mistake((text == null ? "null" : "'" + text + "'") + " is no value of " + of);
   }
 }

@@ -12,7 +12,6 @@ import io.fovea.Transaction;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.ValueTooLargeException;
 import io.fovea.schema.Field;
-import io.fovea.schema.IndexSpec;
 import java.time.DateTimeException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -66,7 +65,7 @@ final class RowRecords extends Records {
       Predicate<Map<String, @Nullable Object>> sink) {
     Index by = index == null ? null : index(index);
     List<Field> of = by == null ? keyFields : fields(by.spec());
-    Range range = range(by, of, bounds);
+    Range range = range(by == null ? table::key : by::key, of, bounds);
     try (Cursor c = by == null ? table.scan(tx, range, order) : by.scan(tx, range, order)) {
       boolean goesOn = true;
       while (goesOn && c.next()) {
@@ -75,62 +74,9 @@ final class RowRecords extends Records {
     }
   }
 
-  private Range range(@Nullable Index by, List<Field> of, Bounds bounds) {
-    List<@Nullable String> low = bounds.low();
-    List<@Nullable String> high = bounds.high();
-    if (low.isEmpty() && high.isEmpty()) {
-      return Range.all();
-    }
-    Key lo = key(by, of, low);
-    Key hi = key(by, of, high);
-    boolean from = bounds.isLowIncluded();
-    if (high.isEmpty()) {
-      return from ? Range.atLeast(lo) : Range.greaterThan(lo);
-    }
-    boolean to = bounds.isHighIncluded();
-    return low.isEmpty() ? to ? Range.atMost(hi) : Range.lessThan(hi) : Range.of(lo, from, hi, to);
-  }
-
-  private Key key(@Nullable Index by, List<Field> of, List<@Nullable String> parts) {
-    if (parts.size() > of.size()) {
-      throw command.mistake("the key has " + of.size() + " parts at most, not " + parts.size());
-    }
-    Key to = by == null ? table.key() : by.key();
-    set(to, of, parts);
-    return to;
-  }
-
   private Index index(String name) {
     requireIndex(name);
     return table.index(name);
-  }
-
-  private static List<Field> fields(IndexSpec spec) {
-    return spec.extractedKey() == null ? spec.fields() : spec.extractedKey().parts();
-  }
-
-  private void set(Key to, List<Field> of, List<? extends @Nullable String> parts) {
-    to.clear();
-    for (int i = 0; i < parts.size(); i++) {
-      Field part = of.get(i);
-      String text = parts.get(i);
-      try {
-        if (text == null) {
-          to.nullValue();
-        } else {
-          FieldText.append(to, part, text);
-        }
-      } catch (IllegalArgumentException
-          | DateTimeException
-          | InvalidUseException
-          | ValueTooLargeException e) {
-        throw noValue(text, part);
-      }
-    }
-  }
-
-  private RuntimeException noValue(@Nullable String text, Field of) {
-    return command.mistake((text == null ? "null" : "'" + text + "'") + " is no value of " + of);
   }
 
   private Map<String, @Nullable Object> record(Key of, Row with) {

@@ -30,6 +30,13 @@ final class TableFile {
     return !spec.isBytes() ? "rows" : spec.objects() == null ? "bytes" : "objects";
   }
 
+  /** A table of the same keys and rows, or of bytes. */
+  static TableSpec withoutIndexes(TableSpec spec) {
+    return spec.isBytes()
+        ? TableSpec.bytes(spec.name(), spec.key().bytesMax())
+        : TableSpec.of(spec.name(), spec.key(), spec.layout());
+  }
+
   /** The tables that there are, for a message that one is not. */
   static String others(Database db) {
     List<String> names = db.tables();

@@ -27,6 +27,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.Arrays;
 import java.util.List;
 import java.util.UUID;
 import org.junit.jupiter.api.Test;
@@ -136,9 +137,21 @@ class SchemaLineTest {
     // Byte strings with an index: read in its order, and changed by their application alone.
     List<String> bySize = lines("scan", from, "indexed", "--index", "by size");
     assertEquals(20, bySize.size());
-    assertEquals(bySize, lines("scan", from, "indexed").reversed());
+    List<String> byKey = lines("scan", from, "indexed").reversed();
+    for (int i = 0; i < 20; i++) {
+      assertEquals("k0 " + (i + 1) + "  " + byKey.get(i), bySize.get(i));
+    }
     assertTrue(lines("schema", from, "indexed").toString().contains("\"by size\""));
-    run(2, "scan", from, "indexed", "--index", "by size", "3");
+    Object[] scan = {"scan", from, "indexed", "--index", "by size"};
+    assertEquals(bySize.subList(2, 3), lines(with(scan, "3")));
+    assertEquals(bySize.subList(17, 20), lines(with(scan, "--from", "18")));
+    assertEquals(bySize.subList(3, 6), lines(with(scan, "--after", "3", "--to", "7")));
+    assertEquals(bySize.reversed().subList(0, 2), lines(with(scan, "--reverse", "--limit", "2")));
+    assertTrue(run(0, with(scan, "3", "--json")).out().contains("\"k0\": 3"));
+    assertTrue(run(2, with(scan, "x")).err().contains("'x' is no value of k0 INT32"));
+    assertTrue(run(2, with(scan, "1", "2")).err().contains("1 parts at most"));
+    assertEquals(
+        List.of("3"), lines("count", from, "indexed", "--index", "by size", "--from", "18"));
     for (String[] change : new String[][] {{"put", "0x01", "value=0x00"}, {"delete", "0x01"}}) {
       String err =
           change.length == 3
@@ -151,6 +164,10 @@ class SchemaLineTest {
     String err = run(2, "import", from, "bytes", "--input", out).err();
     assertTrue(err.contains("those of the table are none"), err);
     assertEquals(List.of("20 records"), lines("import", from, "things", "--input", out));
+    // What is exported for other programs says nothing of bytes, and the message what to do.
+    run(0, "export", "--objects", from, "things", "--output", dir.resolve("objects"));
+    String no = run(2, "import", from, "things", "--input", dir.resolve("objects")).err();
+    assertTrue(no.contains("without --objects"), no);
     assertEquals(
         "{\"key\":\"t3\",\"name\":\"thing 3\",\"sizes\":[3,-3]}\n",
         run(0, "export", "--objects", from, "things", "t3").out());
@@ -197,5 +214,11 @@ class SchemaLineTest {
     assertEquals(
         new String(before, StandardCharsets.ISO_8859_1),
         new String(Files.readAllBytes(from), StandardCharsets.ISO_8859_1));
+  }
+
+  private static Object[] with(Object[] args, Object... more) {
+    Object[] all = Arrays.copyOf(args, args.length + more.length);
+    System.arraycopy(more, 0, all, args.length, more.length);
+    return all;
   }
 }
