@@ -21,6 +21,7 @@ import io.fovea.error.TransactionAbortedException;
 import io.fovea.error.UncleanShutdownException;
 import io.fovea.index.HintUse;
 import io.fovea.inspection.Verification;
+import io.fovea.io.OverlayStorage;
 import io.fovea.io.Storage;
 import io.fovea.recovery.Backup;
 import io.fovea.store.CloseListeners;
@@ -153,6 +154,16 @@ public final class Database extends Catalog implements AutoCloseable {
   public static Database inMemory(Options options) {
     Objects.requireNonNull(options, "options");
     return made(options, Opening.open(null, options.toStore(), Schema.CATALOG));
+  }
+
+  /**
+   * Opens, for reading only, a copy in memory of files that another process may have open.
+   *
+   * @param storage the copy; see {@link Opening#beside} for what that is worth
+   */
+  static Database beside(OverlayStorage storage, Options options) {
+    Store store = Opening.beside(storage, options.toStore(), Schema.CATALOG);
+    return made(options.asOpened(store), store);
   }
 
   /**

@@ -3,13 +3,22 @@ package io.fovea;
 import io.fovea.changes.LoggedCommit;
 import io.fovea.error.ChangesLostException;
 import io.fovea.error.CorruptionException;
+import io.fovea.error.FoveaException;
 import io.fovea.error.IncompatibleFormatException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.OperationInterruptedException;
 import io.fovea.error.StorageException;
+import io.fovea.error.UncleanShutdownException;
 import io.fovea.inspection.FollowedFile;
+import io.fovea.io.OverlayStorage;
+import io.fovea.schema.TableSpec;
 import java.nio.file.Path;
+import java.util.Collections;
 import java.util.Objects;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -41,6 +50,9 @@ import org.jspecify.annotations.Nullable;
  */
 public final class FileChanges implements AutoCloseable {
   private final FollowedFile file;
+
+  /** What the tables were when they were asked for last. */
+  private @Nullable TablesBeside tables;
 
   private FileChanges(FollowedFile file) {
     this.file = file;
@@ -147,9 +159,161 @@ public final class FileChanges implements AutoCloseable {
     return new ChangePosition(file.position());
   }
 
+  /**
+   * What the tables are now, to show what comes: by {@link Change#key(Table)}, {@link
+   * Change#row(Table)} and {@link ObjectDump}. All that was durable before the call is in it.
+   *
+   * <p>The handles are of a copy of the catalog in memory, and are good until this is called again
+   * or closed. Records are not to be read by them. A file that is in use, or was not closed, is
+   * recovered in memory for that, which takes as long as an opening with {@link Options#readOnly}.
+   * A checkpoint of its process makes that worth nothing; then it begins again, some times.
+   *
+   * @return the tables by their names, in the order of these
+   * @throws io.fovea.error.UncleanShutdownException if the file is changed without a log by now
+   * @throws CorruptionException if the catalog is damaged
+   * @throws StorageException if it can't be read, or there were too many checkpoints
+   * @throws OperationInterruptedException if the thread is interrupted
+   */
+  public SortedMap<String, Table> tables() {
+    TablesBeside before = tables;
+    if (before != null) {
+      tables = null;
+      before.close();
+    }
+    TablesBeside now = TablesBeside.of(file.path());
+    tables = now;
+    return now.tables();
+  }
+
   /** Closes the files. A second call does nothing. */
   @Override
   public void close() {
-    file.close();
+    try {
+      TablesBeside t = tables;
+      if (t != null) {
+        tables = null;
+        t.close();
+      }
+    } finally {
+      file.close();
+    }
+  }
+
+  /**
+   * What tables the files of a database say that there are, while another process may write them.
+   *
+   * <pre>
+   *   superblock S ─► recovery in memory, from pages as they are now ─► catalog ─► superblock: still S?
+   *                   and the log from S's redo point on                           else, or damage: again
+   * </pre>
+   *
+   * <p><b>Why it is the catalog of a moment</b>, that of the end of the log that was read. As for a
+   * copy (docs/decisions/070-the-command.md): a page was on the device when S was written, or is
+   * newer, and the log from S on has what came since. Here the log is read first, so a page may
+   * have changes from behind the end that was read: its LSN says so, and it is damage ({@code
+   * Loader}). What is damaged is looked at again.
+   *
+   * <p>One thread.
+   */
+  private static final class TablesBeside implements AutoCloseable {
+    private static final int TRIES = 20;
+    private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
+    private static final long BUFFER_BYTES = 8L << 20;
+
+    private final OverlayStorage copy;
+    private final Database there;
+    private final SortedMap<String, Table> tables = new TreeMap<>();
+
+    private TablesBeside(OverlayStorage copy, Database there) {
+      this.copy = copy;
+      this.there = there;
+    }
+
+    SortedMap<String, Table> tables() {
+      return Collections.unmodifiableSortedMap(tables);
+    }
+
+    @Override
+    public void close() {
+      try {
+        there.close();
+      } finally {
+        copy.close();
+      }
+    }
+
+    /**
+     * Looks which there are.
+     *
+     * @param file the file of the database's pages
+     */
+    static TablesBeside of(Path file) {
+      FoveaException last = null;
+      for (int n = 1; n <= TRIES; n++) {
+        long before = sequence(file);
+        TablesBeside found = null;
+        try {
+          found = look(file);
+          if (sequence(file) == before) {
+            TablesBeside whole = found;
+            found = null;
+            return whole;
+          }
+          last = null;
+        } catch (IncompatibleFormatException
+            | UncleanShutdownException
+            | OperationInterruptedException e) {
+          throw e;
+        } catch (FoveaException e) {
+          last = e; // perhaps of what was written while it was read
+        } finally {
+          if (found != null) {
+            found.close();
+          }
+        }
+        OperationInterruptedException.check("look at the tables of a file");
+        LockSupport.parkNanos(n * PAUSE_NANOS);
+      }
+      if (last != null) {
+        throw last;
+      }
+      throw new StorageException(
+          "look at the tables",
+          file.toString(),
+          -1,
+          0,
+          "there was a checkpoint during each of " + TRIES + " looks. A copy has them, too");
+    }
+
+    private static long sequence(Path file) {
+      try (FileDump dump = FileDump.open(file)) {
+        return dump.header().sequence();
+      }
+    }
+
+    private static TablesBeside look(Path file) {
+      Options options = Options.defaults().readOnly(true).bufferBytes(BUFFER_BYTES);
+      OverlayStorage copy = new OverlayStorage(file);
+      TablesBeside found = null;
+      boolean done = false;
+      try {
+        Database there = Database.beside(copy, options);
+        found = new TablesBeside(copy, there);
+        for (String name : there.tables()) {
+          TableSpec spec = there.describe(name);
+          if (spec != null) {
+            found.tables.put(name, there.table(spec));
+          }
+        }
+        done = true;
+        return found;
+      } finally {
+        if (!done && found != null) {
+          found.close();
+        } else if (!done) {
+          copy.close();
+        }
+      }
+    }
   }
 }

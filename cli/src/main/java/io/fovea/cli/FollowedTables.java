@@ -1,41 +1,63 @@
 package io.fovea.cli;
 
 import io.fovea.Change;
-import io.fovea.Database;
-import io.fovea.Options;
-import io.fovea.error.DatabaseLockedException;
+import io.fovea.ChangeBatch;
+import io.fovea.FileChanges;
+import io.fovea.Table;
+import io.fovea.error.FoveaException;
+import io.fovea.error.OperationInterruptedException;
 import io.fovea.schema.TableSpec;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.SortedMap;
+import java.util.concurrent.TimeUnit;
 import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the tables are of which commits come: as the database has them where this is made.
+ * What the tables are of which commits come.
  *
  * <pre>
- *   file that nobody has open     the database itself, to read    held until the end
- *     which is to be followed     tables in memory as it has      not held: an application may open it
- *   a copy (--copy)               the copy                        of a file in use, too
- *   file in use                   nothing: bytes
+ *   --copy, and a shell that does not follow    the database that is open for it, held until the end
+ *   else                                        the catalog, as {@link FileChanges#tables} has it
+ *                                               from the files, in use or not; nothing is held
  * </pre>
  *
- * <p>What can't be read so is shown as bytes: of a table that is gone or has another name, of one
- * that was not there yet, or of a version that is not known. One thread.
+ * <p>Who follows looks at the catalog again when tables have come or have other names, and once in
+ * a while where a record is none of its table: that may have a newer version. What can't be read is
+ * shown as bytes: of a table that is gone or has another name, or of one whose catalog can't be
+ * read. One thread.
  */
 final class FollowedTables implements AutoCloseable {
-  /** Of the database that has tables as there are in the file, and no records. */
-  private static final long MEMORY_BYTES = 16 << 20;
+  /** Between two looks at the catalog that no change of tables has asked for. */
+  private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(10);
 
   private final FileCommand command;
+  private final FileChanges changes;
   private final @Nullable Opened opened;
   private final boolean hex;
-  private final Map<String, @Nullable Records> known = new HashMap<>();
 
-  private FollowedTables(FileCommand command, @Nullable Opened opened, boolean hex) {
+  /** Whether the catalog is looked at again. */
+  private final boolean again;
+
+  private final Map<String, @Nullable Records> known = new HashMap<>();
+  private SortedMap<String, Table> tables = Collections.emptySortedMap();
+  private boolean stale = true;
+  private boolean warned;
+  private long looked;
+
+  private FollowedTables(
+      FileCommand command,
+      FileChanges changes,
+      @Nullable Opened opened,
+      boolean hex,
+      boolean again) {
     this.command = command;
+    this.changes = changes;
     this.opened = opened;
     this.hex = hex;
+    this.again = again;
   }
 
   /**
@@ -45,47 +67,20 @@ final class FollowedTables implements AutoCloseable {
    * @param follows whether the file must be free for others meanwhile
    * @param hex whether objects are bytes
    */
-  static FollowedTables of(FileCommand command, boolean copy, boolean follows, boolean hex) {
+  static FollowedTables of(
+      FileCommand command, FileChanges changes, boolean copy, boolean follows, boolean hex) {
     CopyOption how = new CopyOption();
     how.copy = copy;
-    Opened opened;
-    try {
-      opened = command.toRead(how);
-    } catch (DatabaseLockedException e) {
-      command
-          .err()
-          .println(
-              "fovea: "
-                  + command.file()
-                  + " is in use, so records are shown as bytes; with --copy, a copy says what they"
-                  + " are");
-      return new FollowedTables(command, null, true);
-    }
-    if (!follows || copy) {
-      return new FollowedTables(command, opened, hex);
-    }
-    try (Opened file = opened) {
-      return new FollowedTables(command, inMemory(file.database()), true);
-    }
+    boolean held = copy || command.session() != null && !follows;
+    return new FollowedTables(
+        command, changes, held ? command.toRead(how) : null, hex, follows && !held);
   }
 
-  /** The same tables, without records; objects as bytes. */
-  private static Opened inMemory(Database db) {
-    Database twin = Database.inMemory(Options.defaults().bufferBytes(MEMORY_BYTES));
-    for (String name : db.tables()) {
-      TableSpec spec = db.describe(name);
-      if (spec != null) {
-        twin.table(withoutIndexes(spec));
-      }
+  /** A batch comes, whose records are shown next. */
+  void batch(ChangeBatch batch) {
+    for (Change c : batch.changes()) {
+      stale |= again && (c.kind() == Change.Kind.CREATED || c.kind() == Change.Kind.RENAMED);
     }
-    return Opened.of(twin, () -> {});
-  }
-
-  /** A table of the same keys and rows, or of bytes. */
-  static TableSpec withoutIndexes(TableSpec spec) {
-    return spec.isBytes()
-        ? TableSpec.bytes(spec.name(), spec.key().bytesMax())
-        : TableSpec.of(spec.name(), spec.key(), spec.layout());
   }
 
   /** The key of a changed record in words. */
@@ -104,28 +99,65 @@ final class FollowedTables implements AutoCloseable {
       BiFunction<Records, Change, Map<String, @Nullable Object>> way,
       String name,
       byte @Nullable [] bytes) {
-    Records records = records(c.table());
-    if (records != null) {
+    for (int look = 0; look < 2; look++) {
+      Records records = records(c.table());
       try {
-        return way.apply(records, c);
+        if (records != null) {
+          return way.apply(records, c);
+        }
       } catch (RuntimeException e) {
-        // It is of a table that was called so before, or of an older version.
+        // It is of a table that was called so before, or of another version.
+        if (!again || System.nanoTime() - looked < PAUSE_NANOS) {
+          break;
+        }
+        stale = true;
       }
     }
     return ByteRecords.named(name, bytes);
   }
 
   private @Nullable Records records(String table) {
+    if (stale) {
+      look();
+    }
     if (!known.containsKey(table)) {
       known.put(table, find(table));
     }
     return known.get(table);
   }
 
-  private @Nullable Records find(String table) {
+  private void look() {
+    stale = false;
+    looked = System.nanoTime();
+    if (opened != null) {
+      return;
+    }
+    known.clear();
+    tables = Collections.emptySortedMap();
+    try {
+      tables = changes.tables();
+    } catch (OperationInterruptedException e) {
+      throw e;
+    } catch (FoveaException e) {
+      if (!warned) {
+        warned = true;
+        command
+            .err()
+            .println(
+                "fovea: what the tables are can't be read, so records are shown as bytes: "
+                    + e.getMessage());
+      }
+    }
+  }
+
+  private @Nullable Records find(String name) {
     Opened o = opened;
-    TableSpec spec = o == null ? null : o.database().describe(table);
-    return o == null || spec == null ? null : Records.of(command, o.database().table(spec), hex);
+    if (o == null) {
+      Table table = tables.get(name);
+      return table == null ? null : Records.of(command, table, hex);
+    }
+    TableSpec spec = o.database().describe(name);
+    return spec == null ? null : Records.of(command, o.database().table(spec), hex);
   }
 
   @Override

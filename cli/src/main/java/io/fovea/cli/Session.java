@@ -27,6 +27,7 @@ final class Session implements AutoCloseable {
   private static final Duration THINKING = Duration.ofDays(7);
 
   private final Path file;
+  private final Path original;
   private final boolean writes;
 
   private @Nullable Database db;
@@ -40,7 +41,19 @@ final class Session implements AutoCloseable {
   private volatile boolean stopped;
 
   Session(Path file, boolean writes) {
+    this(file, file, writes);
+  }
+
+  /**
+   * A session.
+   *
+   * @param file of the database
+   * @param original that of which it is a copy, or itself
+   * @param writes whether it changes records
+   */
+  Session(Path file, Path original, boolean writes) {
     this.file = file;
+    this.original = original;
     this.writes = writes;
   }
 
@@ -55,6 +68,11 @@ final class Session implements AutoCloseable {
 
   Path file() {
     return file;
+  }
+
+  /** The file of which it is a copy, or itself. */
+  Path original() {
+    return original;
   }
 
   /** Whether it was opened to change records. */

@@ -22,8 +22,7 @@ import picocli.CommandLine.Model.PositionalParamSpec;
  */
 final class Shell {
   /** Of the command line, those that make a shell, or that a shell has no use for. */
-  private static final List<String> NOT_HERE =
-      List.of("shell", "restore", "tail", "top", "completion");
+  private static final List<String> NOT_HERE = List.of("shell", "restore", "top", "completion");
 
   private final Session session;
   private final PrintWriter out;

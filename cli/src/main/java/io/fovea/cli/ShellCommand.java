@@ -42,7 +42,7 @@ final class ShellCommand extends FileCommand {
   }
 
   private Integer on(Path path) {
-    try (Session session = new Session(path, write)) {
+    try (Session session = new Session(path, file(), write)) {
       session.database();
       TerminalShell terminal = in() == System.in ? TerminalShell.open(session, err(), json) : null;
       if (terminal != null) {

@@ -5,6 +5,7 @@ import io.fovea.ChangeBatch;
 import io.fovea.ChangePosition;
 import io.fovea.FileChanges;
 import io.fovea.schema.NameText;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -23,8 +24,9 @@ import picocli.CommandLine.Parameters;
       "Shows what commits have changed, in the order of the log: of each the position behind it, then"
           + " tables and records. Another process may have FILE open; it must have been opened with"
           + " LogOptions.changesBytes, which says how much is kept. Nothing on disk changes.",
-      "Records are shown as the tables are now: those of tables that are gone, and of a file in use,"
-          + " as bytes. With --json a line for each commit."
+      "Records are shown as the tables are now: those of tables that are gone as bytes. With --json a"
+          + " line for each commit.",
+      "In a shell, --follow closes the database while it runs, so that an application can have it."
     })
 final class TailCommand extends FileCommand {
   private static final String START = "start";
@@ -62,8 +64,8 @@ final class TailCommand extends FileCommand {
       names = "--copy",
       description = {
         "Makes a copy of the database first, in the directory for temporary files, which says what the"
-            + " tables are: of a file that is in use, and of objects with --follow. It is removed at"
-            + " the end."
+            + " tables are. It is removed at the end. Without it the catalog is read from the files,"
+            + " which a process that writes a checkpoint all the time may hinder."
       })
   boolean copy;
 
@@ -77,12 +79,15 @@ final class TailCommand extends FileCommand {
     if (limit < 0) {
       throw mistake("--limit takes a number of commits, and 0 for all");
     }
+    letGo();
     try (FileChanges changes = open();
-        FollowedTables known = FollowedTables.of(this, copy, follow, hex.hex)) {
+        FollowedTables known = FollowedTables.of(this, changes, copy, follow, hex.hex)) {
       long n = 0;
       while (limit == 0 || n < limit) {
+        goOn();
         ChangeBatch batch = changes.poll();
         if (batch != null) {
+          known.batch(batch);
           n += show(batch, known) ? 1 : 0;
         } else if (follow) {
           pause();
@@ -98,14 +103,34 @@ final class TailCommand extends FileCommand {
     return Main.OK;
   }
 
+  /** Of a shell: who follows holds nobody up. */
+  private void letGo() {
+    Session session = session();
+    if (session == null || !follow) {
+      return;
+    }
+    if (session.inTransaction()) {
+      throw mistake(
+          "there is a transaction, and tail --follow closes the database for its time: commit or roll"
+              + " back first");
+    }
+    session.release();
+  }
+
+  /** A shell on a copy shows what becomes of the original. */
+  private Path followed() {
+    Session session = session();
+    return session == null ? file() : session.original();
+  }
+
   private FileChanges open() {
     String at = from == null ? follow ? END : START : from;
     switch (at) {
       case START -> {
-        return FileChanges.first(file());
+        return FileChanges.first(followed());
       }
       case END -> {
-        return FileChanges.last(file());
+        return FileChanges.last(followed());
       }
       default -> {
         ChangePosition position;
@@ -117,7 +142,7 @@ final class TailCommand extends FileCommand {
                   + at
                   + "' is no position: those are shown before each commit; or say start, or end");
         }
-        return FileChanges.from(file(), position);
+        return FileChanges.from(followed(), position);
       }
     }
   }

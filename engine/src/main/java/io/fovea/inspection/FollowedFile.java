@@ -270,6 +270,11 @@ public final class FollowedFile implements AutoCloseable {
     return Objects.requireNonNull(reader, "from() comes first");
   }
 
+  /** The file of its pages. */
+  public Path path() {
+    return Path.of(file);
+  }
+
   /** Behind the last commit that was told, or farther if what follows has changed no table. */
   public ChangePoint position() {
     if (unread != null) {

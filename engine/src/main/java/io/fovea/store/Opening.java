@@ -101,6 +101,19 @@ public final class Opening {
   }
 
   /**
+   * Opens a copy in memory of files that another process may have open and change meanwhile, for
+   * reading only. Pages are read when they are asked for, so they may be of different moments:
+   * whoever opens it looks whether there was a checkpoint meanwhile, and takes what is damaged for
+   * what was read while it was written.
+   *
+   * @param storage the copy, which is closed by whoever made it
+   */
+  public static Store beside(OverlayStorage storage, StoreConfig config, Recovery.Catalog trees) {
+    check(config, true);
+    return guarded(config, Switches.NONE, trees, opening -> opening.toRead(storage, null));
+  }
+
+  /**
    * Opens the pages of a moment, for reading only.
    *
    * @param device has them; it is closed with the store, and if this fails
@@ -213,13 +226,17 @@ public final class Opening {
     opened.push(lock);
     OverlayStorage storage = new OverlayStorage(path);
     lock.covers(storage);
+    return toRead(storage, lock);
+  }
+
+  private Store toRead(OverlayStorage storage, @Nullable FileLock lock) {
     Superblock found;
     try (BlockDevice data = storage.open(Storage.DATA)) {
-      found = new SuperblockFile(data, path.toString()).read();
+      found = new SuperblockFile(data, storage.name()).read();
     }
     if (found == null) {
       throw new IncompatibleFormatException(
-          path + " is no Fovea database yet: it is empty, or its making was cut short.");
+          storage.name() + " is no Fovea database yet: it is empty, or its making was cut short.");
     }
     StoreConfig how = config.toLookAt(config.name(), found.pageSize(), found.clean());
     Store store =
