@@ -72,6 +72,19 @@ class ExamplesTest {
     assertEquals(10, records("cache.fovea"));
   }
 
+  @Test
+  void readModel() throws Exception {
+    assertEquals(
+        List.of(
+            "taken: 300, right: true",
+            "corrected: right: true",
+            "too late: true",
+            "begun anew: right: true"),
+        run(ReadModel::main, "orders.fovea"));
+    assertEquals(300, records("orders.fovea"));
+    assertEquals(300 + 7 + 1, records("model.fovea"));
+  }
+
   private List<String> run(Program program, String file) throws Exception {
     PrintStream before = System.out;
     ByteArrayOutputStream said = new ByteArrayOutputStream();
