@@ -166,6 +166,12 @@ class TerminalTest {
     type("count t\r");
     await("[^0-9]3000\r\n");
     await("shown.db> ");
+    type("scan \"long table\" --limit 0\r");
+    await("00001000");
+    type("\003");
+    await("fovea: stopped");
+    assertFalse(shown.indexOf(last) >= 0, "It went on to the end.");
+    await("shown.db> ");
 
     // Ctrl-C at the prompt takes the line away.
     type("frobnicate\003");

@@ -3,6 +3,7 @@ package io.fovea.cli;
 import static io.fovea.cli.Fixture.SMALL;
 import static io.fovea.cli.Fixture.lines;
 import static io.fovea.cli.Fixture.run;
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -13,6 +14,7 @@ import io.fovea.Range;
 import io.fovea.Row;
 import io.fovea.Table;
 import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
@@ -23,7 +25,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.List;
+import java.util.Set;
 import java.util.UUID;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -54,6 +58,11 @@ class TypesTest {
       TableSpec.of("types", K.build(), B.build())
           .with(IndexSpec.on("by instant", R_INSTANT, R_TEXT))
           .with(IndexSpec.unique("by text", R_TEXT, ID));
+
+  private static final Layout.Definition L = Layout.define();
+  private static final Field TEXT = L.text("text", 30);
+  private static final TableSpec LONGS =
+      TableSpec.of("longs", KeySpec.of(FieldType.INT64), L.build());
 
   private static final double[] DOUBLES = {
     0.0,
@@ -117,6 +126,47 @@ class TypesTest {
             .setUuid(R_UUID, new UUID(~i, i))
             .setInstant(R_INSTANT, INSTANTS[i % INSTANTS.length])
             .setDecimal(R_DECIMAL, new BigDecimal(DECIMALS[i % DECIMALS.length]));
+  }
+
+  /** Who adds a type adds it here; keys of some types are in RecordsTest. */
+  @Test
+  void everyTypeIsThere() {
+    Set<FieldType> rows = EnumSet.noneOf(FieldType.class);
+    SPEC.layout().fields().forEach(f -> rows.add(f.type()));
+    assertEquals(EnumSet.allOf(FieldType.class), rows);
+    Set<FieldType> keys = EnumSet.of(FieldType.INT32, FieldType.TEXT, FieldType.BYTES);
+    SPEC.key().parts().forEach(f -> assertTrue(keys.add(f.type()), f.name()));
+    LONGS.key().parts().forEach(f -> assertTrue(keys.add(f.type()), f.name()));
+    assertEquals(EnumSet.allOf(FieldType.class), keys);
+  }
+
+  @ParameterizedTest
+  @EnumSource(Format.class)
+  void longKeys(Format format) throws IOException {
+    long[] all = {Long.MIN_VALUE, -1, 0, 1, (1L << 53) + 1, Long.MAX_VALUE};
+    Path from = dir.resolve("from");
+    try (Database db = Database.open(from, SMALL)) {
+      Table t = db.table(LONGS);
+      db.run(
+          tx -> {
+            for (long n : all) {
+              t.put(tx, t.key().set(n), t.row().setText(TEXT, "n " + n));
+            }
+          });
+    }
+    Path to = dir.resolve("to");
+    Path first = dir.resolve("first");
+    Path second = dir.resolve("second");
+    run(0, "export", from, "longs", "--schema", "--format", format, "--output", first);
+    Database.open(to, SMALL).close();
+    assertEquals(
+        List.of("6 records"), lines("import", to, "longs", "--format", format, "--input", first));
+    run(0, "export", to, "longs", "--schema", "--format", format, "--output", second);
+    assertArrayEquals(Files.readAllBytes(first), Files.readAllBytes(second));
+    assertEquals(lines("scan", from, "longs"), lines("scan", to, "longs"));
+    for (long n : all) {
+      assertEquals("text  n " + n, lines("get", to, "longs", "--", n).get(1));
+    }
   }
 
   @ParameterizedTest
