@@ -3,6 +3,7 @@ package io.fovea;
 import io.fovea.changes.LoggedChange;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.InvalidUseException;
+import io.fovea.index.OldRows;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
 import java.lang.foreign.Arena;
@@ -191,12 +192,13 @@ public final class Change {
       core.requireThere();
     }
     Row row = table.row();
-    if (stored.length == row.size()) {
+    if (stored.length == core.storedBytes) {
       Mem.putBytes(row.segment(), row.base(), stored, 0, stored.length);
     } else {
       try (Arena arena = Arena.ofConfined()) {
         MemorySegment old = inMemory(arena, stored);
-        if (!core.old.renew(stored.length, old, 0, row.segment(), row.base())) {
+        int form = core.old.renew(stored.length, old, 0, row.segment(), row.base());
+        if (form == OldRows.UNKNOWN) {
           throw core.wrongSize(-1, stored.length);
         }
       }

@@ -4,6 +4,7 @@ import io.fovea.catalog.RangeDeletion;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.IndexCore;
+import io.fovea.index.OldRows;
 import io.fovea.index.RecordBuffer;
 import io.fovea.index.RowExpiry;
 import io.fovea.index.Slot;
@@ -479,15 +480,19 @@ public final class Cursor implements AutoCloseable {
   private void read(Tx t, TxScan s, Row r) {
     r.invalidate();
     if (index == null) {
-      boolean old = s.valueLength() != r.size();
+      int form = OldRows.AS_IT_IS;
       requireKey(s, table.keyBytesMax);
-      if (!old) {
+      if (s.valueLength() == table.storedBytes) {
         Mem.copy(s.valueSegment(), s.valueOffset(), r.segment(), r.base(), r.size());
-      } else if (!table.old.renew(
-          s.valueLength(), s.valueSegment(), s.valueOffset(), r.segment(), r.base())) {
-        throw table.wrongSize(s.page(), s.valueLength());
+      } else {
+        form =
+            table.old.renew(
+                s.valueLength(), s.valueSegment(), s.valueOffset(), r.segment(), r.base());
+        if (form == OldRows.UNKNOWN) {
+          throw table.wrongSize(s.page(), s.valueLength());
+        }
       }
-      r.read(tx, s.keySegment(), s.keyOffset(), s.keyLength(), s.handle(), r.size(), old);
+      r.read(tx, s.keySegment(), s.keyOffset(), s.keyLength(), s.handle(), r.size(), form);
       return;
     }
     // By the entry and not by the key that a program may have got of this, and changed.

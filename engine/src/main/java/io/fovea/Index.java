@@ -170,8 +170,7 @@ public final class Index extends OrderedRows {
   /** Whether a record that was found has expired; then the row is void. */
   private boolean isExpired(Slot slot, Tx t, Row out) {
     RowExpiry expiry = tableCore.expiry();
-    boolean is =
-        expiry != null && expiry.hides(slot, t, tableCore, out.size(), out.segment(), out.base());
+    boolean is = expiry != null && expiry.hides(slot, t, out.segment(), out.base());
     if (is) {
       out.invalidate();
     }
@@ -208,19 +207,19 @@ public final class Index extends OrderedRows {
     int size =
         core.hints.get(
             slot, t, tableCore, core, pk, 0, pkLen, pk, pkLen, IndexHints.PEEKED, out.buffer());
-    if (size != out.size()
-        && (size < 0
-            || !tableCore.old.knows(size)
-            || !OldRows.settle(
-                slot, t, tableCore, pk, 0, pkLen, size, out.segment(), out.base()))) {
-      return false;
+    int form = OldRows.AS_IT_IS;
+    if (size != tableCore.storedBytes) {
+      if (size < 0 || !tableCore.old.knows(size)) {
+        return false;
+      }
+      form = OldRows.settle(slot, t, tableCore, pk, 0, pkLen, size, out.segment(), out.base());
     }
     MemorySegment entry = slot.entries(core.entryBytesMax());
     int len = core.build(slot, pk, 0, pkLen, out.segment(), out.base(), entry, 0);
     if (len != wantedLen || !Mem.equal(entry, 0, len, wanted, wantedOff, len)) {
       return false;
     }
-    out.read(tx, pk, 0, pkLen, t.lastRead(), out.size(), size != out.size());
+    out.read(tx, pk, 0, pkLen, t.lastRead(), out.size(), form);
     return true;
   }
 
@@ -255,7 +254,7 @@ public final class Index extends OrderedRows {
     int n =
         index.hints.get(
             tx.slot(), t, table, index, pk, pkOff, pkLen, hint, hintOff, entry, out.buffer());
-    if (n != out.size() && !(n >= 0 && table.old.knows(n))) {
+    if (n != table.storedBytes && !(n >= 0 && table.old.knows(n))) {
       t.requireReadsValid();
       if (n < 0 && t.wrote(table.tree, pk, pkOff, pkLen)) {
         throw new InvalidUseException(

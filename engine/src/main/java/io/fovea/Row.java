@@ -10,6 +10,7 @@ import io.fovea.error.ValueTooLargeException;
 import io.fovea.index.OldRows;
 import io.fovea.index.RecordBuffer;
 import io.fovea.index.RowFields;
+import io.fovea.index.RowRefusal;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
 import io.fovea.schema.Field;
@@ -54,7 +55,7 @@ public final class Row implements RowReader {
   // The file has more than 600 lines because each type of a field has its getter and its setter
   // here, each with a contract.
 
-  private static final int VOID = -1;
+  private static final int VOID = RowRefusal.VOID;
 
   private final Layout layout;
   private final Field[] fields;
@@ -67,7 +68,7 @@ public final class Row implements RowReader {
   private final MemorySegment segment;
   private final long base;
 
-  /** The record alone, once it is needed. */
+  /** What of the record is cleared as a whole, once it is needed. */
   private @Nullable MemorySegment record;
 
   /** Bytes from the start that hold something; {@link #VOID} while nothing does. */
@@ -150,8 +151,8 @@ public final class Row implements RowReader {
   }
 
   /**
-   * The record was read into {@link #segment}, up to {@code bytes}; or it is one of an older
-   * layout, and is read again.
+   * The record was read into {@link #segment}, up to {@code bytes}; one of variable length is
+   * unpacked, and one of an older layout is read again.
    *
    * @param n how many bytes it has in the tree
    * @return false if it has expired; then this is void
@@ -165,28 +166,27 @@ public final class Row implements RowReader {
       int keyLen,
       int n,
       int bytes) {
+    int form = OldRows.AS_IT_IS;
     if (n != core.plainBytes) {
       if (core.hides(tx.slot(), t, key, keyOff, keyLen, n, segment, base, bytes)) {
         return false;
       }
-      OldRows.settle(tx.slot(), t, core, key, keyOff, keyLen, n, segment, base);
+      form = OldRows.settle(tx.slot(), t, core, key, keyOff, keyLen, n, segment, base, bytes);
     }
-    read(tx, key, keyOff, keyLen, t.lastRead(), bytes, n != size);
+    read(tx, key, keyOff, keyLen, t.lastRead(), bytes, form);
     return true;
   }
 
-  /** The record's bytes up to {@code bytes} are in {@link #segment}. */
+  /**
+   * The record's bytes up to {@code bytes} are in {@link #segment}.
+   *
+   * @param form what it is in the tree, as {@link OldRows} says
+   */
   void read(
-      Transaction tx,
-      MemorySegment key,
-      long keyOff,
-      int keyLen,
-      int handle,
-      int bytes,
-      boolean old) {
+      Transaction tx, MemorySegment key, long keyOff, int keyLen, int handle, int bytes, int form) {
     buffer.read(key, keyOff, keyLen, handle);
-    if (old) {
-      buffer.old();
+    if (form != OldRows.AS_IT_IS) {
+      buffer.form(form);
     }
     this.reader = tx;
     this.limit = bytes;
@@ -214,10 +214,11 @@ public final class Row implements RowReader {
     invalidate();
     MemorySegment r = record;
     if (r == null) {
-      r = segment.asSlice(base, size);
+      r = segment.asSlice(base, buffer.clearedBytes());
       record = r; // kept, for a slice a call would be garbage
     }
     r.fill((byte) 0);
+    buffer.clearRest();
     limit = size;
     return this;
   }
@@ -239,9 +240,7 @@ public final class Row implements RowReader {
     }
     Transaction tx = reader;
     if (tx == null || !tx.isMine()) {
-      throw tx == null && limit >= 0
-          ? new InvalidUseException("The row has no key: no record was read into it.")
-          : refusal(null, null);
+      throw tx == null && limit >= 0 ? RowRefusal.noKey() : refusal(null, null);
     }
     out.load(segment, buffer.keyBase(), buffer.keyLength());
     return out;
@@ -319,6 +318,15 @@ public final class Row implements RowReader {
     long at = at(field, variable(field));
     int len = RecordBuffer.storedBytes(field, segment, at);
     Mem.getBytes(segment, at + 2, out, offset, Math.min(len, out.length - offset));
+    return len;
+  }
+
+  @Override
+  public int getBytes(Field field, MemorySegment out, long offset) {
+    Objects.checkFromToIndex(offset, out.byteSize(), out.byteSize());
+    long at = at(field, variable(field));
+    int len = RecordBuffer.storedBytes(field, segment, at);
+    MemorySegment.copy(segment, at + 2, out, offset, Math.min(len, out.byteSize() - offset));
     return len;
   }
 
@@ -411,6 +419,30 @@ public final class Row implements RowReader {
     }
     Mem.putShort(segment, at, (short) len);
     Mem.putBytes(segment, at + 2, value, offset, len);
+    mark(field);
+    return this;
+  }
+
+  /**
+   * Sets a byte string, or a text by its UTF-8.
+   *
+   * @param field a field of the layout
+   * @param value holds its value, in any memory
+   * @param offset where it begins
+   * @param len how many bytes it has
+   * @return this
+   * @throws InvalidUseException as {@link #setInt}
+   * @throws ValueTooLargeException if it is longer than the field
+   * @throws IndexOutOfBoundsException if there are not so many bytes
+   */
+  public Row setBytes(Field field, MemorySegment value, long offset, int len) {
+    Objects.checkFromIndexSize(offset, len, value.byteSize());
+    long at = place(field, variable(field), len);
+    if (len > field.width()) {
+      throw tooLong(field, len);
+    }
+    Mem.putShort(segment, at, (short) len);
+    MemorySegment.copy(value, offset, segment, at + 2, len);
     mark(field);
     return this;
   }
@@ -532,8 +564,7 @@ public final class Row implements RowReader {
   public Row setNull(Field field) {
     if (!isNull(field)) {
       if (!field.nullable()) {
-        throw new InvalidUseException(
-            "Field " + field + " can't be null: nullable() was not said of it in its layout.");
+        throw RowRefusal.notNullable(field);
       }
       // All of it: a text has no length then, and a time is 0, which never expires.
       Mem.zero(segment, base + field.start(), field.rowBytes());
@@ -597,8 +628,7 @@ public final class Row implements RowReader {
   private long nullableAt(Field field, FieldType type) {
     require(field, type);
     if (Mem.getByte(segment, base + field.start()) == 0) {
-      throw new InvalidUseException(
-          "Field " + field.name() + " is null: ask isNull first, or set it.");
+      throw RowRefusal.isNull(field);
     }
     return base + field.offset();
   }
@@ -641,12 +671,7 @@ public final class Row implements RowReader {
   /** Throws unless it was read in this transaction. */
   void requireReadIn(Transaction tx) {
     if (reader != tx) {
-      throw reader == null
-          ? new InvalidUseException(
-              limit < 0
-                  ? "The row holds nothing: no record was read into it."
-                  : "The row was not read in a transaction: use put or insert with its key.")
-          : refusal(null, null);
+      throw reader == null ? RowRefusal.notRead(limit) : refusal(null, null);
     }
   }
 
@@ -655,35 +680,12 @@ public final class Row implements RowReader {
   }
 
   private InvalidUseException refusal(@Nullable Field field, @Nullable FieldType type) {
-    if (field != null && type != null) {
-      int i = field.ordinal();
-      if (i >= fields.length || fields[i] != field) {
-        String what =
-            field.key() ? " is a part of the key, not a field of the row; is not" : " is not";
-        return new InvalidUseException("Field " + field.name() + what + " one of " + layout + ".");
-      }
-      if (field.type() != type) {
-        return new InvalidUseException(
-            "Field " + field.name() + " is " + field.type() + ", not " + type + ".");
-      }
+    InvalidUseException wrong =
+        field == null || type == null ? null : RowRefusal.ofField(layout, field, type);
+    if (wrong == null && reader != null) {
+      reader.requireMine("The row's contents died with the transaction that it was read in");
     }
-    Transaction tx = reader;
-    if (tx != null) {
-      tx.requireMine("The row's contents died with the transaction that it was read in");
-    }
-    if (limit < 0) {
-      return new InvalidUseException(
-          "The row holds nothing: no record was read into it, or its cursor has moved on or was"
-              + " closed. Use clear() to fill it anew.");
-    }
-    if (field != null && field.end() > limit) {
-      return new InvalidUseException(
-          "Field " + field.name() + " was not read: it lies outside of the projection.");
-    }
-    return new InvalidUseException(
-        limit < size
-            ? "The row was read with a projection, not as a whole."
-            : "The row was read in another transaction.");
+    return wrong != null ? wrong : RowRefusal.ofContents(field, limit, size);
   }
 
   /** The fields in words, for messages and debuggers. */

@@ -4,6 +4,10 @@ import io.fovea.catalog.LoadFeed;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.KeyTooLargeException;
+import io.fovea.index.PackedRows;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Takes the rows of a load: {@link Table#load(LoadOptions, LoadSource)}.
@@ -16,9 +20,17 @@ public final class RowLoad {
   private final Table table;
   private final LoadFeed.Sink sink;
 
+  /** How rows of variable length are made; null where they have one length. */
+  private final @Nullable PackedRows packed;
+
+  private final MemorySegment stage;
+
   RowLoad(Table table, LoadFeed.Sink sink) {
     this.table = table;
     this.sink = sink;
+    this.packed = table.core().packed();
+    this.stage =
+        packed == null ? MemorySegment.NULL : Arena.ofAuto().allocate(packed.rowBytes(), 8);
   }
 
   /**
@@ -34,6 +46,11 @@ public final class RowLoad {
   public void add(Key key, Row row) {
     table.require(key);
     table.requireWhole(row);
+    if (packed != null) {
+      int length = packed.pack(row.segment(), row.base(), stage, 0);
+      sink.add(key.segment(), key.base(), key.length(), stage, 0, length);
+      return;
+    }
     sink.add(key.segment(), key.base(), key.length(), row.segment(), row.base(), row.size());
   }
 }

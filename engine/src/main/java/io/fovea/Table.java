@@ -377,7 +377,7 @@ public final class Table extends OrderedRows {
       if (!record.changed()) {
         return;
       }
-      boolean plain = !record.isOld();
+      boolean plain = record.isPlain() || core.patches(record);
       IndexCore[] indexes = core.indexes();
       for (IndexCore index : indexes) {
         plain &= !index.dependsOn(record);
@@ -417,7 +417,7 @@ public final class Table extends OrderedRows {
       require(key);
       core.requireChangeable();
       IndexCore[] indexes = core.indexes();
-      return core.maintains(indexes)
+      return core.looks(indexes)
           ? Maintenance.delete(tx.slot(), t, core, indexes, key.segment(), key.base(), key.length())
           : t.delete(core.tree, key.segment(), key.base(), key.length());
     } catch (TransactionAbortedException e) {

@@ -8,6 +8,8 @@ import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.lang.management.ManagementFactory;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -62,6 +64,70 @@ class AllocationTest {
   private static void assertNone(String what, double bytes) {
     // A set that grows with the transaction is allowed a little.
     assertTrue(bytes < 1, what + ": " + bytes + " bytes an operation");
+  }
+
+  /** Fields of variable length: what is read goes into memory that is used again. */
+  @Test
+  void rowsOfVariableLengthMakeNoGarbage() {
+    Layout.Definition b = Layout.define();
+    Field number = b.int32("number");
+    Field note = b.varText("note", 500);
+    Field photo = b.nullable().varBytes("photo", 5000);
+    TableSpec spec = TableSpec.of("v", KeySpec.of(FieldType.INT32), b.build());
+    try (Database db = Database.inMemory(QUIET);
+        Arena arena = Arena.ofConfined()) {
+      Table t = db.table(spec.with(IndexSpec.on("by_note", note)));
+      Table bare = db.table(TableSpec.of("w", spec.key(), spec.layout()));
+      Key key = t.key();
+      Row row = t.row();
+      Key bareKey = bare.key();
+      Row bareRow = bare.row();
+      MemorySegment out = arena.allocate(500);
+      byte[] bytes = new byte[200];
+      db.run(
+          tx -> {
+            for (int i = 0; i < N; i++) {
+              row.clear().setInt(number, i).setBytes(note, bytes, 0, i % 50);
+              t.insert(tx, key.set(i), row);
+              bareRow.clear().setBytes(photo, bytes);
+              bare.insert(tx, bareKey.set(i), bareRow);
+            }
+          });
+      assertNone(
+          "get",
+          perOperation(
+              db,
+              tx -> {
+                for (int i = 0; i < N; i++) {
+                  t.get(tx, key.set(i % 50), row);
+                  row.getBytes(note, out, 0);
+                }
+              }));
+      assertNone(
+          "scan",
+          perOperation(
+              db,
+              tx -> {
+                try (Cursor c = bare.scan(tx, Range.all(), Order.ASCENDING)) {
+                  while (c.next()) {
+                    c.row().getBytes(photo, out, 0);
+                  }
+                }
+              }));
+      assertNone(
+          "update and put",
+          perOperation(
+              db,
+              tx -> {
+                for (int i = 0; i < N; i++) {
+                  t.get(tx, key.set(i % 50), row);
+                  row.setInt(number, i).setBytes(note, out, 0, i % 200);
+                  t.update(tx, row);
+                  bareRow.clear().setBytes(note, out, 0, i % 500);
+                  bare.put(tx, bareKey.set(i % 50), bareRow);
+                }
+              }));
+    }
   }
 
   @Test

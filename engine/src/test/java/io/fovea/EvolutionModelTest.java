@@ -80,6 +80,11 @@ class EvolutionModelTest {
     }
 
     private Kind kind() {
+      if (r.nextInt(4) == 0) {
+        FieldType type = r.nextBoolean() ? FieldType.TEXT : FieldType.BYTES;
+        Kind k = Kind.variable(type, 1 + r.nextInt(r.nextInt(20) == 0 ? 20_000 : 300));
+        return r.nextInt(3) == 0 ? k.orNull() : k;
+      }
       return FieldValues.any(r, r.nextInt(30) == 0 ? 1500 : 40);
     }
 
@@ -160,7 +165,8 @@ class EvolutionModelTest {
           switch (k.type()) {
             case INT32 -> Kind.of(FieldType.INT64);
             case TEXT, BYTES ->
-                indexed && k.width() > 60 ? k : Kind.of(k.type(), k.width() + 1 + r.nextInt(20));
+                (indexed && k.width() > 60 ? k : k.wide(k.width() + 1 + r.nextInt(20)))
+                    .varies(k.variable() ^ r.nextInt(4) == 0);
             case DECIMAL -> {
               int precision = k.precision() + r.nextInt(Field.PRECISION_MAX + 1 - k.precision());
               yield Kind.decimal(precision, k.scale() + r.nextInt(precision - k.precision() + 1));
@@ -355,8 +361,104 @@ class EvolutionModelTest {
               assertEquals(model, found);
             }
           });
+      checkProjections(t);
       VerifyReport report = db.verify();
       assertTrue(report.ok(), report::toString);
+    }
+
+    /** Reads of some fields, by key and in a batch, and the change of one of them. */
+    private void checkProjections(Table t) {
+      List<String> some = new ArrayList<>(fields.keySet());
+      Collections.shuffle(some, r);
+      List<String> asked = some.subList(0, 1 + r.nextInt(some.size()));
+      Layout layout = spec.layout();
+      Projection projection =
+          Projection.of(layout, asked.stream().map(layout::field).toArray(Field[]::new));
+      Map<Long, Object> changed = new TreeMap<>();
+      String f = asked.getFirst();
+      db.run(
+          tx -> {
+            changed.clear();
+            Batch batch = t.batch(KEYS);
+            Row row = t.row();
+            for (long id : model.keySet()) {
+              batch.add().set(id);
+              assertTrue(t.get(tx, t.key().set(id), row, projection));
+              checkSome(asked, id, row);
+            }
+            t.getAll(tx, batch, projection);
+            int i = 0;
+            for (long id : model.keySet()) {
+              Row of = batch.row(i++);
+              checkSome(asked, id, of);
+              if (id % 16 == 0) {
+                Object v = fields.get(f).value(r);
+                set(of, f, v);
+                t.update(tx, of);
+                changed.put(id, v);
+              }
+            }
+          });
+      changed.forEach((id, v) -> model.get(id).put(f, v));
+    }
+
+    private void checkSome(List<String> asked, long id, Row row) {
+      for (String f : asked) {
+        assertEquals(model.get(id).get(f), FieldValues.get(row, spec.layout().field(f)));
+      }
+    }
+
+    /** Two rows of one record, each of which changes a field, in either order. */
+    void twoRows() {
+      Table t = db.table(spec);
+      if (model.isEmpty()) {
+        return;
+      }
+      long id = model.firstKey();
+      String a = any();
+      String b = any();
+      Object va = fields.get(a).value(r);
+      Object vb = fields.get(b).value(r);
+      db.run(
+          tx -> {
+            Row first = t.row();
+            Row second = t.row();
+            t.get(tx, t.key().set(id), first);
+            t.get(tx, t.key().set(id), second);
+            set(first, a, va);
+            t.update(tx, first);
+            set(second, b, vb);
+            t.update(tx, second);
+            set(first, a, va);
+            t.update(tx, first);
+          });
+      model.get(id).put(a, va);
+      if (!a.equals(b)) {
+        model.get(id).put(b, vb);
+      } else {
+        model.get(id).put(a, db.call(tx -> value(tx, t, id, a)));
+      }
+    }
+
+    /** Of two changes of one field the last one counts that was one. */
+    private Object value(Transaction tx, Table t, long id, String f) {
+      Row row = t.row();
+      t.get(tx, t.key().set(id), row);
+      return FieldValues.get(row, spec.layout().field(f));
+    }
+
+    void load() {
+      Table t = db.table(spec);
+      TreeMap<Long, Map<String, Object>> source = new TreeMap<>();
+      for (int n = r.nextInt(10); n > 0; n--) {
+        Map<String, Object> fresh = new TreeMap<>();
+        fields.forEach((f, k) -> fresh.put(f, k.value(r)));
+        source.put((long) r.nextInt(KEYS), fresh);
+      }
+      t.load(
+          LoadOptions.defaults().duplicates(Duplicates.REPLACE),
+          load -> source.forEach((id, v) -> load.add(t.key().set(id), row(t.row(), v))));
+      model.putAll(source);
     }
 
     void go() {
@@ -370,7 +472,17 @@ class EvolutionModelTest {
           }
           case 4 -> crash();
           case 5 -> check();
-          case 6 -> db.checkpoint();
+          case 6 -> {
+            db.checkpoint();
+            twoRows();
+          }
+          case 7 -> {
+            if (r.nextInt(3) == 0) {
+              load();
+            } else {
+              change();
+            }
+          }
           default -> change();
         }
       }

@@ -210,7 +210,7 @@ class EvolutionTest {
           Row row = t.row();
           for (long id = 0; id < 4; id++) {
             assertTrue(t.get(tx, t.key().set(id), row));
-            assertTrue(row.buffer().isOld());
+            assertFalse(row.buffer().isPlain());
           }
           // Of the cursor's row, of a row that was put, of one that was deleted and inserted.
           try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
@@ -228,7 +228,7 @@ class EvolutionTest {
           Row row = again.row();
           for (long id = 0; id < 4; id++) {
             assertTrue(again.get(tx, again.key().set(id), row));
-            assertEquals(id == 3, row.buffer().isOld(), "" + id);
+            assertEquals(id != 3, row.buffer().isPlain(), "" + id);
             assertEquals(id == 0 ? 1L << 40 : id == 3 ? 0 : 0, row.getLong(VISITS));
           }
         });
@@ -275,7 +275,7 @@ class EvolutionTest {
     d.insert(tx, d.key().set(1_000L), fresh.clear());
     d.insert(tx, d.key().set(1_001L), fresh.set(read));
     assertTrue(d.get(tx, d.key().set(1_001L), fresh));
-    assertFalse(fresh.buffer().isOld());
+    assertTrue(fresh.buffer().isPlain());
   }
 
   @Test
@@ -303,7 +303,7 @@ class EvolutionTest {
           Row row = t.row();
           Index i = t.index("by_name");
           assertTrue(i.get(tx, i.key().set("person 5"), row));
-          assertFalse(row.buffer().isOld());
+          assertTrue(row.buffer().isPlain());
         });
   }
 

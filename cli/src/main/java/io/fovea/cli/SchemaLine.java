@@ -133,6 +133,10 @@ final class SchemaLine {
     FieldType type = FieldType.valueOf(f.get("type").getAsString());
     if (type == FieldType.DECIMAL) {
       to.decimal(name, f.get("precision").getAsInt(), f.get("scale").getAsInt());
+    } else if (f.has("variable") && type == FieldType.TEXT) {
+      to.varText(name, f.get("bytes").getAsInt());
+    } else if (f.has("variable") && type == FieldType.BYTES) {
+      to.varBytes(name, f.get("bytes").getAsInt());
     } else {
       to.add(name, type, f.get("bytes").getAsInt());
     }

@@ -120,6 +120,9 @@ final class TableFile {
         m.put("precision", f.precision());
         m.put("scale", f.scale());
       }
+      if (f.variable()) {
+        m.put("variable", true);
+      }
       if (ofTable && f.key()) {
         m.put("ofKey", true);
       }

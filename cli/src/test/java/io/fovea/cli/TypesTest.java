@@ -48,6 +48,8 @@ class TypesTest {
   private static final Field R_LONG = B.int64("long");
   private static final Field R_TEXT = B.nullable().text("text", 20);
   private static final Field R_BYTES = B.nullable().bytes("bytes", 4);
+  private static final Field R_NOTE = B.varText("note", 9000);
+  private static final Field R_PHOTO = B.nullable().varBytes("photo", 9000);
   private static final Field R_BOOL = B.nullable().bool("bool");
   private static final Field R_DOUBLE = B.nullable().float64("double");
   private static final Field R_UUID = B.nullable().uuid("uuid");
@@ -57,6 +59,7 @@ class TypesTest {
   private static final TableSpec SPEC =
       TableSpec.of("types", K.build(), B.build())
           .with(IndexSpec.on("by instant", R_INSTANT, R_TEXT))
+          .with(IndexSpec.on("by note", R_NOTE))
           .with(IndexSpec.unique("by text", R_TEXT, ID));
 
   private static final Layout.Definition L = Layout.define();
@@ -122,6 +125,8 @@ class TypesTest {
         : (i % 2 == 0 ? row : row.setInt(R_INT, -i).setBoolean(R_BOOL, i % 4 == 1))
             .setText(R_TEXT, TEXTS[i % TEXTS.length])
             .setBytes(R_BYTES, new byte[i % 3])
+            .setText(R_NOTE, TEXTS[i % TEXTS.length].repeat(i % 40))
+            .setBytes(R_PHOTO, new byte[i % 5 == 0 ? 9000 : i])
             .setDouble(R_DOUBLE, DOUBLES[i % DOUBLES.length])
             .setUuid(R_UUID, new UUID(~i, i))
             .setInstant(R_INSTANT, INSTANTS[i % INSTANTS.length])
@@ -182,7 +187,7 @@ class TypesTest {
         lines("import", to, "types", "--format", format, "--input", first));
     run(0, "export", to, "types", "--format", format, "--output", second);
     assertEquals(Files.readString(first), Files.readString(second));
-    for (String index : new String[] {"by instant", "by text"}) {
+    for (String index : new String[] {"by instant", "by text", "by note"}) {
       assertEquals(
           lines("scan", from, "types", "--index", index, "--limit", "0"),
           lines("scan", to, "types", "--index", index, "--limit", "0"));
@@ -218,15 +223,15 @@ class TypesTest {
             + key
             + "\",\"open\":false,\"weight\":4.9E-324,\"since\":\"2026-11-25T22:00:00.000000001Z\","
             + "\"price\":-99999999999999998.001,\"int\":-3,\"long\":3,\"text\":\"\\\"\","
-            + "\"bytes\":\"\",\"bool\":false,\"double\":4.9E-324,"
+            + "\"bytes\":\"\",\"note\":\"\\\"\\\"\\\"\",\"photo\":\"000000\",\"bool\":false,\"double\":4.9E-324,"
             + "\"uuid\":\"ffffffff-ffff-fffc-0000-000000000003\","
             + "\"instant\":\"2026-11-25T22:00:00.000000001Z\",\"decimal\":0.000000001}\n",
         run(0, "export", "--no-schema", file, "types", key).out());
     assertEquals(
         "\"id\",\"open\",\"weight\",\"since\",\"price\",\"int\",\"long\",\"text\",\"bytes\","
-            + "\"bool\",\"double\",\"uuid\",\"instant\",\"decimal\"\r\n"
+            + "\"note\",\"photo\",\"bool\",\"double\",\"uuid\",\"instant\",\"decimal\"\r\n"
             + "\"00000000-0000-0000-ffff-ffffffffffff\",\"true\",\"0.0\","
-            + "\"-1000000000-01-01T00:00:00Z\",\"-99999999999999998.001\",,\"0\",,,,,,,\r\n",
+            + "\"-1000000000-01-01T00:00:00Z\",\"-99999999999999998.001\",,\"0\",,,\"\",,,,,,\r\n",
         run(0, "export", file, "types", "00000000-0000-0000-ffff-ffffffffffff", "--format", "CSV")
             .out());
     String infinite = run(0, "export", file, "types", "00000000-0000-0006-ffff-fffffffffff9").out();
@@ -252,6 +257,8 @@ class TypesTest {
             "long     0",
             "text     ",
             "bytes    none",
+            "note     ",
+            "photo    none",
             "bool     true",
             "double   none",
             "uuid     none",
@@ -263,7 +270,7 @@ class TypesTest {
     assertEquals("int      none", after.get(5));
     assertEquals("long     7", after.get(6));
     assertEquals("text     none", after.get(7));
-    assertEquals("bool     true", after.get(9));
+    assertEquals("bool     true", after.get(11));
     assertEquals(
         List.of("1"), lines("count", file, "types", id.toUpperCase(java.util.Locale.ROOT)));
     for (String wrong :
@@ -300,7 +307,7 @@ class TypesTest {
         List.of(
             "{\"id\":\"00112233-4455-6677-8899-aabbccddeeff\",\"open\":true,\"weight\":1.0,"
                 + "\"since\":\"1970-01-01T00:00:00Z\",\"price\":2.000,\"int\":null,\"long\":3,"
-                + "\"text\":null,\"bytes\":\"\",\"bool\":null,\"double\":\"NaN\",\"uuid\":null,"
+                + "\"text\":null,\"bytes\":\"\",\"note\":\"\",\"photo\":null,\"bool\":null,\"double\":\"NaN\",\"uuid\":null,"
                 + "\"instant\":null,\"decimal\":null}"),
         lines("export", "--no-schema", file, "types"));
   }
@@ -349,13 +356,15 @@ class TypesTest {
             "table types of rows",
             "  key    id UUID, open BOOLEAN, weight FLOAT64, since INSTANT, price DECIMAL(20, 3)",
             "  row    int INT32 NULL, long INT64, text TEXT(20) NULL, bytes BYTES(4) NULL,"
-                + " bool BOOLEAN NULL, double FLOAT64 NULL, uuid UUID NULL, instant INSTANT NULL,"
+                + " note VARTEXT(9000), photo VARBYTES(9000) NULL, bool BOOLEAN NULL, double FLOAT64 NULL, uuid UUID NULL, instant INSTANT NULL,"
                 + " decimal DECIMAL(9, 9) NULL",
             "  index  \"by instant\" by instant INSTANT NULL, text TEXT(20) NULL",
+            "  index  \"by note\" by note VARTEXT(9000)",
             "  unique \"by text\" by text TEXT(20) NULL, id UUID"),
         lines("schema", file, "types"));
     String json = run(0, "schema", file, "types", "--json").out();
     assertTrue(json.contains("\"precision\": 9,"), json);
     assertTrue(json.contains("\"nullable\": true"), json);
+    assertTrue(json.contains("\"variable\": true"), json);
   }
 }

@@ -37,11 +37,11 @@ import org.jspecify.annotations.Nullable;
  * <pre>
  *   record of the catalog tree:  key {@link CatalogKey}   value, all numbers big-endian:
  *
- *   version (1 byte): 4 if there is a field of a type behind BYTES, or a nullable one; else 3 if there are sections, else 2 if an index has hints, else 1 · tree id (4) · root page (8) · key · has layout (1) · [fields]
+ *   version (1 byte): 5 if there is, or was, a field of variable length; else 4 if there is a field of a type behind BYTES, or a nullable one; else 3 if there are sections, else 2 if an index has hints, else 1 · tree id (4) · root page (8) · key · has layout (1) · [fields]
  *   · number of indexes (2) · each: name · flags (1: 1 unique, 2 extracted, 4 times the number of
  *     {@link EntryHints}) · tree id (4) · root page (8) · extracted: key; else: number of fields (2), each: 1 if of the key (1),
  *     ordinal (2)
- *   · version 3 and 4: {@link Sections}, of {@link Extras}, and of a name that is too long for the key
+ *   · version 3 and later: {@link Sections}, of {@link Extras}, and of a name that is too long for the key
  *
  *   key      raw (1) · fields
  *   fields   number (2) · each: name · type (1) · size (4), as {@link FieldCodec} has them
@@ -67,12 +67,15 @@ public record CatalogEntry(
     @Nullable Layout layout,
     List<IndexEntry> indexes,
     Extras extras) {
-  private static final int VERSION = 4;
+  private static final int VERSION = 5;
 
-  /** What older versions of Fovea write and know: integers, texts and byte strings alone. */
+  /** What older versions of Fovea write and know: no fields of variable length. */
+  private static final int VERSION_WITHOUT_VARIABLE = 4;
+
+  /** What still older versions write and know: integers, texts and byte strings alone. */
   private static final int VERSION_WITHOUT_TYPES = 3;
 
-  /** What still older versions write and know: no sections. */
+  /** And before these: no sections. */
   private static final int VERSION_WITHOUT_SECTIONS = 2;
 
   /** What the oldest write and know: no hints either. */
@@ -296,11 +299,13 @@ public record CatalogEntry(
     try (DataOutputStream out = new DataOutputStream(bytes)) {
       boolean hinted = indexes.stream().anyMatch(i -> i.hints != EntryHints.NONE);
       out.writeByte(
-          !isPlain()
+          layout != null && history().isPacked(layout)
               ? VERSION
-              : !sections.isEmpty()
-                  ? VERSION_WITHOUT_TYPES
-                  : hinted ? VERSION_WITHOUT_SECTIONS : VERSION_WITHOUT_HINTS);
+              : !isPlain()
+                  ? VERSION_WITHOUT_VARIABLE
+                  : !sections.isEmpty()
+                      ? VERSION_WITHOUT_TYPES
+                      : hinted ? VERSION_WITHOUT_SECTIONS : VERSION_WITHOUT_HINTS);
       out.writeInt(treeId);
       out.writeLong(rootPid);
       writeKey(out, key);

@@ -11,7 +11,8 @@ import java.io.IOException;
  * Fields of rows and parts of keys, as entries of the catalog have them.
  *
  * <pre>
- *   type (1): {@link FieldType#code}, and 128 if nullable
+ *   type (1): {@link FieldType#code}, 10 of a text and 11 of a byte string of variable length; and
+ *     128 if nullable
  *   size (4): of a decimal, 256 times its precision, and its scale; else {@link Field#width}
  * </pre>
  *
@@ -20,28 +21,39 @@ import java.io.IOException;
  */
 final class FieldCodec {
   private static final int NULLABLE = 0x80;
+
+  /** What is added to the code of a type whose field has a variable length. */
+  private static final int VARIABLE = 7;
+
   private static final int PRECISION_SHIFT = 8;
   private static final int SCALE = 0xFF;
 
   private FieldCodec() {}
 
-  /** Whether versions of Fovea before these types know it. */
+  /** Whether versions of Fovea before types behind BYTES, and null, know it. */
   static boolean isPlain(FieldType type, boolean nullable) {
     return type.code() <= FieldType.BYTES.code() && !nullable;
   }
 
   static void write(DataOutputStream out, Field f) throws IOException {
-    write(out, f.type(), f.width(), f.precision(), f.scale(), f.nullable());
+    write(out, f.type(), f.width(), f.precision(), f.scale(), f.nullable(), f.variable());
   }
 
   static void write(DataOutputStream out, Part p) throws IOException {
-    write(out, p.type(), p.width(), p.precision(), p.scale(), p.nullable());
+    write(out, p.type(), p.width(), p.precision(), p.scale(), p.nullable(), p.variable());
   }
 
   private static void write(
-      DataOutputStream out, FieldType type, int width, int precision, int scale, boolean nullable)
+      DataOutputStream out,
+      FieldType type,
+      int width,
+      int precision,
+      int scale,
+      boolean nullable,
+      boolean variable)
       throws IOException {
-    out.writeByte(nullable ? type.code() | NULLABLE : type.code());
+    int code = variable ? type.code() + VARIABLE : type.code();
+    out.writeByte(nullable ? code | NULLABLE : code);
     out.writeInt(type == FieldType.DECIMAL ? precision << PRECISION_SHIFT | scale : width);
   }
 
@@ -53,16 +65,19 @@ final class FieldCodec {
   static Field read(DataInputStream in, String name) throws IOException {
     int code = in.readUnsignedByte();
     int size = in.readInt();
-    FieldType type = FieldType.ofCode(code & ~NULLABLE);
+    int kind = code & ~NULLABLE;
+    boolean variable =
+        kind == FieldType.TEXT.code() + VARIABLE || kind == FieldType.BYTES.code() + VARIABLE;
+    FieldType type = FieldType.ofCode(variable ? kind - VARIABLE : kind);
     boolean nullable = (code & NULLABLE) != 0;
     if (type != FieldType.DECIMAL) {
-      return new Field(name, type, size, 0, 0, nullable, 0, 0, false);
+      return new Field(name, type, size, 0, 0, nullable, variable, 0, 0, false);
     }
     int precision = size >> PRECISION_SHIFT;
     if (precision < 1 || precision > Field.PRECISION_MAX) {
       throw new IOException("a decimal of " + precision + " digits");
     }
     int width = Field.decimalBytes(precision);
-    return new Field(name, type, width, precision, size & SCALE, nullable, 0, 0, false);
+    return new Field(name, type, width, precision, size & SCALE, nullable, false, 0, 0, false);
   }
 }

@@ -8,6 +8,7 @@ import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.index.IndexCore;
 import io.fovea.index.Maintenance;
+import io.fovea.index.OldRows;
 import io.fovea.index.RowExpiry;
 import io.fovea.index.Slot;
 import io.fovea.index.TableCore;
@@ -88,6 +89,9 @@ final class LoadTrees implements AutoCloseable {
   private final Arena entryArena = Arena.ofShared();
   private MemorySegment entry = MemorySegment.NULL;
   private MemorySegment entryValue = MemorySegment.NULL;
+
+  /** A row as memory has it, where rows have a variable length. */
+  private MemorySegment unpacked = MemorySegment.NULL;
 
   long added;
   long replaced;
@@ -246,7 +250,7 @@ final class LoadTrees implements AutoCloseable {
   }
 
   private void putOld() {
-    old.renew(core);
+    old.renewStored(core);
     put(old.key(), 0, old.keyLength(), old.value(), old.valueOffset(), old.valueLength());
     hasOld = old.next();
   }
@@ -263,10 +267,30 @@ final class LoadTrees implements AutoCloseable {
     loader.add(key, off, len, value, vOff, vLen);
     records++;
     bytes += (long) len + vLen;
-    for (int i = 0; i < indexes.size(); i++) {
-      entry(indexes.get(i), key, off, len, value, vOff, vLen);
+    if (!indexes.isEmpty()) {
+      entries(key, off, len, value, vOff, vLen);
     }
     flush(loader);
+  }
+
+  /** The entries of a record, from a row as memory has it. */
+  private void entries(
+      MemorySegment key, long off, int len, MemorySegment value, long vOff, int vLen) {
+    MemorySegment record = value;
+    long at = vOff;
+    if (core.packed() != null) {
+      if (unpacked.byteSize() == 0) {
+        unpacked = entryArena.allocate(core.recordBytes(), 8);
+      }
+      if (core.old.renew(vLen, value, vOff, unpacked, 0) == OldRows.UNKNOWN) {
+        throw core.wrongSize(-1, vLen);
+      }
+      record = unpacked;
+      at = 0;
+    }
+    for (int i = 0; i < indexes.size(); i++) {
+      entry(indexes.get(i), key, off, len, record, at, vLen);
+    }
   }
 
   private void entry(

@@ -4,6 +4,8 @@ import io.fovea.btree.BTree;
 import io.fovea.btree.LeafScan;
 import io.fovea.btree.Position;
 import io.fovea.error.CorruptionException;
+import io.fovea.index.OldRows;
+import io.fovea.index.PackedRows;
 import io.fovea.index.TableCore;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -31,8 +33,11 @@ final class OldRecords implements AutoCloseable {
 
   private final boolean changing;
 
-  /** A row of an older layout, as one of the table's. */
+  /** A row of the newest layout, as memory has it. */
   private MemorySegment renewed = MemorySegment.NULL;
+
+  /** The same as the tree has it, where rows have a variable length. */
+  private MemorySegment packed = MemorySegment.NULL;
 
   /** Stands before the first record of a tree that nobody changes. */
   OldRecords(BTree tree) {
@@ -117,20 +122,46 @@ final class OldRecords implements AutoCloseable {
     }
   }
 
-  /** A row of an older layout becomes one of its table's; other records stay as they are. */
-  void renew(TableCore core) {
-    if (core.layout == null || valueLength == core.recordBytes()) {
-      return;
+  /**
+   * A row becomes one of the newest layout, as memory has it; other records stay as they are.
+   *
+   * @return what it was, as {@link OldRows} says
+   */
+  int renew(TableCore core) {
+    if (core.layout == null || valueLength == core.storedBytes) {
+      return OldRows.AS_IT_IS;
     }
     if (renewed.byteSize() == 0) {
       renewed = arena.allocate(core.recordBytes(), 8);
     }
-    if (!core.old.renew(valueLength, value, valueOffset, renewed, 0)) {
+    int form = core.old.renew(valueLength, value, valueOffset, renewed, 0);
+    if (form == OldRows.UNKNOWN) {
       throw core.wrongSize(-1, valueLength);
     }
     value = renewed;
     valueOffset = 0;
     valueLength = core.recordBytes();
+    return form;
+  }
+
+  /** A row of an older layout becomes one of the newest, as the tree has it. */
+  void renewStored(TableCore core) {
+    PackedRows packedRows = core.packed();
+    MemorySegment was = value;
+    long wasOffset = valueOffset;
+    int wasLength = valueLength;
+    int form = renew(core);
+    if (form == OldRows.UNPACKED) {
+      value = was;
+      valueOffset = wasOffset;
+      valueLength = wasLength;
+    } else if (form == OldRows.RENEWED && packedRows != null) {
+      if (packed.byteSize() == 0) {
+        packed = arena.allocate(packedRows.rowBytes(), 8);
+      }
+      valueLength = packedRows.pack(renewed, 0, packed, 0);
+      value = packed;
+    }
   }
 
   MemorySegment key() {

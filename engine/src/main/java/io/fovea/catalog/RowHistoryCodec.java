@@ -1,6 +1,7 @@
 package io.fovea.catalog;
 
 import io.fovea.index.DefaultValue;
+import io.fovea.index.PackedRows;
 import io.fovea.index.RowHistory;
 import io.fovea.index.RowHistory.Origin;
 import io.fovea.index.RowHistory.Part;
@@ -23,7 +24,7 @@ import java.util.Set;
  * Only tables of version 2 and above have it.
  *
  * <pre>
- *   version (1) · next number of a field (4) · bytes of a row (4)
+ *   version (1) · next number of a field (4) · bytes of a row (4), of variable length in memory
  *   · for each field of the layout: its number (4) · length of its default (4) · default
  *   · number of older layouts (1), each: last version that had it (1) · bytes of a row (4)
  *     · number of fields (2), each: number (4) · type (1) · size (4), as {@link FieldCodec} has them
@@ -118,14 +119,18 @@ final class RowHistoryCodec {
 
   private static void check(RowHistory h, Layout layout) throws IOException {
     boolean good = h.version() > 1 && h.version() <= TableSpec.VERSION_MAX;
-    good &= h.length() >= layout.size();
-    Set<Integer> lengths = new HashSet<>(Set.of(h.length()));
+    boolean packed = h.isPacked(layout);
+    good &= h.length() >= layout.size() + (packed ? PackedRows.bytesMore(h.fixed()) : 0);
+    Set<Integer> lengths = new HashSet<>();
+    good &= packed || lengths.add(h.length());
     Set<Integer> ids = new HashSet<>();
     for (Origin f : h.fields()) {
       good &= ids.add(f.id()) && f.id() >= 0 && f.id() < h.nextId();
     }
-    for (Shape s : h.old()) {
-      good &= lengths.add(s.length()) && s.version() < h.version();
+    for (int n = 0; n < h.old().size(); n++) {
+      Shape s = h.old().get(n);
+      good &= n >= h.fixed() || lengths.add(s.length());
+      good &= s.version() < h.version();
       for (Part p : s.fields()) {
         for (int i = 0; i < h.fields().size(); i++) {
           Field f = layout.fields().get(i);

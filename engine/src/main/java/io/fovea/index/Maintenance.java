@@ -57,7 +57,7 @@ public final class Maintenance {
       at += 2 * indexes[i].entryBytesMax();
     }
     try {
-      t.insert(core.tree, key, keyOff, keyLen, record, recordOff, core.recordBytes());
+      write(slot, t, core, key, keyOff, keyLen, record, recordOff, true);
     } catch (DuplicateKeyException e) {
       throw new DuplicateKeyException("table \"" + core.name + '"');
     }
@@ -86,6 +86,10 @@ public final class Maintenance {
       MemorySegment record,
       long recordOff) {
     t.requireWritable();
+    if (!core.looks(indexes)) {
+      write(slot, t, core, key, keyOff, keyLen, record, recordOff, false);
+      return;
+    }
     RowExpiry.makeWay(slot, t, core, indexes, key, keyOff, keyLen, record, recordOff, false);
     int size = core.recordBytes();
     MemorySegment old = slot.record(2L * size);
@@ -115,13 +119,15 @@ public final class Maintenance {
               + KeyText.of(core.key, key, keyOff, keyLen)
               + ".");
     }
-    boolean whole = OldRows.settle(slot, t, core, key, keyOff, keyLen, n, records, 0);
+    int form = OldRows.settle(slot, t, core, key, keyOff, keyLen, n, records, 0);
     Mem.copy(records, 0, records, size, size);
     for (int f = changed.nextChanged(0); f >= 0; f = changed.nextChanged(f + 1)) {
       int from = changed.start(f);
       Mem.copy(key, changed.base() + from, records, size + from, changed.end(f) - from);
     }
     RowExpiry.makeWay(slot, t, core, indexes, key, keyOff, keyLen, records, size, false);
+    changed.form(form);
+    boolean whole = !changed.isPlain() && !core.patches(changed);
     replace(slot, t, core, indexes, key, keyOff, keyLen, records, records, size, changed, whole);
   }
 
@@ -170,7 +176,7 @@ public final class Maintenance {
       if (patches != null && !whole) {
         patch(t, core, patches);
       } else {
-        t.put(core.tree, key, keyOff, keyLen, record, recordOff, core.recordBytes());
+        write(slot, t, core, key, keyOff, keyLen, record, recordOff, false);
       }
       at = 0;
       for (int i = 0; i < indexes.length; i++) {
@@ -187,6 +193,33 @@ public final class Maintenance {
     } catch (Throwable e) {
       slot.breakDown(e);
       throw e;
+    }
+  }
+
+  /** Writes a record as a whole, as the tree has it. */
+  private static void write(
+      Slot slot,
+      Tx t,
+      TableCore core,
+      MemorySegment key,
+      long keyOff,
+      int keyLen,
+      MemorySegment record,
+      long recordOff,
+      boolean insert) {
+    PackedRows packed = core.packed();
+    MemorySegment stored = record;
+    long storedOff = recordOff;
+    int bytes = core.recordBytes();
+    if (packed != null) {
+      stored = slot.valueStage(bytes);
+      storedOff = 0;
+      bytes = packed.pack(record, recordOff, stored, 0);
+    }
+    if (insert) {
+      t.insert(core.tree, key, keyOff, keyLen, stored, storedOff, bytes);
+    } else {
+      t.put(core.tree, key, keyOff, keyLen, stored, storedOff, bytes);
     }
   }
 
@@ -329,9 +362,9 @@ public final class Maintenance {
     int[] before = slot.lengths(0, indexes.length);
     MemorySegment record = scan.valueSegment();
     long recordOff = scan.valueOffset();
-    if (scan.valueLength() != core.recordBytes()) {
+    if (scan.valueLength() != core.storedBytes) {
       MemorySegment made = slot.record(core.recordBytes());
-      if (!core.old.renew(scan.valueLength(), record, recordOff, made, 0)) {
+      if (core.old.renew(scan.valueLength(), record, recordOff, made, 0) == OldRows.UNKNOWN) {
         throw core.wrongSize(scan.page(), scan.valueLength());
       }
       record = made;

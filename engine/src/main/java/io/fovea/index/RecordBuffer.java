@@ -23,6 +23,7 @@ public final class RecordBuffer {
 
   private final Field[] fields;
   private final int[] starts;
+  private final Field[] variable;
   private final int size;
   private final MemorySegment segment;
   private final long base;
@@ -35,8 +36,8 @@ public final class RecordBuffer {
   /** One bit per field: changed since it was read. Has room for them from the first change on. */
   private long[] dirty = NEVER;
 
-  /** Whether the record that was read has an older layout in the tree. */
-  private boolean old;
+  /** What the record that was read is in the tree, as {@link OldRows} says. */
+  private int form;
 
   /** Whether {@link #dirty} has a bit set. */
   private boolean changed;
@@ -52,6 +53,7 @@ public final class RecordBuffer {
   public RecordBuffer(RowFields fields, int size, MemorySegment segment, long base) {
     this.fields = fields.all;
     this.starts = fields.starts;
+    this.variable = fields.variable;
     this.size = size;
     this.segment = segment;
     this.base = base;
@@ -103,17 +105,42 @@ public final class RecordBuffer {
     Mem.copy(key, keyOff, segment, keyBase(), keyLen);
     keyLength = keyLen;
     handle = newHandle;
-    old = false;
+    form = OldRows.AS_IT_IS;
   }
 
-  /** The record that was read is of an older layout in the tree: no part of it can be changed. */
-  public void old() {
-    old = true;
+  /**
+   * The record that was read is not in the tree as it is here, but in a form of {@link OldRows}.
+   */
+  public void form(int of) {
+    form = of;
   }
 
-  /** Whether it is. */
-  public boolean isOld() {
-    return old;
+  /** What it is in the tree. */
+  public int form() {
+    return form;
+  }
+
+  /** Whether each part of it can be changed in its place. */
+  public boolean isPlain() {
+    return form == OldRows.AS_IT_IS;
+  }
+
+  /**
+   * How many bytes from the start are cleared where all fields are: those before the first field of
+   * variable length, whose room may be large.
+   */
+  public int clearedBytes() {
+    return variable.length == 0 ? size : variable[0].start();
+  }
+
+  /** Clears the fields behind these. */
+  public void clearRest() {
+    for (int i = 0; i < variable.length; i++) {
+      Field f = variable[i];
+      Mem.zero(segment, base + f.start(), f.offset() + 2 - f.start());
+      int end = i + 1 < variable.length ? variable[i + 1].start() : size;
+      Mem.zero(segment, base + f.end(), end - f.end());
+    }
   }
 
   // --------------------------------------------------------------------------------------- changes

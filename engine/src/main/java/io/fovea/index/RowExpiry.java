@@ -101,12 +101,15 @@ public final class RowExpiry {
 
   /** The time that a record has; 0 where its length is no layout's. */
   private long time(TableCore core, int length, MemorySegment record, long recordOff) {
-    return length == core.recordBytes()
+    return length == core.storedBytes
         ? time(record, recordOff)
         : core.old.millis(length, record, recordOff, spec.field().ordinal());
   }
 
-  /** The time that a record of the newest layout has. One that is null is all zero: no time. */
+  /**
+   * The time that a record of the newest layout has, as memory has it. One that is null is all
+   * zero: no time.
+   */
   private long time(MemorySegment record, long recordOff) {
     return instants
         ? Times.millis(record, recordOff + offset)
@@ -146,8 +149,8 @@ public final class RowExpiry {
     return spec.field().keyBytesMax();
   }
 
-  /** Whether a reader does not see a record of the newest layout. */
-  boolean hides(Slot slot, Tx t, MemorySegment record, long recordOff) {
+  /** Whether a reader does not see a record of the newest layout, as memory has it. */
+  public boolean hides(Slot slot, Tx t, MemorySegment record, long recordOff) {
     return hides(slot, t, time(record, recordOff));
   }
 

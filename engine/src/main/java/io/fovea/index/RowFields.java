@@ -22,11 +22,15 @@ public final class RowFields {
   /** Where each begins in a row. */
   final int[] starts;
 
+  /** Those of variable length. */
+  final Field[] variable;
+
   /** Those of a layout. */
   public RowFields(Layout layout) {
     List<Field> fields = layout.fields();
     this.all = fields.toArray(Field[]::new);
     this.plain = fields.toArray(Field[]::new);
+    this.variable = fields.stream().filter(Field::variable).toArray(Field[]::new);
     this.starts = new int[all.length];
     for (int i = 0; i < all.length; i++) {
       starts[i] = all[i].start();

@@ -16,6 +16,10 @@ import org.jspecify.annotations.Nullable;
  * an older one gets as many zero bytes behind its fields as it takes. Who reads a row compares its
  * length with that of the newest layout, which was so before there were versions.
  *
+ * <p><b>A row of variable length says it itself</b>, in its last byte: {@link PackedRows}. So do
+ * all rows of a table since its first layout that has such a field, and none of them is as long as
+ * the rows of a layout before.
+ *
  * <p><b>Fields have numbers</b> that are never given again: an old row's field is a new row's field
  * if it has its number, whatever its name. A field that was dropped and added again has another.
  *
@@ -24,7 +28,8 @@ import org.jspecify.annotations.Nullable;
  * @param version of the table
  * @param nextId the number that the next new field gets
  * @param fields one for each of the layout
- * @param length the bytes of a row of the layout in the tree
+ * @param length the bytes of a row of the layout in memory, and in the tree unless rows have a
+ *     variable length; then the most that they have there
  * @param old older layouts, the oldest first
  */
 public record RowHistory(
@@ -42,7 +47,7 @@ public record RowHistory(
    * An older layout.
    *
    * @param version the last one that had it
-   * @param length the bytes of a row in the tree
+   * @param length the bytes of a row, as {@link RowHistory#length}
    * @param fields in their order
    */
   public record Shape(int version, int length, List<Part> fields) {}
@@ -56,15 +61,28 @@ public record RowHistory(
    * @param precision of a decimal
    * @param scale of a decimal
    * @param nullable whether a byte before the value says that there is one
+   * @param variable whether a text or byte string takes what it has
    */
   public record Part(
-      int id, FieldType type, int width, int precision, int scale, boolean nullable) {
+      int id,
+      FieldType type,
+      int width,
+      int precision,
+      int scale,
+      boolean nullable,
+      boolean variable) {
     /** A field as it is now. */
     public static Part of(int id, Field f) {
-      return new Part(id, f.type(), f.width(), f.precision(), f.scale(), f.nullable());
+      return new Part(
+          id, f.type(), f.width(), f.precision(), f.scale(), f.nullable(), f.variable());
     }
 
-    /** The bytes that it takes in a row. */
+    /** The same where what it takes in a row does not depend on the most that it may have. */
+    private Part stored() {
+      return variable ? new Part(id, type, 0, precision, scale, nullable, true) : this;
+    }
+
+    /** The bytes that it takes in a row; of variable length, the most. */
     public int rowBytes() {
       return (type.isFixed() ? width : 2 + width) + (nullable ? 1 : 0);
     }
@@ -81,7 +99,8 @@ public record RowHistory(
     for (Field f : layout.fields()) {
       fields.add(new Origin(f.ordinal(), new byte[0]));
     }
-    return new RowHistory(version, fields.size(), List.copyOf(fields), layout.size(), List.of());
+    int bytes = length(layout, List.of());
+    return new RowHistory(version, fields.size(), List.copyOf(fields), bytes, List.of());
   }
 
   /**
@@ -94,16 +113,47 @@ public record RowHistory(
   public RowHistory next(
       int toVersion, int toNextId, Layout from, Layout to, List<Origin> toFields) {
     Shape last = new Shape(version, length, parts(from, fields));
-    if (last.fields.equals(parts(to, toFields))) {
-      return new RowHistory(toVersion, toNextId, List.copyOf(toFields), length, old);
-    }
     List<Shape> more = new ArrayList<>(old);
-    more.add(last);
-    int bytes = to.size();
-    while (shape(more, bytes) != null) {
+    if (!stored(last.fields).equals(stored(parts(to, toFields)))) {
+      more.add(last);
+    }
+    int bytes = length(to, more);
+    return new RowHistory(toVersion, toNextId, List.copyOf(toFields), bytes, List.copyOf(more));
+  }
+
+  private static List<Part> stored(List<Part> parts) {
+    return parts.stream().map(Part::stored).toList();
+  }
+
+  private static int length(Layout layout, List<Shape> before) {
+    int fixed = fixed(before);
+    int bytes = layout.size();
+    if (fixed < before.size() || layout.hasVariable()) {
+      return bytes + PackedRows.bytesMore(fixed);
+    }
+    while (shape(before, bytes) != null) {
       bytes++;
     }
-    return new RowHistory(toVersion, toNextId, List.copyOf(toFields), bytes, List.copyOf(more));
+    return bytes;
+  }
+
+  /** How many layouts there were before the first one with a field of variable length. */
+  private static int fixed(List<Shape> shapes) {
+    int n = 0;
+    while (n < shapes.size() && shapes.get(n).fields.stream().noneMatch(Part::variable)) {
+      n++;
+    }
+    return n;
+  }
+
+  /** How many of the older layouts are known by the length of their rows; the others say theirs. */
+  public int fixed() {
+    return fixed(old);
+  }
+
+  /** Whether rows of a layout, which is the newest one, have a variable length. */
+  public boolean isPacked(Layout layout) {
+    return layout.hasVariable() || fixed() < old.size();
   }
 
   private static List<Part> parts(Layout layout, List<Origin> origins) {

@@ -40,8 +40,14 @@ public final class TableCore {
   private final int recordBytes;
 
   /**
-   * The size of a record that is delivered without another look: that of the newest layout, or one
-   * that none has, where rows expire. So a read that compares the size anyway pays nothing for it.
+   * The bytes of a row in the tree that memory has as it is: those of the newest layout; -1 where
+   * there are none, since rows have a variable length.
+   */
+  public final int storedBytes;
+
+  /**
+   * The size of a record that is delivered without another look: {@link #storedBytes}, or one that
+   * none has, where rows expire. So a read that compares the size anyway pays nothing for it.
    */
   public int plainBytes;
 
@@ -117,8 +123,9 @@ public final class TableCore {
     this.indexes = indexes;
     this.bit = 1L << (tree.treeId() & 63);
     this.recordBytes = history.length();
-    this.plainBytes = recordBytes;
     this.old = new OldRows(history, layout == null ? Layout.define().build() : layout);
+    this.storedBytes = old.packed == null ? recordBytes : -1;
+    this.plainBytes = storedBytes;
   }
 
   /** The versions of its rows. */
@@ -144,17 +151,35 @@ public final class TableCore {
   /** Lets rows expire, or not. Before the table is used, or while no transaction is active. */
   public void expire(@Nullable RowExpiry by) {
     expiry = by;
-    plainBytes = by == null ? recordBytes : -1;
+    plainBytes = by == null ? storedBytes : -1;
   }
 
   /**
-   * Whether a statement that changes a record looks at more than the record: at indexes, or whether
-   * it has expired.
+   * Whether a statement that writes a record does more than that: looks at indexes, or whether one
+   * has expired, or packs the record.
    *
    * @param all what {@link #indexes()} said
    */
   public boolean maintains(IndexCore[] all) {
+    return all.length > 0 || plainBytes < 0;
+  }
+
+  /** Whether a statement that removes a record looks at it. */
+  public boolean looks(IndexCore[] all) {
     return all.length > 0 || expiry != null;
+  }
+
+  /** How rows of variable length are made; null where they have one length. */
+  public @Nullable PackedRows packed() {
+    return old.packed;
+  }
+
+  /** Whether all that has changed of a record of variable length can be written in its place. */
+  public boolean patches(RecordBuffer record) {
+    PackedRows packed = old.packed;
+    return packed != null
+        && record.form() == OldRows.UNPACKED
+        && record.nextChanged(packed.firstOrdinal()) < 0;
   }
 
   /**
@@ -178,7 +203,8 @@ public final class TableCore {
     if (by == null) {
       return false;
     }
-    return length == recordBytes && bytes >= by.end()
+    boolean inPlace = old.isInPlace(length, by.end());
+    return inPlace && bytes >= by.end()
         ? by.hides(slot, t, record, recordOff)
         : RowExpiry.isHidden(slot, t, this, key, keyOff, keyLen);
   }
@@ -241,7 +267,7 @@ public final class TableCore {
     return NameText.of(name);
   }
 
-  /** The bytes of a record of the newest layout, as in the tree so in memory. */
+  /** The bytes of a record of the newest layout in memory; in the tree it has no more. */
   public int recordBytes() {
     return recordBytes;
   }

@@ -11,6 +11,7 @@ import io.fovea.encoding.KeyText;
 import io.fovea.error.FoveaException;
 import io.fovea.error.OperationInterruptedException;
 import io.fovea.index.IndexCore;
+import io.fovea.index.OldRows;
 import io.fovea.index.Slot;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
@@ -142,10 +143,15 @@ public final class Verification {
             return;
           }
           OperationInterruptedException.check("verify the records");
-          boolean old = table.layout != null && vLen != table.recordBytes();
-          if (old && !table.old.renew(vLen, v, vOff, renewed, 0)) {
+          boolean old = table.layout != null && vLen != table.storedBytes;
+          if (old && table.old.renew(vLen, v, vOff, renewed, 0) == OldRows.UNKNOWN) {
             census.problem(
-                what + ": a record of " + vLen + " bytes instead of " + table.recordBytes());
+                what
+                    + ": a record of "
+                    + vLen
+                    + (table.storedBytes < 0
+                        ? " bytes that are no row of the table"
+                        : " bytes instead of " + table.recordBytes()));
             return;
           }
           for (int i = 0; i < indexes.length; i++) {

@@ -17,9 +17,11 @@ import java.util.Objects;
  * @param precision how many digits a decimal has; 0 for other types
  * @param scale how many of these are behind the point; 0 for other types
  * @param nullable whether it may have no value
- * @param offset where its value lies in a row, in bytes; that of a nullable field is behind the
- *     byte that says whether there is one. Of a part of a key, where it lies in the encoded key, or
- *     -1 where that depends on the parts before it
+ * @param variable whether a text or byte string takes no more bytes in the file than it has; never
+ *     said of a part of a key, which takes no more anyway
+ * @param offset where its value lies in a row in memory, in bytes; that of a nullable field is
+ *     behind the byte that says whether there is one. Of a part of a key, where it lies in the
+ *     encoded key, or -1 where that depends on the parts before it
  * @param ordinal its place among the fields or parts, from 0
  * @param key whether it is a part of a key rather than a field of a row
  * @since 0.1.0
@@ -31,6 +33,7 @@ public record Field(
     int precision,
     int scale,
     boolean nullable,
+    boolean variable,
     int offset,
     int ordinal,
     boolean key) {
@@ -78,6 +81,14 @@ public record Field(
       throw new IllegalArgumentException(
           "Field " + name + " has 1 to " + WIDTH_MAX + " bytes at most, not " + width + ".");
     }
+    if (variable && (type.isFixed() || key)) {
+      throw new IllegalArgumentException(
+          "Field "
+              + name
+              + " is "
+              + (key ? "a part of a key" : type)
+              + ", of which no variable length is said: only of texts and byte strings of rows.");
+    }
     if (ordinal < 0 || offset < -1) {
       throw new IllegalArgumentException(
           "Field " + name + " can't have ordinal " + ordinal + " and offset " + offset + ".");
@@ -95,7 +106,7 @@ public record Field(
   }
 
   /**
-   * Where it begins in a row.
+   * Where it begins in a row in memory.
    *
    * @return the offset; of a nullable field, that of the byte before it
    */
@@ -104,7 +115,7 @@ public record Field(
   }
 
   /**
-   * Where its room in a row ends.
+   * Where its room in a row in memory ends.
    *
    * @return the offset behind it
    */
@@ -113,7 +124,8 @@ public record Field(
   }
 
   /**
-   * The bytes that the field takes in a row.
+   * The bytes that the field takes in a row in memory; in the file, that is the most it takes there
+   * if its length is variable.
    *
    * @return the width; of a text or byte string, 2 more for its length; of a nullable field, 1 more
    *     for whether there is a value
@@ -135,14 +147,14 @@ public record Field(
   /**
    * The type in words.
    *
-   * @return as in {@code TEXT(20)}, {@code DECIMAL(10, 2) NULL}
+   * @return as in {@code TEXT(20)}, {@code VARTEXT(200)}, {@code DECIMAL(10, 2) NULL}
    */
   public String typeText() {
     String of =
         type == FieldType.DECIMAL
             ? "(" + precision + ", " + scale + ")"
             : type.isFixed() ? "" : "(" + width + ")";
-    return type + of + (nullable ? " NULL" : "");
+    return (variable ? "VAR" : "") + type + of + (nullable ? " NULL" : "");
   }
 
   /** As in {@code name TEXT(20)}. */

@@ -25,7 +25,14 @@ public abstract sealed class FieldDefinition permits Layout.Definition, KeySpec.
 
   /** Makes a field; it may still be refused, for its name. */
   abstract Field make(
-      String name, FieldType type, int width, int precision, int scale, boolean mayBeNull, int i);
+      String name,
+      FieldType type,
+      int width,
+      int precision,
+      int scale,
+      boolean mayBeNull,
+      boolean variable,
+      int i);
 
   /**
    * Lets the field that is added next have no value.
@@ -69,6 +76,32 @@ public abstract sealed class FieldDefinition permits Layout.Definition, KeySpec.
    */
   public Field text(String name, int width) {
     return add(name, FieldType.TEXT, width);
+  }
+
+  /**
+   * Adds a text of variable length: in the file it takes as many bytes as it has, and 2 for its
+   * length. In memory a row has room for the longest. In a key, where texts take no more than they
+   * have anyway, it is the same as {@link #text}.
+   *
+   * @param name its name
+   * @param bytesMax the most bytes that it may take in UTF-8, 1 to 65,535
+   * @return the field
+   * @throws IllegalArgumentException if there is a field of that name, or for such a number
+   */
+  public Field varText(String name, int bytesMax) {
+    return add(name, FieldType.TEXT, bytesMax, 0, 0, takeNullable(), true);
+  }
+
+  /**
+   * Adds a byte string of variable length: as {@link #varText} does a text.
+   *
+   * @param name its name
+   * @param bytesMax the most bytes that it may have, 1 to 65,535
+   * @return the field
+   * @throws IllegalArgumentException if there is a field of that name, or for such a number
+   */
+  public Field varBytes(String name, int bytesMax) {
+    return add(name, FieldType.BYTES, bytesMax, 0, 0, takeNullable(), true);
   }
 
   /**
@@ -138,7 +171,7 @@ public abstract sealed class FieldDefinition permits Layout.Definition, KeySpec.
    */
   public Field decimal(String name, int precision, int scale) {
     int width = Field.decimalBytes(Math.clamp(precision, 1, Field.PRECISION_MAX));
-    return add(name, FieldType.DECIMAL, width, precision, scale, takeNullable());
+    return add(name, FieldType.DECIMAL, width, precision, scale, takeNullable(), false);
   }
 
   /**
@@ -152,11 +185,12 @@ public abstract sealed class FieldDefinition permits Layout.Definition, KeySpec.
    * @throws IllegalArgumentException if there is a field of that name, or for such a width
    */
   public Field add(String name, FieldType type, int width) {
-    return add(name, type, width, 0, 0, takeNullable());
+    return add(name, type, width, 0, 0, takeNullable(), false);
   }
 
   /**
-   * Adds a field that is as another one: of the same type and size, and nullable if that is.
+   * Adds a field that is as another one: of the same type and size, nullable if that is, and in a
+   * row of variable length if that is.
    *
    * @param name its name
    * @param like a field of a row, or a part of a key
@@ -165,7 +199,8 @@ public abstract sealed class FieldDefinition permits Layout.Definition, KeySpec.
    */
   public Field add(String name, Field like) {
     boolean may = takeNullable() || like.nullable();
-    return add(name, like.type(), like.width(), like.precision(), like.scale(), may);
+    return add(
+        name, like.type(), like.width(), like.precision(), like.scale(), may, like.variable());
   }
 
   private boolean takeNullable() {
@@ -175,8 +210,14 @@ public abstract sealed class FieldDefinition permits Layout.Definition, KeySpec.
   }
 
   private Field add(
-      String name, FieldType type, int width, int precision, int scale, boolean mayBeNull) {
-    Field f = make(name, type, width, precision, scale, mayBeNull, fields.size());
+      String name,
+      FieldType type,
+      int width,
+      int precision,
+      int scale,
+      boolean mayBeNull,
+      boolean variable) {
+    Field f = make(name, type, width, precision, scale, mayBeNull, variable, fields.size());
     if (!names.add(name)) {
       throw new IllegalArgumentException("There is a " + what + " \"" + name + "\" already.");
     }

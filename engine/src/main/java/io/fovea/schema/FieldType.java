@@ -10,9 +10,12 @@ public enum FieldType {
   INT32(1, 4),
   /** A 64-bit signed integer. */
   INT64(2, 8),
-  /** Text of a limited length, as UTF-8; in a row behind a length of 2 bytes. */
+  /**
+   * Text of a limited length, as UTF-8; in a row behind a length of 2 bytes. In the file it takes
+   * its full width, or what it has where its field is {@linkplain Field#variable variable}.
+   */
   TEXT(3, 0),
-  /** Bytes of a limited number; in a row behind a length of 2 bytes. */
+  /** Bytes of a limited number; in a row behind a length of 2 bytes, in the file as texts. */
   BYTES(4, 0),
   /** False or true. False is below true. */
   BOOLEAN(5, 1),
@@ -40,7 +43,8 @@ public enum FieldType {
   }
 
   /**
-   * The number that stands for the type in files. It never changes.
+   * The number that stands for the type in files. It never changes. Texts and byte strings of
+   * variable length have numbers of their own there, 10 and 11.
    *
    * @return 1 to 9
    */

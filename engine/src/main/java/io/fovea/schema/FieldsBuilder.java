@@ -79,6 +79,32 @@ public final class FieldsBuilder<S> {
   }
 
   /**
+   * Adds a text of variable length, as {@link FieldDefinition#varText} does.
+   *
+   * @param name its name
+   * @param bytesMax the most bytes that it may take in UTF-8, 1 to 65,535
+   * @return this
+   * @throws IllegalArgumentException if there is a field of that name, or for such a number
+   */
+  public FieldsBuilder<S> varText(String name, int bytesMax) {
+    fields.varText(name, bytesMax);
+    return this;
+  }
+
+  /**
+   * Adds a byte string of variable length, as {@link FieldDefinition#varBytes} does.
+   *
+   * @param name its name
+   * @param bytesMax the most bytes that it may have, 1 to 65,535
+   * @return this
+   * @throws IllegalArgumentException if there is a field of that name, or for such a number
+   */
+  public FieldsBuilder<S> varBytes(String name, int bytesMax) {
+    fields.varBytes(name, bytesMax);
+    return this;
+  }
+
+  /**
    * Adds a byte string.
    *
    * @param name its name
@@ -154,7 +180,7 @@ public final class FieldsBuilder<S> {
   }
 
   /**
-   * Adds a field that is as another one: of the same type and size, and nullable if that is.
+   * Adds a field that is as another one, as {@link FieldDefinition#add(String, Field)} does.
    *
    * @param name its name
    * @param like a field of a row, or a part of a key

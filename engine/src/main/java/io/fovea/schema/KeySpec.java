@@ -81,7 +81,7 @@ public final class KeySpec {
    */
   public static KeySpec ofBytes(int width) {
     return new KeySpec(
-        List.of(new Field("key", FieldType.BYTES, width, 0, 0, false, 0, 0, true)), true);
+        List.of(new Field("key", FieldType.BYTES, width, 0, 0, false, false, 0, 0, true)), true);
   }
 
   /**
@@ -196,8 +196,10 @@ public final class KeySpec {
         int precision,
         int scale,
         boolean mayBeNull,
+        boolean variable,
         int i) {
-      return new Field(name, type, width, precision, scale, mayBeNull, offset, i, true);
+      // All texts and byte strings of a key take what they have, so it is said of none.
+      return new Field(name, type, width, precision, scale, mayBeNull, false, offset, i, true);
     }
 
     @Override

@@ -7,10 +7,15 @@ import java.util.stream.Collectors;
 /**
  * The fields of a table's rows, in the order in which they lie in memory and in the file.
  *
- * <p>A row has a fixed size: integers take 4 or 8 bytes, text and bytes a length of 2 bytes and
- * their full width, a nullable field 1 byte more. Fields that are changed together are best
- * declared together, wide ones that are seldom read last: then an update writes one run of bytes,
- * and a {@link io.fovea.Projection} copies less.
+ * <p>A row has a fixed size in memory: integers take 4 or 8 bytes, text and bytes a length of 2
+ * bytes and their full width, a nullable field 1 byte more. So it has in the file, unless there are
+ * texts or byte strings of {@linkplain FieldDefinition#varText variable length}, which take no more
+ * there than they have.
+ *
+ * <p>Fields that are changed together are best declared together, wide ones that are seldom read
+ * last: then an update writes one run of bytes, and a {@link io.fovea.Projection} copies less.
+ * Those of variable length are best declared last: a change of a field before the first of them
+ * writes that field alone, a change of another one the whole row.
  *
  * <p>A value; any thread.
  *
@@ -23,9 +28,12 @@ public final class Layout {
 
   private final boolean nullable;
 
+  private final boolean variable;
+
   private Layout(List<Field> fields, int size) {
     this.fields = List.copyOf(fields);
     this.nullable = fields.stream().anyMatch(Field::nullable);
+    this.variable = fields.stream().anyMatch(Field::variable);
     this.size = size;
   }
 
@@ -74,7 +82,8 @@ public final class Layout {
   }
 
   /**
-   * The size of a row.
+   * The size of a row in memory. In the file it has as much, or with fields of variable length
+   * less.
    *
    * @return bytes
    */
@@ -89,6 +98,15 @@ public final class Layout {
    */
   public boolean hasNullable() {
     return nullable;
+  }
+
+  /**
+   * Whether rows have different lengths in the file.
+   *
+   * @return true if there is a field of variable length
+   */
+  public boolean hasVariable() {
+    return variable;
   }
 
   /**
@@ -154,9 +172,10 @@ public final class Layout {
         int precision,
         int scale,
         boolean mayBeNull,
+        boolean variable,
         int i) {
       int offset = mayBeNull ? size + 1 : size;
-      return new Field(name, type, width, precision, scale, mayBeNull, offset, i, false);
+      return new Field(name, type, width, precision, scale, mayBeNull, variable, offset, i, false);
     }
 
     @Override

@@ -1,5 +1,6 @@
 package io.fovea.schema;
 
+import java.lang.foreign.MemorySegment;
 import java.math.BigDecimal;
 import java.time.Instant;
 import java.util.UUID;
@@ -144,6 +145,18 @@ public interface RowReader {
    * @throws IndexOutOfBoundsException if the offset lies outside the array
    */
   int getBytes(Field field, byte[] out, int offset);
+
+  /**
+   * Reads a byte string, or the UTF-8 of a text, and allocates nothing.
+   *
+   * @param field a field of the layout
+   * @param out where to, in any memory
+   * @param offset from which byte on
+   * @return how many bytes it has; as many as fit are copied
+   * @throws io.fovea.error.InvalidUseException as {@link #getInt}
+   * @throws IndexOutOfBoundsException if the offset lies outside the segment
+   */
+  int getBytes(Field field, MemorySegment out, long offset);
 
   /**
    * Reads a byte string, or the UTF-8 of a text.

@@ -63,6 +63,7 @@ final class Generator {
     return List.of(
         new Step.CreateTable("narrow", Kind.NARROW, List.of("by_text", "by_unique")),
         new Step.CreateTable("wide", Kind.WIDE, List.of("by_a")),
+        new Step.CreateTable("variable", Kind.VARIABLE, List.of("by_text")),
         new Step.CreateTable("bytes", Kind.BYTES, List.of()));
   }
 
@@ -151,7 +152,7 @@ final class Generator {
   private Step schemaStep(State state) {
     String extra = "extra" + r.nextInt(2);
     if (!state.tables.containsKey(extra)) {
-      Kind kind = Kind.values()[r.nextInt(3)];
+      Kind kind = Kind.values()[r.nextInt(Kind.values().length)];
       return new Step.CreateTable(extra, kind, indexes(kind).subList(0, r.nextInt(4)));
     }
     List<String> names = List.copyOf(state.tables.keySet());
@@ -224,7 +225,7 @@ final class Generator {
       String name = extras.get(r.nextInt(3));
       Step.Change change;
       if (!s.tables.containsKey(name)) {
-        Kind kind = Kind.values()[r.nextInt(3)];
+        Kind kind = Kind.values()[r.nextInt(Kind.values().length)];
         change = new Step.Make(name, kind, indexes(kind).subList(0, r.nextInt(4)));
       } else if (r.nextBoolean()) {
         change = new Step.Gone(name);

@@ -50,8 +50,12 @@ final class Shape {
     Layout.Definition b = Layout.define();
     String name = version < 3 || version > 5 ? "a" : "b";
     a = version < 5 ? b.int32(name) : b.int64(name);
-    text = b.text("text", version < 3 ? 20 : 27);
-    pad = b.bytes("pad", kind.padBytes + (version < 6 ? 0 : 5));
+    // A table of rows of one length gets fields of variable length, and one that has such more.
+    boolean varies = kind == Kind.VARIABLE;
+    int width = version < 3 ? 20 : 27;
+    text = varies && version >= 3 ? b.varText("text", width) : b.text("text", width);
+    int most = kind.padBytes + (version < 6 ? 0 : 5);
+    pad = varies || version >= 6 ? b.varBytes("pad", most) : b.bytes("pad", most);
     unique = b.int64("unique");
     extra = version == 1 || version == 4 ? null : b.int64("extra");
     layout = b.build();

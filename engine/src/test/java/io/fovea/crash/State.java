@@ -50,6 +50,8 @@ final class State {
     NARROW(60),
     /** Rows of more than two pages, all of whose changes are changes of long values. */
     WIDE(9000),
+    /** Rows with fields of variable length, of up to half a page, or far less. */
+    VARIABLE(600),
     /** Byte strings of any length. */
     BYTES(4); // (no rows: the width is not used)
 

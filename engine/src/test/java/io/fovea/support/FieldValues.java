@@ -26,27 +26,44 @@ public final class FieldValues {
   private FieldValues() {}
 
   /** What a field is, without its name and place. */
-  public record Kind(FieldType type, int width, int precision, int scale, boolean nullable) {
+  public record Kind(
+      FieldType type, int width, int precision, int scale, boolean nullable, boolean variable) {
     /** A type of its own width. */
     public static Kind of(FieldType type) {
-      return new Kind(type, type.width(), 0, 0, false);
+      return new Kind(type, type.width(), 0, 0, false, false);
     }
 
     /** A text or byte string. */
     public static Kind of(FieldType type, int width) {
-      return new Kind(type, width, 0, 0, false);
+      return new Kind(type, width, 0, 0, false, false);
+    }
+
+    /** A text or byte string of variable length. */
+    public static Kind variable(FieldType type, int width) {
+      return new Kind(type, width, 0, 0, false, true);
     }
 
     public static Kind decimal(int precision, int scale) {
-      return new Kind(FieldType.DECIMAL, Field.decimalBytes(precision), precision, scale, false);
+      int width = Field.decimalBytes(precision);
+      return new Kind(FieldType.DECIMAL, width, precision, scale, false, false);
     }
 
     public Kind orNull() {
-      return new Kind(type, width, precision, scale, true);
+      return new Kind(type, width, precision, scale, true, variable);
+    }
+
+    /** The same with another width. */
+    public Kind wide(int bytes) {
+      return new Kind(type, bytes, precision, scale, nullable, variable);
+    }
+
+    /** The same of variable length, or not; of a text or byte string. */
+    public Kind varies(boolean is) {
+      return new Kind(type, width, precision, scale, nullable, is);
     }
 
     private Field field() {
-      return new Field("f", type, width, precision, scale, nullable, 0, 0, false);
+      return new Field("f", type, width, precision, scale, nullable, variable, 0, 0, false);
     }
 
     public Field addTo(Layout.Definition to, String name) {
@@ -100,7 +117,8 @@ public final class FieldValues {
     }
 
     private String text(Random r) {
-      return "v".repeat(r.nextInt(Math.min(width, 12))) + (width > 1 ? r.nextInt(9) : "");
+      int most = r.nextInt(8) == 0 ? 200 : 12;
+      return "v".repeat(r.nextInt(Math.min(width, most))) + (width > 1 ? r.nextInt(9) : "");
     }
 
     /** What a fresh row has. */
@@ -172,7 +190,7 @@ public final class FieldValues {
   public static Kind plain(Random r, int widthMax) {
     FieldType type = FieldType.values()[r.nextInt(FieldType.values().length)];
     return switch (type) {
-      case TEXT, BYTES -> Kind.of(type, 1 + r.nextInt(widthMax));
+      case TEXT, BYTES -> Kind.of(type, 1 + r.nextInt(widthMax)).varies(r.nextInt(3) == 0);
       case DECIMAL -> {
         int precision = 1 + r.nextInt(Field.PRECISION_MAX);
         yield Kind.decimal(precision, r.nextInt(precision + 1));

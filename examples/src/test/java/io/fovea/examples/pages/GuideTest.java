@@ -128,7 +128,7 @@ class GuideTest {
   static final Field RATE = PAYMENT.float64("rate");
   static final Field DUE = PAYMENT.instant("due");
   static final Field BATCH = PAYMENT.nullable().uuid("batch"); // null until it is in one
-  static final Field MEMO = PAYMENT.nullable().text("memo", 80);
+  static final Field MEMO = PAYMENT.nullable().varText("memo", 2000); // takes what it has
 
   static final TableSpec PAYMENTS =
       TableSpec.of("payments", KeySpec.of(FieldType.UUID), PAYMENT.build())
