@@ -1,0 +1,350 @@
+package io.fovea.ratis;
+
+import io.fovea.replication.Copies;
+import io.fovea.replication.Position;
+import io.fovea.replication.Replica;
+import io.fovea.replication.Stamp;
+import java.io.File;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.LongAdder;
+import org.apache.ratis.proto.RaftProtos.LogEntryProto;
+import org.apache.ratis.proto.RaftProtos.RoleInfoProto;
+import org.apache.ratis.protocol.Message;
+import org.apache.ratis.protocol.RaftClientRequest;
+import org.apache.ratis.protocol.RaftGroupId;
+import org.apache.ratis.protocol.RaftPeerId;
+import org.apache.ratis.protocol.exceptions.StateMachineException;
+import org.apache.ratis.server.RaftServer;
+import org.apache.ratis.server.protocol.TermIndex;
+import org.apache.ratis.server.storage.RaftStorage;
+import org.apache.ratis.statemachine.SnapshotInfo;
+import org.apache.ratis.statemachine.SnapshotRetentionPolicy;
+import org.apache.ratis.statemachine.StateMachineStorage;
+import org.apache.ratis.statemachine.TransactionContext;
+import org.apache.ratis.statemachine.impl.BaseStateMachine;
+import org.apache.ratis.statemachine.impl.FileListSnapshotInfo;
+import org.apache.ratis.thirdparty.com.google.protobuf.ByteString;
+import org.apache.ratis.util.LifeCycle;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The replica as a state machine of Ratis.
+ *
+ * <p><b>It is its own snapshot.</b> Ratis begins to apply after {@code getLatestSnapshot()}, not
+ * after {@code getLastAppliedTermIndex()}. So the database at its opening, and after each
+ * checkpoint, is told as a snapshot without files, at the index that its own row says. Without that
+ * the log would be applied again from its start, Ratis' updater would end with a failed assertion,
+ * and linearizable reads at this peer would wait in vain.
+ *
+ * <p><b>A copy, taken in by a peer that is far behind.</b> The leader's log no longer has what the
+ * peer needs, and Ratis says so (1). The peer asks the leader for a copy, chunk by chunk, and opens
+ * and verifies it beside its own database (2). Then Ratis pauses this (3), drops the log up to the
+ * copy's index, and lets its updater go on there (4).
+ *
+ * <pre>
+ *   1  notifyInstallSnapshotFromLeader     Ratis' thread; returns at once
+ *   2  Replica.takeIn                      a thread of its own; the old database is read meanwhile
+ *   3  pause        Replica.use            the pointer is durable before the log is dropped: a
+ *                                          crash between the two finds a log that ends before the
+ *                                          database, which Ratis drops, and not a gap
+ *   4  reinitialize                        updater; entries that it applied between 3 and 4 were
+ *                                          at or below the copy's index, and passed over
+ * </pre>
+ *
+ * <p>Threads: Ratis' updater applies and makes checkpoints; its other threads ask and tell.
+ */
+final class FoveaStateMachine extends BaseStateMachine {
+  private static final byte BEGIN = 'B';
+  private static final byte CHUNK = 'C';
+  private static final byte THERE = 1;
+  private static final byte NOT_YET = 0;
+  private static final Duration ANSWER = Duration.ofSeconds(5);
+  private static final Executor IN_BACKGROUND =
+      body -> Thread.ofPlatform().daemon().name("fovea-take-in").start(body);
+  private static final Executor ANSWERING =
+      body -> Thread.ofPlatform().daemon().name("fovea-give").start(body);
+
+  /** Asks a peer's state machine. */
+  interface Asking {
+    byte[] ask(RaftPeerId peer, byte[] question, Duration most) throws IOException;
+  }
+
+  final LongAdder copiesTaken = new LongAdder();
+  final LongAdder copyBytes = new LongAdder();
+
+  private final Replica replica;
+  private final PeerState state;
+  private final long sessionWindow;
+  private final Copies copies;
+  private volatile Asking asking =
+      (p, q, m) -> {
+        throw new IOException("This peer is starting.");
+      };
+
+  /** Up to where the log is not needed any more. */
+  private volatile Position durable;
+
+  FoveaStateMachine(Replica replica, PeerState state, long sessionWindow) {
+    this.replica = replica;
+    this.state = state;
+    this.sessionWindow = sessionWindow;
+    this.durable = replica.applied();
+    this.copies = new Copies(replica::copyTo);
+  }
+
+  void asking(Asking by) {
+    asking = by;
+  }
+
+  @Override
+  public void initialize(RaftServer server, RaftGroupId group, RaftStorage storage)
+      throws IOException {
+    super.initialize(server, group, storage);
+    getLifeCycle().startAndTransition(() -> {});
+  }
+
+  private static TermIndex termIndex(Position p) {
+    return p.index() < 0 ? TermIndex.INITIAL_VALUE : TermIndex.valueOf(p.term(), p.index());
+  }
+
+  @Override
+  public TermIndex getLastAppliedTermIndex() {
+    return termIndex(replica == null ? Position.NONE : replica.applied());
+  }
+
+  @Override
+  public @Nullable SnapshotInfo getLatestSnapshot() {
+    Position p = durable;
+    return p.index() < 0 ? null : new FileListSnapshotInfo(List.of(), termIndex(p));
+  }
+
+  @Override
+  public StateMachineStorage getStateMachineStorage() {
+    return new StateMachineStorage() {
+      @Override
+      public void init(RaftStorage storage) {}
+
+      @Override
+      public @Nullable SnapshotInfo getLatestSnapshot() {
+        return FoveaStateMachine.this.getLatestSnapshot();
+      }
+
+      @Override
+      public void format() {}
+
+      @Override
+      public void cleanupOldSnapshots(SnapshotRetentionPolicy policy) {}
+
+      @Override
+      public @Nullable File getSnapshotDir() {
+        return null;
+      }
+    };
+  }
+
+  // ------------------------------------------------------------------------------------- applying
+
+  @Override
+  public TransactionContext startTransaction(RaftClientRequest request) {
+    byte[] entry = request.getMessage().getContent().toByteArray();
+    return TransactionContext.newBuilder()
+        .setStateMachine(this)
+        .setClientRequest(request)
+        .setLogData(
+            ByteString.copyFrom(Stamp.put(entry, System.currentTimeMillis(), sessionWindow)))
+        .build();
+  }
+
+  @Override
+  public CompletableFuture<Message> applyTransaction(TransactionContext trx) {
+    LogEntryProto entry = trx.getLogEntry();
+    Position at = new Position(entry.getTerm(), entry.getIndex());
+    try {
+      return replica
+          .apply(at, entry.getStateMachineLogEntry().getLogData().toByteArray())
+          .thenApply(o -> Message.valueOf(ByteString.copyFrom(o.toBytes())))
+          .toCompletableFuture()
+          .whenComplete(
+              (m, e) -> {
+                if (e != null) {
+                  stop("what it has applied can't be made durable: " + e.getMessage(), e);
+                }
+              });
+    } catch (RuntimeException | Error e) {
+      state.fail(
+          "the entry "
+              + at.index()
+              + " of the log can't be applied: "
+              + e
+              + " A command that throws anything but RefusedException does so on every peer: start"
+              + " them with a program that can apply it.",
+          e);
+      throw e;
+    }
+  }
+
+  /** Ends this peer's server: others lead and answer instead. */
+  private void stop(String what, @Nullable Throwable cause) {
+    if (state.fail(what, cause)) {
+      IN_BACKGROUND.execute(
+          () -> {
+            try {
+              getServer().join().getDivision(getGroupId()).close();
+            } catch (IOException | RuntimeException e) {
+              // it is ending already
+            }
+          });
+    }
+  }
+
+  @Override
+  public void notifyTermIndexUpdated(long term, long index) {
+    replica.passed(new Position(term, index));
+  }
+
+  @Override
+  public long takeSnapshot() {
+    Position at = replica.checkpoint();
+    durable = at;
+    return at.index();
+  }
+
+  // --------------------------------------------------------------------------------------- asking
+
+  /** Nothing is answered but that this peer has applied enough: the read itself follows. */
+  @Override
+  public CompletableFuture<Message> query(Message request) {
+    return CompletableFuture.completedFuture(Message.EMPTY);
+  }
+
+  /**
+   * Gives copies: {@code B} begins one, {@code C id number} asks for a chunk.
+   *
+   * @return the id; or whether the chunk is there (1), and the chunk
+   */
+  @Override
+  public CompletableFuture<Message> queryStale(Message request, long minIndex) {
+    ByteBuffer q = request.getContent().asReadOnlyByteBuffer();
+    return CompletableFuture.supplyAsync(
+        () -> {
+          try {
+            return Message.valueOf(ByteString.copyFrom(answer(q)));
+          } catch (IOException e) {
+            throw new CompletionException(new StateMachineException(e.getMessage(), e));
+          }
+        },
+        ANSWERING);
+  }
+
+  private byte[] answer(ByteBuffer q) throws IOException {
+    byte kind = q.get();
+    if (kind == BEGIN) {
+      return ByteBuffer.allocate(8).putLong(copies.begin()).array();
+    }
+    if (kind != CHUNK) {
+      throw new IOException("A peer asked \"" + (char) kind + "\", which this one does not know.");
+    }
+    byte[] chunk = copies.chunk(q.getLong(), q.getLong());
+    return chunk == null
+        ? new byte[] {NOT_YET}
+        : ByteBuffer.allocate(1 + chunk.length).put(THERE).put(chunk).array();
+  }
+
+  // -------------------------------------------------------------------------------------- copying
+
+  @Override
+  public CompletableFuture<TermIndex> notifyInstallSnapshotFromLeader(
+      RoleInfoProto role, TermIndex first) {
+    RaftPeerId leader = RaftPeerId.valueOf(role.getFollowerInfo().getLeaderInfo().getId().getId());
+    return CompletableFuture.supplyAsync(() -> termIndex(takeIn(leader, first)), IN_BACKGROUND);
+  }
+
+  private Position takeIn(RaftPeerId leader, TermIndex first) {
+    try {
+      Asking by = asking;
+      long id = ByteBuffer.wrap(by.ask(leader, new byte[] {BEGIN}, ANSWER)).getLong();
+      Position at =
+          replica.takeIn(
+              Copies.read(
+                  number -> {
+                    byte[] answer = chunk(by, leader, id, number);
+                    return answer[0] == NOT_YET
+                        ? null
+                        : Arrays.copyOfRange(answer, 1, answer.length);
+                  },
+                  copyBytes::add));
+      if (at.index() < first.getIndex() - 1) {
+        throw new IOException(
+            "The copy of peer "
+                + leader
+                + " ends at index "
+                + at.index()
+                + ", and its log begins at "
+                + first.getIndex()
+                + ".");
+      }
+      return at;
+    } catch (IOException e) {
+      throw new CompletionException(e);
+    }
+  }
+
+  /** A chunk, asked for three times: an answer may get lost. */
+  private static byte[] chunk(Asking by, RaftPeerId leader, long id, long number)
+      throws IOException {
+    byte[] question = ByteBuffer.allocate(17).put(CHUNK).putLong(id).putLong(number).array();
+    for (int tries = 1; ; tries++) {
+      try {
+        return by.ask(leader, question, ANSWER);
+      } catch (IOException e) {
+        if (tries == 3) {
+          throw e;
+        }
+      }
+    }
+  }
+
+  @Override
+  public void pause() {
+    getLifeCycle().transition(LifeCycle.State.PAUSING);
+    try {
+      if (replica.use()) {
+        copiesTaken.increment();
+      }
+      durable = replica.applied();
+    } catch (IOException e) {
+      stop("the copy that it has taken in can't be used: " + e.getMessage(), e);
+    }
+    getLifeCycle().transition(LifeCycle.State.PAUSED);
+  }
+
+  @Override
+  public void reinitialize() throws IOException {
+    durable = replica.applied();
+    getLifeCycle().startAndTransition(() -> {});
+  }
+
+  // --------------------------------------------------------------------------------------- health
+
+  @Override
+  public void notifyLogFailed(@Nullable Throwable cause, @Nullable LogEntryProto entry) {
+    stop("its log can't be written: " + (cause == null ? "no cause is known" : cause), cause);
+  }
+
+  @Override
+  public void notifyServerShutdown(RoleInfoProto role, boolean all) {
+    state.fail("its server was shut down.", null);
+  }
+
+  @Override
+  public void close() {
+    copies.close();
+  }
+}

@@ -1,0 +1,163 @@
+package io.fovea.ratis;
+
+import io.fovea.ratis.ReplicationException.Reason;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.ratis.client.RaftClient;
+import org.apache.ratis.protocol.RaftClientReply;
+import org.apache.ratis.protocol.RaftPeer;
+import org.apache.ratis.protocol.RaftPeerId;
+import org.apache.ratis.protocol.SetConfigurationRequest;
+import org.apache.ratis.server.RaftServer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Who the members of a group are, and who leads it. From any peer.
+ *
+ * <p>Change one member at a time. A group of {@code 2f + 1} works while {@code f} of them are away.
+ *
+ * <p>Any thread; one change at a time, of all peers.
+ *
+ * @since 0.1.0
+ */
+public final class Membership {
+  private final RaftServer.Division division;
+  private final RaftClient client;
+
+  Membership(RaftServer.Division division, RaftClient client) {
+    this.division = division;
+    this.client = client;
+  }
+
+  /**
+   * The members, as this peer knows them.
+   *
+   * @return a list
+   */
+  public List<Peer> peers() {
+    return division.getRaftConf().getAllPeers().stream()
+        .map(p -> new Peer(p.getId().toString(), p.getAddress()))
+        .toList();
+  }
+
+  /**
+   * The leader, as this peer knows it.
+   *
+   * @return its name; null if none is known
+   */
+  public @Nullable String leader() {
+    RaftPeerId id = division.getInfo().getLeaderId();
+    return id == null ? null : id.toString();
+  }
+
+  /**
+   * Whether this peer leads, and is ready to.
+   *
+   * @return as far as it knows: another may lead already
+   */
+  public boolean isLeader() {
+    return division.getInfo().isLeader() && division.getInfo().isLeaderReady();
+  }
+
+  /**
+   * Takes a peer in, which was started with {@link ReplicationOptions#joining}. It counts as a
+   * member when it has caught up.
+   *
+   * @param peer the new one
+   * @throws ReplicationException if the group does not take it: it does not answer, has not caught
+   *     up in time, or another change is under way
+   */
+  public void add(Peer peer) {
+    List<RaftPeer> members = members();
+    members.removeIf(p -> p.getId().toString().equals(peer.id()));
+    members.add(RaftSetup.peer(peer));
+    set(members, "Peer \"" + peer.id() + "\" was not added to the group.");
+  }
+
+  /**
+   * Takes a peer out, which may be away. It is to be closed, and its directory deleted, before one
+   * of its name is added again.
+   *
+   * @param id its name
+   * @throws ReplicationException if the group does not do it, as no majority answers, or another
+   *     change is under way
+   * @throws IllegalArgumentException if there is no such member, or it is the last one
+   */
+  public void remove(String id) {
+    List<RaftPeer> members = members();
+    if (!members.removeIf(p -> p.getId().toString().equals(id)) || members.isEmpty()) {
+      throw new IllegalArgumentException(
+          "\"" + id + "\" can't be removed: the members are " + peers() + ", and one must stay.");
+    }
+    set(members, "Peer \"" + id + "\" was not removed from the group.");
+  }
+
+  /**
+   * Lets another member lead: before a peer is shut down, so that no request waits for an election.
+   *
+   * @param id its name; null for any that is up to date
+   * @param most how long to wait
+   * @throws ReplicationException if it does not lead by then; the old one does, or another
+   */
+  public void transferLeadership(@Nullable String id, Duration most) {
+    String failed =
+        "The leadership was not transferred to "
+            + (id == null ? "another peer" : "\"" + id + "\"")
+            + ".";
+    if (id == null) {
+      String leader = leader();
+      for (Peer p : peers()) {
+        if (!p.id().equals(leader)) {
+          try {
+            transferLeadership(p.id(), most.dividedBy(2));
+            return;
+          } catch (ReplicationException e) {
+            // perhaps another one will
+          }
+        }
+      }
+      throw new ReplicationException(Reason.MEMBERSHIP, false, failed, null);
+    }
+    try {
+      require(client.admin().transferLeadership(RaftPeerId.valueOf(id), most.toMillis()), failed);
+    } catch (IOException e) {
+      throw new ReplicationException(
+          Reason.MEMBERSHIP, false, failed + " The cause: " + e.getMessage(), e);
+    }
+  }
+
+  private List<RaftPeer> members() {
+    return new ArrayList<>(division.getRaftConf().getAllPeers());
+  }
+
+  private void set(List<RaftPeer> members, String failed) {
+    try {
+      require(
+          client
+              .admin()
+              .setConfiguration(
+                  SetConfigurationRequest.Arguments.newBuilder()
+                      .setServersInCurrentConf(members())
+                      .setServersInNewConf(members)
+                      .setMode(SetConfigurationRequest.Mode.COMPARE_AND_SET)
+                      .build()),
+          failed);
+    } catch (IOException e) {
+      throw new ReplicationException(
+          Reason.MEMBERSHIP, true, failed + " The cause: " + e.getMessage(), e);
+    }
+  }
+
+  private static void require(RaftClientReply reply, String failed) {
+    if (!reply.isSuccess()) {
+      Throwable e = reply.getException();
+      throw new ReplicationException(
+          Reason.MEMBERSHIP,
+          false,
+          failed + " The cause: " + (e == null ? "none was told" : e.getMessage()),
+          e);
+    }
+  }
+}

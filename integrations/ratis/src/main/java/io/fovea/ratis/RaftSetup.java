@@ -1,0 +1,91 @@
+package io.fovea.ratis;
+
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.Collection;
+import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.TimeUnit;
+import org.apache.ratis.client.RaftClientConfigKeys;
+import org.apache.ratis.conf.RaftProperties;
+import org.apache.ratis.grpc.GrpcConfigKeys;
+import org.apache.ratis.protocol.RaftGroup;
+import org.apache.ratis.protocol.RaftGroupId;
+import org.apache.ratis.protocol.RaftPeer;
+import org.apache.ratis.server.RaftServerConfigKeys;
+import org.apache.ratis.util.SizeInBytes;
+import org.apache.ratis.util.TimeDuration;
+
+/** What our options are in Ratis' words. */
+final class RaftSetup {
+  private RaftSetup() {}
+
+  static RaftGroupId groupId(ReplicationOptions o) {
+    return RaftGroupId.valueOf(
+        UUID.nameUUIDFromBytes(("fovea:" + o.group()).getBytes(StandardCharsets.UTF_8)));
+  }
+
+  static RaftPeer peer(Peer peer) {
+    return RaftPeer.newBuilder().setId(peer.id()).setAddress(peer.address()).build();
+  }
+
+  static List<RaftPeer> peers(Collection<Peer> peers) {
+    return peers.stream().map(RaftSetup::peer).toList();
+  }
+
+  static RaftGroup group(ReplicationOptions o) {
+    return RaftGroup.valueOf(groupId(o), peers(o.peers()));
+  }
+
+  static TimeDuration time(Duration d) {
+    return TimeDuration.valueOf(d.toMillis(), TimeUnit.MILLISECONDS);
+  }
+
+  static RaftProperties properties(ReplicationOptions o) {
+    RaftProperties p = new RaftProperties();
+    RaftServerConfigKeys.setStorageDir(p, List.of(o.directory().resolve("log").toFile()));
+    GrpcConfigKeys.Server.setHost(p, o.listen().host());
+    GrpcConfigKeys.Server.setPort(p, o.listen().port());
+
+    RaftServerConfigKeys.Rpc.setTimeoutMin(p, time(o.electionTimeout()));
+    RaftServerConfigKeys.Rpc.setTimeoutMax(p, time(o.electionTimeout().multipliedBy(2)));
+    RaftServerConfigKeys.Rpc.setFirstElectionTimeoutMin(p, time(o.electionTimeout()));
+    RaftServerConfigKeys.Rpc.setFirstElectionTimeoutMax(
+        p, time(o.electionTimeout().multipliedBy(2)));
+    RaftServerConfigKeys.Rpc.setRequestTimeout(p, time(o.attemptTimeout()));
+    RaftClientConfigKeys.Rpc.setRequestTimeout(p, time(o.attemptTimeout()));
+    RaftServerConfigKeys.LeaderElection.setPreVote(p, true);
+    // By default a leader that was cut off for a moment would not stand again for 10 s, and a peer
+    // that was restarted would wait up to 5 s for its leader's next try.
+    RaftServerConfigKeys.LeaderElection.setLeaderStepDownWaitTime(
+        p, time(o.electionTimeout().multipliedBy(2)));
+    RaftServerConfigKeys.Log.Appender.setRetryPolicy(p, "1ms,10, 50ms,20, 200ms,1000000");
+
+    RaftServerConfigKeys.Read.setOption(p, RaftServerConfigKeys.Read.Option.LINEARIZABLE);
+    RaftServerConfigKeys.Read.setLeaderLeaseEnabled(p, o.leaderLease());
+    RaftServerConfigKeys.Read.setTimeout(p, time(o.attemptTimeout()));
+
+    // The database is its own snapshot: a checkpoint makes it one, and drops the log before it.
+    RaftServerConfigKeys.Snapshot.setAutoTriggerEnabled(p, true);
+    RaftServerConfigKeys.Snapshot.setAutoTriggerThreshold(p, o.snapshotEvery());
+    RaftServerConfigKeys.Snapshot.setTriggerWhenStopEnabled(p, false);
+    RaftServerConfigKeys.Log.setPurgeUptoSnapshotIndex(p, true);
+    RaftServerConfigKeys.Log.setPurgePreservationLogNum(p, o.snapshotEvery());
+    RaftServerConfigKeys.Log.setPurgeGap(p, 1);
+
+    // A peer that is far behind is told so, and asks for a copy itself: a copy has the index that
+    // it has when it is done, which the leader would have to know when it begins.
+    RaftServerConfigKeys.Log.Appender.setInstallSnapshotEnabled(p, false);
+
+    // Entries that say what is committed would be half of the log; commands say it as well.
+    RaftServerConfigKeys.Log.setLogMetadataEnabled(p, false);
+
+    // Retries are known by the session table. Ratis' own memory of them would hold each reply for
+    // a minute, and each try of ours is a call of its own for it.
+    RaftServerConfigKeys.RetryCache.setExpiryTime(p, TimeDuration.valueOf(1, TimeUnit.SECONDS));
+    RaftServerConfigKeys.Write.setElementLimit(p, o.pendingMax());
+    RaftServerConfigKeys.Log.Appender.setBufferByteLimit(p, SizeInBytes.valueOf("4MB"));
+    o.properties().accept(p);
+    return p;
+  }
+}

@@ -1,0 +1,91 @@
+package io.fovea.replication;
+
+import java.nio.charset.StandardCharsets;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Which commands there are: their names in the log, and how they become bytes.
+ *
+ * <p>A value: {@link #with} gives a new one. Any thread.
+ *
+ * @since 0.1.0
+ */
+public final class Commands {
+  /** No commands. */
+  public static final Commands NONE = new Commands(Map.of(), Map.of());
+
+  private record Type(
+      String name, Function<Object, byte[]> encode, Function<byte[], ? extends Command> decode) {}
+
+  private final Map<Class<?>, Type> byClass;
+  private final Map<String, Type> byName;
+
+  private Commands(Map<Class<?>, Type> byClass, Map<String, Type> byName) {
+    this.byClass = byClass;
+    this.byName = byName;
+  }
+
+  /**
+   * Adds a kind of command.
+   *
+   * @param <C> its class
+   * @param name its name in the log, 1 to 255 bytes; it stays when the class is renamed
+   * @param type its class
+   * @param encode makes bytes of it
+   * @param decode makes it of bytes that any version of {@code encode} has made
+   * @return new commands
+   * @throws IllegalArgumentException if there is one of that name or class, or the name is none
+   */
+  public <C extends Command> Commands with(
+      String name, Class<C> type, Function<C, byte[]> encode, Function<byte[], C> decode) {
+    int bytes = name.getBytes(StandardCharsets.UTF_8).length;
+    if (bytes == 0 || bytes > Entry.NAME_BYTES_MAX) {
+      throw new IllegalArgumentException(
+          "The name of a command has 1 to 255 bytes, not " + bytes + ": \"" + name + "\".");
+    }
+    if (byName.containsKey(name) || byClass.containsKey(type)) {
+      throw new IllegalArgumentException(
+          "There is a command of the name \"" + name + "\" or of " + type + " already.");
+    }
+    Type added = new Type(name, c -> encode.apply(type.cast(c)), decode);
+    Map<Class<?>, Type> classes = new HashMap<>(byClass);
+    classes.put(type, added);
+    Map<String, Type> names = new HashMap<>(byName);
+    names.put(name, added);
+    return new Commands(classes, names);
+  }
+
+  /**
+   * An entry of the log with a command.
+   *
+   * @param id the request
+   * @param command what to do
+   * @return the entry, without the leader's stamp
+   * @throws IllegalArgumentException if there is no such kind of command
+   */
+  public byte[] entry(RequestId id, Command command) {
+    Type type = byClass.get(command.getClass());
+    if (type == null) {
+      throw new IllegalArgumentException(
+          "No command of "
+              + command.getClass()
+              + " is known: name it with ReplicationOptions.command, on every peer.");
+    }
+    return Entry.encode(id, type.name, type.encode.apply(command));
+  }
+
+  Command decode(Entry entry) {
+    @Nullable Type type = byName.get(entry.name());
+    if (type == null) {
+      throw new IllegalStateException(
+          "The log has a command \""
+              + entry.name()
+              + "\" that this replica does not know. Was it submitted by a newer program? A new kind"
+              + " of command is submitted when all peers know it.");
+    }
+    return type.decode.apply(entry.command());
+  }
+}

@@ -1,0 +1,71 @@
+package io.fovea.replication;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+
+/**
+ * What became of a request: what the submitter is told, and what the session table keeps.
+ *
+ * @param kind which of the three ends it had
+ * @param index the entry that it was applied by; of a retry, that of the first time
+ * @param payload the result, or the reason as UTF-8
+ * @since 0.1.0
+ */
+public record Outcome(Kind kind, long index, byte[] payload) {
+  /** How a request ends. */
+  public enum Kind {
+    /** Its command was applied; the payload is its result. */
+    APPLIED,
+    /** Its command refused; nothing was changed. */
+    REFUSED,
+    /** It came too late to know whether it was applied before, and was not applied now. */
+    EXPIRED
+  }
+
+  private static final Kind[] KINDS = Kind.values();
+
+  static Outcome refused(long index, String why) {
+    return new Outcome(Kind.REFUSED, index, why.getBytes(StandardCharsets.UTF_8));
+  }
+
+  static Outcome expired(long index, String why) {
+    return new Outcome(Kind.EXPIRED, index, why.getBytes(StandardCharsets.UTF_8));
+  }
+
+  /**
+   * The reason of one that was not applied.
+   *
+   * @return the payload as text
+   */
+  public String reason() {
+    return new String(payload, StandardCharsets.UTF_8);
+  }
+
+  /**
+   * As bytes: kind (1), index (8), payload.
+   *
+   * @return a new array
+   */
+  public byte[] toBytes() {
+    return ByteBuffer.allocate(9 + payload.length)
+        .put((byte) kind.ordinal())
+        .putLong(index)
+        .put(payload)
+        .array();
+  }
+
+  /**
+   * From bytes.
+   *
+   * @param bytes what {@link #toBytes} gave
+   * @return the outcome
+   */
+  public static Outcome of(byte[] bytes) {
+    ByteBuffer b = ByteBuffer.wrap(bytes);
+    Kind kind = KINDS[b.get()];
+    long index = b.getLong();
+    byte[] payload = new byte[b.remaining()];
+    b.get(payload);
+    return new Outcome(kind, index, payload);
+  }
+}

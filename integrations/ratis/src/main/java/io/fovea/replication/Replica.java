@@ -1,0 +1,484 @@
+package io.fovea.replication;
+
+import io.fovea.Database;
+import io.fovea.Options;
+import io.fovea.Receipt;
+import io.fovea.Restore;
+import io.fovea.Transaction;
+import io.fovea.TxOptions;
+import io.fovea.Work;
+import io.fovea.error.DatabaseClosedException;
+import io.fovea.error.TransactionAbortedException;
+import io.fovea.schema.TableSpec;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One replica: a database, and how far the log was applied to it.
+ *
+ * <pre>
+ *   fovea.replica   "applied"  →  term (8), index (8), forgotten (8): the highest index whose
+ *                                 outcome the session table has forgotten
+ * </pre>
+ *
+ * <p><b>Each entry is applied exactly once, whatever crashes.</b> The row above is written in the
+ * transaction that runs the command. So a database that is opened after a crash has the commands up
+ * to the index that the row says, and no others, even where the crash has taken the newest
+ * transactions: with {@link io.fovea.Durability#ASYNC} it takes a suffix of them. The log is
+ * applied from the next index on; entries at or below it are passed over.
+ *
+ * <p><b>Threads.</b> {@link #apply}, {@link #passed} and {@link #checkpoint} are called by one
+ * thread at a time, in the order of the log; {@link #use} by any thread. The lock orders them, and
+ * guards the position. Reading takes no lock: a read that finds its database closed, as another one
+ * was taken in, is done again with that one.
+ */
+public final class Replica implements AutoCloseable {
+  /** The largest result of a command, in bytes. */
+  public static final int RESULT_BYTES_MAX = 1 << 20;
+
+  private static final TableSpec STATE = TableSpec.bytes("fovea.replica", 16);
+  private static final byte[] APPLIED = "applied".getBytes(StandardCharsets.UTF_8);
+
+  /** A command takes the time that it takes: a limit on time would differ between replicas. */
+  private static final TxOptions APPLYING = TxOptions.defaults().timeout(Duration.ZERO);
+
+  private final ReplicaFiles files;
+  private final Options options;
+  private final Commands commands;
+  private final Experiments experiments;
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition advanced = lock.newCondition();
+
+  private volatile Database database;
+  private volatile Position applied;
+  private long forgotten;
+  private long applies;
+  private long retries;
+  private volatile boolean closed;
+  private @Nullable Staged staged;
+
+  private record Staged(Database database, Position at, long forgotten) {}
+
+  /**
+   * What tests break, to see that it is found.
+   *
+   * @param sessions whether retries are looked up
+   * @param together whether an entry's position commits with its command
+   */
+  public record Experiments(boolean sessions, boolean together) {
+    /** Nothing is broken. */
+    public static final Experiments NONE = new Experiments(true, true);
+  }
+
+  private Replica(ReplicaFiles files, Options options, Commands commands, Experiments experiments) {
+    this.files = files;
+    this.options = options;
+    this.commands = commands;
+    this.experiments = experiments;
+    Database opened = Database.open(files.database(), options);
+    State state = State.of(opened);
+    this.database = opened;
+    this.applied = state.at;
+    this.forgotten = state.forgotten;
+  }
+
+  /**
+   * Opens a replica, and makes it where there is none.
+   *
+   * @param directory its own
+   * @param options of the database
+   * @param commands which commands there are
+   * @param experiments what is broken on purpose
+   * @return the replica, to be closed
+   * @throws IOException if the directory can't be used
+   * @throws io.fovea.error.FoveaException what opening the database throws
+   */
+  public static Replica open(
+      Path directory, Options options, Commands commands, Experiments experiments)
+      throws IOException {
+    return new Replica(new ReplicaFiles(directory), options, commands, experiments);
+  }
+
+  // ------------------------------------------------------------------------------------- applying
+
+  /**
+   * Applies the next entry of the log.
+   *
+   * @param at where it is
+   * @param bytes the entry, stamped by the leader
+   * @return completed with what became of it, when it is as durable as the options say
+   * @throws RuntimeException if it can't be applied: the replica must stop. Nothing of the entry
+   *     was done
+   */
+  public CompletionStage<Outcome> apply(Position at, byte[] bytes) {
+    Entry entry = Entry.decode(bytes);
+    lock.lock();
+    try {
+      if (at.index() <= applied.index()) {
+        Outcome before = database.read(tx -> Sessions.look(tx, entry.id()));
+        return done(
+            before != null
+                ? before
+                : new Outcome(Outcome.Kind.APPLIED, at.index(), Command.NOTHING));
+      }
+      Attempt attempt = new Attempt(at, entry);
+      Receipt receipt = attempt.run();
+      forgotten = attempt.forgottenNow;
+      applies++;
+      if (attempt.retry) {
+        retries++;
+      }
+      moved(at);
+      Outcome outcome = attempt.outcome;
+      return receipt.whenDurable().thenApply(nothing -> outcome);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private static CompletionStage<Outcome> done(Outcome outcome) {
+    return CompletableFuture.completedFuture(outcome);
+  }
+
+  /** One entry, and the attempts of its transaction. */
+  private final class Attempt {
+    final Position at;
+    final Entry entry;
+    Outcome outcome;
+    boolean retry;
+    long forgottenNow;
+
+    Attempt(Position at, Entry entry) {
+      this.at = at;
+      this.entry = entry;
+      this.outcome = new Outcome(Outcome.Kind.APPLIED, at.index(), Command.NOTHING);
+    }
+
+    Receipt run() {
+      try {
+        Command command = commands.decode(entry);
+        Receipt receipt = database.runAhead(APPLYING, tx -> body(tx, command));
+        return experiments.together ? receipt : database.runAhead(APPLYING, this::remember);
+      } catch (RefusedException e) {
+        // What the command has written was rolled back. Nobody else writes, so what it has read is
+        // the same still, and this transaction may say what came of it.
+        outcome = Outcome.refused(at.index(), String.valueOf(e.getMessage()));
+        return database.runAhead(APPLYING, this::remember);
+      }
+    }
+
+    private void body(Transaction tx, Command command) throws RefusedException {
+      forgottenNow = forgotten;
+      Outcome before = experiments.sessions ? Sessions.find(tx, entry.id()) : null;
+      retry = before != null;
+      if (before != null) {
+        outcome = before;
+      } else if (experiments.sessions && entry.id().since() < forgotten) {
+        outcome =
+            Outcome.expired(
+                at.index(),
+                "The request was made at index "
+                    + entry.id().since()
+                    + ", and what was submitted up to index "
+                    + forgotten
+                    + " is forgotten: it may have been applied before, and was not applied now.");
+      } else {
+        byte[] result = command.apply(new CommandContext(tx, at, entry.clockMillis()));
+        if (result.length > RESULT_BYTES_MAX) {
+          throw new RefusedException(
+              "The command's result has "
+                  + result.length
+                  + " bytes; the most is "
+                  + RESULT_BYTES_MAX
+                  + ". Let it return less, and read the rest.");
+        }
+        outcome = new Outcome(Outcome.Kind.APPLIED, at.index(), result);
+      }
+      if (experiments.together) {
+        remember(tx);
+      }
+    }
+
+    /** What became of the request, and where in the log the database is. */
+    private void remember(Transaction tx) {
+      if (experiments.sessions && !retry && outcome.kind() != Outcome.Kind.EXPIRED) {
+        Sessions.record(tx, entry.id(), outcome);
+      }
+      forgottenNow = Sessions.expire(tx, at.index(), entry.window(), forgotten);
+      new State(at, forgottenNow).write(tx);
+    }
+  }
+
+  /**
+   * Notes that the log has gone on by an entry that is not for the database. That is in memory
+   * only, until the next entry or checkpoint.
+   *
+   * @param at where that entry is
+   */
+  public void passed(Position at) {
+    lock.lock();
+    try {
+      if (at.index() > applied.index()) {
+        moved(at);
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Makes a checkpoint: all entries up to the position are in the file, whatever the durability is,
+   * so the log is not needed up to there.
+   *
+   * @return the position
+   */
+  public Position checkpoint() {
+    Database d;
+    Position at;
+    lock.lock();
+    try {
+      d = database;
+      at = applied;
+      if (at.index() >= 0) {
+        // Entries that are not for the database have moved the position in memory only.
+        d.run(APPLYING, tx -> new State(at, forgotten).write(tx));
+      }
+    } finally {
+      lock.unlock();
+    }
+    d.checkpoint();
+    return at;
+  }
+
+  private void moved(Position to) {
+    applied = to;
+    advanced.signalAll();
+  }
+
+  // -------------------------------------------------------------------------------------- reading
+
+  /**
+   * Reads the database as it is here.
+   *
+   * @param <R> the result
+   * @param <X> what the body throws
+   * @param work the body; may run more than once
+   * @return its result
+   * @throws X what it throws
+   * @throws DatabaseClosedException if the replica was closed
+   */
+  public <R extends @Nullable Object, X extends Exception> R read(Work<R, X> work) throws X {
+    while (true) {
+      Database d = database;
+      try {
+        return d.read(work);
+      } catch (DatabaseClosedException | TransactionAbortedException e) {
+        if (closed || d == database) {
+          throw e;
+        }
+      }
+    }
+  }
+
+  /**
+   * How far the log was applied.
+   *
+   * @return the position of the last entry; {@link Position#NONE} before the first
+   */
+  public Position applied() {
+    return applied;
+  }
+
+  /**
+   * Waits until an entry was applied.
+   *
+   * @param index its index
+   * @param most how long
+   * @return whether it was
+   * @throws InterruptedException if the thread is interrupted meanwhile
+   */
+  public boolean awaitApplied(long index, Duration most) throws InterruptedException {
+    if (applied.index() >= index) {
+      return true;
+    }
+    long nanos = most.toNanos();
+    lock.lockInterruptibly();
+    try {
+      while (applied.index() < index && !closed) {
+        if (nanos <= 0) {
+          return false;
+        }
+        nanos = advanced.awaitNanos(nanos);
+      }
+      return applied.index() >= index;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Counts of what was applied since the opening.
+   *
+   * @return entries, and those among them that were retries
+   */
+  public long[] counts() {
+    lock.lock();
+    try {
+      return new long[] {applies, retries};
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * The database that is used now: for statistics. Another one takes its place when a copy is taken
+   * in.
+   *
+   * @return the database
+   */
+  public Database database() {
+    return database;
+  }
+
+  // --------------------------------------------------------------------------------------- copies
+
+  /**
+   * Copies the database while it is used. The copy has a position at or above that of now.
+   *
+   * @param out where to
+   */
+  public void copyTo(OutputStream out) {
+    database.backup(out);
+  }
+
+  /**
+   * Takes a copy in, beside the database that is used, and verifies all of it.
+   *
+   * @param in what {@link #copyTo} of another replica wrote
+   * @return the position that it has
+   * @throws IOException if there is no room, or the stream breaks
+   * @throws io.fovea.error.FoveaException if the copy is damaged
+   */
+  public Position takeIn(InputStream in) throws IOException {
+    discard();
+    Path file;
+    synchronized (files) {
+      file = files.staged();
+    }
+    Restore.from(in).to(file, options);
+    Database opened = Database.open(file, options);
+    State state = State.of(opened);
+    lock.lock();
+    try {
+      staged = new Staged(opened, state.at, state.forgotten);
+    } finally {
+      lock.unlock();
+    }
+    return state.at;
+  }
+
+  /**
+   * Uses the copy that was taken in, durably, from now on. The old database is closed in the
+   * background: transactions that read it have the time that {@code TransactionOptions.closeGrace}
+   * says, and are done again with the new one if that is too short.
+   *
+   * @return whether there was one that is further than this
+   * @throws IOException if the directory can't be changed; then nothing has changed
+   */
+  public boolean use() throws IOException {
+    lock.lock();
+    try {
+      Staged next = staged;
+      if (next == null || next.at.index() <= applied.index()) {
+        discard();
+        return false;
+      }
+      Path old;
+      synchronized (files) {
+        old = files.use();
+      }
+      Database before = database;
+      staged = null;
+      database = next.database;
+      forgotten = next.forgotten;
+      moved(next.at);
+      Thread.ofVirtual()
+          .name("fovea-replica-close")
+          .start(
+              () -> {
+                before.close();
+                ReplicaFiles.delete(old);
+              });
+      return true;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void discard() {
+    lock.lock();
+    try {
+      Staged s = staged;
+      staged = null;
+      if (s != null) {
+        s.database.close();
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  @Override
+  public void close() {
+    lock.lock();
+    try {
+      closed = true;
+      advanced.signalAll();
+      discard();
+    } finally {
+      lock.unlock();
+    }
+    database.close();
+  }
+
+  /** The row of the table. */
+  private record State(Position at, long forgotten) {
+    static State of(Database d) {
+      return d.read(
+          tx -> {
+            byte[] row =
+                tx.tables().contains(STATE.name())
+                    ? tx.table(STATE).bytes().get(tx, APPLIED)
+                    : null;
+            if (row == null) {
+              return new State(Position.NONE, -1);
+            }
+            ByteBuffer b = ByteBuffer.wrap(row);
+            return new State(new Position(b.getLong(), b.getLong()), b.getLong());
+          });
+    }
+
+    void write(Transaction tx) {
+      tx.table(STATE)
+          .bytes()
+          .put(
+              tx,
+              APPLIED,
+              ByteBuffer.allocate(24)
+                  .putLong(at.term())
+                  .putLong(at.index())
+                  .putLong(forgotten)
+                  .array());
+    }
+  }
+}

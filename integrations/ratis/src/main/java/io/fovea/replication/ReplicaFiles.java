@@ -1,0 +1,139 @@
+package io.fovea.replication;
+
+import io.fovea.error.InvalidUseException;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.FileVisitResult;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.SimpleFileVisitor;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.BasicFileAttributes;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Where the database of a replica lies: in one of two directories, which a file names.
+ *
+ * <pre>
+ *   DIRECTORY/current     "one" or "two"; replaced as a whole
+ *   DIRECTORY/one, two    the database that is used, and the one that is being taken in
+ * </pre>
+ *
+ * <p>A crash at any moment leaves a pointer to a database that is whole: the new one is verified
+ * and closed cleanly, or open with its log, before the pointer is replaced, and the old one is
+ * deleted after that is durable. The directory that is not named is deleted at the next opening.
+ */
+final class ReplicaFiles {
+  private static final String ONE = "one";
+  private static final String TWO = "two";
+  private static final String DATA = "data.fovea";
+
+  private final Path directory;
+  private String current;
+
+  ReplicaFiles(Path directory) throws IOException {
+    this.directory = directory;
+    Files.createDirectories(directory);
+    Path pointer = directory.resolve("current");
+    if (Files.exists(pointer)) {
+      current = Files.readString(pointer).trim();
+      if (!current.equals(ONE) && !current.equals(TWO)) {
+        throw new InvalidUseException(
+            "The file "
+                + pointer
+                + " names the directory of the database, \"one\" or \"two\", and has \""
+                + current
+                + "\". If it is damaged, write the name of the one that has the database.");
+      }
+    } else {
+      current = ONE;
+      point(ONE);
+    }
+    Files.createDirectories(directory.resolve(current));
+    delete(directory.resolve(other()));
+  }
+
+  /** The file of the database that is used. */
+  Path database() {
+    return directory.resolve(current).resolve(DATA);
+  }
+
+  /** The file of a database that is taken in; its directory is empty. */
+  Path staged() throws IOException {
+    Path beside = directory.resolve(other());
+    delete(beside);
+    Files.createDirectories(beside);
+    return beside.resolve(DATA);
+  }
+
+  /** Makes the staged database the one that is used, durably, and tells where the old one is. */
+  Path use() throws IOException {
+    Path old = directory.resolve(current);
+    sync(directory.resolve(other()));
+    point(other());
+    current = other();
+    return old;
+  }
+
+  private String other() {
+    return current.equals(ONE) ? TWO : ONE;
+  }
+
+  private void point(String to) throws IOException {
+    Path fresh = directory.resolve("current.new");
+    try (FileChannel f =
+        FileChannel.open(
+            fresh,
+            StandardOpenOption.CREATE,
+            StandardOpenOption.TRUNCATE_EXISTING,
+            StandardOpenOption.WRITE)) {
+      f.write(ByteBuffer.wrap((to + "\n").getBytes(StandardCharsets.UTF_8)));
+      f.force(true);
+    }
+    Files.move(
+        fresh,
+        directory.resolve("current"),
+        StandardCopyOption.ATOMIC_MOVE,
+        StandardCopyOption.REPLACE_EXISTING);
+    sync(directory);
+  }
+
+  private static void sync(Path directory) throws IOException {
+    try (FileChannel d = FileChannel.open(directory, StandardOpenOption.READ)) {
+      d.force(true);
+    }
+  }
+
+  static void delete(Path tree) {
+    if (!Files.exists(tree)) {
+      return;
+    }
+    try {
+      Files.walkFileTree(
+          tree,
+          new SimpleFileVisitor<>() {
+            @Override
+            public FileVisitResult visitFile(Path file, BasicFileAttributes a) throws IOException {
+              Files.deleteIfExists(file);
+              return FileVisitResult.CONTINUE;
+            }
+
+            @Override
+            public FileVisitResult postVisitDirectory(Path d, @Nullable IOException e)
+                throws IOException {
+              if (e != null) {
+                throw e;
+              }
+              Files.deleteIfExists(d);
+              return FileVisitResult.CONTINUE;
+            }
+          });
+    } catch (IOException e) {
+      throw new UncheckedIOException("The directory " + tree + " can't be deleted.", e);
+    }
+  }
+}

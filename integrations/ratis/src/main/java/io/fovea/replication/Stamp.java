@@ -1,0 +1,22 @@
+package io.fovea.replication;
+
+/**
+ * What a leader writes into an entry before it appends it.
+ *
+ * @since 0.1.0
+ */
+public final class Stamp {
+  private Stamp() {}
+
+  /**
+   * Stamps an entry.
+   *
+   * @param entry what {@link Commands#entry} made
+   * @param clockMillis the leader's clock
+   * @param window how many entries back requests are known
+   * @return the entry to append
+   */
+  public static byte[] put(byte[] entry, long clockMillis, long window) {
+    return Entry.stamp(entry, clockMillis, window);
+  }
+}

@@ -1,0 +1,164 @@
+package io.fovea.ratis;
+
+import static io.fovea.ratis.Consistency.LINEARIZABLE;
+import static io.fovea.ratis.Consistency.LOCAL;
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.ratis.Operations.Add;
+import io.fovea.ratis.Operations.Put;
+import java.io.IOException;
+import java.nio.file.FileVisitResult;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.SimpleFileVisitor;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
+import org.apache.ratis.server.RaftServerConfigKeys;
+import org.apache.ratis.util.SizeInBytes;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Peers that are so far behind that they take in a copy of the database. */
+class CopyTest {
+  private static final long LIMIT = 200;
+
+  @TempDir Path directory;
+
+  /** Writes without a pause until it is closed. */
+  private static final class Writer implements AutoCloseable {
+    final AtomicBoolean stop = new AtomicBoolean();
+    final AtomicReference<Throwable> failure = new AtomicReference<>();
+    final Thread thread;
+    volatile long done;
+
+    Writer(ReplicatedDatabase db) {
+      thread =
+          Thread.ofPlatform()
+              .start(
+                  () -> {
+                    Deque<CompletableFuture<Receipt>> under = new ArrayDeque<>();
+                    try {
+                      while (!stop.get()) {
+                        under.add(db.submit(new Put("key" + done % 5000, done)));
+                        if (under.size() > 20) {
+                          under.poll().get();
+                        }
+                        done++;
+                      }
+                      while (!under.isEmpty()) {
+                        under.poll().get();
+                      }
+                    } catch (Exception e) {
+                      failure.set(e);
+                    }
+                  });
+    }
+
+    void until(long count) throws InterruptedException {
+      long from = done;
+      while (done < from + count && thread.isAlive()) {
+        Thread.sleep(5);
+      }
+    }
+
+    @Override
+    public void close() {
+      stop.set(true);
+      try {
+        thread.join();
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
+      if (failure.get() != null) {
+        throw new AssertionError("The writer has failed.", failure.get());
+      }
+    }
+  }
+
+  /** The log drops whole segments, so they are small here. */
+  static ReplicationOptions shortLog(ReplicationOptions o) {
+    return o.snapshotEvery(LIMIT)
+        .ratis(
+            p -> {
+              RaftServerConfigKeys.Log.setSegmentSizeMax(p, SizeInBytes.valueOf("8KB"));
+              RaftServerConfigKeys.Log.setPreallocatedSize(p, SizeInBytes.valueOf("4KB"));
+            });
+  }
+
+  private static void wipe(Path tree) throws IOException {
+    Files.walkFileTree(
+        tree,
+        new SimpleFileVisitor<>() {
+          @Override
+          public FileVisitResult visitFile(Path f, BasicFileAttributes a) throws IOException {
+            Files.delete(f);
+            return FileVisitResult.CONTINUE;
+          }
+
+          @Override
+          public FileVisitResult postVisitDirectory(Path d, IOException e) throws IOException {
+            Files.delete(d);
+            return FileVisitResult.CONTINUE;
+          }
+        });
+  }
+
+  @Test
+  void aPeerThatWasWipedComesBackDuringWritesAndIsEqual() throws Exception {
+    try (Group g = Group.ofThree(directory, CopyTest::shortLog)) {
+      ReplicatedDatabase leader = g.leader();
+      String id = g.follower().id();
+      try (Writer writer = new Writer(leader)) {
+        writer.until(2 * LIMIT);
+        g.stop(id);
+        wipe(g.directory(id));
+        writer.until(4 * LIMIT);
+        g.start(id);
+        writer.until(2 * LIMIT);
+        long index = leader.appliedIndex();
+        g.get(id).read(LOCAL.atLeast(index), tx -> null);
+      }
+      assertTrue(g.get(id).stats().copiesTaken() > 0, () -> g.get(id).stats().toString());
+      assertEquals(Health.State.UP, g.get(id).health().state());
+      leader.submit(new Add("end", 1)).get();
+      byte[] export = Group.export(leader, LINEARIZABLE);
+      assertArrayEquals(export, Group.export(g.get(id), LINEARIZABLE));
+
+      // What it has taken in is what it goes on with, over a restart.
+      g.stop(id);
+      g.start(id);
+      assertArrayEquals(export, Group.export(g.get(id), LINEARIZABLE));
+      assertEquals(0, g.get(id).stats().copiesTaken());
+    }
+  }
+
+  @Test
+  void readersOfAPeerThatTakesInACopyGoOn() throws Exception {
+    try (Group g = Group.ofThree(directory, CopyTest::shortLog)) {
+      ReplicatedDatabase leader = g.leader();
+      leader.submit(new Add("n", 1)).get();
+      String id = g.follower().id();
+      g.get(id).read(LINEARIZABLE, tx -> null);
+      g.stop(id);
+      try (Writer writer = new Writer(leader)) {
+        writer.until(5 * LIMIT);
+      }
+      ReplicatedDatabase behind = g.start(id);
+      long read = 0;
+      long until = System.nanoTime() + 60_000_000_000L;
+      while (behind.stats().copiesTaken() == 0 || read < 1000) {
+        assertTrue(System.nanoTime() < until, () -> "no copy was taken in: " + behind.health());
+        long n = behind.read(LOCAL, tx -> Operations.value(tx, Operations.REGISTERS, "n"));
+        assertEquals(1, n);
+        read++;
+      }
+      assertArrayEquals(Group.export(leader, LINEARIZABLE), Group.export(behind, LINEARIZABLE));
+    }
+  }
+}

@@ -1,0 +1,154 @@
+package io.fovea.ratis;
+
+import io.fovea.ByteCursor;
+import io.fovea.Options;
+import io.fovea.Order;
+import io.fovea.schema.TableSpec;
+import java.io.ByteArrayOutputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.UnaryOperator;
+
+/** Peers of a group in this JVM. One thread. */
+final class Group implements AutoCloseable {
+  private final Path directory;
+  private final UnaryOperator<ReplicationOptions> change;
+  final List<Peer> peers = new ArrayList<>();
+  final Map<String, ReplicatedDatabase> up = new LinkedHashMap<>();
+
+  Group(Path directory, UnaryOperator<ReplicationOptions> change, String... ids) {
+    this.directory = directory;
+    this.change = change;
+    for (String id : ids) {
+      peers.add(new Peer(id, "127.0.0.1:" + freePort()));
+    }
+  }
+
+  /** Three peers that are up, and have a leader. */
+  static Group ofThree(Path directory, UnaryOperator<ReplicationOptions> change) {
+    Group g = new Group(directory, change, "a", "b", "c");
+    g.peers.forEach(p -> g.start(p.id()));
+    g.leader();
+    return g;
+  }
+
+  static int freePort() {
+    try (ServerSocket s = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+      return s.getLocalPort();
+    } catch (IOException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  static ReplicationOptions small(ReplicationOptions o) {
+    return Operations.in(o)
+        .database(
+            Options.defaults()
+                .bufferBytes(16 << 20)
+                .log(l -> l.segmentBytes(4 << 20).bytesMax(16 << 20)))
+        .electionTimeout(Duration.ofMillis(300));
+  }
+
+  Path directory(String id) {
+    return directory.resolve(id);
+  }
+
+  ReplicationOptions options(String id, List<Peer> members) {
+    return change.apply(small(ReplicationOptions.of(id, directory(id), members)));
+  }
+
+  ReplicatedDatabase start(String id) {
+    ReplicatedDatabase db = ReplicatedDatabase.join(options(id, peers));
+    up.put(id, db);
+    return db;
+  }
+
+  void stop(String id) {
+    ReplicatedDatabase db = up.remove(id);
+    if (db != null) {
+      db.close();
+    }
+  }
+
+  ReplicatedDatabase get(String id) {
+    return up.get(id);
+  }
+
+  /** That one which leads, of those that are up. */
+  ReplicatedDatabase leader() {
+    long until = System.nanoTime() + Duration.ofSeconds(30).toNanos();
+    while (System.nanoTime() < until) {
+      for (ReplicatedDatabase db : up.values()) {
+        if (db.membership().isLeader()) {
+          return db;
+        }
+      }
+      Thread.onSpinWait();
+    }
+    throw new AssertionError(
+        "There is no leader: " + up.values().stream().map(ReplicatedDatabase::health).toList());
+  }
+
+  ReplicatedDatabase follower() {
+    ReplicatedDatabase leader = leader();
+    return up.values().stream().filter(d -> d != leader).findFirst().orElseThrow();
+  }
+
+  /** All that tables of byte strings hold, those of the replica and its sessions among them. */
+  static byte[] export(ReplicatedDatabase db, Consistency consistency) throws IOException {
+    return db.read(
+        consistency,
+        tx -> {
+          ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+          DataOutputStream out = new DataOutputStream(bytes);
+          for (String name : tx.tables()) {
+            out.writeUTF(name);
+            int keyMax =
+                name.equals("fovea.sessions")
+                    ? 24
+                    : name.equals("fovea.sessions.order")
+                        ? 8
+                        : name.equals("fovea.replica") ? 16 : 64;
+            try (ByteCursor c =
+                tx.table(TableSpec.bytes(name, keyMax))
+                    .bytes()
+                    .scan(tx, null, null, Order.ASCENDING)) {
+              while (c.next()) {
+                out.writeInt(c.key().length);
+                out.write(c.key());
+                out.writeInt(c.value().length);
+                out.write(c.value());
+              }
+            }
+          }
+          return bytes.toByteArray();
+        });
+  }
+
+  @Override
+  public void close() {
+    stopAll();
+  }
+
+  /** Stops all at once, without a word. */
+  void stopAll() {
+    List<Thread> closing =
+        up.values().stream().map(db -> Thread.ofPlatform().start(() -> db.close(false))).toList();
+    up.clear();
+    for (Thread t : closing) {
+      try {
+        t.join();
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
+    }
+  }
+}

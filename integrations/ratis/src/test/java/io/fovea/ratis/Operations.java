@@ -1,0 +1,162 @@
+package io.fovea.ratis;
+
+import io.fovea.ByteTable;
+import io.fovea.Transaction;
+import io.fovea.replication.Command;
+import io.fovea.replication.CommandContext;
+import io.fovea.replication.RefusedException;
+import io.fovea.schema.TableSpec;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+
+/** Commands of the tests: registers in a table, and accounts in two others. */
+final class Operations {
+  static final TableSpec REGISTERS = TableSpec.bytes("registers", 64);
+  static final TableSpec CHECKING = TableSpec.bytes("checking", 64);
+  static final TableSpec SAVINGS = TableSpec.bytes("savings", 64);
+
+  private Operations() {}
+
+  static ReplicationOptions in(ReplicationOptions options) {
+    return options
+        .command(Put.class, Put::encode, Put::decode)
+        .command(Swap.class, Swap::encode, Swap::decode)
+        .command(Add.class, Add::encode, Add::decode)
+        .command(Transfer.class, Transfer::encode, Transfer::decode)
+        .command(Break.class, b -> new byte[0], b -> new Break());
+  }
+
+  static byte[] utf(String s) {
+    return s.getBytes(StandardCharsets.UTF_8);
+  }
+
+  static long number(byte[] b) {
+    return b == null ? 0 : ByteBuffer.wrap(b).getLong();
+  }
+
+  static byte[] bytes(long n) {
+    return ByteBuffer.allocate(8).putLong(n).array();
+  }
+
+  static long value(Transaction tx, TableSpec table, String key) {
+    return tx.tables().contains(table.name())
+        ? number(tx.table(table).bytes().get(tx, utf(key)))
+        : 0;
+  }
+
+  private static byte[] encode(String key, long... numbers) {
+    byte[] k = utf(key);
+    ByteBuffer b = ByteBuffer.allocate(1 + k.length + 8 * numbers.length);
+    b.put((byte) k.length).put(k);
+    for (long n : numbers) {
+      b.putLong(n);
+    }
+    return b.array();
+  }
+
+  private static String key(ByteBuffer b) {
+    byte[] k = new byte[b.get()];
+    b.get(k);
+    return new String(k, StandardCharsets.UTF_8);
+  }
+
+  /** Writes a register. */
+  record Put(String key, long value) implements Command {
+    @Override
+    public byte[] apply(CommandContext c) {
+      c.table(REGISTERS).bytes().put(c.tx(), utf(key), bytes(value));
+      return NOTHING;
+    }
+
+    byte[] encode() {
+      return Operations.encode(key, value);
+    }
+
+    static Put decode(byte[] bytes) {
+      ByteBuffer b = ByteBuffer.wrap(bytes);
+      return new Put(Operations.key(b), b.getLong());
+    }
+  }
+
+  /** Compares a register, and sets it; the result is 1 if it was set. */
+  record Swap(String key, long from, long to) implements Command {
+    @Override
+    public byte[] apply(CommandContext c) {
+      ByteTable t = c.table(REGISTERS).bytes();
+      if (number(t.get(c.tx(), utf(key))) != from) {
+        return bytes(0);
+      }
+      t.put(c.tx(), utf(key), bytes(to));
+      return bytes(1);
+    }
+
+    byte[] encode() {
+      return Operations.encode(key, from, to);
+    }
+
+    static Swap decode(byte[] bytes) {
+      ByteBuffer b = ByteBuffer.wrap(bytes);
+      return new Swap(Operations.key(b), b.getLong(), b.getLong());
+    }
+  }
+
+  /** Adds to a register; the result is what it was before. */
+  record Add(String key, long more) implements Command {
+    @Override
+    public byte[] apply(CommandContext c) {
+      ByteTable t = c.table(REGISTERS).bytes();
+      long old = number(t.get(c.tx(), utf(key)));
+      t.put(c.tx(), utf(key), bytes(old + more));
+      return bytes(old);
+    }
+
+    byte[] encode() {
+      return Operations.encode(key, more);
+    }
+
+    static Add decode(byte[] bytes) {
+      ByteBuffer b = ByteBuffer.wrap(bytes);
+      return new Add(Operations.key(b), b.getLong());
+    }
+  }
+
+  /**
+   * Moves money from an account of one table to that of another; refused if there is too little.
+   */
+  record Transfer(String from, String to, long amount) implements Command {
+    @Override
+    public byte[] apply(CommandContext c) throws RefusedException {
+      ByteTable checking = c.table(CHECKING).bytes();
+      ByteTable savings = c.table(SAVINGS).bytes();
+      long a = number(checking.get(c.tx(), utf(from)));
+      long b = number(savings.get(c.tx(), utf(to)));
+      checking.put(c.tx(), utf(from), bytes(a - amount));
+      savings.put(c.tx(), utf(to), bytes(b + amount));
+      if (a - amount < -1000 || b + amount < -1000) {
+        throw new RefusedException("The account has too little.");
+      }
+      return NOTHING;
+    }
+
+    byte[] encode() {
+      byte[] a = Operations.encode(from, amount);
+      byte[] b = Operations.encode(to);
+      return ByteBuffer.allocate(a.length + b.length).put(a).put(b).array();
+    }
+
+    static Transfer decode(byte[] bytes) {
+      ByteBuffer b = ByteBuffer.wrap(bytes);
+      String from = Operations.key(b);
+      long amount = b.getLong();
+      return new Transfer(from, Operations.key(b), amount);
+    }
+  }
+
+  /** A command with a bug. */
+  record Break() implements Command {
+    @Override
+    public byte[] apply(CommandContext c) {
+      throw new IllegalStateException("This command has a bug.");
+    }
+  }
+}
