@@ -4,7 +4,10 @@ import io.fovea.ratis.ReplicationException.Reason;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
 import org.apache.ratis.client.RaftClient;
 import org.apache.ratis.protocol.RaftClientReply;
 import org.apache.ratis.protocol.RaftPeer;
@@ -23,6 +26,9 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1.0
  */
 public final class Membership {
+  /** How long a peer may take to hear of a change that the leader has made. */
+  private static final Duration CHANGE = Duration.ofSeconds(3);
+
   private final RaftServer.Division division;
   private final RaftClient client;
 
@@ -133,6 +139,38 @@ public final class Membership {
   }
 
   private void set(List<RaftPeer> members, String failed) {
+    try {
+      change(members, failed);
+    } catch (ReplicationException e) {
+      // An answer that got lost is asked for again, and is then "it is so already".
+      if (!becomes(members)) {
+        throw e;
+      }
+    }
+  }
+
+  private boolean becomes(List<RaftPeer> members) {
+    Set<RaftPeerId> wanted = ids(members);
+    long until = System.nanoTime() + CHANGE.toNanos();
+    while (System.nanoTime() < until) {
+      if (ids(division.getRaftConf().getAllPeers()).equals(wanted)) {
+        return true;
+      }
+      try {
+        Thread.sleep(20);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        return false;
+      }
+    }
+    return false;
+  }
+
+  private static Set<RaftPeerId> ids(Collection<RaftPeer> peers) {
+    return peers.stream().map(RaftPeer::getId).collect(Collectors.toSet());
+  }
+
+  private void change(List<RaftPeer> members, String failed) {
     try {
       require(
           client

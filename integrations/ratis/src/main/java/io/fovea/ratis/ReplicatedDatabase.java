@@ -117,6 +117,7 @@ public final class ReplicatedDatabase implements AutoCloseable {
   public static ReplicatedDatabase join(ReplicationOptions options) {
     // Ratis would end the whole JVM where it can't listen.
     ExitUtils.disableSystemExit();
+    PeerState state = new PeerState(options.self().id());
     @Nullable Replica replica = null;
     @Nullable RaftServer server = null;
     boolean done = false;
@@ -127,7 +128,6 @@ public final class ReplicatedDatabase implements AutoCloseable {
               options.database(),
               options.commands(),
               options.experiments());
-      PeerState state = new PeerState(options.self().id());
       FoveaStateMachine machine = new FoveaStateMachine(replica, state, options.sessionWindow());
       RaftProperties properties = RaftSetup.properties(options);
       RaftGroup group =
@@ -153,6 +153,7 @@ public final class ReplicatedDatabase implements AutoCloseable {
       throw new UncheckedIOException(cantJoin(options, e), new IOException(e));
     } finally {
       if (!done) {
+        state.closing();
         close(server);
         if (replica != null) {
           replica.close();

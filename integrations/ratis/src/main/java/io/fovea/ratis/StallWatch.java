@@ -10,7 +10,8 @@ import java.time.Duration;
  */
 final class StallWatch {
   private final long mostNanos;
-  private long index = Long.MIN_VALUE;
+  private boolean behind;
+  private long index;
   private long since;
 
   StallWatch(Duration most) {
@@ -19,7 +20,12 @@ final class StallWatch {
 
   synchronized boolean stalled(long applied, long committed) {
     long now = System.nanoTime();
-    if (applied >= committed || applied != index) {
+    if (applied >= committed) {
+      behind = false;
+      return false;
+    }
+    if (!behind || applied != index) {
+      behind = true;
       index = applied;
       since = now;
       return false;
