@@ -12,6 +12,7 @@ import io.fovea.error.TransactionAbortedException;
 import io.fovea.schema.TableSpec;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.InterruptedIOException;
 import java.io.OutputStream;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -66,6 +67,7 @@ public final class Replica implements AutoCloseable {
   private long retries;
   private volatile boolean closed;
   private @Nullable Staged staged;
+  private @Nullable Thread closing;
 
   private record Staged(Database database, Position at, long forgotten) {}
 
@@ -371,6 +373,21 @@ public final class Replica implements AutoCloseable {
    */
   public Position takeIn(InputStream in) throws IOException {
     discard();
+    Thread old;
+    lock.lock();
+    try {
+      old = closing;
+    } finally {
+      lock.unlock();
+    }
+    if (old != null) {
+      try {
+        old.join(); // it closes and deletes what lies there
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new InterruptedIOException("Interrupted while an older database was closed.");
+      }
+    }
     Path file;
     synchronized (files) {
       file = files.staged();
@@ -412,13 +429,14 @@ public final class Replica implements AutoCloseable {
       database = next.database;
       forgotten = next.forgotten;
       moved(next.at);
-      Thread.ofVirtual()
-          .name("fovea-replica-close")
-          .start(
-              () -> {
-                before.close();
-                ReplicaFiles.delete(old);
-              });
+      closing =
+          Thread.ofPlatform()
+              .name("fovea-replica-close")
+              .start(
+                  () -> {
+                    before.close();
+                    ReplicaFiles.delete(old);
+                  });
       return true;
     } finally {
       lock.unlock();
@@ -440,15 +458,24 @@ public final class Replica implements AutoCloseable {
 
   @Override
   public void close() {
+    Thread old;
     lock.lock();
     try {
       closed = true;
       advanced.signalAll();
       discard();
+      old = closing;
     } finally {
       lock.unlock();
     }
     database.close();
+    if (old != null) {
+      try {
+        old.join();
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt(); // it goes on alone
+      }
+    }
   }
 
   /** The row of the table. */

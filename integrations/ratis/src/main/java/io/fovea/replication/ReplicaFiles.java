@@ -8,6 +8,7 @@ import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.SimpleFileVisitor;
 import java.nio.file.StandardCopyOption;
@@ -120,6 +121,15 @@ final class ReplicaFiles {
             public FileVisitResult visitFile(Path file, BasicFileAttributes a) throws IOException {
               Files.deleteIfExists(file);
               return FileVisitResult.CONTINUE;
+            }
+
+            /** It was deleted meanwhile. */
+            @Override
+            public FileVisitResult visitFileFailed(Path file, IOException e) throws IOException {
+              if (e instanceof NoSuchFileException) {
+                return FileVisitResult.CONTINUE;
+              }
+              throw e;
             }
 
             @Override

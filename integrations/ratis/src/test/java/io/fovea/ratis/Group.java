@@ -12,9 +12,10 @@ import java.net.ServerSocket;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
+
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.function.UnaryOperator;
 
 /** Peers of a group in this JVM. One thread. */
@@ -22,7 +23,7 @@ final class Group implements AutoCloseable {
   private final Path directory;
   private final UnaryOperator<ReplicationOptions> change;
   final List<Peer> peers = new ArrayList<>();
-  final Map<String, ReplicatedDatabase> up = new LinkedHashMap<>();
+  final Map<String, ReplicatedDatabase> up = new ConcurrentSkipListMap<>();
 
   Group(Path directory, UnaryOperator<ReplicationOptions> change, String... ids) {
     this.directory = directory;

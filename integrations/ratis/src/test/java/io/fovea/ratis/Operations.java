@@ -15,6 +15,8 @@ final class Operations {
   static final TableSpec CHECKING = TableSpec.bytes("checking", 64);
   static final TableSpec SAVINGS = TableSpec.bytes("savings", 64);
 
+  static final TableSpec LEDGER = TableSpec.bytes("ledger", 64);
+
   private Operations() {}
 
   static ReplicationOptions in(ReplicationOptions options) {
@@ -23,6 +25,7 @@ final class Operations {
         .command(Swap.class, Swap::encode, Swap::decode)
         .command(Add.class, Add::encode, Add::decode)
         .command(Transfer.class, Transfer::encode, Transfer::decode)
+        .command(Pay.class, Pay::encode, Pay::decode)
         .command(Break.class, b -> new byte[0], b -> new Break());
   }
 
@@ -149,6 +152,31 @@ final class Operations {
       String from = Operations.key(b);
       long amount = b.getLong();
       return new Transfer(from, Operations.key(b), amount);
+    }
+  }
+
+  /** Moves money between two tables, and counts in a third how often it was done. */
+  record Pay(String name, String from, String to, long amount) implements Command {
+    @Override
+    public byte[] apply(CommandContext c) {
+      add(c, CHECKING, from, -amount);
+      add(c, SAVINGS, to, amount);
+      add(c, LEDGER, name, 1);
+      return NOTHING;
+    }
+
+    private static void add(CommandContext c, TableSpec table, String key, long more) {
+      ByteTable t = c.table(table).bytes();
+      t.put(c.tx(), utf(key), bytes(number(t.get(c.tx(), utf(key))) + more));
+    }
+
+    byte[] encode() {
+      return utf(String.join(" ", name, from, to, Long.toString(amount)));
+    }
+
+    static Pay decode(byte[] bytes) {
+      String[] w = new String(bytes, StandardCharsets.UTF_8).split(" ");
+      return new Pay(w[0], w[1], w[2], Long.parseLong(w[3]));
     }
   }
 

@@ -16,10 +16,12 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.ExecutionException;
 import java.util.function.UnaryOperator;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** A request that comes again is applied once. */
+@Tag("slow")
 class SessionsTest {
   @TempDir Path directory;
 

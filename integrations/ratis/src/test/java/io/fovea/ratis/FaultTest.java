@@ -1,0 +1,90 @@
+package io.fovea.ratis;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.ratis.Storm.Fault;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.Order;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * Three processes, a network that loses, delays and cuts, kills and stops: what clients have seen
+ * is linearizable, each payment was made once, and the sum over accounts stays.
+ *
+ * <p>What is broken on purpose is found: else the test would not find what is broken by mistake. A
+ * position that commits by itself is found by {@code ReplicaKillTest}: here a kill would have to
+ * fall between two transactions of a peer that has little to do.
+ *
+ * <p>{@code -Dratis.seconds} says how long, {@code -Dratis.seed} which faults.
+ */
+@Tag("slow")
+@Order(1)
+class FaultTest {
+  private static final long SECONDS = Long.getLong("ratis.seconds", 60);
+  private static final long SEED = Long.getLong("ratis.seed", System.nanoTime());
+
+  /** How long a broken one has, to be found. */
+  private static final long FOUND_SECONDS = 60;
+
+  @TempDir Path directory;
+
+  @Test
+  void whatClientsSeeIsLinearizable() throws Exception {
+    try (Storm storm = new Storm(directory, SEED, "-")) {
+      storm.clients(6);
+      long until = System.nanoTime() + SECONDS * 1_000_000_000L;
+      while (System.nanoTime() < until && storm.wrong.isEmpty()) {
+        Fault[] faults = Fault.values();
+        storm.fault(faults[storm.random.nextInt(faults.length)]);
+        storm.look();
+      }
+      List<String> wrong = storm.verdict();
+      String what =
+          storm.acknowledged
+              + " requests were answered, "
+              + storm.unanswered
+              + " were not, "
+              + storm.faults
+              + " faults; to do it again: -Dratis.seed="
+              + SEED;
+      System.out.println(what);
+      assertEquals(List.of(), wrong, what);
+      assertTrue(storm.acknowledged.get() > 100, what);
+    }
+  }
+
+  @Test
+  void localReadsAreFoundOut() throws Exception {
+    found("stale", Fault.CUT, Fault.STOP, Fault.CUT_ONE_WAY);
+  }
+
+  @Test
+  void retriesWithoutSessionsAreFoundOut() throws Exception {
+    found("impatient,forgetful", Fault.DELAY, Fault.STOP);
+  }
+
+  private void found(String flags, Fault... faults) throws Exception {
+    try (Storm storm = new Storm(directory, SEED, flags)) {
+      storm.clients(6);
+      long until = System.nanoTime() + FOUND_SECONDS * 1_000_000_000L;
+      while (System.nanoTime() < until && storm.wrong.isEmpty()) {
+        Storm.pause(1000);
+        storm.fault(faults[storm.random.nextInt(faults.length)]);
+        storm.look();
+        for (String id : List.of("a", "b", "c")) {
+          storm.ledger(id);
+        }
+      }
+      List<String> wrong = storm.verdict();
+      assertFalse(
+          wrong.isEmpty(),
+          () -> flags + " was not found; " + storm.acknowledged + " requests, seed " + SEED);
+      System.out.println(flags + " was found: " + wrong.get(0).lines().findFirst().orElse(""));
+    }
+  }
+}

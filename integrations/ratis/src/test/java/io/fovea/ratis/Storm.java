@@ -1,0 +1,347 @@
+package io.fovea.ratis;
+
+import io.fovea.ratis.Linearizability.Kind;
+import io.fovea.ratis.Linearizability.Operation;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.TreeSet;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * Three peers as processes, clients that use them, faults that befall them, and what was seen.
+ *
+ * <pre>
+ *   clients ──requests──► PeerProcess a, b, c ──► Links ──► each other
+ *      │                          ▲                 ▲
+ *      └─► history                └──── faults ─────┘
+ * </pre>
+ */
+final class Storm implements AutoCloseable {
+  private static final int KEYS = 3;
+  private static final long PATIENCE_MILLIS = 6000;
+
+  /** Kinds of faults. */
+  enum Fault {
+    KILL,
+    KILL_ALL,
+    STOP,
+    CUT,
+    CUT_ONE_WAY,
+    DELAY,
+    RESET
+  }
+
+  final Random random;
+  final Links links = new Links();
+  final Map<String, PeerProcess> peers = new ConcurrentHashMap<>();
+  final Map<String, List<Operation>> history = new ConcurrentHashMap<>();
+  final Map<String, String> payments = new ConcurrentHashMap<>();
+  final List<String> wrong = Collections.synchronizedList(new ArrayList<>());
+  final AtomicLong acknowledged = new AtomicLong();
+  final AtomicLong unanswered = new AtomicLong();
+  final AtomicLong faults = new AtomicLong();
+
+  private final Path directory;
+  private final String flags;
+  private final List<Peer> members = new ArrayList<>();
+  private final Map<String, String> listens = new ConcurrentHashMap<>();
+  private final AtomicBoolean over = new AtomicBoolean();
+
+  /** Operations of one key; then another is taken, since short histories are soon checked. */
+  private final int operationsPerKey;
+
+  /** How many operations have begun, and those that have not ended. Guarded by {@link #active}. */
+  private long operations;
+
+  private final TreeSet<Long> active = new TreeSet<>();
+  private final AtomicLong values = new AtomicLong();
+  private final List<Thread> clients = new ArrayList<>();
+
+  Storm(Path directory, long seed, String flags) throws Exception {
+    this.directory = directory;
+    this.random = new Random(seed);
+    this.flags = flags;
+    this.operationsPerKey = flags.equals("-") ? 60 : 15;
+    for (String id : List.of("a", "b", "c")) {
+      int port = Group.freePort();
+      listens.put(id, "127.0.0.1:" + port);
+      members.add(new Peer(id, "127.0.0.1:" + links.door(id, port)));
+    }
+    try {
+      for (Peer p : members) {
+        start(p.id());
+      }
+      for (PeerProcess p : peers.values()) {
+        p.awaitUp();
+      }
+    } catch (Exception e) {
+      close();
+      throw e;
+    }
+  }
+
+  private Peer member(String id) {
+    return members.stream().filter(p -> p.id().equals(id)).findFirst().orElseThrow();
+  }
+
+  void start(String id) throws IOException {
+    Path d = directory.resolve(id);
+    Files.createDirectories(d);
+    PeerProcess p = new PeerProcess(member(id), d, listens.get(id), flags, members);
+    peers.put(id, p);
+    links.process(id, p.pid());
+  }
+
+  void clients(int count) {
+    for (int i = 0; i < count; i++) {
+      Random r = new Random(random.nextLong());
+      clients.add(Thread.ofPlatform().daemon().name("client-" + i).start(() -> client(r)));
+    }
+  }
+
+  private void client(Random r) {
+    while (!over.get()) {
+      List<String> ids = List.of("a", "b", "c");
+      PeerProcess peer = peers.get(ids.get(r.nextInt(3)));
+      if (!peer.isUp()) {
+        pause(10);
+        continue;
+      }
+      long n;
+      synchronized (active) {
+        n = operations++;
+        active.add(n);
+      }
+      String key = "k" + group(n) + "." + n % KEYS;
+      switch (r.nextInt(7)) {
+        case 0, 1, 2 -> read(peer, key);
+        case 3, 4 -> write(peer, key);
+        case 5 -> swap(peer, key, r);
+        default -> pay(peer, r);
+      }
+      synchronized (active) {
+        active.remove(n);
+      }
+    }
+  }
+
+  private long group(long operation) {
+    return operation / (operationsPerKey * KEYS);
+  }
+
+  private String ask(PeerProcess peer, String request) {
+    String answer = peer.ask(request, PATIENCE_MILLIS);
+    (answer.startsWith("ok") ? acknowledged : unanswered).incrementAndGet();
+    return answer;
+  }
+
+  private void read(PeerProcess peer, String key) {
+    long began = System.nanoTime();
+    String answer = ask(peer, "read " + key);
+    if (answer.startsWith("ok ")) {
+      add(key, Kind.READ, began, true, 0, 0, Long.parseLong(answer.substring(3)));
+    }
+    String sum = ask(peer, "sum");
+    if (sum.startsWith("ok ") && !sum.equals("ok 0")) {
+      wrong.add("The sum over all accounts was " + sum.substring(3) + ", not 0.");
+    }
+  }
+
+  private void write(PeerProcess peer, String key) {
+    long value = values.incrementAndGet();
+    long began = System.nanoTime();
+    String answer = ask(peer, "write " + key + " " + value);
+    if (!answer.startsWith("failed")) {
+      add(key, Kind.WRITE, began, answer.startsWith("ok"), value, 0, 0);
+    }
+  }
+
+  private void swap(PeerProcess peer, String key, Random r) {
+    List<Operation> known = history.getOrDefault(key, List.of());
+    long from = 0;
+    synchronized (known) {
+      if (!known.isEmpty()) {
+        Operation o = known.get(known.size() - 1);
+        from = o.kind() == Kind.READ ? o.saw() : o.kind() == Kind.WRITE ? o.a() : o.b();
+      }
+    }
+    long value = values.incrementAndGet();
+    long began = System.nanoTime();
+    String answer = ask(peer, "swap " + key + " " + from + " " + value);
+    if (!answer.startsWith("failed")) {
+      boolean known1 = answer.startsWith("ok ");
+      add(
+          key,
+          Kind.SWAP,
+          began,
+          known1,
+          from,
+          value,
+          known1 ? Long.parseLong(answer.substring(3)) : 0);
+    }
+  }
+
+  private void pay(PeerProcess peer, Random r) {
+    String name = "p" + values.incrementAndGet();
+    String request =
+        "pay " + name + " " + "c" + r.nextInt(5) + " s" + r.nextInt(5) + " " + (1 + r.nextInt(100));
+    payments.put(name, "unknown");
+    payments.put(name, ask(peer, request).split(" ")[0]);
+  }
+
+  private void add(String key, Kind kind, long began, boolean known, long a, long b, long saw) {
+    List<Operation> of =
+        history.computeIfAbsent(key, k -> Collections.synchronizedList(new ArrayList<>()));
+    of.add(new Operation(kind, began, known ? System.nanoTime() : Long.MAX_VALUE, a, b, saw));
+  }
+
+  /** One fault, and what ends it. */
+  void fault(Fault what) throws Exception {
+    faults.incrementAndGet();
+    List<String> ids = new ArrayList<>(List.of("a", "b", "c"));
+    Collections.shuffle(ids, random);
+    String id = ids.get(0);
+    switch (what) {
+      case KILL -> {
+        peers.get(id).kill();
+        pause(random.nextInt(1500));
+        start(id);
+        peers.get(id).awaitUp();
+      }
+      case KILL_ALL -> {
+        for (String each : ids) {
+          peers.get(each).kill();
+        }
+        for (String each : ids) {
+          start(each);
+        }
+        for (String each : ids) {
+          peers.get(each).awaitUp();
+        }
+      }
+      case STOP -> {
+        peers.get(id).signal("STOP");
+        pause(500 + random.nextInt(2500));
+        peers.get(id).signal("CONT");
+      }
+      case CUT -> {
+        links.cut(id, ids.get(1));
+        links.cut(ids.get(1), id);
+        if (random.nextBoolean()) {
+          links.cut(id, ids.get(2));
+          links.cut(ids.get(2), id);
+        }
+        pause(500 + random.nextInt(2500));
+      }
+      case CUT_ONE_WAY -> {
+        links.cut(id, ids.get(1));
+        if (random.nextBoolean()) {
+          links.cut(id, ids.get(2));
+        }
+        pause(500 + random.nextInt(2500));
+      }
+      case DELAY -> {
+        for (String other : ids) {
+          links.delay(id, other, 50 + random.nextInt(250));
+        }
+        pause(500 + random.nextInt(2500));
+      }
+      case RESET -> links.reset(id);
+    }
+    links.heal();
+    pause(random.nextInt(1500));
+  }
+
+  static void pause(long millis) {
+    try {
+      Thread.sleep(millis);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /** Lets the clients end, and looks at all that was seen. */
+  List<String> verdict() throws InterruptedException {
+    links.heal();
+    over.set(true);
+    for (Thread t : clients) {
+      t.join();
+    }
+    for (String id : List.of("a", "b", "c")) {
+      ledger(id);
+    }
+    look();
+    return List.copyOf(wrong);
+  }
+
+  /** What is wrong so far, of histories that have ended. */
+  void look() {
+    long last;
+    synchronized (active) {
+      last = group(active.isEmpty() ? operations : active.first());
+    }
+    for (Map.Entry<String, List<Operation>> h : history.entrySet()) {
+      long group = Long.parseLong(h.getKey().substring(1, h.getKey().indexOf('.')));
+      if (over.get() || group < last) {
+        List<Operation> of = h.getValue();
+        synchronized (of) {
+          if (!Linearizability.check(of)) {
+            wrong.add("The register " + h.getKey() + " was not linearizable: " + of);
+          }
+        }
+        history.remove(h.getKey());
+      }
+    }
+  }
+
+  /** Each payment is in the ledger of the peer as often as its client was told. */
+  void ledger(String id) {
+    Map<String, String> told = Map.copyOf(payments);
+    String answer = "";
+    for (int tries = 0; tries < 20 && !answer.startsWith("ok"); tries++) {
+      answer = peers.get(id).ask("ledger", 10_000);
+    }
+    if (!answer.startsWith("ok ")) {
+      wrong.add("Peer " + id + " did not tell its ledger: " + answer);
+      return;
+    }
+    String[] parts = answer.substring(3).split(" ");
+    if (!parts[1].equals("0")) {
+      wrong.add("The sum at peer " + id + " is " + parts[1] + ", not 0.");
+    }
+    Map<String, Long> counts = new ConcurrentHashMap<>();
+    for (String entry : parts[0].split(",")) {
+      if (!entry.isEmpty()) {
+        String[] kv = entry.split("=");
+        counts.put(kv[0], Long.parseLong(kv[1]));
+        if (!kv[1].equals("1")) {
+          wrong.add("Payment " + kv[0] + " was applied " + kv[1] + " times at peer " + id + ".");
+        }
+      }
+    }
+    told.forEach(
+        (name, end) -> {
+          if (end.equals("ok") && !counts.containsKey(name)) {
+            wrong.add("Payment " + name + " was acknowledged, and is not at peer " + id + ".");
+          }
+          if (end.equals("failed") && counts.containsKey(name)) {
+            wrong.add("Payment " + name + " has failed, and is at peer " + id + ".");
+          }
+        });
+  }
+
+  @Override
+  public void close() {
+    over.set(true);
+    peers.values().forEach(PeerProcess::kill);
+    links.close();
+  }
+}

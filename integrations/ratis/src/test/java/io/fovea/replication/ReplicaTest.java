@@ -1,0 +1,342 @@
+package io.fovea.replication;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.Options;
+import io.fovea.error.InvalidUseException;
+import io.fovea.replication.Replica.Experiments;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Random;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A replica and a log, without a protocol between them. */
+class ReplicaTest {
+  private static final TableSpec WORDS = TableSpec.bytes("words", 32);
+  private static final UUID CLIENT = new UUID(3, 4);
+
+  @TempDir Path directory;
+
+  /** Appends to a word; refuses "no", and has a bug with "bug". */
+  record Append(String more) implements Command {
+    @Override
+    public byte[] apply(CommandContext c) throws RefusedException {
+      byte[] key = {1};
+      byte[] old = c.table(WORDS).bytes().get(c.tx(), key);
+      String now = (old == null ? "" : utf(old)) + more;
+      c.table(WORDS).bytes().put(c.tx(), key, utf(now));
+      if (more.equals("no")) {
+        throw new RefusedException("It said no.");
+      }
+      if (more.equals("bug")) {
+        throw new IllegalStateException("It has a bug.");
+      }
+      if (more.equals("long")) {
+        return new byte[Replica.RESULT_BYTES_MAX + 1];
+      }
+      return utf(
+          now + " " + c.index() + " " + c.clock().toEpochMilli() + " " + c.random().nextInt());
+    }
+  }
+
+  private static byte[] utf(String s) {
+    return s.getBytes(StandardCharsets.UTF_8);
+  }
+
+  private static String utf(byte[] b) {
+    return new String(b, StandardCharsets.UTF_8);
+  }
+
+  private static final Commands COMMANDS =
+      Commands.NONE.with("Append", Append.class, a -> utf(a.more), b -> new Append(utf(b)));
+
+  private Replica open(String name) throws IOException {
+    return Replica.open(
+        directory.resolve(name),
+        Options.defaults().bufferBytes(16 << 20),
+        COMMANDS,
+        Experiments.NONE);
+  }
+
+  private static byte[] entry(long sequence, long since, String more) {
+    return Stamp.put(
+        COMMANDS.entry(new RequestId(CLIENT, sequence, since), new Append(more)), 5000, 100);
+  }
+
+  private static Outcome apply(Replica r, long index, byte[] entry) throws Exception {
+    return r.apply(new Position(2, index), entry).toCompletableFuture().get(10, TimeUnit.SECONDS);
+  }
+
+  private static String word(Replica r) {
+    return r.read(
+        tx -> {
+          byte[] b =
+              tx.tables().contains(WORDS.name())
+                  ? tx.table(WORDS).bytes().get(tx, new byte[] {1})
+                  : null;
+          return b == null ? "" : utf(b);
+        });
+  }
+
+  @Test
+  void entriesAreAppliedOnceOverARestart() throws Exception {
+    byte[] first = entry(1, -1, "a");
+    Outcome outcome;
+    try (Replica r = open("r")) {
+      assertEquals(Position.NONE, r.applied());
+      outcome = apply(r, 0, first);
+      assertTrue(utf(outcome.payload()).startsWith("a 0 5000 "), () -> utf(outcome.payload()));
+      apply(r, 1, entry(2, 0, "b"));
+      r.passed(new Position(3, 2));
+      assertEquals(new Position(3, 2), r.applied());
+    }
+    try (Replica r = open("r")) {
+      // The entry that is not for the database was in memory only: the log has it again.
+      assertEquals(new Position(2, 1), r.applied());
+      assertArrayEquals(outcome.payload(), apply(r, 0, first).payload(), "passed over");
+      r.passed(new Position(3, 2));
+      assertEquals(new Position(3, 2), r.checkpoint());
+      assertEquals("ab", word(r));
+    }
+    try (Replica r = open("r")) {
+      assertEquals(new Position(3, 2), r.applied());
+      // A retry, as another entry.
+      Outcome again = apply(r, 3, first);
+      assertEquals(0, again.index());
+      assertArrayEquals(outcome.payload(), again.payload());
+      assertEquals("ab", word(r));
+      assertEquals(1, r.counts()[1]);
+    }
+  }
+
+  @Test
+  void whatIsRefusedChangesNothingAndIsRemembered() throws Exception {
+    try (Replica r = open("r")) {
+      apply(r, 0, entry(1, -1, "a"));
+      Outcome no = apply(r, 1, entry(2, 0, "no"));
+      assertEquals(Outcome.Kind.REFUSED, no.kind());
+      assertEquals("It said no.", no.reason());
+      assertEquals(no.reason(), apply(r, 2, entry(2, 0, "no")).reason());
+      assertTrue(apply(r, 3, entry(3, 0, "long")).reason().contains("the most is 1048576"));
+      assertEquals("a", word(r));
+      assertEquals(3, r.applied().index());
+      assertThrows(IllegalStateException.class, () -> apply(r, 4, entry(4, 0, "bug")));
+      assertEquals(3, r.applied().index(), "it was not applied");
+      assertEquals("a", word(r));
+    }
+  }
+
+  @Test
+  void aRetryIsKnownForTheWindowAndThenRefused() throws Exception {
+    try (Replica r = open("r")) {
+      long index = 0;
+      byte[] old = entry(1, -1, "a");
+      apply(r, index++, old);
+      for (int i = 2; i <= 90; i++) {
+        apply(r, index, entry(i, index - 1, ""));
+        index++;
+      }
+      assertEquals(0, apply(r, index++, old).index());
+      for (int i = 100; i <= 300; i++) {
+        apply(r, index, entry(i, index - 1, ""));
+        index++;
+      }
+      assertEquals(Outcome.Kind.EXPIRED, apply(r, index++, old).kind());
+      assertEquals("a", word(r));
+    }
+  }
+
+  @Test
+  void replicasThatApplyTheSameHoldTheSame() throws Exception {
+    try (Replica a = open("a");
+        Replica b = open("b")) {
+      Random random = new Random(7);
+      for (int i = 0; i < 300; i++) {
+        byte[] e = entry(random.nextInt(250), i - 1L, random.nextInt(20) == 0 ? "no" : "x");
+        assertArrayEquals(apply(a, i, e).toBytes(), apply(b, i, e).toBytes());
+      }
+      assertEquals(word(a), word(b));
+    }
+  }
+
+  @Test
+  void aCopyIsTakenInWhileItIsRead() throws Exception {
+    try (Replica from = open("from")) {
+      for (int i = 0; i < 50; i++) {
+        apply(from, i, entry(i, i - 1L, "x"));
+      }
+      try (Replica to = open("to");
+          Copies copies = new Copies(from::copyTo)) {
+        apply(to, 0, entry(0, -1, "x"));
+        long id = copies.begin();
+        Position at = to.takeIn(Copies.read(n -> copies.chunk(id, n), n -> {}));
+        assertEquals(new Position(2, 49), at);
+        assertEquals("x", word(to), "not used yet");
+        CompletableFuture<String> reading = new CompletableFuture<>();
+        String during =
+            to.read(
+                tx -> {
+                  if (!reading.isDone()) {
+                    assertTrue(to.applied().index() == 0);
+                    reading.complete("");
+                  }
+                  return utf(tx.table(WORDS).bytes().get(tx, new byte[] {1}));
+                });
+        assertEquals("x", during);
+        assertTrue(to.use());
+        assertEquals(at, to.applied());
+        assertEquals(word(from), word(to));
+        assertEquals(3, apply(to, 50, entry(3, 2, "x")).index(), "sessions came with it");
+        assertFalse(to.use(), "there is none any more");
+      }
+      // The pointer tells where it is.
+      assertEquals("two", Files.readString(directory.resolve("to/current")).trim());
+      try (Replica to = open("to")) {
+        assertEquals(50, to.applied().index());
+      }
+      assertFalse(Files.exists(directory.resolve("to/one")));
+    }
+  }
+
+  @Test
+  void aDamagedCopyIsNotTakenIn() throws Exception {
+    try (Replica from = open("from");
+        Replica to = open("to")) {
+      apply(from, 0, entry(0, -1, "x"));
+      ByteArrayOutputStream copy = new ByteArrayOutputStream();
+      from.copyTo(copy);
+      byte[] bytes = copy.toByteArray();
+      bytes[bytes.length / 2] ^= 1;
+      bytes[4096 + 600] ^= 1;
+      assertThrows(RuntimeException.class, () -> to.takeIn(new ByteArrayInputStream(bytes)));
+      InputStream broken =
+          Copies.read(
+              n -> {
+                throw new IOException("The network has failed.");
+              },
+              n -> {});
+      assertThrows(Exception.class, () -> to.takeIn(broken));
+      assertFalse(to.use());
+      assertEquals(Position.NONE, to.applied());
+    }
+  }
+
+  @Test
+  void chunksComeOnceAndAgain() throws Exception {
+    byte[] all = new byte[3 * Copies.CHUNK_BYTES + 17];
+    new Random(3).nextBytes(all);
+    try (Copies copies =
+        new Copies(
+            out -> {
+              try {
+                out.write(all);
+              } catch (IOException e) {
+                throw new java.io.UncheckedIOException(e);
+              }
+            })) {
+      long id = copies.begin();
+      long[] asked = {0};
+      InputStream in =
+          Copies.read(
+              n -> {
+                // Every second answer gets lost.
+                if (asked[0]++ % 2 == 0) {
+                  copies.chunk(id, n);
+                }
+                return copies.chunk(id, n);
+              },
+              n -> {});
+      assertArrayEquals(all, in.readAllBytes());
+      assertThrows(IOException.class, () -> copies.chunk(id, 17));
+      assertThrows(IOException.class, () -> copies.chunk(id + 1, 0));
+    }
+  }
+
+  @Test
+  void whoWaitsForAnEntryIsWoken() throws Exception {
+    try (Replica r = open("r")) {
+      assertFalse(r.awaitApplied(0, Duration.ofMillis(1)));
+      Thread waiter =
+          Thread.ofVirtual()
+              .start(
+                  () -> {
+                    try {
+                      r.awaitApplied(0, Duration.ofSeconds(60));
+                    } catch (InterruptedException e) {
+                      Thread.currentThread().interrupt();
+                    }
+                  });
+      apply(r, 0, entry(0, -1, "x"));
+      waiter.join();
+      assertTrue(r.awaitApplied(0, Duration.ZERO));
+    }
+  }
+
+  @Test
+  void whatCantBeAppliedIsSaidInWords() throws Exception {
+    byte[] newer = entry(0, -1, "x");
+    newer[0] = 2;
+    byte[] unknown =
+        Stamp.put(Entry.encode(new RequestId(CLIENT, 1, 0), "Other", new byte[0]), 0, 1);
+    try (Replica r = open("r")) {
+      Exception e = assertThrows(IllegalArgumentException.class, () -> apply(r, 0, newer));
+      assertTrue(e.getMessage().contains("version 2"), e.getMessage());
+      e = assertThrows(IllegalStateException.class, () -> apply(r, 0, unknown));
+      assertTrue(e.getMessage().contains("\"Other\""), e.getMessage());
+      assertNull(r.read(tx -> null));
+    }
+    assertThrows(IllegalArgumentException.class, () -> RequestId.parse("x"));
+    Files.writeString(directory.resolve("r/current"), "three");
+    assertThrows(InvalidUseException.class, () -> open("r"));
+  }
+
+  @Test
+  void rowsThatExpireAreRefused() throws Exception {
+    Commands expiring =
+        Commands.NONE.with("Expire", Expire.class, x -> new byte[0], b -> new Expire());
+    try (Replica r =
+        Replica.open(
+            directory.resolve("r"),
+            Options.defaults().bufferBytes(16 << 20),
+            expiring,
+            Experiments.NONE)) {
+      byte[] e = Stamp.put(expiring.entry(new RequestId(CLIENT, 1, 0), new Expire()), 0, 1);
+      assertThrows(InvalidUseException.class, () -> apply(r, 0, e));
+    }
+  }
+
+  /** Opens a table whose rows expire. */
+  record Expire() implements Command {
+    @Override
+    public byte[] apply(CommandContext c) {
+      Layout.Definition fields = Layout.define();
+      Field time = fields.int64("time");
+      TableSpec spec =
+          TableSpec.of("t", KeySpec.of(FieldType.INT64), fields.build())
+              .expireAfter(time, Duration.ofSeconds(1));
+      c.table(spec);
+      return ByteBuffer.allocate(8).array();
+    }
+  }
+}
