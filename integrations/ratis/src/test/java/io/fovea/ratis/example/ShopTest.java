@@ -1,0 +1,89 @@
+package io.fovea.ratis.example;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.Options;
+import io.fovea.ratis.Peer;
+import io.fovea.ratis.ReplicatedDatabase;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.PrintStream;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The example runs, and the README shows it as it is. */
+class ShopTest {
+  @TempDir Path directory;
+
+  private static String say(ReplicatedDatabase db, String line) throws Exception {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    try (PrintStream out = new PrintStream(bytes, true, StandardCharsets.UTF_8)) {
+      Shop.answer(db, line, out);
+    }
+    return bytes.toString(StandardCharsets.UTF_8).trim();
+  }
+
+  @Test
+  @Tag("slow")
+  void threePeersAndOneThatGoes() throws Exception {
+    List<Peer> peers = new ArrayList<>();
+    for (String id : List.of("a", "b", "c")) {
+      try (ServerSocket s = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+        peers.add(new Peer(id, "127.0.0.1:" + s.getLocalPort()));
+      }
+    }
+    Map<String, ReplicatedDatabase> up = new LinkedHashMap<>();
+    try {
+      for (Peer p : peers) {
+        up.put(
+            p.id(),
+            ReplicatedDatabase.join(
+                Shop.options(p.id(), directory.resolve(p.id()), peers)
+                    .database(Options.defaults().bufferBytes(16 << 20))));
+      }
+      for (ReplicatedDatabase db : up.values()) {
+        assertTrue(db.awaitLeader(Duration.ofSeconds(60)));
+      }
+      assertEquals("10 of apples are left.", say(up.get("a"), "10 apples"));
+      assertEquals("7 of apples are left.", say(up.get("b"), "-3 apples"));
+      assertEquals("There are 7 of apples.", say(up.get("c"), "-8 apples"));
+      up.remove("a").close();
+      assertEquals("There are 7 of apples.", say(up.get("b"), "apples"));
+      assertEquals("2 of apples are left.", say(up.get("c"), "-5 apples"));
+      assertTrue(say(up.get("c"), "?").contains("state=UP"));
+    } finally {
+      up.values().forEach(ReplicatedDatabase::close);
+    }
+  }
+
+  private static String words(String text) {
+    return text.replaceAll("\\s+", " ").trim();
+  }
+
+  /** Each block of Java in the README that is long is a marked part of the example. */
+  @Test
+  void theReadmeShowsTheExample() throws IOException {
+    Path module = Path.of("").toAbsolutePath();
+    String readme = Files.readString(module.resolve("README.md"));
+    String source =
+        Files.readString(module.resolve("src/test/java/io/fovea/ratis/example/Shop.java"));
+    String[] parts = source.split("// begin README.md");
+    assertEquals(3, parts.length);
+    for (int i = 1; i < parts.length; i++) {
+      String part = words(parts[i].substring(0, parts[i].indexOf("// end")));
+      assertTrue(words(readme).contains(part), () -> "README.md lacks: " + part);
+    }
+  }
+}
