@@ -25,26 +25,35 @@ import java.util.function.Consumer;
  * An open snapshot has the pages copied that are moved. A crash leaves each page where it was or
  * where it was moved to. An incremental backup has the pages that were moved.
  *
- * <p><b>What stays where it is.</b> The first page of each table and index, values that are longer
- * than a quarter of a page, indexes that are being built, pages of dropped tables that transactions
- * may still use, and what others write meanwhile. The file ends behind the last of these. Pages
- * that are half empty are moved as they are. While a backup runs nothing is cut off or punched; a
- * checkpoint cuts later, and the next compaction does both.
+ * <p>To move a value that is longer than a quarter of a page takes its record's lock, as a commit
+ * does that writes it, for some pages at a time: a transaction that has read it may be aborted once
+ * by that, and is done again as after any conflict. Who follows changes is told nothing.
+ *
+ * <p><b>What stays where it is.</b> Indexes that are being built, pages of dropped tables that
+ * transactions may still use, long values that others keep changing, and what others write
+ * meanwhile. The file ends behind the last of these, until the next compaction. Pages that are half
+ * empty are moved as they are. While a backup runs nothing is cut off or punched; a checkpoint cuts
+ * later, and the next compaction does both.
  *
  * <p>A value: every method with an argument gives a new one. Any thread.
  *
  * @since 0.1.0
  */
 public final class CompactOptions {
-  private static final CompactOptions DEFAULTS = new CompactOptions(0, true, r -> {});
+  private static final CompactOptions DEFAULTS = new CompactOptions(0, true, true, r -> {});
 
   private final long bytesPerSecond;
+  private final boolean movePages;
   private final boolean punchHoles;
   private final Consumer<? super CompactReport> progress;
 
   private CompactOptions(
-      long bytesPerSecond, boolean punchHoles, Consumer<? super CompactReport> progress) {
+      long bytesPerSecond,
+      boolean movePages,
+      boolean punchHoles,
+      Consumer<? super CompactReport> progress) {
     this.bytesPerSecond = bytesPerSecond;
+    this.movePages = movePages;
     this.punchHoles = punchHoles;
     this.progress = progress;
   }
@@ -71,7 +80,7 @@ public final class CompactOptions {
       throw new IllegalArgumentException(
           "CompactOptions.bytesPerSecond is 0 or more, not " + bytes + ".");
     }
-    return new CompactOptions(bytes, punchHoles, progress);
+    return new CompactOptions(bytes, movePages, punchHoles, progress);
   }
 
   /**
@@ -81,6 +90,26 @@ public final class CompactOptions {
    */
   public long bytesPerSecond() {
     return bytesPerSecond;
+  }
+
+  /**
+   * Sets whether pages are moved. If not, nothing that is in use is written: free pages at the end
+   * of the file are cut off, and runs of free pages are punched, where they are.
+   *
+   * @param move whether; true is the default
+   * @return new options
+   */
+  public CompactOptions movePages(boolean move) {
+    return new CompactOptions(bytesPerSecond, move, punchHoles, progress);
+  }
+
+  /**
+   * Whether pages are moved.
+   *
+   * @return whether
+   */
+  public boolean movesPages() {
+    return movePages;
   }
 
   /**
@@ -101,7 +130,7 @@ public final class CompactOptions {
    * @return new options
    */
   public CompactOptions punchHoles(boolean punch) {
-    return new CompactOptions(bytesPerSecond, punch, progress);
+    return new CompactOptions(bytesPerSecond, movePages, punch, progress);
   }
 
   /**
@@ -121,7 +150,8 @@ public final class CompactOptions {
    * @return new options
    */
   public CompactOptions progress(Consumer<? super CompactReport> told) {
-    return new CompactOptions(bytesPerSecond, punchHoles, Objects.requireNonNull(told, "told"));
+    return new CompactOptions(
+        bytesPerSecond, movePages, punchHoles, Objects.requireNonNull(told, "told"));
   }
 
   Consumer<? super CompactReport> progress() {

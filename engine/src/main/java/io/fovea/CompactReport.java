@@ -21,6 +21,7 @@ public record CompactReport(
     return of(
         c.run(
             how.bytesPerSecond(),
+            how.movesPages(),
             how.punchesHoles(),
             s -> how.progress().accept(of(s, c.pageSize()))),
         c.pageSize());

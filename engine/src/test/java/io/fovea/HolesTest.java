@@ -37,6 +37,9 @@ class HolesTest {
   private static final int EVERY = 20;
   private static final Options OPTIONS = Options.defaults().bufferBytes(16 << 20);
 
+  /** Else there would be nothing between the pages that are in use. */
+  private static final CompactOptions IN_PLACE = CompactOptions.defaults().movePages(false);
+
   @TempDir Path dir;
 
   private static byte[] key(int i) {
@@ -118,16 +121,16 @@ class HolesTest {
       ByteTable table = table(db);
       put(db, table, 1);
       thin(db, table);
-      CompactReport none = db.compact(CompactOptions.defaults().punchHoles(false));
+      CompactReport none = db.compact(IN_PLACE.punchHoles(false));
       assertEquals(0, none.bytesPunched());
       long before = allocated(file);
       assertTrue(before < 0 || before > 3 * none.bytesUsed(), before + " bytes; " + none);
-      report = db.compact(CompactOptions.defaults());
+      report = db.compact(IN_PLACE);
       requireSpace(file, report);
       assertTrue(report.bytesAfter() > 3 * report.bytesUsed(), report::toString);
       assertEquals(report.bytesPunched(), db.stats().storage().bytesPunched());
       check(db, 1);
-      assertEquals(0, db.compact(CompactOptions.defaults()).bytesPunched(), "not twice");
+      assertEquals(0, db.compact(IN_PLACE).bytesPunched(), "not twice");
     }
     long closed = allocated(file);
     FileReport found = FileReport.verify(file, OPTIONS);
@@ -135,11 +138,11 @@ class HolesTest {
     assertEquals(closed, allocated(file));
     try (Database db = Database.open(file, OPTIONS)) {
       check(db, 1);
-      assertEquals(0, db.compact(CompactOptions.defaults()).bytesPunched(), "still not");
+      assertEquals(0, db.compact(IN_PLACE).bytesPunched(), "still not");
       put(db, table(db), 2); // into the holes
       assertTrue(Files.size(file) <= 1.3 * report.bytesBefore(), "the holes are used first");
       thin(db, table(db));
-      requireSpace(file, db.compact(CompactOptions.defaults().bytesPerSecond(64 << 20)));
+      requireSpace(file, db.compact(IN_PLACE.bytesPerSecond(64 << 20)));
       check(db, 2);
     }
     try (Database db = Database.open(file, OPTIONS.durability(Durability.NONE))) {
@@ -167,7 +170,7 @@ class HolesTest {
       BackupPosition full = Objects.requireNonNull(db.backup(to[0]).position());
       thin(db, table);
       db.backup(to[1], BackupOptions.defaults().since(full));
-      db.compact(CompactOptions.defaults());
+      db.compact(IN_PLACE);
       BackupPosition holes =
           Objects.requireNonNull(db.backup(to[2], BackupOptions.defaults().since(full)).position());
       db.backup(to[3]);
@@ -206,7 +209,7 @@ class HolesTest {
       ByteTable table = table(db);
       put(db, table, 1);
       thin(db, table);
-      assumeTrue(db.compact(CompactOptions.defaults()).bytesPunched() > 0, "no holes");
+      assumeTrue(db.compact(IN_PLACE).bytesPunched() > 0, "no holes");
     }
     byte[] whole = Files.readAllBytes(file);
     int pageSize = 4096;
@@ -285,7 +288,7 @@ class HolesTest {
       long punched = 0;
       try (Database then = db.snapshot()) {
         for (int i = 0; i < 4; i++) {
-          punched += db.compact(CompactOptions.defaults()).bytesPunched();
+          punched += db.compact(IN_PLACE).bytesPunched();
           then.read(
               tx -> {
                 ByteTable old = then.table(TableSpec.bytes("wide", 4)).bytes();
@@ -302,8 +305,8 @@ class HolesTest {
         }
       }
       assertNull(failure.get());
-      db.compact(CompactOptions.defaults());
-      CompactReport report = db.compact(CompactOptions.defaults());
+      db.compact(IN_PLACE);
+      CompactReport report = db.compact(IN_PLACE);
       long takes = allocated(file);
       if (takes >= 0 && punched > 0) {
         assertTrue(

@@ -74,6 +74,18 @@ public final class SimDatabase {
         : core.readable().stream().map(i -> i.name).collect(Collectors.toCollection(TreeSet::new));
   }
 
+  /** The pages of the roots of a database that nobody changes now. */
+  public static Set<Long> roots(Database db) {
+    Set<Long> all = new TreeSet<>();
+    for (TableCore table : db.schema().tables()) {
+      all.add(table.tree.rootPid());
+      for (IndexCore index : table.readable()) {
+        all.add(index.tree.rootPid());
+      }
+    }
+    return all;
+  }
+
   /** Whether a session of the log holds back the redo point for longer than a piece of work. */
   private static String heldBack(@Nullable Journal journal) {
     for (int round = 0; journal != null && round < 3_000; round++) {

@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * An ordered map of byte strings in pages of the buffer pool.
  *
  * <pre>
- *                 root (page id fixed for ever)
+ *                 root (moves by itself alone: RootMove)
  *                /            |            \
  *          inner            inner           inner         fences: (low, high] of each node,
  *         /  |  \          /  |  \         /  |  \        the node's keys lie within
@@ -53,7 +53,6 @@ public final class BTree {
   private final BufferPool pool;
   private final int pageSize;
   private final int treeId;
-  private final long rootPid;
   private final TreeScratch.Stock scratches;
   private final Descent descent;
   private final PointReads reads;
@@ -71,7 +70,6 @@ public final class BTree {
     this.pool = pool;
     this.pageSize = pool.pageSize();
     this.treeId = treeId;
-    this.rootPid = rootPid;
     this.scratches = new TreeScratch.Stock(pageSize, pool.memory());
     this.descent = new Descent(pool, treeId, rootPid);
     this.reads = new PointReads(descent);
@@ -228,12 +226,13 @@ public final class BTree {
   }
 
   /**
-   * The root: the same page as long as the tree exists.
+   * The root. It moves only under the lock of the schema, and only of trees of tables and indexes
+   * that are in use ({@link RootMove}).
    *
    * @return its page id
    */
   public long rootPid() {
-    return rootPid;
+    return descent.rootPid();
   }
 
   /**
@@ -653,11 +652,16 @@ public final class BTree {
    * @return 1 if the root is a leaf
    */
   public int height() {
-    int frame = pool.fixShared(rootPid);
-    try {
-      return PageHeader.level(pool.pages(), pool.base(frame)) + 1;
-    } finally {
-      pool.releaseShared(frame);
+    while (true) {
+      long pid = rootPid();
+      int frame = pool.fixShared(pid);
+      try {
+        if (pid == rootPid()) {
+          return PageHeader.level(pool.pages(), pool.base(frame)) + 1;
+        }
+      } finally {
+        pool.releaseShared(frame);
+      }
     }
   }
 

@@ -30,6 +30,12 @@ import java.lang.foreign.MemorySegment;
  *       one page at a time; fences, tree id and level take the place of the parent's version. Then
  *       it can only be undone by changes of structure, each of which is the progress of another
  *       thread.
+ *   <li>The root may become another page ({@link RootMove}). Which page it is, is stored while the
+ *       page that was the root is latched exclusively, and before that page is freed. So it is read
+ *       once more after the version of the root: if it is the same page still, the version is from
+ *       before the move, and does not hold any more after it. Without the second look: read the
+ *       root's id, the root moves, its page becomes a leaf of the same tree, read the version of
+ *       that leaf, and look for any key there.
  *   <li>An {@link IndexOutOfBoundsException} is caught around the descent. The version tells
  *       whether the page was torn (restart) or is damaged ({@link CorruptionException}).
  *   <li>Frame, page id and version are locals, the accessors static, nothing is allocated.
@@ -59,7 +65,9 @@ final class Descent {
   private final int pageShift;
   private final int pageSize;
   private final int treeId;
-  private final long rootPid;
+
+  /** Set by {@link #moveRoot} alone, under the latch of the page that was the root until then. */
+  private volatile long rootPid;
 
   /** Where the root was seen last: a hint, checked like any other, where frames are remembered. */
   private int rootFrame;
@@ -85,8 +93,17 @@ final class Descent {
     return treeId;
   }
 
+  /** The root now. It stays that as long as its page is latched, or has the version that it had. */
   long rootPid() {
     return rootPid;
+  }
+
+  /**
+   * Another page is the root from here on, with the tree as it is. The caller has latched the page
+   * that was the root, and frees it.
+   */
+  void moveRoot(long pid) {
+    rootPid = pid;
   }
 
   /**
@@ -105,10 +122,11 @@ final class Descent {
     long pid = rootPid;
     int frame = hinted ? rootFrame : pool.predict(pid);
     long version = pool.optimistic(frame, pid);
-    if (version == RESTART) {
-      frame = findRoot();
+    if (version == RESTART | pid != rootPid) { // the version first: partner of moveRoot
+      pid = rootPid;
+      frame = findRoot(pid);
       version = pool.optimistic(frame, pid);
-      if (version == RESTART) {
+      if (version == RESTART | pid != rootPid) {
         return false;
       }
     }
@@ -165,8 +183,8 @@ final class Descent {
     p.set(rootFrame, RESTART, rootPid, 0, false);
   }
 
-  private int findRoot() {
-    int frame = pool.findSlow(rootPid);
+  private int findRoot(long pid) {
+    int frame = pool.findSlow(pid);
     rootFrame = frame;
     return frame;
   }
@@ -218,6 +236,7 @@ final class Descent {
     int type = PageHeader.type(pages, base);
     int found = PageHeader.level(pages, base);
     int owner = PageHeader.treeId(pages, base);
+    boolean root = pid == rootPid; // before the version is looked at: it was so while that held
     if (!pool.validate(frame, version)) {
       return false;
     }
@@ -228,7 +247,7 @@ final class Descent {
       throw TreeDamage.of(pool, pid, "level of a node", expected, found);
     }
     int right = found == 0 ? PageHeader.LEAF : PageHeader.INNER;
-    if (type != right || pid != rootPid || found >= level) {
+    if (type != right || !root || found >= level) {
       throw TreeDamage.of(pool, pid, "type of a node", right, type);
     }
     p.clear();
@@ -278,7 +297,7 @@ final class Descent {
    * Goes down with one shared latch at a time. Between two of them the tree may change, so each
    * node is checked to be the right one: a node of this tree and level whose fences bracket the
    * key. One that is not, under a parent that has not changed since, is damaged; and so is a root
-   * that is not, which never stops being the root.
+   * that is not: that it is the root is asked under its latch.
    *
    * @param keep whether the last latch is kept
    * @return false if the structure changed meanwhile
@@ -315,6 +334,11 @@ final class Descent {
       int frame = pool.fixShared(pid);
       held[0] = frame;
       p.pageAccesses++;
+      if (parent < 0 && pid != rootPid) {
+        held[0] = -1;
+        pool.releaseShared(frame);
+        return false;
+      }
       long base = pool.base(frame);
       int at = PageHeader.level(s, base);
       boolean right =

@@ -55,11 +55,12 @@ final class LeafWriter {
   private final MemorySegment pages;
   private final int pageSize;
   private final int treeId;
-  private final long rootPid;
+  private final Descent descent;
   private final Splitter splitter;
   private final Merger merger;
 
   LeafWriter(Descent descent, PointReads reads, LongValues longs, TreeScratch.Stock scratches) {
+    this.descent = descent;
     this.reads = reads;
     this.longs = longs;
     this.scratches = scratches;
@@ -67,7 +68,6 @@ final class LeafWriter {
     this.pages = pool.pages();
     this.pageSize = pool.pageSize();
     this.treeId = descent.treeId();
-    this.rootPid = descent.rootPid();
     StructureChange change = new StructureChange(descent, scratches);
     this.splitter = new Splitter(change);
     this.merger = new Merger(change);
@@ -448,7 +448,7 @@ final class LeafWriter {
       throw BrokenOff.one(pool, frame, pid, changed, t);
     }
     longs.free(chain);
-    if (underfull && merge && pid != rootPid) {
+    if (underfull && merge && pid != descent.rootPid()) {
       try {
         merger.merge(0, pid, key, off, len, log);
       } catch (FoveaException e) {

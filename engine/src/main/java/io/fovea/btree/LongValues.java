@@ -19,7 +19,8 @@ import java.util.concurrent.ConcurrentLinkedQueue;
  * <ol>
  *   <li>A chain is written before the leaf is latched, last page first, so that at most one page is
  *       latched, and by its maker. The stub in the leaf publishes it.
- *   <li>A published chain never changes; a new value is a new chain.
+ *   <li>What a published chain holds never changes; a new value is a new chain. Its pages may move
+ *       ({@link ChainMove}), and the leaf's version with them.
  *   <li>It is freed after the leaf has dropped it and was given back. A reader may be in the middle
  *       of it: its pages are then of type FREE, or of another owner. So every page is validated
  *       before its link is followed, and the leaf after every page: as long as the leaf has not

@@ -22,7 +22,6 @@ final class Merger {
   private final MemorySegment pages;
   private final int pageSize;
   private final int treeId;
-  private final long rootPid;
 
   Merger(StructureChange change) {
     this.change = change;
@@ -31,7 +30,6 @@ final class Merger {
     this.pages = change.pages;
     this.pageSize = change.pageSize;
     this.treeId = change.treeId;
-    this.rootPid = change.rootPid;
   }
 
   /** Whether a node should look for a neighbour to merge with, now. */
@@ -56,7 +54,7 @@ final class Merger {
           return false;
         }
         if (result == StructureChange.DONE) {
-          if (parentPid == rootPid) {
+          if (parentPid == change.rootPid()) {
             shrinkRoot(scratch.key, log);
           } else if (scratch.parent.found) {
             merge(level + 1, parentPid, key, off, len, log);
@@ -64,7 +62,7 @@ final class Merger {
           return true;
         }
         if (result == StructureChange.ALONE) {
-          if (parentPid == rootPid) {
+          if (parentPid == change.rootPid()) {
             return shrinkRoot(scratch.key, log);
           }
           if (!merge(level + 1, parentPid, key, off, len, log)) {
@@ -332,9 +330,11 @@ final class Merger {
     MemorySegment s = pages;
     boolean shrunk = false;
     for (int i = 0; i < StructureChange.TRIES; i++) {
+      long rootPid = change.rootPid();
       int root = change.resolve(rootPid);
       long version = pool.optimistic(root, rootPid);
-      if (version != BufferPool.RESTART) {
+      // As long as the version holds it is the root.
+      if (version != BufferPool.RESTART && rootPid == change.rootPid()) {
         long base = pool.base(root);
         boolean only = BTreeNode.isInner(s, base) && BTreeNode.count(s, base) == 0;
         long child = BTreeNode.child(s, base, 0);

@@ -19,10 +19,11 @@ import java.lang.foreign.MemorySegment;
  *   index  0, 1, 2, ... along the chain
  * </pre>
  *
- * <p>A published chain never changes; a new value is a new chain. {@link LongValues} writes and
- * frees chains. A reader may be in the middle of a chain that is freed: its pages are then of type
- * FREE, or of another owner. So every page is validated before its link is followed, and the leaf
- * after every page: as long as the leaf has not changed, the chain was whole.
+ * <p>What a published chain holds never changes; a new value is a new chain. {@link LongValues}
+ * writes and frees chains, {@link ChainMove} makes others of their pages. A reader may be in the
+ * middle of a chain that is freed: its pages are then of type FREE, or of another owner. So every
+ * page is validated before its link is followed, and the leaf after every page: as long as the leaf
+ * has not changed, the chain was whole.
  */
 final class OverflowChain {
   static final int NEXT = 32;

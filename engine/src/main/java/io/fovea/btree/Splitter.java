@@ -18,7 +18,6 @@ final class Splitter {
   private final MemorySegment pages;
   private final int pageSize;
   private final int treeId;
-  private final long rootPid;
 
   /** What is to be entered in a leaf is the key itself. */
   private final KeyBuffer noEntry = new KeyBuffer(0);
@@ -30,7 +29,6 @@ final class Splitter {
     this.pages = change.pages;
     this.pageSize = change.pageSize;
     this.treeId = change.treeId;
-    this.rootPid = change.rootPid;
   }
 
   /**
@@ -61,7 +59,7 @@ final class Splitter {
     TreeScratch scratch = change.scratches.take();
     try {
       log.grant(change.space);
-      if (pid == rootPid) {
+      if (pid == change.rootPid()) {
         splitRoot(level, key, off, len, entry, inlineBytes, scratch, log);
         return;
       }
@@ -354,6 +352,7 @@ final class Splitter {
       throw e;
     }
     // Nobody can wait for the two new pages, so waiting for the root is safe.
+    long rootPid = change.rootPid();
     int root;
     try {
       root = pool.fixExclusive(rootPid);
@@ -367,7 +366,7 @@ final class Splitter {
     scratch.changed = false;
     try {
       long base = pool.base(root);
-      if (PageHeader.level(s, base) == level) {
+      if (rootPid == change.rootPid() && PageHeader.level(s, base) == level) {
         NodeCheck.node(s, base, pageSize, level, treeId);
         split = !hasRoom(base, level, len, entry, inlineBytes);
       }

@@ -8,8 +8,8 @@ import io.fovea.wal.RecordType;
 import java.lang.foreign.MemorySegment;
 
 /**
- * What all changes of structure have in common: {@link Splitter}, {@link Merger} and {@link
- * TreeCompaction} make them.
+ * What all changes of structure have in common: {@link Splitter}, {@link Merger}, {@link
+ * TreeCompaction} and {@link RootMove} make them.
  *
  * <pre>
  *   split     parent  ... S:C ...            -&gt;  ... s:C  S:N ...
@@ -17,6 +17,8 @@ import java.lang.foreign.MemorySegment;
  *   root      R (-, -]                       -&gt;  R: s:A, B   A (-, s]  B (s, -]   both are new
  *   merge     parent  ... s:C  S:N ...       -&gt;  ... S:C ...             N is freed
  *   shrink    R: C                           -&gt;  R := C                  C is freed
+ *   move      parent  ... S:C ...            -&gt;  ... S:N ...             N := C, C is freed
+ *   lower     R (-, -]                       -&gt;  R: N                    N := R ({@link RootMove})
  * </pre>
  *
  * <ol>
@@ -67,7 +69,6 @@ final class StructureChange {
   final MemorySegment pages;
   final int pageSize;
   final int treeId;
-  final long rootPid;
 
   /** What a change of structure takes of a grant: three images at most, two pages made or freed. */
   final long space;
@@ -79,10 +80,14 @@ final class StructureChange {
     this.pages = pool.pages();
     this.pageSize = pool.pageSize();
     this.treeId = descent.treeId();
-    this.rootPid = descent.rootPid();
     this.space =
         StructureRecord.space(pageSize, 3)
             + 2 * (AllocatorRecord.ALLOCATE_SPACE + AllocatorRecord.FREE_SPACE);
+  }
+
+  /** The root: to be asked again under its latch, for it may move ({@link RootMove}). */
+  long rootPid() {
+    return descent.rootPid();
   }
 
   /** Sees to it that a page is resident; nothing is latched. Returns where it was a moment ago. */
@@ -111,6 +116,15 @@ final class StructureChange {
   void load(MemorySegment s, long base, int slot, KeyBuffer key) {
     long entry = BTreeNode.innerSlot(s, base, slot);
     key.setLength(BTreeNode.copyKey(s, base, pageSize, false, entry, key.segment(), 0));
+  }
+
+  /** Makes a page what a node is, but for page id, LSN, tree id and what is never read. */
+  void copyNode(long from, long to) {
+    MemorySegment s = pages;
+    PageHeader.setType(s, to, PageHeader.type(s, from));
+    PageHeader.setLayout(s, to, PageHeader.layout(s, from));
+    PageHeader.setLevel(s, to, PageHeader.level(s, from));
+    NodeEditor.copyBody(s, from, s, to, pageSize);
   }
 
   /** Tells a leaf that another one is before it now: a hint, so only if that costs nothing. */

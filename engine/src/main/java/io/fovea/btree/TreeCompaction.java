@@ -30,8 +30,8 @@ import java.lang.foreign.MemorySegment;
  * level or fences are not what they look for, and a descent helps. Leaves beside it are told of N
  * only if that costs nothing.
  *
- * <p><b>What stays.</b> The root, whose page id is fixed, and the pages of long values: commits in
- * the log name those by their ids, and replay puts the names back.
+ * <p><b>What others move.</b> The root, which the catalog names: {@link RootMove}. The pages of
+ * long values: {@link ChainMove}.
  *
  * <p><b>Spare pages</b> are allocated before, as parts of long values that say that they are none:
  * whoever comes to one by a reference of long ago finds no node. No thread but this one knows them.
@@ -300,7 +300,7 @@ public final class TreeCompaction {
             next = BTreeNode.next(s, base);
           }
           changed = true;
-          copy(base, pool.base(fresh));
+          change.copyNode(base, pool.base(fresh));
           NodeEditor.setChild(s, parentBase, parent.slot, pool.reference(to, fresh));
           whole = true;
           change.append(log, pid, fresh, parent.frame, StructureRecord.NONE);
@@ -333,14 +333,5 @@ public final class TreeCompaction {
     change.repairPrev(next, pid, to);
     change.repairNext(prev, pid, to);
     return StructureChange.DONE;
-  }
-
-  /** Everything but page id, LSN and what is never read. */
-  private void copy(long from, long to) {
-    MemorySegment s = pages;
-    PageHeader.setType(s, to, PageHeader.type(s, from));
-    PageHeader.setLayout(s, to, PageHeader.layout(s, from));
-    PageHeader.setLevel(s, to, PageHeader.level(s, from));
-    NodeEditor.copyBody(s, from, s, to, pageSize);
   }
 }

@@ -10,6 +10,7 @@ import java.util.Arrays;
 import java.util.BitSet;
 import java.util.Objects;
 import java.util.function.BooleanSupplier;
+import java.util.function.IntConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -157,14 +158,35 @@ final class FreeListWalk {
   }
 
   private boolean isFree(long pid) {
+    return (int) kind(pid) == PageHeader.FREE;
+  }
+
+  /** The type of a page, and in the upper half its tree. */
+  private long kind(long pid) {
     for (int round = 0; ; round = frames.pause(round)) {
       int frame = resolver.findQuietly(pid);
       long version = Latch.optimistic(headers, frame);
       int type = PageHeader.type(pages, frames.base(frame));
+      long tree = PageHeader.treeId(pages, frames.base(frame));
       boolean here = frames.pid(frame) == pid;
       VarHandle.acquireFence(); // what was read before is of this version, if that still is
       if (version != Latch.LATCHED && here && Latch.validate(headers, frame, version)) {
-        return type == PageHeader.FREE;
+        return tree << 32 | type;
+      }
+    }
+  }
+
+  /**
+   * Names the trees of the pages of long values from one page on, each page at a moment of its own.
+   *
+   * @param visitor gets the tree of each such page
+   * @param stop says that somebody wants it to end
+   */
+  void longValues(long from, IntConsumer visitor, BooleanSupplier stop) {
+    for (long pid = from; pid < allocator.highWater() && !stop.getAsBoolean(); pid++) {
+      long kind = kind(pid);
+      if ((int) kind == PageHeader.OVERFLOW) {
+        visitor.accept((int) (kind >>> 32));
       }
     }
   }

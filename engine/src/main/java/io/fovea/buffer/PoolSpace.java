@@ -7,6 +7,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
+import java.util.function.IntConsumer;
 import java.util.function.LongConsumer;
 
 /**
@@ -188,6 +189,20 @@ public final class PoolSpace {
     } finally {
       lock.unlock();
     }
+  }
+
+  /**
+   * Looks which trees have pages of long values behind some place of the file. Others write
+   * meanwhile: there may be more or fewer.
+   *
+   * @param from such pages have this id or a higher one
+   * @param visitor gets the id of the tree of each such page
+   * @param stop says that it is to end early
+   * @throws io.fovea.error.StorageException if a page could not be read
+   */
+  public void longValues(long from, IntConsumer visitor, BooleanSupplier stop) {
+    frames.checkOpen();
+    walk.longValues(from, visitor, stop);
   }
 
   /** From now on free pages may be holes: the superblock of the next checkpoint says so. */

@@ -2,6 +2,7 @@ package io.fovea.catalog;
 
 import io.fovea.btree.BTree;
 import io.fovea.btree.Position;
+import io.fovea.btree.RootMove;
 import io.fovea.buffer.PagePromises;
 import io.fovea.error.PoolExhaustedException;
 import io.fovea.error.StorageException;
@@ -64,6 +65,9 @@ public final class CatalogChange {
 
   private record Fate(int treeId, byte[] name, int how) {}
 
+  /** The root that moves with it. */
+  private @Nullable RootMove root;
+
   private final LongList adopted = new LongList();
   private final LongList released = new LongList();
   private final Position place = new Position();
@@ -102,6 +106,15 @@ public final class CatalogChange {
   /** Sets a record. */
   CatalogChange put(byte[] key, byte[] value) {
     operations.add(new Operation(key, value));
+    return this;
+  }
+
+  /**
+   * The root of a tree moves with the record, at the same moment. If that is not possible any more
+   * when it comes to it, nothing is changed at all: {@link #happened} says so.
+   */
+  CatalogChange moves(RootMove move) {
+    root = move;
     return this;
   }
 
@@ -152,7 +165,9 @@ public final class CatalogChange {
       operations.forEach(o -> o.copy(arena));
       session.begin(0);
       try {
-        change();
+        if (!change()) {
+          return 0;
+        }
         follows.run();
         whole = true;
       } catch (Throwable t) {
@@ -161,6 +176,9 @@ public final class CatalogChange {
         }
         throw t;
       } finally {
+        if (root != null) {
+          root.giveUp(); // whatever failed: nobody waits for its latch
+        }
         try {
           if (!happened) {
             catalog.freeChain(adopted, session);
@@ -177,16 +195,24 @@ public final class CatalogChange {
     return session.logging() ? session.recordEnd() : 0;
   }
 
-  private void change() {
+  private boolean change() {
     stageAll();
     if (session.logging()) {
       promisePages();
-      appendSchema();
+      if (!appendSchema()) {
+        return false;
+      }
+    } else if (root != null && !root.latch()) {
+      return false;
     }
     happened = true; // without a log, here
+    if (root != null) {
+      root.happened(session);
+    }
     KillPoint.here("schema.appended");
     operations.forEach(this::install);
     catalog.freeChain(released, session);
+    return true;
   }
 
   private void stageAll() {
@@ -218,7 +244,11 @@ public final class CatalogChange {
         operations.stream().mapToInt(Operation::bytes).sum()
             + fates.stream().mapToInt(f -> CommitRecord.tableBytes(f.name.length)).sum();
     return SchemaRecord.bytes(
-        published.size(), dropped.size(), opBytes, adopted.size(), released.size());
+        published.size(), dropped.size(), opBytes, adopted.size(), releasedSize());
+  }
+
+  private int releasedSize() {
+    return released.size() + (root == null ? 0 : 1);
   }
 
   /** How many operations it has. */
@@ -265,35 +295,47 @@ public final class CatalogChange {
     promises.promise(session, promises.pagesFor(inserts(), bytes()));
   }
 
-  private void appendSchema() {
-    append(RecordType.SCHEMA, true);
+  private boolean appendSchema() {
+    if (!append(RecordType.SCHEMA, true)) {
+      return false;
+    }
     session.position(session.recordStart(), session.recordEnd());
+    return true;
   }
 
-  private void append(int type, boolean counts) {
+  /** False where the root can't move: nothing has happened. */
+  private boolean append(int type, boolean counts) {
     int bytes = recordBytes();
     int[] ids = published.stream().mapToInt(BTree::treeId).toArray();
     int[] droppedIds = dropped.stream().mapToInt(BTree::treeId).toArray();
     long[] droppedRoots = dropped.stream().mapToLong(BTree::rootPid).toArray();
-    session.grant(LogSession.space(bytes));
-    long at = session.reserve(type, bytes);
+    RootMove move = root;
+    session.grant(LogSession.space(bytes) + (move == null ? 0 : RootMove.SPACE));
+    if (move != null && !move.latch()) {
+      return false;
+    }
     boolean put = false;
     try {
+      long at = session.reserve(type, bytes);
       put(session.buffer(), at, ids, droppedIds, droppedRoots);
       put = true;
     } finally {
       if (!put) {
         session.cancel();
+        if (move != null) {
+          move.giveUp();
+        }
       }
     }
     happened = counts; // before the log knows: whatever fails from here on comes too late
     session.complete();
+    return true;
   }
 
   private void put(MemorySegment to, long body, int[] ids, int[] droppedIds, long[] droppedRoots) {
     long at =
         SchemaRecord.put(
-            to, body, ids, droppedIds, droppedRoots, size(), adopted.size(), released.size());
+            to, body, ids, droppedIds, droppedRoots, size(), adopted.size(), releasedSize());
     for (Operation o : operations) {
       at = o.put(to, at, catalog.treeId());
     }
@@ -301,7 +343,10 @@ public final class CatalogChange {
       at = CommitRecord.table(to, at, f.treeId, f.name, f.how);
     }
     at = SchemaRecord.putPids(to, at, adopted);
-    SchemaRecord.putPids(to, at, released);
+    at = SchemaRecord.putPids(to, at, released);
+    if (root != null) {
+      Mem.putLong(to, at, root.from());
+    }
   }
 
   private void install(Operation o) {

@@ -209,8 +209,12 @@ public record CatalogEntry(
 
     /** The same index in another tree. */
     IndexEntry in(BTree tree) {
-      return new IndexEntry(
-          name, unique, tree.treeId(), tree.rootPid(), extractedKey, fields, hints, objects);
+      return in(tree.treeId(), tree.rootPid());
+    }
+
+    /** The same index in another tree, or with another root. */
+    IndexEntry in(int tree, long root) {
+      return new IndexEntry(name, unique, tree, root, extractedKey, fields, hints, objects);
     }
 
     /** What the catalog keeps of an index. */
@@ -279,7 +283,12 @@ public record CatalogEntry(
 
   /** The same table in another tree. */
   CatalogEntry in(BTree tree) {
-    return new CatalogEntry(name, tree.treeId(), tree.rootPid(), key, layout, indexes, extras);
+    return in(tree.treeId(), tree.rootPid());
+  }
+
+  /** The same table in another tree, or with another root. */
+  CatalogEntry in(int tree, long root) {
+    return new CatalogEntry(name, tree, root, key, layout, indexes, extras);
   }
 
   /** The key of its record in the catalog. */

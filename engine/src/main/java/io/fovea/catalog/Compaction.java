@@ -1,6 +1,7 @@
 package io.fovea.catalog;
 
 import io.fovea.btree.BTree;
+import io.fovea.btree.ChainWalk;
 import io.fovea.btree.TreeCompaction;
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.PoolSpace;
@@ -12,7 +13,9 @@ import io.fovea.memory.LongList;
 import io.fovea.store.Store;
 import io.fovea.wal.LogSession;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
@@ -28,6 +31,8 @@ import org.jspecify.annotations.Nullable;
  *   piece   some allocated ─► nodes moved there          under the lock of the schema, a session
  *                             {@link TreeCompaction}     of its own
  *   pause   as long as the bandwidth asks for
+ *   roots   the same with roots of trees                 {@link RootMoves}
+ *   values  the same with pages of long values           {@link LongValueMoves}
  *   end     free pages at the end cut off ─► checkpoint: the file is shorter
  *   punch   runs of free pages in order ─► checkpoint ─► their space given back, some at a time
  * </pre>
@@ -96,6 +101,8 @@ public final class Compaction {
   private final Schema schema;
   private final SchemaChanges changes;
   private final DeferredDrops drops;
+  private final RootMoves roots;
+  private final LongValueMoves longs;
   private final ReentrantLock lock = new ReentrantLock();
   private @Nullable LogSession session;
 
@@ -113,6 +120,8 @@ public final class Compaction {
     this.schema = schema;
     this.changes = changes;
     this.drops = drops;
+    this.roots = new RootMoves(store, schema);
+    this.longs = new LongValueMoves(store);
   }
 
   /** Bytes of a page. */
@@ -124,11 +133,12 @@ public final class Compaction {
    * Runs one.
    *
    * @param bytesPerSecond of pages that are moved, at most; 0 for as fast as it can
+   * @param moves whether pages are moved
    * @param punch whether the space of free pages that stay is given back
    * @param progress is told after each piece, and at the end; what it throws ends the compaction
    * @return what has become of it
    */
-  public State run(long bytesPerSecond, boolean punch, Consumer<State> progress) {
+  public State run(long bytesPerSecond, boolean moves, boolean punch, Consumer<State> progress) {
     String what = "compact " + store.name();
     store.requireNoTransaction(what);
     store.requireOpen();
@@ -151,10 +161,8 @@ public final class Compaction {
       before = store.pool().allocatorState().highWater();
       drops.finish(() -> check(what)); // their pages would not be free, nor moved
       began = System.nanoTime();
-      for (BTree tree : changes.locked(what, this::trees)) {
-        if (!move(tree, what, bytesPerSecond, progress)) {
-          break;
-        }
+      if (moves) {
+        move(what, bytesPerSecond, progress);
       }
       cut(what);
       if (punch) {
@@ -188,14 +196,20 @@ public final class Compaction {
   private List<BTree> trees() {
     List<BTree> all = new ArrayList<>();
     for (TableCore table : schema.tables()) {
-      all.add(table.tree);
-      for (IndexCore index : table.indexes()) {
-        if (index.stage.isComplete()) {
-          all.add(index.tree);
-        }
-      }
+      all.addAll(trees(table));
     }
     all.add(store.catalog());
+    return all;
+  }
+
+  private static List<BTree> trees(TableCore table) {
+    List<BTree> all = new ArrayList<>();
+    all.add(table.tree);
+    for (IndexCore index : table.indexes()) {
+      if (index.stage.isComplete()) {
+        all.add(index.tree);
+      }
+    }
     return all;
   }
 
@@ -220,6 +234,16 @@ public final class Compaction {
       session = own;
     }
     return own;
+  }
+
+  private void move(String what, long bytesPerSecond, Consumer<State> progress) {
+    for (BTree tree : changes.locked(what, this::trees)) {
+      if (!move(tree, what, bytesPerSecond, progress)) {
+        break;
+      }
+    }
+    moveRoots(what, bytesPerSecond, progress); // writes records of the catalog, long ones too
+    moveLongValues(what, bytesPerSecond, progress);
   }
 
   /** Moves what is to be moved of a tree; false if there are no free pages to move it to. */
@@ -305,8 +329,7 @@ public final class Compaction {
   }
 
   /** Others may give high pages back meanwhile, which are given out first then: the end of it. */
-  private static void allocate(
-      TreeCompaction nodes, LongList spare, int pages, long low, LogSession log) {
+  static void allocate(TreeCompaction nodes, LongList spare, int pages, long low, LogSession log) {
     for (int n = 0; n < pages; n++) {
       long pid = nodes.spare(spare, log);
       if (pid >= low) {
@@ -316,6 +339,83 @@ public final class Compaction {
         nodes.giveBack(one, log);
         return;
       }
+    }
+  }
+
+  // ---------------------------------------------------------------------------------- long values
+
+  /**
+   * Moves the pages of long values that are in high pages. A look at all high pages comes first: it
+   * says which trees have any, and of the others no value is followed.
+   */
+  private void moveLongValues(String what, long bytesPerSecond, Consumer<State> progress) {
+    Map<Integer, Long> high = new HashMap<>();
+    space().longValues(low(), tree -> high.merge(tree, 1L, Long::sum), this::stops);
+    for (BTree tree : changes.locked(what, this::trees)) {
+      long pages = high.getOrDefault(tree.treeId(), 0L);
+      if (pages > 0 && !moveLongValues(tree, pages, what, bytesPerSecond, progress)) {
+        return;
+      }
+    }
+  }
+
+  /** False if there are no free pages to move them to. */
+  private boolean moveLongValues(
+      BTree tree, long high, String what, long bytesPerSecond, Consumer<State> progress) {
+    ChainWalk walk = new ChainWalk(tree);
+    long left = high;
+    int most = pieceMax(bytesPerSecond);
+    try {
+      while (left > 0) {
+        check(what);
+        boolean found =
+            changes.locked(what, () -> isLive(tree) && walk.find(low(), LongValueMoves.PIECE));
+        if (!found && (walk.isDone() || !changes.locked(what, () -> isLive(tree)))) {
+          return true;
+        }
+        if (!found) {
+          continue;
+        }
+        if (space().raise(session(), low(), most, this::stops) > 0) {
+          failedRaises = 0;
+        } else if (++failedRaises >= RAISES) {
+          check(what);
+          return false;
+        }
+        long done =
+            changes.locked(
+                what, () -> isLive(tree) ? longs.piece(tree, walk, low(), most, session()) : 0L);
+        left -= done;
+        moved += done;
+        space().moved(done);
+        progress.accept(state());
+        pace(bytesPerSecond, what);
+      }
+      return true;
+    } finally {
+      walk.end();
+    }
+  }
+
+  // ---------------------------------------------------------------------------------------- roots
+
+  /** Moves the roots that are in high pages. */
+  private void moveRoots(String what, long bytesPerSecond, Consumer<State> progress) {
+    int most = pieceMax(bytesPerSecond);
+    for (int failures = 0; failures < RAISES; ) {
+      check(what);
+      int high = changes.locked(what, () -> roots.high(low(), most).size());
+      if (high == 0) {
+        return;
+      }
+      // An only child that became one earlier needs no page, so it goes on without.
+      space().raise(session(), low(), high, this::stops);
+      long done = changes.locked(what, () -> roots.piece(low(), most, session()));
+      failures = done > 0 ? 0 : failures + 1;
+      moved += done;
+      space().moved(done);
+      progress.accept(state());
+      pace(bytesPerSecond, what);
     }
   }
 

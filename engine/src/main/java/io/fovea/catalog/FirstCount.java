@@ -72,14 +72,23 @@ public final class FirstCount {
       tree.counts().base(all[0], all[1]);
       return;
     }
-    Store frozen = snapshots.open(schema::whileNothingChanges, Schema.CATALOG);
+    long[] root = new long[1]; // of the snapshot's moment: it may move later
+    Store frozen =
+        snapshots.open(
+            opening ->
+                schema.whileNothingChanges(
+                    () -> {
+                      root[0] = tree.rootPid();
+                      opening.run();
+                    }),
+            Schema.CATALOG);
     try {
       KnownCounts known = frozen.knownCounts();
       KnownCounts.Counts since = known == null ? null : known.since(tree.treeId());
       if (since == null) {
         throw new InvalidUseException("The table or the index was dropped meanwhile.");
       }
-      BTree then = BTree.open(frozen.pool(), tree.treeId(), tree.rootPid());
+      BTree then = BTree.open(frozen.pool(), tree.treeId(), root[0]);
       long[] all = TreeWalk.count(then, this::goOn);
       tree.counts().base(all[0] - since.records(), all[1] - since.bytes());
     } finally {

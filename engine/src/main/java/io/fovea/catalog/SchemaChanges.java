@@ -1,6 +1,7 @@
 package io.fovea.catalog;
 
 import io.fovea.btree.BTree;
+import io.fovea.btree.RootMove;
 import io.fovea.btree.TreeDrop;
 import io.fovea.error.AbortCause;
 import io.fovea.error.FoveaException;
@@ -22,6 +23,7 @@ import io.fovea.store.Store;
 import io.fovea.txn.Tx;
 import io.fovea.wal.LogSession;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
@@ -394,6 +396,26 @@ final class SchemaChanges {
         .put(CatalogKey.of(core.name), entry(core, entries).in(trees.get(0)).encode())
         .isGone(core.tree)
         .isLoaded(trees.get(0), core.name);
+  }
+
+  /** Puts a table into the catalog, the root of one of whose trees moves with that. */
+  static void moved(TableCore core, BTree tree, RootMove move, CatalogChange change) {
+    List<CatalogEntry.IndexEntry> entries =
+        Arrays.stream(core.indexes())
+            .filter(
+                i -> i.stage.isComplete()) // one that is about to be dropped is there until then
+            .map(
+                i -> {
+                  CatalogEntry.IndexEntry e = CatalogEntry.IndexEntry.of(i);
+                  return i.tree == tree ? e.in(tree.treeId(), move.to()) : e;
+                })
+            .toList();
+    CatalogEntry entry = entry(core, entries);
+    change
+        .put(
+            CatalogKey.of(core.name),
+            (core.tree == tree ? entry.in(tree.treeId(), move.to()) : entry).encode())
+        .moves(move);
   }
 
   /** What the catalog keeps of a table. */

@@ -256,7 +256,7 @@ final class LogDump {
           op.put("at", commit.patchAt());
           op.put("value", value());
         }
-        case CommitRecord.CHAIN -> {
+        case CommitRecord.CHAIN, CommitRecord.MOVED -> {
           op.put("firstPage", commit.first());
           op.put("valueBytes", commit.valueLength());
         }

@@ -479,7 +479,7 @@ final class Replay {
             tree.patch(
                 s, key, keyLength, c.patchAt(), s, c.valueOffset(), c.valueLength(), p, session);
         case CommitRecord.DELETE -> tree.remove(s, key, keyLength, false, p, session);
-        case CommitRecord.CHAIN -> {
+        case CommitRecord.CHAIN, CommitRecord.MOVED -> {
           if (c.first() >= pidLimit || c.valueLength() <= tree.inlineMax()) {
             throw damaged("a long value", lsn, pidLimit, c.first());
           }

@@ -1,6 +1,7 @@
 package io.fovea.txn;
 
 import io.fovea.btree.BTree;
+import io.fovea.btree.ChainMove;
 import io.fovea.btree.KeyBuffer;
 import io.fovea.btree.PlaceTable;
 import io.fovea.btree.Position;
@@ -29,6 +30,7 @@ import org.jspecify.annotations.Nullable;
  *  (a) lock the written items, in hash order            nobody else changes these keys or the gaps
  *  (b) for each key that appears or disappears:         below them from here on
  *        find the first installed key above, try-lock its item, look again
+ *      pages of a long value move, in a transaction that does only that  {@link ChainMove}
  *      pass the gate: no snapshot begins from here on    {@link CommitGate}
  *  (c) commitTs = max(wts of every read, 1 + rts of every locked item)
  *  (d) every read still has its wts; its rts is raised to commitTs, unless another holds the lock
@@ -149,6 +151,9 @@ final class Commit {
       if (first) {
         appender.begin();
       }
+      if (work.move != null) {
+        move(work.move);
+      }
       long commitTs = catalog == null ? decide() : decideAtMoment(catalog);
       switches.probe().at(TxSwitches.Stage.VALIDATED, control.locked);
       if (catalog != null) {
@@ -203,6 +208,17 @@ final class Commit {
       } finally {
         appender.clear();
         counts.clear();
+      }
+    }
+  }
+
+  /** Moves the pages of a long value, but for the first, of which the commit is. */
+  private void move(ChainMove how) {
+    MemorySegment s = writes.scratch.segment();
+    for (int e = 0; e < writes.size(); e++) {
+      if (writes.kind(e) == WriteSet.MOVE
+          && !how.rest(s, writes.keyOffset(e), writes.keyLength(e), work.position, session)) {
+        writes.discard(e, WriteSet.NONE);
       }
     }
   }
@@ -344,6 +360,9 @@ final class Commit {
     for (int e = 0, n = writes.size(); e < n; e++) {
       if (writes.kind(e) == WriteSet.NONE) {
         continue;
+      }
+      if (writes.kind(e) == WriteSet.MOVE) {
+        continue; // no key appears or disappears
       }
       boolean exists = writes.kind(e) != WriteSet.DELETE;
       byte existed = writes.existed(e);

@@ -1,6 +1,7 @@
 package io.fovea.txn;
 
 import io.fovea.btree.BTree;
+import io.fovea.btree.ChainMove;
 import io.fovea.btree.Position;
 import io.fovea.buffer.PagePromises;
 import io.fovea.error.AbortCause;
@@ -10,6 +11,7 @@ import io.fovea.wal.LogSession;
 import io.fovea.wal.RecordType;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -103,7 +105,9 @@ final class CommitAppender {
       bound += entryBytes(e) + (tree == last ? 0 : CommitCounts.TREE_BYTES_MAX);
       last = tree;
     }
-    shared.admit();
+    if (work.move == null) {
+      shared.admit(); // else the redo point is held back by who would wait here
+    }
     promisePages();
     session.begin(LogSession.space(Math.min(bound, partBytes)));
   }
@@ -205,6 +209,7 @@ final class CommitAppender {
       case WriteSet.INSERT, WriteSet.PUT -> putBytes(e, key);
       case WriteSet.PATCH -> patchesBytes(e, key);
       case WriteSet.DELETE -> CommitRecord.deleteBytes(key);
+      case WriteSet.MOVE -> CommitRecord.chainBytes(key);
       default -> 0;
     };
   }
@@ -246,6 +251,10 @@ final class CommitAppender {
     for (int e = 0, n = writes.size(); e < n; e++) {
       byte kind = writes.kind(e);
       if (kind == WriteSet.NONE) {
+        continue;
+      }
+      if (kind == WriteSet.MOVE) {
+        stageMove(e, Objects.requireNonNull(work.move));
         continue;
       }
       boolean old = writes.existed(e) == WriteSet.PRESENT && writes.tree(e).mayHoldLong();
@@ -319,9 +328,26 @@ final class CommitAppender {
     }
   }
 
+  /** The value stays, and its first page goes. */
+  private void stageMove(int e, ChainMove move) {
+    BTree tree = writes.tree(e);
+    long first = move.first(session);
+    pids.clear();
+    pids.add(first);
+    adopts(e, tree, first, move.length());
+    pids.clear();
+    pids.add(move.firstWas());
+    released.add(tree, pids);
+  }
+
   private void write(int e, BTree tree, MemorySegment value, long offset, int length) {
     pids.clear();
     long first = tree.writeChain(value, offset, length, pids, session);
+    adopts(e, tree, first, length);
+  }
+
+  /** The new value of an entry is a chain; its new pages are in the list. */
+  private void adopts(int e, BTree tree, long first, int length) {
     try {
       adopted.add(tree, pids);
     } catch (Error error) {
@@ -456,6 +482,7 @@ final class CommitAppender {
           }
         }
         case WriteSet.DELETE -> need = CommitRecord.deleteBytes(key);
+        case WriteSet.MOVE -> need = CommitRecord.chainBytes(key);
         default -> {
           entry++;
           continue;
@@ -518,6 +545,9 @@ final class CommitAppender {
     int tree = writes.tree(e).treeId();
     int keyOffset = writes.keyOffset(e);
     int keyLength = writes.keyLength(e);
+    if (kind == WriteSet.MOVE) {
+      return CommitRecord.moved(to, at, tree, s, keyOffset, keyLength, firsts[e], lengths[e]);
+    }
     if (isChain(e)) {
       return CommitRecord.chain(to, at, tree, s, keyOffset, keyLength, firsts[e], lengths[e]);
     }

@@ -142,7 +142,7 @@ public final class CommitCursor {
           case CommitRecord.PUT -> 4;
           case CommitRecord.PATCH -> 8;
           case CommitRecord.DELETE -> 0;
-          case CommitRecord.CHAIN -> 16;
+          case CommitRecord.CHAIN, CommitRecord.MOVED -> 16;
           case CommitRecord.TABLE -> 4;
           case CommitRecord.FROM -> 8;
           default -> throw damaged("kind of an operation", CommitRecord.PUT, kind);
@@ -151,9 +151,13 @@ public final class CommitCursor {
       throw damaged("length of an operation", header, left);
     }
     readLength(s, left - header);
-    at = payload + header + (kind == CommitRecord.CHAIN ? 0 : length);
+    at = payload + header + (isChain() ? 0 : length);
     done++;
     return true;
+  }
+
+  private boolean isChain() {
+    return kind == CommitRecord.CHAIN || kind == CommitRecord.MOVED;
   }
 
   private void readLength(MemorySegment s, long left) {
@@ -166,7 +170,7 @@ public final class CommitCursor {
           throw damaged("place of a patch", 0, patchAt);
         }
       }
-      case CommitRecord.CHAIN -> {
+      case CommitRecord.CHAIN, CommitRecord.MOVED -> {
         long first = Mem.getLong(s, payload);
         long chain = Mem.getLong(s, payload + 8);
         if (first <= 0 || chain <= 0 || chain > Integer.MAX_VALUE) {
@@ -272,7 +276,9 @@ public final class CommitCursor {
     return payload + (kind == CommitRecord.PATCH ? 8 : 4);
   }
 
-  /** How long the value of a PUT is, the bytes of a PATCH, or the long value of a CHAIN. */
+  /**
+   * How long the value of a PUT is, the bytes of a PATCH, or the long value of a CHAIN or MOVED.
+   */
   public int valueLength() {
     return length;
   }
@@ -292,7 +298,7 @@ public final class CommitCursor {
     return Mem.getLong(segment, payload);
   }
 
-  /** The first page of the value of a CHAIN. */
+  /** The first page of the value of a CHAIN or MOVED. */
   public long first() {
     return Mem.getLong(segment, payload);
   }

@@ -26,6 +26,7 @@ import java.lang.foreign.MemorySegment;
  *                                          | CHAIN  first page (8), length (8)        |
  *                                          | TABLE  what became of the table (4)      |
  *                                          | FROM   LSN (8)                           |
+ *                                          | MOVED  first page (8), length (8)        |
  *                                          +------------------------------------------+
  * </pre>
  *
@@ -33,6 +34,9 @@ import java.lang.foreign.MemorySegment;
  * this commit publishes, <i>released</i> those of long values that it drops and whose pages are
  * freed next. <i>Counts</i> are so many bytes, see {@link CommitCounts}. A PATCH is of a value that
  * lies in its leaf: one of a long value is a CHAIN.
+ *
+ * <p>A MOVED is what a CHAIN is, of a value that stays what it was: its first page has moved. Who
+ * follows changes is not told.
  *
  * <p><b>For who follows changes</b> there are two more, which change nothing. A TABLE, in changes
  * of the catalog: the tree is a table, and the key is its name in UTF-8; or it is none any more. A
@@ -62,6 +66,9 @@ public final class CommitRecord {
 
   /** Where the log begins to have what belongs to the commit. */
   public static final int FROM = 6;
+
+  /** The value of the record is in a chain of pages as before, of which the first is another. */
+  public static final int MOVED = 7;
 
   /** Of a TABLE: it is a table, with that name. */
   public static final int IS = 1;
@@ -95,6 +102,7 @@ public final class CommitRecord {
       case CHAIN -> "CHAIN";
       case TABLE -> "TABLE";
       case FROM -> "FROM";
+      case MOVED -> "MOVED";
       default -> "kind " + kind;
     };
   }
@@ -237,6 +245,26 @@ public final class CommitRecord {
       long first,
       long length) {
     long next = op(to, at, CHAIN, treeId, key, keyOffset, keyLength);
+    Mem.putLong(to, next, first);
+    Mem.putLong(to, next + 8, length);
+    return next + 16;
+  }
+
+  /**
+   * Puts a MOVED, which takes as many bytes as a CHAIN.
+   *
+   * @return where what follows goes
+   */
+  static long moved(
+      MemorySegment to,
+      long at,
+      int treeId,
+      MemorySegment key,
+      long keyOffset,
+      int keyLength,
+      long first,
+      long length) {
+    long next = op(to, at, MOVED, treeId, key, keyOffset, keyLength);
     Mem.putLong(to, next, first);
     Mem.putLong(to, next + 8, length);
     return next + 16;

@@ -56,7 +56,7 @@ final class CountDeltas {
 
   private void collect(WriteSet writes, int e) {
     byte kind = writes.kind(e);
-    if (kind == WriteSet.NONE || kind == WriteSet.PATCH) {
+    if (kind == WriteSet.NONE || kind == WriteSet.PATCH || kind == WriteSet.MOVE) {
       return;
     }
     boolean was = writes.existed(e) == WriteSet.PRESENT;

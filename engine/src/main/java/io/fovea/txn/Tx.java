@@ -1,6 +1,7 @@
 package io.fovea.txn;
 
 import io.fovea.btree.BTree;
+import io.fovea.btree.ChainMove;
 import io.fovea.btree.HintedLeaf;
 import io.fovea.btree.Lookahead;
 import io.fovea.btree.Position;
@@ -298,6 +299,7 @@ public final class Tx {
     work.dropped = 0;
     CatalogPart catalog = work.catalog;
     work.catalog = null;
+    work.move = null;
     epoch++;
     // Whatever fails on the way: locks and pins go, and the context is given back.
     try {
@@ -520,6 +522,18 @@ public final class Tx {
       long offset,
       int length) {
     writer.patch(tree, key, keyOffset, keyLength, handle, at, bytes, offset, length);
+  }
+
+  /**
+   * Moves the pages of a long value. That is all that the transaction does; the commit does it.
+   *
+   * @param how moves them
+   * @throws TransactionAbortedException if the transaction can't go on
+   */
+  public void moveChain(
+      BTree tree, MemorySegment key, long keyOffset, int keyLength, ChainMove how) {
+    writer.move(tree, key, keyOffset, keyLength);
+    work.move = how;
   }
 
   /**

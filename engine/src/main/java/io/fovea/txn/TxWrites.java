@@ -178,6 +178,15 @@ final class TxWrites {
         "Bytes " + at + " to " + (at + length) + " of a record of " + recordLength + " bytes.");
   }
 
+  /** As {@link Tx#moveChain}: nothing is read, and nothing else written. */
+  void move(BTree tree, MemorySegment key, long keyOffset, int keyLength) {
+    writing(tree, keyLength, 0);
+    long item = Items.of(tree, key, keyOffset, keyLength);
+    intend(item);
+    int slot = control.pin(item);
+    writes.add(tree, item, key, keyOffset, keyLength, WriteSet.MOVE, WriteSet.UNKNOWN, -1, slot);
+  }
+
   /** As {@link Tx#delete}. */
   boolean delete(BTree tree, MemorySegment key, long keyOffset, int keyLength) {
     writing(tree, keyLength, 0);

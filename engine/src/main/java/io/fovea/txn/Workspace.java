@@ -1,6 +1,7 @@
 package io.fovea.txn;
 
 import io.fovea.btree.BTree;
+import io.fovea.btree.ChainMove;
 import io.fovea.btree.PlaceTable;
 import io.fovea.btree.Position;
 import org.jspecify.annotations.Nullable;
@@ -24,6 +25,9 @@ final class Workspace {
 
   /** What the transaction does to the catalog; null for nearly all. {@link Tx} ends it. */
   @Nullable CatalogPart catalog;
+
+  /** How it moves the pages of a long value, if it does only that; null for nearly all. */
+  @Nullable ChainMove move;
 
   /** The tables that it has used, as bits: {@code 1L << (id & 63)}. */
   long tables;

@@ -32,6 +32,9 @@ final class WriteSet {
   static final byte PATCH = 3;
   static final byte DELETE = 4;
 
+  /** The first page of a long value is another; alone in its transaction. */
+  static final byte MOVE = 5;
+
   /** Whether the key was there before this transaction. */
   static final byte UNKNOWN = -2;
 

@@ -107,7 +107,7 @@ class BackupChainTest {
       Generator g = new Generator(mine);
       for (int i = 0; i < BACKUPS; i++) {
         for (int n = r.nextInt(STEPS); n > 0; n--) {
-          s.step(g.next(s.state(), n, 8, seed % 2 == 0)); // with holes, or without
+          s.step(g.next(s.state(), n, 8, seed % 2 == 0, n % 16 < 8)); // holes, or moves
         }
         switch (r.nextInt(5)) {
           case 0 -> s = crashed(s, SimCrash.RANDOM);

@@ -103,6 +103,7 @@ final class CrashExplorer {
   private boolean expectViolation;
   private boolean compacts;
   private boolean wide;
+  private boolean moves = true;
   private Consumer<SimDisk> prepare = disk -> {};
 
   private List<How> hows = HOWS;
@@ -164,8 +165,14 @@ final class CrashExplorer {
     return this;
   }
 
-  /** The same, with records that stay where they are. */
+  /** The same, with long values, and they stay where they are. */
   CrashExplorer punching() {
+    moves = false;
+    return movingLong();
+  }
+
+  /** The same, with long values. */
+  CrashExplorer movingLong() {
     wide = true;
     return compacting();
   }
@@ -233,7 +240,7 @@ final class CrashExplorer {
       prepare.accept(disk);
       Generator g = new Generator(mySeed);
       for (int i = 0; i < steps; i++) {
-        s.step(compacts ? g.next(s.state(), i, 6, wide) : g.next(s.state()));
+        s.step(compacts ? g.next(s.state(), i, 6, wide, moves) : g.next(s.state()));
       }
       s.close();
     } catch (Throwable e) {

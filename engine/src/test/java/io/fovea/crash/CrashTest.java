@@ -117,6 +117,7 @@ class CrashTest {
   void compactions() {
     long before = Step.Compact.MOVED.get();
     long cut = Step.Compact.CUT.get();
+    final long rootsBefore = Step.Compact.ROOTS.get();
     CrashExplorer explorer =
         new CrashExplorer(SEED + 5, Session.small()).compacting().crashes(1).nest(20, 3, 1, 1);
     for (int i = 0; i == 0 || explorer.distinct() < STATES / 6; i++) {
@@ -126,6 +127,8 @@ class CrashTest {
     SoakReport.line(
         "CrashTest.compactions", "seed " + (SEED + 5) + ": " + explorer + ", pages moved " + moved);
     assertTrue(moved > 10, "pages moved: " + moved);
+    long roots = Step.Compact.ROOTS.get() - rootsBefore;
+    assertTrue(roots > 1, "roots moved: " + roots);
     assertTrue(Step.Compact.CUT.get() > cut, "no page was cut off the end");
   }
 
@@ -142,6 +145,22 @@ class CrashTest {
     SoakReport.line(
         "CrashTest.holes", "seed " + (SEED + 6) + ": " + explorer + ", pages punched " + punched);
     assertTrue(punched > 10, "pages punched: " + punched);
+  }
+
+  /** Pages of long values move, the first ones and others. */
+  @Test
+  void longValuesMove() {
+    long before = Step.Compact.MOVED.get();
+    CrashExplorer explorer =
+        new CrashExplorer(SEED + 9, Session.small()).movingLong().crashes(1).nest(20, 3, 1, 1);
+    for (int i = 0; i == 0 || explorer.distinct() < STATES / 6; i++) {
+      explorer.workload(24);
+    }
+    long moved = Step.Compact.MOVED.get() - before;
+    SoakReport.line(
+        "CrashTest.longValuesMove",
+        "seed " + (SEED + 9) + ": " + explorer + ", pages moved " + moved);
+    assertTrue(moved > 10, "pages moved: " + moved);
   }
 
   /** A buffer that is shared, and has memory for few of its frames. */

@@ -24,6 +24,9 @@ final class Generator {
 
   private static final String GOES = "goes";
 
+  /** One that is made behind what these have, so that its roots have to move. */
+  private static final String LATE = "late";
+
   private static final int MOVED_PUTS = 120;
   private static final String LONG = "\u6f22".repeat(255);
   private static final List<String> INDEXES = List.of("by_a", "by_text", "by_unique");
@@ -104,22 +107,29 @@ final class Generator {
    * @param every of so many steps one is a compaction
    */
   Step next(State state, int i, int every) {
-    return next(state, i, every, false);
+    return next(state, i, every, false, true);
   }
 
   /**
    * The same.
    *
-   * @param wide whether the records have pages of their own, which stay where they are: what lies
-   *     between them becomes holes
+   * @param wide whether the records have pages of their own: what lies between them becomes holes,
+   *     or is where they move to
+   * @param moves which of the two
    */
-  Step next(State state, int i, int every, boolean wide) {
+  Step next(State state, int i, int every, boolean wide, boolean moves) {
     int before = every - 1 - i % every;
     if (before == 0) {
-      return new Step.Compact();
+      return new Step.Compact(moves);
+    }
+    if (before > 4 && state.tables.containsKey(LATE)) {
+      return new Step.DropTable(LATE);
     }
     if (before == 1 || before > 4) {
       return next(state);
+    }
+    if (before == 3 && !state.tables.containsKey(LATE)) {
+      return new Step.CreateTable(LATE, Kind.BYTES, OF_BYTES.subList(0, r.nextInt(3)));
     }
     for (String table : List.of(MOVES, GOES)) {
       if (!state.tables.containsKey(table)) {

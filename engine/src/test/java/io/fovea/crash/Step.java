@@ -28,6 +28,7 @@ import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.atomic.AtomicLong;
@@ -642,10 +643,17 @@ sealed interface Step {
     }
   }
 
-  /** Pages move towards the front of the file. */
-  record Compact() implements Step {
+  /**
+   * Pages move towards the front of the file, or runs of free ones become holes.
+   *
+   * @param moves which of the two
+   */
+  record Compact(boolean moves) implements Step {
     /** How many pages were moved, in all tests. */
     static final AtomicLong MOVED = new AtomicLong();
+
+    /** How many of them were roots. */
+    static final AtomicLong ROOTS = new AtomicLong();
 
     /** How many the file had less afterwards. */
     static final AtomicLong CUT = new AtomicLong();
@@ -660,7 +668,10 @@ sealed interface Step {
     public void run(Database db, State before) {
       if (db.options().durability() != Durability.NONE) {
         int pageSize = db.options().device().pageSize();
-        CompactReport report = db.compact(CompactOptions.defaults());
+        Set<Long> roots = io.fovea.SimDatabase.roots(db);
+        CompactReport report = db.compact(CompactOptions.defaults().movePages(moves));
+        roots.removeAll(io.fovea.SimDatabase.roots(db));
+        ROOTS.addAndGet(roots.size());
         MOVED.addAndGet(report.bytesMoved() / pageSize);
         PUNCHED.addAndGet(report.bytesPunched() / pageSize);
         CUT.addAndGet((report.bytesBefore() - report.bytesAfter()) / pageSize);
