@@ -43,7 +43,9 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
    * Opens a table, creating it where it is not there. An index that the table does not have yet is
    * built from its records, while transactions go on, and change them. It is there when this
    * returns; this waits for transactions to end that were active, three times. While a unique index
-   * is built, a change that would make a second record with the same values is refused already.
+   * is built, a change that makes a second record with the same values is refused if the index
+   * knows the first one already. If it does not yet, the change is done and the index is refused,
+   * unless one of the two records changes before.
    *
    * <p>A table of an older version than the specification becomes one of that version by the {@link
    * io.fovea.schema.Step steps} that are missing: at once, with one change of the catalog, whatever

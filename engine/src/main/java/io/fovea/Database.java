@@ -451,6 +451,11 @@ public final class Database extends Catalog implements AutoCloseable {
    * every index entry with its record. Waits until no transaction is active, and lets none begin
    * meanwhile. In a snapshot all that can be reached is checked, and no free page.
    *
+   * <p>Before that it waits until no table is loaded, which may take as long as the source does,
+   * and until no tree of an index is being written: seconds, and longer beside a backup. Loads, and
+   * indexes that are built, wait meanwhile; transactions don't. What can't wait is checked in a
+   * snapshot, or with {@link FileReport#verify} in a backup.
+   *
    * @return what was found; damage is a part of it, not an exception
    * @throws InvalidUseException in a transaction of this thread
    * @throws TransactionAbortedException if transactions don't end within a minute

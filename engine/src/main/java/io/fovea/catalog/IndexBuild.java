@@ -19,8 +19,8 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * Fills a unique index beside everything else, and waits for transactions to end. (Other indexes:
- * {@link IndexFill}.)
+ * Waits for transactions to end while an index is built, and fills one beside everything else for
+ * which {@link Loads} has no file left. (Any other: {@link IndexFill}.)
  *
  * <pre>
  *   DELETE_ONLY ─ grace ─► BUILDING ─ grace ─► pieces ─ grace ─► catalog, READABLE

@@ -17,11 +17,11 @@ import org.jspecify.annotations.Nullable;
  * IndexStage}).
  *
  * <pre>
- *   build, unique       its tree is made, among those to be freed ─► DELETE_ONLY ─► BUILDING, filled
- *                       ({@link IndexBuild}) ─► in the catalog, READABLE
- *   build, not unique   a tree for notes is made, among those to be freed ─► NOTING, its own tree is
- *                       made ({@link IndexFill}) ─► BUILDING in that, settled ─► in the catalog,
- *                       READABLE
+ *   build   a tree for notes is made, among those to be freed ─► NOTING, its own tree is made
+ *           ({@link IndexFill}) ─► BUILDING in that, settled ─► in the catalog, READABLE
+ *   build, where {@link Loads} has no file left
+ *           its tree is made, among those to be freed ─► DELETE_ONLY ─► BUILDING, filled
+ *           ({@link IndexBuild}) ─► in the catalog, READABLE
  *   drop    LEAVING ─► out of the catalog, its tree among those to be freed ─► DELETE_ONLY
  * </pre>
  *
@@ -61,10 +61,6 @@ final class IndexChanges {
 
   private void build(TableCore core, TableSpec spec, IndexSpec indexSpec, String what) {
     IndexBuild build = new IndexBuild(host, store, core, what);
-    if (indexSpec.isUnique()) {
-      build(core, spec, indexSpec, what, build, null);
-      return;
-    }
     loads.with(
         (session, file) -> new IndexFill(host, store, changes, core, build, session, file, what),
         fill -> {
@@ -140,7 +136,7 @@ final class IndexChanges {
         });
   }
 
-  /** A unique index, and one for which no file is left: by transactions. */
+  /** One for which no file is left: by transactions. */
   private static void fill(TableCore core, Building b, IndexBuild build) {
     build.awaitOthers();
     IndexCore building = b.now.at(IndexStage.BUILDING);
@@ -150,7 +146,7 @@ final class IndexChanges {
     build.fill(building);
   }
 
-  /** Another one: its tree from below, and then what others have changed meanwhile. */
+  /** Any other: its tree from below, and then what others have changed meanwhile. */
   private void fill(TableCore core, Building b, IndexBuild build, IndexFill fill) {
     IndexCore noting = b.now;
     build.awaitOthers();

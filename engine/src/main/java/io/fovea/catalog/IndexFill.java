@@ -8,6 +8,7 @@ import io.fovea.index.Filling;
 import io.fovea.index.IndexCore;
 import io.fovea.index.Slot;
 import io.fovea.index.TableCore;
+import io.fovea.index.UniqueNotes;
 import io.fovea.memory.Mem;
 import io.fovea.recovery.LoadedRecord;
 import io.fovea.store.Store;
@@ -19,8 +20,8 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Builds the tree of an index that is not unique from below, beside transactions that change the
- * table. (The entries of a unique index are made by transactions: {@link IndexBuild#fill}.)
+ * Builds the tree of an index from below, beside transactions that change the table. (Where too
+ * many do so, transactions make the entries: {@link IndexBuild#fill}.)
  *
  * <pre>
  *   stage NOTING     table, leaf by leaf ─► entries, sorted ─► new tree ─► written, known
@@ -40,6 +41,12 @@ import org.jspecify.annotations.Nullable;
  *   <li><b>The redo point stays</b> while the tree is made, from its first page to its last. Where
  *       others write so much meanwhile that they would have to wait for room in the log, the tree
  *       is ended where it is, and the entries that are left are made by transactions.
+ *   <li><b>Ties.</b> Two records may have the same entry of a unique index in what was read: they
+ *       are duplicates, or one has given up the value that the other one has got. The first of them
+ *       is in the new tree, the others are settled like notes, and that says which it was. No
+ *       transaction can ask while the tree is made: it might wait for room in the log, behind the
+ *       redo point that stays. Where there are very many the tree is ended, as they are duplicates
+ *       most likely.
  *   <li>It goes as fast as those beside it allow ({@link Pace}).
  * </ol>
  *
@@ -55,6 +62,10 @@ final class IndexFill implements Loads.Work {
 
   private static final long SORT_BYTES_MAX = 64 << 20;
   private static final long SORT_BYTES_MIN = 1 << 20;
+
+  /** With how many ties the tree is ended. */
+  private static final int TIES_MAX = 1 << 16;
+
   private static final double FILL = 0.9;
 
   private final Host host;
@@ -71,6 +82,7 @@ final class IndexFill implements Loads.Work {
   private final ReentrantLock step = new ReentrantLock();
   private final Arena arena = Arena.ofShared();
   private @Nullable SortedRuns sorter;
+  private @Nullable SortedRuns ties;
   private SortedRuns.@Nullable Merged sorted;
   private @Nullable BTree tree;
   private @Nullable BulkLoader loader;
@@ -229,13 +241,19 @@ final class IndexFill implements Loads.Work {
             boolean frames = of.hints.kind.frames();
             tree = BTree.create(store.pool(), store.nextTreeId(), frames, session);
             loader = BulkLoader.unlogged(made(tree), FILL, session);
+            ties = new SortedRuns(SORT_BYTES_MIN, file, this::withinStep);
           });
       BTree fill = made(tree);
       BulkLoader to = made(loader);
+      SortedRuns same = made(ties);
       long most = store.logTail() + store.logBytesMax() / 2;
       MemorySegment value = arena.allocate(core.keyBytesMax + (long) of.hints.bytes(), 8);
       pace.beginQuickly();
-      steps(() -> add(to, of.hints.bytes(), value) && store.logTail() < most);
+      steps(
+          () ->
+              add(to, of.hints.bytes(), value, same)
+                  && same.records() < TIES_MAX
+                  && store.logTail() < most);
       step(
           () -> {
             to.finish();
@@ -257,7 +275,7 @@ final class IndexFill implements Loads.Work {
     }
   }
 
-  private boolean add(BulkLoader to, int hintBytes, MemorySegment value) {
+  private boolean add(BulkLoader to, int hintBytes, MemorySegment value, SortedRuns same) {
     SortedRuns.Merged from = made(sorted);
     for (int i = 0; i < STEP_RECORDS; i++) {
       if (!from.next()) {
@@ -265,6 +283,10 @@ final class IndexFill implements Loads.Work {
       }
       MemorySegment s = from.segment();
       int key = from.valueLength();
+      if (to.endsWith(s, from.keyOffset(), from.keyLength())) {
+        same.add(s, from.keyOffset(), from.keyLength(), s, from.valueOffset(), key);
+        continue;
+      }
       // A hint of zeros says nothing; the first lookup puts it right.
       Mem.copy(s, from.valueOffset(), value, 0, key);
       Mem.zero(value, key, hintBytes);
@@ -300,45 +322,61 @@ final class IndexFill implements Loads.Work {
   // ----------------------------------------------------------------------------------- settlement
 
   /**
-   * Makes each entry that was noted, and each that was left over, what its record says.
+   * Makes each entry that was noted, each that was left over, and each tie what its record says.
+   * Ties come first: if there are duplicates they are found soon.
    *
    * @param notes where transactions have noted entries, and do so no more
    */
   void settle(IndexCore index, BTree notes) {
     try (EntryBatch batch =
         new EntryBatch(IndexBuild.PIECE_RECORDS, index.entryBytesMax(), core.keyBytesMax)) {
-      steps(
-          index,
-          batch,
-          () -> {
-            SortedRuns.Merged from = made(sorted);
-            while (!batch.isFull()) {
-              if (!from.next()) {
-                return false;
-              }
-              MemorySegment s = from.segment();
-              int key = from.valueLength();
-              batch.add(s, from.keyOffset(), from.keyLength(), s, from.valueOffset(), key);
-            }
-            return true;
-          });
+      SortedRuns.Merged[] same = new SortedRuns.Merged[1];
+      step(() -> same[0] = made(ties).merged());
+      try (SortedRuns.Merged from = same[0]) {
+        steps(index, batch, () -> next(from, batch));
+      }
+      steps(index, batch, () -> next(made(sorted), batch));
       try (OldRecords noted = new OldRecords(notes)) {
-        steps(
-            index,
-            batch,
-            () -> {
-              while (!batch.isFull()) {
-                if (!noted.next()) {
-                  return false;
-                }
-                int key = index.hints.keyLength(noted.valueLength());
-                batch.add(
-                    noted.key(), 0, noted.keyLength(), noted.value(), noted.valueOffset(), key);
-              }
-              return true;
-            });
+        steps(index, batch, () -> next(index, noted, batch));
       }
     }
+  }
+
+  private static boolean next(SortedRuns.Merged from, EntryBatch batch) {
+    while (!batch.isFull()) {
+      if (!from.next()) {
+        return false;
+      }
+      MemorySegment s = from.segment();
+      int key = from.valueLength();
+      batch.add(s, from.keyOffset(), from.keyLength(), s, from.valueOffset(), key);
+    }
+    return true;
+  }
+
+  private static boolean next(IndexCore index, OldRecords noted, EntryBatch batch) {
+    while (!batch.isFull()) {
+      if (!noted.next()) {
+        return false;
+      }
+      MemorySegment key = noted.key();
+      MemorySegment value = noted.value();
+      long at = noted.valueOffset();
+      int n = noted.valueLength();
+      if (!index.unique) {
+        batch.add(key, 0, noted.keyLength(), value, at, index.hints.keyLength(n));
+      } else if (n == 0) {
+        addNote(batch, key, 0, noted.keyLength());
+      } else {
+        addNote(batch, value, at, n);
+      }
+    }
+    return true;
+  }
+
+  private static void addNote(EntryBatch batch, MemorySegment note, long at, int n) {
+    int entry = UniqueNotes.entryLength(note, at, n);
+    batch.add(note, at, entry, note, at + entry, UniqueNotes.keyLength(n, entry));
   }
 
   /** Settles one batch after the other. */
@@ -427,12 +465,16 @@ final class IndexFill implements Loads.Work {
   private void close() {
     SortedRuns.Merged from = sorted;
     SortedRuns runs = sorter;
+    SortedRuns same = ties;
     try {
       if (from != null) {
         from.close();
       }
       if (runs != null) {
         runs.close();
+      }
+      if (same != null) {
+        same.close();
       }
     } finally {
       arena.close();

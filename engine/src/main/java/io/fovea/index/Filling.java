@@ -1,5 +1,6 @@
 package io.fovea.index;
 
+import io.fovea.error.DuplicateKeyException;
 import io.fovea.memory.Mem;
 import io.fovea.txn.Tx;
 import java.lang.foreign.MemorySegment;
@@ -7,6 +8,11 @@ import java.lang.foreign.MemorySegment;
 /**
  * What is done for an index of rows or objects while it is built, in transactions: entries of
  * records that were there before, and of those that have changed meanwhile.
+ *
+ * <p><b>A unique index that is being built may have an entry that is no record's</b>: its record
+ * has given up the value, and the note of that is not settled yet. So whoever meets an entry of
+ * another record reads that record. If the record has the value, two would have it. If it has not,
+ * the entry is overwritten: docs/concurrency/schema.md says why nothing is lost by that.
  *
  * <p>The thread of the transaction.
  */
@@ -57,9 +63,11 @@ public final class Filling {
   }
 
   /**
-   * Puts an entry into an index that is being built, or takes it out, as its record says now.
+   * Puts an entry into an index that is being built, or takes it out, as its record says now. Where
+   * another record has the entry of a unique one, too, one of the two goes if it has expired.
    *
    * @param from where the entry and the key of the record are; native memory
+   * @throws DuplicateKeyException if both are there
    */
   public static void settle(
       Slot slot,
@@ -71,7 +79,6 @@ public final class Filling {
       int entryLen,
       long keyAt,
       int keyLen) {
-    boolean there = t.get(index.tree, from, entryAt, entryLen, from, entryAt, 0) >= 0;
     MemorySegment key = slot.take(core.keyBytesMax);
     try {
       Mem.copy(from, keyAt, key, 0, keyLen);
@@ -81,13 +88,124 @@ public final class Filling {
               : ObjectMaintenance.entryNow(slot, t, core, index, key, keyLen);
       MemorySegment entries = slot.entries(index.entryBytesMax());
       boolean wanted = n == entryLen && Mem.equal(entries, 0, n, from, entryAt, entryLen);
-      if (wanted && !there) {
-        Maintenance.add(slot, t, core, index, entries, 0, n, key, 0, keyLen);
-      } else if (there && !wanted) {
-        t.delete(index.tree, from, entryAt, entryLen);
+      int own =
+          index.unique
+              ? Maintenance.isOf(slot, t, index, from, (int) entryAt, entryLen, key, 0, keyLen)
+              : t.get(index.tree, from, entryAt, entryLen, from, entryAt, 0) >= 0 ? 1 : -1;
+      if (!wanted) {
+        if (own > 0) {
+          t.delete(index.tree, from, entryAt, entryLen);
+        }
+      } else if (own < 0
+          || own == 0 && makesWay(slot, t, core, index, from, (int) entryAt, n, key, keyLen)) {
+        Maintenance.add(slot, t, core, index, from, (int) entryAt, n, key, 0, keyLen);
       }
     } finally {
       slot.give(key);
+    }
+  }
+
+  /**
+   * What becomes of an entry that another record has in a unique index, and that one should have.
+   *
+   * @param entries not in the scratch memory of {@code slot}
+   * @return whether it is to be that one's; false where that one had expired, and is gone
+   */
+  private static boolean makesWay(
+      Slot slot,
+      Tx t,
+      TableCore core,
+      IndexCore index,
+      MemorySegment entries,
+      int at,
+      int len,
+      MemorySegment key,
+      int keyLen) {
+    int room = core.keyBytesMax + index.hints.bytes();
+    MemorySegment other = slot.take(room);
+    try {
+      int n = t.get(index.tree, entries, at, len, other, 0, room);
+      int otherLen = index.hints.keyLength(n);
+      if (!has(slot, t, core, index, entries, at, len, other, otherLen)) {
+        return true;
+      }
+      if (core.expiry() != null) {
+        if (RowExpiry.removeHidden(slot, t, core, key, 0, keyLen)) {
+          return false;
+        }
+        if (RowExpiry.removeHidden(slot, t, core, other, 0, otherLen)) {
+          return true;
+        }
+      }
+      throw Maintenance.duplicate(core, index, entries, at, len, true);
+    } finally {
+      slot.give(other);
+    }
+  }
+
+  /**
+   * A unique index has the entry that a record is to get.
+   *
+   * @throws DuplicateKeyException if it is that of a record: always, unless the index is being
+   *     built
+   */
+  static void requireStale(
+      Slot slot, Tx t, TableCore core, IndexCore index, MemorySegment entries, int at, int len) {
+    if (index.exact) {
+      throw Maintenance.duplicate(core, index, entries, at, len, false);
+    }
+    int room = core.keyBytesMax + index.hints.bytes();
+    MemorySegment other = slot.take(room);
+    try {
+      int n = t.get(index.tree, entries, at, len, other, 0, room);
+      if (has(slot, t, core, index, entries, at, len, other, index.hints.keyLength(n))) {
+        throw Maintenance.duplicate(core, index, entries, at, len, true);
+      }
+    } finally {
+      slot.give(other);
+    }
+  }
+
+  /** Whether there is a record of a key that has an entry; it may have expired. */
+  private static boolean has(
+      Slot slot,
+      Tx t,
+      TableCore core,
+      IndexCore index,
+      MemorySegment entries,
+      int at,
+      int len,
+      MemorySegment key,
+      int keyLen) {
+    if (keyLen < 0 || keyLen > core.keyBytesMax) {
+      t.requireReadsValid();
+      throw core.longKey(t.page(), core.keyBytesMax, keyLen);
+    }
+    int size = Math.max(1, core.recordBytes());
+    MemorySegment record = slot.take(size);
+    MemorySegment entry = slot.take(index.entryBytesMax());
+    try {
+      int n = t.get(core.tree, key, 0, keyLen, record, 0, size);
+      while (index.ofBytes && n > size) {
+        slot.give(record);
+        size = n;
+        record = slot.take(size);
+        n = t.get(core.tree, key, 0, keyLen, record, 0, size);
+      }
+      if (n < 0) {
+        return false;
+      }
+      int m;
+      if (!index.ofBytes) {
+        OldRows.settle(slot, t, core, key, 0, keyLen, n, record, 0);
+        m = Maintenance.entry(slot, index, key, 0, keyLen, record, 0, entry, 0);
+      } else {
+        m = ObjectMaintenance.entryOf(slot, core, index, key, 0, keyLen, record, 0, n, entry);
+      }
+      return m == len && Mem.equal(entry, 0, len, entries, at, len);
+    } finally {
+      slot.give(entry);
+      slot.give(record);
     }
   }
 
@@ -118,6 +236,10 @@ public final class Filling {
       MemorySegment key,
       long keyOff,
       int keyLen) {
+    if (index.noted) {
+      UniqueNotes.put(slot, t, index, entries, at, len, key, keyOff, keyLen);
+      return;
+    }
     MemorySegment value = index.hints.staged(slot, key, keyOff, keyLen);
     Mem.zero(value, keyLen, index.hints.bytes());
     t.put(index.tree, entries, at, len, value, 0, keyLen + index.hints.bytes());

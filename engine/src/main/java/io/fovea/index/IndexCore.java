@@ -56,6 +56,15 @@ public final class IndexCore {
   /** What statements do with it. */
   public final IndexStage stage;
 
+  /** Whether statements look for the entry in its tree before they make one; unique indexes. */
+  final boolean looked;
+
+  /** Whether each entry of it is that of a record: a unique index that is complete. */
+  final boolean exact;
+
+  /** Whether its tree has {@link UniqueNotes} and no entries. */
+  final boolean noted;
+
   /** Of a table of objects; null for another one. */
   public final @Nullable ObjectPlan objects;
 
@@ -95,6 +104,9 @@ public final class IndexCore {
     this.stage = IndexStage.READABLE;
     this.hints = hints;
     this.unique = unique;
+    this.looked = unique;
+    this.exact = unique;
+    this.noted = false;
     this.fields = fields;
     this.tree = tree;
     this.maker = maker;
@@ -158,6 +170,9 @@ public final class IndexCore {
     this.stage = IndexStage.READABLE;
     this.hints = hints;
     this.unique = unique;
+    this.looked = unique;
+    this.exact = unique;
+    this.noted = false;
     this.fields = List.of();
     this.tree = tree;
     this.maker = null;
@@ -176,6 +191,9 @@ public final class IndexCore {
     this.stage = stage;
     this.hints = of.hints;
     this.unique = of.unique;
+    this.noted = unique && stage == IndexStage.NOTING;
+    this.looked = unique && !noted;
+    this.exact = unique && stage.isComplete();
     this.fields = of.fields;
     this.tree = tree;
     this.maker = of.maker;

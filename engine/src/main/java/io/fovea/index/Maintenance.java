@@ -53,7 +53,7 @@ public final class Maintenance {
     int at = 0;
     for (int i = 0; i < indexes.length; i++) {
       after[i] = newEntry(slot, indexes[i], key, keyOff, keyLen, record, recordOff, entries, at);
-      requireAbsent(t, core, indexes[i], entries, at, after[i]);
+      requireAbsent(slot, t, core, indexes[i], entries, at, after[i]);
       at += 2 * indexes[i].entryBytesMax();
     }
     try {
@@ -168,7 +168,7 @@ public final class Maintenance {
           before[i] = NONE;
           after[i] = NONE;
         }
-        requireAbsent(t, core, index, entries, at, after[i]);
+        requireAbsent(slot, t, core, index, entries, at, after[i]);
       }
       at += 2 * max;
     }
@@ -519,9 +519,9 @@ public final class Maintenance {
   }
 
   static void requireAbsent(
-      Tx t, TableCore core, IndexCore index, MemorySegment entries, int at, int len) {
-    if (index.unique && len != NONE && t.get(index.tree, entries, at, len, entries, at, 0) >= 0) {
-      throw duplicate(core, index, entries, at, len, index.stage == IndexStage.BUILDING);
+      Slot slot, Tx t, TableCore core, IndexCore index, MemorySegment entries, int at, int len) {
+    if (index.looked && len != NONE && t.get(index.tree, entries, at, len, entries, at, 0) >= 0) {
+      Filling.requireStale(slot, t, core, index, entries, at, len);
     }
   }
 
@@ -555,11 +555,14 @@ public final class Maintenance {
     IndexHints hints = index.hints;
     MemorySegment value = hints.staged(slot, key, keyOff, keyLen);
     hints.write(t, core, key, keyOff, keyLen, value, keyLen, slot.there);
-    if (index.unique) {
+    if (index.exact) {
       t.insert(tree, entries, at, len, value, 0, keyLen + hints.bytes());
-    } else {
-      // Nobody else can have this entry: it contains the primary key, whose item is ours.
+    } else if (!index.noted) {
+      // Nobody else can have this entry: it contains the primary key, whose item is ours. Or the
+      // index is unique and being built, and an entry that is there is no record's.
       t.put(tree, entries, at, len, value, 0, keyLen + hints.bytes());
+    } else {
+      UniqueNotes.put(slot, t, index, entries, at, len, key, keyOff, keyLen);
     }
   }
 }

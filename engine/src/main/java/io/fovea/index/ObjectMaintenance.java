@@ -69,7 +69,7 @@ public final class ObjectMaintenance {
     int at = 0;
     for (int i = 0; i < indexes.length; i++) {
       after[i] = newEntry(slot, core, indexes[i], key, keyLen, value, valueLen, entries, at);
-      Maintenance.requireAbsent(t, core, indexes[i], entries, at, after[i]);
+      Maintenance.requireAbsent(slot, t, core, indexes[i], entries, at, after[i]);
       at += 2 * indexes[i].entryBytesMax();
     }
     try {
@@ -146,7 +146,7 @@ public final class ObjectMaintenance {
         before[i] = Maintenance.NONE;
         after[i] = Maintenance.NONE;
       }
-      Maintenance.requireAbsent(t, core, index, entries, at, after[i]);
+      Maintenance.requireAbsent(slot, t, core, index, entries, at, after[i]);
       at += 2 * max;
     }
     try {

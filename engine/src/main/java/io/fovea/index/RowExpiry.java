@@ -213,7 +213,7 @@ public final class RowExpiry {
       removeHidden(slot, t, core, key, keyOff, keyLen);
     }
     for (IndexCore index : unique) {
-      if (!index.unique) {
+      if (!index.looked) {
         continue;
       }
       MemorySegment entry = slot.entries(index.entryBytesMax());

@@ -12,6 +12,7 @@
  *   EntryPlan      an entry from a record               EntryMaker    an entry from a user's code
  *   ObjectMaintenance, ObjectPlan   the same for objects, and for byte strings by an EntryMaker
  *   IndexStage     how indexes come and go              IndexHints    hints: set, used, repaired
+ *   Filling        what is done for one that is built   UniqueNotes   and noted of a unique one
  *   HintCodec      the bytes of a hint                  RepairPolicy  whether repairs are worth it
  *   RecordBuffer   a row, as memory                     Slot          scratch memory of a transaction
  * </pre>

@@ -1,0 +1,281 @@
+package io.fovea;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.error.FoveaException;
+import io.fovea.index.IndexCore;
+import io.fovea.schema.TableSpec;
+import io.fovea.support.SimCrash;
+import io.fovea.support.SimDisk;
+import io.fovea.support.SimFault;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Indexes that are built from below: pages that are written once, and the log. */
+@Tag("slow")
+@Timeout(300)
+class IndexFromBelowTest extends IndexBuilds {
+  /** What has changed while the table was read is in the index as it is at the end. */
+  @ParameterizedTest
+  @EnumSource(Protocol.class)
+  void whatChangesMeanwhileIsSettled(Protocol protocol) throws Exception {
+    try (Database db = Database.inMemory(MEMORY.experiments(exp -> exp.protocol(protocol)))) {
+      Table t = db.table(PLAIN);
+      put(db, t, 0, 1000);
+      Held held = new Held();
+      TableSpec with = PLAIN.with(held.spec(500));
+      Builder builder = new Builder(() -> db.table(with));
+      held.builder = builder;
+      builder.start();
+      held.there.await();
+      // Of each ten records, before and behind where the build is: changed, there and back, twice,
+      // deleted, deleted and made again, made and deleted.
+      for (long k = 0; k < 1000; k += 10) {
+        set(db, t, k, 5_000);
+        set(db, t, k + 1, 5_000);
+        set(db, t, k + 1, k + 1);
+        set(db, t, k + 2, 6_000);
+        set(db, t, k + 2, 7_000);
+        remove(db, t, k + 3);
+        remove(db, t, k + 4);
+        set(db, t, k + 4, 8_000);
+        remove(db, t, k + 5);
+        set(db, t, k + 5, k + 5);
+        set(db, t, 10_000 + k, 1);
+        set(db, t, 20_000 + k, 2);
+        remove(db, t, 20_000 + k);
+      }
+      held.go.countDown();
+      builder.done();
+      verify(db);
+      Index i = db.table(with).index("computed");
+      long n =
+          db.read(
+              tx -> {
+                long count = 0;
+                try (Cursor c = i.scan(tx, Range.all(), Order.ASCENDING)) {
+                  while (c.next()) {
+                    count++;
+                  }
+                }
+                return count;
+              });
+      assertEquals(1000, n); // a hundred less, a hundred more
+      assertEquals(1000, i.count());
+      awaitNoDrops(db);
+    }
+  }
+
+  private static void set(Database db, Table t, long key, long v) {
+    db.run(tx -> t.put(tx, t.key().set(key), t.row().setLong(V, v).setLong(U, key)));
+  }
+
+  private static void remove(Database db, Table t, long key) {
+    db.run(tx -> t.delete(tx, t.key().set(key)));
+  }
+
+  /** The database is closed while the table is read, and then no page is lost. */
+  @Test
+  void closedMeanwhile() throws Exception {
+    SimDisk disk = new SimDisk(1);
+    Database db = open(disk, SMALL);
+    Table t = db.table(PLAIN);
+    put(db, t, 0, 700);
+    Held held = new Held();
+    Builder builder = new Builder(() -> db.table(PLAIN.with(held.spec(300))));
+    held.builder = builder;
+    builder.start();
+    held.there.await();
+    Builder closer = new Builder(db::close);
+    closer.start();
+    while (db.isOpen()) {
+      Thread.sleep(1);
+    }
+    held.go.countDown();
+    builder.join();
+    if (!(builder.failure.get() instanceof FoveaException)) {
+      throw new AssertionError(builder.failure.get());
+    }
+    closer.done();
+    try (Database again = open(disk, SMALL)) {
+      verify(again);
+      again.table(PLAIN.with(BY_V)); // with the first change drops go on
+      awaitNoDrops(again);
+      verify(again);
+    }
+  }
+
+  /** Any operation of the device fails once: the index is there or not, and no page is lost. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void anyOperationFails(boolean unique) throws Exception {
+    SimDisk filled = new SimDisk(3);
+    try (Database db = open(filled, SMALL)) {
+      Table t = db.table(PLAIN);
+      t.load(
+          LoadOptions.defaults(),
+          into -> {
+            for (long k = 0; k < 12_000; k++) {
+              into.add(t.key().set(k), t.row().setLong(V, k % 17).setLong(U, k));
+            }
+          });
+    }
+    int failures = 0;
+    long step = 1;
+    boolean over = false;
+    for (long n = 1; !over; n += step++) {
+      SimDisk disk = filled.copy();
+      try (Database db = open(disk, SMALL)) {
+        Table t = db.table(PLAIN);
+        set(db, t, 1, 1);
+        disk.fail(SimFault.once(n));
+        try {
+          db.table(PLAIN.with(unique ? BY_U : BY_V));
+        } catch (FoveaException e) {
+          failures++;
+        }
+        over = disk.faultsHit() == 0;
+      } catch (FoveaException e) {
+        failures++; // the close
+      }
+      disk.heal();
+      try (Database again = open(disk, SMALL)) {
+        verify(again);
+        set(again, new Table(again, coreOf(again), PLAIN), 2, 2);
+        awaitNoDrops(again);
+        verify(again);
+      }
+    }
+    assertTrue(failures > 3, "failures: " + failures);
+  }
+
+  /**
+   * The power fails at any operation of a build with a writer beside it: of a tree whose pages are
+   * logged, and of one whose pages are written and not logged. Values of the unique index go from
+   * one record to another meanwhile.
+   */
+  @ParameterizedTest
+  @CsvSource({"600,true,true", "12000,true,false", "12000,false,true"})
+  void everyOperationOfABuild(int records, boolean byV, boolean byU) throws Exception {
+    SimDisk filled = new SimDisk(7);
+    long without;
+    try (Database db = open(filled, SMALL)) {
+      Table t = db.table(PLAIN);
+      t.load(
+          LoadOptions.defaults(),
+          into -> {
+            for (long k = 0; k < records; k++) {
+              into.add(t.key().set(k), t.row().setLong(V, k % 17).setLong(U, k));
+            }
+          });
+      without = pagesInUse(db);
+    }
+    int crashes = 0;
+    int step = 1;
+    boolean over = false;
+    for (long n = 1; !over; n += step++) {
+      SimDisk disk = filled.copy();
+      Database db = open(disk, SMALL);
+      long end = disk.operations() + n;
+      disk.powerOffAt(end);
+      AtomicLong acknowledged = new AtomicLong(-1);
+      boolean built = false;
+      AtomicBoolean stop = new AtomicBoolean();
+      Builder writer =
+          new Builder(
+              () -> {
+                Table t = new Table(db, coreOf(db), PLAIN);
+                for (long i = 0; !stop.get(); i++) {
+                  long k = i * 7 % 598;
+                  long v = 100 + i;
+                  db.run(tx -> change(t, tx, k, v));
+                  acknowledged.set(i);
+                }
+              });
+      writer.start();
+      try {
+        TableSpec spec = byV ? PLAIN.with(BY_V) : PLAIN;
+        db.table(byU ? spec.with(BY_U) : spec);
+        built = true;
+      } catch (RuntimeException e) {
+        // the power is off
+      }
+      over = disk.operations() < end;
+      stop.set(true);
+      writer.join();
+      db.abandon();
+      crashes++;
+      SimDisk again = disk.crash(crashes % 2 == 0 ? SimCrash.LOSE_ALL : SimCrash.RANDOM);
+      try (Database db2 = open(again, SMALL)) {
+        verify(db2);
+        List<IndexCore> found = coreOf(db2).readable();
+        int all = byV && byU ? 2 : 1;
+        assertTrue(!built || found.size() == all, "an acknowledged index was lost");
+        TableSpec spec = PLAIN;
+        for (IndexCore i : found) {
+          spec = spec.with(i.name.equals("by_v") ? BY_V : BY_U);
+        }
+        Table t = db2.table(spec);
+        for (long i = Math.max(0, acknowledged.get() - 50); i <= acknowledged.get(); i++) {
+          long k = i * 7 % 598;
+          long least = 100 + i;
+          Row row = t.row();
+          db2.run(
+              tx -> {
+                assertTrue(t.get(tx, t.key().set(k), row));
+                assertTrue(row.getLong(V) >= least);
+              });
+        }
+        db2.run(tx -> t.put(tx, t.key().set(1L), t.row().setLong(V, 1).setLong(U, 1_000_000)));
+        awaitNoDrops(db2);
+        verify(db2);
+        for (IndexCore i : found) {
+          assertTrue(db2.dropIndex("t", i.name));
+        }
+        awaitNoDrops(db2);
+        assertEquals(without, pagesInUse(db2));
+      }
+    }
+    assertTrue(crashes > 10, "crashes: " + crashes);
+  }
+
+  /** Sets one field of a record, and exchanges the other one with that of the record behind it. */
+  private static void change(Table t, Transaction tx, long k, long v) {
+    Row row = t.row();
+    assertTrue(t.get(tx, t.key().set(k), row));
+    long u = row.getLong(U);
+    assertTrue(t.get(tx, t.key().set(k + 1), row));
+    long next = row.getLong(U);
+    long old = row.getLong(V);
+    assertTrue(t.delete(tx, t.key().set(k + 1)));
+    t.put(tx, t.key().set(k), row.setLong(V, v).setLong(U, next));
+    t.put(tx, t.key().set(k + 1), row.setLong(V, old).setLong(U, u));
+  }
+
+  /** No entry is logged. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void entriesAreNotLogged(boolean unique) throws Exception {
+    long[] log = logOf(1 << 20, 40_000, unique ? BY_U : BY_V, false);
+    assertTrue(log[0] < 200_000, () -> log[0] + " bytes of log");
+  }
+
+  /** What the log has no room for, while the redo point stays, is left to transactions. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void theLogHasNoRoomForTheWholeTree(boolean unique) throws Exception {
+    long max = 256 << 10;
+    long[] log = logOf(max, 400_000, unique ? BY_U : BY_V, false);
+    assertTrue(log[0] > 3 * max, () -> log[0] + " bytes of log");
+    assertTrue(log[1] <= 2 * max, () -> log[1] + " bytes from the redo point to the end");
+  }
+}
