@@ -7,6 +7,7 @@ import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.FileDump;
 import io.fovea.FileReport;
+import io.fovea.Options;
 import java.nio.file.Path;
 import java.util.Locale;
 import java.util.Objects;
@@ -110,9 +111,11 @@ final class BackupCommand extends FileCommand implements WholeFile {
   private static BackupReport backup(Path file, Path directory, BackupOptions how) {
     FileReport.Header header = Opening.header(file);
     // A complete file needs no log to be copied.
-    Durability durability =
-        header.state() == FileReport.State.CLEAN ? Durability.NONE : Durability.SYNC;
-    try (Database db = Database.open(file, Opening.options(header).durability(durability))) {
+    Options options =
+        header.state() == FileReport.State.CLEAN
+            ? Opening.options(header).durability(Durability.NONE)
+            : Opening.toChange(file);
+    try (Database db = Database.open(file, options)) {
       return db.backup(directory, how);
     }
   }

@@ -3,8 +3,7 @@ package io.fovea.cli;
 import io.fovea.CompactOptions;
 import io.fovea.CompactReport;
 import io.fovea.Database;
-import io.fovea.Durability;
-import io.fovea.FileReport;
+import io.fovea.Options;
 import java.util.Locale;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -43,10 +42,10 @@ final class CompactCommand extends FileCommand implements WholeFile {
     if (bytesPerSecond < 0) {
       throw mistake("--bytes-per-second takes a number of bytes, and 0 for no limit");
     }
-    FileReport.Header header = Opening.header(file());
+    Options options = Opening.toChange(file());
     CompactReport report;
     try (Progress p = progress.of(err(), "the file has", "", () -> Progress.bytes(file()), 0);
-        Database db = Database.open(file(), Opening.options(header).durability(Durability.SYNC))) {
+        Database db = Database.open(file(), options)) {
       p.start();
       report =
           db.compact(CompactOptions.defaults().bytesPerSecond(bytesPerSecond).punchHoles(!noHoles));

@@ -1,7 +1,6 @@
 package io.fovea.cli;
 
 import io.fovea.Database;
-import io.fovea.Durability;
 import java.nio.file.Path;
 import java.util.Objects;
 import java.util.function.Function;
@@ -53,10 +52,7 @@ abstract class FileCommand extends JsonCommand {
   final Opened toChange() {
     Session session = session();
     return session == null
-        ? Opened.of(
-            Database.open(
-                file(), Opening.options(Opening.header(file())).durability(Durability.SYNC)),
-            () -> {})
+        ? Opened.of(Database.open(file(), Opening.toChange(file())), () -> {})
         : session.opened();
   }
 

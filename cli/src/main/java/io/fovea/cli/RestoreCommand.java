@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Objects;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
 /** Makes a database of a backup. */
@@ -30,6 +31,11 @@ final class RestoreCommand extends FileCommand {
             + " wrote: a full one first, then those that were made since it or since each other."
       })
   List<Path> backups = List.of();
+
+  @Option(
+      names = "--verify",
+      description = "Verifies the copy before it gets its name. That is always done.")
+  boolean verify;
 
   @Override
   public Integer call() {

@@ -1,7 +1,6 @@
 package io.fovea.cli;
 
 import io.fovea.Database;
-import io.fovea.Durability;
 import io.fovea.Transaction;
 import io.fovea.TxOptions;
 import io.fovea.error.OperationInterruptedException;
@@ -86,11 +85,7 @@ final class Session implements AutoCloseable {
   Database database() {
     Database there = db;
     if (there == null) {
-      there =
-          writes
-              ? Database.open(
-                  file, Opening.options(Opening.header(file)).durability(Durability.SYNC))
-              : TableFile.open(file);
+      there = writes ? Database.open(file, Opening.toChange(file)) : TableFile.open(file);
       db = there;
     }
     return there;
