@@ -9,12 +9,12 @@ import java.util.function.Consumer;
  * free pages that are left are punched out of the file ({@link #punchHoles}).
  *
  * <p><b>When.</b> By itself the file gets shorter where it ends with free pages, which each
- * checkpoint looks for. A compaction is for a file that has free pages all over, after many
- * deletes.
+ * checkpoint looks for; without a log, a close. A compaction is for a file that has free pages all
+ * over, after many deletes.
  *
- * <p><b>Where.</b> It takes a log that is open for writing: there is none in a snapshot, in a
- * database in memory, and with {@link Durability#NONE}. A thread that has a transaction, or that is
- * told how far a compaction is, can't begin one. A second one waits for the first.
+ * <p><b>Where.</b> In a database that is open for writing, with a log or without, in a file or in
+ * memory; not in a snapshot. A thread that has a transaction, or that is told how far a compaction
+ * is, can't begin one. A second one waits for the first.
  *
  * <p><b>How it ends early.</b> By an interrupt, by what {@link #progress} throws, or by a close of
  * the database, which waits for that. What was moved stays moved. {@link DatabaseStats.Storage}

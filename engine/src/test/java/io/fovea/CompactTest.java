@@ -346,9 +346,6 @@ class CompactTest {
 
   @Test
   void notEverywhere() {
-    try (Database db = Database.inMemory(OPTIONS)) {
-      assertThrows(InvalidUseException.class, () -> db.compact(CompactOptions.defaults()));
-    }
     try (Database db = Database.open(dir.resolve("where.fovea"), OPTIONS)) {
       assertThrows(
           InvalidUseException.class, () -> db.run(tx -> db.compact(CompactOptions.defaults())));

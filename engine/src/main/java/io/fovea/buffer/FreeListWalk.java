@@ -490,7 +490,7 @@ final class FreeListWalk {
   }
 
   /** Writes those pages that the file does not have as they are. */
-  private void write(long from, long mark) {
+  void write(long from, long mark) {
     writeBack.begin();
     try {
       for (long pid = from; pid < mark; pid++) {

@@ -50,6 +50,10 @@ import java.util.function.LongConsumer;
  *       it first, so a hole is never what it looks for.
  * </ul>
  *
+ * <p><b>Without a log</b> nothing is replayed: a file that was not closed can't be opened. So any
+ * bare page may be punched, once it is written: a write that comes later would only give it its
+ * space again.
+ *
  * <p><b>Why no page is punched that somebody uses.</b> Pages leave the list at its top alone, but
  * for those that a walk takes out of it, and there is one walk at a time. Who takes the top off
  * latches its page exclusively first. So while the first page of a run is latched here, and is in
@@ -90,6 +94,9 @@ final class FreeRuns {
   private int[] behind = new int[0];
   private int last;
   private final BitSet moved = new BitSet();
+
+  /** Without a log: pages that were gathered and not punched since. */
+  private final BitSet fresh = new BitSet();
 
   /** Whether the last attempt ended because a page was busy, or others were faster. */
   private boolean failed;
@@ -159,9 +166,20 @@ final class FreeRuns {
           return done;
         }
         done += end - at;
+        if (!log.logging()) {
+          note(sorted, at, end);
+        }
       }
     }
     return done;
+  }
+
+  private void note(long[] sorted, int from, int to) {
+    for (int i = from; i < to; i++) {
+      if (sorted[i] <= Integer.MAX_VALUE) {
+        fresh.set((int) sorted[i]); // others keep their space
+      }
+    }
   }
 
   private void forget() {
@@ -284,13 +302,16 @@ final class FreeRuns {
       to = from;
       boolean any = false;
       while (to < pids.size() && to - from < BLOCK_PAGES && isHole(to, redo)) {
-        any |= walk.bareLsn(to) > punchedLsn;
+        any |= isNew(to, pids.get(to), redo);
         to++;
       }
       if (any && stop.getAsBoolean()) {
         return Outcome.PARTLY;
       }
       if (any) {
+        if (redo == PoolSpace.UNLOGGED) {
+          walk.write(pids.get(from), pids.get(from) + to - from); // else that comes after it
+        }
         Outcome outcome = punch(pids.get(from), to - from, walk.height(from));
         if (outcome == Outcome.IMPOSSIBLE) {
           return outcome;
@@ -301,14 +322,22 @@ final class FreeRuns {
         to--; // the next one begins there
       }
     }
-    if (all) {
+    if (all && redo != PoolSpace.UNLOGGED) {
       punchedLsn = redo;
+    } else if (all) {
+      fresh.clear();
     }
     return all ? Outcome.DONE : Outcome.PARTLY;
   }
 
   long punched() {
     return punched;
+  }
+
+  private boolean isNew(int i, long pid, long redo) {
+    return redo == PoolSpace.UNLOGGED
+        ? pid <= Integer.MAX_VALUE && fresh.get((int) pid)
+        : walk.bareLsn(i) > punchedLsn;
   }
 
   private boolean isHole(int i, long redo) {

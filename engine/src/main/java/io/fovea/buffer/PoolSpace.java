@@ -31,6 +31,9 @@ import java.util.function.LongConsumer;
 public final class PoolSpace {
   private static final System.Logger LOG = System.getLogger("io.fovea");
 
+  /** Instead of a redo point, where there is no log: nothing is ever replayed. */
+  public static final long UNLOGGED = Long.MAX_VALUE;
+
   /** Which part of the file has to be free at its end. */
   private static final int WORTH_PART = 32;
 
@@ -214,8 +217,8 @@ public final class PoolSpace {
    * Gives the space of free pages back that {@link #gather} has put in order. Does nothing while
    * somebody {@linkplain #keep keeps} pages, or where the file system can't.
    *
-   * @param redo where replay begins, as a superblock says that is durable and was made after {@link
-   *     #allowHoles}
+   * @param redo {@link #UNLOGGED}, or where replay begins, as a superblock says that is durable and
+   *     was made after {@link #allowHoles}
    * @param stop says that it is to end early
    * @return how many pages
    * @throws io.fovea.error.CorruptionException if the free list is damaged

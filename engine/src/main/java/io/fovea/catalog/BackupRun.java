@@ -37,7 +37,9 @@ public final class BackupRun {
         return store.backup(backup);
       }
       Backup.Result[] result = new Backup.Result[1];
-      schema.whileAllIsStill("back up", () -> result[0] = cold(store, schema, backup));
+      Runnable still =
+          () -> schema.whileAllIsStill("back up", () -> result[0] = cold(store, schema, backup));
+      store.pool().checkpoint().space().whileStill("back up", still); // the end of the file stays
       return result[0];
     }
   }

@@ -142,10 +142,9 @@ public final class Compaction {
     String what = "compact " + store.name();
     store.requireNoTransaction(what);
     store.requireOpen();
-    if (store.isReadOnly() || store.isSnapshot() || store.journal() == null) {
+    if (store.isReadOnly() || store.isSnapshot()) {
       throw new InvalidUseException(
-          store.name()
-              + " can't be compacted: that takes a database with a log that is open for writing.");
+          store.name() + " can't be compacted: that takes a database that is open for writing.");
     }
     if (lock.isHeldByCurrentThread()) {
       throw new InvalidUseException("Can't " + what + " within a compaction.");
@@ -430,6 +429,7 @@ public final class Compaction {
     }
     check(what);
     store.checkpoint();
+    store.shrinkUnlogged();
   }
 
   /**

@@ -1,10 +1,15 @@
 package io.fovea.store;
 
+import io.fovea.buffer.PoolSpace;
+import io.fovea.error.CorruptionException;
 import io.fovea.error.DurabilityLostException;
+import io.fovea.error.PoolExhaustedException;
+import io.fovea.error.StorageException;
 import io.fovea.index.Slot;
 import io.fovea.memory.Waits;
 import io.fovea.recovery.SuperblockFile;
 import io.fovea.txn.TxEngine;
+import io.fovea.wal.LogSession;
 import java.lang.System.Logger.Level;
 import java.time.Duration;
 import java.util.function.LongSupplier;
@@ -29,6 +34,9 @@ final class Closing {
 
   /** How long a store may take to become visible, generously; see {@link Slot}. */
   private static final long SETTLE_NANOS = 2_000_000;
+
+  /** How long a close looks for free pages at the end of the file. */
+  private static final long CUT_NANOS = 500_000_000;
 
   /** How long an operation that is under way may keep a close waiting. */
   private static final long OPERATION_NANOS = 60_000_000_000L;
@@ -113,8 +121,40 @@ final class Closing {
     } else {
       leftovers.run();
       long number = save.getAsLong();
+      cut(parts);
       parts.pool().flushAll();
       parts.writeSuperblock(superblocks, true, number);
+      shrink(parts, superblocks);
+    }
+  }
+
+  /** Takes what is free at the end off the file, as a checkpoint does where there is a log. */
+  private static void cut(Parts parts) {
+    PoolSpace space = parts.pool().checkpoint().space();
+    long least = space.worthCutting();
+    if (least == Long.MAX_VALUE) {
+      return;
+    }
+    long end = System.nanoTime() + CUT_NANOS;
+    try {
+      space.cut(LogSession.NONE, least, Long.MAX_VALUE, () -> System.nanoTime() > end);
+    } catch (CorruptionException e) {
+      LOG.log(Level.WARNING, parts.name() + ": the list of free pages is damaged", e);
+    } catch (StorageException | PoolExhaustedException e) {
+      LOG.log(Level.DEBUG, parts.name() + ": the file stays longer than it need be", e);
+    }
+  }
+
+  /** The superblock that says so is durable. */
+  private static void shrink(Parts parts, SuperblockFile superblocks) {
+    try {
+      parts
+          .pool()
+          .checkpoint()
+          .space()
+          .shrink(superblocks.current().allocator().highWater(), false);
+    } catch (StorageException e) {
+      LOG.log(Level.DEBUG, parts.name() + ": the file stays longer than it need be", e);
     }
   }
 

@@ -3,6 +3,7 @@ package io.fovea.store;
 import io.fovea.btree.BTree;
 import io.fovea.btree.PlaceTable;
 import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.PoolSpace;
 import io.fovea.changes.ChangePoint;
 import io.fovea.changes.ChangeReader;
 import io.fovea.error.DatabaseClosedException;
@@ -38,6 +39,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>The store lends its parts to the rooms above. It keeps whether the store is open, and whether
  * the file says that it is in use. One thread closes it; all else is for any.
+ *
+ * <p>The file has more than 600 lines because each part that is lent is a method with its contract.
  */
 public final class Store {
   // The file has more than 600 lines because the parts of a store are lent one by one here.
@@ -429,6 +432,25 @@ public final class Store {
     }
   }
 
+  /**
+   * Where there is no log: gives the room behind the high-water mark back. The superblock gets the
+   * mark first, so that the file has all pages of the one that counts. It says that the file is in
+   * use, as before: only a close makes a file of it that can be opened.
+   *
+   * <p>One thread, and not while the store closes.
+   */
+  public void shrinkUnlogged() {
+    if (journal != null || !open) {
+      return;
+    }
+    SuperblockFile file = parts.superblocks();
+    if (file != null && marked) {
+      parts.writeSuperblock(file, false, file.current().counted());
+    }
+    long mark = pool.allocatorState().highWater();
+    pool.checkpoint().space().shrink(mark, true);
+  }
+
   /** Where the log ends now; 0 without one. */
   public long logTail() {
     return journal == null ? 0 : journal.log().tail();
@@ -446,11 +468,15 @@ public final class Store {
 
   /**
    * Where replay would begin, as the superblock says that counts; -1 where that does not know that
-   * free pages may be holes, or there is no log.
+   * free pages may be holes. {@link PoolSpace#UNLOGGED} without a log: nothing is ever replayed, a
+   * file that is in use can't be opened, and a close says that there may be holes.
    */
   public long redoWithHoles() {
     SuperblockFile file = parts.superblocks();
-    if (journal == null || file == null) {
+    if (journal == null) {
+      return PoolSpace.UNLOGGED;
+    }
+    if (file == null) {
       return -1;
     }
     Superblock counts = file.current();
