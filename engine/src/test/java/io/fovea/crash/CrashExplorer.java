@@ -102,6 +102,7 @@ final class CrashExplorer {
   private boolean pageBeforeLog;
   private boolean expectViolation;
   private boolean compacts;
+  private boolean timed;
   private boolean wide;
   private boolean moves = true;
   private Consumer<SimDisk> prepare = disk -> {};
@@ -202,6 +203,17 @@ final class CrashExplorer {
     return this;
   }
 
+  /** Rows expire, with {@link Session#timed}. */
+  CrashExplorer expiring() {
+    timed = true;
+    return this;
+  }
+
+  private Generator generator(long from) {
+    Generator g = new Generator(from);
+    return timed ? g.timed() : g;
+  }
+
   /** How many distinct crash states were recovered. */
   long distinct() {
     return distinctAt.stream().mapToLong(Integer::longValue).sum();
@@ -238,7 +250,7 @@ final class CrashExplorer {
       s.first();
       s.step(new Step.Checkpoint());
       prepare.accept(disk);
-      Generator g = new Generator(mySeed);
+      Generator g = generator(mySeed);
       for (int i = 0; i < steps; i++) {
         s.step(compacts ? g.next(s.state(), i, 6, wide, moves) : g.next(s.state()));
       }
@@ -286,7 +298,10 @@ final class CrashExplorer {
       List<State> candidates = s.states(bounds);
       State known = seen.get(print);
       if (known != null) {
-        if (candidates.stream().noneMatch(known::equals)) {
+        // The clock goes on where no byte changes.
+        long now = Math.max(known.now, candidates.getLast().now);
+        State then = known.at(now);
+        if (candidates.stream().noneMatch(c -> then.equals(c.at(now)))) {
           throw new AssertionError("The same bytes were recovered to another state before.");
         }
         return;
@@ -326,7 +341,10 @@ final class CrashExplorer {
   }
 
   /** Recovers; returns which of some states was found. */
-  private int recover(SimDisk disk, List<State> candidates, int depth, String path) {
+  private int recover(SimDisk disk, List<State> before, int depth, String path) {
+    // The power is away for a while, in which rows expire.
+    long now = before.getLast().now + (timed ? random.nextInt(1 << 12) : 0);
+    List<State> candidates = before.stream().map(c -> c.at(now)).toList();
     boolean nest = depth + 1 < cuts.length && (depth > 0 || random.nextInt(nestEvery) == 0);
     List<Snapshot> snapshots = new ArrayList<>();
     sessions++;
@@ -341,7 +359,7 @@ final class CrashExplorer {
       found = Session.match(s.db(), candidates);
       // Whatever was cut up to here, there is only one state that it can have come from.
       s.rebase(candidates.get(found));
-      s.steps(new Generator(random.nextLong()), 1 + random.nextInt(5));
+      s.steps(generator(random.nextLong()), 1 + random.nextInt(5));
       s.close();
       s.options = vary(nest);
       s.open();

@@ -177,6 +177,25 @@ class CrashTest {
     assertEquals(0, share.used(), share::toString);
   }
 
+  /**
+   * Rows expire while the power is on and while it is off: nobody sees one that has, and no sweep
+   * takes another one. In the same workloads tables evolve, ranges are deleted, snapshots are
+   * opened, tables are loaded, the catalog changes, and pages move.
+   */
+  @Test
+  void expiringRows() {
+    long before = Step.Sweep.SWEPT.get();
+    CrashExplorer explorer =
+        new CrashExplorer(SEED + 9, Session.timed()).expiring().compacting().nest(20, 3, 1, 1);
+    for (int i = 0; i == 0 || explorer.distinct() < STATES / 3; i++) {
+      explorer.crashes(1).workload(30);
+    }
+    long swept = Step.Sweep.SWEPT.get() - before;
+    SoakReport.line(
+        "CrashTest.expiringRows", "seed " + (SEED + 9) + ": " + explorer + ", rows swept " + swept);
+    assertTrue(swept > 0, "no row was swept");
+  }
+
   /** All ranges that may go as a whole do, large ones among them. */
   @Test
   void cuts() {
@@ -202,6 +221,22 @@ class CrashTest {
       s.open();
       s.first();
       s.steps(new Generator(seed), 200);
+      s.check();
+      s.close();
+      s.open();
+      s.check();
+      s.close();
+    }
+  }
+
+  /** The same where rows expire. */
+  @Test
+  void expiringRowsWithoutACrash() {
+    for (long seed = SEED; seed < SEED + 8; seed++) {
+      Session s = new Session(new SimDisk(seed), Session.timed(), false, new State());
+      s.open();
+      s.first();
+      s.steps(new Generator(seed).timed(), 200);
       s.check();
       s.close();
       s.open();

@@ -26,6 +26,7 @@ final class Generator {
 
   /** One that is made behind what these have, so that its roots have to move. */
   private static final String LATE = "late";
+  private static final String TIMED = "timed";
 
   private static final int MOVED_PUTS = 120;
   private static final String LONG = "\u6f22".repeat(255);
@@ -44,6 +45,9 @@ final class Generator {
   private final boolean upkeep;
 
   private int next;
+
+  /** Whether rows expire. */
+  private boolean timed;
 
   Generator(long seed) {
     this(seed, true, true);
@@ -70,7 +74,24 @@ final class Generator {
         new Step.CreateTable("bytes", Kind.BYTES, List.of()));
   }
 
+  /** There are tables whose rows expire, too, the clock goes on, and what has expired is swept. */
+  Generator timed() {
+    timed = true;
+    return this;
+  }
+
   Step next(State state) {
+    if (timed && r.nextInt(6) == 0) {
+      if (!state.tables.containsKey(TIMED)) {
+        return new Step.CreateTable(TIMED, Kind.TIMED, List.of("by_text", "expires"));
+      }
+      // Times are below 2^20, and small ones are frequent.
+      return r.nextBoolean() ? new Step.Sweep() : new Step.Tick(1 + r.nextInt(1 << 15));
+    }
+    return anyNext(state);
+  }
+
+  private Step anyNext(State state) {
     if (state.tables.isEmpty()) {
       return first().get(r.nextInt(3));
     }

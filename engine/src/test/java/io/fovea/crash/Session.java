@@ -7,6 +7,7 @@ import io.fovea.Options;
 import io.fovea.SimDatabase;
 import io.fovea.VerifyReport;
 import io.fovea.error.FoveaException;
+import io.fovea.support.SetClock;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
 import java.util.ArrayList;
@@ -85,6 +86,12 @@ final class Session {
         .transactions(txs -> txs.leakDetection(LeakDetection.OFF));
   }
 
+  /** The same with a clock that the steps set, and with no sweep but theirs. */
+  static Options timed() {
+    SetClock clock = new SetClock(State.EXPIRES_AFTER);
+    return small().expiry(e -> e.clock(clock).sweepInterval(java.time.Duration.ZERO));
+  }
+
   /** To be asked before the disk is looked at for {@code acked}, and after it for {@code begun}. */
   int acked() {
     return acked;
@@ -131,6 +138,9 @@ final class Session {
 
   void open() {
     SimStorage storage = new SimStorage(disk);
+    if (options.expiry().clock() instanceof SetClock clock) {
+      clock.set(state().now);
+    }
     db =
         pageBeforeLog
             ? SimDatabase.openPageBeforeLog(storage, options)
@@ -178,7 +188,7 @@ final class Session {
     State after = before;
     State working = before.copy();
     step.apply(working);
-    if (!working.equals(before)) {
+    if (!working.equals(before) || working.now != before.now) {
       after = working;
     }
     synchronized (history) {

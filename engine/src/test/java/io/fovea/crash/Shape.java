@@ -91,6 +91,7 @@ final class Shape {
       case "by_text" -> IndexSpec.on(name, text);
       case "by_a" -> IndexSpec.on(name, a, State.NAME);
       case "by_unique" -> IndexSpec.unique(name, unique);
+      case "expires" -> IndexSpec.on(name, unique);
       default -> throw new IllegalArgumentException(name);
     };
   }

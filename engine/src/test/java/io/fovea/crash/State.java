@@ -19,6 +19,7 @@ import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.TableSpec;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.HashSet;
@@ -53,7 +54,9 @@ final class State {
     /** Rows with fields of variable length, of up to half a page, or far less. */
     VARIABLE(600),
     /** Byte strings of any length. */
-    BYTES(4); // (no rows: the width is not used)
+    BYTES(4), // (no rows: the width is not used)
+    /** Narrow rows that expire by {@link Value#unique}. */
+    TIMED(60);
 
     /** The width of the field that most of a row is. */
     final int padBytes;
@@ -101,6 +104,9 @@ final class State {
   static String originally(String index) {
     return index.endsWith("~") ? index.substring(0, index.length() - 1) : index;
   }
+
+  /** How long after its time a row of {@link Kind#TIMED} expires. */
+  static final long EXPIRES_AFTER = 1000;
 
   /** The key of a record. */
   record Pk(int group, String name) implements Comparable<Pk> {
@@ -209,7 +215,10 @@ final class State {
     }
   }
 
-  /** A table. */
+  /**
+   * A table. Of one whose rows expire, those that readers see: what has expired is gone, swept or
+   * not.
+   */
   record Contents(
       Kind kind, int version, NavigableSet<String> indexes, NavigableMap<Pk, Value> records) {
     Contents(Kind kind, NavigableSet<String> indexes) {
@@ -229,6 +238,25 @@ final class State {
       Contents c = of(version + 1);
       c.records.replaceAll((pk, v) -> v.withExtra(Shape.extraAfter(c.version, v.extra)));
       return c;
+    }
+
+    /** What has expired at a moment goes; whether something did. */
+    boolean expire(long now) {
+      return kind == Kind.TIMED && records.values().removeIf(v -> isExpired(v, now));
+    }
+
+    /** The same, in a copy, where there is something. */
+    Contents at(long now) {
+      if (kind != Kind.TIMED || records.values().stream().noneMatch(v -> isExpired(v, now))) {
+        return this;
+      }
+      Contents c = copy();
+      c.expire(now);
+      return c;
+    }
+
+    private static boolean isExpired(Value v, long now) {
+      return v.unique > 0 && v.unique <= now - EXPIRES_AFTER;
     }
 
     Shape shape() {
@@ -263,7 +291,10 @@ final class State {
         }
         return spec;
       }
-      return shape().spec(name, indexes);
+      TableSpec spec = shape().spec(name, indexes);
+      return kind == Kind.TIMED
+          ? spec.expireAfter(shape().unique, Duration.ofMillis(EXPIRES_AFTER))
+          : spec;
     }
 
     /** Whether another record than that of a key has its unique value, where that must not be. */
@@ -276,6 +307,9 @@ final class State {
 
   final NavigableMap<String, Contents> tables = new TreeMap<>();
 
+  /** What the clock says; no part of what the database holds. */
+  long now = EXPIRES_AFTER;
+
   /** The tables that no other state shares. */
   private final Set<String> own = new HashSet<>();
 
@@ -283,8 +317,17 @@ final class State {
   State copy() {
     State copy = new State();
     copy.tables.putAll(tables);
+    copy.now = now;
     own.clear();
     return copy;
+  }
+
+  /** What is left of it at a later moment. */
+  State at(long later) {
+    State s = copy();
+    s.now = later;
+    s.tables.replaceAll((name, c) -> c.at(later));
+    return s;
   }
 
   /** A table, to be changed. */
@@ -432,7 +475,9 @@ final class State {
       most = Math.max(most, n);
       least = Math.min(least, n);
     }
-    if (least != c.records.size() || most != least) {
+    // What has expired counts until it is swept.
+    boolean right = c.kind == Kind.TIMED ? least >= c.records.size() : least == c.records.size();
+    if (!right || most != least) {
       throw new AssertionError(
           t.name() + " counts " + least + " to " + most + " records of " + c.records.size());
     }

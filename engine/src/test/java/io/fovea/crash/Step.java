@@ -26,6 +26,7 @@ import io.fovea.crash.State.Pk;
 import io.fovea.crash.State.Value;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
+import io.fovea.support.SetClock;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -190,6 +191,13 @@ sealed interface Step {
     boolean run(Transaction tx, Table t, Contents c);
   }
 
+  /** Sets a record, which may have expired before. */
+  private static void set(State state, String table, Pk pk, Value value) {
+    Contents c = state.change(table);
+    c.records().put(pk, value);
+    c.expire(state.now);
+  }
+
   /** Adds a record, or refuses because it is there. */
   record Insert(String table, Pk pk, Value value) implements Op {
     @Override
@@ -198,7 +206,7 @@ sealed interface Step {
       if (c.records().containsKey(pk) || c.taken(pk, value.unique())) {
         return false;
       }
-      state.change(table).records().put(pk, value.in(c));
+      set(state, table, pk, value.in(c));
       return true;
     }
 
@@ -225,7 +233,7 @@ sealed interface Step {
       if (c.taken(pk, value.unique())) {
         return false;
       }
-      state.change(table).records().put(pk, value.in(c));
+      set(state, table, pk, value.in(c));
       return true;
     }
 
@@ -269,7 +277,7 @@ sealed interface Step {
       if (old == null || c.taken(pk, changed(old).unique())) {
         return false;
       }
-      state.change(table).records().put(pk, changed(old).in(c));
+      set(state, table, pk, changed(old).in(c));
       return true;
     }
 
@@ -537,7 +545,7 @@ sealed interface Step {
   record Load(String table, List<Loaded> rows, boolean ascending, Duplicates duplicates)
       implements Step {
     /** The records that the table has afterwards; null where the load is refused. */
-    private @Nullable TreeMap<Pk, Value> after(Contents c) {
+    private @Nullable TreeMap<Pk, Value> after(Contents c, long now) {
       TreeMap<Pk, Value> all = new TreeMap<>(c.records());
       for (Loaded row : rows) {
         if (all.containsKey(row.pk) && duplicates != Duplicates.REPLACE) {
@@ -548,6 +556,8 @@ sealed interface Step {
         }
         all.put(row.pk, row.value.in(c));
       }
+      Contents left = new Contents(c.kind(), c.version(), c.indexes(), all);
+      left.expire(now);
       return c.named("by_unique") == null
               || all.values().stream().mapToLong(Value::unique).distinct().count() == all.size()
           ? all
@@ -557,16 +567,18 @@ sealed interface Step {
     @Override
     public void apply(State state) {
       Contents c = state.tables.get(table);
-      TreeMap<Pk, Value> after = after(c);
+      TreeMap<Pk, Value> after = after(c, state.now);
       if (after != null && !after.equals(c.records())) {
-        state.change(table).records().putAll(after);
+        Contents changed = state.change(table);
+        changed.records().clear();
+        changed.records().putAll(after);
       }
     }
 
     @Override
     public void run(Database db, State before) {
       Contents c = before.tables.get(table);
-      TreeMap<Pk, Value> after = after(c);
+      TreeMap<Pk, Value> after = after(c, before.now);
       Table t = db.table(c.spec(table));
       LoadOptions how =
           LoadOptions.defaults().memoryBytes(1 << 20).ascending(ascending).duplicates(duplicates);
@@ -629,6 +641,44 @@ sealed interface Step {
             "The database holds something else"
                 + (found == null ? "" : State.difference(before, found)));
       }
+    }
+  }
+
+  /** The clock goes on, and rows expire. */
+  record Tick(long millis) implements Step {
+    @Override
+    public void apply(State state) {
+      state.now += millis;
+      for (String table : List.copyOf(state.tables.keySet())) {
+        if (state.tables.get(table).at(state.now) != state.tables.get(table)) {
+          state.change(table).expire(state.now);
+        }
+      }
+    }
+
+    @Override
+    public void run(Database db, State before) {
+      ((SetClock) db.options().expiry().clock()).set(before.now + millis);
+    }
+  }
+
+  /** Removes what has expired, and nothing else. */
+  record Sweep() implements Step {
+    /** How many rows were removed, in all tests. */
+    static final AtomicLong SWEPT = new AtomicLong();
+
+    @Override
+    public void apply(State state) {}
+
+    @Override
+    public void run(Database db, State before) {
+      SWEPT.addAndGet(db.sweepExpired());
+      before.tables.forEach(
+          (name, c) -> {
+            if (c.kind() == Kind.TIMED) {
+              assertEquals(c.records().size(), db.table(c.spec(name)).count(), name);
+            }
+          });
     }
   }
 
