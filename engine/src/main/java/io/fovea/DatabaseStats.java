@@ -4,6 +4,7 @@ import io.fovea.btree.HintedLeaf;
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.PoolStats;
 import io.fovea.catalog.Expirations;
+import io.fovea.catalog.LoadCounters;
 import io.fovea.catalog.Schema;
 import io.fovea.copies.PageCopies;
 import io.fovea.error.AbortCause;
@@ -51,6 +52,7 @@ import java.util.Map;
  * @param snapshots snapshots that are open, and what is copied for them
  * @param hintedLookups lookups of records by hints in entries of indexes
  * @param expiredRows rows that expire, and their removal
+ * @param loads tables that are loaded, and indexes that are built
  * @since 0.1.0
  */
 public record DatabaseStats(
@@ -76,7 +78,8 @@ public record DatabaseStats(
     Memory memory,
     Snapshots snapshots,
     HintedLookups hintedLookups,
-    ExpiredRows expiredRows) {
+    ExpiredRows expiredRows,
+    Loads loads) {
   // The file has more than 600 lines because each figure has its description here.
 
   /**
@@ -371,6 +374,24 @@ public record DatabaseStats(
       long sweepLagMillis) {}
 
   /**
+   * Loads of tables ({@link Table#load(LoadOptions, LoadSource)}), and builds of indexes of tables
+   * that have records. Numbers but the first are of all since the opening, those included that are
+   * under way or were given up.
+   *
+   * @param running loads and builds that are under way now. A build for which transactions make the
+   *     entries, as eight are under way already, is not counted, here or below
+   * @param records records that loads have taken from their sources, in steps of 256
+   * @param indexRecords records that builds have read to make entries of them
+   * @param writtenBytes bytes of pages that were written for the new tables and indexes; small ones
+   *     are logged instead, and what is only in memory is not written
+   * @param runs sorted runs that were written to a file beside the database, since there was no
+   *     room in memory; 0 for what was sorted in memory
+   * @param runBytes bytes that were written to such files
+   */
+  public record Loads(
+      long running, long records, long indexRecords, long writtenBytes, long runs, long runBytes) {}
+
+  /**
    * The memory outside of the Java heap that the database has while it is open. Not in it are
    * copies of pages for snapshots ({@link Snapshots}) and the buffers of snapshots, the memory of
    * an opening after a crash, of {@link Database#verify} and of backups while they run, and keys
@@ -549,11 +570,23 @@ public record DatabaseStats(
         memory(store, schema, pool, timestamps),
         snapshots(store.pool().copies()),
         hintedLookups(store.engine().hintCounters(), schema.repairsOff()),
-        expiredRows(schema.expirations()));
+        expiredRows(schema.expirations()),
+        loads(schema, pageSize));
   }
 
   private static ExpiredRows expiredRows(Expirations e) {
     return new ExpiredRows(e.swept(), e.passed(), e.pieces(), e.failures(), e.lagMillis());
+  }
+
+  private static Loads loads(Schema schema, int pageSize) {
+    LoadCounters c = schema.loadCounters();
+    return new Loads(
+        schema.loadsRunning(),
+        c.records.sum(),
+        c.indexed.sum(),
+        c.pages.sum() * pageSize,
+        c.runs.sum(),
+        c.runBytes.sum());
   }
 
   private static Snapshots snapshots(PageCopies copies) {

@@ -135,6 +135,51 @@ class LoadTest {
     }
   }
 
+  /** Who watches a load, or the build of an index, sees how far it is. */
+  @Test
+  void whatIsDoneIsCounted() {
+    int n = 30_000;
+    try (Database db = open()) {
+      ByteTable t = db.table(BYTES).bytes();
+      DatabaseStats.Loads none = db.stats().loads();
+      assertEquals(new DatabaseStats.Loads(0, 0, 0, 0, 0, 0), none);
+      LoadReport r =
+          t.load(
+              LoadOptions.defaults().memoryBytes(1 << 20),
+              into -> {
+                for (long k = 0; k < n; k++) {
+                  if (k == n / 2) {
+                    DatabaseStats.Loads half = db.stats().loads();
+                    assertEquals(1, half.running());
+                    assertTrue(half.records() <= k && k < half.records() + 256, half::toString);
+                    assertTrue(half.runs() > 0 && half.runBytes() > 0, half::toString);
+                  }
+                  into.add(key(k * 7919 % n), value(k, 100));
+                }
+              });
+      DatabaseStats.Loads loaded = db.stats().loads();
+      assertEquals(0, loaded.running());
+      assertEquals(n, loaded.records());
+      assertEquals(r.sortedBytes(), loaded.runBytes());
+      assertTrue(loaded.writtenBytes() > 100L * n, loaded::toString);
+      db.table(
+          BYTES.with(
+              IndexSpec.bytes(
+                  "by_value",
+                  KeySpec.builder().bytes("value", 8).build(),
+                  true,
+                  (key, value, entry) -> {
+                    entry.bytes(value, 0, 8);
+                    return true;
+                  })));
+      DatabaseStats.Loads built = db.stats().loads();
+      assertEquals(n, built.records());
+      assertEquals(n, built.indexRecords());
+      assertTrue(built.writtenBytes() > loaded.writtenBytes() + 8L * n, built::toString);
+      sound(db);
+    }
+  }
+
   @Test
   void ascendingRecordsAreNotSorted() {
     TreeMap<Long, byte[]> expected = new TreeMap<>();

@@ -62,7 +62,8 @@ final class IndexChanges {
   private void build(TableCore core, TableSpec spec, IndexSpec indexSpec, String what) {
     IndexBuild build = new IndexBuild(host, store, core, what);
     loads.with(
-        (session, file) -> new IndexFill(host, store, changes, core, build, session, file, what),
+        (session, file) ->
+            new IndexFill(host, store, changes, core, build, session, file, loads.counters, what),
         fill -> {
           try {
             return build(core, spec, indexSpec, what, build, fill);

@@ -74,6 +74,7 @@ final class IndexFill implements Loads.Work {
   private final TableCore core;
   private final LogSession session;
   private final SortFile file;
+  private final LoadCounters counters;
   private final String what;
   private final IndexBuild waits;
   private final FreshTrees fresh;
@@ -101,6 +102,7 @@ final class IndexFill implements Loads.Work {
    * @param waits of the same build
    * @param session of the log, for this build alone
    * @param file for sorted runs, likewise; closed by this
+   * @param counters of what is read and written
    */
   IndexFill(
       Host host,
@@ -110,7 +112,9 @@ final class IndexFill implements Loads.Work {
       IndexBuild waits,
       LogSession session,
       SortFile file,
+      LoadCounters counters,
       String what) {
+    this.counters = counters;
     this.host = host;
     this.store = store;
     this.changes = changes;
@@ -204,11 +208,13 @@ final class IndexFill implements Loads.Work {
     boolean next(OldRecords from) {
       for (int i = 0; i < STEP_RECORDS; i++) {
         if (!from.next()) {
+          counters.indexed.add(i);
           return false;
         }
         from.renew(core);
         add(from.key(), from.keyLength(), from.value(), from.valueOffset(), from.valueLength());
       }
+      counters.indexed.add(STEP_RECORDS);
       return true;
     }
 
@@ -261,7 +267,7 @@ final class IndexFill implements Loads.Work {
           });
       List<BTree> trees = List.of(fill);
       if (session.logging() && to.pages() > FreshTrees.LOGGED_PAGES) {
-        fresh.makeKnown(to::flush, trees);
+        fresh.makeKnown(() -> counters.flush(to), trees);
       } else {
         step(
             () -> {
@@ -295,7 +301,7 @@ final class IndexFill implements Loads.Work {
       bytes += (long) from.keyLength() + key + hintBytes;
     }
     if (session.logging() && to.unwritten() >= flushPages) {
-      to.flush();
+      counters.flush(to);
     }
     return true;
   }

@@ -65,6 +65,7 @@ final class LoadTrees implements AutoCloseable {
   private final TableCore core;
   private final LoadHow how;
   private final LogSession log;
+  private final LoadCounters counters;
   private final boolean logging;
   private final int flushPages;
   private final List<BTree> trees = new ArrayList<>();
@@ -105,10 +106,18 @@ final class LoadTrees implements AutoCloseable {
    *
    * @param log has begun, and holds back the redo point until the trees are known
    * @param file where entries are sorted
+   * @param counters of what is written
    * @param check is called now and then, and may throw
    */
   LoadTrees(
-      Store store, TableCore core, LoadHow how, LogSession log, SortFile file, Runnable check) {
+      Store store,
+      TableCore core,
+      LoadHow how,
+      LogSession log,
+      SortFile file,
+      LoadCounters counters,
+      Runnable check) {
+    this.counters = counters;
     this.core = core;
     this.how = how;
     this.log = log;
@@ -317,7 +326,7 @@ final class LoadTrees implements AutoCloseable {
 
   private void flush(BulkLoader of) {
     if (logging && of.unwritten() >= flushPages) {
-      of.flush();
+      counters.flush(of);
     }
   }
 
@@ -398,9 +407,9 @@ final class LoadTrees implements AutoCloseable {
 
   /** Writes all pages to the file, but for the roots, which have a record. */
   void flushAll() {
-    loader.flush();
+    counters.flush(loader);
     for (IndexTree i : indexes) {
-      i.loader.flush();
+      counters.flush(i.loader);
     }
   }
 

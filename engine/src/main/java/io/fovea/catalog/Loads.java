@@ -56,6 +56,9 @@ final class Loads {
   /** Shared by each load, exclusive for who needs that there is none. */
   private final ReentrantReadWriteLock running = new ReentrantReadWriteLock(true);
 
+  /** What was done so far. */
+  final LoadCounters counters = new LoadCounters();
+
   private final Set<Work> active = ConcurrentHashMap.newKeySet();
 
   /** Sessions of the log, which are made once and lent. Guarded by itself. */
@@ -97,7 +100,8 @@ final class Loads {
   private <X extends Exception> LoadResult runAlone(
       TableCore core, LoadHow how, LoadFeed<X> feed, String what) throws X {
     return with(
-        (session, file) -> new TableLoad(host, store, changes, core, how, session, file, what),
+        (session, file) ->
+            new TableLoad(host, store, changes, core, how, session, file, counters, what),
         load -> {
           LoadResult done = load.run(feed);
           expirations.leftOut(load.leftOut());
@@ -127,7 +131,7 @@ final class Loads {
       if (number < 0) {
         return full.get();
       }
-      W work = maker.make(session, new SortFile(store.storage(), number));
+      W work = maker.make(session, new SortFile(store.storage(), number, counters));
       active.add(work);
       try {
         return task.run(work);
@@ -200,6 +204,11 @@ final class Loads {
       Thread.currentThread().interrupt();
       throw new OperationInterruptedException(what);
     }
+  }
+
+  /** How many loads, and builds of indexes from below, are under way. */
+  int running() {
+    return active.size();
   }
 
   /** Does something while no table is being loaded. */

@@ -635,6 +635,16 @@ public final class Schema {
     return of(table, core -> renames.index(core, from, to));
   }
 
+  /** What loads and builds of indexes have done so far. */
+  public LoadCounters loadCounters() {
+    return loads.counters;
+  }
+
+  /** How many loads, and builds of indexes from below, are under way. */
+  public int loadsRunning() {
+    return loads.running();
+  }
+
   /** The rows that expire. */
   public Expirations expirations() {
     return expirations;

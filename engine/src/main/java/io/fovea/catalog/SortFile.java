@@ -19,6 +19,7 @@ import org.jspecify.annotations.Nullable;
 final class SortFile implements AutoCloseable {
   private final @Nullable Storage storage;
   private final String suffix;
+  private final LoadCounters counters;
   private @Nullable BlockDevice device;
   private long end;
 
@@ -27,8 +28,10 @@ final class SortFile implements AutoCloseable {
    *
    * @param storage where files are; null for none
    * @param number which of the files for runs, below {@link Storage#LOADS}
+   * @param counters of what is written
    */
-  SortFile(@Nullable Storage storage, int number) {
+  SortFile(@Nullable Storage storage, int number, LoadCounters counters) {
+    this.counters = counters;
     this.storage = storage;
     this.suffix = Storage.LOAD + number;
   }
@@ -50,11 +53,17 @@ final class SortFile implements AutoCloseable {
     long at = end;
     device().write(at, from, 0, bytes);
     end = at + bytes;
+    counters.runBytes.add(bytes);
     return at;
   }
 
   void read(long at, MemorySegment to, long off, int bytes) {
     device().read(at, to, off, bytes);
+  }
+
+  /** A run was written to its end. */
+  void wroteRun() {
+    counters.runs.increment();
   }
 
   /** How many bytes were written. */

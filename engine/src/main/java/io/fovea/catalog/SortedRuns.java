@@ -219,6 +219,7 @@ final class SortedRuns implements AutoCloseable {
         Mem.zero(buffer, filled, whole - filled);
         flush(whole);
       }
+      file.wroteRun();
       return new Run(at, bytes);
     }
 

@@ -46,6 +46,9 @@ final class TableLoad implements Loads.Work {
   /** How many records of the table, or entries of an index, a step takes. */
   private static final int STEP_RECORDS = 1024;
 
+  /** After how many records of the source they are counted. */
+  private static final int COUNT_RECORDS = 1 << 8;
+
   /** After how many records of the source its progress is told. */
   private static final int TELL_RECORDS = 1 << 16;
 
@@ -55,6 +58,7 @@ final class TableLoad implements Loads.Work {
   private final LoadHow how;
   private final LogSession session;
   private final SortFile file;
+  private final LoadCounters counters;
   private final String what;
   private final IndexBuild waits;
   private final ReentrantLock step = new ReentrantLock();
@@ -85,7 +89,9 @@ final class TableLoad implements Loads.Work {
       LoadHow how,
       LogSession session,
       SortFile file,
+      LoadCounters counters,
       String what) {
+    this.counters = counters;
     this.store = store;
     this.changes = changes;
     this.core = core;
@@ -147,6 +153,7 @@ final class TableLoad implements Loads.Work {
           System.nanoTime() - began);
     } finally {
       core.loading(false);
+      counters.records.add(read & COUNT_RECORDS - 1);
       end();
     }
   }
@@ -157,7 +164,7 @@ final class TableLoad implements Loads.Work {
       long parts = core.readable().size() + 1L;
       sorter = new SortedRuns(how.memoryBytes() / parts, file, this::check);
     }
-    trees = new LoadTrees(store, core, how, session, file, this::check);
+    trees = new LoadTrees(store, core, how, session, file, counters, this::check);
   }
 
   private static LoadTrees made(@Nullable LoadTrees trees) {
@@ -188,7 +195,10 @@ final class TableLoad implements Loads.Work {
     } finally {
       step.unlock();
     }
-    if ((++read & TELL_RECORDS - 1) == 0) {
+    if ((++read & COUNT_RECORDS - 1) == 0) {
+      counters.records.add(COUNT_RECORDS);
+    }
+    if ((read & TELL_RECORDS - 1) == 0) {
       tell(LoadHow.Phase.READING, read, -1);
     }
   }

@@ -70,6 +70,11 @@ import org.jspecify.annotations.Nullable;
  *   fovea.storage.moved          counter   bytes of pages that compactions have moved
  *   fovea.storage.given.back     counter   bytes that were cut off the end of the data file
  *   fovea.storage.punched        counter   bytes that were punched out of the middle of the data file
+ *   fovea.load.running           gauge     loads, and builds of indexes
+ *   fovea.load.records           counter   that loads have taken from sources
+ *   fovea.load.index.records     counter   that builds of indexes have read
+ *   fovea.load.written           counter   bytes of new tables and indexes
+ *   fovea.load.runs, .written    counter   sorted runs in files; bytes
  *   fovea.tables                 gauge
  *   fovea.table.records, .size   gauge     table, part=table|indexes; bytes; NaN where it is not
  *                                          known ({@link io.fovea.TableSize})
@@ -90,7 +95,7 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1.0
  */
 public final class FoveaMetrics implements MeterBinder {
-  // The file has more than 600 lines because every meter is listed, and registered, in one place.
+  // The file has more than 600 lines because each meter has its description here.
 
   private static final long FRESH_NANOS = 50_000_000;
 
@@ -140,6 +145,7 @@ public final class FoveaMetrics implements MeterBinder {
     b.snapshots();
     b.tables();
     b.expiry();
+    b.loads();
     // The listener also keeps the source alive, which registries only refer to weakly.
     database.onClose(b::remove);
   }
@@ -582,6 +588,25 @@ public final class FoveaMetrics implements MeterBinder {
           s -> count.applyAsLong(s.buffer()),
           "result",
           result);
+    }
+
+    void loads() {
+      gauge("load.running", "Loads, and builds of indexes", null, s -> s.loads().running());
+      counter(
+          "load.records", "Records that were taken from sources", null, s -> s.loads().records());
+      counter(
+          "load.index.records",
+          "Records that builds of indexes have read",
+          null,
+          s -> s.loads().indexRecords());
+      counter(
+          "load.written",
+          "Pages of new tables and indexes that were written",
+          "bytes",
+          s -> s.loads().writtenBytes());
+      counter("load.runs", "Sorted runs that were written", null, s -> s.loads().runs());
+      counter(
+          "load.runs.written", "Sorted runs that were written", "bytes", s -> s.loads().runBytes());
     }
 
     private void hints(
