@@ -317,6 +317,48 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
   }
 
   /**
+   * Gives a sequence another name. It has it when this returns, durably; its handles go on, and
+   * tell it. {@link Transaction#renameSequence} does it as a part of a transaction.
+   *
+   * @param from its name
+   * @param to its new name, 1 to 255 characters
+   * @return whether there was one
+   * @throws InvalidUseException if there is a sequence of the new name, or the database was opened
+   *     for reading only
+   * @throws TransactionAbortedException as {@link #sequence(String)}
+   * @throws OperationInterruptedException as {@link #sequence(String)}
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public boolean renameSequence(String from, String to) {
+    Objects.requireNonNull(to, "to");
+    return schema().sequences().rename(Objects.requireNonNull(from, "from"), to);
+  }
+
+  /**
+   * Lets a sequence give other values: those of a specification, from its first one on. It does so
+   * when this returns, durably, and so do its handles. To begin anew at a value:
+   *
+   * <pre>{@code
+   * db.alterSequence(db.describeSequence("orders").from(5_000));
+   * }</pre>
+   *
+   * <p>What it gives from then on is unique among itself. Whoever lets it give values again that it
+   * has given, with records that have them, has two of them. Other threads get values of the old
+   * specification until this has been done. {@link Transaction#alterSequence} does it as a part of
+   * a transaction.
+   *
+   * @param spec what it gives from then on; the name says which sequence that is
+   * @return whether there was one
+   * @throws InvalidUseException if the database was opened for reading only
+   * @throws TransactionAbortedException as {@link #sequence(String)}
+   * @throws OperationInterruptedException as {@link #sequence(String)}
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public boolean alterSequence(SequenceSpec spec) {
+    return schema().sequences().alter(Objects.requireNonNull(spec, "spec")) != null;
+  }
+
+  /**
    * How much each table has, in about a microsecond a table: for meters, and for a first look. No
    * number is counted for it where a file does not say it.
    *

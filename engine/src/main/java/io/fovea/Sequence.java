@@ -18,11 +18,12 @@ import io.fovea.schema.SequenceSpec;
  * db.run(tx -> orders.insert(tx, ids.next(), order));
  * }</pre>
  *
- * <p><b>Unique, for ever.</b> A value is given to one caller, by any thread, and never again: not
- * after a crash, whatever the durability of the database is, and not in a database that was
- * restored from a backup which has a record with it. Of two calls, the one that begins when the
- * other has returned gets the higher value. (With {@link Durability#NONE} a file that was not
- * closed can't be opened, and its sequences are lost with it.)
+ * <p><b>Unique, for ever</b>, unless it is {@linkplain Database#alterSequence altered}. A value is
+ * given to one caller, by any thread, and never again: not after a crash, whatever the durability
+ * of the database is, and not in a database that was restored from a backup which has a record with
+ * it. Of two calls, the one that begins when the other has returned gets the higher value. (With
+ * {@link Durability#NONE} a file that was not closed can't be opened, and its sequences are lost
+ * with it.)
  *
  * <p><b>With gaps.</b> Taking a value is no part of a transaction: values of one that is rolled
  * back, or whose body is done again, are skipped. So are values that were reserved and not given
@@ -52,7 +53,7 @@ public final class Sequence {
    * @return the name
    */
   public String name() {
-    return core.spec().name();
+    return core.latest().spec().name();
   }
 
   /**
@@ -61,7 +62,7 @@ public final class Sequence {
    * @return its range and step, and how many values are cached now
    */
   public SequenceSpec spec() {
-    return core.spec();
+    return core.latest().spec();
   }
 
   /**
@@ -138,6 +139,6 @@ public final class Sequence {
 
   @Override
   public String toString() {
-    return "Sequence[" + core.spec() + "]";
+    return "Sequence[" + core.latest().spec() + "]";
   }
 }

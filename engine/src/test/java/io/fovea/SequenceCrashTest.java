@@ -12,6 +12,7 @@ import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimFault;
 import io.fovea.support.SimStorage;
+import java.util.List;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -112,6 +113,72 @@ class SequenceCrashTest {
       way(db);
       assertTrue(db.verify().ok());
     }
+  }
+
+  /** What was given, and which of the changes were told. */
+  private record Changed(long given, int told) {}
+
+  private int told;
+
+  /** Renamed, given other values, and renamed back with a record in one transaction. */
+  private void changes(Database db) {
+    Sequence s = db.sequence(ORDERS);
+    take(s, 6);
+    db.renameSequence("orders", "renamed");
+    told = 1;
+    take(s, 6);
+    db.alterSequence(db.describeSequence("renamed").from(1000));
+    told = 2;
+    take(s, 6);
+    db.run(
+        tx -> {
+          tx.renameSequence("renamed", "orders");
+          Sequence last = tx.alterSequence(ORDERS.from(2000));
+          assertNotNull(last);
+          tx.table(TableSpec.bytes("t", 8)).bytes().put(tx, new byte[1], new byte[1]);
+        });
+    told = 3;
+    take(s, 6);
+  }
+
+  private void take(Sequence s, int values) {
+    for (int i = 0; i < values; i++) {
+      long v = s.next();
+      assertTrue(v > given, "given twice: " + v);
+      given = v;
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource(names = {"SYNC", "ASYNC"})
+  void anyMomentOfChanges(Durability durability) {
+    SimDisk disk = new SimDisk(2);
+    PowerCuts<Changed> cuts = new PowerCuts<>(disk, () -> new Changed(given, told));
+    Database work = open(disk, durability);
+    cuts.during(
+        () -> {
+          changes(work);
+          work.close();
+        });
+    assertTrue(cuts.size() > 20, cuts.size() + " cuts");
+    cuts.forEach(
+        (left, was) -> {
+          try (Database db = open(left, durability)) {
+            List<String> names = db.sequences();
+            assertTrue(names.size() <= 1, names::toString);
+            String name = names.isEmpty() ? "orders" : names.getFirst();
+            boolean back = db.tables().contains("t");
+            if (durability == Durability.SYNC) {
+              assertTrue(was.told != 1 || name.equals("renamed"), name);
+              assertTrue(was.told < 3 || back, "what was told is there");
+            }
+            assertTrue(!back || name.equals("orders"), name);
+            long next = db.sequence(name).next();
+            assertTrue(next > was.given, next + " is given again after " + was.given);
+            assertTrue(back == next >= 2000, next + (back ? " with the table" : " without"));
+            assertTrue(db.verify().ok());
+          }
+        });
   }
 
   /** An operation fails, once or for ever: a typed error, and never a value twice. */

@@ -3,6 +3,7 @@ package io.fovea;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -24,12 +25,15 @@ import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -334,6 +338,159 @@ class SequenceTest {
     }
     try (Database db = open()) {
       assertEquals(502, db.sequence("orders").next());
+    }
+  }
+
+  @Test
+  void renamedAndAltered() {
+    String name = "ü".repeat(200); // too long for the key of its record
+    try (Database db = open()) {
+      assertFalse(db.renameSequence("a", "b"));
+      assertFalse(db.alterSequence(SequenceSpec.of("a")));
+      Sequence a = db.sequence("a");
+      Sequence b = db.sequence("b");
+      assertEquals(1, a.next());
+      assertTrue(
+          assertThrows(InvalidUseException.class, () -> db.renameSequence("a", "b"))
+              .getMessage()
+              .contains("sequence b"));
+      assertTrue(db.renameSequence("a", "a"));
+      assertTrue(db.renameSequence("a", name));
+      assertEquals(name, a.name());
+      assertEquals(2, a.next());
+      assertEquals(3, db.sequence(name).next());
+      assertNull(db.describeSequence("a"));
+      SequenceSpec other = SequenceSpec.of("b").from(-10).upTo(-8).by(2);
+      assertEquals(1, b.next());
+      assertTrue(db.alterSequence(other));
+      assertEquals(other, b.spec());
+      assertEquals(other, db.describeSequence("b"));
+      assertEquals(-10, b.peek());
+      assertEquals(2, b.left());
+      assertEquals(-10, b.next(2));
+      assertThrows(SequenceExhaustedException.class, b::next);
+      // An exhausted one goes on, and through several changes.
+      assertTrue(db.alterSequence(other.upTo(100).from(7)));
+      assertTrue(db.alterSequence(db.describeSequence("b").from(50)));
+      assertEquals(50, b.next());
+      b.skipTo(60);
+      assertEquals("Sequence[sequence b from 50 to 100 by 2, 1000 cached]", b.toString());
+      assertThrows(IncompatibleSchemaException.class, () -> db.sequence(other));
+      assertTrue(db.dropSequence("b"));
+      assertThrows(InvalidUseException.class, b::next);
+      assertEquals(1, db.sequence("b").next());
+      assertTrue(db.verify().ok());
+    }
+    try (Database db = open()) {
+      assertEquals(List.of("b", name), db.sequences());
+      assertEquals(4, db.sequence(name).next());
+      assertEquals(2, db.sequence("b").next());
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void renamedAndAlteredInTransactions(Protocol protocol) {
+    Options o = options().experiments(exp -> exp.protocol(protocol));
+    try (Database db = SimDatabase.open(new SimStorage(disk), o)) {
+      Sequence a = db.sequence("a");
+      Sequence b = db.sequence(SequenceSpec.of("b").from(100));
+      Sequence[] altered = new Sequence[2];
+      a.next();
+      assertThrows(
+          IllegalStateException.class,
+          () ->
+              db.run(
+                  tx -> {
+                    assertTrue(tx.renameSequence("a", "c"));
+                    assertFalse(tx.renameSequence("a", "d"));
+                    assertEquals(2, tx.sequence(SequenceSpec.of("c")).next());
+                    altered[0] = tx.alterSequence(SequenceSpec.of("b").from(900));
+                    assertNotNull(altered[0]);
+                    assertEquals(900, altered[0].next());
+                    assertEquals(100, b.next());
+                    assertNull(tx.alterSequence(SequenceSpec.of("a")));
+                    throw new IllegalStateException();
+                  }));
+      assertEquals(List.of("a", "b"), db.sequences());
+      assertEquals("a", a.name());
+      assertEquals(3, a.next());
+      assertEquals(101, b.next());
+      assertThrows(InvalidUseException.class, altered[0]::next);
+      // They change names, and one begins anew.
+      db.run(
+          tx -> {
+            assertTrue(tx.renameSequence("a", "c"));
+            assertTrue(tx.renameSequence("b", "a"));
+            assertThrows(InvalidUseException.class, () -> tx.renameSequence("a", "c"));
+            assertTrue(tx.renameSequence("c", "b"));
+            altered[1] = tx.alterSequence(SequenceSpec.of("b").from(500));
+            assertNotNull(altered[1]);
+            assertEquals(500, altered[1].next());
+            assertEquals(4, a.next());
+          });
+      assertEquals("b", a.name());
+      assertEquals(501, a.next());
+      assertEquals("a", b.name());
+      assertEquals(102, b.next());
+      // One that it makes.
+      db.run(
+          tx -> {
+            Sequence n = tx.sequence(SequenceSpec.of("n"));
+            assertEquals(1, n.next());
+            assertTrue(tx.renameSequence("n", "m"));
+            assertEquals("m", n.name());
+            Sequence m = tx.alterSequence(SequenceSpec.of("m").from(10));
+            assertNotNull(m);
+            assertEquals(10, m.next());
+            assertEquals(11, n.next());
+            assertNotNull(tx.alterSequence(SequenceSpec.of("b").from(700)));
+            assertTrue(tx.dropSequence("b"));
+          });
+      assertThrows(InvalidUseException.class, a::next);
+      assertEquals(List.of("a", "m"), db.sequences());
+      assertTrue(db.verify().ok());
+    }
+    try (Database db = open()) {
+      assertEquals(103, db.sequence("a").next());
+      assertEquals(12, db.sequence("m").next());
+    }
+  }
+
+  /** Threads that take values beside changes get each once, of one range or the other. */
+  @Test
+  void alteredBesideThreads() throws Exception {
+    try (Database db = Database.inMemory(options());
+        ExecutorService pool = Executors.newFixedThreadPool(3)) {
+      Sequence s = db.sequence(SequenceSpec.of("s").cached(10));
+      AtomicBoolean over = new AtomicBoolean();
+      Set<Long> seen = ConcurrentHashMap.newKeySet();
+      List<Future<?>> takers = new ArrayList<>();
+      for (int i = 0; i < 2; i++) {
+        int n = i + 1;
+        takers.add(
+            pool.submit(
+                () -> {
+                  while (!over.get()) {
+                    long v = s.next(n);
+                    for (int k = 0; k < n; k++) {
+                      assertTrue(seen.add(v + k), () -> "given twice: " + v);
+                    }
+                  }
+                }));
+      }
+      for (int round = 1; round <= 40; round++) {
+        SequenceSpec next = SequenceSpec.of(s.name()).from(round * 1_000_000L).cached(10);
+        assertTrue(db.alterSequence(next));
+        assertTrue(s.next() >= next.first());
+        String to = "s" + round;
+        db.run(tx -> tx.renameSequence(s.name(), to));
+      }
+      over.set(true);
+      for (Future<?> f : takers) {
+        f.get(60, TimeUnit.SECONDS);
+      }
+      assertEquals(List.of("s40"), db.sequences());
     }
   }
 

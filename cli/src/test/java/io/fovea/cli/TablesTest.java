@@ -116,12 +116,16 @@ class TablesTest {
     Path file = dir.resolve("sequences");
     try (Database db = Database.open(file, SMALL)) {
       db.sequence("orders").next(41);
-      db.sequence(SequenceSpec.of("few ones").upTo(1)).next();
+      db.sequence(SequenceSpec.of("few").upTo(1)).next();
+      db.renameSequence("few", "few ones");
+      db.sequence("seats").next();
+      db.alterSequence(SequenceSpec.of("seats").from(20).by(5).cached(10));
     }
     assertEquals(
         List.of(
             "sequence \"few ones\" from 1 to 1 by 1, 1000 cached, exhausted",
-            "sequence orders from 1 to 9223372036854775807 by 1, 1000 cached, next 42"),
+            "sequence orders from 1 to 9223372036854775807 by 1, 1000 cached, next 42",
+            "sequence seats from 20 to 9223372036854775807 by 5, 10 cached, next 20"),
         lines("schema", file));
     String json = run(0, "schema", file, "--json").out();
     assertTrue(json.contains("\"next\": 42"), json);

@@ -334,6 +334,33 @@ public final class CatalogTransaction implements CatalogPart {
     return true;
   }
 
+  /** Renames a sequence; false where there is none. */
+  public boolean renameSequence(String from, String to) {
+    TableSpec.requireName(to);
+    if (lookSequence(from) == null) {
+      return false;
+    }
+    tx.requireWritable();
+    if (from.equals(to)) {
+      return true;
+    }
+    if (lookSequence(to) != null) {
+      throw Renames.taken("rename sequence " + NameText.of(from), "sequence", to);
+    }
+    sequences.rename(from, to);
+    return true;
+  }
+
+  /** Lets a sequence give other values; null where there is none. */
+  public @Nullable SequenceCore alterSequence(SequenceSpec spec) {
+    SequenceCore core = lookSequence(spec.name());
+    if (core == null) {
+      return null;
+    }
+    tx.requireWritable();
+    return sequences.alter(core, schema.sequences().fresh(spec));
+  }
+
   private @Nullable SequenceCore lookSequence(String name) {
     if (!sequences.knows(name)) {
       awaitChange();

@@ -47,6 +47,8 @@ public final class SequenceCore {
     /** It is not: of a transaction that did not commit. */
     NEVER,
     DROPPED,
+    /** Another one has its name, which gives the values that are asked of this one. */
+    ALTERED,
     CLOSED
   }
 
@@ -74,6 +76,9 @@ public final class SequenceCore {
 
   /** Places below it are given at once. */
   private volatile long calm;
+
+  /** The one that has become of it, set before {@link #calm} is 0 for good; else null. */
+  private volatile @Nullable SequenceCore successor;
 
   /** Held by one thread that reserves places, and waits for that to be durable. */
   private final ReentrantLock filling = new ReentrantLock();
@@ -114,8 +119,24 @@ public final class SequenceCore {
   }
 
   /** The same cache as whoever has opened it last. */
-  void cached(int values) {
+  synchronized void cached(int values) {
     spec = spec.cached(values);
+  }
+
+  /** It has another name from now on. */
+  synchronized void rename(String name) {
+    spec = spec.named(name);
+  }
+
+  /** What gives the values that are asked of it: another one, if it was altered. */
+  public SequenceCore latest() {
+    SequenceCore core = this;
+    SequenceCore next = core.successor;
+    while (next != null) {
+      core = next;
+      next = core.successor;
+    }
+    return core;
   }
 
   // ---------------------------------------------------------------------------------------- values
@@ -123,8 +144,8 @@ public final class SequenceCore {
   /** The next value. */
   public long next() {
     long place = (long) GIVEN.getAndAdd(this, 1L);
-    if (place >= calm) {
-      require(place + 1, 1);
+    if (place >= calm && !require(place + 1, 1)) {
+      return latest().next();
     }
     return first + place * step;
   }
@@ -134,12 +155,14 @@ public final class SequenceCore {
     while (true) {
       long place = given;
       if (place > count - values) {
-        requireUsable();
+        if (!isUsable()) {
+          return latest().next(values);
+        }
         throw exhausted(values);
       }
       if (GIVEN.compareAndSet(this, place, place + values)) {
-        if (place + values > calm) {
-          require(place + values, values);
+        if (place + values > calm && !require(place + values, values)) {
+          return latest().next(values);
         }
         return first + place * step;
       }
@@ -148,6 +171,10 @@ public final class SequenceCore {
 
   /** Gives no value below one any more. */
   public void skipTo(long value) {
+    if (successor != null) {
+      latest().skipTo(value);
+      return;
+    }
     long places = value <= first ? 0 : placesBelow(value);
     if (places > count) {
       throw new InvalidUseException(
@@ -157,7 +184,9 @@ public final class SequenceCore {
     while (now < places && !GIVEN.compareAndSet(this, now, places)) {
       now = given;
     }
-    require(places, 0);
+    if (!require(places, 0)) {
+      latest().skipTo(value);
+    }
   }
 
   /** How many values are below one, which is above the first: unsigned, since ranges are large. */
@@ -168,13 +197,17 @@ public final class SequenceCore {
 
   /** How many values are left. */
   public long left() {
-    requireUsable();
+    if (!isUsable()) {
+      return latest().left();
+    }
     return count - Math.min(given, count);
   }
 
   /** The value that is given next, unless there is none. */
   public long peek() {
-    requireUsable();
+    if (!isUsable()) {
+      return latest().peek();
+    }
     long place = given;
     if (place >= count) {
       throw exhausted(1);
@@ -189,24 +222,34 @@ public final class SequenceCore {
 
   // --------------------------------------------------------------------------------------- reserve
 
-  /** Returns when the places below {@code end} may be given. Seldom called. */
-  private void require(long end, int asked) {
+  /**
+   * Returns when the places below {@code end} may be given. Seldom called.
+   *
+   * @return false if they may not, for it was altered
+   */
+  private boolean require(long end, int asked) {
     if (end > count) {
-      requireUsable();
+      if (!isUsable()) {
+        return false;
+      }
       throw exhausted(asked);
     }
     boolean ahead = false;
     boolean there;
     synchronized (this) {
-      check();
+      if (!isUsable()) {
+        return false;
+      }
       there = state == State.NEW ? isOwn(end) : end <= usable;
       ahead = there && state == State.OPEN && end > calm && reserved == usable && usable < count;
     }
     if (!there) {
-      fill(end);
-    } else if (ahead) {
+      return fill(end);
+    }
+    if (ahead) {
       fillAhead();
     }
+    return true;
   }
 
   /** Whether the transaction that makes it may use places: nothing is written before it commits. */
@@ -220,14 +263,12 @@ public final class SequenceCore {
     return true;
   }
 
-  private void requireUsable() {
-    synchronized (this) {
-      check();
-    }
-  }
-
-  private void check() {
+  /** False if it was altered; throws if it gives no values for another reason. */
+  private synchronized boolean isUsable() {
     switch (state) {
+      case ALTERED -> {
+        return false;
+      }
       case NEW, OPEN -> store.requireServing();
       case CLOSED -> throw store.closedException();
       case NEVER ->
@@ -239,21 +280,26 @@ public final class SequenceCore {
           throw new InvalidUseException(
               "Sequence " + NameText.of(spec.name()) + " was dropped. Open it again.");
     }
+    return true;
   }
 
-  private void fill(long end) {
+  private boolean fill(long end) {
     String what = "reserve values of sequence " + NameText.of(spec.name());
     changes.lockGivingWay(filling, what);
     try {
       long there;
       long durable;
       synchronized (this) {
-        check();
+        if (!isUsable()) {
+          return false;
+        }
         there = reserved;
         durable = lsn;
       }
       if (there < end) {
-        changes.lockedGivingWay(what, () -> extend(end));
+        if (!changes.lockedGivingWay(what, () -> extend(end))) {
+          return false;
+        }
         synchronized (this) {
           there = reserved;
           durable = lsn;
@@ -261,6 +307,7 @@ public final class SequenceCore {
       }
       store.awaitDurable(durable);
       usable(there);
+      return true;
     } finally {
       filling.unlock();
     }
@@ -313,9 +360,11 @@ public final class SequenceCore {
     }
   }
 
-  /** Under the lock of the schema. */
+  /** Under the lock of the schema; false if it was altered. */
   private boolean extend(long end) {
-    requireUsable();
+    if (!isUsable()) {
+      return false;
+    }
     store.willWrite();
     store.engine().checkUsable(false);
     long more = Math.min(count - end, spec.cached() - 1);
@@ -340,6 +389,13 @@ public final class SequenceCore {
 
   // ------------------------------------------------------------------------------ comes and goes
 
+  /** What the catalog gets under another name. Under the lock of the schema, as {@link #extend}. */
+  byte[] named(String name) {
+    synchronized (this) {
+      return SequenceRecord.encode(spec.named(name), reserved);
+    }
+  }
+
   /** What the catalog gets when the transaction that has made it commits. */
   byte[] freeze() {
     synchronized (this) {
@@ -363,9 +419,19 @@ public final class SequenceCore {
     end(State.NEVER);
   }
 
+  /** Another one gives the values that are asked of it; under the lock of the schema. */
+  void alter(SequenceCore by) {
+    successor = by;
+    end(State.ALTERED);
+  }
+
   /** It is not in the catalog any more; under the lock of the schema. */
   void drop() {
-    end(State.DROPPED);
+    synchronized (this) {
+      if (state != State.ALTERED) {
+        end(State.DROPPED);
+      }
+    }
   }
 
   /** The database closes. */

@@ -2,6 +2,7 @@ package io.fovea.catalog;
 
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -24,6 +25,9 @@ final class SequenceLooks {
   private final Map<String, @Nullable SequenceCore> now = new TreeMap<>();
 
   private final List<SequenceCore> made = new ArrayList<>();
+
+  /** Those of others that are altered, and what becomes of them. */
+  private final Map<SequenceCore, SequenceCore> altered = new IdentityHashMap<>();
 
   SequenceLooks(Sequences sequences) {
     this.sequences = sequences;
@@ -55,6 +59,26 @@ final class SequenceLooks {
     now.put(name, null);
   }
 
+  /** Gives one that there is another name, which none has. */
+  void rename(String from, String to) {
+    SequenceCore core = core(from);
+    now.put(from, null);
+    now.put(to, core);
+    if (core != null && made.contains(core)) {
+      core.rename(to);
+    }
+  }
+
+  /** Puts another one in the place of one that there is. */
+  SequenceCore alter(SequenceCore core, SequenceCore by) {
+    if (made.contains(core)) {
+      core.alter(by);
+    } else {
+      altered.put(core, by);
+    }
+    return make(by);
+  }
+
   boolean changes() {
     return !now.isEmpty();
   }
@@ -73,7 +97,8 @@ final class SequenceLooks {
     now.forEach(
         (name, core) -> {
           if (core != null) {
-            change.put(SequenceRecord.key(core.spec()), core.freeze());
+            byte[] record = made.contains(core) ? core.freeze() : core.named(name);
+            change.put(CatalogKey.of(CatalogKey.SEQUENCE, name), record);
           } else if (seen.get(name) != null) {
             change.delete(CatalogKey.of(CatalogKey.SEQUENCE, name));
           }
@@ -82,7 +107,9 @@ final class SequenceLooks {
 
   /** It has committed. */
   void publish(long lsn) {
-    sequences.publish(now, lsn);
+    sequences.publish(now, made, altered.keySet(), lsn);
+    // When others may use what has become of them: before, it would give values as to its maker.
+    altered.forEach(SequenceCore::alter);
   }
 
   /** It has ended. */

@@ -6,8 +6,11 @@ import io.fovea.error.IncompatibleSchemaException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.schema.NameText;
 import io.fovea.schema.SequenceSpec;
+import io.fovea.schema.TableSpec;
 import io.fovea.store.Store;
 import java.lang.System.Logger.Level;
+import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentSkipListMap;
@@ -102,7 +105,8 @@ public final class Sequences {
    */
   void adopt(SequenceCore core, SequenceSpec spec) {
     SequenceSpec is = core.spec();
-    if (!is.cached(spec.cached()).equals(spec)) {
+    // One that a transaction has renamed is called so when that has committed.
+    if (!is.named(spec.name()).cached(spec.cached()).equals(spec)) {
       throw new IncompatibleSchemaException(
           "Sequence "
               + NameText.of(spec.name())
@@ -120,7 +124,7 @@ public final class Sequences {
               + spec.last()
               + " by "
               + spec.step()
-              + " here. Open it by its name alone, or drop it before it is made anew.");
+              + " here. Open it by its name alone, or let it give these with Database.alterSequence.");
     }
     core.cached(spec.cached());
   }
@@ -151,18 +155,98 @@ public final class Sequences {
     return true;
   }
 
-  /** Names are those of other sequences; null for none. Under the lock of the schema. */
-  void publish(Map<String, @Nullable SequenceCore> names, long lsn) {
+  /**
+   * Renames a sequence, durably; false if there is none of that name. Its handles go on: they hold
+   * the core, whose name changes.
+   */
+  public boolean rename(String from, String to) {
+    TableSpec.requireName(to);
+    store.requireServing();
+    if (!all.containsKey(from)) {
+      return false;
+    }
+    String what = "rename sequence " + NameText.of(from);
+    return changes.lockedGivingWay(what, () -> renameLocked(what, from, to));
+  }
+
+  private boolean renameLocked(String what, String from, String to) {
+    SequenceCore core = all.get(from);
+    if (core == null || from.equals(to)) {
+      return core != null;
+    }
+    if (all.containsKey(to)) {
+      throw Renames.taken(what, "sequence", to);
+    }
+    store.willWrite();
+    store.engine().checkUsable(false);
+    CatalogChange change =
+        new CatalogChange(store)
+            .delete(CatalogKey.of(CatalogKey.SEQUENCE, from))
+            .put(CatalogKey.of(CatalogKey.SEQUENCE, to), core.named(to));
+    store.awaitDurable(
+        change.run(
+            () -> {
+              core.rename(to);
+              all.remove(from);
+              all.put(to, core);
+            }));
+    return true;
+  }
+
+  /** Lets a sequence give other values, durably; null if there is none of that name. */
+  public @Nullable SequenceCore alter(SequenceSpec spec) {
+    store.requireServing();
+    if (!all.containsKey(spec.name())) {
+      return null;
+    }
+    String what = "alter sequence " + NameText.of(spec.name());
+    return changes.<@Nullable SequenceCore>lockedGivingWay(what, () -> alterLocked(spec));
+  }
+
+  private @Nullable SequenceCore alterLocked(SequenceSpec spec) {
+    SequenceCore core = all.get(spec.name());
+    if (core == null) {
+      return null;
+    }
+    store.willWrite();
+    store.engine().checkUsable(false);
+    SequenceCore by = new SequenceCore(store, changes, spec, 0);
+    CatalogChange change =
+        new CatalogChange(store).put(SequenceRecord.key(spec), SequenceRecord.encode(spec, 0));
+    store.awaitDurable(
+        change.run(
+            () -> {
+              all.put(spec.name(), by);
+              core.alter(by);
+            }));
+    return by;
+  }
+
+  /**
+   * Names are those of other sequences; null for none. Under the lock of the schema.
+   *
+   * @param made those that were not there
+   * @param altered those that others are to follow
+   */
+  void publish(
+      Map<String, @Nullable SequenceCore> names,
+      Collection<SequenceCore> made,
+      Collection<SequenceCore> altered,
+      long lsn) {
+    List<SequenceCore> gone = new ArrayList<>();
     names.forEach(
         (name, core) -> {
           SequenceCore before = core == null ? all.remove(name) : all.put(name, core);
-          if (before != null) {
-            before.drop();
+          if (before != null && !names.containsValue(before) && !altered.contains(before)) {
+            gone.add(before);
           }
-          if (core != null) {
+          if (core != null && made.contains(core)) {
             core.publish(lsn);
+          } else if (core != null) {
+            core.rename(name);
           }
         });
+    gone.forEach(SequenceCore::drop);
   }
 
   /** Gives no values any more. */

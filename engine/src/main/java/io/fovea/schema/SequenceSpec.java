@@ -7,8 +7,9 @@ package io.fovea.schema;
  * SequenceSpec.of("orders").from(1_000).cached(10_000)
  * }</pre>
  *
- * <p>First, last and step of a sequence are the same for ever. How many values are cached is the
- * program's to say each time.
+ * <p>First, last and step of a sequence stay what they are until it is {@linkplain
+ * io.fovea.Database#alterSequence altered}. How many values are cached is the program's to say each
+ * time.
  *
  * <p>A value; any thread.
  *
@@ -56,6 +57,17 @@ public record SequenceSpec(String name, long first, long last, long step, int ca
    */
   public static SequenceSpec of(String name) {
     return new SequenceSpec(name, 1, Long.MAX_VALUE, 1, CACHED);
+  }
+
+  /**
+   * The same with another name.
+   *
+   * @param other 1 to 255 characters
+   * @return the specification
+   * @throws IllegalArgumentException if the name has other lengths, or half a surrogate pair
+   */
+  public SequenceSpec named(String other) {
+    return new SequenceSpec(other, first, last, step, cached);
   }
 
   /**

@@ -771,9 +771,12 @@ class GuideTest {
     long batch = ids.next(100); // this one and the 99 behind it
     ids.skipTo(50_000); // records up to there came from elsewhere
     Sequence tickets = db.sequence(SequenceSpec.of("tickets").from(100).upTo(999).by(10));
+    db.renameSequence("tickets", "seats");
+    db.alterSequence(tickets.spec().from(500)); // begins anew, at 500
     // end
     assertEquals(List.of(1L, 2L, 50_000L), List.of(first, batch, ids.next()));
-    assertEquals(90, tickets.left());
+    assertEquals(50, tickets.left());
+    assertEquals("seats", tickets.name());
   }
 
   @Test
