@@ -19,8 +19,8 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What does each operation cost with rows, with byte strings, and with objects? The table of the
- * guide.
+ * What does each operation cost with rows, with rows of variable length, with byte strings, without
+ * an index and with one, and with objects? The table of the guide.
  *
  * <pre>
  *   java -cp jmh/target/benchmarks.jar io.fovea.Forms [ROUNDS [JVMS]]
@@ -28,13 +28,15 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>The same {@value #RECORDS} records in each form, with a text and three numbers, in memory; one
  * thread, transactions of {@value #BATCH} operations. Rows: key and row are used again, all fields
- * are read. Bytes: arrays go in and come out. Objects: a new one for each record. A round is a
- * piece of {@value InTurn#PIECE_MILLIS} ms of each form in turn; printed are medians over rounds
+ * are read; of variable length is the text, which is the last field. Bytes: arrays go in and come
+ * out; an extractor makes the entries of the index. Objects: a new one for each record. A round is
+ * a piece of {@value InTurn#PIECE_MILLIS} ms of each form in turn; printed are medians over rounds
  * and JVMs: nanoseconds, and in brackets the ratio to rows in the same round.
  */
 public final class Forms {
   static final int RECORDS = 100_000;
   static final int BATCH = 100;
+  private static final int FORMS = 5;
   private static final int STEP = 79_199;
   private static final int ROUNDS = 80;
   private static final int JVMS = 3;
@@ -72,12 +74,13 @@ public final class Forms {
     for (int i = 0; i < jvms; i++) {
       inOwnJvm(rounds, all);
     }
-    Markdown.head("operation", "rows", "bytes", "objects");
+    Markdown.head("operation", "rows", "with a varText", "bytes", "with an index", "objects");
     for (Map.Entry<Operation, List<InTurn.Medians>> e : all.entrySet()) {
       String[] cells = InTurn.Medians.of(e.getValue()).cells();
-      // The indexes that are measured are those of rows and objects.
-      String bytes = cells.length < 3 ? "" : cells[1];
-      Markdown.line(e.getKey().shown, cells[0], bytes, cells[cells.length - 1]);
+      int last = cells.length - 1;
+      // One form of bytes has no index.
+      String bytes = last < FORMS - 1 ? "" : cells[2];
+      Markdown.line(e.getKey().shown, cells[0], cells[1], bytes, cells[last - 1], cells[last]);
     }
   }
 
@@ -129,7 +132,13 @@ public final class Forms {
   static Map<Operation, InTurn.Medians> measure(int rounds) {
     Map<Operation, InTurn.Medians> found = new EnumMap<>(Operation.class);
     try (Database db = Database.inMemory(Options.defaults())) {
-      List<Form> forms = List.of(new Rows(db), new Bytes(db), new Objects(db));
+      List<Form> forms =
+          List.of(
+              new Rows(db),
+              new VariableRows(db),
+              new Bytes(db, false),
+              new Bytes(db, true),
+              new Objects(db));
       for (Form form : forms) {
         for (long from = 0; from < RECORDS; from += BATCH) {
           long first = from;
@@ -249,16 +258,66 @@ public final class Forms {
     abstract long indexScan(Transaction tx, long from);
   }
 
-  private static final class Rows extends Form {
+  private static final class Rows extends AnyRows {
     private static final Layout.Definition LAYOUT = Layout.define();
     private static final Field NAME = LAYOUT.text("name", 24);
     private static final Field PRICE = LAYOUT.int64("price");
     private static final Field COUNT = LAYOUT.int32("count");
     private static final Field WEIGHT = LAYOUT.int64("weight");
-    private static final TableSpec SPEC =
-        TableSpec.of("rows", KeySpec.of(FieldType.INT64), LAYOUT.build())
-            .with(IndexSpec.unique("by_price", PRICE));
 
+    Rows(Database db) {
+      super(
+          db.table(
+              TableSpec.of("rows", KeySpec.of(FieldType.INT64), LAYOUT.build())
+                  .with(IndexSpec.unique("by_price", PRICE))));
+    }
+
+    @Override
+    long sum(Row r) {
+      return r.length(NAME) + r.getLong(PRICE) + r.getInt(COUNT) + r.getLong(WEIGHT);
+    }
+
+    @Override
+    Row fill(Row row, long id) {
+      return row.clear()
+          .setText(NAME, "item number " + id % 100)
+          .setLong(PRICE, id * 3)
+          .setInt(COUNT, (int) id)
+          .setLong(WEIGHT, id / 2);
+    }
+  }
+
+  /** The same; the text takes what it has. Fields are constants in both, so each has its own. */
+  private static final class VariableRows extends AnyRows {
+    private static final Layout.Definition LAYOUT = Layout.define();
+    private static final Field PRICE = LAYOUT.int64("price");
+    private static final Field COUNT = LAYOUT.int32("count");
+    private static final Field WEIGHT = LAYOUT.int64("weight");
+    private static final Field NAME = LAYOUT.varText("name", 200);
+
+    VariableRows(Database db) {
+      super(
+          db.table(
+              TableSpec.of("variable", KeySpec.of(FieldType.INT64), LAYOUT.build())
+                  .with(IndexSpec.unique("by_price", PRICE))));
+    }
+
+    @Override
+    long sum(Row r) {
+      return r.length(NAME) + r.getLong(PRICE) + r.getInt(COUNT) + r.getLong(WEIGHT);
+    }
+
+    @Override
+    Row fill(Row row, long id) {
+      return row.clear()
+          .setText(NAME, "item number " + id % 100)
+          .setLong(PRICE, id * 3)
+          .setInt(COUNT, (int) id)
+          .setLong(WEIGHT, id / 2);
+    }
+  }
+
+  private abstract static class AnyRows extends Form {
     private final Table table;
     private final Index byPrice;
     private final Key key;
@@ -266,8 +325,8 @@ public final class Forms {
     private final Row row;
     private final Batch batch;
 
-    Rows(Database db) {
-      table = db.table(SPEC);
+    AnyRows(Table table) {
+      this.table = table;
       byPrice = table.index("by_price");
       key = table.key();
       price = byPrice.key();
@@ -275,17 +334,9 @@ public final class Forms {
       batch = table.batch(BATCH);
     }
 
-    private static long sum(Row r) {
-      return r.length(NAME) + r.getLong(PRICE) + r.getInt(COUNT) + r.getLong(WEIGHT);
-    }
+    abstract long sum(Row r);
 
-    private Row fill(long id) {
-      return row.clear()
-          .setText(NAME, "item number " + id % 100)
-          .setLong(PRICE, id * 3)
-          .setInt(COUNT, (int) id)
-          .setLong(WEIGHT, id / 2);
-    }
+    abstract Row fill(Row r, long id);
 
     @Override
     long get(Transaction tx, long id) {
@@ -313,13 +364,13 @@ public final class Forms {
 
     @Override
     long put(Transaction tx, long id) {
-      table.put(tx, key.set(id), fill(id));
+      table.put(tx, key.set(id), fill(row, id));
       return 1;
     }
 
     @Override
     void insert(Transaction tx, long id) {
-      table.insert(tx, key.set(id), fill(id));
+      table.insert(tx, key.set(id), fill(row, id));
     }
 
     @Override
@@ -361,14 +412,34 @@ public final class Forms {
   private static final class Bytes extends Form {
     private final ByteTable table;
 
-    Bytes(Database db) {
-      table = db.table(TableSpec.bytes("bytes", Long.BYTES)).bytes();
+    /** Null if there is none. */
+    private final @Nullable ByteIndex byPrice;
+
+    private final @Nullable Key price;
+
+    Bytes(Database db, boolean indexed) {
+      TableSpec spec = TableSpec.bytes(indexed ? "indexed" : "bytes", Long.BYTES);
+      if (indexed) {
+        spec =
+            spec.with(
+                IndexSpec.bytes(
+                    "by_price",
+                    KeySpec.of(FieldType.INT64),
+                    true,
+                    (key, value, entry) -> {
+                      entry.int64(ByteBuffer.wrap(value).getLong());
+                      return true;
+                    }));
+      }
+      table = db.table(spec).bytes();
+      byPrice = indexed ? table.index("by_price") : null;
+      price = byPrice == null ? null : byPrice.key();
     }
 
     @Override
     @Nullable Work<Long, RuntimeException> work(Operation operation) {
       return switch (operation) {
-        case INDEX_GET, INDEX_SCAN -> null;
+        case INDEX_GET, INDEX_SCAN -> byPrice == null ? null : super.work(operation);
         default -> super.work(operation);
       };
     }
@@ -454,12 +525,28 @@ public final class Forms {
 
     @Override
     long indexGet(Transaction tx, long id) {
-      throw new UnsupportedOperationException();
+      Map.Entry<byte[], byte[]> e = index().get(tx, price(id));
+      return e == null ? 0 : sum(e.getValue());
     }
 
     @Override
     long indexScan(Transaction tx, long from) {
-      throw new UnsupportedOperationException();
+      long sum = 0;
+      Range range = Range.atLeast(price(from));
+      try (ByteIndexCursor records = index().scan(tx, range, Order.ASCENDING)) {
+        for (int i = 0; i < BATCH && records.next(); i++) {
+          sum += sum(records.value());
+        }
+      }
+      return sum;
+    }
+
+    private ByteIndex index() {
+      return java.util.Objects.requireNonNull(byPrice, "by_price");
+    }
+
+    private Key price(long id) {
+      return java.util.Objects.requireNonNull(price, "price").set(id * 3);
     }
   }
 
