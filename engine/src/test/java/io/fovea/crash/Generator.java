@@ -7,6 +7,7 @@ import io.fovea.crash.State.Kind;
 import io.fovea.crash.State.Pk;
 import io.fovea.crash.State.Value;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Random;
@@ -26,7 +27,11 @@ final class Generator {
 
   /** One that is made behind what these have, so that its roots have to move. */
   private static final String LATE = "late";
+
   private static final String TIMED = "timed";
+
+  private static final List<Kind> UNTIMED =
+      Arrays.stream(Kind.values()).filter(k -> k != Kind.TIMED).toList();
 
   private static final int MOVED_PUTS = 120;
   private static final String LONG = "\u6f22".repeat(255);
@@ -183,7 +188,7 @@ final class Generator {
   private Step schemaStep(State state) {
     String extra = "extra" + r.nextInt(2);
     if (!state.tables.containsKey(extra)) {
-      Kind kind = Kind.values()[r.nextInt(Kind.values().length)];
+      Kind kind = UNTIMED.get(r.nextInt(UNTIMED.size()));
       return new Step.CreateTable(extra, kind, indexes(kind).subList(0, r.nextInt(4)));
     }
     List<String> names = List.copyOf(state.tables.keySet());
@@ -256,7 +261,7 @@ final class Generator {
       String name = extras.get(r.nextInt(3));
       Step.Change change;
       if (!s.tables.containsKey(name)) {
-        Kind kind = Kind.values()[r.nextInt(Kind.values().length)];
+        Kind kind = UNTIMED.get(r.nextInt(UNTIMED.size()));
         change = new Step.Make(name, kind, indexes(kind).subList(0, r.nextInt(4)));
       } else if (r.nextBoolean()) {
         change = new Step.Gone(name);

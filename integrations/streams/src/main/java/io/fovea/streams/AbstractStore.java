@@ -1,0 +1,154 @@
+package io.fovea.streams;
+
+import java.util.Collection;
+import java.util.Map;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.streams.errors.InvalidStateStoreException;
+import org.apache.kafka.streams.processor.StateStore;
+import org.apache.kafka.streams.processor.StateStoreContext;
+import org.apache.kafka.streams.query.Position;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What all stores have in common: they are opened, committed, restored and closed in the same way.
+ *
+ * <p>Threading: Kafka Streams has one thread at a time write, commit and close a store. Any thread
+ * reads it.
+ */
+abstract class AbstractStore implements StateStore {
+  private final String name;
+  private final StoreKind kind;
+  private final String format;
+  private @Nullable StateStoreContext context;
+  private @Nullable KafkaInternals internals;
+  private @Nullable FoveaConfig config;
+  private volatile @Nullable StoreState state;
+
+  AbstractStore(String name, StoreKind kind, String format) {
+    this.name = name;
+    this.kind = kind;
+    this.format = format;
+  }
+
+  /** How long a segment is, in a store that is created; 0 for no segments. */
+  long segmentMillis() {
+    return 0;
+  }
+
+  /** Writes a record of the changelog. */
+  abstract void restore(StoreState to, ConsumerRecord<byte[], byte[]> record);
+
+  /** The store was opened, and knows what the database says of it. */
+  void opened(StoreState opened) {}
+
+  @Override
+  public final String name() {
+    return name;
+  }
+
+  @Override
+  public final void init(StateStoreContext in, StateStore root) {
+    FoveaConfig c = FoveaConfig.of(in.appConfigs());
+    context = in;
+    config = c;
+    KafkaInternals k = KafkaInternals.of(c.internals());
+    internals = k;
+    StoreState opened = Instance.open(in, name, kind, format, segmentMillis());
+    state = opened;
+    opened(opened);
+    if (root != null) {
+      in.register(root, k.restoreCallback(this::restoreAll));
+    }
+  }
+
+  private void restoreAll(Collection<ConsumerRecord<byte[], byte[]>> records) {
+    StoreState to = open();
+    KafkaInternals k = internals();
+    boolean positions = config != null && config.positions();
+    for (ConsumerRecord<byte[], byte[]> record : records) {
+      restore(to, record);
+      if (positions) {
+        synchronized (to.monitor()) {
+          k.addPosition(record, to.position());
+        }
+      }
+    }
+  }
+
+  /** A write has the position of the record that is processed. */
+  final void processed(StoreState to) {
+    StateStoreContext c = context;
+    if (c != null) {
+      c.recordMetadata()
+          .filter(m -> m.topic() != null)
+          .ifPresent(m -> to.position().withComponent(m.topic(), m.partition(), m.offset()));
+    }
+  }
+
+  /** The state, which is open. */
+  final StoreState open() {
+    StoreState s = state;
+    if (s == null) {
+      throw new InvalidStateStoreException("Store " + name + " is currently closed");
+    }
+    return s;
+  }
+
+  /** The state; null if the store is closed. */
+  final @Nullable StoreState stateOrNull() {
+    return state;
+  }
+
+  final KafkaInternals internals() {
+    KafkaInternals k = internals;
+    if (k == null) {
+      throw new InvalidStateStoreException("Store " + name + " was not initialized");
+    }
+    return k;
+  }
+
+  final @Nullable StateStoreContext context() {
+    return context;
+  }
+
+  @Override
+  public final void commit(Map<TopicPartition, Long> changelogOffsets) {
+    open().commit(changelogOffsets);
+  }
+
+  @Override
+  public final @Nullable Long committedOffset(TopicPartition partition) {
+    return open().committedOffset(partition);
+  }
+
+  @Override
+  @Deprecated
+  public final boolean managesOffsets() {
+    return true;
+  }
+
+  @Override
+  public final void close() {
+    StoreState s = state;
+    if (s != null) {
+      state = null;
+      s.close();
+    }
+  }
+
+  @Override
+  public final boolean persistent() {
+    return true;
+  }
+
+  @Override
+  public final boolean isOpen() {
+    return state != null;
+  }
+
+  @Override
+  public final Position getPosition() {
+    return open().position();
+  }
+}

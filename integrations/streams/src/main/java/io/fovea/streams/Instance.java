@@ -1,0 +1,298 @@
+package io.fovea.streams;
+
+import io.fovea.ByteCursor;
+import io.fovea.ByteTable;
+import io.fovea.Database;
+import io.fovea.Options;
+import io.fovea.Order;
+import io.fovea.Transaction;
+import io.fovea.error.FoveaException;
+import io.fovea.schema.TableSpec;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Random;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.atomic.AtomicLong;
+import org.apache.kafka.streams.errors.ProcessorStateException;
+import org.apache.kafka.streams.processor.StateStoreContext;
+import org.apache.kafka.streams.query.Position;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The database of a Streams instance, in which all its stores are.
+ *
+ * <pre>
+ *   <state.dir>/<application.id>/fovea/stores.fovea
+ *     stores      directory/name of a store -> StoreRecord
+ *     kv.1, win.2 the rows of a store; the number is in its record
+ * </pre>
+ *
+ * <p>The first store that is opened opens the database, and the last one that is closed closes it.
+ * A record whose {@link Marker} is gone, or says something else, belongs to a store that Kafka
+ * Streams has wiped: its table is dropped when the database is opened, or the store is.
+ *
+ * <p>Any thread.
+ */
+final class Instance {
+  /** The open ones, by their paths; guarded by itself. An entry lives as long as its database. */
+  private static final Map<Path, Instance> OPEN = new HashMap<>();
+
+  private static final String STORES = "stores";
+  private static final int STORE_KEY_BYTES_MAX = 512;
+
+  /** Beside the row that a transaction writes. */
+  private static final long TRANSACTION_BYTES_MIN = 64L << 20;
+
+  private final Path file;
+  private final Path base;
+  private final Database database;
+  private final ByteTable stores;
+  private final int keyBytesMax;
+  private final long pendingBytesMax;
+  private final AtomicLong pendingBytes = new AtomicLong();
+  private final Set<String> open = ConcurrentHashMap.newKeySet();
+  private final Map<String, TaskCommits> tasks = new HashMap<>();
+  private int users;
+
+  private Instance(Path base, Path file, FoveaConfig config) {
+    this.base = base;
+    this.file = file;
+    this.keyBytesMax = config.pageBytes() / 8;
+    this.pendingBytesMax = config.pendingBytes();
+    try {
+      Files.createDirectories(file.getParent());
+    } catch (IOException e) {
+      throw new ProcessorStateException("The directory of " + file + " can't be made.", e);
+    }
+    Options options =
+        Options.defaults()
+            .name("streams-" + base.getFileName())
+            .bufferBytes(config.bufferBytes() - config.pendingBytes())
+            .device(d -> d.pageSize(config.pageBytes()))
+            .transactions(
+                t -> t.bytesMax(Math.max(TRANSACTION_BYTES_MIN, 4 * config.pendingBytes())));
+    try {
+      this.database = Database.open(file, options);
+    } catch (FoveaException e) {
+      throw new ProcessorStateException("The database of the stores can't be opened: " + file, e);
+    }
+    this.stores = database.table(TableSpec.bytes(STORES, STORE_KEY_BYTES_MAX)).bytes();
+  }
+
+  /**
+   * Opens a store, creating it where it is not there.
+   *
+   * @param context where, and how
+   * @param name the store's name
+   * @param kind the store's kind
+   * @param format what its values are
+   * @param segmentMillis how long a segment of it is, if it is created; 0 for no segments
+   */
+  static StoreState open(
+      StateStoreContext context, String name, StoreKind kind, String format, long segmentMillis) {
+    Path directory = context.stateDir().toPath().toAbsolutePath();
+    Path parent = directory.getParent();
+    String last = directory.getFileName().toString();
+    boolean ofTask = last.equals(context.taskId().toString()) || last.equals("global");
+    Path base = ofTask && parent != null ? parent : directory;
+    Path file = base.resolve("fovea").resolve("stores.fovea");
+    FoveaConfig config = FoveaConfig.of(context.appConfigs());
+    Instance instance;
+    synchronized (OPEN) {
+      instance = OPEN.get(file);
+      if (instance == null) {
+        instance = new Instance(base, file, config);
+        OPEN.put(file, instance);
+        instance.dropWiped();
+      }
+      instance.users++;
+    }
+    boolean done = false;
+    try {
+      StoreState state =
+          instance.openStore(directory, name, kind, format, segmentMillis, config.exactlyOnce());
+      done = true;
+      return state;
+    } catch (IOException e) {
+      throw new ProcessorStateException("The marker of store " + name + " can't be read.", e);
+    } catch (FoveaException e) {
+      throw new ProcessorStateException("Store " + name + " can't be opened in " + file, e);
+    } finally {
+      if (!done) {
+        instance.release();
+      }
+    }
+  }
+
+  private StoreState openStore(
+      Path directory,
+      String name,
+      StoreKind kind,
+      String format,
+      long segmentMillis,
+      boolean exactlyOnce)
+      throws IOException {
+    String task = base.equals(directory) ? "." : base.relativize(directory).toString();
+    String id = task + '/' + name;
+    byte[] key = id.getBytes(StandardCharsets.UTF_8);
+    if (!open.add(id)) {
+      throw new ProcessorStateException(
+          "Store " + name + " of task " + task + " is open already, in " + file);
+    }
+    boolean done = false;
+    try {
+      Path marker = Marker.path(directory, name);
+      Position position = Position.emptyPosition();
+      byte[] row = database.<byte @Nullable [], RuntimeException>read(tx -> stores.get(tx, key));
+      StoreRecord record = row == null ? null : StoreRecord.decode(row, position);
+      if (record == null || !marker(record).equals(Marker.read(marker))) {
+        position = Position.emptyPosition();
+        record = create(key, record, kind, format, segmentMillis);
+        marker(record).write(marker);
+      }
+      requireSame(record, name, directory, kind, format);
+      ByteTable table = database.table(TableSpec.bytes(record.tableName(), keyBytesMax)).bytes();
+      StoreState state =
+          new StoreState(this, id, name, key, record, position, table, task(task), exactlyOnce);
+      done = true;
+      return state;
+    } finally {
+      if (!done) {
+        open.remove(id);
+      }
+    }
+  }
+
+  private static void requireSame(
+      StoreRecord record, String name, Path directory, StoreKind kind, String format) {
+    if (record.kind != kind || !record.format.equals(format)) {
+      throw new ProcessorStateException(
+          "Store "
+              + name
+              + " was "
+              + record.kind
+              + " with values of the format "
+              + record.format
+              + ", and is to be "
+              + kind
+              + " with "
+              + format
+              + ". Delete "
+              + directory
+              + ": the store is restored from its changelog then, in the new format.");
+    }
+  }
+
+  private Marker marker(StoreRecord record) {
+    return new Marker(database.id(), record.table, record.random);
+  }
+
+  /** Makes an empty table for a store, and drops the one that it had, in one transaction. */
+  private StoreRecord create(
+      byte[] key, @Nullable StoreRecord old, StoreKind kind, String format, long segmentMillis) {
+    Random random = ThreadLocalRandom.current();
+    return database.call(
+        tx -> {
+          if (old != null) {
+            tx.dropTable(old.tableName());
+          }
+          StoreRecord made =
+              new StoreRecord(nextTable(tx), random.nextLong(), kind, format, segmentMillis);
+          tx.table(TableSpec.bytes(made.tableName(), keyBytesMax));
+          stores.put(tx, key, made.encode(Position.emptyPosition()));
+          return made;
+        });
+  }
+
+  /** Numbers of tables come from the record with the empty name, which no store has. */
+  private long nextTable(Transaction tx) {
+    byte[] key = {0};
+    byte[] last = stores.get(tx, key);
+    long next = last == null ? 1 : Long.parseLong(new String(last, StandardCharsets.US_ASCII)) + 1;
+    stores.put(tx, key, Long.toString(next).getBytes(StandardCharsets.US_ASCII));
+    return next;
+  }
+
+  /** Drops the tables of stores that were wiped while the database was closed. */
+  private void dropWiped() {
+    database.run(
+        tx -> {
+          try (ByteCursor cursor = stores.scan(tx, new byte[] {1}, null, Order.ASCENDING)) {
+            while (cursor.next()) {
+              byte[] key = cursor.key();
+              StoreRecord record = StoreRecord.decode(cursor.value(), Position.emptyPosition());
+              if (!isThere(new String(key, StandardCharsets.UTF_8), record)) {
+                tx.dropTable(record.tableName());
+                stores.delete(tx, key);
+              }
+            }
+          }
+        });
+  }
+
+  private boolean isThere(String id, StoreRecord record) {
+    int slash = id.lastIndexOf('/');
+    Path directory = base.resolve(id.substring(0, slash)).normalize();
+    try {
+      return marker(record).equals(Marker.read(Marker.path(directory, id.substring(slash + 1))));
+    } catch (IOException e) {
+      return true; // it can't be told now
+    }
+  }
+
+  private TaskCommits task(String name) {
+    synchronized (tasks) {
+      return tasks.computeIfAbsent(name, n -> new TaskCommits(this));
+    }
+  }
+
+  Database database() {
+    return database;
+  }
+
+  ByteTable stores() {
+    return stores;
+  }
+
+  int keyBytesMax() {
+    return keyBytesMax;
+  }
+
+  /** Whether a store that holds so much has to write it. */
+  boolean hasToSpill(long grown, long own) {
+    long all = pendingBytes.addAndGet(grown);
+    return all > pendingBytesMax && own >= pendingBytesMax / Math.max(1, open.size()) / 2;
+  }
+
+  void spilled(long bytes) {
+    pendingBytes.addAndGet(-bytes);
+  }
+
+  /** A store was closed. */
+  void close(String id) {
+    if (open.remove(id)) {
+      release();
+    }
+  }
+
+  private void release() {
+    synchronized (OPEN) {
+      if (--users == 0) {
+        OPEN.remove(file);
+        database.close();
+      }
+    }
+  }
+
+  @Override
+  public String toString() {
+    return Objects.toString(file);
+  }
+}

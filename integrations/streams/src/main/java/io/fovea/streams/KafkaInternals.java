@@ -1,0 +1,190 @@
+package io.fovea.streams;
+
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.lang.reflect.Proxy;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.function.Consumer;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.common.metrics.Sensor;
+import org.apache.kafka.streams.KeyValue;
+import org.apache.kafka.streams.StreamsMetrics;
+import org.apache.kafka.streams.processor.BatchingStateRestoreCallback;
+import org.apache.kafka.streams.processor.StateRestoreCallback;
+import org.apache.kafka.streams.processor.StateStoreContext;
+import org.apache.kafka.streams.query.Position;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * All that is used of Kafka Streams and is no public API, found by method handles.
+ *
+ * <p>What can't be found has a fallback, each for itself:
+ *
+ * <table>
+ * <caption>internals and fallbacks</caption>
+ * <tr><td>{@code RecordBatchingStateRestoreCallback}</td><td>the public callback of batches: no
+ * offsets, no timestamps, no headers</td></tr>
+ * <tr><td>{@code ChangelogRecordDeserializationHelper}</td><td>positions are not restored</td></tr>
+ * <tr><td>{@code TaskMetrics.droppedRecordsSensor}</td><td>dropped records are not counted</td></tr>
+ * </table>
+ *
+ * <p>Immutable; any thread.
+ */
+final class KafkaInternals {
+  private static final String PROCESSOR = "org.apache.kafka.streams.processor.internals.";
+
+  private final @Nullable Class<?> batching;
+  private final @Nullable MethodHandle addPosition;
+  private final @Nullable MethodHandle droppedRecords;
+
+  private KafkaInternals(
+      @Nullable Class<?> batching,
+      @Nullable MethodHandle addPosition,
+      @Nullable MethodHandle droppedRecords) {
+    this.batching = batching;
+    this.addPosition = addPosition;
+    this.droppedRecords = droppedRecords;
+  }
+
+  /** With what there is; without anything if it is not to be used. */
+  static KafkaInternals of(boolean used) {
+    if (!used) {
+      return new KafkaInternals(null, null, null);
+    }
+    return new KafkaInternals(
+        type(PROCESSOR + "RecordBatchingStateRestoreCallback"),
+        method(
+            PROCESSOR + "ChangelogRecordDeserializationHelper",
+            "applyChecksAndUpdatePosition",
+            void.class,
+            ConsumerRecord.class,
+            boolean.class,
+            Position.class),
+        droppedRecordsSensor());
+  }
+
+  private static @Nullable MethodHandle droppedRecordsSensor() {
+    Class<?> metrics = type(PROCESSOR + "metrics.StreamsMetricsImpl");
+    return metrics == null
+        ? null
+        : method(
+            PROCESSOR + "metrics.TaskMetrics",
+            "droppedRecordsSensor",
+            Sensor.class,
+            String.class,
+            String.class,
+            metrics);
+  }
+
+  private static @Nullable Class<?> type(String name) {
+    try {
+      return Class.forName(name, true, StreamsMetrics.class.getClassLoader());
+    } catch (ClassNotFoundException | LinkageError e) {
+      return null;
+    }
+  }
+
+  private static @Nullable MethodHandle method(
+      String type, String name, Class<?> result, Class<?>... arguments) {
+    Class<?> in = type(type);
+    if (in == null) {
+      return null;
+    }
+    try {
+      return MethodHandles.publicLookup()
+          .findStatic(in, name, MethodType.methodType(result, arguments));
+    } catch (NoSuchMethodException | IllegalAccessException e) {
+      return null;
+    }
+  }
+
+  /** The callback that gives records of the changelog to a store. */
+  StateRestoreCallback restoreCallback(Consumer<Collection<ConsumerRecord<byte[], byte[]>>> to) {
+    BatchingStateRestoreCallback plain = records -> to.accept(records(records));
+    if (batching == null) {
+      return plain;
+    }
+    return (StateRestoreCallback)
+        Proxy.newProxyInstance(
+            batching.getClassLoader(),
+            new Class<?>[] {batching},
+            (proxy, method, arguments) ->
+                switch (method.getName()) {
+                  case "restoreBatch" -> {
+                    to.accept(asRecords(arguments[0]));
+                    yield null;
+                  }
+                  case "restoreAll" -> {
+                    plain.restoreAll(asPairs(arguments[0]));
+                    yield null;
+                  }
+                  case "restore" -> {
+                    plain.restoreAll(
+                        List.of(KeyValue.pair((byte[]) arguments[0], (byte[]) arguments[1])));
+                    yield null;
+                  }
+                  case "equals" -> proxy == arguments[0];
+                  case "hashCode" -> System.identityHashCode(proxy);
+                  case "toString" -> "restores a Fovea store";
+                  default -> throw new UnsupportedOperationException(method.toString());
+                });
+  }
+
+  @SuppressWarnings("unchecked") // as the interface declares it
+  private static Collection<ConsumerRecord<byte[], byte[]>> asRecords(Object argument) {
+    return (Collection<ConsumerRecord<byte[], byte[]>>) argument;
+  }
+
+  @SuppressWarnings("unchecked") // as the interface declares it
+  private static Collection<KeyValue<byte[], byte[]>> asPairs(Object argument) {
+    return (Collection<KeyValue<byte[], byte[]>>) argument;
+  }
+
+  private static Collection<ConsumerRecord<byte[], byte[]>> records(
+      Collection<KeyValue<byte[], byte[]>> pairs) {
+    List<ConsumerRecord<byte[], byte[]>> records = new ArrayList<>(pairs.size());
+    pairs.forEach(p -> records.add(new ConsumerRecord<>("", 0, 0, p.key, p.value)));
+    return records;
+  }
+
+  /** Adds the position that a record of the changelog carries. */
+  void addPosition(ConsumerRecord<byte[], byte[]> record, Position to) {
+    if (addPosition != null) {
+      call(() -> addPosition.invokeExact(record, true, to));
+    }
+  }
+
+  /** The sensor of a task's dropped records; null if it can't be had. */
+  @Nullable Sensor droppedRecords(StateStoreContext context) {
+    if (droppedRecords == null) {
+      return null;
+    }
+    try {
+      return (Sensor)
+          droppedRecords.invoke(
+              Thread.currentThread().getName(), context.taskId().toString(), context.metrics());
+    } catch (ClassCastException e) {
+      return null; // metrics of another kind, as in tests
+    } catch (Throwable t) {
+      throw new IllegalStateException("The sensor of dropped records can't be had.", t);
+    }
+  }
+
+  /** What a handle does. */
+  private interface Call {
+    void run() throws Throwable;
+  }
+
+  private static void call(Call call) {
+    try {
+      call.run();
+    } catch (RuntimeException | Error e) {
+      throw e;
+    } catch (Throwable t) {
+      throw new IllegalStateException("Kafka Streams threw what it does not declare.", t);
+    }
+  }
+}

@@ -1,0 +1,130 @@
+package io.fovea.streams;
+
+import java.util.Arrays;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The rows of intervals in order: those of the table, hidden by what is pending.
+ *
+ * <p>Pages of rows are read from the table, each in a transaction of its own, which ends before the
+ * rows are given out: an iterator that is held, or forgotten, holds nothing of the database. It
+ * reads when it is asked first, and sees each later write that lies ahead of it. A page that was
+ * read before the table changed is read again.
+ *
+ * <p>One thread at a time.
+ */
+final class RowIterator {
+  private static final int ROWS_MIN = 16;
+  private static final int ROWS_MAX = 512;
+
+  private final StoreState state;
+  private final Iterator<ByteInterval> intervals;
+  private final boolean forward;
+
+  private @Nullable ByteInterval rest;
+  private byte @Nullable [] last;
+  private List<Map.Entry<byte[], byte[]>> page = List.of();
+  private int at;
+  private boolean more;
+  private int generation;
+  private int rows = ROWS_MIN;
+
+  private byte @Nullable [] key;
+  private byte @Nullable [] value;
+
+  RowIterator(StoreState state, Iterator<ByteInterval> intervals, boolean forward) {
+    this.state = state;
+    this.intervals = intervals;
+    this.forward = forward;
+  }
+
+  /** Moves to the next row. */
+  boolean next() {
+    while (true) {
+      ByteInterval in = rest;
+      if (in == null) {
+        if (!intervals.hasNext()) {
+          return false;
+        }
+        in = intervals.next();
+        if (in.isEmpty()) {
+          continue;
+        }
+        rest = in;
+        last = null;
+        page = List.of();
+        at = 0;
+        more = true;
+      }
+      if (nextOf(in)) {
+        return true;
+      }
+      rest = null;
+    }
+  }
+
+  private boolean nextOf(ByteInterval in) {
+    while (true) {
+      Map.Entry<byte[], PendingWrites.@Nullable Version> written = null;
+      Map.Entry<byte[], byte[]> row;
+      int g;
+      do {
+        g = state.generation();
+        PendingWrites pending = state.pending();
+        written = pending.next(last, in, forward, PendingWrites.NEWEST);
+        row = stored(in, g);
+      } while (g != state.generation());
+      if (written == null && row == null) {
+        return false;
+      }
+      int order = written == null ? 1 : row == null ? -1 : compare(written.getKey(), row.getKey());
+      if (order >= 0) {
+        at++;
+      }
+      if (order > 0) {
+        last = row.getKey();
+        key = row.getKey();
+        value = row.getValue();
+        return true;
+      }
+      last = written.getKey();
+      if (written.getValue().value != null) {
+        key = written.getKey();
+        value = written.getValue().value;
+        return true;
+      }
+    }
+  }
+
+  private int compare(byte[] a, byte[] b) {
+    return forward ? Arrays.compareUnsigned(a, b) : Arrays.compareUnsigned(b, a);
+  }
+
+  /** The next row of the table. */
+  private Map.@Nullable Entry<byte[], byte[]> stored(ByteInterval in, int g) {
+    if (g != generation) {
+      page = List.of();
+      at = 0;
+      more = true;
+      generation = g;
+    }
+    if (at == page.size() && more) {
+      page = state.page(last == null ? in : in.rest(last, forward), forward, rows);
+      at = 0;
+      more = !page.isEmpty();
+      rows = Math.min(ROWS_MAX, 2 * rows);
+    }
+    return at < page.size() ? page.get(at) : null;
+  }
+
+  byte[] key() {
+    return java.util.Objects.requireNonNull(key);
+  }
+
+  byte[] value() {
+    return java.util.Objects.requireNonNull(value);
+  }
+}

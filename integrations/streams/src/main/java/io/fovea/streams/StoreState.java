@@ -1,0 +1,286 @@
+package io.fovea.streams;
+
+import io.fovea.ByteCursor;
+import io.fovea.ByteTable;
+import io.fovea.Order;
+import io.fovea.Transaction;
+import io.fovea.error.FoveaException;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.streams.errors.ProcessorStateException;
+import org.apache.kafka.streams.query.Position;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The state of one open store: the rows of its table, and what was written since.
+ *
+ * <pre>
+ *   put ──► PendingWrites ── commit, spill ──► table, record     one transaction
+ *               │                                 │
+ *               └──────────── get, rows ──────────┘              what is pending hides the table
+ * </pre>
+ *
+ * <p><b>Commit.</b> Rows, changelog offsets, position and stream time are in one transaction
+ * ({@link TaskCommits}). So the offset is never ahead of the rows, nor the position of them.
+ *
+ * <p><b>Spill.</b> What is pending goes to the table without a commit when there is too much of it.
+ * With exactly once the same transaction takes the offsets away: rows that may not be committed
+ * never stand beside an offset. With at least once the offset stays: the changelog from there on is
+ * applied again.
+ *
+ * <p><b>Generation.</b> Even; odd while rows go to the table. Who has read the table and finds the
+ * number that was there before knows that the table did not change meanwhile.
+ *
+ * <p>Threading: one thread at a time writes, commits and closes. Any thread reads. The monitor is
+ * for what a write and a view must see together: pending writes and position.
+ */
+final class StoreState {
+  private static final int PAGE_BYTES_MAX = 256 << 10;
+
+  private final Instance instance;
+  private final String id;
+  private final String name;
+  private final byte[] key;
+  private final StoreRecord record;
+  private final ByteTable table;
+  private final TaskCommits task;
+  private final boolean exactlyOnce;
+  private final Object monitor = new Object();
+  private final Position position;
+
+  private volatile PendingWrites pending = new PendingWrites();
+  private volatile int generation;
+  private volatile boolean closed;
+  private boolean staged;
+
+  /** Whether the record has changed. */
+  private boolean recordChanged;
+
+  /** Whether something is pending that no commit has covered, but for what was restored. */
+  private boolean uncommitted;
+
+  StoreState(
+      Instance instance,
+      String id,
+      String name,
+      byte[] key,
+      StoreRecord record,
+      Position position,
+      ByteTable table,
+      TaskCommits task,
+      boolean exactlyOnce) {
+    this.instance = instance;
+    this.id = id;
+    this.name = name;
+    this.key = key;
+    this.record = record;
+    this.position = position;
+    this.table = table;
+    this.task = task;
+    this.exactlyOnce = exactlyOnce;
+    task.opened();
+  }
+
+  String name() {
+    return name;
+  }
+
+  StoreRecord record() {
+    return record;
+  }
+
+  Position position() {
+    return position;
+  }
+
+  // -------------------------------------------------------------------------------------- reading
+
+  byte @Nullable [] get(byte[] k) {
+    PendingWrites.Version v = pending.get(k, PendingWrites.NEWEST);
+    if (v != null) {
+      return v.value;
+    }
+    if (k.length > instance.keyBytesMax()) {
+      return null;
+    }
+    return instance.database().<byte @Nullable [], RuntimeException>read(tx -> table.get(tx, k));
+  }
+
+  /** Rows of intervals, which come one after the other. */
+  RowIterator rows(Iterator<ByteInterval> intervals, boolean forward) {
+    return new RowIterator(this, intervals, forward);
+  }
+
+  PendingWrites pending() {
+    return pending;
+  }
+
+  int generation() {
+    return generation;
+  }
+
+  /** Rows of the table; more may follow if it is full. */
+  List<Map.Entry<byte[], byte[]>> page(ByteInterval interval, boolean forward, int most) {
+    byte @Nullable [] from = interval.from();
+    byte @Nullable [] to = interval.to();
+    return instance
+        .database()
+        .read(
+            tx -> {
+              List<Map.Entry<byte[], byte[]>> rows = new ArrayList<>();
+              int bytes = 0;
+              try (ByteCursor c =
+                  table.scan(tx, from, to, forward ? Order.ASCENDING : Order.DESCENDING)) {
+                while (rows.size() < most && bytes < PAGE_BYTES_MAX && c.next()) {
+                  byte[] k = c.key();
+                  byte[] v = c.value();
+                  bytes += k.length + v.length;
+                  rows.add(Map.entry(k, v));
+                }
+              }
+              return rows;
+            });
+  }
+
+  /** About how many rows there are. */
+  long approximateCount() {
+    return table.table().count() + pending.cells().size();
+  }
+
+  // -------------------------------------------------------------------------------------- writing
+
+  /**
+   * Writes a row, or deletes it.
+   *
+   * @param by knows the position of the record that is processed
+   */
+  void put(byte[] k, byte @Nullable [] value, AbstractStore by) {
+    write(k, value, by);
+  }
+
+  /** Writes a row that comes from the changelog. */
+  void restore(byte[] k, byte @Nullable [] value) {
+    write(k, value, null);
+  }
+
+  private void write(byte[] k, byte @Nullable [] value, @Nullable AbstractStore by) {
+    if (k.length >= instance.keyBytesMax()) {
+      throw new ProcessorStateException(
+          "A key of store "
+              + name
+              + " has "
+              + k.length
+              + " bytes, and the longest of a page of "
+              + 8 * instance.keyBytesMax()
+              + " bytes has "
+              + (instance.keyBytesMax() - 1)
+              + ". Set "
+              + FoveaConfig.PAGE_BYTES
+              + " up to 65536, and delete the state directory.");
+    }
+    if (staged) {
+      task.finish();
+    }
+    long grown;
+    PendingWrites p = pending;
+    synchronized (monitor) {
+      grown = p.put(k, value, false);
+      if (by != null) {
+        by.processed(this);
+      }
+    }
+    uncommitted |= by != null;
+    if (instance.hasToSpill(grown, p.bytes())) {
+      spill();
+    }
+  }
+
+  Object monitor() {
+    return monitor;
+  }
+
+  private void spill() {
+    if (exactlyOnce && uncommitted) {
+      record.offsets.clear();
+    }
+    instance.database().runAhead(tx -> write(tx));
+    written();
+  }
+
+  void commit(Map<TopicPartition, Long> offsets) {
+    if (offsets.isEmpty()) {
+      recordChanged |= !record.offsets.isEmpty();
+      record.offsets.clear();
+    } else {
+      offsets.forEach(
+          (partition, offset) -> {
+            Long old =
+                offset == null
+                    ? record.offsets.remove(partition)
+                    : record.offsets.put(partition, offset);
+            recordChanged |= offset == null ? old != null : !offset.equals(old);
+          });
+    }
+    uncommitted = false;
+    try {
+      task.stage(this);
+    } catch (FoveaException e) {
+      throw new ProcessorStateException("Store " + name + " can't be committed.", e);
+    }
+  }
+
+  @Nullable Long committedOffset(TopicPartition partition) {
+    return record.offsets.get(partition);
+  }
+
+  void setStaged(boolean is) {
+    staged = is;
+  }
+
+  boolean isChanged() {
+    return recordChanged || !pending.isEmpty();
+  }
+
+  /** Writes what is pending, and the record. A transaction that is done again does it again. */
+  @SuppressWarnings("NonAtomicOperationOnVolatileField") // one thread at a time
+  void write(Transaction tx) {
+    if ((generation & 1) == 0) {
+      generation++;
+    }
+    for (Map.Entry<byte[], PendingWrites.Cell> e : pending.cells().entrySet()) {
+      byte[] value = e.getValue().newest.value;
+      if (value == null) {
+        table.delete(tx, e.getKey());
+      } else {
+        table.put(tx, e.getKey(), value);
+      }
+    }
+    instance.stores().put(tx, key, record.encode(position));
+  }
+
+  /** The transaction has committed. */
+  @SuppressWarnings("NonAtomicOperationOnVolatileField") // one thread at a time
+  void written() {
+    long bytes = pending.bytes();
+    synchronized (monitor) {
+      pending = new PendingWrites();
+      generation++;
+    }
+    recordChanged = false;
+    uncommitted = false;
+    instance.spilled(bytes);
+  }
+
+  /** Closes the store. What is pending and not committed is lost, as it has to be. */
+  void close() {
+    if (!closed) {
+      closed = true;
+      task.closed(this);
+      instance.spilled(pending.bytes());
+      instance.close(id);
+    }
+  }
+}
