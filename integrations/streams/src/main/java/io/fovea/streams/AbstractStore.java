@@ -2,6 +2,7 @@ package io.fovea.streams;
 
 import java.util.Collection;
 import java.util.Map;
+import java.util.Objects;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.streams.errors.InvalidStateStoreException;
@@ -54,16 +55,25 @@ abstract class AbstractStore implements StateStore {
     config = c;
     KafkaInternals k = KafkaInternals.of(c.internals());
     internals = k;
-    StoreState opened = Instance.open(in, name, kind, format, segmentMillis());
-    state = opened;
-    opened(opened);
+    opened(reopen(in));
     if (root != null) {
       in.register(root, k.restoreCallback(this::restoreAll));
     }
   }
 
+  private StoreState reopen(StateStoreContext in) {
+    StoreState opened = Instance.open(in, name, kind, format, segmentMillis());
+    state = opened;
+    return opened;
+  }
+
+  /** Writes records of the changelog; a store that was closed is open then. */
   private void restoreAll(Collection<ConsumerRecord<byte[], byte[]>> records) {
-    StoreState to = open();
+    StateStoreContext in = context;
+    StoreState to = stateOrNull();
+    if (to == null) {
+      to = reopen(Objects.requireNonNull(in));
+    }
     KafkaInternals k = internals();
     boolean positions = config != null && config.positions();
     for (ConsumerRecord<byte[], byte[]> record : records) {
@@ -88,7 +98,7 @@ abstract class AbstractStore implements StateStore {
 
   /** The state, which is open. */
   final StoreState open() {
-    StoreState s = state;
+    StoreState s = stateOrNull();
     if (s == null) {
       throw new InvalidStateStoreException("Store " + name + " is currently closed");
     }
@@ -97,7 +107,16 @@ abstract class AbstractStore implements StateStore {
 
   /** The state; null if the store is closed. */
   final @Nullable StoreState stateOrNull() {
-    return state;
+    StoreState s = state;
+    return s == null || s.isClosed() ? null : s;
+  }
+
+  /**
+   * Whether a closed store has no rows, as Kafka Streams' own stores of that kind do; else reading
+   * it is an error.
+   */
+  boolean isEmptyWhenClosed() {
+    return false;
   }
 
   final KafkaInternals internals() {
@@ -144,7 +163,7 @@ abstract class AbstractStore implements StateStore {
 
   @Override
   public final boolean isOpen() {
-    return state != null;
+    return stateOrNull() != null;
   }
 
   @Override

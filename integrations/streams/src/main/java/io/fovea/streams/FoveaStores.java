@@ -8,11 +8,14 @@ import org.apache.kafka.streams.state.DslKeyValueParams;
 import org.apache.kafka.streams.state.DslSessionParams;
 import org.apache.kafka.streams.state.DslStoreSuppliers;
 import org.apache.kafka.streams.state.DslWindowParams;
+import org.apache.kafka.streams.state.HeadersBytesStoreSupplier;
 import org.apache.kafka.streams.state.KeyValueBytesStoreSupplier;
 import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.SessionBytesStoreSupplier;
+import org.apache.kafka.streams.state.SessionStore;
 import org.apache.kafka.streams.state.VersionedBytesStoreSupplier;
 import org.apache.kafka.streams.state.WindowBytesStoreSupplier;
+import org.apache.kafka.streams.state.WindowStore;
 
 /**
  * State stores of Kafka Streams in a Fovea database.
@@ -58,17 +61,28 @@ public final class FoveaStores implements DslStoreSuppliers {
 
   @Override
   public KeyValueBytesStoreSupplier keyValueStore(DslKeyValueParams params) {
-    return new KeyValueSupplier(params.name(), params.dslStoreFormat());
+    return keyValue(params.name(), params.dslStoreFormat());
   }
 
   @Override
   public WindowBytesStoreSupplier windowStore(DslWindowParams params) {
-    throw new UnsupportedOperationException("not yet");
+    DslStoreFormat format = params.dslStoreFormat();
+    return window(
+        params.name(),
+        format == null ? DslStoreFormat.TIMESTAMPED : format,
+        params.retentionPeriod(),
+        params.windowSize(),
+        params.retainDuplicates());
   }
 
   @Override
   public SessionBytesStoreSupplier sessionStore(DslSessionParams params) {
-    throw new UnsupportedOperationException("not yet");
+    return session(
+        params.name(),
+        params.storeFormat() == DslStoreFormat.HEADERS
+            ? DslStoreFormat.HEADERS
+            : DslStoreFormat.PLAIN,
+        params.retentionPeriod());
   }
 
   /**
@@ -80,7 +94,7 @@ public final class FoveaStores implements DslStoreSuppliers {
    * @return its supplier
    */
   public static KeyValueBytesStoreSupplier keyValueStore(String name) {
-    return new KeyValueSupplier(name, DslStoreFormat.PLAIN);
+    return keyValue(name, DslStoreFormat.PLAIN);
   }
 
   /**
@@ -92,32 +106,97 @@ public final class FoveaStores implements DslStoreSuppliers {
    * @return its supplier
    */
   public static KeyValueBytesStoreSupplier timestampedKeyValueStore(String name) {
-    return new KeyValueSupplier(name, DslStoreFormat.TIMESTAMPED);
+    return keyValue(name, DslStoreFormat.TIMESTAMPED);
   }
 
   /**
-   * A store of the windows of keys.
+   * A store of keys, values, their timestamps and their headers, for {@link
+   * org.apache.kafka.streams.state.Stores#timestampedKeyValueStoreWithHeadersBuilder}.
    *
    * @param name the store's name
-   * @param retention how long a window is kept after its start, in stream time, to the millisecond
+   * @return its supplier
+   */
+  public static KeyValueBytesStoreSupplier keyValueStoreWithHeaders(String name) {
+    return keyValue(name, DslStoreFormat.HEADERS);
+  }
+
+  /**
+   * A store of windows, for {@link org.apache.kafka.streams.state.Stores#windowStoreBuilder}. Kafka
+   * Streams keeps no timestamps in it: where an aggregation needs them, use {@link
+   * #timestampedWindowStore}.
+   *
+   * @param name the store's name
+   * @param retention how long a window is kept after its start, in stream time, to the millisecond;
+   *     at least its size
    * @param size how long a window is
    * @param retainDuplicates whether a key may have several values at one time
    * @return its supplier
+   * @throws IllegalArgumentException if a duration is negative, or the retention is below the size
    */
   public static WindowBytesStoreSupplier windowStore(
       String name, Duration retention, Duration size, boolean retainDuplicates) {
-    throw new UnsupportedOperationException("not yet");
+    return window(name, DslStoreFormat.PLAIN, retention, size, retainDuplicates);
   }
 
   /**
-   * A store of sessions.
+   * A store of windows with the timestamps of their values, for {@link
+   * org.apache.kafka.streams.state.Stores#timestampedWindowStoreBuilder} and {@link
+   * org.apache.kafka.streams.kstream.Materialized}.
+   *
+   * @param name the store's name
+   * @param retention how long a window is kept after its start, in stream time, to the millisecond;
+   *     at least its size
+   * @param size how long a window is
+   * @param retainDuplicates whether a key may have several values at one time
+   * @return its supplier
+   * @throws IllegalArgumentException if a duration is negative, or the retention is below the size
+   */
+  public static WindowBytesStoreSupplier timestampedWindowStore(
+      String name, Duration retention, Duration size, boolean retainDuplicates) {
+    return window(name, DslStoreFormat.TIMESTAMPED, retention, size, retainDuplicates);
+  }
+
+  /**
+   * A store of windows with the timestamps and the headers of their values, for {@link
+   * org.apache.kafka.streams.state.Stores#timestampedWindowStoreWithHeadersBuilder}.
+   *
+   * @param name the store's name
+   * @param retention how long a window is kept after its start, in stream time, to the millisecond;
+   *     at least its size
+   * @param size how long a window is
+   * @param retainDuplicates whether a key may have several values at one time
+   * @return its supplier
+   * @throws IllegalArgumentException if a duration is negative, or the retention is below the size
+   */
+  public static WindowBytesStoreSupplier windowStoreWithHeaders(
+      String name, Duration retention, Duration size, boolean retainDuplicates) {
+    return window(name, DslStoreFormat.HEADERS, retention, size, retainDuplicates);
+  }
+
+  /**
+   * A store of sessions, for {@link org.apache.kafka.streams.state.Stores#sessionStoreBuilder} and
+   * {@link org.apache.kafka.streams.kstream.Materialized}.
    *
    * @param name the store's name
    * @param retention how long a session is kept after its end, in stream time, to the millisecond
    * @return its supplier
+   * @throws IllegalArgumentException if the retention is negative
    */
   public static SessionBytesStoreSupplier sessionStore(String name, Duration retention) {
-    throw new UnsupportedOperationException("not yet");
+    return session(name, DslStoreFormat.PLAIN, retention);
+  }
+
+  /**
+   * A store of sessions with the headers of their values, for {@link
+   * org.apache.kafka.streams.state.Stores#sessionStoreBuilderWithHeaders}.
+   *
+   * @param name the store's name
+   * @param retention how long a session is kept after its end, in stream time, to the millisecond
+   * @return its supplier
+   * @throws IllegalArgumentException if the retention is negative
+   */
+  public static SessionBytesStoreSupplier sessionStoreWithHeaders(String name, Duration retention) {
+    return session(name, DslStoreFormat.HEADERS, retention);
   }
 
   /**
@@ -126,22 +205,179 @@ public final class FoveaStores implements DslStoreSuppliers {
    * @param name the store's name
    * @param historyRetention how long a version is kept after it was replaced, in stream time
    * @return its supplier
+   * @throws IllegalArgumentException if the retention is negative
    */
   public static VersionedBytesStoreSupplier versionedStore(String name, Duration historyRetention) {
     throw new UnsupportedOperationException("not yet");
   }
 
-  /** Of key-value stores. */
-  private record KeyValueSupplier(String name, DslStoreFormat format)
-      implements KeyValueBytesStoreSupplier {
-    KeyValueSupplier {
-      Objects.requireNonNull(name, "name");
-      Objects.requireNonNull(format, "format");
-    }
+  // ------------------------------------------------------------------------------------ suppliers
 
+  private static KeyValueBytesStoreSupplier keyValue(String name, DslStoreFormat format) {
+    Objects.requireNonNull(name, "name cannot be null");
+    return format == DslStoreFormat.HEADERS
+        ? new KeyValueWithHeaders(name)
+        : new KeyValue(name, format);
+  }
+
+  private static WindowBytesStoreSupplier window(
+      String name, DslStoreFormat format, Duration retention, Duration size, boolean duplicates) {
+    Objects.requireNonNull(name, "name cannot be null");
+    long retentionMillis = millis(name, "retention", retention);
+    long sizeMillis = millis(name, "window size", size);
+    if (sizeMillis > retentionMillis) {
+      throw new IllegalArgumentException(
+          "The retention of window store "
+              + name
+              + " is at least the size of a window, "
+              + size
+              + ", not "
+              + retention
+              + ".");
+    }
+    WindowOf window = new WindowOf(name, format, retentionMillis, sizeMillis, duplicates);
+    return format == DslStoreFormat.HEADERS ? new WindowWithHeaders(window) : window;
+  }
+
+  private static SessionBytesStoreSupplier session(
+      String name, DslStoreFormat format, Duration retention) {
+    Objects.requireNonNull(name, "name cannot be null");
+    long millis = millis(name, "retention", retention);
+    return format == DslStoreFormat.HEADERS
+        ? new SessionWithHeaders(name, millis)
+        : new SessionOf(name, millis);
+  }
+
+  private static long millis(String name, String what, Duration duration) {
+    Objects.requireNonNull(duration, what);
+    if (duration.isNegative()) {
+      throw new IllegalArgumentException(
+          "The " + what + " of store " + name + " is not negative, as " + duration + " is.");
+    }
+    try {
+      return duration.toMillis();
+    } catch (ArithmeticException e) {
+      throw new IllegalArgumentException(
+          "The " + what + " of store " + name + " is too long: " + duration + ".", e);
+    }
+  }
+
+  // Kafka Streams asks a supplier by a marker interface whether values have headers.
+
+  private record KeyValue(String name, DslStoreFormat format)
+      implements KeyValueBytesStoreSupplier {
     @Override
     public KeyValueStore<Bytes, byte[]> get() {
       return KeyValueFoveaStore.of(name, format);
+    }
+
+    @Override
+    public String metricsScope() {
+      return SCOPE;
+    }
+  }
+
+  private record KeyValueWithHeaders(String name)
+      implements KeyValueBytesStoreSupplier, HeadersBytesStoreSupplier {
+    @Override
+    public KeyValueStore<Bytes, byte[]> get() {
+      return KeyValueFoveaStore.of(name, DslStoreFormat.HEADERS);
+    }
+
+    @Override
+    public String metricsScope() {
+      return SCOPE;
+    }
+  }
+
+  private record WindowOf(
+      String name,
+      DslStoreFormat format,
+      long retentionPeriod,
+      long windowSize,
+      boolean retainDuplicates)
+      implements WindowBytesStoreSupplier {
+    @Override
+    public WindowStore<Bytes, byte[]> get() {
+      return WindowFoveaStore.of(name, format, retentionPeriod, windowSize, retainDuplicates);
+    }
+
+    @Override
+    public long segmentIntervalMs() {
+      return SegmentedStore.segmentMillis(retentionPeriod);
+    }
+
+    @Override
+    public String metricsScope() {
+      return SCOPE;
+    }
+  }
+
+  private record WindowWithHeaders(WindowOf of)
+      implements WindowBytesStoreSupplier, HeadersBytesStoreSupplier {
+    @Override
+    public String name() {
+      return of.name();
+    }
+
+    @Override
+    public WindowStore<Bytes, byte[]> get() {
+      return of.get();
+    }
+
+    @Override
+    public long segmentIntervalMs() {
+      return of.segmentIntervalMs();
+    }
+
+    @Override
+    public long windowSize() {
+      return of.windowSize();
+    }
+
+    @Override
+    public boolean retainDuplicates() {
+      return of.retainDuplicates();
+    }
+
+    @Override
+    public long retentionPeriod() {
+      return of.retentionPeriod();
+    }
+
+    @Override
+    public String metricsScope() {
+      return SCOPE;
+    }
+  }
+
+  private record SessionOf(String name, long retentionPeriod) implements SessionBytesStoreSupplier {
+    @Override
+    public SessionStore<Bytes, byte[]> get() {
+      return SessionFoveaStore.of(name, DslStoreFormat.PLAIN, retentionPeriod);
+    }
+
+    @Override
+    public long segmentIntervalMs() {
+      return SegmentedStore.segmentMillis(retentionPeriod);
+    }
+
+    @Override
+    public String metricsScope() {
+      return SCOPE;
+    }
+  }
+
+  private record SessionWithHeaders(String name, long retentionPeriod)
+      implements SessionBytesStoreSupplier, HeadersBytesStoreSupplier {
+    @Override
+    public SessionStore<Bytes, byte[]> get() {
+      return SessionFoveaStore.of(name, DslStoreFormat.HEADERS, retentionPeriod);
+    }
+
+    @Override
+    public long segmentIntervalMs() {
+      return SegmentedStore.segmentMillis(retentionPeriod);
     }
 
     @Override

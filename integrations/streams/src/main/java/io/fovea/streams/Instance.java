@@ -16,7 +16,6 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Random;
-import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicLong;
@@ -24,6 +23,8 @@ import org.apache.kafka.streams.errors.ProcessorStateException;
 import org.apache.kafka.streams.processor.StateStoreContext;
 import org.apache.kafka.streams.query.Position;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The database of a Streams instance, in which all its stores are.
@@ -44,6 +45,8 @@ final class Instance {
   /** The open ones, by their paths; guarded by itself. An entry lives as long as its database. */
   private static final Map<Path, Instance> OPEN = new HashMap<>();
 
+  private static final Logger LOG = LoggerFactory.getLogger(Instance.class);
+
   private static final String STORES = "stores";
   private static final int STORE_KEY_BYTES_MAX = 512;
 
@@ -57,7 +60,7 @@ final class Instance {
   private final int keyBytesMax;
   private final long pendingBytesMax;
   private final AtomicLong pendingBytes = new AtomicLong();
-  private final Set<String> open = ConcurrentHashMap.newKeySet();
+  private final Map<String, StoreState> open = new ConcurrentHashMap<>();
   private final Map<String, TaskCommits> tasks = new HashMap<>();
   private int users;
 
@@ -131,7 +134,7 @@ final class Instance {
     }
   }
 
-  private StoreState openStore(
+  private synchronized StoreState openStore(
       Path directory,
       String name,
       StoreKind kind,
@@ -142,32 +145,30 @@ final class Instance {
     String task = base.equals(directory) ? "." : base.relativize(directory).toString();
     String id = task + '/' + name;
     byte[] key = id.getBytes(StandardCharsets.UTF_8);
-    if (!open.add(id)) {
-      throw new ProcessorStateException(
-          "Store " + name + " of task " + task + " is open already, in " + file);
+    StoreState before = open.get(id);
+    if (before != null) {
+      LOG.warn(
+          "Store {} of task {} is opened, and was not closed: who has it open can't use it any"
+              + " more.",
+          name,
+          task);
+      before.close();
     }
-    boolean done = false;
-    try {
-      Path marker = Marker.path(directory, name);
-      Position position = Position.emptyPosition();
-      byte[] row = database.<byte @Nullable [], RuntimeException>read(tx -> stores.get(tx, key));
-      StoreRecord record = row == null ? null : StoreRecord.decode(row, position);
-      if (record == null || !marker(record).equals(Marker.read(marker))) {
-        position = Position.emptyPosition();
-        record = create(key, record, kind, format, segmentMillis);
-        marker(record).write(marker);
-      }
-      requireSame(record, name, directory, kind, format);
-      ByteTable table = database.table(TableSpec.bytes(record.tableName(), keyBytesMax)).bytes();
-      StoreState state =
-          new StoreState(this, id, name, key, record, position, table, task(task), exactlyOnce);
-      done = true;
-      return state;
-    } finally {
-      if (!done) {
-        open.remove(id);
-      }
+    Path marker = Marker.path(directory, name);
+    Position position = Position.emptyPosition();
+    byte[] row = database.<byte @Nullable [], RuntimeException>read(tx -> stores.get(tx, key));
+    StoreRecord record = row == null ? null : StoreRecord.decode(row, position);
+    if (record == null || !marker(record).equals(Marker.read(marker))) {
+      position = Position.emptyPosition();
+      record = create(key, record, kind, format, segmentMillis);
+      marker(record).write(marker);
     }
+    requireSame(record, name, directory, kind, format);
+    ByteTable table = database.table(TableSpec.bytes(record.tableName(), keyBytesMax)).bytes();
+    StoreState state =
+        new StoreState(this, id, name, key, record, position, table, task(task), exactlyOnce);
+    open.put(id, state);
+    return state;
   }
 
   private static void requireSame(
@@ -276,8 +277,8 @@ final class Instance {
   }
 
   /** A store was closed. */
-  void close(String id) {
-    if (open.remove(id)) {
+  void close(String id, StoreState state) {
+    if (open.remove(id, state)) {
       release();
     }
   }

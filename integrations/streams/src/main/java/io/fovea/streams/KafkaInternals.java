@@ -12,6 +12,7 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.metrics.Sensor;
 import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.StreamsMetrics;
+import org.apache.kafka.streams.kstream.Window;
 import org.apache.kafka.streams.processor.BatchingStateRestoreCallback;
 import org.apache.kafka.streams.processor.StateRestoreCallback;
 import org.apache.kafka.streams.processor.StateStoreContext;
@@ -29,41 +30,41 @@ import org.jspecify.annotations.Nullable;
  * offsets, no timestamps, no headers</td></tr>
  * <tr><td>{@code ChangelogRecordDeserializationHelper}</td><td>positions are not restored</td></tr>
  * <tr><td>{@code TaskMetrics.droppedRecordsSensor}</td><td>dropped records are not counted</td></tr>
+ * <tr><td>{@code TimeWindow}, {@code SessionWindow}</td><td>a plain {@code Window}</td></tr>
  * </table>
  *
  * <p>Immutable; any thread.
  */
 final class KafkaInternals {
   private static final String PROCESSOR = "org.apache.kafka.streams.processor.internals.";
+  private static final String WINDOWS = "org.apache.kafka.streams.kstream.internals.";
 
   private final @Nullable Class<?> batching;
   private final @Nullable MethodHandle addPosition;
   private final @Nullable MethodHandle droppedRecords;
+  private final @Nullable MethodHandle timeWindow;
+  private final @Nullable MethodHandle sessionWindow;
 
-  private KafkaInternals(
-      @Nullable Class<?> batching,
-      @Nullable MethodHandle addPosition,
-      @Nullable MethodHandle droppedRecords) {
-    this.batching = batching;
-    this.addPosition = addPosition;
-    this.droppedRecords = droppedRecords;
+  private KafkaInternals(boolean used) {
+    batching = used ? type(PROCESSOR + "RecordBatchingStateRestoreCallback") : null;
+    addPosition =
+        used
+            ? method(
+                PROCESSOR + "ChangelogRecordDeserializationHelper",
+                "applyChecksAndUpdatePosition",
+                void.class,
+                ConsumerRecord.class,
+                boolean.class,
+                Position.class)
+            : null;
+    droppedRecords = used ? droppedRecordsSensor() : null;
+    timeWindow = used ? window(WINDOWS + "TimeWindow") : null;
+    sessionWindow = used ? window(WINDOWS + "SessionWindow") : null;
   }
 
   /** With what there is; without anything if it is not to be used. */
   static KafkaInternals of(boolean used) {
-    if (!used) {
-      return new KafkaInternals(null, null, null);
-    }
-    return new KafkaInternals(
-        type(PROCESSOR + "RecordBatchingStateRestoreCallback"),
-        method(
-            PROCESSOR + "ChangelogRecordDeserializationHelper",
-            "applyChecksAndUpdatePosition",
-            void.class,
-            ConsumerRecord.class,
-            boolean.class,
-            Position.class),
-        droppedRecordsSensor());
+    return new KafkaInternals(used);
   }
 
   private static @Nullable MethodHandle droppedRecordsSensor() {
@@ -77,6 +78,20 @@ final class KafkaInternals {
             String.class,
             String.class,
             metrics);
+  }
+
+  private static @Nullable MethodHandle window(String name) {
+    Class<?> window = type(name);
+    if (window == null) {
+      return null;
+    }
+    try {
+      return MethodHandles.publicLookup()
+          .findConstructor(window, MethodType.methodType(void.class, long.class, long.class))
+          .asType(MethodType.methodType(Window.class, long.class, long.class));
+    } catch (NoSuchMethodException | IllegalAccessException e) {
+      return null;
+    }
   }
 
   private static @Nullable Class<?> type(String name) {
@@ -153,7 +168,13 @@ final class KafkaInternals {
   /** Adds the position that a record of the changelog carries. */
   void addPosition(ConsumerRecord<byte[], byte[]> record, Position to) {
     if (addPosition != null) {
-      call(() -> addPosition.invokeExact(record, true, to));
+      try {
+        addPosition.invokeExact(record, true, to);
+      } catch (RuntimeException | Error e) {
+        throw e;
+      } catch (Throwable t) {
+        throw unexpected(t);
+      }
     }
   }
 
@@ -169,22 +190,46 @@ final class KafkaInternals {
     } catch (ClassCastException e) {
       return null; // metrics of another kind, as in tests
     } catch (Throwable t) {
-      throw new IllegalStateException("The sensor of dropped records can't be had.", t);
+      throw unexpected(t);
     }
   }
 
-  /** What a handle does. */
-  private interface Call {
-    void run() throws Throwable;
+  /** A window without its end. */
+  Window timeWindow(long start, long end) {
+    return made(timeWindow, start, end);
   }
 
-  private static void call(Call call) {
+  /** A window with its end. */
+  Window sessionWindow(long start, long end) {
+    return made(sessionWindow, start, end);
+  }
+
+  private static Window made(@Nullable MethodHandle how, long start, long end) {
+    if (how == null) {
+      return new PlainWindow(start, end);
+    }
     try {
-      call.run();
+      return (Window) how.invokeExact(start, end);
     } catch (RuntimeException | Error e) {
       throw e;
     } catch (Throwable t) {
-      throw new IllegalStateException("Kafka Streams threw what it does not declare.", t);
+      throw unexpected(t);
     }
+  }
+
+  /** A window where Kafka Streams' own can't be made. */
+  private static final class PlainWindow extends Window {
+    PlainWindow(long start, long end) {
+      super(start, end);
+    }
+
+    @Override
+    public boolean overlap(Window other) {
+      return start() <= other.end() && other.start() <= end();
+    }
+  }
+
+  private static IllegalStateException unexpected(Throwable t) {
+    return new IllegalStateException("Kafka Streams threw what it does not declare.", t);
   }
 }

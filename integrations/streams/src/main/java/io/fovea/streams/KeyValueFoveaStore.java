@@ -47,8 +47,7 @@ class KeyValueFoveaStore extends AbstractStore implements KeyValueStore<Bytes, b
   }
 
   /** Values with timestamps and headers. */
-  private static final class WithHeaders extends KeyValueFoveaStore
-      implements TimestampedBytesStore, HeadersBytesStore {
+  private static final class WithHeaders extends KeyValueFoveaStore implements HeadersBytesStore {
     WithHeaders(String name) {
       super(name, DslStoreFormat.HEADERS);
     }
@@ -116,10 +115,10 @@ class KeyValueFoveaStore extends AbstractStore implements KeyValueStore<Bytes, b
       @Nullable Bytes from, @Nullable Bytes to, boolean forward) {
     StoreState state = open();
     if (from != null && to != null && from.compareTo(to) > 0) {
-      LOG.warn(Ranges.INVERTED);
-      return RowsAsEntries.of(this, state, List.of(), forward);
+      LOG.warn(StoreIterator.INVERTED_RANGE);
+      return StoreIterator.ofKeys(this, state, List.of(), forward);
     }
-    return RowsAsEntries.of(this, state, List.of(interval(from, to)), forward);
+    return StoreIterator.ofKeys(this, state, List.of(interval(from, to)), forward);
   }
 
   private static ByteInterval interval(@Nullable Bytes from, @Nullable Bytes to) {
@@ -147,7 +146,7 @@ class KeyValueFoveaStore extends AbstractStore implements KeyValueStore<Bytes, b
     byte[] bytes = prefixKeySerializer.serialize(null, prefix);
     ByteInterval interval =
         bytes.length == 0 ? ByteInterval.ALL : ByteInterval.ofPrefix(ByteKeys.encode(bytes));
-    return RowsAsEntries.of(this, state, List.of(interval), true);
+    return StoreIterator.ofKeys(this, state, List.of(interval), true);
   }
 
   @Override

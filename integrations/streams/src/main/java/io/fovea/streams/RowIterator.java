@@ -4,6 +4,7 @@ import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -20,25 +21,37 @@ final class RowIterator {
   private static final int ROWS_MIN = 16;
   private static final int ROWS_MAX = 512;
 
+  /** Nothing is read yet. */
+  private static final StoreState.Page ALL = new StoreState.Page(List.of(), true);
+
   private final StoreState state;
   private final Iterator<ByteInterval> intervals;
   private final boolean forward;
 
   private @Nullable ByteInterval rest;
   private byte @Nullable [] last;
-  private List<Map.Entry<byte[], byte[]>> page = List.of();
+  private StoreState.Page page = ALL;
   private int at;
-  private boolean more;
   private int generation;
   private int rows = ROWS_MIN;
 
   private byte @Nullable [] key;
   private byte @Nullable [] value;
 
-  RowIterator(StoreState state, Iterator<ByteInterval> intervals, boolean forward) {
+  private RowIterator(StoreState state, Iterator<ByteInterval> intervals, boolean forward) {
     this.state = state;
     this.intervals = intervals;
     this.forward = forward;
+  }
+
+  /**
+   * The rows of intervals, which are read one after the other.
+   *
+   * @param state whose rows; null for none
+   */
+  static RowIterator of(
+      @Nullable StoreState state, Iterator<ByteInterval> intervals, boolean forward) {
+    return new RowIterator(state, intervals, forward);
   }
 
   /** Moves to the next row. */
@@ -55,9 +68,8 @@ final class RowIterator {
         }
         rest = in;
         last = null;
-        page = List.of();
+        page = ALL;
         at = 0;
-        more = true;
       }
       if (nextOf(in)) {
         return true;
@@ -106,25 +118,23 @@ final class RowIterator {
   /** The next row of the table. */
   private Map.@Nullable Entry<byte[], byte[]> stored(ByteInterval in, int g) {
     if (g != generation) {
-      page = List.of();
+      page = ALL;
       at = 0;
-      more = true;
       generation = g;
     }
-    if (at == page.size() && more) {
+    if (at == page.rows().size() && page.more()) {
       page = state.page(last == null ? in : in.rest(last, forward), forward, rows);
       at = 0;
-      more = !page.isEmpty();
       rows = Math.min(ROWS_MAX, 2 * rows);
     }
-    return at < page.size() ? page.get(at) : null;
+    return at < page.rows().size() ? page.rows().get(at) : null;
   }
 
   byte[] key() {
-    return java.util.Objects.requireNonNull(key);
+    return Objects.requireNonNull(key);
   }
 
   byte[] value() {
-    return java.util.Objects.requireNonNull(value);
+    return Objects.requireNonNull(value);
   }
 }

@@ -17,7 +17,7 @@ import org.apache.kafka.streams.query.Position;
  *
  * <pre>
  *   version 1 | table i8 | random i8 | kind utf | format utf | segmentMillis i8
- *   | streamTime i8 | sequence i4 | n i4, n of (topic utf, partition i4, offset i8): offsets
+ *   | streamTime i8 | n i4, n of (topic utf, partition i4, offset i8): offsets
  *   | n i4, n of the same: position
  * </pre>
  *
@@ -34,9 +34,6 @@ final class StoreRecord {
 
   /** The largest timestamp that was put. */
   long streamTime = -1;
-
-  /** The last number that was given to a duplicate. */
-  int sequence;
 
   /** The changelog's offset up to which it has all; no entry where that is not known. */
   final Map<TopicPartition, Long> offsets = new HashMap<>();
@@ -64,7 +61,6 @@ final class StoreRecord {
       out.writeUTF(format);
       out.writeLong(segmentMillis);
       out.writeLong(streamTime);
-      out.writeInt(sequence);
       write(out, offsets);
       Map<TopicPartition, Long> all = new HashMap<>();
       for (String topic : position.getTopics()) {
@@ -103,7 +99,6 @@ final class StoreRecord {
               in.readUTF(),
               in.readLong());
       record.streamTime = in.readLong();
-      record.sequence = in.readInt();
       record.offsets.putAll(read(in));
       read(in)
           .forEach(

@@ -6,9 +6,10 @@ import io.fovea.Order;
 import io.fovea.Transaction;
 import io.fovea.error.FoveaException;
 import java.util.ArrayList;
-import java.util.Iterator;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableMap;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.streams.errors.ProcessorStateException;
 import org.apache.kafka.streams.query.Position;
@@ -53,8 +54,14 @@ final class StoreState {
 
   private volatile PendingWrites pending = new PendingWrites();
   private volatile int generation;
+  private volatile long streamTime;
   private volatile boolean closed;
   private boolean staged;
+
+  /** Rows below it have expired, and the next transaction cuts them off. */
+  private byte @Nullable [] cut;
+
+  private boolean cutChanged;
 
   /** Whether the record has changed. */
   private boolean recordChanged;
@@ -81,6 +88,7 @@ final class StoreState {
     this.table = table;
     this.task = task;
     this.exactlyOnce = exactlyOnce;
+    this.streamTime = record.streamTime;
     task.opened();
   }
 
@@ -96,6 +104,19 @@ final class StoreState {
     return position;
   }
 
+  /** The largest timestamp that was put; -1 before the first. */
+  long streamTime() {
+    return streamTime;
+  }
+
+  void setStreamTime(long time) {
+    streamTime = time;
+  }
+
+  long segmentMillis() {
+    return record.segmentMillis;
+  }
+
   // -------------------------------------------------------------------------------------- reading
 
   byte @Nullable [] get(byte[] k) {
@@ -109,11 +130,6 @@ final class StoreState {
     return instance.database().<byte @Nullable [], RuntimeException>read(tx -> table.get(tx, k));
   }
 
-  /** Rows of intervals, which come one after the other. */
-  RowIterator rows(Iterator<ByteInterval> intervals, boolean forward) {
-    return new RowIterator(this, intervals, forward);
-  }
-
   PendingWrites pending() {
     return pending;
   }
@@ -122,10 +138,10 @@ final class StoreState {
     return generation;
   }
 
-  /** Rows of the table; more may follow if it is full. */
-  List<Map.Entry<byte[], byte[]>> page(ByteInterval interval, boolean forward, int most) {
-    byte @Nullable [] from = interval.from();
-    byte @Nullable [] to = interval.to();
+  /** Rows of the table, of one moment. */
+  Page page(ByteInterval interval, boolean forward, int most) {
+    byte @Nullable [] from = clip(interval.from());
+    byte @Nullable [] to = clip(interval.to());
     return instance
         .database()
         .read(
@@ -141,9 +157,24 @@ final class StoreState {
                   rows.add(Map.entry(k, v));
                 }
               }
-              return rows;
+              return new Page(rows, rows.size() == most || bytes >= PAGE_BYTES_MAX);
             });
   }
+
+  /** A bound of at most the length that the table allows: keys of more are not in the table. */
+  private byte @Nullable [] clip(byte @Nullable [] bound) {
+    return bound == null || bound.length <= instance.keyBytesMax()
+        ? bound
+        : Arrays.copyOf(bound, instance.keyBytesMax());
+  }
+
+  /**
+   * Rows of the table.
+   *
+   * @param rows in order
+   * @param more whether there may be more behind them
+   */
+  record Page(List<Map.Entry<byte[], byte[]>> rows, boolean more) {}
 
   /** About how many rows there are. */
   long approximateCount() {
@@ -164,6 +195,25 @@ final class StoreState {
   /** Writes a row that comes from the changelog. */
   void restore(byte[] k, byte @Nullable [] value) {
     write(k, value, null);
+  }
+
+  /** A record was processed that writes no row: the position is another one. */
+  void touch(AbstractStore by) {
+    if (staged) {
+      task.finish();
+    }
+    synchronized (monitor) {
+      by.processed(this);
+    }
+    recordChanged = true;
+  }
+
+  /** Rows with keys below this one have expired. */
+  void cutBelow(byte[] k) {
+    if (cut == null || Arrays.compareUnsigned(k, cut) > 0) {
+      cut = k;
+      cutChanged = true;
+    }
   }
 
   private void write(byte[] k, byte @Nullable [] value, @Nullable AbstractStore by) {
@@ -250,7 +300,13 @@ final class StoreState {
     if ((generation & 1) == 0) {
       generation++;
     }
-    for (Map.Entry<byte[], PendingWrites.Cell> e : pending.cells().entrySet()) {
+    byte[] below = cut;
+    if (below != null && cutChanged) {
+      table.deleteRange(tx, null, below);
+    }
+    NavigableMap<byte[], PendingWrites.Cell> cells = pending.cells();
+    for (Map.Entry<byte[], PendingWrites.Cell> e :
+        (below == null ? cells : cells.tailMap(below, true)).entrySet()) {
       byte[] value = e.getValue().newest.value;
       if (value == null) {
         table.delete(tx, e.getKey());
@@ -258,6 +314,7 @@ final class StoreState {
         table.put(tx, e.getKey(), value);
       }
     }
+    record.streamTime = streamTime;
     instance.stores().put(tx, key, record.encode(position));
   }
 
@@ -270,8 +327,13 @@ final class StoreState {
       generation++;
     }
     recordChanged = false;
+    cutChanged = false;
     uncommitted = false;
     instance.spilled(bytes);
+  }
+
+  boolean isClosed() {
+    return closed;
   }
 
   /** Closes the store. What is pending and not committed is lost, as it has to be. */
@@ -280,7 +342,7 @@ final class StoreState {
       closed = true;
       task.closed(this);
       instance.spilled(pending.bytes());
-      instance.close(id);
+      instance.close(id, this);
     }
   }
 }

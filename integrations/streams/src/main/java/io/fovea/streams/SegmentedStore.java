@@ -1,0 +1,197 @@
+package io.fovea.streams;
+
+import java.util.Iterator;
+import java.util.List;
+import java.util.NoSuchElementException;
+import java.util.function.LongFunction;
+import org.apache.kafka.common.metrics.Sensor;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.processor.StateStoreContext;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What stores have in common whose rows expire by stream time.
+ *
+ * <p>Readers see no row that has expired, to the millisecond. The rows go later, a segment at a
+ * time: the commit cuts those off the table that have expired as a whole.
+ *
+ * <p>Threading as {@link AbstractStore}.
+ */
+abstract class SegmentedStore extends AbstractStore {
+  private static final Logger LOG = LoggerFactory.getLogger(SegmentedStore.class);
+  private static final long LOG_INTERVAL_MILLIS = 60_000;
+
+  private final long retentionMillis;
+  private final long segmentMillis;
+  private @Nullable Sensor dropped;
+  private long loggedMillis = Long.MIN_VALUE;
+
+  SegmentedStore(
+      String name, StoreKind kind, String format, long retentionMillis, long segmentMillis) {
+    super(name, kind, format);
+    this.retentionMillis = retentionMillis;
+    this.segmentMillis = segmentMillis;
+  }
+
+  /** As Kafka Streams divides the same store. */
+  static long segmentMillis(long retentionMillis) {
+    return Math.max(retentionMillis / 2, 60_000);
+  }
+
+  @Override
+  final long segmentMillis() {
+    return segmentMillis;
+  }
+
+  @Override
+  void opened(StoreState opened) {
+    StateStoreContext c = context();
+    dropped = c == null ? null : internals().droppedRecords(c);
+  }
+
+  @Override
+  final boolean isEmptyWhenClosed() {
+    return true;
+  }
+
+  final long retentionMillis() {
+    return retentionMillis;
+  }
+
+  /** The smallest time that has not expired. */
+  final long liveFrom(StoreState state) {
+    return state.streamTime() - retentionMillis + 1;
+  }
+
+  /**
+   * The segment of a time, as the table has it: the store may have been made with another number.
+   */
+  static long segment(StoreState state, long time) {
+    return time / state.segmentMillis();
+  }
+
+  /** Stream time is at least this; what has expired now will go with the next commit. */
+  final void observe(StoreState state, long time) {
+    if (time > state.streamTime()) {
+      state.setStreamTime(time);
+      long first = segment(state, Math.max(0, expiresBelow(state)));
+      if (first > 0) {
+        state.cutBelow(SegmentKeys.segment(first));
+      }
+    }
+  }
+
+  /** The time below which the rows of a segment have expired. */
+  long expiresBelow(StoreState state) {
+    return liveFrom(state);
+  }
+
+  /** A record came too late: it is counted, and logged once in a minute. */
+  final void dropLate(String message) {
+    Sensor d = dropped;
+    long now = System.currentTimeMillis();
+    if (d != null) {
+      d.record(1.0, now);
+    }
+    if (now >= loggedMillis + LOG_INTERVAL_MILLIS || loggedMillis == Long.MIN_VALUE) {
+      loggedMillis = now;
+      LOG.warn(message);
+    }
+  }
+
+  /** Whether a range of keys is the wrong way round; that is logged. */
+  static boolean isInverted(@Nullable Bytes from, @Nullable Bytes to) {
+    boolean is = from != null && to != null && from.compareTo(to) > 0;
+    if (is) {
+      LOG.warn(StoreIterator.INVERTED_RANGE);
+    }
+    return is;
+  }
+
+  /** The intervals of one key, one for each segment. */
+  static Iterator<ByteInterval> ofKey(
+      StoreState state, byte[] key, long from, long to, boolean forward) {
+    long last = Math.min(to, state.streamTime());
+    return new Segments(state, from, last, forward, s -> SegmentKeys.times(s, key, from, last + 1));
+  }
+
+  /** The intervals of several keys, one for each segment. */
+  static Iterator<ByteInterval> ofKeys(
+      StoreState state,
+      @Nullable Bytes keyFrom,
+      @Nullable Bytes keyTo,
+      long from,
+      long to,
+      boolean forward) {
+    return new Segments(
+        state,
+        from,
+        Math.min(to, state.streamTime()),
+        forward,
+        s ->
+            new ByteInterval(
+                keyFrom == null ? SegmentKeys.segment(s) : SegmentKeys.prefix(s, keyFrom.get()),
+                ByteInterval.above(
+                    keyTo == null ? SegmentKeys.segment(s) : SegmentKeys.prefix(s, keyTo.get()))));
+  }
+
+  /**
+   * The segments of some time, one after the other. There are two or three where the store was made
+   * with the retention that it has. Where there are many, those without rows are passed over.
+   */
+  private static final class Segments implements Iterator<ByteInterval> {
+    private static final int FEW = 8;
+
+    private final StoreState state;
+    private final boolean forward;
+    private final LongFunction<ByteInterval> interval;
+    private final long first;
+    private final long last;
+    private final boolean many;
+    private long next;
+
+    Segments(
+        StoreState state,
+        long from,
+        long to,
+        boolean forward,
+        LongFunction<ByteInterval> interval) {
+      this.state = state;
+      this.forward = forward;
+      this.interval = interval;
+      this.first = segment(state, Math.max(0, from));
+      this.last = from <= to ? segment(state, to) : -1;
+      this.many = last - first >= FEW;
+      this.next = forward ? first : last;
+    }
+
+    @Override
+    public boolean hasNext() {
+      if (many && next >= first && next <= last) {
+        pass();
+      }
+      return next >= first && next <= last;
+    }
+
+    private void pass() {
+      ByteInterval rest =
+          forward
+              ? new ByteInterval(SegmentKeys.segment(next), null)
+              : new ByteInterval(null, SegmentKeys.segment(next + 1));
+      RowIterator rows = RowIterator.of(state, List.of(rest).iterator(), forward);
+      next = rows.next() ? SegmentKeys.segment(rows.key()) : last + 1;
+    }
+
+    @Override
+    public ByteInterval next() {
+      if (next < first || next > last) {
+        throw new NoSuchElementException();
+      }
+      ByteInterval in = interval.apply(next);
+      next += forward ? 1 : -1;
+      return in;
+    }
+  }
+}

@@ -1,0 +1,109 @@
+package io.fovea.streams;
+
+import java.util.List;
+import java.util.NoSuchElementException;
+import java.util.function.Function;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.KeyValue;
+import org.apache.kafka.streams.errors.InvalidStateStoreException;
+import org.apache.kafka.streams.state.KeyValueIterator;
+import org.apache.kafka.streams.state.WindowStoreIterator;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Rows of a store as Kafka Streams wants them.
+ *
+ * <p>One thread at a time; it may be closed late, twice, and by another thread.
+ *
+ * @param <K> what the keys are
+ */
+class StoreIterator<K> implements KeyValueIterator<K, byte[]> {
+  /** What Kafka Streams' own stores log; its tests look for the words. */
+  static final String INVERTED_RANGE =
+      "Returning empty iterator for fetch with invalid key range: from > to. "
+          + "This may be due to range arguments set in the wrong order, "
+          + "or serdes that don't preserve ordering when lexicographically comparing the serialized"
+          + " bytes. "
+          + "Note that the built-in numerical serdes do not follow this for negative numbers";
+
+  private final AbstractStore store;
+  private final RowIterator rows;
+  private final Function<byte[], @Nullable K> decode;
+  private @Nullable KeyValue<K, byte[]> next;
+  private volatile boolean closed;
+
+  /**
+   * Makes one.
+   *
+   * @param decode makes a key of one of the table; null for rows that are to be left out
+   */
+  StoreIterator(AbstractStore store, RowIterator rows, Function<byte[], @Nullable K> decode) {
+    this.store = store;
+    this.rows = rows;
+    this.decode = decode;
+  }
+
+  /** One of the times of a key. */
+  static final class OfTimes extends StoreIterator<Long> implements WindowStoreIterator<byte[]> {
+    OfTimes(AbstractStore store, RowIterator rows, Function<byte[], @Nullable Long> decode) {
+      super(store, rows, decode);
+    }
+  }
+
+  /** One of plain keys. */
+  static KeyValueIterator<Bytes, byte[]> ofKeys(
+      AbstractStore store, StoreState state, List<ByteInterval> intervals, boolean forward) {
+    return new StoreIterator<>(
+        store,
+        RowIterator.of(state, intervals.iterator(), forward),
+        key -> Bytes.wrap(ByteKeys.decode(key)));
+  }
+
+  @Override
+  public boolean hasNext() {
+    if (closed) {
+      throw new InvalidStateStoreException(
+          "An iterator of store " + store.name() + " is asked for more, and has been closed.");
+    }
+    if (store.isEmptyWhenClosed() && !store.isOpen()) {
+      return false;
+    }
+    while (next == null) {
+      store.open();
+      if (!rows.next()) {
+        return false;
+      }
+      K key = decode.apply(rows.key());
+      if (key != null) {
+        next = KeyValue.pair(key, rows.value());
+      }
+    }
+    return true;
+  }
+
+  @Override
+  public KeyValue<K, byte[]> next() {
+    KeyValue<K, byte[]> n = peek();
+    next = null;
+    return n;
+  }
+
+  @Override
+  public K peekNextKey() {
+    return peek().key;
+  }
+
+  private KeyValue<K, byte[]> peek() {
+    hasNext();
+    KeyValue<K, byte[]> n = next;
+    if (n == null) {
+      throw new NoSuchElementException();
+    }
+    return n;
+  }
+
+  @Override
+  public void close() {
+    closed = true;
+  }
+}
