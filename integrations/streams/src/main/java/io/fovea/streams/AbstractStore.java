@@ -9,6 +9,10 @@ import org.apache.kafka.streams.errors.InvalidStateStoreException;
 import org.apache.kafka.streams.processor.StateStore;
 import org.apache.kafka.streams.processor.StateStoreContext;
 import org.apache.kafka.streams.query.Position;
+import org.apache.kafka.streams.query.PositionBound;
+import org.apache.kafka.streams.query.Query;
+import org.apache.kafka.streams.query.QueryConfig;
+import org.apache.kafka.streams.query.QueryResult;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -39,6 +43,13 @@ abstract class AbstractStore implements StateStore {
 
   /** Writes a record of the changelog. */
   abstract void restore(StoreState to, ConsumerRecord<byte[], byte[]> record);
+
+  /**
+   * Answers a query.
+   *
+   * @return a result of the query's type; {@link Queries#UNKNOWN} if the store does not know it
+   */
+  abstract @Nullable Object answer(Query<?> query, RowSource from);
 
   /** The store was opened, and knows what the database says of it. */
   void opened(StoreState opened) {}
@@ -77,12 +88,13 @@ abstract class AbstractStore implements StateStore {
     KafkaInternals k = internals();
     boolean positions = config != null && config.positions();
     for (ConsumerRecord<byte[], byte[]> record : records) {
-      restore(to, record);
-      if (positions) {
-        synchronized (to.monitor()) {
+      synchronized (to.monitor()) { // a query sees the row and its position, or none of them
+        restore(to, record);
+        if (positions) {
           k.addPosition(record, to.position());
         }
       }
+      to.relieve();
     }
   }
 
@@ -164,6 +176,14 @@ abstract class AbstractStore implements StateStore {
   @Override
   public final boolean isOpen() {
     return stateOrNull() != null;
+  }
+
+  @Override
+  public final <R> QueryResult<R> query(
+      Query<R> query, PositionBound positionBound, QueryConfig config) {
+    StateStoreContext c = context;
+    int partition = c == null || c.taskId() == null ? 0 : c.taskId().partition();
+    return Queries.answer(this, partition, query, positionBound, config);
   }
 
   @Override

@@ -200,7 +200,9 @@ public final class FoveaStores implements DslStoreSuppliers {
   }
 
   /**
-   * A store that keeps versions of values.
+   * A store that keeps versions of values, for {@link
+   * org.apache.kafka.streams.state.Stores#versionedKeyValueStoreBuilder} and {@link
+   * org.apache.kafka.streams.kstream.Materialized}.
    *
    * @param name the store's name
    * @param historyRetention how long a version is kept after it was replaced, in stream time
@@ -208,7 +210,8 @@ public final class FoveaStores implements DslStoreSuppliers {
    * @throws IllegalArgumentException if the retention is negative
    */
   public static VersionedBytesStoreSupplier versionedStore(String name, Duration historyRetention) {
-    throw new UnsupportedOperationException("not yet");
+    Objects.requireNonNull(name, "name cannot be null");
+    return new Versioned(name, millis(name, "history retention", historyRetention));
   }
 
   // ------------------------------------------------------------------------------------ suppliers
@@ -378,6 +381,19 @@ public final class FoveaStores implements DslStoreSuppliers {
     @Override
     public long segmentIntervalMs() {
       return SegmentedStore.segmentMillis(retentionPeriod);
+    }
+
+    @Override
+    public String metricsScope() {
+      return SCOPE;
+    }
+  }
+
+  private record Versioned(String name, long historyRetentionMs)
+      implements VersionedBytesStoreSupplier {
+    @Override
+    public KeyValueStore<Bytes, byte[]> get() {
+      return new VersionedFoveaStore(name, historyRetentionMs);
     }
 
     @Override

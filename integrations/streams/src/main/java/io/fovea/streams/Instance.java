@@ -60,6 +60,11 @@ final class Instance {
   private final int keyBytesMax;
   private final long pendingBytesMax;
   private final AtomicLong pendingBytes = new AtomicLong();
+
+  /** How many commits have begun or ended. */
+  private final AtomicLong commits = new AtomicLong();
+
+  private final SharedSnapshot.Pool snapshots;
   private final Map<String, StoreState> open = new ConcurrentHashMap<>();
   private final Map<String, TaskCommits> tasks = new HashMap<>();
   private int users;
@@ -86,6 +91,7 @@ final class Instance {
     } catch (FoveaException e) {
       throw new ProcessorStateException("The database of the stores can't be opened: " + file, e);
     }
+    this.snapshots = new SharedSnapshot.Pool(database);
     this.stores = database.table(TableSpec.bytes(STORES, STORE_KEY_BYTES_MAX)).bytes();
   }
 
@@ -264,6 +270,19 @@ final class Instance {
 
   int keyBytesMax() {
     return keyBytesMax;
+  }
+
+  void commitBegins() {
+    commits.incrementAndGet();
+  }
+
+  void commitEnds() {
+    commits.incrementAndGet();
+  }
+
+  /** A snapshot that has all that was committed before. */
+  SharedSnapshot snapshot() {
+    return snapshots.take(commits.get());
   }
 
   /** Whether a store that holds so much has to write it. */

@@ -116,6 +116,11 @@ final class KafkaInternals {
     }
   }
 
+  /** Whether records are restored as they are, with offset, timestamp and headers. */
+  boolean givesRecords() {
+    return batching != null;
+  }
+
   /** The callback that gives records of the changelog to a store. */
   StateRestoreCallback restoreCallback(Consumer<Collection<ConsumerRecord<byte[], byte[]>>> to) {
     BatchingStateRestoreCallback plain = records -> to.accept(records(records));

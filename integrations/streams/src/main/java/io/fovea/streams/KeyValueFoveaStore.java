@@ -7,6 +7,10 @@ import org.apache.kafka.common.serialization.Serializer;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.DslStoreFormat;
 import org.apache.kafka.streams.KeyValue;
+import org.apache.kafka.streams.query.KeyQuery;
+import org.apache.kafka.streams.query.Query;
+import org.apache.kafka.streams.query.RangeQuery;
+import org.apache.kafka.streams.query.ResultOrder;
 import org.apache.kafka.streams.state.HeadersBytesStore;
 import org.apache.kafka.streams.state.KeyValueIterator;
 import org.apache.kafka.streams.state.KeyValueStore;
@@ -103,17 +107,31 @@ class KeyValueFoveaStore extends AbstractStore implements KeyValueStore<Bytes, b
 
   @Override
   public KeyValueIterator<Bytes, byte[]> range(@Nullable Bytes from, @Nullable Bytes to) {
-    return range(from, to, true);
+    return range(open(), from, to, true);
   }
 
   @Override
   public KeyValueIterator<Bytes, byte[]> reverseRange(@Nullable Bytes from, @Nullable Bytes to) {
-    return range(from, to, false);
+    return range(open(), from, to, false);
+  }
+
+  @Override
+  @Nullable Object answer(Query<?> query, RowSource from) {
+    if (query instanceof KeyQuery<?, ?> q) {
+      return from.get(ByteKeys.encode(((Bytes) q.getKey()).get()));
+    }
+    if (query instanceof RangeQuery<?, ?> q) {
+      return range(
+          from,
+          (Bytes) q.getLowerBound().orElse(null),
+          (Bytes) q.getUpperBound().orElse(null),
+          q.resultOrder() != ResultOrder.DESCENDING);
+    }
+    return Queries.UNKNOWN;
   }
 
   private KeyValueIterator<Bytes, byte[]> range(
-      @Nullable Bytes from, @Nullable Bytes to, boolean forward) {
-    StoreState state = open();
+      RowSource state, @Nullable Bytes from, @Nullable Bytes to, boolean forward) {
     if (from != null && to != null && from.compareTo(to) > 0) {
       LOG.warn(StoreIterator.INVERTED_RANGE);
       return StoreIterator.ofKeys(this, state, List.of(), forward);
@@ -129,12 +147,12 @@ class KeyValueFoveaStore extends AbstractStore implements KeyValueStore<Bytes, b
 
   @Override
   public KeyValueIterator<Bytes, byte[]> all() {
-    return range(null, null, true);
+    return range(open(), null, null, true);
   }
 
   @Override
   public KeyValueIterator<Bytes, byte[]> reverseAll() {
-    return range(null, null, false);
+    return range(open(), null, null, false);
   }
 
   @Override

@@ -22,15 +22,15 @@ final class RowIterator {
   private static final int ROWS_MAX = 512;
 
   /** Nothing is read yet. */
-  private static final StoreState.Page ALL = new StoreState.Page(List.of(), true);
+  private static final RowSource.Page ALL = new RowSource.Page(List.of(), true);
 
-  private final StoreState state;
+  private final RowSource state;
   private final Iterator<ByteInterval> intervals;
   private final boolean forward;
 
   private @Nullable ByteInterval rest;
   private byte @Nullable [] last;
-  private StoreState.Page page = ALL;
+  private RowSource.Page page = ALL;
   private int at;
   private int generation;
   private int rows = ROWS_MIN;
@@ -38,7 +38,7 @@ final class RowIterator {
   private byte @Nullable [] key;
   private byte @Nullable [] value;
 
-  private RowIterator(StoreState state, Iterator<ByteInterval> intervals, boolean forward) {
+  private RowIterator(RowSource state, Iterator<ByteInterval> intervals, boolean forward) {
     this.state = state;
     this.intervals = intervals;
     this.forward = forward;
@@ -50,7 +50,7 @@ final class RowIterator {
    * @param state whose rows; null for none
    */
   static RowIterator of(
-      @Nullable StoreState state, Iterator<ByteInterval> intervals, boolean forward) {
+      @Nullable RowSource state, Iterator<ByteInterval> intervals, boolean forward) {
     return new RowIterator(state, intervals, forward);
   }
 
@@ -86,7 +86,7 @@ final class RowIterator {
       do {
         g = state.generation();
         PendingWrites pending = state.pending();
-        written = pending.next(last, in, forward, PendingWrites.NEWEST);
+        written = pending.next(last, in, forward, state.number());
         row = stored(in, g);
       } while (g != state.generation());
       if (written == null && row == null) {

@@ -10,6 +10,8 @@ import java.util.Arrays;
  * <pre>
  *   window    segment i8 | key | start i8 | sequence i4      segment = start / segmentMillis
  *   session   segment i8 | key | end i8   | start i8         segment = end / segmentMillis
+ *   version   segment i8 | key | from i8                     segment = to / segmentMillis
+ *   latest    0xFF | key                                     no segment: it does not expire
  * </pre>
  *
  * <p>All numbers are big-endian. Times are not negative. In the key a zero byte is followed by a
@@ -46,6 +48,19 @@ final class SegmentKeys {
   /** A row of a session. */
   static byte[] session(long segment, byte[] key, long end, long start) {
     return row(segment, key, 16).putLong(end).putLong(start).array();
+  }
+
+  /** A row of a version that was replaced. */
+  static byte[] version(long segment, byte[] key, long from) {
+    return row(segment, key, 8).putLong(from).array();
+  }
+
+  /** The row of the latest version, which lies above all segments. */
+  static byte[] latest(byte[] key) {
+    byte[] row = new byte[key.length + 1];
+    row[0] = (byte) 0xFF;
+    System.arraycopy(key, 0, row, 1, key.length);
+    return row;
   }
 
   /** The rows of a key in a segment that have times up to one, itself excluded. */

@@ -61,14 +61,14 @@ abstract class SegmentedStore extends AbstractStore {
   }
 
   /** The smallest time that has not expired. */
-  final long liveFrom(StoreState state) {
+  final long liveFrom(RowSource state) {
     return state.streamTime() - retentionMillis + 1;
   }
 
   /**
    * The segment of a time, as the table has it: the store may have been made with another number.
    */
-  static long segment(StoreState state, long time) {
+  static long segment(RowSource state, long time) {
     return time / state.segmentMillis();
   }
 
@@ -76,16 +76,11 @@ abstract class SegmentedStore extends AbstractStore {
   final void observe(StoreState state, long time) {
     if (time > state.streamTime()) {
       state.setStreamTime(time);
-      long first = segment(state, Math.max(0, expiresBelow(state)));
+      long first = segment(state, Math.max(0, liveFrom(state)));
       if (first > 0) {
         state.cutBelow(SegmentKeys.segment(first));
       }
     }
-  }
-
-  /** The time below which the rows of a segment have expired. */
-  long expiresBelow(StoreState state) {
-    return liveFrom(state);
   }
 
   /** A record came too late: it is counted, and logged once in a minute. */
@@ -112,14 +107,14 @@ abstract class SegmentedStore extends AbstractStore {
 
   /** The intervals of one key, one for each segment. */
   static Iterator<ByteInterval> ofKey(
-      StoreState state, byte[] key, long from, long to, boolean forward) {
+      RowSource state, byte[] key, long from, long to, boolean forward) {
     long last = Math.min(to, state.streamTime());
     return new Segments(state, from, last, forward, s -> SegmentKeys.times(s, key, from, last + 1));
   }
 
   /** The intervals of several keys, one for each segment. */
   static Iterator<ByteInterval> ofKeys(
-      StoreState state,
+      RowSource state,
       @Nullable Bytes keyFrom,
       @Nullable Bytes keyTo,
       long from,
@@ -137,6 +132,12 @@ abstract class SegmentedStore extends AbstractStore {
                     keyTo == null ? SegmentKeys.segment(s) : SegmentKeys.prefix(s, keyTo.get()))));
   }
 
+  /** An interval of each segment of some time. */
+  static Iterator<ByteInterval> segments(
+      RowSource state, long from, long to, boolean forward, LongFunction<ByteInterval> interval) {
+    return new Segments(state, from, to, forward, interval);
+  }
+
   /**
    * The segments of some time, one after the other. There are two or three where the store was made
    * with the retention that it has. Where there are many, those without rows are passed over.
@@ -144,7 +145,7 @@ abstract class SegmentedStore extends AbstractStore {
   private static final class Segments implements Iterator<ByteInterval> {
     private static final int FEW = 8;
 
-    private final StoreState state;
+    private final RowSource state;
     private final boolean forward;
     private final LongFunction<ByteInterval> interval;
     private final long first;
@@ -153,11 +154,7 @@ abstract class SegmentedStore extends AbstractStore {
     private long next;
 
     Segments(
-        StoreState state,
-        long from,
-        long to,
-        boolean forward,
-        LongFunction<ByteInterval> interval) {
+        RowSource state, long from, long to, boolean forward, LongFunction<ByteInterval> interval) {
       this.state = state;
       this.forward = forward;
       this.interval = interval;

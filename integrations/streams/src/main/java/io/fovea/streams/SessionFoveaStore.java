@@ -9,6 +9,8 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.DslStoreFormat;
 import org.apache.kafka.streams.kstream.Windowed;
+import org.apache.kafka.streams.query.Query;
+import org.apache.kafka.streams.query.WindowRangeQuery;
 import org.apache.kafka.streams.state.HeadersBytesStore;
 import org.apache.kafka.streams.state.KeyValueIterator;
 import org.apache.kafka.streams.state.SessionStore;
@@ -90,6 +92,13 @@ class SessionFoveaStore extends SegmentedStore implements SessionStore<Bytes, by
   // -------------------------------------------------------------------------------------- reading
 
   @Override
+  @Nullable Object answer(Query<?> query, RowSource from) {
+    return query instanceof WindowRangeQuery<?, ?> q && q.getKey().isPresent()
+        ? findSessions(from, (Bytes) q.getKey().get(), 0, Long.MAX_VALUE, true)
+        : Queries.UNKNOWN;
+  }
+
+  @Override
   public byte @Nullable [] fetchSession(Bytes key, long sessionStartTime, long sessionEndTime) {
     Objects.requireNonNull(key, "key cannot be null");
     StoreState from = stateOrNull();
@@ -100,12 +109,12 @@ class SessionFoveaStore extends SegmentedStore implements SessionStore<Bytes, by
 
   @Override
   public KeyValueIterator<Windowed<Bytes>, byte[]> fetch(Bytes key) {
-    return findSessions(key, 0, Long.MAX_VALUE, true);
+    return findSessions(stateOrNull(), key, 0, Long.MAX_VALUE, true);
   }
 
   @Override
   public KeyValueIterator<Windowed<Bytes>, byte[]> backwardFetch(Bytes key) {
-    return findSessions(key, 0, Long.MAX_VALUE, false);
+    return findSessions(stateOrNull(), key, 0, Long.MAX_VALUE, false);
   }
 
   @Override
@@ -130,13 +139,13 @@ class SessionFoveaStore extends SegmentedStore implements SessionStore<Bytes, by
   @Override
   public KeyValueIterator<Windowed<Bytes>, byte[]> findSessions(
       Bytes key, long earliestSessionEndTime, long latestSessionStartTime) {
-    return findSessions(key, earliestSessionEndTime, latestSessionStartTime, true);
+    return findSessions(stateOrNull(), key, earliestSessionEndTime, latestSessionStartTime, true);
   }
 
   @Override
   public KeyValueIterator<Windowed<Bytes>, byte[]> backwardFindSessions(
       Bytes key, long earliestSessionEndTime, long latestSessionStartTime) {
-    return findSessions(key, earliestSessionEndTime, latestSessionStartTime, false);
+    return findSessions(stateOrNull(), key, earliestSessionEndTime, latestSessionStartTime, false);
   }
 
   @Override
@@ -160,9 +169,8 @@ class SessionFoveaStore extends SegmentedStore implements SessionStore<Bytes, by
   }
 
   private KeyValueIterator<Windowed<Bytes>, byte[]> findSessions(
-      Bytes key, long earliestEnd, long latestStart, boolean forward) {
+      @Nullable RowSource state, Bytes key, long earliestEnd, long latestStart, boolean forward) {
     Objects.requireNonNull(key, "key cannot be null");
-    StoreState state = stateOrNull();
     Iterator<ByteInterval> intervals =
         state == null
             ? Collections.emptyIterator()
@@ -186,12 +194,12 @@ class SessionFoveaStore extends SegmentedStore implements SessionStore<Bytes, by
     return sessions(state, intervals, first, latestEnd, latestStart, forward);
   }
 
-  private long first(StoreState state, long earliestEnd) {
+  private long first(RowSource state, long earliestEnd) {
     return Math.max(Math.max(0, earliestEnd), liveFrom(state));
   }
 
   private KeyValueIterator<Windowed<Bytes>, byte[]> sessions(
-      @Nullable StoreState state,
+      @Nullable RowSource state,
       Iterator<ByteInterval> intervals,
       long earliestEnd,
       long latestEnd,

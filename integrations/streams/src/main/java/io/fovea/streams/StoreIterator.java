@@ -1,5 +1,7 @@
 package io.fovea.streams;
 
+import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.function.Function;
@@ -29,8 +31,9 @@ class StoreIterator<K> implements KeyValueIterator<K, byte[]> {
   private final AbstractStore store;
   private final RowIterator rows;
   private final Function<byte[], @Nullable K> decode;
-  private @Nullable KeyValue<K, byte[]> next;
+  private final Deque<KeyValue<K, byte[]>> ready = new ArrayDeque<>(2);
   private volatile boolean closed;
+  private volatile @Nullable Runnable onClose;
 
   /**
    * Makes one.
@@ -52,7 +55,7 @@ class StoreIterator<K> implements KeyValueIterator<K, byte[]> {
 
   /** One of plain keys. */
   static KeyValueIterator<Bytes, byte[]> ofKeys(
-      AbstractStore store, StoreState state, List<ByteInterval> intervals, boolean forward) {
+      AbstractStore store, RowSource state, List<ByteInterval> intervals, boolean forward) {
     return new StoreIterator<>(
         store,
         RowIterator.of(state, intervals.iterator(), forward),
@@ -68,42 +71,59 @@ class StoreIterator<K> implements KeyValueIterator<K, byte[]> {
     if (store.isEmptyWhenClosed() && !store.isOpen()) {
       return false;
     }
-    while (next == null) {
-      store.open();
-      if (!rows.next()) {
-        return false;
-      }
+    return !ready.isEmpty() || readOne();
+  }
+
+  private boolean readOne() {
+    store.open();
+    while (rows.next()) {
       K key = decode.apply(rows.key());
       if (key != null) {
-        next = KeyValue.pair(key, rows.value());
+        ready.add(KeyValue.pair(key, rows.value()));
+        return true;
       }
     }
-    return true;
+    return false;
+  }
+
+  /** Reads rows before they are asked for; whether these are all. */
+  final boolean readAhead(int most) {
+    while (ready.size() < most) {
+      if (!readOne()) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** What is to be given back when it is closed. */
+  final void onClose(Runnable action) {
+    onClose = action;
   }
 
   @Override
   public KeyValue<K, byte[]> next() {
-    KeyValue<K, byte[]> n = peek();
-    next = null;
-    return n;
+    if (!hasNext()) {
+      throw new NoSuchElementException();
+    }
+    return ready.remove();
   }
 
   @Override
   public K peekNextKey() {
-    return peek().key;
-  }
-
-  private KeyValue<K, byte[]> peek() {
-    hasNext();
-    KeyValue<K, byte[]> n = next;
-    if (n == null) {
+    if (!hasNext()) {
       throw new NoSuchElementException();
     }
-    return n;
+    return ready.element().key;
   }
 
   @Override
   public void close() {
     closed = true;
+    Runnable action = onClose;
+    if (action != null) {
+      onClose = null;
+      action.run();
+    }
   }
 }

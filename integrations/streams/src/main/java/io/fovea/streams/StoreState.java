@@ -2,14 +2,20 @@ package io.fovea.streams;
 
 import io.fovea.ByteCursor;
 import io.fovea.ByteTable;
+import io.fovea.Database;
 import io.fovea.Order;
 import io.fovea.Transaction;
 import io.fovea.error.FoveaException;
+import io.fovea.schema.TableSpec;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.NavigableMap;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.streams.errors.ProcessorStateException;
 import org.apache.kafka.streams.query.Position;
@@ -33,12 +39,14 @@ import org.jspecify.annotations.Nullable;
  * applied again.
  *
  * <p><b>Generation.</b> Even; odd while rows go to the table. Who has read the table and finds the
- * number that was there before knows that the table did not change meanwhile.
+ * number that was there before knows that the table did not change meanwhile. A row is pending
+ * until it is in the table: {@code pending} is replaced after the transaction, and before the
+ * generation is even again.
  *
  * <p>Threading: one thread at a time writes, commits and closes. Any thread reads. The monitor is
  * for what a write and a view must see together: pending writes and position.
  */
-final class StoreState {
+final class StoreState implements RowSource {
   private static final int PAGE_BYTES_MAX = 256 << 10;
 
   private final Instance instance;
@@ -62,6 +70,15 @@ final class StoreState {
   private byte @Nullable [] cut;
 
   private boolean cutChanged;
+
+  /** By how much what is pending has grown, and the instance does not know yet. */
+  private long grown;
+
+  /** Those that are open; changed under the monitor or by who closes. */
+  private final Set<StoreView> views = ConcurrentHashMap.newKeySet();
+
+  /** Held while rows go to the table, and by queries that otherwise find no moment to read it. */
+  private final ReentrantLock writing = new ReentrantLock();
 
   /** Whether the record has changed. */
   private boolean recordChanged;
@@ -104,8 +121,8 @@ final class StoreState {
     return position;
   }
 
-  /** The largest timestamp that was put; -1 before the first. */
-  long streamTime() {
+  @Override
+  public long streamTime() {
     return streamTime;
   }
 
@@ -113,52 +130,65 @@ final class StoreState {
     streamTime = time;
   }
 
-  long segmentMillis() {
+  @Override
+  public long segmentMillis() {
     return record.segmentMillis;
   }
 
   // -------------------------------------------------------------------------------------- reading
 
-  byte @Nullable [] get(byte[] k) {
+  @Override
+  public byte @Nullable [] get(byte[] k) {
     PendingWrites.Version v = pending.get(k, PendingWrites.NEWEST);
-    if (v != null) {
-      return v.value;
-    }
-    if (k.length > instance.keyBytesMax()) {
-      return null;
-    }
-    return instance.database().<byte @Nullable [], RuntimeException>read(tx -> table.get(tx, k));
+    return v != null ? v.value : stored(database(), table, k);
   }
 
-  PendingWrites pending() {
+  /** A row of the table, here or in a snapshot. */
+  byte @Nullable [] stored(Database from, ByteTable in, byte[] k) {
+    return k.length > instance.keyBytesMax()
+        ? null
+        : from.<byte @Nullable [], RuntimeException>read(tx -> in.get(tx, k));
+  }
+
+  @Override
+  public PendingWrites pending() {
     return pending;
   }
 
-  int generation() {
+  @Override
+  public long number() {
+    return PendingWrites.NEWEST;
+  }
+
+  @Override
+  public int generation() {
     return generation;
   }
 
-  /** Rows of the table, of one moment. */
-  Page page(ByteInterval interval, boolean forward, int most) {
+  @Override
+  public Page page(ByteInterval interval, boolean forward, int most) {
+    return page(database(), table, interval, forward, most);
+  }
+
+  /** Rows of the table, here or in a snapshot. */
+  Page page(Database of, ByteTable in, ByteInterval interval, boolean forward, int most) {
     byte @Nullable [] from = clip(interval.from());
     byte @Nullable [] to = clip(interval.to());
-    return instance
-        .database()
-        .read(
-            tx -> {
-              List<Map.Entry<byte[], byte[]>> rows = new ArrayList<>();
-              int bytes = 0;
-              try (ByteCursor c =
-                  table.scan(tx, from, to, forward ? Order.ASCENDING : Order.DESCENDING)) {
-                while (rows.size() < most && bytes < PAGE_BYTES_MAX && c.next()) {
-                  byte[] k = c.key();
-                  byte[] v = c.value();
-                  bytes += k.length + v.length;
-                  rows.add(Map.entry(k, v));
-                }
-              }
-              return new Page(rows, rows.size() == most || bytes >= PAGE_BYTES_MAX);
-            });
+    Order order = forward ? Order.ASCENDING : Order.DESCENDING;
+    return of.read(
+        tx -> {
+          List<Map.Entry<byte[], byte[]>> rows = new ArrayList<>();
+          int bytes = 0;
+          try (ByteCursor c = in.scan(tx, from, to, order)) {
+            while (rows.size() < most && bytes < PAGE_BYTES_MAX && c.next()) {
+              byte[] k = c.key();
+              byte[] v = c.value();
+              bytes += k.length + v.length;
+              rows.add(Map.entry(k, v));
+            }
+          }
+          return new Page(rows, rows.size() == most || bytes >= PAGE_BYTES_MAX);
+        });
   }
 
   /** A bound of at most the length that the table allows: keys of more are not in the table. */
@@ -168,13 +198,46 @@ final class StoreState {
         : Arrays.copyOf(bound, instance.keyBytesMax());
   }
 
-  /**
-   * Rows of the table.
-   *
-   * @param rows in order
-   * @param more whether there may be more behind them
-   */
-  record Page(List<Map.Entry<byte[], byte[]>> rows, boolean more) {}
+  // ---------------------------------------------------------------------------------------- views
+
+  /** The store at this moment. */
+  StoreView view() {
+    synchronized (monitor) {
+      StoreView view = new StoreView(this, pending, generation, streamTime, position.copy());
+      views.add(view);
+      return view;
+    }
+  }
+
+  void closed(StoreView view) {
+    views.remove(view);
+  }
+
+  SharedSnapshot snapshot() {
+    return instance.snapshot();
+  }
+
+  /** For who could not read between two commits. */
+  <R> R whileNothingIsCommitted(Supplier<R> work) {
+    writing.lock();
+    try {
+      return work.get();
+    } finally {
+      writing.unlock();
+    }
+  }
+
+  Database database() {
+    return instance.database();
+  }
+
+  ByteTable table() {
+    return table;
+  }
+
+  TableSpec tableSpec() {
+    return TableSpec.bytes(record.tableName(), instance.keyBytesMax());
+  }
 
   /** About how many rows there are. */
   long approximateCount() {
@@ -190,9 +253,10 @@ final class StoreState {
    */
   void put(byte[] k, byte @Nullable [] value, AbstractStore by) {
     write(k, value, by);
+    relieve();
   }
 
-  /** Writes a row that comes from the changelog. */
+  /** Writes a row that comes from the changelog; the caller {@linkplain #relieve relieves}. */
   void restore(byte[] k, byte @Nullable [] value) {
     write(k, value, null);
   }
@@ -234,16 +298,20 @@ final class StoreState {
     if (staged) {
       task.finish();
     }
-    long grown;
-    PendingWrites p = pending;
     synchronized (monitor) {
-      grown = p.put(k, value, false);
+      grown += pending.put(k, value, !views.isEmpty());
       if (by != null) {
         by.processed(this);
       }
     }
     uncommitted |= by != null;
-    if (instance.hasToSpill(grown, p.bytes())) {
+  }
+
+  /** Writes what is pending to the table if there is too much of it. Not under the monitor. */
+  void relieve() {
+    long g = grown;
+    grown = 0;
+    if (instance.hasToSpill(g, pending.bytes())) {
       spill();
     }
   }
@@ -256,8 +324,13 @@ final class StoreState {
     if (exactlyOnce && uncommitted) {
       record.offsets.clear();
     }
-    instance.database().runAhead(tx -> write(tx));
-    written();
+    beginWriting();
+    try {
+      database().runAhead(this::write);
+      written();
+    } finally {
+      endWriting();
+    }
   }
 
   void commit(Map<TopicPartition, Long> offsets) {
@@ -294,12 +367,24 @@ final class StoreState {
     return recordChanged || !pending.isEmpty();
   }
 
+  /** Rows are going to the table. */
+  @SuppressWarnings("NonAtomicOperationOnVolatileField") // under the lock
+  void beginWriting() {
+    writing.lock();
+    instance.commitBegins();
+    generation++;
+  }
+
+  /** Rows have gone there, or the transaction has failed. */
+  @SuppressWarnings("NonAtomicOperationOnVolatileField") // under the lock
+  void endWriting() {
+    generation++;
+    instance.commitEnds();
+    writing.unlock();
+  }
+
   /** Writes what is pending, and the record. A transaction that is done again does it again. */
-  @SuppressWarnings("NonAtomicOperationOnVolatileField") // one thread at a time
   void write(Transaction tx) {
-    if ((generation & 1) == 0) {
-      generation++;
-    }
     byte[] below = cut;
     if (below != null && cutChanged) {
       table.deleteRange(tx, null, below);
@@ -319,17 +404,16 @@ final class StoreState {
   }
 
   /** The transaction has committed. */
-  @SuppressWarnings("NonAtomicOperationOnVolatileField") // one thread at a time
   void written() {
     long bytes = pending.bytes();
     synchronized (monitor) {
       pending = new PendingWrites();
-      generation++;
     }
     recordChanged = false;
     cutChanged = false;
     uncommitted = false;
-    instance.spilled(bytes);
+    instance.spilled(bytes - grown);
+    grown = 0;
   }
 
   boolean isClosed() {
@@ -339,9 +423,10 @@ final class StoreState {
   /** Closes the store. What is pending and not committed is lost, as it has to be. */
   void close() {
     if (!closed) {
-      closed = true;
       task.closed(this);
-      instance.spilled(pending.bytes());
+      closed = true;
+      List.copyOf(views).forEach(StoreView::close);
+      instance.spilled(pending.bytes() - grown);
       instance.close(id, this);
     }
   }

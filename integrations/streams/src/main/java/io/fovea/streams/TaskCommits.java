@@ -52,7 +52,11 @@ final class TaskCommits {
     staged.clear();
     all.forEach(s -> s.setStaged(false));
     all.removeIf(s -> !s.isChanged());
-    if (!all.isEmpty()) {
+    if (all.isEmpty()) {
+      return;
+    }
+    all.forEach(StoreState::beginWriting);
+    try {
       instance
           .database()
           .run(
@@ -62,6 +66,8 @@ final class TaskCommits {
                 }
               });
       all.forEach(StoreState::written);
+    } finally {
+      all.forEach(StoreState::endWriting);
     }
   }
 }

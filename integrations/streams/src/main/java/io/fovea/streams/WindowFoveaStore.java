@@ -9,6 +9,9 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.DslStoreFormat;
 import org.apache.kafka.streams.kstream.Windowed;
+import org.apache.kafka.streams.query.Query;
+import org.apache.kafka.streams.query.WindowKeyQuery;
+import org.apache.kafka.streams.query.WindowRangeQuery;
 import org.apache.kafka.streams.state.HeadersBytesStore;
 import org.apache.kafka.streams.state.KeyValueIterator;
 import org.apache.kafka.streams.state.TimestampedBytesStore;
@@ -104,11 +107,37 @@ class WindowFoveaStore extends SegmentedStore implements WindowStore<Bytes, byte
     }
   }
 
-  private byte[] row(StoreState state, Bytes key, long start) {
+  private byte[] row(RowSource state, Bytes key, long start) {
     return SegmentKeys.window(segment(state, start), key.get(), start, sequence);
   }
 
   // -------------------------------------------------------------------------------------- reading
+
+  @Override
+  @Nullable Object answer(Query<?> query, RowSource from) {
+    if (query instanceof WindowKeyQuery<?, ?> q) {
+      return q.getTimeFrom().isPresent() && q.getTimeTo().isPresent()
+          ? fetch(
+              from,
+              (Bytes) q.getKey(),
+              q.getTimeFrom().get().toEpochMilli(),
+              q.getTimeTo().get().toEpochMilli(),
+              true)
+          : Queries.UNKNOWN;
+    }
+    if (query instanceof WindowRangeQuery<?, ?> q) {
+      return q.getTimeFrom().isPresent() && q.getTimeTo().isPresent()
+          ? fetch(
+              from,
+              null,
+              null,
+              q.getTimeFrom().get().toEpochMilli(),
+              q.getTimeTo().get().toEpochMilli(),
+              true)
+          : Queries.UNKNOWN;
+    }
+    return Queries.UNKNOWN;
+  }
 
   @Override
   public byte @Nullable [] fetch(Bytes key, long time) {
@@ -121,17 +150,17 @@ class WindowFoveaStore extends SegmentedStore implements WindowStore<Bytes, byte
 
   @Override
   public WindowStoreIterator<byte[]> fetch(Bytes key, long timeFrom, long timeTo) {
-    return fetch(key, timeFrom, timeTo, true);
+    return fetch(stateOrNull(), key, timeFrom, timeTo, true);
   }
 
   @Override
   public WindowStoreIterator<byte[]> backwardFetch(Bytes key, long timeFrom, long timeTo) {
-    return fetch(key, timeFrom, timeTo, false);
+    return fetch(stateOrNull(), key, timeFrom, timeTo, false);
   }
 
-  private WindowStoreIterator<byte[]> fetch(Bytes key, long from, long to, boolean forward) {
+  private WindowStoreIterator<byte[]> fetch(
+      @Nullable RowSource state, Bytes key, long from, long to, boolean forward) {
     Objects.requireNonNull(key, "key cannot be null");
-    StoreState state = stateOrNull();
     Iterator<ByteInterval> intervals =
         state == null
             ? Collections.emptyIterator()
@@ -145,38 +174,42 @@ class WindowFoveaStore extends SegmentedStore implements WindowStore<Bytes, byte
   @Override
   public KeyValueIterator<Windowed<Bytes>, byte[]> fetch(
       @Nullable Bytes keyFrom, @Nullable Bytes keyTo, long timeFrom, long timeTo) {
-    return fetch(keyFrom, keyTo, timeFrom, timeTo, true);
+    return fetch(stateOrNull(), keyFrom, keyTo, timeFrom, timeTo, true);
   }
 
   @Override
   public KeyValueIterator<Windowed<Bytes>, byte[]> backwardFetch(
       @Nullable Bytes keyFrom, @Nullable Bytes keyTo, long timeFrom, long timeTo) {
-    return fetch(keyFrom, keyTo, timeFrom, timeTo, false);
+    return fetch(stateOrNull(), keyFrom, keyTo, timeFrom, timeTo, false);
   }
 
   @Override
   public KeyValueIterator<Windowed<Bytes>, byte[]> fetchAll(long timeFrom, long timeTo) {
-    return fetch(null, null, timeFrom, timeTo, true);
+    return fetch(stateOrNull(), null, null, timeFrom, timeTo, true);
   }
 
   @Override
   public KeyValueIterator<Windowed<Bytes>, byte[]> backwardFetchAll(long timeFrom, long timeTo) {
-    return fetch(null, null, timeFrom, timeTo, false);
+    return fetch(stateOrNull(), null, null, timeFrom, timeTo, false);
   }
 
   @Override
   public KeyValueIterator<Windowed<Bytes>, byte[]> all() {
-    return fetch(null, null, 0, Long.MAX_VALUE, true);
+    return fetch(stateOrNull(), null, null, 0, Long.MAX_VALUE, true);
   }
 
   @Override
   public KeyValueIterator<Windowed<Bytes>, byte[]> backwardAll() {
-    return fetch(null, null, 0, Long.MAX_VALUE, false);
+    return fetch(stateOrNull(), null, null, 0, Long.MAX_VALUE, false);
   }
 
   private KeyValueIterator<Windowed<Bytes>, byte[]> fetch(
-      @Nullable Bytes keyFrom, @Nullable Bytes keyTo, long from, long to, boolean forward) {
-    StoreState state = stateOrNull();
+      @Nullable RowSource state,
+      @Nullable Bytes keyFrom,
+      @Nullable Bytes keyTo,
+      long from,
+      long to,
+      boolean forward) {
     long first = state == null ? 0 : Math.max(Math.max(0, from), liveFrom(state));
     Iterator<ByteInterval> intervals =
         state == null || isInverted(keyFrom, keyTo)

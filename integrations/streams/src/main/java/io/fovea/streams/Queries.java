@@ -1,0 +1,111 @@
+package io.fovea.streams;
+
+import io.fovea.error.FoveaException;
+import java.util.Map;
+import org.apache.kafka.streams.errors.StreamsException;
+import org.apache.kafka.streams.query.FailureReason;
+import org.apache.kafka.streams.query.Position;
+import org.apache.kafka.streams.query.PositionBound;
+import org.apache.kafka.streams.query.Query;
+import org.apache.kafka.streams.query.QueryConfig;
+import org.apache.kafka.streams.query.QueryResult;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Interactive queries: a result and the position that it belongs to are of one moment.
+ *
+ * <p>What the result has was applied by the position that it carries, and nothing else: a bound
+ * that the position meets is met by the rows, and no row is newer than the position.
+ *
+ * <p>Short results are read at once. Of a long one the first rows are, and the others from a
+ * snapshot as they are asked for.
+ *
+ * <p>Any thread.
+ */
+final class Queries {
+  private static final int OPTIMISTIC_ATTEMPTS = 8;
+
+  /** How many rows are read at once. */
+  private static final int ROWS_AT_ONCE = 256;
+
+  /** A store does not know a query. */
+  static final Object UNKNOWN = new Object();
+
+  private Queries() {}
+
+  static <R> QueryResult<R> answer(
+      AbstractStore store, int partition, Query<R> query, PositionBound bound, QueryConfig config) {
+    long start = System.nanoTime();
+    QueryResult<R> result = answer(store, partition, query, bound);
+    if (config.isCollectExecutionInfo()) {
+      result.addExecutionInfo(
+          "Handled in " + store.getClass() + " in " + (System.nanoTime() - start) + "ns");
+    }
+    return result;
+  }
+
+  private static <R> QueryResult<R> answer(
+      AbstractStore store, int partition, Query<R> query, PositionBound bound) {
+    StoreState state = store.open();
+    for (int attempt = 0; attempt < OPTIMISTIC_ATTEMPTS; attempt++) {
+      try {
+        return once(store, state, partition, query, bound);
+      } catch (StoreView.MovedException e) {
+        Thread.onSpinWait();
+      }
+    }
+    return state.whileNothingIsCommitted(() -> once(store, state, partition, query, bound));
+  }
+
+  private static <R> QueryResult<R> once(
+      AbstractStore store, StoreState state, int partition, Query<R> query, PositionBound bound) {
+    StoreView view = state.view();
+    boolean kept = false;
+    try {
+      QueryResult<R> result;
+      if (!isMet(bound.position(), view.position(), partition)) {
+        result = QueryResult.notUpToBound(view.position(), bound, partition);
+      } else {
+        Object answer = store.answer(query, view);
+        if (answer == UNKNOWN) {
+          result = QueryResult.forUnknownQueryType(query, store);
+        } else {
+          if (answer instanceof StoreIterator<?> rows && !rows.readAhead(ROWS_AT_ONCE)) {
+            view.pin();
+            rows.onClose(view::close);
+            kept = true;
+          }
+          result = QueryResult.forResult(Queries.<R>typed(answer));
+        }
+      }
+      result.setPosition(view.position());
+      return result;
+    } catch (FoveaException | StreamsException e) {
+      kept = false;
+      return QueryResult.forFailure(
+          FailureReason.STORE_EXCEPTION,
+          "Store " + store.name() + " failed to answer " + query + ": " + e);
+    } finally {
+      if (!kept) {
+        view.close();
+      }
+    }
+  }
+
+  @SuppressWarnings("unchecked") // what a store answers is of the type that the query names
+  private static <R> R typed(@Nullable Object answer) {
+    return (R) answer;
+  }
+
+  /** Whether a bound is met, as far as it speaks of a partition. */
+  private static boolean isMet(Position bound, Position seen, int partition) {
+    for (String topic : bound.getTopics()) {
+      Long least = bound.getPartitionPositions(topic).get(partition);
+      Map<Integer, Long> there = seen.getPartitionPositions(topic);
+      if (least != null && there.getOrDefault(partition, -1L) < least) {
+        return false;
+      }
+    }
+    return true;
+  }
+}
