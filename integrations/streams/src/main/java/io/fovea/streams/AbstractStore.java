@@ -96,6 +96,7 @@ abstract class AbstractStore implements StateStore {
       }
       to.relieve();
     }
+    to.sensors().restored();
   }
 
   /** A write has the position of the record that is processed. */

@@ -1,11 +1,23 @@
 package io.fovea.streams;
 
+import io.fovea.Options;
 import java.util.Map;
 import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.streams.StreamsConfig;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What the configuration of Kafka Streams says about stores. Immutable; any thread.
+ *
+ * <p>The memory of an instance is divided so that all of it stays within its budget:
+ *
+ * <pre>
+ *   1/8    pending writes, on the Java heap
+ *   1/8    the same while a transaction writes them, outside of it
+ *   1/16   timestamps of records in use
+ *   1/16   the log's buffer, scratch memory of tables
+ *   rest   the buffer of pages
+ * </pre>
  *
  * @param bufferBytes for all stores of the instance
  * @param pendingBytes the part of it for what is not committed
@@ -13,6 +25,7 @@ import org.apache.kafka.streams.StreamsConfig;
  * @param exactlyOnce whether what is not committed must never be taken for committed
  * @param positions whether changelog records carry positions
  * @param internals whether internals of Kafka Streams are used
+ * @param registry where the meters of the engine go; null for nowhere
  */
 record FoveaConfig(
     long bufferBytes,
@@ -20,16 +33,16 @@ record FoveaConfig(
     int pageBytes,
     boolean exactlyOnce,
     boolean positions,
-    boolean internals) {
-  static final String PAGE_BYTES = "fovea.page.bytes";
-  static final String KAFKA_INTERNALS = "fovea.kafka.internals";
-
+    boolean internals,
+    @Nullable Object registry) {
   /** The name of Kafka Streams' internal setting, a constant of a nested class of StreamsConfig. */
   private static final String POSITIONS = "__iq.consistency.offset.vector.enabled__";
 
   private static final long BUFFER_BYTES_DEFAULT = 256L << 20;
   private static final long BUFFER_BYTES_MIN = 32L << 20;
   private static final long PENDING_BYTES_MIN = 1L << 16;
+  private static final long SNAPSHOT_BYTES = 4L << 20;
+  private static final long TRANSACTION_BYTES_MIN = 64L << 20;
 
   static FoveaConfig of(Map<String, ?> configs) {
     long buffer = number(configs, FoveaStores.BUFFER_BYTES_CONFIG, BUFFER_BYTES_DEFAULT);
@@ -40,21 +53,22 @@ record FoveaConfig(
           "The stores of an instance need at least " + BUFFER_BYTES_MIN + " bytes.");
     }
     long pending = number(configs, FoveaStores.PENDING_BYTES_CONFIG, buffer / 8);
-    if (pending < PENDING_BYTES_MIN || pending > buffer / 2) {
+    if (pending < PENDING_BYTES_MIN || pending > buffer / 4) {
       throw new ConfigException(
           FoveaStores.PENDING_BYTES_CONFIG,
           pending,
           "It is between "
               + PENDING_BYTES_MIN
-              + " bytes and half of "
+              + " bytes and a quarter of "
               + FoveaStores.BUFFER_BYTES_CONFIG
               + ", which is "
               + buffer
               + ".");
     }
-    long page = number(configs, PAGE_BYTES, 4096);
+    long page = number(configs, FoveaStores.PAGE_BYTES_CONFIG, 4096);
     if (page < 4096 || page > 65536 || Long.bitCount(page) != 1) {
-      throw new ConfigException(PAGE_BYTES, page, "It is 4096, 8192, 16384, 32768 or 65536.");
+      throw new ConfigException(
+          FoveaStores.PAGE_BYTES_CONFIG, page, "It is 4096, 8192, 16384, 32768 or 65536.");
     }
     return new FoveaConfig(
         buffer,
@@ -63,7 +77,22 @@ record FoveaConfig(
         StreamsConfig.EXACTLY_ONCE_V2.equals(
             configs.get(StreamsConfig.PROCESSING_GUARANTEE_CONFIG)),
         flag(configs, POSITIONS, false),
-        flag(configs, KAFKA_INTERNALS, true));
+        flag(configs, FoveaStores.KAFKA_INTERNALS_CONFIG, true),
+        configs.get(FoveaStores.METER_REGISTRY_CONFIG));
+  }
+
+  /** How the database is opened. */
+  Options options(String name) {
+    long timestamps = bufferBytes / 16;
+    int log = bufferBytes < 128L << 20 ? 1 << 20 : 4 << 20;
+    return Options.defaults()
+        .name(name)
+        .bufferBytes(bufferBytes - 2 * pendingBytes - timestamps - bufferBytes / 16)
+        .memory(m -> m.timestampBytes(timestamps))
+        .log(l -> l.bufferBytes(log))
+        .snapshots(s -> s.bufferBytes(SNAPSHOT_BYTES).memoryBytes(SNAPSHOT_BYTES))
+        .device(d -> d.pageSize(pageBytes))
+        .transactions(t -> t.bytesMax(Math.max(TRANSACTION_BYTES_MIN, 4 * pendingBytes)));
   }
 
   private static long number(Map<String, ?> configs, String key, long otherwise) {

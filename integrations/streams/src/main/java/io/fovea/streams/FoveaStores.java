@@ -34,7 +34,7 @@ import org.apache.kafka.streams.state.WindowStore;
  *
  * <p>All stores of a Streams instance are in one database, {@code
  * <state.dir>/<application.id>/fovea/stores.fovea}. Settings are read from the configuration of
- * Kafka Streams: {@link #BUFFER_BYTES_CONFIG} and {@link #PENDING_BYTES_CONFIG}.
+ * Kafka Streams: the constants of this class name them.
  *
  * <p>Any thread.
  *
@@ -52,6 +52,26 @@ public final class FoveaStores implements DslStoreSuppliers {
    * yet, in bytes. The default is an eighth of {@link #BUFFER_BYTES_CONFIG}.
    */
   public static final String PENDING_BYTES_CONFIG = "fovea.pending.bytes";
+
+  /**
+   * Configuration key of the size of a page, in bytes: 4096, 8192, 16384, 32768 or 65536. The
+   * longest key of a store is about an eighth of it. The default is 4096. It counts when the
+   * database is made.
+   */
+  public static final String PAGE_BYTES_CONFIG = "fovea.page.bytes";
+
+  /**
+   * Configuration key of a {@code MeterRegistry} of Micrometer, the object itself, in which the
+   * meters of the engine are registered. It needs {@code fovea-micrometer}. The default is none.
+   */
+  public static final String METER_REGISTRY_CONFIG = "fovea.meter.registry";
+
+  /**
+   * Configuration key that says whether internals of Kafka Streams are used. The default is true.
+   * With false stores use public API alone: dropped records are not counted, positions of restored
+   * records are not known, and there are no versioned stores.
+   */
+  public static final String KAFKA_INTERNALS_CONFIG = "fovea.kafka.internals";
 
   /** In names of sensors and meters of Kafka Streams. */
   private static final String SCOPE = "fovea";

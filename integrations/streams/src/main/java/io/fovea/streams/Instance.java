@@ -19,6 +19,7 @@ import java.util.Random;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import org.apache.kafka.streams.errors.ProcessorStateException;
 import org.apache.kafka.streams.processor.StateStoreContext;
 import org.apache.kafka.streams.query.Position;
@@ -47,11 +48,12 @@ final class Instance {
 
   private static final Logger LOG = LoggerFactory.getLogger(Instance.class);
 
+  /** The directory of the global stores, beside those of tasks. */
+  private static final String GLOBAL = "global";
+
   private static final String STORES = "stores";
   private static final int STORE_KEY_BYTES_MAX = 512;
-
-  /** Beside the row that a transaction writes. */
-  private static final long TRANSACTION_BYTES_MIN = 64L << 20;
+  private static final long SWEEP_NANOS = 60_000_000_000L;
 
   private final Path file;
   private final Path base;
@@ -68,6 +70,8 @@ final class Instance {
   private final Map<String, StoreState> open = new ConcurrentHashMap<>();
   private final Map<String, TaskCommits> tasks = new HashMap<>();
   private int users;
+  private boolean swept;
+  private long sweptNanos;
 
   private Instance(Path base, Path file, FoveaConfig config) {
     this.base = base;
@@ -79,17 +83,14 @@ final class Instance {
     } catch (IOException e) {
       throw new ProcessorStateException("The directory of " + file + " can't be made.", e);
     }
-    Options options =
-        Options.defaults()
-            .name("streams-" + base.getFileName())
-            .bufferBytes(config.bufferBytes() - config.pendingBytes())
-            .device(d -> d.pageSize(config.pageBytes()))
-            .transactions(
-                t -> t.bytesMax(Math.max(TRANSACTION_BYTES_MIN, 4 * config.pendingBytes())));
+    Options options = config.options("streams-" + base.getFileName());
     try {
       this.database = Database.open(file, options);
     } catch (FoveaException e) {
       throw new ProcessorStateException("The database of the stores can't be opened: " + file, e);
+    }
+    if (config.registry() != null) {
+      EngineMeters.bind(database, config.registry());
     }
     this.snapshots = new SharedSnapshot.Pool(database);
     this.stores = database.table(TableSpec.bytes(STORES, STORE_KEY_BYTES_MAX)).bytes();
@@ -109,7 +110,7 @@ final class Instance {
     Path directory = context.stateDir().toPath().toAbsolutePath();
     Path parent = directory.getParent();
     String last = directory.getFileName().toString();
-    boolean ofTask = last.equals(context.taskId().toString()) || last.equals("global");
+    boolean ofTask = last.equals(context.taskId().toString()) || last.equals(GLOBAL);
     Path base = ofTask && parent != null ? parent : directory;
     Path file = base.resolve("fovea").resolve("stores.fovea");
     FoveaConfig config = FoveaConfig.of(context.appConfigs());
@@ -119,14 +120,21 @@ final class Instance {
       if (instance == null) {
         instance = new Instance(base, file, config);
         OPEN.put(file, instance);
-        instance.dropWiped();
       }
       instance.users++;
     }
     boolean done = false;
+    StoreSensors sensors = StoreSensors.of(context, name);
     try {
       StoreState state =
-          instance.openStore(directory, name, kind, format, segmentMillis, config.exactlyOnce());
+          instance.openStore(
+              directory,
+              name,
+              kind,
+              format,
+              segmentMillis,
+              config.exactlyOnce() && !last.equals(GLOBAL), // which takes what is committed only
+              sensors);
       done = true;
       return state;
     } catch (IOException e) {
@@ -135,6 +143,7 @@ final class Instance {
       throw new ProcessorStateException("Store " + name + " can't be opened in " + file, e);
     } finally {
       if (!done) {
+        sensors.close();
         instance.release();
       }
     }
@@ -146,8 +155,10 @@ final class Instance {
       StoreKind kind,
       String format,
       long segmentMillis,
-      boolean exactlyOnce)
+      boolean exactlyOnce,
+      StoreSensors sensors)
       throws IOException {
+    dropWiped();
     String task = base.equals(directory) ? "." : base.relativize(directory).toString();
     String id = task + '/' + name;
     byte[] key = id.getBytes(StandardCharsets.UTF_8);
@@ -172,7 +183,8 @@ final class Instance {
     requireSame(record, name, directory, kind, format);
     ByteTable table = database.table(TableSpec.bytes(record.tableName(), keyBytesMax)).bytes();
     StoreState state =
-        new StoreState(this, id, name, key, record, position, table, task(task), exactlyOnce);
+        new StoreState(
+            this, id, name, key, record, position, table, task(task), exactlyOnce, sensors);
     open.put(id, state);
     return state;
   }
@@ -201,11 +213,15 @@ final class Instance {
     return new Marker(database.id(), record.table, record.random);
   }
 
-  /** Makes an empty table for a store, and drops the one that it had, in one transaction. */
+  /**
+   * Makes an empty table for a store, and drops the one that it had, in one transaction. Nobody
+   * waits until that is durable: a marker whose table is lost wipes a store that is empty.
+   */
   private StoreRecord create(
       byte[] key, @Nullable StoreRecord old, StoreKind kind, String format, long segmentMillis) {
     Random random = ThreadLocalRandom.current();
-    return database.call(
+    AtomicReference<StoreRecord> result = new AtomicReference<>();
+    database.runAhead(
         tx -> {
           if (old != null) {
             tx.dropTable(old.tableName());
@@ -214,8 +230,9 @@ final class Instance {
               new StoreRecord(nextTable(tx), random.nextLong(), kind, format, segmentMillis);
           tx.table(TableSpec.bytes(made.tableName(), keyBytesMax));
           stores.put(tx, key, made.encode(Position.emptyPosition()));
-          return made;
+          result.set(made);
         });
+    return Objects.requireNonNull(result.get());
   }
 
   /** Numbers of tables come from the record with the empty name, which no store has. */
@@ -227,15 +244,22 @@ final class Instance {
     return next;
   }
 
-  /** Drops the tables of stores that were wiped while the database was closed. */
+  /** Drops the tables of stores that were wiped: at first, and from time to time. */
   private void dropWiped() {
+    long now = System.nanoTime();
+    if (swept && now - sweptNanos < SWEEP_NANOS) {
+      return;
+    }
+    swept = true;
+    sweptNanos = now;
     database.run(
         tx -> {
           try (ByteCursor cursor = stores.scan(tx, new byte[] {1}, null, Order.ASCENDING)) {
             while (cursor.next()) {
               byte[] key = cursor.key();
+              String id = new String(key, StandardCharsets.UTF_8);
               StoreRecord record = StoreRecord.decode(cursor.value(), Position.emptyPosition());
-              if (!isThere(new String(key, StandardCharsets.UTF_8), record)) {
+              if (!open.containsKey(id) && !isThere(id, record)) {
                 tx.dropTable(record.tableName());
                 stores.delete(tx, key);
               }

@@ -2,11 +2,9 @@ package io.fovea.streams;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
@@ -47,22 +45,15 @@ record Marker(UUID database, long table, long random) {
     return new Marker(new UUID(b.getLong(), b.getLong()), b.getLong(), b.getLong());
   }
 
-  /** Writes it, durably. */
+  /**
+   * Writes it. Nobody waits until it is on stable storage: a marker that is lost wipes a store,
+   * which is restored then.
+   */
   void write(Path path) throws IOException {
     Files.createDirectories(path.getParent());
     ByteBuffer b = ByteBuffer.allocate(BYTES);
     b.putLong(database.getMostSignificantBits()).putLong(database.getLeastSignificantBits());
-    b.putLong(table).putLong(random).flip();
-    try (FileChannel file =
-        FileChannel.open(
-            path,
-            StandardOpenOption.CREATE,
-            StandardOpenOption.WRITE,
-            StandardOpenOption.TRUNCATE_EXISTING)) {
-      while (b.hasRemaining()) {
-        file.write(b);
-      }
-      file.force(true);
-    }
+    b.putLong(table).putLong(random);
+    Files.write(path, b.array());
   }
 }

@@ -57,6 +57,7 @@ final class StoreState implements RowSource {
   private final ByteTable table;
   private final TaskCommits task;
   private final boolean exactlyOnce;
+  private final StoreSensors sensors;
   private final Object monitor = new Object();
   private final Position position;
 
@@ -95,7 +96,9 @@ final class StoreState implements RowSource {
       Position position,
       ByteTable table,
       TaskCommits task,
-      boolean exactlyOnce) {
+      boolean exactlyOnce,
+      StoreSensors sensors) {
+    this.sensors = sensors;
     this.instance = instance;
     this.id = id;
     this.name = name;
@@ -292,7 +295,7 @@ final class StoreState implements RowSource {
               + " bytes has "
               + (instance.keyBytesMax() - 1)
               + ". Set "
-              + FoveaConfig.PAGE_BYTES
+              + FoveaStores.PAGE_BYTES_CONFIG
               + " up to 65536, and delete the state directory.");
     }
     if (staged) {
@@ -328,6 +331,7 @@ final class StoreState implements RowSource {
     try {
       database().runAhead(this::write);
       written();
+      sensors.spilled();
     } finally {
       endWriting();
     }
@@ -416,6 +420,10 @@ final class StoreState implements RowSource {
     grown = 0;
   }
 
+  StoreSensors sensors() {
+    return sensors;
+  }
+
   boolean isClosed() {
     return closed;
   }
@@ -427,6 +435,7 @@ final class StoreState implements RowSource {
       closed = true;
       List.copyOf(views).forEach(StoreView::close);
       instance.spilled(pending.bytes() - grown);
+      sensors.close();
       instance.close(id, this);
     }
   }

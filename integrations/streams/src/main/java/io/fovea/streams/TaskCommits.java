@@ -65,7 +65,10 @@ final class TaskCommits {
                   s.write(tx);
                 }
               });
-      all.forEach(StoreState::written);
+      for (StoreState s : all) {
+        s.written();
+        s.sensors().committed();
+      }
     } finally {
       all.forEach(StoreState::endWriting);
     }

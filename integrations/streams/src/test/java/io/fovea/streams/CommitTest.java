@@ -1,0 +1,302 @@
+package io.fovea.streams;
+
+import static io.fovea.streams.TestContext.CHANGELOG;
+import static io.fovea.streams.TestContext.bytes;
+import static io.fovea.streams.TestContext.key;
+import static io.fovea.streams.TestContext.text;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.common.utils.Utils;
+import org.apache.kafka.streams.errors.InvalidStateStoreException;
+import org.apache.kafka.streams.errors.ProcessorStateException;
+import org.apache.kafka.streams.query.Position;
+import org.apache.kafka.streams.state.KeyValueStore;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What a commit, a spill, a close and a wipe leave. */
+class CommitTest {
+  @TempDir Path directory;
+
+  private static KeyValueStore<Bytes, byte[]> store(String name) {
+    return FoveaStores.keyValueStore(name).get();
+  }
+
+  private static void fill(KeyValueStore<Bytes, byte[]> store, int from, int to) {
+    for (int i = from; i < to; i++) {
+      store.put(key("key" + i), new byte[1000]);
+    }
+  }
+
+  private static long count(KeyValueStore<Bytes, byte[]> store) {
+    long n = 0;
+    try (var all = store.all()) {
+      while (all.hasNext()) {
+        all.next();
+        n++;
+      }
+    }
+    return n;
+  }
+
+  private StoreState state(KeyValueStore<Bytes, byte[]> store) {
+    return ((AbstractStore) store).open();
+  }
+
+  @Test
+  void commitKeepsRowsOffsetAndPosition() {
+    TestContext context = new TestContext(directory);
+    var store = context.open(store("a"));
+    context.offset(7);
+    store.put(key("k"), bytes("v"));
+    store.commit(Map.of(CHANGELOG, 3L));
+    context.offset(8);
+    store.put(key("k"), bytes("lost"));
+    store.close();
+
+    store = context.open(store("a"));
+    assertEquals("v", text(store.get(key("k"))));
+    assertEquals(3L, store.committedOffset(CHANGELOG));
+    assertEquals(
+        Position.emptyPosition().withComponent(TestContext.SOURCE, 0, 7), store.getPosition());
+    store.close();
+  }
+
+  @Test
+  void exactlyOnceNoOffsetBesideWhatIsNotCommitted() {
+    TestContext context = new TestContext(directory).exactlyOnce().littlePending();
+    var store = context.open(store("a"));
+    fill(store, 0, 10);
+    store.commit(Map.of(CHANGELOG, 3L));
+    fill(store, 10, 1000);
+    assertTrue(state(store).table().table().count() > 100, "nothing was spilled");
+    assertNull(store.committedOffset(CHANGELOG));
+    store.close();
+
+    store = context.open(store("a"));
+    assertTrue(count(store) > 100);
+    assertNull(store.committedOffset(CHANGELOG));
+    store.commit(Map.of(CHANGELOG, 9L));
+    store.close();
+    store = context.open(store("a"));
+    assertEquals(9L, store.committedOffset(CHANGELOG));
+    store.close();
+  }
+
+  @Test
+  void exactlyOnceKeepsTheOffsetAsLongAsNothingWasSpilled() {
+    TestContext context = new TestContext(directory).exactlyOnce();
+    var store = context.open(store("a"));
+    fill(store, 0, 10);
+    store.commit(Map.of(CHANGELOG, 3L));
+    fill(store, 10, 100);
+    store.close();
+
+    store = context.open(store("a"));
+    assertEquals(10, count(store));
+    assertEquals(3L, store.committedOffset(CHANGELOG));
+    store.close();
+  }
+
+  @Test
+  void whatIsRestoredIsCommitted() {
+    TestContext context = new TestContext(directory).exactlyOnce().littlePending();
+    var store = context.open(store("a"));
+    store.commit(Map.of(CHANGELOG, 3L));
+    List<ConsumerRecord<byte[], byte[]>> records = new ArrayList<>();
+    for (int i = 0; i < 1000; i++) {
+      records.add(TestContext.record(i, bytes("key" + i), new byte[1000]));
+    }
+    context.restore("a", records);
+    assertTrue(state(store).table().table().count() > 100, "nothing was spilled");
+    assertEquals(3L, store.committedOffset(CHANGELOG));
+    assertEquals(1000, count(store));
+    store.close();
+  }
+
+  @Test
+  void atLeastOnceKeepsTheOffsetWhenItSpills() {
+    TestContext context = new TestContext(directory).littlePending();
+    var store = context.open(store("a"));
+    store.commit(Map.of(CHANGELOG, 3L));
+    fill(store, 0, 1000);
+    store.close();
+
+    store = context.open(store("a"));
+    assertTrue(count(store) > 100);
+    assertEquals(3L, store.committedOffset(CHANGELOG));
+    store.close();
+  }
+
+  @Test
+  void forgetsOneOffsetOrAll() {
+    TopicPartition other = new TopicPartition("other", 4);
+    TestContext context = new TestContext(directory, "global").exactlyOnce().littlePending();
+    var store = context.open(store("a"));
+    store.commit(Map.of(CHANGELOG, 3L, other, 5L));
+    Map<TopicPartition, Long> one = new HashMap<>();
+    one.put(other, null);
+    store.commit(one);
+    store.close();
+    store = context.open(store("a"));
+    assertEquals(3L, store.committedOffset(CHANGELOG));
+    assertNull(store.committedOffset(other));
+    fill(store, 0, 1000);
+    assertEquals(3L, store.committedOffset(CHANGELOG), "a global store has what is committed only");
+    store.commit(Map.of());
+    store.close();
+    store = context.open(store("a"));
+    assertNull(store.committedOffset(CHANGELOG));
+    store.close();
+  }
+
+  @Test
+  void storesOfATaskCommitTogether() {
+    TestContext context = new TestContext(directory);
+    var a = context.open(store("a"));
+    var b = context.open(store("b"));
+    var c = new TestContext(directory, "0_1").open(store("a"));
+    a.put(key("k"), bytes("a"));
+    b.put(key("k"), bytes("b"));
+    long before = state(a).database().stats().commits();
+    long written = state(a).database().stats().log().records();
+    a.commit(Map.of(CHANGELOG, 1L));
+    assertEquals(before, state(a).database().stats().commits());
+    b.commit(Map.of(CHANGELOG, 2L));
+    assertEquals(before + 1, state(a).database().stats().commits());
+    assertTrue(state(a).database().stats().log().records() > written);
+
+    a.commit(Map.of(CHANGELOG, 3L));
+    a.put(key("k"), bytes("later")); // what is staged is committed without it
+    assertEquals(before + 2, state(a).database().stats().commits());
+    assertEquals(1, state(a).pending().cells().size());
+    b.commit(Map.of(CHANGELOG, 3L));
+    a.close();
+    b.close();
+    c.close();
+    a = context.open(store("a"));
+    b = context.open(store("b"));
+    assertEquals("a", text(a.get(key("k"))));
+    assertEquals(3L, a.committedOffset(CHANGELOG));
+    assertEquals(3L, b.committedOffset(CHANGELOG));
+    a.close();
+    b.close();
+  }
+
+  @Test
+  void aStoreWithoutMarkerIsEmpty() throws Exception {
+    TestContext context = new TestContext(directory);
+    TestContext other = new TestContext(directory, "0_1");
+    var store = context.open(store("a"));
+    var kept = other.open(store("a"));
+    store.put(key("k"), bytes("v"));
+    kept.put(key("k"), bytes("kept"));
+    store.commit(Map.of(CHANGELOG, 3L));
+    kept.commit(Map.of(CHANGELOG, 4L));
+    store.close();
+
+    Utils.delete(context.taskDirectory().toFile()); // as Kafka Streams wipes a task, the other open
+    store = context.open(store("a"));
+    assertNull(store.get(key("k")));
+    assertNull(store.committedOffset(CHANGELOG));
+    store.put(key("k"), bytes("new"));
+    store.commit(Map.of(CHANGELOG, 1L));
+    assertEquals(3, state(store).database().tables().size(), "the old table is dropped");
+    store.close();
+    kept.close();
+
+    Utils.delete(context.taskDirectory().toFile()); // the same with all closed
+    kept = other.open(store("a"));
+    assertEquals("kept", text(kept.get(key("k"))));
+    assertEquals(4L, kept.committedOffset(CHANGELOG));
+    assertEquals(2, state(kept).database().tables().size(), "the wiped table is dropped");
+    kept.close();
+  }
+
+  @Test
+  void aMarkerOfAnotherTableIsNone() throws Exception {
+    TestContext context = new TestContext(directory);
+    var store = context.open(store("a"));
+    store.put(key("k"), bytes("v"));
+    store.commit(Map.of(CHANGELOG, 3L));
+    store.close();
+    Path marker = Marker.path(context.taskDirectory(), "a");
+    byte[] bytes = Files.readAllBytes(marker);
+    bytes[31]++;
+    Files.write(marker, bytes);
+    store = context.open(store("a"));
+    assertNull(store.get(key("k")));
+    assertNull(store.committedOffset(CHANGELOG));
+    store.close();
+  }
+
+  @Test
+  void anotherFormatIsRefused() {
+    TestContext context = new TestContext(directory);
+    context.open(store("a")).close();
+    var e =
+        assertThrows(
+            ProcessorStateException.class,
+            () -> context.open(FoveaStores.timestampedKeyValueStore("a").get()));
+    assertTrue(e.getMessage().contains("restored from its changelog"), e.getMessage());
+    context.open(store("a")).close();
+  }
+
+  @Test
+  void whoOpensLastHasTheStore() {
+    TestContext context = new TestContext(directory);
+    var first = context.open(store("a"));
+    var second = context.open(store("a"));
+    assertFalse(first.isOpen());
+    assertThrows(InvalidStateStoreException.class, () -> first.put(key("k"), bytes("v")));
+    first.close();
+    second.put(key("k"), bytes("v"));
+    second.close();
+  }
+
+  @Test
+  void keysOfAllKinds() {
+    TestContext context = new TestContext(directory);
+    var store = context.open(store("a"));
+    byte[][] keys = {{}, {0}, {0, 0}, {0, 1}, {1}, {1, 0}, {(byte) 0xFF}, {(byte) 0xFF, -1}};
+    for (byte[] k : keys) {
+      store.put(Bytes.wrap(k), k);
+    }
+    for (int round = 0; round < 2; round++) {
+      int n = 0;
+      try (var all = store.all()) {
+        while (all.hasNext()) {
+          var e = all.next();
+          assertEquals(Bytes.wrap(keys[n]), e.key);
+          assertEquals(Bytes.wrap(keys[n++]), Bytes.wrap(e.value));
+        }
+      }
+      assertEquals(keys.length, n);
+      store.commit(Map.of());
+    }
+    byte[] longest = new byte[511];
+    store.put(Bytes.wrap(java.util.Arrays.copyOf(longest, 510)), bytes("fits"));
+    var e =
+        assertThrows(
+            ProcessorStateException.class, () -> store.put(Bytes.wrap(longest), bytes("no")));
+    assertTrue(e.getMessage().contains(FoveaStores.PAGE_BYTES_CONFIG), e.getMessage());
+    assertNull(store.get(Bytes.wrap(new byte[5000])));
+    try (var none = store.range(Bytes.wrap(new byte[5000]), Bytes.wrap(new byte[5001]))) {
+      assertFalse(none.hasNext());
+    }
+    store.close();
+  }
+}
