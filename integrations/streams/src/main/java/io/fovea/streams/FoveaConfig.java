@@ -1,5 +1,6 @@
 package io.fovea.streams;
 
+import io.fovea.Durability;
 import io.fovea.Options;
 import java.util.Map;
 import org.apache.kafka.common.config.ConfigException;
@@ -81,12 +82,16 @@ record FoveaConfig(
         configs.get(FoveaStores.METER_REGISTRY_CONFIG));
   }
 
-  /** How the database is opened. */
+  /**
+   * How the database is opened. No commit waits for the disk: rows and offset are one transaction,
+   * so what a crash loses is lost of both, and restored from the changelog.
+   */
   Options options(String name) {
     long timestamps = bufferBytes / 16;
     int log = bufferBytes < 128L << 20 ? 1 << 20 : 4 << 20;
     return Options.defaults()
         .name(name)
+        .durability(Durability.ASYNC)
         .bufferBytes(bufferBytes - 2 * pendingBytes - timestamps - bufferBytes / 16)
         .memory(m -> m.timestampBytes(timestamps))
         .log(l -> l.bufferBytes(log))

@@ -19,7 +19,6 @@ import java.util.Random;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.atomic.AtomicReference;
 import org.apache.kafka.streams.errors.ProcessorStateException;
 import org.apache.kafka.streams.processor.StateStoreContext;
 import org.apache.kafka.streams.query.Position;
@@ -220,8 +219,7 @@ final class Instance {
   private StoreRecord create(
       byte[] key, @Nullable StoreRecord old, StoreKind kind, String format, long segmentMillis) {
     Random random = ThreadLocalRandom.current();
-    AtomicReference<StoreRecord> result = new AtomicReference<>();
-    database.runAhead(
+    return database.call(
         tx -> {
           if (old != null) {
             tx.dropTable(old.tableName());
@@ -230,9 +228,8 @@ final class Instance {
               new StoreRecord(nextTable(tx), random.nextLong(), kind, format, segmentMillis);
           tx.table(TableSpec.bytes(made.tableName(), keyBytesMax));
           stores.put(tx, key, made.encode(Position.emptyPosition()));
-          result.set(made);
+          return made;
         });
-    return Objects.requireNonNull(result.get());
   }
 
   /** Numbers of tables come from the record with the empty name, which no store has. */

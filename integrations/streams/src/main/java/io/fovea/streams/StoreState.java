@@ -329,7 +329,7 @@ final class StoreState implements RowSource {
     }
     beginWriting();
     try {
-      database().runAhead(this::write);
+      database().run(this::write);
       written();
       sensors.spilled();
     } finally {

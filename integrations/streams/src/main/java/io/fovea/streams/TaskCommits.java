@@ -8,8 +8,8 @@ import java.util.List;
  *
  * <p>Kafka Streams commits the stores of a task one after the other. Each is <i>staged</i>, and the
  * last one commits all: rows, changelog offsets and positions of all stores of the task are durable
- * together, with one sync. A store that is written, or closed, while it is staged commits what is
- * staged so far.
+ * together, or lost together. A store that is written, or closed, while it is staged commits what
+ * is staged so far.
  *
  * <p>Threading: the monitor guards it. One thread at a time has a task, so nobody waits.
  */

@@ -172,12 +172,10 @@ class CommitTest {
     a.put(key("k"), bytes("a"));
     b.put(key("k"), bytes("b"));
     long before = state(a).database().stats().commits();
-    long written = state(a).database().stats().log().records();
     a.commit(Map.of(CHANGELOG, 1L));
     assertEquals(before, state(a).database().stats().commits());
     b.commit(Map.of(CHANGELOG, 2L));
     assertEquals(before + 1, state(a).database().stats().commits());
-    assertTrue(state(a).database().stats().log().records() > written);
 
     a.commit(Map.of(CHANGELOG, 3L));
     a.put(key("k"), bytes("later")); // what is staged is committed without it

@@ -1,0 +1,74 @@
+package io.fovea.streams.example;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import org.apache.kafka.common.serialization.LongDeserializer;
+import org.apache.kafka.common.serialization.StringDeserializer;
+import org.apache.kafka.common.serialization.StringSerializer;
+import org.apache.kafka.streams.StreamsConfig;
+import org.apache.kafka.streams.TopologyTestDriver;
+import org.apache.kafka.streams.state.WindowStore;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The example counts, and {@code README.md} shows its lines. */
+class WordCountTest {
+  @TempDir Path directory;
+
+  @Test
+  void counts() {
+    Properties props = WordCount.fovea();
+    props.put(StreamsConfig.APPLICATION_ID_CONFIG, "word-count");
+    props.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, "nowhere:1");
+    props.put(StreamsConfig.STATE_DIR_CONFIG, directory.toString());
+    Instant start = Instant.ofEpochMilli(0);
+    try (TopologyTestDriver driver = new TopologyTestDriver(WordCount.topology(), props, start)) {
+      var text = driver.createInputTopic("text", new StringSerializer(), new StringSerializer());
+      text.pipeInput(null, "the quick fox, the lazy dog", start);
+      text.pipeInput(null, "The fox", start.plusSeconds(70));
+      var counts =
+          driver.createOutputTopic("counts", new StringDeserializer(), new LongDeserializer());
+      Map<String, Long> last = counts.readKeyValuesToMap();
+      assertEquals(Map.of("the", 3L, "quick", 1L, "fox", 2L, "lazy", 1L, "dog", 1L), last);
+      WindowStore<String, ?> byMinute = driver.getWindowStore("by-minute");
+      try (var fox = byMinute.fetch("fox", start, start.plusSeconds(120))) {
+        assertEquals(0L, fox.next().key);
+        assertEquals(60_000L, fox.next().key);
+      }
+      assertTrue(Files.exists(directory.resolve("word-count/fovea/stores.fovea")));
+    }
+  }
+
+  /** Each line of Java in the README is one of the example, in the same order. */
+  @Test
+  void isWhatTheReadmeShows() throws Exception {
+    List<String> source = new ArrayList<>();
+    for (String line :
+        Files.readAllLines(Path.of("src/test/java/io/fovea/streams/example/WordCount.java"))) {
+      source.add(line.strip());
+    }
+    boolean java = false;
+    int at = 0;
+    int blocks = 0;
+    for (String line : Files.readAllLines(Path.of("README.md"))) {
+      if (line.startsWith("```")) {
+        java = line.equals("```java");
+        at = 0;
+        blocks += java ? 1 : 0;
+      } else if (java && !line.isBlank()) {
+        int found = source.subList(at, source.size()).indexOf(line.strip());
+        assertTrue(found >= 0, "not in the example: " + line);
+        at += found + 1;
+      }
+    }
+    assertTrue(blocks > 1);
+  }
+}
