@@ -5,6 +5,7 @@ import io.fovea.ByteTable;
 import io.fovea.Database;
 import io.fovea.Order;
 import io.fovea.Transaction;
+import io.fovea.TxOptions;
 import io.fovea.error.FoveaException;
 import io.fovea.schema.TableSpec;
 import java.util.ArrayList;
@@ -48,6 +49,10 @@ import org.jspecify.annotations.Nullable;
  */
 final class StoreState implements RowSource {
   private static final int PAGE_BYTES_MAX = 256 << 10;
+
+  /** A reader waits for a commit, however long that takes, and never makes one begin anew. */
+  private static final TxOptions READING =
+      TxOptions.forReading().abortsBeforeLocking(Integer.MAX_VALUE);
 
   private final Instance instance;
   private final String id;
@@ -150,7 +155,7 @@ final class StoreState implements RowSource {
   byte @Nullable [] stored(Database from, ByteTable in, byte[] k) {
     return k.length > instance.keyBytesMax()
         ? null
-        : from.<byte @Nullable [], RuntimeException>read(tx -> in.get(tx, k));
+        : from.<byte @Nullable [], RuntimeException>call(READING, tx -> in.get(tx, k));
   }
 
   @Override
@@ -178,7 +183,8 @@ final class StoreState implements RowSource {
     byte @Nullable [] from = clip(interval.from());
     byte @Nullable [] to = clip(interval.to());
     Order order = forward ? Order.ASCENDING : Order.DESCENDING;
-    return of.read(
+    return of.call(
+        READING,
         tx -> {
           List<Map.Entry<byte[], byte[]>> rows = new ArrayList<>();
           int bytes = 0;

@@ -59,8 +59,8 @@ class WordCountTest {
     int at = 0;
     int blocks = 0;
     for (String line : Files.readAllLines(Path.of("README.md"))) {
-      if (line.startsWith("```")) {
-        java = line.equals("```java");
+      if (line.strip().startsWith("```")) {
+        java = line.strip().equals("```java");
         at = 0;
         blocks += java ? 1 : 0;
       } else if (java && !line.isBlank()) {
