@@ -43,6 +43,9 @@ import org.apache.kafka.streams.state.WindowStore;
 class StoreModelTest {
   private static final int STEPS = 300;
   private static final long RETENTION = 100_000;
+  private static final byte[][] KEYS = {
+    {0}, {0, 0}, {1}, {'a'}, {'a', 0}, {'a', 0, 'b'}, {'a', 'a'}, {(byte) 0xFF}
+  };
 
   /** A store, what it has, what it had at its last commit, and its changelog. */
   private abstract static class Model<S extends StateStore> {
@@ -173,11 +176,7 @@ class StoreModelTest {
 
     /** Few keys, some of them prefixes of others, some with zero bytes. */
     byte[] key() {
-      byte[] key = new byte[1 + random.nextInt(3)];
-      for (int i = 0; i < key.length; i++) {
-        key[i] = (byte) new int[] {0, 1, 'a', 0xFF}[random.nextInt(4)];
-      }
-      return key;
+      return KEYS[random.nextInt(KEYS.length)];
     }
 
     byte[] value() {
@@ -190,10 +189,14 @@ class StoreModelTest {
       return bytes == null ? null : java.util.HexFormat.of().formatHex(bytes);
     }
 
-    /** Time goes on, and some records come late. */
+    /** Time goes on, and many records come late, some of them just in time. */
     long timestamp() {
-      time += random.nextInt(3000);
-      long at = random.nextInt(4) == 0 ? time - random.nextInt(150_000) : time;
+      time += 1000 * random.nextInt(4);
+      int late = random.nextInt(5);
+      long at =
+          late == 0
+              ? streamTime - RETENTION + random.nextInt(3) - 1
+              : late < 3 ? time - 1000 * random.nextInt(120) : time;
       return Math.max(0, at);
     }
   }
