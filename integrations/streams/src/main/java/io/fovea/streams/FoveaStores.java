@@ -208,7 +208,7 @@ public final class FoveaStores implements DslStoreSuppliers {
 
   /**
    * A store of sessions with the headers of their values, for {@link
-   * org.apache.kafka.streams.state.Stores#sessionStoreBuilderWithHeaders}.
+   * org.apache.kafka.streams.state.Stores#sessionStoreWithHeadersBuilder}.
    *
    * @param name the store's name
    * @param retention how long a session is kept after its end, in stream time, to the millisecond

@@ -2,8 +2,10 @@ package io.fovea.streams;
 
 import java.util.Arrays;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentNavigableMap;
 import java.util.concurrent.ConcurrentSkipListMap;
+import org.apache.kafka.common.utils.Bytes;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,8 +20,11 @@ import org.jspecify.annotations.Nullable;
  * published by the map, and its newest version by a volatile write.
  */
 final class PendingWrites {
-  /** Beside key and value: nodes of the map, cell, version, array headers. */
-  private static final int ENTRY_BYTES = 120;
+  /** Beside key and value: nodes of the maps, cell, version, array headers. */
+  private static final int ENTRY_BYTES = 184;
+
+  /** The same of a version that is not the first. */
+  private static final int VERSION_BYTES = 48;
 
   /** A view that sees all there is. */
   static final long NEWEST = Long.MAX_VALUE;
@@ -55,8 +60,13 @@ final class PendingWrites {
     }
   }
 
+  /** In order, for iterators and the commit. */
   private final ConcurrentSkipListMap<byte[], Cell> cells =
       new ConcurrentSkipListMap<>(Arrays::compareUnsigned);
+
+  /** The same by hash: most accesses are of single keys, and need no order. */
+  private final ConcurrentHashMap<Bytes, Cell> byKey = new ConcurrentHashMap<>();
+
   private long writes;
   private long bytes;
 
@@ -70,21 +80,24 @@ final class PendingWrites {
     long before = bytes;
     writes++;
     int length = value == null ? 0 : value.length;
-    Cell cell = cells.get(key);
+    Bytes hashed = Bytes.wrap(key);
+    Cell cell = byKey.get(hashed);
     if (cell == null) {
-      cells.put(key, new Cell(new Version(writes, value, null)));
+      Cell made = new Cell(new Version(writes, value, null));
+      byKey.put(hashed, made);
+      cells.put(key, made);
       bytes += ENTRY_BYTES + key.length + length;
     } else {
       Version old = cell.newest;
       cell.newest = new Version(writes, value, keep ? old : null);
-      bytes += keep ? ENTRY_BYTES + length : length - (old.value == null ? 0 : old.value.length);
+      bytes += keep ? VERSION_BYTES + length : length - (old.value == null ? 0 : old.value.length);
     }
     return bytes - before;
   }
 
   /** What a view sees of a key; null if it was not written. */
   @Nullable Version get(byte[] key, long number) {
-    Cell cell = cells.get(key);
+    Cell cell = byKey.get(Bytes.wrap(key));
     return cell == null ? null : cell.at(number);
   }
 
@@ -123,7 +136,7 @@ final class PendingWrites {
   }
 
   boolean isEmpty() {
-    return cells.isEmpty();
+    return byKey.isEmpty();
   }
 
   /** How many writes there were: what a view that is opened now sees. */
