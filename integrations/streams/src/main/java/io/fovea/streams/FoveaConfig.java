@@ -42,6 +42,10 @@ record FoveaConfig(
   private static final long BUFFER_BYTES_DEFAULT = 256L << 20;
   private static final long BUFFER_BYTES_MIN = 32L << 20;
   private static final long PENDING_BYTES_MIN = 1L << 16;
+
+  /** A commit is one transaction, and that has at most four million records. */
+  private static final long PENDING_BYTES_MAX = 512L << 20;
+
   private static final long SNAPSHOT_BYTES = 4L << 20;
   private static final long TRANSACTION_BYTES_MIN = 64L << 20;
 
@@ -53,14 +57,17 @@ record FoveaConfig(
           buffer,
           "The stores of an instance need at least " + BUFFER_BYTES_MIN + " bytes.");
     }
-    long pending = number(configs, FoveaStores.PENDING_BYTES_CONFIG, buffer / 8);
-    if (pending < PENDING_BYTES_MIN || pending > buffer / 4) {
+    long pending =
+        number(configs, FoveaStores.PENDING_BYTES_CONFIG, Math.min(buffer / 8, PENDING_BYTES_MAX));
+    if (pending < PENDING_BYTES_MIN || pending > Math.min(buffer / 4, PENDING_BYTES_MAX)) {
       throw new ConfigException(
           FoveaStores.PENDING_BYTES_CONFIG,
           pending,
           "It is between "
               + PENDING_BYTES_MIN
-              + " bytes and a quarter of "
+              + " and "
+              + PENDING_BYTES_MAX
+              + " bytes, and at most a quarter of "
               + FoveaStores.BUFFER_BYTES_CONFIG
               + ", which is "
               + buffer

@@ -49,7 +49,7 @@ public final class FoveaStores implements DslStoreSuppliers {
 
   /**
    * Configuration key of the part of that memory which may hold what was written and not committed
-   * yet, in bytes. The default is an eighth of {@link #BUFFER_BYTES_CONFIG}.
+   * yet, in bytes. The default is an eighth of {@link #BUFFER_BYTES_CONFIG}, and 512 MiB at most.
    */
   public static final String PENDING_BYTES_CONFIG = "fovea.pending.bytes";
 

@@ -45,7 +45,8 @@ import org.jspecify.annotations.Nullable;
  * generation is even again.
  *
  * <p>Threading: one thread at a time writes, commits and closes. Any thread reads. The monitor is
- * for what a write and a view must see together: pending writes and position.
+ * for what a write and a view must see together: pending writes and position. Who holds it waits
+ * for nobody; the lock {@code writing} comes before it.
  */
 final class StoreState implements RowSource {
   private static final int PAGE_BYTES_MAX = 256 << 10;
@@ -261,8 +262,18 @@ final class StoreState implements RowSource {
    * @param by knows the position of the record that is processed
    */
   void put(byte[] k, byte @Nullable [] value, AbstractStore by) {
+    if (staged) {
+      task.finish();
+    }
     write(k, value, by);
     relieve();
+  }
+
+  /** Records of the changelog are going to be written. Not under the monitor. */
+  void beginRestore() {
+    if (staged) {
+      task.finish();
+    }
   }
 
   /** Writes a row that comes from the changelog; the caller {@linkplain #relieve relieves}. */
@@ -304,9 +315,6 @@ final class StoreState implements RowSource {
               + FoveaStores.PAGE_BYTES_CONFIG
               + " up to 65536, and delete the state directory.");
     }
-    if (staged) {
-      task.finish();
-    }
     synchronized (monitor) {
       grown += pending.put(k, value, !views.isEmpty());
       if (by != null) {
@@ -338,6 +346,8 @@ final class StoreState implements RowSource {
       database().run(this::write);
       written();
       sensors.spilled();
+    } catch (FoveaException e) {
+      throw new ProcessorStateException("Store " + name + " can't write what is pending.", e);
     } finally {
       endWriting();
     }
@@ -436,8 +446,12 @@ final class StoreState implements RowSource {
 
   /** Closes the store. What is pending and not committed is lost, as it has to be. */
   void close() {
-    if (!closed) {
+    if (closed) {
+      return;
+    }
+    try {
       task.closed(this);
+    } finally {
       closed = true;
       List.copyOf(views).forEach(StoreView::close);
       instance.spilled(pending.bytes() - grown);

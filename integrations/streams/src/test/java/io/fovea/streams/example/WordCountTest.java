@@ -3,13 +3,17 @@ package io.fovea.streams.example;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.File;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.stream.Collectors;
 import org.apache.kafka.common.serialization.LongDeserializer;
 import org.apache.kafka.common.serialization.StringDeserializer;
 import org.apache.kafka.common.serialization.StringSerializer;
@@ -45,6 +49,46 @@ class WordCountTest {
       }
       assertTrue(Files.exists(directory.resolve("word-count/fovea/stores.fovea")));
     }
+  }
+
+  /** What {@link #withoutRocksDb} runs. */
+  static final class Counting {
+    public static void main(String[] arguments) {
+      Properties props = WordCount.fovea();
+      props.put(StreamsConfig.APPLICATION_ID_CONFIG, "word-count");
+      props.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, "nowhere:1");
+      props.put(StreamsConfig.STATE_DIR_CONFIG, arguments[0]);
+      try (TopologyTestDriver driver = new TopologyTestDriver(WordCount.topology(), props)) {
+        driver
+            .createInputTopic("text", new StringSerializer(), new StringSerializer())
+            .pipeInput(null, "one two one");
+        System.out.println("one: " + driver.getKeyValueStore("counts-store").get("one"));
+      }
+    }
+  }
+
+  /** The README says that the library of RocksDB can be left out. */
+  @Test
+  void withoutRocksDb() throws Exception {
+    String path =
+        Arrays.stream(System.getProperty("java.class.path").split(File.pathSeparator))
+            .filter(jar -> !jar.contains("rocksdbjni"))
+            .collect(Collectors.joining(File.pathSeparator));
+    assertTrue(path.length() < System.getProperty("java.class.path").length());
+    Process process =
+        new ProcessBuilder(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "--enable-native-access=ALL-UNNAMED",
+                "-XX:TieredStopAtLevel=1",
+                "-cp",
+                path,
+                Counting.class.getName(),
+                directory.toString())
+            .redirectErrorStream(true)
+            .start();
+    String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    assertEquals(0, process.waitFor(), said);
+    assertTrue(said.contains("one: 2"), said);
   }
 
   /** Each line of Java in the README is one of the example, in the same order. */
