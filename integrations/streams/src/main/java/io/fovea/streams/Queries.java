@@ -25,9 +25,6 @@ import org.jspecify.annotations.Nullable;
 final class Queries {
   private static final int OPTIMISTIC_ATTEMPTS = 8;
 
-  /** How many rows are read at once. */
-  private static final int ROWS_AT_ONCE = 256;
-
   /** A store does not know a query. */
   static final Object UNKNOWN = new Object();
 
@@ -70,7 +67,7 @@ final class Queries {
         if (answer == UNKNOWN) {
           result = QueryResult.forUnknownQueryType(query, store);
         } else {
-          if (answer instanceof StoreIterator<?> rows && !rows.readAhead(ROWS_AT_ONCE)) {
+          if (answer instanceof StoreIterator<?> rows && !rows.readAhead()) {
             view.pin();
             rows.onClose(view::close);
             kept = true;

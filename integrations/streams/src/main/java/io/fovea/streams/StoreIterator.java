@@ -28,6 +28,9 @@ class StoreIterator<K> implements KeyValueIterator<K, byte[]> {
           + " bytes. "
           + "Note that the built-in numerical serdes do not follow this for negative numbers";
 
+  private static final int AHEAD_ROWS = 256;
+  private static final int AHEAD_BYTES = 1 << 20;
+
   private final AbstractStore store;
   private final RowIterator rows;
   private final Function<byte[], @Nullable K> decode;
@@ -86,12 +89,14 @@ class StoreIterator<K> implements KeyValueIterator<K, byte[]> {
     return false;
   }
 
-  /** Reads rows before they are asked for; whether these are all. */
-  final boolean readAhead(int most) {
-    while (ready.size() < most) {
+  /** Reads rows before they are asked for, and not too many; whether these are all. */
+  final boolean readAhead() {
+    long bytes = 0;
+    for (int n = 0; n < AHEAD_ROWS && bytes < AHEAD_BYTES; n++) {
       if (!readOne()) {
         return true;
       }
+      bytes += rows.value().length;
     }
     return false;
   }
