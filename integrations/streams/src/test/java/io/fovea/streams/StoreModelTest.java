@@ -294,7 +294,7 @@ class StoreModelTest {
     }
   }
 
-  @Property(tries = 8)
+  @Property(tries = 5)
   void keyValueStoresAreMaps(@ForAll long seed) throws IOException {
     new KeyValueModel(seed).run();
   }
@@ -383,7 +383,7 @@ class StoreModelTest {
     }
   }
 
-  @Property(tries = 8)
+  @Property(tries = 5)
   void windowStoresAreMapsThatExpire(@ForAll long seed) throws IOException {
     new WindowModel(seed).run();
   }
@@ -466,7 +466,7 @@ class StoreModelTest {
     }
   }
 
-  @Property(tries = 8)
+  @Property(tries = 5)
   void sessionStoresAreMapsThatExpire(@ForAll long seed) throws IOException {
     new SessionModel(seed).run();
   }
@@ -562,7 +562,7 @@ class StoreModelTest {
     }
   }
 
-  @Property(tries = 8)
+  @Property(tries = 5)
   void versionedStoresKnowWhatWasValid(@ForAll long seed) throws IOException {
     new VersionedModel(seed).run();
   }
