@@ -179,6 +179,30 @@ class QueriesTest {
     store.close();
   }
 
+  /** Nothing goes to the table here: the rows that are replaced are pending ones. */
+  @Test
+  void aHeldResultStaysAsItWasPending() {
+    TestContext context = new TestContext(directory);
+    KeyValueStore<Bytes, byte[]> store = context.open(FoveaStores.keyValueStore("a").get());
+    for (int i = 0; i < 600; i++) {
+      store.put(numbered(i), bytes("old"));
+    }
+    KeyValueIterator<Bytes, byte[]> held = ask(store, RangeQuery.withNoBounds());
+    for (int round = 0; round < 3; round++) {
+      for (int i = 0; i < 700; i++) {
+        store.put(numbered(i), bytes("new" + round));
+      }
+    }
+    for (int i = 0; i < 600; i++) {
+      assertEquals("old", text(held.next().value), "row " + i);
+    }
+    assertFalse(held.hasNext());
+    held.close();
+    store.put(numbered(0), bytes("last"));
+    assertEquals("last", text(ask(store, KeyQuery.withKey(numbered(0)))));
+    store.close();
+  }
+
   @Test
   void boundsAreHeld() {
     TestContext context = new TestContext(directory);
