@@ -131,7 +131,8 @@ class TopologiesTest {
       }
     }
     assertEquals(expected.topics().keySet(), actual.topics().keySet(), replay);
-    if (!what.equals("RocksDB")) { // which keeps what has expired as long as its segment
+    // RocksDB keeps what has expired as long as its segment, and shows it: in a join that is much.
+    if (!what.equals("RocksDB") || topology != Topologies.JOIN_OF_STREAMS) {
       for (String store : expected.stores().keySet()) {
         assertEquals(
             content(expected, store, topology),
