@@ -1,0 +1,335 @@
+package io.fovea.streams.broker;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assertions.fail;
+
+import io.fovea.streams.broker.CountApp.Counted;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.Random;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.streams.StreamsConfig;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * A word count is killed with SIGKILL at random moments, while lines come without a pause. What it
+ * gives out and what it has in its store equal an oracle.
+ *
+ * <p>{@code -Dstreams.kills=N} kills so often, {@code -Dstreams.seconds=N} only for so long, {@code
+ * -Dstreams.seed=N} at other moments. The moments are times of a clock, so a seed repeats the test
+ * and not the interleaving.
+ */
+@Tag("slow")
+@Timeout(value = 20, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+@ExtendWith(WithBroker.class)
+class KilledAppTest {
+  private static final int KILLS = Integer.getInteger("streams.kills", 20);
+  private static final int KILLS_LEAST = 3;
+  private static final Duration TIME =
+      Duration.ofSeconds(Integer.getInteger("streams.seconds", 20));
+  private static final long SEED = Long.getLong("streams.seed", System.nanoTime());
+  private static final String SUPPLIERS =
+      System.getProperty("streams.suppliers", "io.fovea.streams.FoveaStores");
+  private static final int PARTITIONS = 2;
+  private static final int WORDS = 2000;
+  private static final int LINES_PER_SECOND = 400;
+  private static final Duration PATIENCE = Duration.ofMinutes(2);
+  private static final Duration POLL = Duration.ofMillis(20);
+
+  @TempDir Path dir;
+
+  private final Random random = new Random(SEED);
+  private final String about =
+      "-Dstreams.seed="
+          + SEED
+          + " -Dstreams.kills="
+          + KILLS
+          + " -Dstreams.seconds="
+          + TIME.toSeconds();
+  private Properties properties;
+  private Path file;
+
+  /** What an application restores of a partition: the first offset, the last and how many. */
+  private record Restore(long from, long end, long records) {}
+
+  private void configure(Broker broker, String application, String guarantee) throws IOException {
+    properties =
+        CountApp.properties(
+            broker.address(), application, dir.resolve("state"), SUPPLIERS, guarantee);
+    properties.put(StreamsConfig.NUM_STREAM_THREADS_CONFIG, "2");
+    if (guarantee.equals(StreamsConfig.AT_LEAST_ONCE)) {
+      // Changes reach the changelog long before they are committed: there is a tail to restore.
+      properties.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, "500");
+      properties.put("producer.linger.ms", "0");
+    }
+    // The process that comes after one that was killed is the same member of the group.
+    properties.put("main.consumer.group.instance.id", "one");
+    file = dir.resolve("app.properties");
+    broker.create(application + "-in", PARTITIONS);
+    broker.create(application + "-out", PARTITIONS);
+  }
+
+  /** Starts the application; if it spills, its stores write much that is not committed. */
+  private Child app(boolean spills) throws IOException {
+    properties.put("fovea.pending.bytes", Integer.toString(spills ? 64 << 10 : 8 << 20));
+    try (OutputStream out = Files.newOutputStream(file)) {
+      properties.store(out, null);
+    }
+    String application = properties.getProperty(StreamsConfig.APPLICATION_ID_CONFIG);
+    return Child.start(
+        dir.resolve("app.log"),
+        List.of("-Xmx256m"),
+        CountApp.class.getName(),
+        file.toString(),
+        Counted.WORDS.name(),
+        application + "-in",
+        application + "-out");
+  }
+
+  /** Notes what a child says while it is awaited to run, or for a time. */
+  private final class Heard {
+    final Map<Integer, Long> from = new HashMap<>();
+    final Map<Integer, Long> end = new HashMap<>();
+    final Map<Integer, Restore> restored = new TreeMap<>();
+
+    boolean line(String line) {
+      String[] words = line.split(" ");
+      switch (words[0]) {
+        case "restore" -> {
+          from.put(Integer.parseInt(words[2]), Long.parseLong(words[3]));
+          end.put(Integer.parseInt(words[2]), Long.parseLong(words[4]));
+        }
+        case "restored" -> {
+          int p = Integer.parseInt(words[2]);
+          restored.put(p, new Restore(from.get(p), end.get(p), Long.parseLong(words[3])));
+        }
+        case "error" -> fail(about + ": " + line + ", see " + dir.resolve("app.log"));
+        default -> {}
+      }
+      return true;
+    }
+  }
+
+  /** Lets a child live for a time, counted from when it runs. */
+  private void live(Child child, Heard heard, long nanos) throws InterruptedException {
+    long end = System.nanoTime() + nanos;
+    for (long left = nanos; left > 0; left = end - System.nanoTime()) {
+      String line = child.next(Duration.ofNanos(left));
+      if (line != null) {
+        heard.line(line);
+      }
+    }
+  }
+
+  /** What a run has restored is what its predecessor has not left, and no more. */
+  private void checkRestored(Heard heard, Map<Integer, Long> durable) {
+    heard.restored.forEach(
+        (partition, r) -> {
+          Long offset = durable.get(partition);
+          String what = about + ": partition " + partition + " left at " + offset + ", " + r;
+          long first = offset == null ? 0 : offset + 1;
+          assertTrue(r.from >= first, what);
+          assertTrue(r.records <= r.end - first, what);
+        });
+  }
+
+  private record Seen(int kill, Left left) {}
+
+  /** Offsets by partition, of those that have one. */
+  private static Map<Integer, Long> offsets(List<Left> lefts) {
+    Map<Integer, Long> offsets = new HashMap<>();
+    for (Left left : lefts) {
+      offsets.put(left.changelog().partition(), left.offset());
+    }
+    return offsets;
+  }
+
+  /** Kills the application again and again, then lets it finish and tells what it has. */
+  private void run(Broker broker, String application, String guarantee) throws Exception {
+    configure(broker, application, guarantee);
+    boolean once = guarantee.equals(StreamsConfig.EXACTLY_ONCE_V2);
+    List<Seen> seen = new ArrayList<>();
+    Map<String, Long> last = new HashMap<>(); // what came out last, by word
+    Map<Integer, Long> durable = new HashMap<>();
+    long restored = 0;
+    long tails = 0;
+    int starts = 0;
+    int without = 0;
+    try (Writer writer =
+            new Writer(
+                broker,
+                application + "-in",
+                PARTITIONS,
+                WORDS,
+                LINES_PER_SECOND,
+                random.nextLong());
+        Topic out = new Topic(broker, application + "-out", PARTITIONS)) {
+      long end = System.nanoTime() + TIME.toNanos();
+      for (int kill = 0; kill < KILLS && (kill < KILLS_LEAST || System.nanoTime() < end); kill++) {
+        Heard heard = new Heard();
+        try (Child child = app(kill % 2 == 1)) {
+          starts++;
+          // Most are killed at work, some while they start, restore or join their group.
+          if (kill % 4 != 3) {
+            child.await("state RUNNING", PATIENCE, heard::line);
+            awaitAtWork(child, out, last, once);
+            live(child, heard, (long) (random.nextDouble() * 1_500_000_000L));
+          } else {
+            live(child, heard, (long) ((0.5 + random.nextDouble()) * 3_000_000_000L));
+          }
+          child.kill();
+          child.rest().forEach(heard::line);
+        }
+        checkRestored(heard, durable);
+        restored += heard.restored.values().stream().mapToLong(Restore::records).sum();
+        tails += heard.restored.values().stream().filter(r -> r.from > 0).count();
+        List<Left> lefts = Left.in(properties, dir.resolve("copy"));
+        durable = offsets(lefts);
+        for (Left left : lefts) {
+          seen.add(new Seen(kill, left));
+          without += left.offset() == null ? 1 : 0;
+        }
+      }
+      writer.stop();
+      Map<String, Long> oracle = writer.words();
+      try (Child child = app(false)) {
+        Heard heard = new Heard();
+        child.await("state RUNNING", PATIENCE, heard::line);
+        checkRestored(heard, durable);
+        awaitAll(out, last, oracle, once);
+        child.say("dump");
+        Map<String, Long> stored = dump(child, heard);
+        child.say("stop");
+        child.await("stopped", PATIENCE, heard::line);
+        assertEquals(0, child.ended(PATIENCE));
+        assertEquals(last, stored, about + ": the store is what came out last");
+        if (once) {
+          assertEquals(oracle, stored, about);
+        } else {
+          oracle.forEach((word, n) -> assertTrue(stored.get(word) >= n, about + ": " + word));
+        }
+      }
+      checkLeft(broker, application, seen);
+    }
+    if (SUPPLIERS.startsWith("io.fovea") && !once) {
+      assertTrue(tails > 0, about + ": no partition began at an offset");
+    }
+    Report.line(
+        "KilledAppTest",
+        guarantee
+            + ", "
+            + about
+            + ": "
+            + starts
+            + " processes killed, "
+            + restored
+            + " records restored, "
+            + tails
+            + " partitions from an offset, "
+            + without
+            + " left without one");
+  }
+
+  /** Reads what has come out since the last time; returns how much that is. */
+  private int take(Topic out, Map<String, Long> last, boolean once) {
+    List<ConsumerRecord<byte[], byte[]>> more = out.more();
+    for (ConsumerRecord<byte[], byte[]> r : more) {
+      String word = Topic.text(r.key());
+      long count = Topic.number(r.value());
+      if (once) {
+        // Not one was lost, given twice, or out of turn.
+        assertEquals(last.getOrDefault(word, 0L) + 1, count, () -> about + ": " + word);
+      }
+      last.put(word, count);
+    }
+    return more.size();
+  }
+
+  /** Waits until a process gives out something. */
+  private void awaitAtWork(Child child, Topic out, Map<String, Long> last, boolean once) {
+    long end = System.nanoTime() + PATIENCE.toNanos();
+    take(out, last, once);
+    while (take(out, last, once) == 0) {
+      assertTrue(child.alive() && System.nanoTime() < end, () -> about + ": " + child.tail());
+      LockSupport.parkNanos(POLL.toNanos());
+    }
+  }
+
+  /** Reads the output until it has every count. */
+  private void awaitAll(Topic out, Map<String, Long> last, Map<String, Long> oracle, boolean once) {
+    long end = System.nanoTime() + PATIENCE.toNanos();
+    while (oracle.entrySet().stream()
+        .anyMatch(e -> last.getOrDefault(e.getKey(), 0L) < e.getValue())) {
+      if (take(out, last, once) == 0) {
+        LockSupport.parkNanos(POLL.toNanos());
+      }
+      assertTrue(System.nanoTime() < end, about + ": the output does not reach the oracle");
+    }
+  }
+
+  private Map<String, Long> dump(Child child, Heard heard) throws InterruptedException {
+    Map<String, Long> entries = new HashMap<>();
+    child.await(
+        "end",
+        PATIENCE,
+        line -> {
+          if (!line.startsWith("entry ")) {
+            return heard.line(line);
+          }
+          String[] words = line.split(" ");
+          return entries.put(words[1], Long.parseLong(words[2])) == null;
+        });
+    return entries;
+  }
+
+  /**
+   * The stores after each kill and after the orderly end, beside the changelog, of which all
+   * transactions have ended by now.
+   */
+  private void checkLeft(Broker broker, String application, List<Seen> seen) throws Exception {
+    List<Left> end = Left.in(properties, dir.resolve("copy"));
+    assertEquals(PARTITIONS, end.size(), about);
+    String changelog = CountApp.changelog(application);
+    try (Topic log = new Topic(broker, changelog, PARTITIONS)) {
+      List<ConsumerRecord<byte[], byte[]>> records = log.more();
+      for (Left left : end) {
+        left.check(records, about + ", at the end");
+        TopicPartition p = left.changelog();
+        assertEquals(
+            Left.entries(records, p.partition(), Long.MAX_VALUE),
+            left.entries(),
+            () -> about + ": " + p + " and its changelog");
+      }
+      for (Seen s : seen) {
+        s.left.check(records, about + ", kill " + s.kill);
+      }
+    }
+  }
+
+  @Test
+  void exactlyOnce(Broker broker) throws Exception {
+    run(broker, "once", StreamsConfig.EXACTLY_ONCE_V2);
+  }
+
+  @Test
+  void atLeastOnce(Broker broker) throws Exception {
+    run(broker, "least", StreamsConfig.AT_LEAST_ONCE);
+  }
+}

@@ -1,0 +1,153 @@
+package io.fovea.streams.broker;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.Random;
+import java.util.concurrent.locks.LockSupport;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerConfig;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.serialization.StringSerializer;
+
+/**
+ * Writes lines of words into a topic, at an even rate, and knows which line has which offset.
+ *
+ * <p>The key of a line is its first word, and decides over its partition. The writer has a thread
+ * of its own; all methods may be called by any thread.
+ */
+final class Writer implements AutoCloseable {
+  private static final int LINES_AT_ONCE = 20;
+
+  private final String topic;
+  private final KafkaProducer<String, String> producer;
+  private final Thread thread;
+  private final List<List<String>> partitions = new ArrayList<>();
+  private volatile boolean stopped;
+  private volatile Exception failed;
+
+  Writer(Broker broker, String topic, int partitions, int words, int linesPerSecond, long seed) {
+    this.topic = topic;
+    for (int i = 0; i < partitions; i++) {
+      this.partitions.add(new ArrayList<>());
+    }
+    Properties p = broker.properties();
+    p.put(ProducerConfig.ACKS_CONFIG, "all");
+    p.put(ProducerConfig.ENABLE_IDEMPOTENCE_CONFIG, "true");
+    producer = new KafkaProducer<>(p, new StringSerializer(), new StringSerializer());
+    thread = new Thread(() -> write(new Random(seed), words, linesPerSecond), "writer of " + topic);
+    thread.setDaemon(true);
+    thread.start();
+  }
+
+  /** The partition of a key. */
+  int partition(String key) {
+    return Math.floorMod(key.hashCode(), partitions.size());
+  }
+
+  static String word(int i) {
+    return "w" + i;
+  }
+
+  private void write(Random r, int words, int linesPerSecond) {
+    long next = System.nanoTime();
+    while (!stopped && failed == null) {
+      for (int i = 0; i < LINES_AT_ONCE; i++) {
+        // Some words are frequent, most are not.
+        int n = 1 + r.nextInt(4);
+        List<String> line = new ArrayList<>();
+        for (int j = 0; j < n; j++) {
+          double d = r.nextDouble();
+          line.add(word((int) (d * d * d * words)));
+        }
+        String key = line.getFirst();
+        int partition = partition(key);
+        String text = String.join(" ", line);
+        producer.send(
+            new ProducerRecord<>(topic, partition, key, text),
+            (at, e) -> {
+              if (e != null) {
+                failed = e;
+              } else {
+                written(partition, at.offset(), text);
+              }
+            });
+      }
+      next += LINES_AT_ONCE * 1_000_000_000L / linesPerSecond;
+      // A pace, not a wait for something: the writer never says when it is done.
+      LockSupport.parkNanos(next - System.nanoTime());
+    }
+    producer.flush();
+  }
+
+  private void written(int partition, long offset, String line) {
+    List<String> lines = partitions.get(partition);
+    synchronized (lines) {
+      if (lines.size() != offset) {
+        failed = new IllegalStateException(partition + ": " + offset + ", not " + lines.size());
+      }
+      lines.add(line);
+    }
+  }
+
+  /** How many lines of a partition are acknowledged; their offsets are those below. */
+  long acknowledged(int partition) {
+    List<String> lines = partitions.get(partition);
+    synchronized (lines) {
+      return lines.size();
+    }
+  }
+
+  /** How often a key is among the lines of its partition with offsets up to and with this one. */
+  long count(String key, long offset) {
+    List<String> lines = partitions.get(partition(key));
+    synchronized (lines) {
+      if (offset >= lines.size()) {
+        return -1;
+      }
+      String start = key + " ";
+      return lines.subList(0, (int) offset + 1).stream()
+          .filter(line -> line.startsWith(start) || line.equals(key))
+          .count();
+    }
+  }
+
+  /** Writes no more; waits until all is acknowledged. */
+  void stop() throws InterruptedException {
+    stopped = true;
+    thread.join();
+    if (failed != null) {
+      throw new AssertionError("the writer failed", failed);
+    }
+  }
+
+  /** How often each word is in the lines. After {@link #stop}. */
+  Map<String, Long> words() {
+    Map<String, Long> counts = new HashMap<>();
+    for (List<String> lines : partitions) {
+      for (String line : lines) {
+        for (String word : line.split(" ")) {
+          counts.merge(word, 1L, Long::sum);
+        }
+      }
+    }
+    return counts;
+  }
+
+  /** How often each key is in the lines. After {@link #stop}. */
+  Map<String, Long> keys() {
+    Map<String, Long> counts = new HashMap<>();
+    for (List<String> lines : partitions) {
+      lines.forEach(line -> counts.merge(line.split(" ")[0], 1L, Long::sum));
+    }
+    return counts;
+  }
+
+  @Override
+  public void close() {
+    stopped = true;
+    producer.close();
+  }
+}
