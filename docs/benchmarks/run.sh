@@ -37,6 +37,7 @@
 #   hints       TPC-C without hints, with each kind and with predictive translation, in memory and beyond
 #   protocols   transactional YCSB under each protocol, and with each store of timestamps; fig3.2,
 #               fig3.3, fig3.4, fig3.6, fig3.7 and fig3.8 are its parts
+#   streams     state stores of Kafka Streams beside RocksDB's, with a broker: at most MINUTES (8)
 #   inlining    hot methods that were not inlined
 #
 # Results go to OUT, the folder benchmarks-<time> in the current one by default. What is compared is
@@ -642,6 +643,27 @@ do_replacement() {
   rm -f "$out/trace.fovea" "$out/tpcc.trace"
 }
 
+# Kafka is not in the benchmarks' jar: this is a main class of the tests of fovea-streams.
+do_streams() {
+  say streams
+  command -v mvn >/dev/null 2>&1 || die "streams wants Maven, which knows where Kafka is"
+  command -v java >/dev/null 2>&1 || JAVA_HOME=${JAVA_HOME:-$home}
+  export "JAVA$(version_of "$java")_HOME=$home" JAVA_HOME="${JAVA_HOME:-$home}"
+  (cd "$root" && mvn -B -q -ntp -pl integrations/streams -am test-compile dependency:build-classpath \
+    -Dmdep.outputFile=target/test.classpath -Dmdep.includeScope=test </dev/null >&2) || die "the build failed"
+  module=$root/integrations/streams/target
+  stored=${quick:+20000}
+  stored=${stored:-1000000}
+  sent=${quick:+20000}
+  sent=${sent:-400000}
+  "$java" --enable-native-access=ALL-UNNAMED -Dorg.apache.logging.log4j.level=ERROR \
+    -cp "$module/test-classes:$module/classes:$(cat "$module/test.classpath")" \
+    io.fovea.streams.bench.StreamsBench "$out/streams" "$rounds" "${MINUTES:-8}" \
+    "$stored" "$sent" \
+    2>"$out/streams.txt" | tee "$out/streams.md"
+  rm -rf "$out/streams"
+}
+
 do_inlining() {
   say inlining
   "$java" -cp "$jar" io.fovea.jmh.InliningCheck >"$out/inlining.txt" 2>&1
@@ -673,7 +695,7 @@ mkdir -p "$out" || die "cannot make $out"
 out=$(CDPATH='' cd -- "$out" && pwd)
 table=$out/records.fovea
 trap 'rm -f "$table"* "$out"/second.fovea* "$out"/feature.fovea*' EXIT
-build
+[ "$*" = streams ] || build
 machine
 if [ "${1:-}" = profile ]; then
   [ $# -ge 2 ] || die "which benchmark?"
@@ -695,7 +717,7 @@ if [ "${1:-}" = features ] && [ $# -ge 2 ] && is_feature "$2"; then
   exit 0
 fi
 [ $# -gt 0 ] || set -- beside tpcc contention ladder budget forms lookups places timestamps disk durability recovery reads larger transition \
-  drift sizes replacement doors features secondary hints protocols inlining
+  drift sizes replacement doors features secondary hints protocols streams inlining
 for page; do
   case $page in
     beside) do_beside ;;
@@ -727,8 +749,9 @@ for page; do
     fig3.6) do_fig36 ;;
     fig3.7) do_fig37 ;;
     fig3.8) do_fig38 ;;
+    streams) do_streams ;;
     inlining) do_inlining ;;
-    *) die "no page $page: beside tpcc contention ladder budget forms lookups places timestamps disk durability recovery reads larger transition drift sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 inlining profile" ;;
+    *) die "no page $page: beside tpcc contention ladder budget forms lookups places timestamps disk durability recovery reads larger transition drift sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 streams inlining profile" ;;
   esac
 done
 "$java" -XX:TieredStopAtLevel=1 "$here/Summary.java" "$out" | tee "$out/summary.md"

@@ -1,0 +1,252 @@
+package io.fovea.streams.bench;
+
+import io.fovea.streams.broker.Broker;
+import io.fovea.streams.broker.Child;
+import java.io.IOException;
+import java.io.PrintStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.EnumMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Properties;
+import java.util.SplittableRandom;
+import java.util.concurrent.TimeUnit;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerConfig;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+
+/**
+ * Fovea's stores beside RocksDB's with its default settings and with bounded memory: prints the
+ * table of docs/benchmarks/streams.md.
+ *
+ * <p>The three take turns, each measurement in a process of its own. Arguments: a folder, rounds
+ * (as many as fit into the minutes), minutes, records in a store, records through the broker.
+ */
+public final class StreamsBench {
+  private static final String TOPIC = "records";
+  private static final int PARTITIONS = 2;
+  private static final int VALUE = 100;
+  private static final Duration PATIENCE = Duration.ofMinutes(5);
+  private static final List<String> JVM =
+      List.of("-XX:TieredStopAtLevel=4", "-da", "-Xms384m", "-Xmx384m", "-XX:+AlwaysPreTouch");
+
+  /** A line of the table: its name, and how it is written. */
+  private enum Figure {
+    LOAD("load", "puts of new keys, scattered, a second", "%,.0f"),
+    PUTS("puts", "puts of old keys, a second", "%,.0f"),
+    GETS("gets", "gets, a second", "%,.0f"),
+    P99("p99", "get, 99th percentile, µs", "%.1f"),
+    RSS("rss", "memory after that, MiB", "%.0f"),
+    PEAK("peak", "memory at most, MiB", "%.0f"),
+    CLOSE("close", "time to close 100 stores, s", "%.2f"),
+    RECORDS("records", "records through the application, a second", "%,.0f"),
+    RESTORE("restored", "records restored, a second", "%,.0f"),
+    KILLED("killed", "first answer after kill -9, s", "%.1f"),
+    TAIL("tail", "records restored after kill -9", "%,.0f");
+
+    final String word;
+    final String title;
+    final String format;
+
+    Figure(String word, String title, String format) {
+      this.word = word;
+      this.title = title;
+      this.format = format;
+    }
+  }
+
+  private final Path folder;
+  private final int stored;
+  private final int sent;
+  private final Map<StoreType, Map<Figure, List<Double>>> figures = new EnumMap<>(StoreType.class);
+
+  private StreamsBench(Path folder, int stored, int sent) {
+    this.folder = folder;
+    this.stored = stored;
+    this.sent = sent;
+    for (StoreType type : StoreType.values()) {
+      figures.put(type, new LinkedHashMap<>());
+    }
+  }
+
+  private void add(StoreType type, Figure figure, double value) {
+    System.err.printf(Locale.ROOT, "%s: %s: " + figure.format + "%n", type, figure.title, value);
+    figures.get(type).computeIfAbsent(figure, f -> new ArrayList<>()).add(value);
+  }
+
+  /** Without a broker: each line that the child says is a figure. */
+  private void stores(StoreType type, String work, int records) throws Exception {
+    Path state = Files.createDirectories(folder.resolve("state"));
+    try (Child child =
+        Child.start(
+            folder.resolve("children.log"),
+            JVM,
+            StoreBench.class.getName(),
+            type.name(),
+            state.toString(),
+            Integer.toString(records),
+            work)) {
+      child.await(
+          "done",
+          PATIENCE,
+          line -> {
+            String[] words = line.split(" ");
+            for (Figure f : Figure.values()) {
+              if (f.word.equals(words[0])) {
+                add(type, f, Double.parseDouble(words[1]));
+              }
+            }
+            return true;
+          });
+    }
+    Broker.delete(state);
+  }
+
+  private Child app(StoreType type, Broker broker, Path state) throws IOException {
+    return Child.start(
+        folder.resolve("children.log"),
+        JVM,
+        AppBench.class.getName(),
+        type.name(),
+        broker.address(),
+        state.toString(),
+        TOPIC,
+        Integer.toString(PARTITIONS),
+        Integer.toString(sent));
+  }
+
+  private void write(Broker broker) {
+    Properties p = new Properties();
+    p.put(ProducerConfig.BOOTSTRAP_SERVERS_CONFIG, broker.address());
+    p.put(ProducerConfig.LINGER_MS_CONFIG, "20");
+    SplittableRandom random = new SplittableRandom(1);
+    try (KafkaProducer<byte[], byte[]> producer =
+        new KafkaProducer<>(p, new ByteArraySerializer(), new ByteArraySerializer())) {
+      for (int i = 0; i < sent; i++) {
+        byte[] value = new byte[VALUE];
+        random.nextBytes(value);
+        int key = random.nextInt(sent / 2);
+        producer.send(new ProducerRecord<>(TOPIC, key % PARTITIONS, StoreBench.key(key), value));
+      }
+      producer.send(new ProducerRecord<>(TOPIC, 0, StoreBench.key(0), new byte[VALUE]));
+    }
+  }
+
+  /** With a broker: all records, restoration without what was stored, and a kill at work. */
+  private void application(StoreType type, Broker broker) throws Exception {
+    Path state = folder.resolve("state");
+    try (Child child = app(type, broker, state)) {
+      String line = child.await("records", PATIENCE, l -> true);
+      add(type, Figure.RECORDS, sent / Double.parseDouble(line.split(" ")[1]));
+      child.say("stop");
+      child.await("stopped", PATIENCE, l -> true);
+    }
+    Broker.delete(state);
+    try (Child child = app(type, broker, state)) {
+      String[] words = child.await("restored", PATIENCE, l -> true).split(" ");
+      add(type, Figure.RESTORE, Double.parseDouble(words[2]) / Double.parseDouble(words[1]));
+      child.await("state RUNNING", PATIENCE, l -> true);
+      // So long that the intervals of commits have passed.
+      for (long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(3); System.nanoTime() < end; ) {
+        child.next(Duration.ofNanos(Math.max(1, end - System.nanoTime())));
+      }
+      child.kill();
+    }
+    long start = System.nanoTime();
+    try (Child child = app(type, broker, state)) {
+      double[] tail = {0};
+      child.await(
+          "got",
+          PATIENCE,
+          line -> {
+            if (line.startsWith("restored")) {
+              tail[0] = Double.parseDouble(line.split(" ")[2]);
+            }
+            return true;
+          });
+      add(type, Figure.KILLED, (System.nanoTime() - start) / 1e9);
+      add(type, Figure.TAIL, tail[0]);
+      child.say("stop");
+      child.await("stopped", PATIENCE, l -> true);
+    }
+    Broker.delete(state);
+  }
+
+  private void round() throws Exception {
+    for (StoreType type : StoreType.values()) {
+      stores(type, "work", stored);
+    }
+    for (StoreType type : StoreType.values()) {
+      stores(type, "close", stored / 10);
+    }
+    Path files = Files.createDirectories(folder.resolve("kafka"));
+    try (Broker broker = Broker.start(files)) {
+      broker.create(TOPIC, PARTITIONS);
+      write(broker);
+      for (StoreType type : StoreType.values()) {
+        application(type, broker);
+      }
+    }
+    Broker.delete(files);
+  }
+
+  private static double median(List<Double> values) {
+    double[] sorted = values.stream().mapToDouble(v -> v).sorted().toArray();
+    return sorted[sorted.length / 2];
+  }
+
+  private void print(PrintStream out, int rounds) {
+    StringBuilder b = new StringBuilder("| |");
+    for (StoreType type : StoreType.values()) {
+      b.append(' ').append(type.title).append(" |");
+    }
+    b.append("\n|---|").append("---|".repeat(StoreType.values().length)).append('\n');
+    for (Figure f : Figure.values()) {
+      b.append("| ").append(f.title).append(" |");
+      for (StoreType type : StoreType.values()) {
+        List<Double> values = figures.get(type).get(f);
+        b.append(' ')
+            .append(values == null ? "-" : String.format(Locale.ROOT, f.format, median(values)))
+            .append(" |");
+      }
+      b.append('\n');
+    }
+    out.print(b);
+    out.printf(
+        "%n%d rounds, %,d records in a store, %,d through the broker%n", rounds, stored, sent);
+  }
+
+  /** Runs the rounds and prints the table. */
+  public static void main(String[] args) throws Exception {
+    if (args.length != 5) {
+      System.err.println(
+          "folder, rounds, minutes, records in a store, records through the broker: "
+              + Arrays.toString(args));
+      System.exit(2);
+    }
+    // Loggers of Kafka write to standard output.
+    PrintStream out = System.out;
+    System.setOut(System.err);
+    Path folder = Files.createDirectories(Path.of(args[0])).toAbsolutePath();
+    int rounds = Integer.parseInt(args[1]);
+    long nanos = (long) (Double.parseDouble(args[2]) * 60e9);
+    StreamsBench bench =
+        new StreamsBench(folder, Integer.parseInt(args[3]), Integer.parseInt(args[4]));
+    long start = System.nanoTime();
+    int done = 0;
+    // One more only where one as long as those before ends in time.
+    while (done < rounds
+        && (System.nanoTime() - start) * (done + 1.0) / Math.max(1, done) <= nanos) {
+      bench.round();
+      done++;
+    }
+    bench.print(out, done);
+  }
+}
