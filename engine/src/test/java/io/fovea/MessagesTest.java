@@ -140,7 +140,8 @@ class MessagesTest {
   private static List<Path> sources() throws IOException {
     Path module = Path.of(System.getProperty("basedir", ".")).toAbsolutePath().normalize();
     List<Path> files = new ArrayList<>();
-    for (String name : List.of("bindings", "engine", "integrations/micrometer")) {
+    for (String name :
+        List.of("bindings", "engine", "integrations/micrometer", "integrations/ratis")) {
       try (Stream<Path> all = Files.walk(module.resolveSibling(name).resolve("src/main/java"))) {
         all.filter(f -> f.toString().endsWith(".java") && !f.toString().contains("generated"))
             .forEach(files::add);

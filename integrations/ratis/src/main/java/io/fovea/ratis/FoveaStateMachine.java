@@ -211,9 +211,14 @@ final class FoveaStateMachine extends BaseStateMachine {
 
   @Override
   public long takeSnapshot() {
-    Position at = replica.checkpoint();
-    durable = at;
-    return at.index();
+    try {
+      Position at = replica.checkpoint();
+      durable = at;
+      return at.index();
+    } catch (RuntimeException e) {
+      state.fail("its database can't make a checkpoint: " + e.getMessage(), e);
+      throw e;
+    }
   }
 
   // --------------------------------------------------------------------------------------- asking

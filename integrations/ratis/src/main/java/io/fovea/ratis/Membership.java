@@ -194,7 +194,7 @@ public final class Membership {
       throw new ReplicationException(
           Reason.MEMBERSHIP,
           false,
-          failed + " The cause: " + (e == null ? "none was told" : e.getMessage()),
+          failed + " The cause: " + (e == null ? "none was told" : e.getMessage()) + ".",
           e);
     }
   }

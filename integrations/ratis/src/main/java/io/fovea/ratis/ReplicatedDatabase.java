@@ -289,9 +289,8 @@ public final class ReplicatedDatabase implements AutoCloseable {
    * @return its result
    * @throws X what it throws
    * @throws ReplicationException if what it must see is not to be had in time ({@link
-   *     ReplicationOptions#requestTimeout})
-   * @throws io.fovea.error.OperationInterruptedException if the thread is interrupted while it
-   *     waits
+   *     ReplicationOptions#requestTimeout}), or the thread is interrupted while it waits for {@link
+   *     Consistency#atLeast}
    */
   public <R extends @Nullable Object, X extends Exception> R read(
       Consistency consistency, Work<R, X> work) throws X {
@@ -438,7 +437,9 @@ public final class ReplicatedDatabase implements AutoCloseable {
     return new ReplicationException(
         Reason.STOPPED,
         false,
-        failure == null ? "This peer was closed." : "This peer has stopped: " + failure.what(),
+        failure == null
+            ? "This peer was closed."
+            : "This peer has stopped (" + failure.what() + ").",
         failure == null ? null : failure.cause());
   }
 

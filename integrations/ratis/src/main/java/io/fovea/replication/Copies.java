@@ -97,11 +97,6 @@ public final class Copies implements AutoCloseable {
     return g.chunk(number);
   }
 
-  /** How many copies are being given away. */
-  public int active() {
-    return given.size();
-  }
-
   @Override
   public void close() {
     given.values().forEach(g -> g.ended = true);

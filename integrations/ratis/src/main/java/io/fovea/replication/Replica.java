@@ -40,8 +40,10 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Threads.</b> {@link #apply}, {@link #passed} and {@link #checkpoint} are called by one
  * thread at a time, in the order of the log; {@link #use} by any thread. The lock orders them, and
- * guards the position. Reading takes no lock: a read that finds its database closed, as another one
- * was taken in, is done again with that one.
+ * guards the position. A command that does not end keeps the lock, so nothing else waits for it:
+ * who waits for an entry has a lock of their own, and the position and the counts are volatile,
+ * written under the lock. Reading takes no lock: a read that finds its database closed, as another
+ * one was taken in, is done again with that one.
  */
 public final class Replica implements AutoCloseable {
   /** The largest result of a command, in bytes. */
@@ -58,16 +60,20 @@ public final class Replica implements AutoCloseable {
   private final Commands commands;
   private final Experiments experiments;
   private final ReentrantLock lock = new ReentrantLock();
-  private final Condition advanced = lock.newCondition();
+
+  /** For those who wait for an entry: taken for moments, under {@link #lock} or without it. */
+  private final ReentrantLock waiting = new ReentrantLock();
+
+  private final Condition advanced = waiting.newCondition();
 
   private volatile Database database;
   private volatile Position applied;
   private long forgotten;
-  private long applies;
-  private long retries;
+  private volatile long applies;
+  private volatile long retries;
   private volatile boolean closed;
   private @Nullable Staged staged;
-  private @Nullable Thread closing;
+  private volatile @Nullable Thread closing;
 
   private record Staged(Database database, Position at, long forgotten) {}
 
@@ -136,9 +142,9 @@ public final class Replica implements AutoCloseable {
       Attempt attempt = new Attempt(at, entry);
       Receipt receipt = attempt.run();
       forgotten = attempt.forgottenNow;
-      applies++;
+      applies = applies + 1;
       if (attempt.retry) {
-        retries++;
+        retries = retries + 1;
       }
       moved(at);
       Outcome outcome = attempt.outcome;
@@ -264,7 +270,16 @@ public final class Replica implements AutoCloseable {
 
   private void moved(Position to) {
     applied = to;
-    advanced.signalAll();
+    wake();
+  }
+
+  private void wake() {
+    waiting.lock();
+    try {
+      advanced.signalAll();
+    } finally {
+      waiting.unlock();
+    }
   }
 
   // -------------------------------------------------------------------------------------- reading
@@ -314,8 +329,10 @@ public final class Replica implements AutoCloseable {
       return true;
     }
     long nanos = most.toNanos();
-    lock.lockInterruptibly();
+    waiting.lockInterruptibly();
     try {
+      // The position is written before the lock of those who wait is taken to wake them: who has
+      // not seen it here is waiting by then.
       while (applied.index() < index && !closed) {
         if (nanos <= 0) {
           return false;
@@ -324,7 +341,7 @@ public final class Replica implements AutoCloseable {
       }
       return applied.index() >= index;
     } finally {
-      lock.unlock();
+      waiting.unlock();
     }
   }
 
@@ -334,12 +351,7 @@ public final class Replica implements AutoCloseable {
    * @return entries, and those among them that were retries
    */
   public long[] counts() {
-    lock.lock();
-    try {
-      return new long[] {applies, retries};
-    } finally {
-      lock.unlock();
-    }
+    return new long[] {applies, retries};
   }
 
   /**
@@ -373,16 +385,10 @@ public final class Replica implements AutoCloseable {
    */
   public Position takeIn(InputStream in) throws IOException {
     discard();
-    Thread old;
-    lock.lock();
-    try {
-      old = closing;
-    } finally {
-      lock.unlock();
-    }
+    Thread old = closing;
     if (old != null) {
       try {
-        old.join(); // it closes and deletes what lies there
+        old.join(); // it closes and deletes what lies where the copy goes
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
         throw new InterruptedIOException("Interrupted while an older database was closed.");
@@ -397,6 +403,10 @@ public final class Replica implements AutoCloseable {
     State state = State.of(opened);
     lock.lock();
     try {
+      if (closed) {
+        opened.close();
+        throw new IOException("The replica was closed while it took in a copy.");
+      }
       staged = new Staged(opened, state.at, state.forgotten);
     } finally {
       lock.unlock();
@@ -458,17 +468,16 @@ public final class Replica implements AutoCloseable {
 
   @Override
   public void close() {
-    Thread old;
     lock.lock();
     try {
       closed = true;
-      advanced.signalAll();
+      wake();
       discard();
-      old = closing;
     } finally {
       lock.unlock();
     }
     database.close();
+    Thread old = closing;
     if (old != null) {
       try {
         old.join();
