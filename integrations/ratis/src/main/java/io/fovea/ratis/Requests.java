@@ -233,6 +233,7 @@ final class Requests {
     private void end() {
       boolean write = type.is(TypeCase.WRITE);
       String what = write ? "command" : "linearizable read";
+      String later = write ? " The command may still be applied, once." : "";
       String why = last == null ? "no answer" : String.valueOf(last.getMessage());
       ReplicationException e =
           closed
@@ -250,10 +251,11 @@ final class Requests {
                       + TimeUnit.NANOSECONDS.toMillis(mostNanos)
                       + " ms, in "
                       + tries
-                      + " tries. Are a majority of the peers up, and do they reach each other? The"
-                      + " last try ended with: "
+                      + " tries. Are a majority of the peers up, and do they reach each other?"
+                      + later
+                      + " The last try ended with: "
                       + why
-                      + (write ? " The command may still be applied, once." : ""),
+                      + ".",
                   last);
       TELL.execute(() -> done.completeExceptionally(e));
     }
