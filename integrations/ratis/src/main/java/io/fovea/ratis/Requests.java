@@ -234,7 +234,7 @@ final class Requests {
       boolean write = type.is(TypeCase.WRITE);
       String what = write ? "command" : "linearizable read";
       String later = write ? " The command may still be applied, once." : "";
-      String why = last == null ? "no answer" : String.valueOf(last.getMessage());
+      String why = last == null ? "no answer" : String.valueOf(last);
       ReplicationException e =
           closed
               ? new ReplicationException(

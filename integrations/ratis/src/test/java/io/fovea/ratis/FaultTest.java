@@ -28,8 +28,11 @@ class FaultTest {
   private static final long SECONDS = Long.getLong("ratis.seconds", 60);
   private static final long SEED = Long.getLong("ratis.seed", System.nanoTime());
 
+  /** Fewer answers show nothing. */
+  private static final long LEAST = 200;
+
   /** How long a broken one has, to be found. */
-  private static final long FOUND_SECONDS = 60;
+  private static final long FOUND_SECONDS = 90;
 
   @TempDir Path directory;
 
@@ -38,7 +41,13 @@ class FaultTest {
     try (Storm storm = new Storm(directory, SEED, "-")) {
       storm.clients(6);
       long until = System.nanoTime() + SECONDS * 1_000_000_000L;
-      while (System.nanoTime() < until && storm.wrong.isEmpty()) {
+      long latest = until + 2 * SECONDS * 1_000_000_000L;
+      // Where other tests have the processors it takes longer until enough was done.
+      while (System.nanoTime() < until
+          || storm.acknowledged.get() < LEAST && System.nanoTime() < latest) {
+        if (!storm.wrong.isEmpty()) {
+          break;
+        }
         Fault[] faults = Fault.values();
         storm.fault(faults[storm.random.nextInt(faults.length)]);
         storm.look();
@@ -54,7 +63,7 @@ class FaultTest {
               + SEED;
       System.out.println(what);
       assertEquals(List.of(), wrong, what);
-      assertTrue(storm.acknowledged.get() > 100, what);
+      assertTrue(storm.acknowledged.get() >= LEAST, what);
     }
   }
 

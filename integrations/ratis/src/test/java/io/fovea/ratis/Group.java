@@ -7,8 +7,6 @@ import io.fovea.schema.TableSpec;
 import java.io.ByteArrayOutputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -28,7 +26,7 @@ final class Group implements AutoCloseable {
     this.directory = directory;
     this.change = change;
     for (String id : ids) {
-      peers.add(new Peer(id, "127.0.0.1:" + freePort()));
+      peers.add(new Peer(id, "127.0.0.1:" + Ports.next()));
     }
   }
 
@@ -40,21 +38,16 @@ final class Group implements AutoCloseable {
     return g;
   }
 
-  static int freePort() {
-    try (ServerSocket s = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-      return s.getLocalPort();
-    } catch (IOException e) {
-      throw new AssertionError(e);
-    }
-  }
-
   static ReplicationOptions small(ReplicationOptions o) {
     return Operations.in(o)
         .database(
             Options.defaults()
                 .bufferBytes(16 << 20)
                 .log(l -> l.segmentBytes(4 << 20).bytesMax(16 << 20)))
-        .electionTimeout(Duration.ofMillis(300));
+        // Other tests may have the processors.
+        .electionTimeout(Duration.ofSeconds(1))
+        .attemptTimeout(Duration.ofSeconds(2))
+        .requestTimeout(Duration.ofSeconds(60));
   }
 
   Path directory(String id) {
@@ -84,14 +77,14 @@ final class Group implements AutoCloseable {
 
   /** That one which leads, of those that are up. */
   ReplicatedDatabase leader() {
-    long until = System.nanoTime() + Duration.ofSeconds(30).toNanos();
+    long until = System.nanoTime() + Duration.ofSeconds(60).toNanos();
     while (System.nanoTime() < until) {
       for (ReplicatedDatabase db : up.values()) {
         if (db.membership().isLeader()) {
           return db;
         }
       }
-      Thread.onSpinWait();
+      Storm.pause(5);
     }
     throw new AssertionError(
         "There is no leader: " + up.values().stream().map(ReplicatedDatabase::health).toList());

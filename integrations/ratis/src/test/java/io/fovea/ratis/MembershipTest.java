@@ -39,7 +39,7 @@ class MembershipTest {
       for (int i = 0; i < 30; i++) {
         g.leader().submit(new Add("n", 1)).get();
       }
-      Peer d = new Peer("d", "127.0.0.1:" + Group.freePort());
+      Peer d = new Peer("d", "127.0.0.1:" + Ports.next());
       List<Peer> four = new ArrayList<>(g.peers);
       four.add(d);
       g.up.put("d", ReplicatedDatabase.join(g.options("d", four).joining(true)));

@@ -61,8 +61,9 @@ final class PeerMain {
     ReplicationOptions options =
         CopyTest.shortLog(Group.small(ReplicationOptions.of(args[0], Path.of(args[1]), peers)))
             .listen(args[2])
-            .requestTimeout(Duration.ofSeconds(4))
-            .attemptTimeout(Duration.ofMillis(flags.contains("impatient") ? 100 : 400))
+            .electionTimeout(Duration.ofMillis(600))
+            .requestTimeout(Duration.ofSeconds(8))
+            .attemptTimeout(Duration.ofMillis(flags.contains("impatient") ? 100 : 800))
             .experiments(
                 new Replica.Experiments(!flags.contains("forgetful"), !flags.contains("apart")));
     ReplicatedDatabase db = ReplicatedDatabase.join(options);

@@ -26,7 +26,7 @@ import java.util.concurrent.atomic.AtomicLong;
  */
 final class Storm implements AutoCloseable {
   private static final int KEYS = 3;
-  private static final long PATIENCE_MILLIS = 6000;
+  private static final long PATIENCE_MILLIS = 10_000;
 
   /** Kinds of faults. */
   enum Fault {
@@ -71,7 +71,7 @@ final class Storm implements AutoCloseable {
     this.flags = flags;
     this.operationsPerKey = flags.equals("-") ? 60 : 15;
     for (String id : List.of("a", "b", "c")) {
-      int port = Group.freePort();
+      int port = Ports.next();
       listens.put(id, "127.0.0.1:" + port);
       members.add(new Peer(id, "127.0.0.1:" + links.door(id, port)));
     }

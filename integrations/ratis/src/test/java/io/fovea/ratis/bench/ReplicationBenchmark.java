@@ -3,14 +3,12 @@ package io.fovea.ratis.bench;
 import io.fovea.Durability;
 import io.fovea.Options;
 import io.fovea.ratis.Peer;
+import io.fovea.ratis.Ports;
 import io.fovea.ratis.ReplicatedDatabase;
 import io.fovea.ratis.ReplicationOptions;
 import io.fovea.replication.Command;
 import io.fovea.replication.CommandContext;
 import io.fovea.schema.TableSpec;
-import java.io.IOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -94,12 +92,10 @@ public final class ReplicationBenchmark {
     System.exit(0);
   }
 
-  private static List<Peer> peers(int count) throws IOException {
+  private static List<Peer> peers(int count) {
     List<Peer> peers = new ArrayList<>();
     for (int i = 0; i < count; i++) {
-      try (ServerSocket s = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-        peers.add(new Peer("p" + i, "127.0.0.1:" + s.getLocalPort()));
-      }
+      peers.add(new Peer("p" + i, "127.0.0.1:" + Ports.next()));
     }
     return peers;
   }

@@ -5,12 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.Options;
 import io.fovea.ratis.Peer;
+import io.fovea.ratis.Ports;
 import io.fovea.ratis.ReplicatedDatabase;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.PrintStream;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -40,9 +39,7 @@ class ShopTest {
   void threePeersAndOneThatGoes() throws Exception {
     List<Peer> peers = new ArrayList<>();
     for (String id : List.of("a", "b", "c")) {
-      try (ServerSocket s = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-        peers.add(new Peer(id, "127.0.0.1:" + s.getLocalPort()));
-      }
+      peers.add(new Peer(id, "127.0.0.1:" + Ports.next()));
     }
     Map<String, ReplicatedDatabase> up = new LinkedHashMap<>();
     try {
