@@ -225,10 +225,10 @@ public final class ChainMove {
 
   /**
    * Writes the first page of the chain that {@link #rest} was called for once more. The caller
-   * gives the record that page, or frees it.
+   * takes that page ({@link #taken}) and gives it to the record, or frees it.
    *
    * @param log a session that has begun
-   * @return the new page, which is no spare one any more
+   * @return the new page, which is the last spare one still
    */
   public long first(LogSession log) {
     log.grant(change.space);
@@ -265,10 +265,24 @@ public final class ChainMove {
       BrokenOff.giveWhole(pool, fresh, whole, changed, t);
       throw BrokenOff.meaning(pool, to, t);
     }
-    spare.removeLast();
     pool.releaseExclusive(fresh);
-    moved++;
     return to;
+  }
+
+  /** The page that {@link #first} has written is no spare one any more. */
+  public void taken() {
+    spare.removeLast();
+    moved++;
+  }
+
+  /**
+   * Whether a page is the last spare one.
+   *
+   * @param pid one that {@link #first} has written
+   * @return false if it was {@link #taken}
+   */
+  public boolean hasSpare(long pid) {
+    return !isOver() && spare.get(spare.size() - 1) == pid;
   }
 
   /**

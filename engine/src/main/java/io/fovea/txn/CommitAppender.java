@@ -331,10 +331,19 @@ final class CommitAppender {
   /** The value stays, and its first page goes. */
   private void stageMove(int e, ChainMove move) {
     BTree tree = writes.tree(e);
-    long first = move.first(session);
     pids.clear();
+    long first = move.first(session);
     pids.add(first);
-    adopts(e, tree, first, move.length());
+    try {
+      move.taken();
+      adopted.add(tree, pids);
+    } catch (Error error) {
+      if (!move.hasSpare(first)) {
+        tree.freeChain(pids, session);
+      }
+      throw error;
+    }
+    adopted(e, first, move.length());
     pids.clear();
     pids.add(move.firstWas());
     released.add(tree, pids);
@@ -343,17 +352,17 @@ final class CommitAppender {
   private void write(int e, BTree tree, MemorySegment value, long offset, int length) {
     pids.clear();
     long first = tree.writeChain(value, offset, length, pids, session);
-    adopts(e, tree, first, length);
-  }
-
-  /** The new value of an entry is a chain; its new pages are in the list. */
-  private void adopts(int e, BTree tree, long first, int length) {
     try {
       adopted.add(tree, pids);
     } catch (Error error) {
       tree.freeChain(pids, session); // nobody else knows it
       throw error;
     }
+    adopted(e, first, length);
+  }
+
+  /** The new value of an entry is a chain; its new pages are known. */
+  private void adopted(int e, long first, int length) {
     if (firsts.length < writes.size()) {
       long[] longer = Arrays.copyOf(firsts, Math.max(64, writes.size()));
       lengths = Arrays.copyOf(lengths, longer.length);

@@ -128,7 +128,16 @@ public final class TxEngine {
   public Tx begin(boolean readOnly, long timeoutNanos, @Nullable Attempts attempts) {
     health.checkBegin(readOnly);
     Tx tx = admitted.enter(readOnly, timeoutNanos);
-    return start(tx, readOnly, timeoutNanos, false, attempts);
+    boolean begun = false;
+    try {
+      tx.start(readOnly, timeoutNanos, false, attempts);
+      begun = true;
+      return tx;
+    } finally {
+      if (!begun) {
+        admitted.leave(tx);
+      }
+    }
   }
 
   /**
@@ -138,20 +147,6 @@ public final class TxEngine {
    */
   public Tx begin(boolean readOnly, long timeoutNanos, boolean alone) {
     return alone ? beginAlone(readOnly, timeoutNanos) : begin(readOnly, timeoutNanos, null);
-  }
-
-  private Tx start(
-      Tx tx, boolean readOnly, long timeoutNanos, boolean alone, @Nullable Attempts attempts) {
-    boolean begun = false;
-    try {
-      tx.start(readOnly, timeoutNanos, alone, attempts);
-      begun = true;
-      return tx;
-    } finally {
-      if (!begun) {
-        admitted.leave(tx);
-      }
-    }
   }
 
   private Tx beginAlone(boolean readOnly, long timeoutNanos) {
