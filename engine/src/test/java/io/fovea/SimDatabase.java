@@ -59,6 +59,16 @@ public final class SimDatabase {
     }
   }
 
+  /** What keeps a checkpoint: held, and which pages are newer than the file. */
+  public static String stuck(Database db) {
+    Journal j = db.store().journal();
+    return held(db)
+        + (j == null
+            ? ""
+            : ", log to " + j.log().tail() + ", oldest session " + j.log().minActive() + ": ")
+        + TestLatches.dirty(db.store().pool());
+  }
+
   /** What is latched or locked in a database that nobody uses; empty where nothing is. */
   public static String held(Database db) {
     return TestLatches.held(db.store().pool())

@@ -107,6 +107,12 @@ final class WriteBack {
 
   private int unmarkedSize;
 
+  /** How many frames of {@link #written} are marked as being written, or were in this batch. */
+  private int marked;
+
+  /** How many of them are not any more. */
+  private int settled;
+
   /** Transfers of the last batch that failed and have a copy in the area: they come first. */
   private int unsettled;
 
@@ -226,6 +232,22 @@ final class WriteBack {
    *     before, nor what they are now unless a sync comes first
    */
   int write(boolean awaitLog, boolean protect) {
+    marked = 0;
+    settled = 0;
+    boolean ended = false;
+    try {
+      int done = attempt(awaitLog, protect);
+      ended = true;
+      return done;
+    } finally {
+      // Of an error of the JVM: what is marked as being written would stay so, and dirty, for ever.
+      while (!ended && settled < marked) {
+        notWritten(written[settled++]);
+      }
+    }
+  }
+
+  private int attempt(boolean awaitLog, boolean protect) {
     protects = protect;
     batchFailure = null;
     leftSize = 0;
@@ -268,7 +290,6 @@ final class WriteBack {
   /** Copies the pages that are still there and dirty; marks them as being written. */
   private int copy(long durable) {
     copiesLsn = 0;
-    int copies = 0;
     for (int i = 0; i < size; i++) {
       long pid = order[i] >>> SLOT_BITS;
       int frame = chosen[(int) order[i] & SLOT_MASK];
@@ -287,15 +308,15 @@ final class WriteBack {
           left[leftSize++] = pid;
           leftForLog++;
         } else {
-          copy(frame, base, copies);
+          copy(frame, base, marked);
+          written[marked++] = frame;
           copiesLsn = Math.max(copiesLsn, lsn);
-          written[copies++] = frame;
         }
       } finally {
         Latch.releaseShared(frames.headers, frame);
       }
     }
-    return copies;
+    return marked;
   }
 
   /**
@@ -305,15 +326,27 @@ final class WriteBack {
   private void copy(int frame, long base, int slot) {
     MemorySegment headers = frames.headers;
     Mem.copy(frames.pages, base, buffer, at(slot), frames.pageSize);
-    // Writing before clean: never do both bytes say that the page may be dropped.
-    FrameHeader.setWriting(headers, frame, true);
-    FrameHeader.setWritingRecLsn(headers, frame, FrameHeader.recLsn(headers, frame));
-    // Partner of the acquire fence in Flusher.minRecLsn. Forbidden: recLsn is seen cleared, and
-    // writingRecLsn not yet set.
-    VarHandle.releaseFence();
-    FrameHeader.setRecLsn(headers, frame, 0);
-    FrameHeader.setDirty(headers, frame, false);
-    frames.counters.dirty.decrement();
+    long recLsn = FrameHeader.recLsn(headers, frame);
+    boolean done = false;
+    try {
+      // Writing before clean: never do both bytes say that the page may be dropped.
+      FrameHeader.setWriting(headers, frame, true);
+      FrameHeader.setWritingRecLsn(headers, frame, recLsn);
+      // Partner of the acquire fence in Flusher.minRecLsn. Forbidden: recLsn is seen cleared, and
+      // writingRecLsn not yet set.
+      VarHandle.releaseFence();
+      FrameHeader.setRecLsn(headers, frame, 0);
+      FrameHeader.setDirty(headers, frame, false);
+      frames.counters.dirty.decrement();
+      done = true;
+    } finally {
+      if (!done) {
+        FrameHeader.setRecLsn(headers, frame, recLsn);
+        FrameHeader.setDirty(headers, frame, true);
+        VarHandle.releaseFence();
+        FrameHeader.setWriting(headers, frame, false);
+      }
+    }
   }
 
   /** Makes one transfer of each run of neighbouring pages. */
@@ -375,6 +408,7 @@ final class WriteBack {
       left[leftSize++] = pidOf(slot);
       leftForLog++;
       notWritten(written[slot]);
+      settled = slot + 1;
     }
     return 0;
   }
@@ -397,6 +431,7 @@ final class WriteBack {
         } else {
           notWritten(written[slot]);
         }
+        settled = slot + 1;
       }
       if (!ok) {
         // torn <= run: what is overwritten was looked at.

@@ -43,6 +43,7 @@ public final class ErrorRun implements Supplier<String> {
   private Session s;
   private SimDisk disk;
   private int errors;
+  private volatile String last = "";
   private final List<AssertionError> failures = new ArrayList<>();
 
   /**
@@ -61,6 +62,12 @@ public final class ErrorRun implements Supplier<String> {
 
   private Options options() {
     return Session.small().experiments(exp -> exp.protocol(protocol));
+  }
+
+  /** For who sees it hang. */
+  @Override
+  public String toString() {
+    return last + "; " + SimDatabase.stuck(s.db());
   }
 
   /** Runs it; says what was tried. */
@@ -123,6 +130,7 @@ public final class ErrorRun implements Supplier<String> {
 
   /** A step that fails on its way; whether it did. */
   private boolean step(Step step) {
+    last = step.toString();
     if (step instanceof Step.Reopen || step instanceof Step.Snap) {
       try {
         s.step(step); // without an error

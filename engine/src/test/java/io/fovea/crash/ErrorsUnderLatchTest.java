@@ -2,12 +2,14 @@ package io.fovea.crash;
 
 import io.fovea.Protocol;
 import io.fovea.support.SoakReport;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.parallel.Execution;
@@ -55,7 +57,9 @@ class ErrorsUnderLatchTest {
         long now = ErrorProbe.errors();
         if (now == before) {
           AssertionError hangs =
-              new AssertionError("hangs after error " + now, ErrorProbe.thrown());
+              new AssertionError(
+                  "hangs after error " + now + ", " + where(ErrorProbe.thrown()) + ": " + run,
+                  ErrorProbe.thrown());
           hangs.setStackTrace(runner.getStackTrace());
           Thread.getAllStackTraces()
               .forEach((t, stack) -> System.err.println(t + "\n\t" + List.of(stack)));
@@ -65,5 +69,12 @@ class ErrorsUnderLatchTest {
       }
     }
     SoakReport.line("ErrorsUnderLatchTest.underEveryLatch " + protocol, report.toString());
+  }
+
+  /** What was called last, so that it is in the report's one line. */
+  private static String where(@Nullable Throwable thrown) {
+    return thrown == null
+        ? "nothing was thrown"
+        : thrown + " at " + Arrays.stream(thrown.getStackTrace()).limit(12).toList();
   }
 }
