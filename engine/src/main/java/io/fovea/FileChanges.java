@@ -216,8 +216,9 @@ public final class FileChanges implements AutoCloseable {
    * <p>One thread.
    */
   private static final class TablesBeside implements AutoCloseable {
-    private static final int TRIES = 20;
+    private static final int TRIES = 100;
     private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
+    private static final int PAUSES = 5;
     private static final long BUFFER_BYTES = 8L << 20;
 
     private final OverlayStorage copy;
@@ -272,7 +273,7 @@ public final class FileChanges implements AutoCloseable {
           }
         }
         OperationInterruptedException.check("look at the tables of a file");
-        LockSupport.parkNanos(n * PAUSE_NANOS);
+        LockSupport.parkNanos(Math.min(n, PAUSES) * PAUSE_NANOS);
       }
       if (last != null) {
         throw last;

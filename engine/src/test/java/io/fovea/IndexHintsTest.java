@@ -154,18 +154,22 @@ class IndexHintsTest {
 
   @ParameterizedTest
   @EnumSource(EntryHints.class)
-  void anIndexThatIsMadeLaterHitsAtOnce(EntryHints hints) {
+  void anIndexThatIsMadeLaterHitsWhenItWasUsed(EntryHints hints) {
     int n = 3000;
     try (Database db = filled(EntryHints.NONE, n)) {
       TableSpec more = spec(EntryHints.NONE).with(IndexSpec.unique("later", NUMBER).hints(hints));
       Table t = db.table(more);
       Index later = t.index("later");
-      for (int i = 0; i < n; i++) {
-        assertEquals("pad of " + i, pad(db, t, later, number(i)));
+      // Built from below: its entries say nothing until they were looked up.
+      for (int round = 0; round < 2; round++) {
+        long hits = db.stats().hintedLookups().hits();
+        for (int i = 0; i < n; i++) {
+          assertEquals("pad of " + i, pad(db, t, later, number(i)));
+        }
+        DatabaseStats.HintedLookups h = db.stats().hintedLookups();
+        assertEquals(hints == EntryHints.NONE ? 0 : (round + 1) * n, h.lookups());
+        assertEquals(hints == EntryHints.NONE || round == 0 ? 0 : n, h.hits() - hits);
       }
-      DatabaseStats.HintedLookups h = db.stats().hintedLookups();
-      assertEquals(hints == EntryHints.NONE ? 0 : n, h.lookups());
-      assertEquals(h.lookups(), h.hits());
       verify(db);
     }
   }

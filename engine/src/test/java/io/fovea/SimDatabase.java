@@ -14,6 +14,7 @@ import io.fovea.txn.TestLocks;
 import io.fovea.txn.TxConfig;
 import io.fovea.txn.TxEngine;
 import io.fovea.txn.TxSwitches;
+import java.util.Objects;
 import java.util.Random;
 import java.util.Set;
 import java.util.TreeSet;
@@ -74,6 +75,11 @@ public final class SimDatabase {
     return TestLatches.held(db.store().pool())
         + TestLocks.held(db.store().engine())
         + heldBack(db.store().journal());
+  }
+
+  /** The page that is the root of a table now. */
+  public static long root(Database db, String table) {
+    return Objects.requireNonNull(db.schema().core(table)).tree.rootPid();
   }
 
   /** The indexes that a table has, whatever a specification says; null where there is no table. */

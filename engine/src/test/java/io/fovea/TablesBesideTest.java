@@ -23,6 +23,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.SortedMap;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
@@ -139,6 +140,7 @@ class TablesBesideTest {
                   if (i % 50 == 0) {
                     db.checkpoint();
                   }
+                  LockSupport.parkNanos(2_000_000); // a look takes a few of these
                 }
               });
       other.start();

@@ -34,6 +34,9 @@ import org.jspecify.annotations.Nullable;
  * and JVMs: nanoseconds, and in brackets the ratio to rows in the same round.
  */
 public final class Forms {
+  // The file has more than 600 lines because each operation is written in all forms here, one below
+  // the other.
+
   static final int RECORDS = 100_000;
   static final int BATCH = 100;
   private static final int FORMS = 5;

@@ -17,7 +17,7 @@ import java.util.Arrays;
  * <pre>
  *   write of a record   the place where the statement has found the record, or its gap, goes into
  *                       the value of the new entry
- *   making of an index  the place that the scan of the table sees
+ *   making of an index  from below none; by transactions the place that the scan of the table sees
  *   lookup              entry ─► hint ─► {@link Tx#getHinted} ─► record, and what was wrong
  *                         ▲                                          │
  *                         └──── stored where the entry was read ◄────┘  if the policy of the part

@@ -116,12 +116,13 @@ class BTreeModelTest {
         (roughness, seed) -> {
           try (TestTree t =
               new TestTree(
-                  roughness.on(new MemoryDevice()),
-                  PoolConfig.ofFrames(
-                          surroundings.pageSize(),
-                          surroundings.smallest() ? PoolConfig.FRAMES_MIN : 256,
-                          translations[(int) (seed % translations.length)])
-                      .with(surroundings.hints()))) {
+                      roughness.on(new MemoryDevice()),
+                      PoolConfig.ofFrames(
+                              surroundings.pageSize(),
+                              surroundings.smallest() ? PoolConfig.FRAMES_MIN : 256,
+                              translations[(int) (seed % translations.length)])
+                          .with(surroundings.hints()))
+                  .remembered()) {
             RandomKeys.Kind kind = kinds[(int) (seed % kinds.length)];
             run(t, kind, seed, surroundings.steps(4000), true, surroundings, roughness);
             assertTrue(
@@ -135,7 +136,7 @@ class BTreeModelTest {
   @EnumSource(RandomKeys.Kind.class)
   void smallPages(RandomKeys.Kind kind) {
     for (long seed = 1; seed <= 3; seed++) {
-      try (TestTree t = new TestTree(4096, 256, Translation.PREDICTIVE)) {
+      try (TestTree t = new TestTree(4096, 256, Translation.PREDICTIVE).remembered()) {
         run(t, kind, seed, 8000);
       }
     }
@@ -145,7 +146,7 @@ class BTreeModelTest {
   @ValueSource(ints = {4096, 8192, 16384, 32768, 65536})
   void pageSizes(int pageSize) {
     for (RandomKeys.Kind kind : RandomKeys.Kind.values()) {
-      try (TestTree t = new TestTree(pageSize, 128, Translation.PREDICTIVE)) {
+      try (TestTree t = new TestTree(pageSize, 128, Translation.PREDICTIVE).remembered()) {
         run(t, kind, pageSize, 4000);
       }
     }
@@ -155,7 +156,7 @@ class BTreeModelTest {
   @EnumSource(Translation.class)
   void smallestPool(Translation translation) {
     for (RandomKeys.Kind kind : RandomKeys.Kind.values()) {
-      try (TestTree t = new TestTree(4096, 64, translation)) {
+      try (TestTree t = new TestTree(4096, 64, translation).remembered()) {
         run(t, kind, 99, 4000);
       }
     }

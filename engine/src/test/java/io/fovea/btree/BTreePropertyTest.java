@@ -75,8 +75,9 @@ class BTreePropertyTest {
     int count = surroundings.smallest() ? PoolConfig.FRAMES_MIN : frames;
     try (TestTree t =
         new TestTree(
-            roughness.on(new MemoryDevice()),
-            PoolConfig.ofFrames(1 << pageShift, count, translation).with(surroundings.hints()))) {
+                roughness.on(new MemoryDevice()),
+                PoolConfig.ofFrames(1 << pageShift, count, translation).with(surroundings.hints()))
+            .remembered()) {
       for (Op op : ops) {
         boolean alone = op.what != What.PUT && op.what != What.DELETE || op.length > 80;
         for (int n = op.key; n < op.key + (alone ? 1 : op.run); n++) {

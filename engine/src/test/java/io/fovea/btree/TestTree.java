@@ -40,6 +40,9 @@ final class TestTree implements AutoCloseable {
   final Staging staging;
   private final PlaceTable places;
 
+  /** Whether each key that is looked for is looked for by its place too. */
+  private boolean remembered;
+
   /** Native memory for a key, a value and a result. */
   static final class Staging {
     final MemorySegment key = Arena.ofAuto().allocate(1 << 17, 8);
@@ -110,7 +113,9 @@ final class TestTree implements AutoCloseable {
         tree.upsert(staging.key, 0, len, staging.value, 0, vLen, position, LogSession.NONE),
         "upsert");
     assertUndisturbed(() -> tree.valid(position), "the position is that of the change");
-    places.learn(tree, few(len), position);
+    if (remembered) {
+      places.learn(tree, few(len), position);
+    }
     model.put(key, value);
   }
 
@@ -183,7 +188,15 @@ final class TestTree implements AutoCloseable {
 
   void checkGet(byte[] key) {
     assertArrayEquals(model.get(key), get(key), () -> hex(key));
-    checkPlace(key);
+    if (remembered) {
+      checkPlace(key);
+    }
+  }
+
+  /** From now on. */
+  TestTree remembered() {
+    remembered = true;
+    return this;
   }
 
   /** By the place of the key, or of whatever key has its number. */

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.ByteCursor;
 import io.fovea.Database;
 import io.fovea.Order;
+import io.fovea.SimDatabase;
 import io.fovea.Table;
 import io.fovea.VerifyReport;
 import io.fovea.buffer.PageHeader;
@@ -17,6 +18,8 @@ import io.fovea.error.DurabilityLostException;
 import io.fovea.support.SimDisk;
 import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
+import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
@@ -37,23 +40,26 @@ class DamagedPagesTest {
   private static final long SEED = 1;
 
   private static DeepBase.Base clean;
+  private static long root;
 
   @BeforeAll
   static void make() {
     clean = DeepBase.make(true, SEED);
+    Session s = open(clean.disk().copy());
+    root = SimDatabase.root(s.db(), "bytes");
+    s.abandon();
   }
 
-  /** An inner node of a level that has a parent and children, in the deep table's tree. */
+  /** Inner nodes of a level that has a parent and children, in the deep table's tree. */
+  private static LongStream middles(PageForger f) {
+    int n = f.load(root).count();
+    return LongStream.of(IntStream.rangeClosed(0, n).mapToLong(f::child).toArray())
+        .filter(pid -> f.load(pid).count() > 2);
+  }
+
+  /** The last one: below it are the keys that are written. */
   private static long middle(PageForger f) {
-    return f.find(PageHeader.INNER, 1).stream()
-        .filter(pid -> f.load(pid).count() > 2 && isDeep(f, pid))
-        .findFirst()
-        .orElseThrow();
-  }
-
-  private static boolean isDeep(PageForger f, long pid) {
-    int tree = f.load(pid).treeId();
-    return f.find(PageHeader.INNER, 2).stream().anyMatch(root -> f.load(root).treeId() == tree);
+    return middles(f).reduce((a, b) -> b).orElseThrow();
   }
 
   private static Session open(SimDisk disk) {
@@ -118,11 +124,7 @@ class DamagedPagesTest {
     SimDisk disk = clean.disk().copy();
     PageForger f = new PageForger(disk, new StringBuilder());
     long pid = middle(f);
-    long other =
-        f.find(PageHeader.INNER, 1).stream()
-            .filter(p -> p != pid && isDeep(f, p) && f.load(p).treeId() == f.load(pid).treeId())
-            .findFirst()
-            .orElse(pid);
+    long other = middles(f).filter(p -> p != pid).findFirst().orElseThrow();
     f.load(pid).setChild(1, other);
     f.store(pid);
     Session s = open(disk);
@@ -140,7 +142,7 @@ class DamagedPagesTest {
     for (int level = 1; level <= 2; level++) {
       SimDisk disk = clean.disk().copy();
       PageForger f = new PageForger(disk, new StringBuilder());
-      long pid = level == 1 ? middle(f) : f.find(PageHeader.INNER, 2).getFirst();
+      long pid = level == 1 ? middle(f) : root;
       f.load(pid).setChild(0, pid);
       f.store(pid);
       Session s = open(disk);
