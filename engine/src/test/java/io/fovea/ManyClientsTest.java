@@ -323,7 +323,6 @@ class ManyClientsTest {
     }
   }
 
-  /** No thread of the process, platform or virtual, is in the engine. */
   /** None but those that other tests had left before. */
   private void noThreadIsLeft(String before) throws IOException {
     String all = threads();
