@@ -51,6 +51,10 @@ public final class ChainMove {
   private final LongList spare;
   private final LongList pids = new LongList();
   private int moved;
+
+  /** A page that is a part of a value, and may be among the spare ones still; 0 for none. */
+  private long used;
+
   private int length;
   private long firstWas;
 
@@ -80,6 +84,20 @@ public final class ChainMove {
    */
   public int moved() {
     return moved;
+  }
+
+  /**
+   * Takes a page that has become a part of a value out of the spare ones, if that is still to be
+   * done: before these are given back, also after an error. They look like parts of values.
+   */
+  public void settle() {
+    if (used != 0) {
+      if (hasSpare(used)) {
+        spare.removeLast();
+        moved++;
+      }
+      used = 0;
+    }
   }
 
   /**
@@ -131,8 +149,7 @@ public final class ChainMove {
       log.grant(change.space);
       tree.locate(key, off, len, p);
       if (tryMove(p, before, pid, index, to, log)) {
-        spare.removeLast();
-        moved++;
+        settle();
         return to;
       }
       Pause.after(i);
@@ -169,6 +186,7 @@ public final class ChainMove {
             Mem.putLong(pages, previousBase + OverflowChain.NEXT, to);
             whole = true;
             change.append(log, pid, fresh, previous, StructureRecord.NONE);
+            used = to;
           }
         }
       }

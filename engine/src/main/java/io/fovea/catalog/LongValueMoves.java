@@ -71,6 +71,7 @@ final class LongValueMoves {
       return move.moved();
     } finally {
       try {
+        move.settle();
         nodes.giveBack(spare, log);
       } finally {
         log.end();
