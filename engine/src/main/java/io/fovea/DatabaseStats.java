@@ -387,6 +387,7 @@ public record DatabaseStats(
    * @param runs sorted runs that were written to a file beside the database, since there was no
    *     room in memory; 0 for what was sorted in memory
    * @param runBytes bytes that were written to such files
+   * @since 0.1.0
    */
   public record Loads(
       long running, long records, long indexRecords, long writtenBytes, long runs, long runBytes) {}

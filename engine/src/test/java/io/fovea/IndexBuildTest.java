@@ -44,10 +44,7 @@ class IndexBuildTest extends IndexBuilds {
       put(db, t, 0, 1000);
       Held held = new Held();
       TableSpec with = PLAIN.with(held.spec(700));
-      Builder builder = new Builder(() -> db.table(with));
-      held.builder = builder;
-      builder.start();
-      held.there.await();
+      Builder builder = held.start(() -> db.table(with));
       // The build stands in the middle. All else goes on, in this table and in others.
       Row row = t.row();
       for (long i = 0; i < 100; i++) {
@@ -100,18 +97,7 @@ class IndexBuildTest extends IndexBuilds {
       builder.done();
       verify(db);
       Index i = db.table(with).index("by_v");
-      long n =
-          db.read(
-              tx -> {
-                long count = 0;
-                try (Cursor c = i.scan(tx, Range.all(), Order.ASCENDING)) {
-                  while (c.next()) {
-                    count++;
-                  }
-                }
-                return count;
-              });
-      assertEquals(302, n);
+      assertEquals(302, entries(db, i));
     }
   }
 
@@ -124,10 +110,7 @@ class IndexBuildTest extends IndexBuilds {
       put(db, t, 0, 300);
       Held held = new Held();
       TableSpec with = PLAIN.with(held.spec(20));
-      Builder builder = new Builder(() -> db.table(with));
-      held.builder = builder;
-      builder.start();
-      held.there.await();
+      Builder builder = held.start(() -> db.table(with));
       try (Transaction open = db.begin(TxOptions.forReading())) {
         held.go.countDown();
         for (int i = 0; i < 50 && t.core().index("computed") == null; i++) {
@@ -343,10 +326,7 @@ class IndexBuildTest extends IndexBuilds {
       Table t = db.table(PLAIN);
       put(db, t, 0, 700);
       Held held = new Held();
-      Builder builder = new Builder(() -> db.table(PLAIN.with(held.spec(300))));
-      held.builder = builder;
-      builder.start();
-      held.there.await();
+      Builder builder = held.start(() -> db.table(PLAIN.with(held.spec(300))));
       Builder dropper = new Builder(() -> assertTrue(db.dropTable("t")));
       dropper.start();
       while (!t.core().isLeaving()) {

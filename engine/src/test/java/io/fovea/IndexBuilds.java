@@ -82,6 +82,20 @@ abstract class IndexBuilds {
     assertTrue(report.ok(), report::toString);
   }
 
+  /** How many a scan of an index meets. */
+  static long entries(Database db, Index i) {
+    return db.read(
+        tx -> {
+          long count = 0;
+          try (Cursor c = i.scan(tx, Range.all(), Order.ASCENDING)) {
+            while (c.next()) {
+              count++;
+            }
+          }
+          return count;
+        });
+  }
+
   static long pagesInUse(Database db) {
     AllocatorState s = db.store().pool().allocatorState();
     return s.highWater() - s.freePages() - 2;
@@ -131,6 +145,15 @@ abstract class IndexBuilds {
     final CountDownLatch there = new CountDownLatch(1);
     final CountDownLatch go = new CountDownLatch(1);
     volatile Thread builder;
+
+    /** Has it built by a thread, and returns when that stands at the record. */
+    Builder start(Runnable work) throws InterruptedException {
+      Builder started = new Builder(work);
+      builder = started;
+      started.start();
+      there.await();
+      return started;
+    }
 
     IndexSpec spec(int record) {
       return spec(record, false);
@@ -239,10 +262,7 @@ abstract class IndexBuilds {
         db.run(tx -> t.put(tx, t.key().set(1L), t.row()));
         Held held = new Held();
         TableSpec with = spec.with(held.spec(1));
-        Builder builder = new Builder(() -> db.table(with));
-        held.builder = builder;
-        builder.start();
-        held.there.await();
+        Builder builder = held.start(() -> db.table(with));
         builds.add(held);
         builders.add(builder);
       }

@@ -61,10 +61,7 @@ class IndexByTransactionsTest extends IndexBuilds {
       Held held = new Held();
       TableSpec with = PLAIN.with(held.spec(IndexBuild.PIECE_RECORDS + 50, true));
       Crowd crowd = new Crowd(db);
-      Builder builder = new Builder(() -> db.table(with));
-      held.builder = builder;
-      builder.start();
-      held.there.await();
+      Builder builder = held.start(() -> db.table(with));
       // 3 is gone through, 900 and 901 are not.
       db.run(tx -> t.put(tx, t.key().set(3L), t.row().setLong(V, 3).setLong(U, 900)));
       db.run(tx -> t.put(tx, t.key().set(900L), t.row().setLong(V, 3).setLong(U, 77_777)));

@@ -33,10 +33,7 @@ class IndexFromBelowTest extends IndexBuilds {
       put(db, t, 0, 1000);
       Held held = new Held();
       TableSpec with = PLAIN.with(held.spec(500));
-      Builder builder = new Builder(() -> db.table(with));
-      held.builder = builder;
-      builder.start();
-      held.there.await();
+      Builder builder = held.start(() -> db.table(with));
       // Of each ten records, before and behind where the build is: changed, there and back, twice,
       // deleted, deleted and made again, made and deleted.
       for (long k = 0; k < 1000; k += 10) {
@@ -58,18 +55,7 @@ class IndexFromBelowTest extends IndexBuilds {
       builder.done();
       verify(db);
       Index i = db.table(with).index("computed");
-      long n =
-          db.read(
-              tx -> {
-                long count = 0;
-                try (Cursor c = i.scan(tx, Range.all(), Order.ASCENDING)) {
-                  while (c.next()) {
-                    count++;
-                  }
-                }
-                return count;
-              });
-      assertEquals(1000, n); // a hundred less, a hundred more
+      assertEquals(1000, entries(db, i)); // a hundred less, a hundred more
       assertEquals(1000, i.count());
       awaitNoDrops(db);
     }
@@ -91,10 +77,7 @@ class IndexFromBelowTest extends IndexBuilds {
     Table t = db.table(PLAIN);
     put(db, t, 0, 700);
     Held held = new Held();
-    Builder builder = new Builder(() -> db.table(PLAIN.with(held.spec(300))));
-    held.builder = builder;
-    builder.start();
-    held.there.await();
+    Builder builder = held.start(() -> db.table(PLAIN.with(held.spec(300))));
     Builder closer = new Builder(db::close);
     closer.start();
     while (db.isOpen()) {

@@ -123,10 +123,7 @@ class UniqueFromBelowTest extends IndexBuilds {
       put(db, t, 0, MANY);
       Held held = new Held();
       TableSpec with = PLAIN.with(held.spec(MANY / 2, true));
-      Builder builder = new Builder(() -> db.table(with));
-      held.builder = builder;
-      builder.start();
-      held.there.await();
+      Builder builder = held.start(() -> db.table(with));
       for (long k = 0; k < 1000; k += 10) {
         long far = k + 3000;
         // Forwards: both are read with the value. Backwards: neither is.
@@ -187,10 +184,7 @@ class UniqueFromBelowTest extends IndexBuilds {
       Table t = db.table(PLAIN);
       put(db, t, 0, MANY);
       Held held = new Held();
-      Builder builder = new Builder(() -> db.table(PLAIN.with(held.spec(MANY / 2, true))));
-      held.builder = builder;
-      builder.start();
-      held.there.await();
+      Builder builder = held.start(() -> db.table(PLAIN.with(held.spec(MANY / 2, true))));
       long key = which == 0 ? 3 : 3500; // read already, or not yet
       set(db, t, key, 77);
       if (which == 2) {
@@ -220,10 +214,7 @@ class UniqueFromBelowTest extends IndexBuilds {
       put(db, t, 0, MANY);
       Held held = new Held();
       TableSpec with = PLAIN.with(held.spec(MANY / 2, true));
-      Builder builder = new Builder(() -> db.table(with));
-      held.builder = builder;
-      builder.start();
-      held.there.await();
+      Builder builder = held.start(() -> db.table(with));
       set(db, t, 5, 90_000); // nobody has 5 now, and the tree says otherwise
       AtomicBoolean go = new AtomicBoolean();
       Builder open = open(db, go);
@@ -266,10 +257,7 @@ class UniqueFromBelowTest extends IndexBuilds {
       Table t = db.table(PLAIN);
       put(db, t, 0, MANY);
       Held held = new Held();
-      Builder builder = new Builder(() -> db.table(PLAIN.with(held.spec(MANY / 2, true))));
-      held.builder = builder;
-      builder.start();
-      held.there.await();
+      Builder builder = held.start(() -> db.table(PLAIN.with(held.spec(MANY / 2, true))));
       set(db, t, 5, 90_000); // read before, so it is in a note only
       AtomicBoolean go = new AtomicBoolean();
       Builder open = open(db, go);
@@ -293,10 +281,7 @@ class UniqueFromBelowTest extends IndexBuilds {
       put(db, t, 0, MANY);
       Held held = new Held();
       TableSpec with = PLAIN.with(held.spec(MANY / 2, true));
-      Builder builder = new Builder(() -> db.table(with));
-      held.builder = builder;
-      builder.start();
-      held.there.await();
+      Builder builder = held.start(() -> db.table(with));
       try (Transaction tx = db.begin()) {
         t.put(tx, t.key().set(5L), t.row().setLong(V, 0).setLong(U, 90_000));
         t.put(tx, t.key().set(6L), t.row().setLong(V, 0).setLong(U, 91_000));
@@ -342,10 +327,7 @@ class UniqueFromBelowTest extends IndexBuilds {
           });
       Held held = new Held();
       TableSpec with = PLAIN.with(held.spec(half + 2000, true));
-      Builder builder = new Builder(() -> db.table(with));
-      held.builder = builder;
-      builder.start();
-      held.there.await();
+      Builder builder = held.start(() -> db.table(with));
       for (int from = 0; from < half; from += 500) {
         int first = from;
         db.run(
@@ -415,10 +397,7 @@ class UniqueFromBelowTest extends IndexBuilds {
         int key = k;
         db.run(tx -> t.put(tx, bytes(key, 490), bytes(key, 470)));
       }
-      Builder builder = new Builder(() -> db.table(with));
-      held.builder = builder;
-      builder.start();
-      held.there.await();
+      Builder builder = held.start(() -> db.table(with));
       for (int k = 0; k < 30; k++) {
         int key = k;
         db.run(

@@ -234,12 +234,11 @@ public final class ChainMove {
 
   /** Everything but the header. */
   private void copy(MemorySegment s, long base, MemorySegment d, long to) {
-    int used = OverflowChain.DATA + Mem.getInt(s, base + OverflowChain.BYTES);
-    Mem.copy(s, base + OverflowChain.NEXT, d, to + OverflowChain.NEXT, used - OverflowChain.NEXT);
+    int end = OverflowChain.DATA + Mem.getInt(s, base + OverflowChain.BYTES);
+    Mem.copy(s, base + OverflowChain.NEXT, d, to + OverflowChain.NEXT, end - OverflowChain.NEXT);
   }
 
-  // --------------------------------------------------------------------------------- the first
-  // page
+  // ------------------------------------------------------------------------------ the first page
 
   /**
    * Writes the first page of the chain that {@link #rest} was called for once more. The caller

@@ -140,40 +140,30 @@ public final class PlaceTable {
    */
   public boolean find(
       BTree tree, long hash, MemorySegment key, long off, int len, Position p, int bytes) {
-    long way = look(hash);
-    p.remembered++;
-    if (way != 0) {
-      int stale = locate(way, tree, key, off, len, p, bytes);
-      if (stale == 0) {
-        p.rememberedRight++;
-        return true;
-      }
-      if ((stale & HintedLeaf.NO_PAGE) == 0) {
-        return false;
-      }
+    point(hash, p);
+    int known = arrive(tree, key, off, len, p, bytes);
+    if (known < 0) {
+      tree.find(key, off, len, p);
     }
-    tree.find(key, off, len, p);
-    return false;
+    return known > 0;
   }
 
-  /** As {@link HintedLeaf#locate}, of a way: 0 where all of it was right. */
-  private int locate(
-      long way, BTree tree, MemorySegment key, long off, int len, Position p, int bytes) {
-    point(way, p);
-    int line = p.line >>> lineShift;
-    int stale = HintedLeaf.locate(tree, key, off, len, p, bytes);
-    // A way says less of the line than a position does.
-    return stale == HintedLeaf.LINE && p.line >>> lineShift == line ? 0 : stale;
-  }
-
-  /** Puts what a way says into a position. */
-  private void point(long way, Position p) {
+  /**
+   * Puts what is remembered of a key into a position; false, and nothing in it, if that is nothing.
+   */
+  private boolean point(long hash, Position p) {
+    long way = look(hash);
+    if (way == 0) {
+      p.clear();
+      return false;
+    }
     p.frame = -1;
     p.version = BufferPool.RESTART;
     p.pid = way & pidMask;
     p.slot = (int) (way >>> slotAt & slotMask);
     p.found = true;
     p.line = (int) (way << TAG_BITS >>> TAG_BITS >>> lineAt) << lineShift;
+    return true;
   }
 
   /**
@@ -184,11 +174,7 @@ public final class PlaceTable {
    * @param p out: the page, in the frame where it is expected; cleared where nothing is known
    */
   public void guess(BTree tree, long hash, Position p) {
-    long way = look(hash);
-    if (way == 0) {
-      p.clear();
-    } else {
-      point(way, p);
+    if (point(hash, p)) {
       p.frame = tree.pool().predict(p.pid);
     }
   }
@@ -254,12 +240,9 @@ public final class PlaceTable {
    * @return something of what was loaded
    */
   long approach(BTree tree, long hash, Position p) {
-    long way = look(hash);
-    if (way == 0) {
-      p.clear();
+    if (!point(hash, p)) {
       return 0;
     }
-    point(way, p);
     BufferPool pool = tree.pool();
     int frame = pool.predict(p.pid);
     if (frame < 0 || frame >= pool.frames()) {
@@ -275,9 +258,10 @@ public final class PlaceTable {
   }
 
   /**
-   * Looks where {@link #approach} has loaded.
+   * Looks at the place of a key, where {@link #approach} may have loaded.
    *
-   * @param p in: as that left it; out: as {@link BTree#find} where the answer is not negative
+   * @param p in: what is remembered, unchecked; out: as {@link BTree#find} where the answer is not
+   *     negative
    * @return 1 where all of the place was right, 0 where the page was; -1 where the key is to be
    *     looked for from the root
    */
@@ -288,6 +272,7 @@ public final class PlaceTable {
     }
     int line = p.line >>> lineShift;
     int stale = HintedLeaf.locate(tree, key, off, len, p, bytes);
+    // A way says less of the line than a position does.
     if (stale == 0 || stale == HintedLeaf.LINE && p.line >>> lineShift == line) {
       p.rememberedRight++;
       return 1;

@@ -201,7 +201,8 @@ public final class Compaction {
     return all;
   }
 
-  private static List<BTree> trees(TableCore table) {
+  /** Those of a table and of its indexes that nobody builds. */
+  static List<BTree> trees(TableCore table) {
     List<BTree> all = new ArrayList<>();
     all.add(table.tree);
     for (IndexCore index : table.indexes()) {

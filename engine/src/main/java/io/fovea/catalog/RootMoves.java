@@ -3,7 +3,6 @@ package io.fovea.catalog;
 import io.fovea.btree.BTree;
 import io.fovea.btree.RootMove;
 import io.fovea.btree.TreeCompaction;
-import io.fovea.index.IndexCore;
 import io.fovea.index.TableCore;
 import io.fovea.memory.LongList;
 import io.fovea.store.Store;
@@ -39,20 +38,13 @@ final class RootMoves {
   List<HighRoot> high(long low, int most) {
     List<HighRoot> high = new ArrayList<>();
     for (TableCore table : schema.tables()) {
-      add(table, table.tree, low, most, high);
-      for (IndexCore index : table.indexes()) {
-        if (index.stage.isComplete()) {
-          add(table, index.tree, low, most, high);
+      for (BTree tree : Compaction.trees(table)) {
+        if (high.size() < most && tree.rootPid() >= low) {
+          high.add(new HighRoot(table, tree));
         }
       }
     }
     return high;
-  }
-
-  private static void add(TableCore table, BTree tree, long low, int most, List<HighRoot> high) {
-    if (high.size() < most && tree.rootPid() >= low) {
-      high.add(new HighRoot(table, tree));
-    }
   }
 
   /**

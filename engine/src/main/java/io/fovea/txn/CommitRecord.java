@@ -244,7 +244,10 @@ public final class CommitRecord {
       int keyLength,
       long first,
       long length) {
-    long next = op(to, at, CHAIN, treeId, key, keyOffset, keyLength);
+    return chain(to, op(to, at, CHAIN, treeId, key, keyOffset, keyLength), first, length);
+  }
+
+  private static long chain(MemorySegment to, long next, long first, long length) {
     Mem.putLong(to, next, first);
     Mem.putLong(to, next + 8, length);
     return next + 16;
@@ -264,10 +267,7 @@ public final class CommitRecord {
       int keyLength,
       long first,
       long length) {
-    long next = op(to, at, MOVED, treeId, key, keyOffset, keyLength);
-    Mem.putLong(to, next, first);
-    Mem.putLong(to, next + 8, length);
-    return next + 16;
+    return chain(to, op(to, at, MOVED, treeId, key, keyOffset, keyLength), first, length);
   }
 
   /**
