@@ -187,9 +187,10 @@ public final class Filling {
     try {
       int n = t.get(core.tree, key, 0, keyLen, record, 0, size);
       while (index.ofBytes && n > size) {
-        slot.give(record);
+        MemorySegment larger = slot.take(n);
+        slot.give(record); // not before: what was given is not to be given again, whatever fails
+        record = larger;
         size = n;
-        record = slot.take(size);
         n = t.get(core.tree, key, 0, keyLen, record, 0, size);
       }
       if (n < 0) {

@@ -85,7 +85,7 @@ abstract class AbstractStore implements StateStore {
     if (to == null) {
       to = reopen(Objects.requireNonNull(in));
     }
-    to.beginRestore();
+    to.finishStaged();
     KafkaInternals k = internals();
     boolean positions = config != null && config.positions();
     for (ConsumerRecord<byte[], byte[]> record : records) {

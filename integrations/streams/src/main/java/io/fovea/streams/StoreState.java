@@ -262,15 +262,13 @@ final class StoreState implements RowSource {
    * @param by knows the position of the record that is processed
    */
   void put(byte[] k, byte @Nullable [] value, AbstractStore by) {
-    if (staged) {
-      task.finish();
-    }
+    finishStaged();
     write(k, value, by);
     relieve();
   }
 
-  /** Records of the changelog are going to be written. Not under the monitor. */
-  void beginRestore() {
+  /** Before anything is written: what was staged for a commit goes first. Not under the monitor. */
+  void finishStaged() {
     if (staged) {
       task.finish();
     }
@@ -283,9 +281,7 @@ final class StoreState implements RowSource {
 
   /** A record was processed that writes no row: the position is another one. */
   void touch(AbstractStore by) {
-    if (staged) {
-      task.finish();
-    }
+    finishStaged();
     synchronized (monitor) {
       by.processed(this);
     }
