@@ -10,10 +10,10 @@ package io.fovea.ratis;
 public final class Consistency {
   /**
    * All that was acknowledged before the read began, by any peer: reads and commands together are
-   * linearizable. The peer asks the leader for its index, which asks a majority whether it still
-   * leads, and waits until it has applied so much: one round trip, two where the peer is not the
-   * leader. Needs a majority. Source: D. Ongaro, Consensus: Bridging Theory and Practice, 2014,
-   * section 6.4.
+   * linearizable. An entry that changes nothing goes through the log, and the peer waits until it
+   * has applied up to it: what a command costs, without its work. Reads of a peer that begin
+   * meanwhile share the next such entry. Needs a majority. Source: D. Ongaro, Consensus: Bridging
+   * Theory and Practice, 2014, section 6.4, first paragraph.
    */
   public static final Consistency LINEARIZABLE = new Consistency(true, -1);
 

@@ -40,8 +40,8 @@ import org.jspecify.annotations.Nullable;
  * <p><b>It is its own snapshot.</b> Ratis begins to apply after {@code getLatestSnapshot()}, not
  * after {@code getLastAppliedTermIndex()}. So the database at its opening, and after each
  * checkpoint, is told as a snapshot without files, at the index that its own row says. Without that
- * the log would be applied again from its start, Ratis' updater would end with a failed assertion,
- * and linearizable reads at this peer would wait in vain.
+ * the log would be applied again from its start, and Ratis' updater would end with a failed
+ * assertion.
  *
  * <p><b>A copy, taken in by a peer that is far behind.</b> The leader's log no longer has what the
  * peer needs, and Ratis says so (1). The peer asks the leader for a copy, chunk by chunk, and opens
@@ -222,12 +222,6 @@ final class FoveaStateMachine extends BaseStateMachine {
   }
 
   // --------------------------------------------------------------------------------------- asking
-
-  /** Nothing is answered but that this peer has applied enough: the read itself follows. */
-  @Override
-  public CompletableFuture<Message> query(Message request) {
-    return CompletableFuture.completedFuture(Message.EMPTY);
-  }
 
   /**
    * Gives copies: {@code B} begins one, {@code C id number} asks for a chunk.

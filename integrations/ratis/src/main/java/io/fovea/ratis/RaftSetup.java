@@ -61,10 +61,6 @@ final class RaftSetup {
         p, time(o.electionTimeout().multipliedBy(2)));
     RaftServerConfigKeys.Log.Appender.setRetryPolicy(p, "1ms,10, 50ms,20, 200ms,1000000");
 
-    RaftServerConfigKeys.Read.setOption(p, RaftServerConfigKeys.Read.Option.LINEARIZABLE);
-    RaftServerConfigKeys.Read.setLeaderLeaseEnabled(p, o.leaderLease());
-    RaftServerConfigKeys.Read.setTimeout(p, time(o.attemptTimeout()));
-
     // The database is its own snapshot: a checkpoint makes it one, and drops the log before it.
     RaftServerConfigKeys.Snapshot.setAutoTriggerEnabled(p, true);
     RaftServerConfigKeys.Snapshot.setAutoTriggerThreshold(p, o.snapshotEvery());

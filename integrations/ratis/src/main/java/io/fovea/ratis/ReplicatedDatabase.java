@@ -63,6 +63,7 @@ public final class ReplicatedDatabase implements AutoCloseable {
   private final RaftServer.Division division;
   private final RaftClient client;
   private final Requests requests;
+  private final ReadMarks marks;
   private final Membership membership;
   private final StallWatch stall;
   private final Semaphore places;
@@ -99,6 +100,7 @@ public final class ReplicatedDatabase implements AutoCloseable {
     this.requests =
         new Requests(
             server, RaftSetup.groupId(options), client.getClientRpc(), options.attemptTimeout());
+    this.marks = new ReadMarks(requests, options.requestTimeout());
     machine.asking(requests::ask);
     this.membership = new Membership(division, client);
     this.stall = new StallWatch(options.stallTimeout());
@@ -289,20 +291,21 @@ public final class ReplicatedDatabase implements AutoCloseable {
    * @return its result
    * @throws X what it throws
    * @throws ReplicationException if what it must see is not to be had in time ({@link
-   *     ReplicationOptions#requestTimeout}), or the thread is interrupted while it waits for {@link
-   *     Consistency#atLeast}
+   *     ReplicationOptions#requestTimeout}), or the thread is interrupted while it waits
    */
   public <R extends @Nullable Object, X extends Exception> R read(
       Consistency consistency, Work<R, X> work) throws X {
     Objects.requireNonNull(work, "work");
+    long until = System.nanoTime() + options.requestTimeout().toNanos();
+    long index = consistency.index();
     if (consistency.linearizable()) {
       ReplicationException stopped = stopped();
       if (stopped != null) {
         throw stopped;
       }
-      await(requests.barrier(options.requestTimeout()));
+      index = Math.max(index, marks.await(options.requestTimeout()));
     }
-    awaitIndex(consistency.index());
+    awaitIndex(index, until);
     try {
       return replica.read(work);
     } catch (DatabaseClosedException e) {
@@ -311,20 +314,9 @@ public final class ReplicatedDatabase implements AutoCloseable {
     }
   }
 
-  private static void await(CompletableFuture<byte[]> barrier) {
+  private void awaitIndex(long index, long until) {
     try {
-      barrier.join();
-    } catch (CompletionException e) {
-      if (e.getCause() instanceof ReplicationException r) {
-        throw r;
-      }
-      throw e;
-    }
-  }
-
-  private void awaitIndex(long index) {
-    try {
-      if (!replica.awaitApplied(index, options.requestTimeout())) {
+      if (!replica.awaitApplied(index, Duration.ofNanos(until - System.nanoTime()))) {
         throw new ReplicationException(
             Reason.BEHIND,
             false,
@@ -366,9 +358,9 @@ public final class ReplicatedDatabase implements AutoCloseable {
    */
   public boolean awaitLeader(Duration most) {
     try {
-      requests.barrier(most).join();
+      marks.await(most);
       return true;
-    } catch (CompletionException e) {
+    } catch (ReplicationException e) {
       return false;
     }
   }

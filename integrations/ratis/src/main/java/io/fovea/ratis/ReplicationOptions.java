@@ -43,7 +43,6 @@ public final class ReplicationOptions {
     Duration attemptTimeout = Duration.ofSeconds(1);
     Duration electionTimeout = Duration.ofMillis(500);
     Duration stallTimeout = Duration.ofSeconds(10);
-    boolean leaderLease;
     Consumer<RaftProperties> properties = p -> {};
     Parameters parameters = new Parameters();
     Replica.Experiments experiments = Replica.Experiments.NONE;
@@ -303,21 +302,6 @@ public final class ReplicationOptions {
   }
 
   /**
-   * Lets a leader answer linearizable reads without asking a majority, as long as a majority has
-   * answered it within most of an election timeout.
-   *
-   * <p><b>That assumes that clocks run at one speed.</b> If the leader's stands still for longer
-   * than the rest of its lease (a virtual machine that is paused or moved, a process that is
-   * stopped), another leads meanwhile, and a read may miss what that one has acknowledged.
-   *
-   * @param lease whether to; false by default
-   * @return new options
-   */
-  public ReplicationOptions leaderLease(boolean lease) {
-    return with(p -> p.leaderLease = lease);
-  }
-
-  /**
    * Changes properties of Ratis, after those that these options set.
    *
    * @param change what to change
@@ -407,10 +391,6 @@ public final class ReplicationOptions {
 
   Duration stallTimeout() {
     return parts.stallTimeout;
-  }
-
-  boolean leaderLease() {
-    return parts.leaderLease;
   }
 
   Consumer<RaftProperties> properties() {

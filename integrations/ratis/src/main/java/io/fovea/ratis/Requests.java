@@ -14,7 +14,6 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
 import org.apache.ratis.client.RaftClientRpc;
-import org.apache.ratis.proto.RaftProtos.RaftClientRequestProto.TypeCase;
 import org.apache.ratis.protocol.ClientId;
 import org.apache.ratis.protocol.Message;
 import org.apache.ratis.protocol.RaftClientReply;
@@ -40,6 +39,7 @@ import org.jspecify.annotations.Nullable;
  * <p>Any thread.
  */
 final class Requests {
+  private static final byte[] NO_BYTES = {};
   private static final long PAUSE_LEAST_MILLIS = 10;
   private static final long PAUSE_MOST_MILLIS = 250;
   private static final Executor TELL = body -> Thread.ofVirtual().name("fovea-reply").start(body);
@@ -66,9 +66,9 @@ final class Requests {
     return new Call(RaftClientRequest.writeRequestType(), entry, null, most).begin();
   }
 
-  /** Completed when this peer has applied all that was acknowledged before. */
-  CompletableFuture<byte[]> barrier(Duration most) {
-    return new Call(RaftClientRequest.readRequestType(), new byte[0], server.getId(), most).begin();
+  /** Appends a mark; completed with its outcome, which has its index. */
+  CompletableFuture<byte[]> mark(Duration most) {
+    return write(NO_BYTES, most);
   }
 
   /** Asks one peer's state machine something, once. */
@@ -231,8 +231,8 @@ final class Requests {
     }
 
     private void end() {
-      boolean write = type.is(TypeCase.WRITE);
-      String what = write ? "command" : "linearizable read";
+      boolean write = !content.getContent().isEmpty();
+      String what = write ? "command" : "mark of linearizable reads";
       String later = write ? " The command may still be applied, once." : "";
       String why = last == null ? "no answer" : String.valueOf(last);
       ReplicationException e =

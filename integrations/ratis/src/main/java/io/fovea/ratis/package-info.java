@@ -3,7 +3,7 @@
  *
  * <p>Purpose: {@link io.fovea.ratis.ReplicatedDatabase} takes part in a group of peers that hold
  * the same database. Commands go through the log of the group and are applied by each peer; reads
- * are those of one peer, after asking the leader where they are to be linearizable.
+ * are those of one peer, after an entry of the log where they are to be linearizable.
  *
  * <p>May import: {@code io.fovea.replication}, the engine's API, Ratis; Micrometer in {@link
  * io.fovea.ratis.ReplicationMetrics} alone.

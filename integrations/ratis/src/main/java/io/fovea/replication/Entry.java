@@ -20,6 +20,9 @@ import java.util.UUID;
  *
  * All numbers are big-endian. A replica that meets a newer version stops: it can't apply the entry,
  * and must not pass over it.
+ *
+ * <p>An entry without a byte is a <em>mark</em>: it changes nothing, and who reads its index has
+ * proof that the log goes so far.
  */
 record Entry(RequestId id, long clockMillis, long window, String name, byte[] command) {
   private static final byte VERSION = 1;
@@ -39,7 +42,14 @@ record Entry(RequestId id, long clockMillis, long window, String name, byte[] co
     return b.array();
   }
 
+  static boolean isMark(byte[] entry) {
+    return entry.length == 0;
+  }
+
   static byte[] stamp(byte[] entry, long clockMillis, long window) {
+    if (isMark(entry)) {
+      return entry;
+    }
     requireFormat(entry);
     ByteBuffer b = ByteBuffer.wrap(entry.clone());
     b.putLong(CLOCK, clockMillis).putLong(WINDOW, window);

@@ -120,7 +120,8 @@ public final class Replica implements AutoCloseable {
   // ------------------------------------------------------------------------------------- applying
 
   /**
-   * Applies the next entry of the log.
+   * Applies the next entry of the log. An empty one is a mark: it changes nothing, and its outcome
+   * says its index.
    *
    * @param at where it is
    * @param bytes the entry, stamped by the leader
@@ -129,6 +130,10 @@ public final class Replica implements AutoCloseable {
    *     was done
    */
   public CompletionStage<Outcome> apply(Position at, byte[] bytes) {
+    if (Entry.isMark(bytes)) {
+      passed(at);
+      return done(new Outcome(Outcome.Kind.APPLIED, at.index(), Command.NOTHING));
+    }
     Entry entry = Entry.decode(bytes);
     lock.lock();
     try {

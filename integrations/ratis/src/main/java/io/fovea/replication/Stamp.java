@@ -11,7 +11,7 @@ public final class Stamp {
   /**
    * Stamps an entry.
    *
-   * @param entry what {@link Commands#entry} made
+   * @param entry what {@link Commands#entry} made; or an empty one, which is a mark, and stays so
    * @param clockMillis the leader's clock
    * @param window how many entries back requests are known
    * @return the entry to append

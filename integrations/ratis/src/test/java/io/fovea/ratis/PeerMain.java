@@ -96,6 +96,7 @@ final class PeerMain {
             case "pay" -> submit(new Pay(w[2], w[3], w[4], Long.parseLong(w[5])));
             case "sum" -> "ok " + db.read(reads, PeerMain::sum);
             case "ledger" -> "ok " + db.read(Consistency.LINEARIZABLE, PeerMain::ledger);
+            case "role" -> "ok " + db.health().role();
             default -> "ok " + db.appliedIndex();
           };
     } catch (ReplicationException e) {

@@ -1,0 +1,122 @@
+package io.fovea.ratis;
+
+import io.fovea.ratis.ReplicationException.Reason;
+import io.fovea.replication.Outcome;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Up to where the log must be applied, for a read to be linearizable.
+ *
+ * <p><b>A mark is an entry of the log that changes nothing.</b> It is made after the read began.
+ * Who commits it leads at that moment, and has all entries that were committed before (Raft's
+ * leader completeness). So its index is above all that was acknowledged before the read began, and
+ * a peer that has applied up to it sees all of that.
+ *
+ * <p>Ratis' own ReadIndex is not used. Its leader (3.2.2, {@code ReadIndexHeartbeats}) asks no
+ * majority where one has confirmed this commit index before. A leader that was stopped or cut off
+ * since has that index still, while another leads: {@code FaultTest} found it answer with what had
+ * been overwritten. A leader's lease falls back on the same way.
+ *
+ * <p>One mark of a peer is under way at a time. Reads that come meanwhile share the next one: so
+ * their number costs nothing, and each waits for two rounds of the log at most.
+ *
+ * <p>Any thread; the fields are guarded by this.
+ */
+final class ReadMarks {
+  private final Requests requests;
+  private final Duration limit;
+
+  /** The one that has not been sent: all who ask join it. */
+  private @Nullable CompletableFuture<Long> next;
+
+  private boolean underWay;
+
+  ReadMarks(Requests requests, Duration limit) {
+    this.requests = requests;
+    this.limit = limit;
+  }
+
+  /**
+   * Makes a mark, or shares one that is made after this call.
+   *
+   * @param most how long to wait for it
+   * @return its index
+   * @throws ReplicationException if it is not committed in time, this peer is closed, or the thread
+   *     is interrupted
+   */
+  long await(Duration most) {
+    long until = System.nanoTime() + most.toNanos();
+    while (true) {
+      try {
+        return join().get(until - System.nanoTime(), TimeUnit.NANOSECONDS);
+      } catch (TimeoutException e) {
+        throw new ReplicationException(
+            Reason.TIMEOUT,
+            false,
+            "The log did not go on within "
+                + most.toMillis()
+                + " ms, which a linearizable read waits for. Are a majority of the peers up, and do"
+                + " they reach each other?",
+            e);
+      } catch (ExecutionException e) {
+        if (!(e.getCause() instanceof ReplicationException r)) {
+          throw new IllegalStateException("A mark was answered with something else.", e.getCause());
+        }
+        if (r.reason() != Reason.TIMEOUT || until - System.nanoTime() <= 0) {
+          throw new ReplicationException(r.reason(), false, String.valueOf(r.getMessage()), r);
+        }
+        // It was under way for longer than this caller has waited: the next one may do better.
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new ReplicationException(
+            Reason.BEHIND, false, "The thread was interrupted while it waited for a mark.", e);
+      }
+    }
+  }
+
+  private CompletableFuture<Long> join() {
+    CompletableFuture<Long> mine;
+    synchronized (this) {
+      mine = next;
+      if (mine == null) {
+        mine = new CompletableFuture<>();
+        next = mine;
+      }
+      if (underWay) {
+        return mine;
+      }
+      underWay = true;
+      next = null;
+    }
+    send(mine);
+    return mine;
+  }
+
+  private void send(CompletableFuture<Long> mark) {
+    requests
+        .mark(limit)
+        .thenApply(answer -> Outcome.of(answer).index())
+        .whenComplete(
+            (index, e) -> {
+              CompletableFuture<Long> then;
+              synchronized (this) {
+                then = next;
+                next = null;
+                underWay = then != null;
+              }
+              if (then != null) {
+                send(then);
+              }
+              if (e == null) {
+                mark.complete(index);
+              } else {
+                mark.completeExceptionally(e.getCause() == null ? e : e.getCause());
+              }
+            });
+  }
+}
