@@ -17,7 +17,7 @@
 #   contention  TPC-C, 16 threads on one warehouse: aborts
 #   ladder      page translations from the latched table to predictive; also as TPC-C
 #   budget      what each operation costs, and its parts
-#   forms       each operation with rows, with byte strings and with objects
+#   forms       each operation with rows, with byte strings and with objects; codecs that are made and those by hand
 #   lookups     random point lookups of 10 million records, tree and API
 #   places      the same begun where a record was seen last, and TPC-C so
 #   timestamps  what an item's timestamps cost
@@ -424,6 +424,7 @@ do_forms() {
   say forms
   "$java" --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.Forms ${quick:+4} \
     ${quick:+1} >"$out/forms.txt" 2>&1 || say "forms failed: see $out/forms.txt"
+  jmh codecs ObjectTables -prof gc
 }
 
 do_secondary() {
