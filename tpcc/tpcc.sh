@@ -7,6 +7,9 @@
 #   tpcc/tpcc.sh report run.json          draws what run --json run.json has left
 #
 # JAVA_HOME names the JDK to prefer. FOVEA_JAVA_OPTS adds JVM options, such as -Xmx2g.
+#
+# With JDK 25 or later, the first call has a JVM run for some seconds and write down what it has
+# learned, beside the jar (tpcc.aot): those that follow begin warm. FOVEA_AOT=off does without.
 set -u
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd) || exit 3
@@ -80,6 +83,23 @@ fi
 [ -f "$jar" ] || die "$jar is missing"
 
 # Pages are outside the heap; what is on it are histograms, statistics and the sums of a check.
+options="-Xms256m -Xmx768m -XX:+UseParallelGC -XX:+AlwaysPreTouch --enable-native-access=ALL-UNNAMED"
+
+# A cache fits one JVM and one jar: it is made again where the JVM is another, or the jar is newer.
+cache=$here/target/tpcc.aot
+jvm=$(dirname -- "$(dirname -- "$java")")/release
+warm=
+if [ "${FOVEA_AOT:-on}" != off ] && [ "$(version_of "$java")" -ge 25 ] && [ -w "$here/target" ]; then
+  if [ ! -f "$cache" ] || [ "$jar" -nt "$cache" ] || ! cmp -s "$jvm" "$cache.jvm"; then
+    printf 'tpcc.sh: a run of some seconds, so that all that follow begin warm (once; FOVEA_AOT=off does without)\n' >&2
+    # shellcheck disable=SC2086 # options are words
+    "$java" $options -XX:AOTCacheOutput="$cache.$$" -Xlog:disable -jar "$jar" train </dev/null >"$cache.log" 2>&1 &&
+      mv -f "$cache.$$" "$cache" && cp "$jvm" "$cache.jvm" ||
+      { : >"$cache" && cp "$jvm" "$cache.jvm"; } 2>/dev/null
+    rm -f "$cache.$$" "$cache.$$.config"
+  fi
+  [ -s "$cache" ] && warm="-XX:AOTCache=$cache -Xlog:disable -Xlog:all=error:stderr"
+fi
+
 # shellcheck disable=SC2086 # options are words
-exec "$java" -Xms256m -Xmx768m -XX:+UseParallelGC -XX:+AlwaysPreTouch \
-  --enable-native-access=ALL-UNNAMED "-Dtpcc.command=$0" ${FOVEA_JAVA_OPTS:-} -jar "$jar" "$@"
+exec "$java" $options $warm "-Dtpcc.command=$0" ${FOVEA_JAVA_OPTS:-} -jar "$jar" "$@"

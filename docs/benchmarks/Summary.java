@@ -123,6 +123,56 @@ public final class Summary {
           }
         });
     seconds(longRuns, "transactions");
+    Map<String, List<String>> cold = new TreeMap<>(runs);
+    cold.keySet().removeIf(name -> !name.startsWith("warm-"));
+    warmth(cold);
+  }
+
+  /**
+   * How long a JVM takes to be warm: the end of the first second with 90 % of the steady rate, which
+   * is the median of the last third of the run's seconds.
+   */
+  private static void warmth(Map<String, List<String>> runs) {
+    if (runs.isEmpty()) {
+      return;
+    }
+    System.out.println("From a cold JVM on:\n");
+    System.out.println(
+        "| run | steady, transactions/s | 90 % after, s: median | least | most | share of the steady"
+            + " rate in seconds 1, 2, 3, 5, 10 |");
+    System.out.println("|---|---|---|---|---|---|");
+    int[] shown = {1, 2, 3, 5, 10};
+    runs.forEach(
+        (name, reports) -> {
+          int n = reports.size();
+          double[] steady = new double[n];
+          double[] warm = new double[n];
+          double[][] shares = new double[shown.length][n];
+          for (int i = 0; i < n; i++) {
+            double[] all = column(after(reports.get(i), "\"series\""), "operations", 0);
+            steady[i] = median(java.util.Arrays.copyOfRange(all, all.length * 2 / 3, all.length));
+            int second = 0;
+            while (second < all.length && all[second] < 0.9 * steady[i]) {
+              second++;
+            }
+            warm[i] = second + 1;
+            for (int s = 0; s < shown.length; s++) {
+              shares[s][i] = shown[s] <= all.length ? all[shown[s] - 1] / steady[i] : Double.NaN;
+            }
+          }
+          System.out.printf(
+              Locale.ROOT,
+              "| %s | %,.0f | %.0f | %.0f | %.0f | %s |%n",
+              name,
+              median(steady),
+              median(warm),
+              least(warm),
+              most(warm),
+              Stream.of(shares)
+                  .map(s -> String.format(Locale.ROOT, "%.2f", median(s)))
+                  .collect(java.util.stream.Collectors.joining(", ")));
+        });
+    System.out.println();
   }
 
   /** Keeps a report under its name and its round, if it is one. */

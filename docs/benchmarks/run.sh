@@ -14,6 +14,7 @@
 #
 #   beside      Fovea beside LMDB, RocksDB and MVStore: a table, and plots/beside.svg
 #   tpcc        TPC-C in memory, 1 warehouse with 1 thread, 2 with 2, 10 with 2
+#   warm        TPC-C in memory from the first transaction of a JVM on, without and with an AOT cache
 #   contention  TPC-C, 16 threads on one warehouse: aborts
 #   ladder      page translations from the latched table to predictive; also as TPC-C
 #   budget      what each operation costs, and its parts
@@ -178,6 +179,20 @@ do_tpcc() {
   tpcc "tpcc-1w1t-$1" --io memory --warehouses 1 --threads 1
   tpcc "tpcc-2w2t-$1" --io memory --warehouses 2 --threads 2
   tpcc "tpcc-10w2t-$1" --io memory --warehouses 10 --threads 2
+}
+
+# From the first transaction on, without and with what a run before it has written down for the JVM.
+do_warm() {
+  seconds=${quick:+4}
+  for load in 1w1t 2w2t; do
+    for aot in off on; do
+      name=warm-$load-$aot-$1
+      say "$name"
+      FOVEA_AOT=$aot JAVA_HOME=$home "$root/tpcc/tpcc.sh" run --io memory --warehouses "${load%%w*}" \
+        --threads "${load%%w*}" --warmup 0s --duration "${seconds:-30}s" --json "$out/$name.tpcc.json" \
+        >"$out/$name.txt" 2>&1 || say "$name ended with $?: see $out/$name.txt"
+    done
+  done
 }
 
 do_contention() {
@@ -717,12 +732,13 @@ if [ "${1:-}" = features ] && [ $# -ge 2 ] && is_feature "$2"; then
   do_features "$@"
   exit 0
 fi
-[ $# -gt 0 ] || set -- beside tpcc contention ladder budget forms lookups places timestamps disk durability recovery reads larger transition \
+[ $# -gt 0 ] || set -- beside tpcc warm contention ladder budget forms lookups places timestamps disk durability recovery reads larger transition \
   drift sizes replacement doors features secondary hints protocols streams inlining
 for page; do
   case $page in
     beside) do_beside ;;
     tpcc) in_turn do_tpcc ;;
+    warm) in_turn do_warm ;;
     contention) in_turn do_contention ;;
     ladder) do_ladder ;;
     budget) do_budget ;;
@@ -752,7 +768,7 @@ for page; do
     fig3.8) do_fig38 ;;
     streams) do_streams ;;
     inlining) do_inlining ;;
-    *) die "no page $page: beside tpcc contention ladder budget forms lookups places timestamps disk durability recovery reads larger transition drift sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 streams inlining profile" ;;
+    *) die "no page $page: beside tpcc warm contention ladder budget forms lookups places timestamps disk durability recovery reads larger transition drift sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 streams inlining profile" ;;
   esac
 done
 "$java" -XX:TieredStopAtLevel=1 "$here/Summary.java" "$out" | tee "$out/summary.md"

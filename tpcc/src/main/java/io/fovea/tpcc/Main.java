@@ -47,7 +47,8 @@ import picocli.CommandLine.UnmatchedArgumentException;
       SweepCommand.class,
       FigureCommand.class,
       ReportCommand.class,
-      Main.RecoverBenchCommand.class
+      Main.RecoverBenchCommand.class,
+      TrainCommand.class
     },
     mixinStandardHelpOptions = true,
     versionProvider = Version.class,
@@ -72,6 +73,10 @@ public final class Main implements Callable<Integer> {
   private Main(Scale scale, PrintWriter out) {
     this.scale = scale;
     this.out = out;
+  }
+
+  Scale scale() {
+    return scale;
   }
 
   /** Runs the program. */

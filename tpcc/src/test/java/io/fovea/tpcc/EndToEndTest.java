@@ -25,6 +25,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.stream.Stream;
 import org.HdrHistogram.EncodableHistogram;
 import org.HdrHistogram.HistogramLogReader;
 import org.junit.jupiter.api.Tag;
@@ -67,6 +68,21 @@ class EndToEndTest {
 
   private JsonObject json(Path file) throws IOException {
     return JsonParser.parseString(Files.readString(file)).getAsJsonObject();
+  }
+
+  @Test
+  void trainingRunsTwiceAndLeavesNothing() throws IOException {
+    Path temporary = Path.of(System.getProperty("java.io.tmpdir"));
+    List<Path> before = trainings(temporary);
+    expect(0, tpcc("train", "--seconds", "1"));
+    assertEquals("", out.toString());
+    assertEquals(before, trainings(temporary));
+  }
+
+  private static List<Path> trainings(Path folder) throws IOException {
+    try (Stream<Path> all = Files.list(folder)) {
+      return all.filter(p -> p.getFileName().toString().startsWith("tpcc-train")).sorted().toList();
+    }
   }
 
   @ParameterizedTest
