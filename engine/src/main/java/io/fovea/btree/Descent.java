@@ -13,7 +13,7 @@ import java.lang.foreign.MemorySegment;
  * <pre>
  *   frame   := predict(root);  version := optimistic(frame, root)
  *   loop    search the node; child := page id beside the separator
- *           childFrame := predictChild(child);  childVersion := optimistic(childFrame, child)
+ *           childFrame := predictChild(child);  childVersion := optimisticChild(childFrame, child)
  *           if that fails, or the hint was wrong: validate(frame, version), findChild, again
  *           validate(frame, version), else restart
  *           frame, version := childFrame, childVersion
@@ -24,8 +24,8 @@ import java.lang.foreign.MemorySegment;
  *       parent still named this child, so the version is of the child that belongs to the key.
  *       Without the second half of the sentence: read the child's id, the child is split, read the
  *       child's version, search in the wrong half.
- *   <li>A child id that was not validated goes to {@code predictChild} and {@code optimistic} only,
- *       which take any number; before anything slower the parent is validated.
+ *   <li>A child id that was not validated goes to {@code predictChild} and {@code optimisticChild}
+ *       only, which take any number; before anything slower the parent is validated.
  *   <li>A restart is a return value. After {@value #RESTARTS} of them the descent latches, shared,
  *       one page at a time; fences, tree id and level take the place of the parent's version. Then
  *       it can only be undone by changes of structure, each of which is the progress of another
@@ -149,7 +149,7 @@ final class Descent {
         long ref = Mem.peekLong(s, at);
         long child = PageRef.pid(ref);
         int childFrame = pool.predictChild(ref);
-        long childVersion = pool.optimistic(childFrame, child);
+        long childVersion = pool.optimisticChild(childFrame, ref);
         if (childVersion == RESTART || pool.isStale(ref, childFrame)) {
           if (!pool.validate(frame, version)) {
             return false;

@@ -7,7 +7,6 @@ import io.fovea.io.BlockDevice;
 import io.fovea.memory.Blocks;
 import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -53,9 +52,10 @@ import org.jspecify.annotations.Nullable;
  * <p>The class is a facade and is kept small: translation is in {@link Translator}, latches in
  * {@link Latch}, misses in {@link Loader}, promotion in {@link Mover}, replacement in {@link
  * Replacement}, writes in {@link WriteBack}, page ids in {@link PageAllocator}. What only commits,
- * checkpoints or recovery ask for is in {@link PagePromises}, {@link PoolCheckpoint} and {@link
- * PoolRecovery}. The file has more than 600 lines because the contract of a page's life (found,
- * latched, changed, allocated, freed) is read as one; most of them are Javadoc.
+ * checkpoints, recovery or its owner ask for is in {@link PagePromises}, {@link PoolCheckpoint},
+ * {@link PoolRecovery} and {@link PoolWatch}. The file has more than 600 lines because the contract
+ * of a page's life (found, latched, changed, allocated, freed) is read as one; most of them are
+ * Javadoc.
  *
  * @since 0.1.0
  */
@@ -77,6 +77,7 @@ public final class BufferPool implements AutoCloseable {
   private final ChildHints hints;
   private final int hintLimit;
   private final int hintMask;
+  private final boolean exact;
   private final Replacement replacement;
   final WriteBack writeBack;
   private final BackgroundWriter writer;
@@ -85,9 +86,9 @@ public final class BufferPool implements AutoCloseable {
   private final PagePromises promises;
   private final PoolCheckpoint checkpoint;
   private final PoolRecovery recovery;
+  private final PoolWatch watch;
   private final Blocks memory = new Blocks("working memory of trees");
-  private volatile boolean stopPretouch;
-  private final @Nullable Thread pretouch;
+  private final Pretoucher pretouch;
 
   /**
    * Opens a pool over a device.
@@ -126,12 +127,14 @@ public final class BufferPool implements AutoCloseable {
       hints = new ChildHints(frames, resolver, config.frameHints());
       hintLimit = hints.limit;
       hintMask = hints.mask;
+      exact = translator.exact;
       flusher = new Flusher(frames, writeBack, mover, dataSync, config.exhaustedMillis());
       promises = new PagePromises(allocator, frames, replacement, writeBack);
       PoolSpace space = new PoolSpace(frames, allocator, resolver, writeBack);
       checkpoint = new PoolCheckpoint(frames, allocator, flusher, dataSync, space);
       recovery = new PoolRecovery(frames, allocator, loader, resolver);
-      pretouch = startPretouch(config.pretouch());
+      watch = new PoolWatch(frames);
+      pretouch = new Pretoucher(frames, config.pretouch());
       writer.start("fovea-writer");
       done = true;
     } finally {
@@ -139,19 +142,6 @@ public final class BufferPool implements AutoCloseable {
         frames.release();
       }
     }
-  }
-
-  private @Nullable Thread startPretouch(Pretouch when) {
-    if (when == Pretouch.ALL) {
-      frames.pretouch(() -> false);
-    }
-    if (when != Pretouch.AHEAD) {
-      return null;
-    }
-    Thread thread = new Thread(() -> frames.pretouch(() -> stopPretouch), "fovea-pretouch");
-    thread.setDaemon(true);
-    thread.start();
-    return thread;
   }
 
   // ------------------------------------------------------------------------------------- memory
@@ -199,6 +189,11 @@ public final class BufferPool implements AutoCloseable {
   /** What recovery needs. */
   public PoolRecovery recovery() {
     return recovery;
+  }
+
+  /** How its owner hears of it, and is asked. */
+  public PoolWatch watch() {
+    return watch;
   }
 
   /** Working memory for changes of what is in the pages: given back when the pool is closed. */
@@ -265,6 +260,27 @@ public final class BufferPool implements AutoCloseable {
     return Integer.compareUnsigned(hint, hintLimit) < 0
         ? hint
         : translator.predict(PageRef.pid(ref));
+  }
+
+  /**
+   * {@link #optimistic} for a child, for whom the parent's version is asked afterwards. Where the
+   * translation keeps references exact, one that says where its page is needs no look at the page
+   * id: while the parent's version holds, the child is there.
+   *
+   * @param frame where {@link #predictChild} found the page
+   * @param ref the reference, validated or not
+   * @return the version, or {@link #RESTART}
+   */
+  public long optimisticChild(int frame, long ref) {
+    return exact && !isStale(ref, frame)
+        ? optimisticExact(frame)
+        : optimistic(frame, PageRef.pid(ref));
+  }
+
+  private long optimisticExact(int frame) {
+    long version = Latch.optimistic(headers, frame);
+    FrameHeader.touch(headers, frame);
+    return version;
   }
 
   /**
@@ -484,26 +500,6 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /**
-   * What to do when the pool stops: once, by the thread that stops it, before it releases what it
-   * has latched. Must not fail.
-   *
-   * @param action gets the cause
-   */
-  public void onStop(Consumer<Throwable> action) {
-    frames.onStop(action);
-  }
-
-  /**
-   * What is asked now and then by who waits for a latch or a frame and has waited for long: it
-   * throws where the waiting shall end.
-   *
-   * @param look is called with nothing latched that others need
-   */
-  public void whileWaiting(Runnable look) {
-    frames.patience(look);
-  }
-
-  /**
    * Gives back the exclusive latch of a page that may be half changed, and stops the pool before
    * anybody sees it. The page is never written: it gets an LSN that no log reaches.
    *
@@ -684,11 +680,7 @@ public final class BufferPool implements AutoCloseable {
 
   private void discard() {
     replacement.close();
-    stopPretouch = true;
-    Thread thread = pretouch;
-    while (thread != null && thread.isAlive()) {
-      Thread.yield();
-    }
+    pretouch.stop();
     frames.release();
     memory.close();
   }

@@ -107,6 +107,16 @@ final class FrameHeader {
     return true;
   }
 
+  /** Sets the usage byte if it is not, for a reader who does not ask which page it is. */
+  static void touch(MemorySegment headers, int frame) {
+    if (Mem.peekByte(headers, at(frame) + USAGE) != USED) {
+      setUsed(headers, frame, true);
+    }
+    if (PageTrace.ON) {
+      PageTrace.access(pid(headers, frame));
+    }
+  }
+
   static int next(MemorySegment headers, int frame) {
     return Mem.getIntOpaque(headers, at(frame) + NEXT);
   }

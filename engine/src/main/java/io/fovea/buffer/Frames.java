@@ -171,7 +171,7 @@ final class Frames {
 
   // ------------------------------------------------------------------------------------ the stop
 
-  /** See {@link BufferPool#onStop}. */
+  /** See {@link PoolWatch#onStop}. */
   void onStop(Consumer<Throwable> action) {
     onStop = action;
   }

@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.BooleanSupplier;
 import java.util.function.LongConsumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Touches memory before it is needed: several threads, in turns of a huge page.
@@ -17,6 +18,8 @@ import java.util.function.LongConsumer;
  * <p>The system finds memory on the node of the thread that touches it first, and clears it there.
  * One thread would put the whole buffer on one node, and takes a second for some GiB; several are
  * spread over the nodes by the system, and the buffer with them, in pieces.
+ *
+ * <p>Of a pool: before it is opened, or beside what goes on in it.
  */
 final class Pretoucher {
   private static final long PAGE = 4096;
@@ -27,7 +30,31 @@ final class Pretoucher {
 
   private static final int THREADS_MAX = 32;
 
-  private Pretoucher() {}
+  private final @Nullable Thread ahead;
+  private volatile boolean stopped;
+
+  /** Touches the memory of frames as a pool wants it. */
+  Pretoucher(Frames frames, Pretouch when) {
+    if (when == Pretouch.ALL) {
+      frames.pretouch(() -> false);
+    }
+    ahead = when == Pretouch.AHEAD ? start(frames) : null;
+  }
+
+  private Thread start(Frames frames) {
+    Thread thread = new Thread(() -> frames.pretouch(() -> stopped), "fovea-pretouch");
+    thread.setDaemon(true);
+    thread.start();
+    return thread;
+  }
+
+  /** Ends it, before the memory goes. */
+  void stop() {
+    stopped = true;
+    while (ahead != null && ahead.isAlive()) {
+      Thread.yield();
+    }
+  }
 
   /** Touches each page of so many bytes once; returns when that is done, or stopped. */
   static void touch(long bytes, BooleanSupplier stopped, LongConsumer touch) {

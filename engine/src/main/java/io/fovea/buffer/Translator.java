@@ -58,6 +58,9 @@ final class Translator {
 
   final int buckets;
 
+  /** Whether a reference that says where its child is may be believed: see BufferPool. */
+  final boolean exact;
+
   /** Magic numbers of {@link #remainder}: see {@link #magic}. */
   private final long magic;
 
@@ -72,6 +75,7 @@ final class Translator {
     this.headers = headers;
     this.table = table;
     this.buckets = kind == PREDICTIVE ? frames : buckets(frames);
+    this.exact = false;
     this.magicShift = 63 - Long.numberOfLeadingZeros(frames) - 2;
     this.magic = magic(frames);
   }

@@ -94,8 +94,8 @@ public final class Store {
     this.engine = parts.engine();
     this.journal = parts.journal();
     this.marked = marked;
-    pool.onStop(engine::halt);
-    pool.whileWaiting(engine::checkWaiting);
+    pool.watch().onStop(engine::halt);
+    pool.watch().whileWaiting(engine::checkWaiting);
     TimestampFile timestamps = parts.timestamps();
     if (timestamps != null) {
       timestamps.onStop(engine::halt);

@@ -3,6 +3,7 @@ package io.fovea.store;
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PoolConfig;
+import io.fovea.buffer.PoolWatch;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.DeviceConfig;
 import io.fovea.io.Devices;
@@ -57,9 +58,9 @@ public final class TimestampFile implements AutoCloseable {
     return Math.max(least, of.bufferBytes() / BUFFER_SHARE);
   }
 
-  /** See {@link BufferPool#onStop}. */
+  /** See {@link PoolWatch#onStop}. */
   void onStop(Consumer<Throwable> action) {
-    pool.onStop(action);
+    pool.watch().onStop(action);
   }
 
   /**

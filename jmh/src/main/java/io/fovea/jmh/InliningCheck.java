@@ -87,6 +87,7 @@ public final class InliningCheck {
           "io.fovea.btree.NodeSearch.covers",
           "io.fovea.buffer.BufferPool.predict",
           "io.fovea.buffer.BufferPool.predictChild",
+          "io.fovea.buffer.BufferPool.optimisticChild",
           "io.fovea.buffer.BufferPool.isStale",
           "io.fovea.buffer.BufferPool.optimistic",
           "io.fovea.buffer.BufferPool.validate",
