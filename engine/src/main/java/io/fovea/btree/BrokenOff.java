@@ -10,8 +10,8 @@ import io.fovea.buffer.BufferPool;
  * <ul>
  *   <li>As long as nothing was changed, latches go back and versions stay: it has not happened.
  *   <li>A page that may be half changed can't be used any more, and not be written: the pool stops
- *       ({@link BufferPool#spoil}), and only then the latch goes. What the log has is found again
- *       when the database is opened anew.
+ *       ({@link io.fovea.buffer.PoolStop#spoil}), and only then the latch goes. What the log has is
+ *       found again when the database is opened anew.
  * </ul>
  */
 final class BrokenOff {
@@ -46,7 +46,7 @@ final class BrokenOff {
   /** The same for a page of several; throws nothing. */
   static void give(BufferPool pool, int frame, boolean changed, Throwable thrown) {
     if (changed) {
-      pool.spoil(frame, thrown);
+      pool.stopping().spoil(frame, thrown);
     } else {
       pool.releaseExclusiveUnchanged(frame);
     }

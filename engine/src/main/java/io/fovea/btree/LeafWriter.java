@@ -458,7 +458,7 @@ final class LeafWriter {
         // told.
         return true;
       } catch (VirtualMachineError e) {
-        if (pool.stopped() != null) {
+        if (pool.stopping().stopped() != null) {
           throw e;
         }
         return true; // nothing was merged

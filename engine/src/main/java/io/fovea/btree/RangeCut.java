@@ -160,11 +160,11 @@ public final class RangeCut {
       merger.merge(0, firstPid, inside.segment(), 0, inside.length(), log);
     } catch (FoveaException e) {
       // As small as the leaf is it does no harm; a thread that needs its neighbour will be told.
-      if (pool.stopped() != null) {
+      if (pool.stopping().stopped() != null) {
         throw e;
       }
     } catch (VirtualMachineError e) {
-      if (pool.stopped() != null) {
+      if (pool.stopping().stopped() != null) {
         throw e;
       }
     }

@@ -191,7 +191,7 @@ final class Splitter {
 
   /** A new page that nobody needed; unless the pool has stopped, and nothing matters any more. */
   private void free(int fresh, LogSession log) {
-    if (pool.stopped() == null) {
+    if (pool.stopping().stopped() == null) {
       pool.giveBack(fresh, log);
     } else {
       pool.releaseExclusive(fresh);

@@ -173,7 +173,7 @@ public final class StructureRecord {
       end = log.recordEnd();
     } catch (RuntimeException | Error e) {
       if (e instanceof Error) {
-        pool.stop(e);
+        pool.stopping().stop(e);
       }
       log.cancel();
       throw e;
@@ -183,7 +183,7 @@ public final class StructureRecord {
         mark(pool, b, start, end);
         mark(pool, c, start, end);
       } catch (Error e) {
-        pool.stop(e);
+        pool.stopping().stop(e);
         throw e;
       }
     }

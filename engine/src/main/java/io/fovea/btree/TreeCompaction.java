@@ -190,7 +190,7 @@ public final class TreeCompaction {
       tree.freeChain(spare, log); // a page that has become a node is none of a chain
       spare.clear();
     } catch (Error e) {
-      pool.stop(e); // nobody else knows them
+      pool.stopping().stop(e); // nobody else knows them
       throw e;
     }
   }

@@ -35,6 +35,10 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
   private final Frames frames;
   private final WriteBack writeBack;
   private final WriterPace pace;
+
+  /** Frames that are emptied, which are given back together: of the thread. */
+  private final int[] claimed;
+
   private @Nullable Thread thread;
   private volatile boolean asleep;
   private volatile boolean urgent;
@@ -43,6 +47,7 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
   BackgroundWriter(Frames frames, WriteBack writeBack) {
     this.frames = frames;
     this.writeBack = writeBack;
+    this.claimed = new int[frames.residency.together()];
     this.pace = new WriterPace(frames.least(), frames.plan.batch(), System.nanoTime());
   }
 
@@ -94,13 +99,13 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
   }
 
   private int available() {
-    return frames.free() + frames.ready.size();
+    return frames.residency.free() + frames.ready.size();
   }
 
   private boolean isShort() {
     PoolShare.Member share = frames.share;
     return share == null
-        ? frames.free.count() < pace.free() || available() < pace.low()
+        ? frames.residency.free() < pace.free() || available() < pace.low()
         : share.isOwing() || available() < pace.low();
   }
 
@@ -162,7 +167,7 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
   private int collect(int wanted) {
     int clean = 0;
     int attempt = 0;
-    for (int steps = 2 * frames.count; steps > 0 && !stopped; steps--) {
+    for (int steps = 2 * frames.residency.places(); steps > 0 && !stopped; steps--) {
       if (clean + writeBack.size() >= wanted || writeBack.size() >= pace.batch()) {
         break;
       }
@@ -248,21 +253,28 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
   }
 
   /** Whether there are too few free frames; in a share, whether others wait for some. */
-  private boolean areFreeWanted() {
+  private boolean areFreeWanted(int claimed) {
     PoolShare.Member share = frames.share;
-    return share != null ? share.owed() > 0 : frames.free.count() < pace.free();
+    return share != null ? share.owed() > 0 : frames.residency.free() + claimed < pace.free();
   }
 
   /** Empties frames that are ready, as long as free ones are wanted; how many. */
   private int empty() {
     int emptied = 0;
-    while (areFreeWanted()) {
-      int frame = frames.claimReady();
-      if (frame < 0) {
-        break;
+    boolean more = true;
+    while (more) {
+      int n = 0;
+      for (; n < claimed.length && areFreeWanted(n); n++) {
+        int frame = frames.claimReady();
+        if (frame < 0) {
+          more = false;
+          break;
+        }
+        claimed[n] = frame;
       }
-      frames.giveBack(frame);
-      emptied++;
+      more &= n == claimed.length;
+      frames.residency.giveBack(claimed, n);
+      emptied += n;
     }
     return emptied;
   }

@@ -52,10 +52,10 @@ import org.jspecify.annotations.Nullable;
  * <p>The class is a facade and is kept small: translation is in {@link Translator}, latches in
  * {@link Latch}, misses in {@link Loader}, promotion in {@link Mover}, replacement in {@link
  * Replacement}, writes in {@link WriteBack}, page ids in {@link PageAllocator}. What only commits,
- * checkpoints, recovery or its owner ask for is in {@link PagePromises}, {@link PoolCheckpoint},
- * {@link PoolRecovery} and {@link PoolWatch}. The file has more than 600 lines because the contract
- * of a page's life (found, latched, changed, allocated, freed) is read as one; most of them are
- * Javadoc.
+ * checkpoints or recovery ask for is in {@link PagePromises}, {@link PoolCheckpoint} and {@link
+ * PoolRecovery}; how it stops, in {@link PoolStop}. The file has more than 600 lines because the
+ * contract of a page's life (found, latched, changed, allocated, freed) is read as one; most of
+ * them are Javadoc.
  *
  * @since 0.1.0
  */
@@ -86,7 +86,7 @@ public final class BufferPool implements AutoCloseable {
   private final PagePromises promises;
   private final PoolCheckpoint checkpoint;
   private final PoolRecovery recovery;
-  private final PoolWatch watch;
+  private final PoolStop stop;
   private final Blocks memory = new Blocks("working memory of trees");
   private final Pretoucher pretouch;
 
@@ -116,9 +116,9 @@ public final class BufferPool implements AutoCloseable {
       writeBack = new WriteBack(frames, device, log, area, dataSync);
       writer = new BackgroundWriter(frames, writeBack);
       replacement = new Replacement(frames, config.exhaustedMillis(), writer);
-      loader = new Loader(frames, replacement, device, config.lsnLimit());
-      allocator = new PageAllocator(frames, replacement, loader, device, state);
-      groups = new GroupLoader(frames, replacement, loader, allocator, device, config.readsMax());
+      loader = new Loader(frames, device, config.lsnLimit());
+      allocator = new PageAllocator(frames, loader, device, state);
+      groups = new GroupLoader(frames, loader, allocator, device, config.readsMax());
       Mover mover = new Mover(frames);
       translator.wire(mover);
       resolver = new Resolver(frames, loader, mover, allocator);
@@ -129,11 +129,11 @@ public final class BufferPool implements AutoCloseable {
       hintMask = hints.mask;
       exact = translator.exact;
       flusher = new Flusher(frames, writeBack, mover, dataSync, config.exhaustedMillis());
-      promises = new PagePromises(allocator, frames, replacement, writeBack);
+      promises = new PagePromises(allocator, frames, writeBack);
       PoolSpace space = new PoolSpace(frames, allocator, resolver, writeBack);
       checkpoint = new PoolCheckpoint(frames, allocator, flusher, dataSync, space);
       recovery = new PoolRecovery(frames, allocator, loader, resolver);
-      watch = new PoolWatch(frames);
+      stop = new PoolStop(frames);
       pretouch = new Pretoucher(frames, config.pretouch());
       writer.start("fovea-writer");
       done = true;
@@ -166,9 +166,14 @@ public final class BufferPool implements AutoCloseable {
     return (long) frame << pageShift;
   }
 
-  /** How many frames there are. */
+  /** How many frame numbers there are: those below are legal, whether they have memory or not. */
   public int frames() {
     return translator.frames;
+  }
+
+  /** How many pages may be in memory now: all frames, where each has memory. */
+  public int capacity() {
+    return frames.residency.capacity();
   }
 
   /** Pages and frames for those that can't go back. */
@@ -191,9 +196,9 @@ public final class BufferPool implements AutoCloseable {
     return recovery;
   }
 
-  /** How its owner hears of it, and is asked. */
-  public PoolWatch watch() {
-    return watch;
+  /** How it stops, where it can't go on. */
+  public PoolStop stopping() {
+    return stop;
   }
 
   /** Working memory for changes of what is in the pages: given back when the pool is closed. */
@@ -479,36 +484,6 @@ public final class BufferPool implements AutoCloseable {
   /** The page in a frame: stable under a latch, to be validated otherwise; 0 for none. */
   public long pid(int frame) {
     return FrameHeader.pid(headers, frame);
-  }
-
-  // ----------------------------------------------------------------------------------- the stop
-
-  /**
-   * Says that something failed while pages or frames were half changed: nothing is given out any
-   * more, and any thread that waits for a latch, a frame or a page is told so. What was not spoiled
-   * stays as it is.
-   *
-   * @param cause what was thrown
-   */
-  public void stop(Throwable cause) {
-    frames.stop(cause);
-  }
-
-  /** Why the pool has stopped, or null. */
-  public @Nullable Throwable stopped() {
-    return frames.stopped();
-  }
-
-  /**
-   * Gives back the exclusive latch of a page that may be half changed, and stops the pool before
-   * anybody sees it. The page is never written: it gets an LSN that no log reaches.
-   *
-   * @param cause what was thrown
-   */
-  public void spoil(int frame, Throwable cause) {
-    frames.stop(cause);
-    markDirty(frame, 1, Long.MAX_VALUE);
-    releaseExclusive(frame);
   }
 
   // -------------------------------------------------------------------------------------- pages

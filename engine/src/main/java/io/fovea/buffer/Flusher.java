@@ -85,12 +85,15 @@ final class Flusher {
 
   /** Every page that is dirty now. */
   private void all() {
-    long[] window = new long[Math.min(WINDOW, frames.count)];
-    for (int from = 0; from < frames.count; ) {
+    Residency residency = frames.residency;
+    int places = residency.places();
+    long[] window = new long[Math.min(WINDOW, places)];
+    for (int from = 0; from < places; ) {
       int size = 0;
-      for (; from < frames.count && size < window.length; from++) {
-        if (FrameHeader.dirty(frames.headers, from)) {
-          window[size++] = frames.pid(from);
+      for (; from < places && size < window.length; from++) {
+        int frame = residency.resident(from);
+        if (frame >= 0 && FrameHeader.dirty(frames.headers, frame)) {
+          window[size++] = frames.pid(frame);
         }
       }
       if (flush(window, size, Long.MAX_VALUE) > 0) {
@@ -104,12 +107,15 @@ final class Flusher {
 
   /** See {@link PoolCheckpoint#flushOlder}. */
   void flushOlder(long lsn) {
-    long[] window = new long[Math.min(WINDOW, frames.count)];
-    for (int from = 0; from < frames.count; ) {
+    Residency residency = frames.residency;
+    int places = residency.places();
+    long[] window = new long[Math.min(WINDOW, places)];
+    for (int from = 0; from < places; ) {
       int size = 0;
-      for (; from < frames.count && size < window.length; from++) {
-        if (isOlder(from, lsn)) {
-          window[size++] = frames.pid(from);
+      for (; from < places && size < window.length; from++) {
+        int frame = residency.resident(from);
+        if (frame >= 0 && isOlder(frame, lsn)) {
+          window[size++] = frames.pid(frame);
         }
       }
       flush(window, size, lsn);
@@ -206,12 +212,13 @@ final class Flusher {
    * not in the file when the scan ends.
    *
    * <ul>
-   *   <li><i>Its page does not change frames while the scan runs.</i> It can't leave, being dirty
-   *       or being written; and moves pause. {@link Mover#pause} waits for those that had begun, so
-   *       that none is half done either. (A page that moves from a frame ahead of the scan to one
-   *       behind it would be missed. Movers could put the LSNs that they carry into a common
-   *       minimum instead, but then the scan would have to wait for movers that have not seen it
-   *       yet, which is all that a pause is.)
+   *   <li><i>Its page does not change places while the scan runs.</i> It can't leave, being dirty
+   *       or being written; its place is its own from before its first change to after its last
+   *       write ({@link Residency#place}); and moves pause. {@link Mover#pause} waits for those
+   *       that had begun, so that none is half done either. (A page that moves from a frame ahead
+   *       of the scan to one behind it would be missed. Movers could put the LSNs that they carry
+   *       into a common minimum instead, but then the scan would have to wait for movers that have
+   *       not seen it yet, which is all that a pause is.)
    *   <li><i>Within the frame</i> recLsn or writingRecLsn is r or less. The first goes to the
    *       second when a copy is made, and stays in the second until a write has succeeded, a failed
    *       one included. So it is looked for in this order: if recLsn was no longer r, writingRecLsn
@@ -233,7 +240,12 @@ final class Flusher {
   private long scan() {
     MemorySegment headers = frames.headers;
     long least = Long.MAX_VALUE;
-    for (int frame = 0; frame < frames.count; frame++) {
+    Residency residency = frames.residency;
+    for (int i = 0; i < residency.places(); i++) {
+      int frame = residency.resident(i);
+      if (frame < 0) {
+        continue;
+      }
       long rec = FrameHeader.recLsn(headers, frame);
       // Partner of the release fence at the copy in WriteBack. Forbidden: writingRecLsn is read
       // first, before it is set, and then recLsn, after it was cleared.

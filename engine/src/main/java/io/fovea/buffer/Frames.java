@@ -50,7 +50,10 @@ final class Frames {
   /** What open snapshots need of pages that have changed. */
   final PageCopies copies;
 
-  private final NativeRegion region;
+  final NativeRegion region;
+
+  /** Where the memory of pages comes from. */
+  final Residency residency;
 
   /** From where the memory of frames comes; null where all of it is the pool's own. */
   final PoolShare.@Nullable Member share;
@@ -93,9 +96,10 @@ final class Frames {
             : all.asSlice(plan.tableAt(), plan.stackAt() - plan.tableAt());
     translator = new Translator(config.translation(), count, headers, table);
     free = new FreeFrames(headers, all.asSlice(plan.stackAt(), 4L * count), count);
-    ready = new ReadyFrames(headers, count / 4);
+    residency = new FrameResidency(this);
+    ready = new ReadyFrames(headers, residency.places() / 4);
     MemorySegment statistics = all.asSlice(plan.statisticsAt(), plan.bytes() - plan.statisticsAt());
-    policy = ReplacementPolicy.of(config.replacement(), headers, statistics, count);
+    policy = ReplacementPolicy.of(config.replacement(), headers, statistics, residency);
     copies = new PageCopies(count, pageSize, (s, at) -> PageHeader.seal(s, at, pageSize));
   }
 
@@ -114,14 +118,9 @@ final class Frames {
     }
   }
 
-  /** How many frames it can always have memory for. */
+  /** How many pages it can always have memory for. */
   int least() {
-    return share == null ? count : share.least();
-  }
-
-  /** How many frames are free, and could be taken. */
-  int free() {
-    return share == null ? free.count() : share.free(free.count());
+    return share == null ? residency.capacity() : share.least();
   }
 
   /** Throws after the pool was closed. */
@@ -171,7 +170,7 @@ final class Frames {
 
   // ------------------------------------------------------------------------------------ the stop
 
-  /** See {@link PoolWatch#onStop}. */
+  /** See {@link PoolStop#onStop}. */
   void onStop(Consumer<Throwable> action) {
     onStop = action;
   }
@@ -292,8 +291,13 @@ final class Frames {
     return -1;
   }
 
-  /** Makes a claimed frame free again. */
+  /** Gives a claimed frame back. */
   void giveBack(int frame) {
+    residency.giveBack(frame);
+  }
+
+  /** Makes a claimed frame free again. */
+  void makeFree(int frame) {
     assert pid(frame) == 0 : "frame " + frame + " still holds page " + pid(frame);
     assert !FrameHeader.dirty(headers, frame) : "frame " + frame + " is dirty";
     assert !FrameHeader.writing(headers, frame) : "frame " + frame + " is being written";
@@ -355,7 +359,7 @@ final class Frames {
     }
     boolean mine = false;
     try {
-      mine = pid(frame) != 0 && coldAndClean(frame);
+      mine = pid(frame) != 0 && coldAndClean(frame) && residency.leave(frame);
     } finally {
       if (!mine) {
         Latch.releaseExclusiveUnchanged(headers, frame);
@@ -453,8 +457,8 @@ final class Frames {
   /** What was done so far. */
   PoolStats stats() {
     return new PoolStats(
-        count,
-        free.count(),
+        residency.capacity(),
+        share == null ? residency.free() : free.count(),
         counters.dirty.sum(),
         counters.misses.sum(),
         counters.slowAtHome.sum(),
@@ -474,6 +478,6 @@ final class Frames {
         counters.hintsStale.sum(),
         counters.hintRepairs.sum(),
         counters.hintRepairsGivenUp.sum(),
-        share == null ? plan.bytes() : share.bytesNow());
+        residency.bytes());
   }
 }

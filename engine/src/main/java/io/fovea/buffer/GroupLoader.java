@@ -15,7 +15,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  *           │       there     │       another   │
  *           │       already   │       reads it  │            look-up; then enter, under the bucket
  *           ▼                 ▼                 ▼
- *   frames  F, latched        G, latched        none left    tryAcquire: never waits
+ *   frames  F, latched        G, latched        none left    claim: never waits
  *           └──── one batch ──┘
  *   the device's thread, for each as it comes:
  *           ok: unlatched     failed, or not sound: dropped, G free again; nothing is thrown
@@ -32,12 +32,12 @@ import java.util.concurrent.atomic.AtomicInteger;
  * <p><b>No deadlock.</b> The frames are latched, and no thread has to come back for them: whichever
  * thread of the device ends a read checks the page and unlatches its frame ({@link #ended}). So the
  * thread that began the group may wait for whatever it likes, another's group included. While it
- * takes frames it waits for nothing: latches by trying ({@link Replacement#tryAcquire}: of frames
- * that are free, or hold a page that is cold and clean); bucket and free-list latches are held by
- * threads that wait for nothing; a page that another thread brings in is not waited for. The
- * device's thread takes bucket and free-list latches too, to drop a page, and no others. So every
- * wait for one of these frames leads to the device, and the device waits for no page and no frame.
- * Were a frame waited for, two groups that hold all frames between them would wait for each other.
+ * takes frames it waits for nothing: latches by trying ({@link Residency#claim}: of frames that are
+ * free, or hold a page that is cold and clean); bucket and free-list latches are held by threads
+ * that wait for nothing; a page that another thread brings in is not waited for. The device's
+ * thread takes bucket and free-list latches too, to drop a page, and no others. So every wait for
+ * one of these frames leads to the device, and the device waits for no page and no frame. Were a
+ * frame waited for, two groups that hold all frames between them would wait for each other.
  *
  * <p><b>Bounds.</b> One group takes an eighth of the frames at most, and all groups together a
  * quarter: any thread that needs a single frame meanwhile finds one. Beyond that a group brings in
@@ -54,7 +54,6 @@ final class GroupLoader {
 
   private final Frames frames;
   private final Translator translator;
-  private final Replacement replacement;
   private final Loader loader;
   private final PageAllocator allocator;
   private final BlockDevice device;
@@ -68,16 +67,10 @@ final class GroupLoader {
   private volatile boolean closed;
 
   GroupLoader(
-      Frames frames,
-      Replacement replacement,
-      Loader loader,
-      PageAllocator allocator,
-      BlockDevice device,
-      int readsMax) {
+      Frames frames, Loader loader, PageAllocator allocator, BlockDevice device, int readsMax) {
     this.readsMax = readsMax;
     this.frames = frames;
     this.translator = frames.translator;
-    this.replacement = replacement;
     this.loader = loader;
     this.allocator = allocator;
     this.device = device;
@@ -149,9 +142,11 @@ final class GroupLoader {
       if (closed) {
         throw new DatabaseClosedException();
       }
-      frame = replacement.tryAcquire(translator.preferred(pid));
+      frame = frames.residency.claim(pid, false, false);
       if (frame >= 0) {
         result = loader.enter(translator.bucket(pid), pid, frame) < 0 ? frame : THERE;
+      } else if (frame != Residency.NONE) {
+        result = THERE;
       }
     } finally {
       if (result < 0) {
@@ -291,9 +286,12 @@ final class GroupLoader {
       if (pid <= 1 || pid >= end || translator.lookup(pid) >= 0) {
         continue;
       }
-      int frame = replacement.tryAcquire(preferred(pid, used));
-      if (frame < 0) {
+      int frame = frames.residency.claim(pid, false, !used);
+      if (frame == Residency.NONE) {
         return;
+      }
+      if (frame < 0) {
+        continue; // somebody brings it in, or has it
       }
       try {
         if (loader.enter(translator.bucket(pid), pid, frame) >= 0) {
@@ -314,17 +312,6 @@ final class GroupLoader {
         throw e;
       }
     }
-  }
-
-  /**
-   * The preferred frame of a page, or -1. A page that is only passed by demotes no other: it would
-   * take the frame of a page that is used again and again in the moment between the clock's look at
-   * it and its next use. It goes to its preferred frame where that is free, and else where the
-   * policy says.
-   */
-  private int preferred(long pid, boolean used) {
-    int preferred = translator.preferred(pid);
-    return preferred < 0 || used || frames.pid(preferred) == 0 ? preferred : -1;
   }
 
   /** A page that did not come. */

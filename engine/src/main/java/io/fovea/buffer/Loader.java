@@ -30,7 +30,6 @@ import org.jspecify.annotations.Nullable;
  */
 final class Loader {
   private final Frames frames;
-  private final Replacement replacement;
   private final BlockDevice device;
   private final LongSupplier lsnLimit;
 
@@ -40,9 +39,8 @@ final class Loader {
   /** See {@link PoolRecovery#unreadFrom}. */
   private volatile long unreadFrom = Long.MAX_VALUE;
 
-  Loader(Frames frames, Replacement replacement, BlockDevice device, LongSupplier lsnLimit) {
+  Loader(Frames frames, BlockDevice device, LongSupplier lsnLimit) {
     this.frames = frames;
-    this.replacement = replacement;
     this.device = device;
     this.lsnLimit = lsnLimit;
   }
@@ -87,7 +85,10 @@ final class Loader {
       return ~resident;
     }
     int bucket = translator.bucket(pid);
-    int frame = replacement.acquire(translator.preferred(pid));
+    int frame = frames.residency.claim(pid, true, false);
+    if (frame < 0) {
+      return frame;
+    }
     try {
       resident = enter(bucket, pid, frame);
     } catch (Error e) {
@@ -121,10 +122,14 @@ final class Loader {
    * Brings a page into a claimed frame without reading it: it is new, or its old content is of no
    * interest.
    *
+   * @param claimed of {@link Residency#use}
    * @return a frame, latched exclusively, that has the page entered. The claimed one, unless the
    *     page was in a frame already
    */
   int create(long pid, int claimed) {
+    if (frames.pid(claimed) == pid) {
+      return claimed;
+    }
     Translator translator = frames.translator;
     int bucket = translator.bucket(pid);
     for (int round = 0; ; round = frames.pause(round)) {

@@ -74,7 +74,6 @@ final class PageAllocator {
 
   private final Frames frames;
   private final MemorySegment pages;
-  private final Replacement replacement;
   private final Loader loader;
   private final FileExtent extent;
 
@@ -110,15 +109,9 @@ final class PageAllocator {
 
   private long markBeforeCut;
 
-  PageAllocator(
-      Frames frames,
-      Replacement replacement,
-      Loader loader,
-      BlockDevice device,
-      AllocatorState state) {
+  PageAllocator(Frames frames, Loader loader, BlockDevice device, AllocatorState state) {
     this.frames = frames;
     this.pages = frames.pages;
-    this.replacement = replacement;
     this.loader = loader;
     this.extent = new FileExtent(device, frames.pageShift);
     this.highWater = state.highWater();
@@ -270,9 +263,10 @@ final class PageAllocator {
   /** See {@link BufferPool#allocateAt}. */
   int allocateAt(long pid, int treeId, int type) {
     extent.ensure(Math.max(pid + 1, highWater));
-    int claimed = replacement.acquire(frames.translator.preferred(pid));
+    Residency residency = frames.residency;
+    int reserved = residency.reserve(pid);
     try {
-      int frame = loader.create(pid, claimed);
+      int frame = loader.create(pid, residency.use(reserved, pid));
       init(frame, type, pid, treeId, 0, 0);
       return frame;
     } catch (Error e) {
@@ -343,12 +337,13 @@ final class PageAllocator {
   }
 
   /**
-   * Takes a page that was never used; -1 where the list has pages again. The frame is claimed
+   * Takes a page that was never used; -1 where the list has pages again. Its memory is reserved
    * first: where none is to be had, no page id is lost.
    */
   private int extend(int treeId, int type, LogSession log) {
     long pid = highWater;
-    int frame = replacement.acquire(frames.translator.preferred(pid));
+    Residency residency = frames.residency;
+    int reserved = residency.reserve(pid);
     boolean room;
     long at = 0;
     boolean locked = false;
@@ -365,7 +360,7 @@ final class PageAllocator {
       }
     } catch (RuntimeException | Error e) {
       stopAfter(e, locked);
-      frames.giveBack(frame);
+      residency.cancel(reserved);
       throw e;
     } finally {
       if (locked) {
@@ -373,18 +368,12 @@ final class PageAllocator {
       }
     }
     if (!room) {
-      frames.giveBack(frame);
+      residency.cancel(reserved);
       return -1;
     }
     try {
       AllocatorRecord.logAllocate(log, at, pid, treeId, type, 0, 0, pid + 1);
-      // Another thread may have had the page whose preferred frame was claimed.
-      int preferred = frames.translator.preferred(pid);
-      if (preferred >= 0 && preferred != frame && replacement.claimPreferred(preferred)) {
-        frames.giveBack(frame);
-        frame = preferred;
-      }
-      frame = loader.create(pid, frame);
+      int frame = loader.create(pid, residency.use(reserved, pid));
       init(frame, type, pid, treeId, 0, AllocatorRecord.recordEnd(log));
       frames.markDirty(frame, AllocatorRecord.recordStart(log));
       return frame;

@@ -30,15 +30,12 @@ public final class PagePromises {
 
   private final PageAllocator allocator;
   private final Frames frames;
-  private final Replacement replacement;
   private final WriteBack writeBack;
   private final int pageShift;
 
-  PagePromises(
-      PageAllocator allocator, Frames frames, Replacement replacement, WriteBack writeBack) {
+  PagePromises(PageAllocator allocator, Frames frames, WriteBack writeBack) {
     this.allocator = allocator;
     this.frames = frames;
-    this.replacement = replacement;
     this.writeBack = writeBack;
     this.pageShift = frames.pageShift;
   }
@@ -107,15 +104,15 @@ public final class PagePromises {
     if (writeBack.failure() == null) {
       return;
     }
-    int[] claimed = new int[CHANGE_FRAMES];
+    int[] reserved = new int[CHANGE_FRAMES];
     int n = 0;
     try {
       for (; n < CHANGE_FRAMES; n++) {
-        claimed[n] = replacement.acquire(-1);
+        reserved[n] = frames.residency.reserve(0);
       }
     } finally {
       while (n > 0) {
-        frames.giveBack(claimed[--n]);
+        frames.residency.cancel(reserved[--n]);
       }
     }
   }

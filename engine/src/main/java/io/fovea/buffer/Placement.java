@@ -19,8 +19,10 @@ public record Placement(long pages, long pagesInPreferredFrame, long promotions,
   static Placement of(Frames frames) {
     long pages = 0;
     long inPreferred = 0;
-    for (int frame = 0; frame < frames.count; frame++) {
-      long pid = frames.pid(frame);
+    Residency residency = frames.residency;
+    for (int i = 0; i < residency.places(); i++) {
+      int frame = residency.resident(i);
+      long pid = frame < 0 ? 0 : frames.pid(frame);
       if (pid != 0) {
         pages++;
         inPreferred += frames.translator.preferred(pid) == frame ? 1 : 0;

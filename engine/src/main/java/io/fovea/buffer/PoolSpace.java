@@ -274,7 +274,8 @@ public final class PoolSpace {
    * @throws io.fovea.error.StorageException if that failed; nothing is lost
    */
   public boolean shrink(long durableMark, boolean all) {
-    long chunk = all ? 0 : Math.min(allocator.extent().slack(), frames.count / SMALL_PART);
+    long chunk =
+        all ? 0 : Math.min(allocator.extent().slack(), frames.residency.capacity() / SMALL_PART);
     long above = allocator.extent().pages() - Math.max(durableMark, allocator.highWater());
     return above > chunk && allocator.shrink(durableMark, chunk / 2);
   }
@@ -287,7 +288,9 @@ public final class PoolSpace {
    */
   public long worthCutting() {
     AllocatorState state = allocator.state();
-    long few = Math.min((1L << 20) >>> frames.pageShift, 1 + frames.count / (8 * SMALL_PART));
+    long few =
+        Math.min(
+            (1L << 20) >>> frames.pageShift, 1 + frames.residency.capacity() / (8 * SMALL_PART));
     long least = Math.max(few, state.highWater() / WORTH_PART);
     return state.freePages() < least ? Long.MAX_VALUE : least;
   }

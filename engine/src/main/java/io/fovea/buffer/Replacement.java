@@ -6,7 +6,8 @@ import io.fovea.error.PoolExhaustedException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where frames come from: the preferred frame, the free list, and pages that are evicted.
+ * Where memory for a page comes from: the preferred frame, what is free, and pages that are
+ * evicted. What "a frame" is here, the {@link Residency} says.
  *
  * <pre>
  *   acquire(p):  1. frame p, if it is free
@@ -47,6 +48,7 @@ final class Replacement {
     this.frames = frames;
     this.exhaustedMillis = exhaustedMillis;
     this.writer = writer;
+    frames.residency.wire(this);
   }
 
   void close() {
@@ -87,7 +89,7 @@ final class Replacement {
 
   /** A frame that is free or can be made so at once, or -1. */
   private int claimAny() {
-    int frame = frames.claimAnyFree();
+    int frame = frames.residency.takeFree();
     return frame >= 0 ? frame : sweep();
   }
 
@@ -139,7 +141,8 @@ final class Replacement {
               + lost.getMessage(),
           lost);
     }
-    PoolExhaustedException e = new PoolExhaustedException(frames.count, exhaustedMillis);
+    PoolExhaustedException e =
+        new PoolExhaustedException(frames.residency.capacity(), exhaustedMillis);
     if (cause != null) {
       e.initCause(cause);
     }
@@ -148,19 +151,29 @@ final class Replacement {
 
   /** Looks for a page that can leave at once; -1 where it finds none. */
   private int sweep() {
+    Residency residency = frames.residency;
     int ready = frames.claimReady();
-    if (ready >= 0) {
-      return ready;
+    int taken = ready < 0 ? -1 : residency.take(ready);
+    if (taken >= 0) {
+      return taken;
     }
     // In a share most frames may be free, without memory: a look at one is hardly a step.
-    int steps = frames.share == null ? Math.min(2 * frames.count, SWEEP_MAX) : 2 * frames.count;
+    int all = 2 * residency.places();
+    int steps = frames.share == null ? Math.min(all, SWEEP_MAX) : all;
     for (int i = 0; i < steps; i++) {
       int frame = frames.policy.propose(i, true);
       if (frame < 0) {
         continue;
       }
-      if (frames.pid(frame) == 0 ? frames.claimFree(frame) : evict(frame)) {
-        return frame;
+      if (frames.pid(frame) == 0) {
+        if (residency.takeFree(frame)) {
+          return frame;
+        }
+      } else if (evict(frame)) {
+        taken = residency.take(frame);
+        if (taken >= 0) {
+          return taken;
+        }
       }
     }
     return -1;

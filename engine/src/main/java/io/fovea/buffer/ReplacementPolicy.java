@@ -35,12 +35,12 @@ interface ReplacementPolicy {
   /** The pages in two exclusively latched frames change places; one of them may be free. */
   void swapped(int a, int b);
 
-  /** Makes a policy; statistics: {@link MemoryPlan#statisticsBytes} bytes for each frame, zero. */
+  /** Makes a policy; statistics: {@link MemoryPlan#statisticsBytes} bytes for each place, zero. */
   static ReplacementPolicy of(
-      ReplacementKind kind, MemorySegment headers, MemorySegment statistics, int frames) {
+      ReplacementKind kind, MemorySegment headers, MemorySegment statistics, Residency residency) {
     return switch (kind) {
-      case SECOND_CHANCE -> new SecondChance(headers, frames);
-      case SAMPLING -> new Sampling(headers, statistics, frames);
+      case SECOND_CHANCE -> new SecondChance(headers, residency);
+      case SAMPLING -> new Sampling(headers, statistics, residency);
     };
   }
 }

@@ -61,7 +61,8 @@ final class Sampling implements ReplacementPolicy {
 
   private final MemorySegment headers;
   private final MemorySegment statistics;
-  private final int frames;
+  private final Residency residency;
+  private final int places;
   private final SecondChance clock;
 
   /** Steps at random so far: the source of time, and of random numbers. */
@@ -70,11 +71,12 @@ final class Sampling implements ReplacementPolicy {
   /** What pages that were proposed of late had for a score, on average; a racy hint. */
   private volatile int mark;
 
-  Sampling(MemorySegment headers, MemorySegment statistics, int frames) {
+  Sampling(MemorySegment headers, MemorySegment statistics, Residency residency) {
     this.headers = headers;
     this.statistics = statistics;
-    this.frames = frames;
-    this.clock = new SecondChance(headers, frames);
+    this.residency = residency;
+    this.places = residency.places();
+    this.clock = new SecondChance(headers, residency);
   }
 
   @Override
@@ -87,7 +89,10 @@ final class Sampling implements ReplacementPolicy {
     int best = -1;
     int least = Integer.MAX_VALUE;
     for (int i = 0; i < SAMPLES; i++) {
-      int frame = random(step * SAMPLES + i);
+      int frame = residency.resident(random(step * SAMPLES + i));
+      if (frame < 0) {
+        continue;
+      }
       int credit = clean && FrameHeader.givenUp(headers, frame) ? 0 : look(frame, now);
       if (credit < least && !(clean && FrameHeader.dirty(headers, frame))) {
         best = frame;
@@ -135,19 +140,19 @@ final class Sampling implements ReplacementPolicy {
 
   @Override
   public void left(int frame) {
-    Mem.putLongOpaque(statistics, (long) frame * BYTES, 0);
+    Mem.putLongOpaque(statistics, at(frame), 0);
   }
 
   @Override
   public void swapped(int a, int b) {
     long word = word(a);
-    Mem.putLongOpaque(statistics, (long) a * BYTES, word(b));
-    Mem.putLongOpaque(statistics, (long) b * BYTES, word);
+    Mem.putLongOpaque(statistics, at(a), word(b));
+    Mem.putLongOpaque(statistics, at(b), word);
   }
 
   /** In units of a look at each frame, of {@value #TICKS} ticks; goes round after 2^28 of them. */
   private int time(long step) {
-    return (int) (step * SAMPLES * TICKS / frames);
+    return (int) (step * SAMPLES * TICKS / places);
   }
 
   /** The mix of splitmix64: frames in an order that repeats from run to run. */
@@ -156,16 +161,19 @@ final class Sampling implements ReplacementPolicy {
     z = (z ^ z >>> 30) * 0xBF58_476D_1CE4_E5B9L;
     z = (z ^ z >>> 27) * 0x94D0_49BB_1331_11EBL;
     z ^= z >>> 31;
-    return (int) ((z >>> 32) * frames >>> 32);
+    return (int) ((z >>> 32) * places >>> 32);
+  }
+
+  private long at(int frame) {
+    return (long) residency.place(frame) * BYTES;
   }
 
   private long word(int frame) {
-    return Mem.getLongOpaque(statistics, (long) frame * BYTES);
+    return Mem.getLongOpaque(statistics, at(frame));
   }
 
   private void setWord(int frame, int credit, int time) {
-    Mem.putLongOpaque(
-        statistics, (long) frame * BYTES, (long) credit << 32 | Integer.toUnsignedLong(time));
+    Mem.putLongOpaque(statistics, at(frame), (long) credit << 32 | Integer.toUnsignedLong(time));
   }
 
   /**

@@ -19,17 +19,23 @@ import java.util.concurrent.atomic.AtomicLong;
  */
 final class SecondChance implements ReplacementPolicy {
   private final MemorySegment headers;
-  private final int frames;
+  private final Residency residency;
+  private final int places;
   private final AtomicLong hand = new AtomicLong();
 
-  SecondChance(MemorySegment headers, int frames) {
+  SecondChance(MemorySegment headers, Residency residency) {
     this.headers = headers;
-    this.frames = frames;
+    this.residency = residency;
+    this.places = residency.places();
   }
 
   @Override
   public int propose(int attempt, boolean clean) {
-    int frame = (int) Long.remainderUnsigned(hand.getAndIncrement(), frames);
+    int place = (int) Long.remainderUnsigned(hand.getAndIncrement(), places);
+    int frame = residency.resident(place);
+    if (frame < 0) {
+      return -1;
+    }
     // For the writer: what is being written keeps its chance, what is given up was proposed before.
     if (!clean && (FrameHeader.writing(headers, frame) || FrameHeader.givenUp(headers, frame))) {
       return -1;

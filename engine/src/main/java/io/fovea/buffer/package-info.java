@@ -8,7 +8,8 @@
  *     Translator    page id → frame: Predictive-, Hashed-, Optimistic-, Chained-, LatchedTranslation
  *     Resolver      the slow path ─► Loader (misses), Mover (promotion)
  *     GroupLoader   many misses of one thread: PageGroup at once, PageReads as many as may be always
- *     Replacement   where frames come from ◄─ BackgroundWriter ─► WriteBack ◄─ Flusher
+ *     Residency     where the memory of pages comes from: FrameResidency
+ *     Replacement   which page makes room ◄─ BackgroundWriter ─► WriteBack ◄─ Flusher
  *       │             ReplacementPolicy:      WriterPace,           └► DoubleWrite, DataSync
  *       └►            SecondChance, Sampling  ReadyFrames
  *     PageAllocator page ids, the free list, the length of the file; AllocatorRecord

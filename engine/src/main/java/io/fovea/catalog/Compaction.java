@@ -293,7 +293,7 @@ public final class Compaction {
 
   /** What may be moved in a tenth of a second; a small pool has other uses for its frames. */
   private int pieceMax(long bytesPerSecond) {
-    int most = Math.clamp(store.pool().frames() / FRAMES_PART, 1, PIECE_PAGES);
+    int most = Math.clamp(store.pool().capacity() / FRAMES_PART, 1, PIECE_PAGES);
     long pages = bytesPerSecond / PIECES_A_SECOND / store.pool().pageSize();
     return bytesPerSecond == 0 ? most : Math.clamp(pages, 1, most);
   }

@@ -125,7 +125,7 @@ final class IndexFill implements Loads.Work {
     this.what = what;
     this.fresh = new FreshTrees(store, changes, session, what, this::step);
     this.pace = waits.pace();
-    this.flushPages = Math.clamp(store.pool().frames() / 16, 8, FLUSH_PAGES);
+    this.flushPages = Math.clamp(store.pool().capacity() / 16, 8, FLUSH_PAGES);
   }
 
   private void check() {
@@ -177,7 +177,7 @@ final class IndexFill implements Loads.Work {
 
   /** Makes the entries of what the table has, leaf by leaf, and sorts them. */
   void read(IndexCore index) {
-    long buffer = (long) store.pool().frames() * store.pool().pageSize();
+    long buffer = (long) store.pool().capacity() * store.pool().pageSize();
     SortedRuns runs =
         new SortedRuns(
             Math.clamp(buffer / 8, SORT_BYTES_MIN, SORT_BYTES_MAX), file, this::withinStep);

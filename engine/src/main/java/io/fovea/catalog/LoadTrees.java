@@ -124,7 +124,7 @@ final class LoadTrees implements AutoCloseable {
     this.logging = log.logging();
     this.expiry = core.expiry();
     this.expiredUpTo = expiry == null ? 0 : expiry.hiddenUpToNow();
-    this.flushPages = Math.clamp(store.pool().frames() / 16, 8, FLUSH_PAGES);
+    this.flushPages = Math.clamp(store.pool().capacity() / 16, 8, FLUSH_PAGES);
     boolean whole = false;
     try {
       List<IndexCore> all = core.readable();

@@ -197,7 +197,7 @@ final class Analysis implements StructureRecord.Visitor {
     if (restFrom != Long.MAX_VALUE || r.end() <= proven) {
       return restFrom != Long.MAX_VALUE;
     }
-    if (++unproven <= pool.frames() / HELD_PART) {
+    if (++unproven <= pool.capacity() / HELD_PART) {
       return false;
     }
     proven(r.provenByNext());

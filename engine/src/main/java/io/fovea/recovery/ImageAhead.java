@@ -62,7 +62,7 @@ final class ImageAhead implements AutoCloseable, StructureRecord.Visitor {
     this.pidLimit = pidLimit;
     this.pageSize = pool.pageSize();
     // So few that what was read is still there: an eighth of the frames, were all of it images.
-    this.bytesAhead = Math.min(1 << 20, (long) pool.frames() * pageSize >>> 3);
+    this.bytesAhead = Math.min(1 << 20, (long) pool.capacity() * pageSize >>> 3);
     for (int i = 0; i < GROUPS; i++) {
       groups[i] = new PageGroup();
     }

@@ -458,7 +458,7 @@ public final class Opening {
                 + " bytes, buffer "
                 + StoreConfig.mib(config.pool().bufferBytes())
                 + " ("
-                + pool.frames()
+                + pool.capacity()
                 + " frames), translation "
                 + config.pool().translation()
                 + ", replacement "

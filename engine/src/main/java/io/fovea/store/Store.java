@@ -94,8 +94,8 @@ public final class Store {
     this.engine = parts.engine();
     this.journal = parts.journal();
     this.marked = marked;
-    pool.watch().onStop(engine::halt);
-    pool.watch().whileWaiting(engine::checkWaiting);
+    pool.stopping().onStop(engine::halt);
+    pool.stopping().whileWaiting(engine::checkWaiting);
     TimestampFile timestamps = parts.timestamps();
     if (timestamps != null) {
       timestamps.onStop(engine::halt);

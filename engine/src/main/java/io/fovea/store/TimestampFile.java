@@ -3,7 +3,6 @@ package io.fovea.store;
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PoolConfig;
-import io.fovea.buffer.PoolWatch;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.DeviceConfig;
 import io.fovea.io.Devices;
@@ -58,9 +57,9 @@ public final class TimestampFile implements AutoCloseable {
     return Math.max(least, of.bufferBytes() / BUFFER_SHARE);
   }
 
-  /** See {@link PoolWatch#onStop}. */
+  /** See {@link io.fovea.buffer.PoolStop#onStop}. */
   void onStop(Consumer<Throwable> action) {
-    pool.watch().onStop(action);
+    pool.stopping().onStop(action);
   }
 
   /**

@@ -524,7 +524,7 @@ final class Commit {
           pause(attempt, unread);
         } catch (VirtualMachineError lacking) {
           // No memory, or no stack: as long as the pool goes on, nothing was changed.
-          if (writes.tree(e).pool().stopped() != null || ++errors >= ERRORS_MAX) {
+          if (writes.tree(e).pool().stopping().stopped() != null || ++errors >= ERRORS_MAX) {
             throw lacking;
           }
           Waits.sleep(ERROR_PAUSE_NANOS);

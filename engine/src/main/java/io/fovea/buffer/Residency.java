@@ -1,0 +1,125 @@
+package io.fovea.buffer;
+
+/**
+ * Where the memory of pages comes from. Every call costs microseconds beside what it is for, so it
+ * is an interface; where a page's bytes are is arithmetic on the hot path, and stays in {@link
+ * Translator}.
+ *
+ * <pre>
+ *   claim(p) ──► a frame, latched, empty ──translator.insert──► used ──Frames.drop──► giveBack
+ *      │
+ *      └── ~frame: somebody has p there, or is about to    NONE: there is no memory now
+ *
+ *   reserve ──► memory for a page whose id is not known yet ──use(p)──► its frame, latched
+ * </pre>
+ *
+ * <p>Which memory is given up for others is {@link Replacement}'s business; it asks here what is
+ * free and what becomes of a page that leaves.
+ *
+ * <p>Any thread, unless a method says otherwise. Kinds: {@link FrameResidency}.
+ */
+interface Residency {
+  /** There is no memory for a page at once: no frame, and no complement of one. */
+  int NONE = Integer.MIN_VALUE;
+
+  /** Said before the first page is asked for. */
+  void wire(Replacement replacement);
+
+  // -------------------------------------------------------------------------------- a page comes
+
+  /**
+   * Memory for a page that seems to be nowhere. The caller holds no latch, or does not wait.
+   *
+   * @param pid the page
+   * @param wait whether to wait where there is none at once
+   * @param passing whether it is only passed by: it pushes no page out of its preferred frame
+   * @return its frame, latched exclusively and empty; the complement of a frame that somebody else
+   *     has the page in, or was about to; or {@link #NONE}, where it does not wait
+   * @throws io.fovea.error.PoolExhaustedException where none could be had for some seconds
+   */
+  int claim(long pid, boolean wait, boolean passing);
+
+  /**
+   * Memory for one page that will be known later. The caller holds no latch.
+   *
+   * @param likely the page that it will probably be
+   * @return what {@link #use} and {@link #cancel} take
+   * @throws io.fovea.error.PoolExhaustedException where none could be had for some seconds
+   */
+  int reserve(long likely);
+
+  /**
+   * The frame for a page, out of memory that was reserved. Does not fail for want of memory; waits
+   * for who has the page for a moment.
+   *
+   * @return latched exclusively; empty, or with the page in it already
+   */
+  int use(int reserved, long pid);
+
+  /** What was reserved is not needed. */
+  void cancel(int reserved);
+
+  /** Memory that is free; for {@link Replacement}. Negative where there is none. */
+  int takeFree();
+
+  /** The same in a frame that a policy has proposed and that has no page. */
+  boolean takeFree(int frame);
+
+  /**
+   * Memory of a page that was dropped for another one; for {@link Replacement}.
+   *
+   * @param emptied latched exclusively, without a page; the latch is the residency's from here on
+   * @return as {@link #takeFree()}; negative where it must not be used again
+   */
+  int take(int emptied);
+
+  // ------------------------------------------------------------------------------- a page leaves
+
+  /** Whether a page may leave. Its frame is latched exclusively, and it is cold and clean. */
+  boolean leave(int frame);
+
+  /** Gives the memory of an empty frame back, and then its exclusive latch. */
+  void giveBack(int frame);
+
+  /**
+   * The same for many.
+   *
+   * @param emptied frames; their order is changed
+   * @param n how many
+   */
+  default void giveBack(int[] emptied, int n) {
+    for (int i = 0; i < n; i++) {
+      giveBack(emptied[i]);
+    }
+  }
+
+  /** How many are given back together at best. */
+  default int together() {
+    return 1;
+  }
+
+  // ----------------------------------------------------------------------------------- how many
+
+  /** How many pages may be in memory now. */
+  int capacity();
+
+  /** How many of them could come without another one leaving. */
+  int free();
+
+  /** How many places there are for pages in memory; it never changes. */
+  int places();
+
+  /**
+   * The page in one of the places.
+   *
+   * @param i a place
+   * @return its frame, which may be empty; -1 for none
+   */
+  int resident(int i);
+
+  /** The place of a page in memory, which it keeps as long as it is there and does not move. */
+  int place(int frame);
+
+  /** What all of it takes, in bytes. */
+  long bytes();
+}
