@@ -17,6 +17,14 @@ public enum Translation {
   OPTIMISTIC,
   /** The same without the first page of a bucket beside the bucket: one more wait. A baseline. */
   OPTIMISTIC_CHAINED,
+  /**
+   * Pointers: a reference from an inner node to a child that is in memory names its frame and is
+   * believed, so that a descent looks nothing up and compares nothing. A page takes the pointer to
+   * it back before it leaves. A baseline, after Graefe et al., "In-Memory Performance for Big Data"
+   * (PVLDB 8, 2014); as fast as {@link #PREDICTIVE} where all data is in memory. Without {@link
+   * Hints#frames} no reference names a frame, and this is {@link #OPTIMISTIC_CHAINED}.
+   */
+  SWIZZLED,
   /** A table behind latches, as in traditional buffer managers. A baseline. */
   LATCHED
 }

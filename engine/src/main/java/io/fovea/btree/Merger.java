@@ -164,9 +164,10 @@ final class Merger {
           if (fitTogether(leftBase, rightBase, level, scratch)) {
             changed = true;
             mergeInto(leftBase, rightBase, level, scratch);
+            pool.swizzling().adopt(left);
             NodeEditor.noteRemove(s, parentBase, slot);
             NodeEditor.removeInner(s, parentBase, pageSize, slot);
-            NodeEditor.setChild(s, parentBase, slot, pool.reference(leftPid, left));
+            NodeEditor.setChild(s, parentBase, slot, pool.reference(leftPid, left, parent.frame));
             NodeEditor.makeHeads(s, parentBase);
             parent.found = underfull(s, parentBase, pageSize, false);
             whole = true;
@@ -378,6 +379,7 @@ final class Merger {
           NodeEditor.setNext(s, base, 0);
           NodeEditor.setPrev(s, base, 0);
         }
+        pool.swizzling().adopt(root);
         whole = true;
         change.append(log, child, root, StructureRecord.NONE, StructureRecord.NONE);
       }

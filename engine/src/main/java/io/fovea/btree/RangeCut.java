@@ -269,7 +269,9 @@ public final class RangeCut {
         prev = BTreeNode.prev(s, leafBase);
         changed = true;
         empty(base, leafBase, count, prev, next, scratch);
-        takeOut(base, pool.reference(firstPid, leaf), count, scratch);
+        pool.swizzling().disown(parent.frame);
+        takeOut(base, pool.reference(firstPid, leaf, parent.frame), count, scratch);
+        pool.swizzling().adopt(parent.frame);
         whole = true;
         StructureRecord.append(pool, log, loose, leaf, parent.frame);
         done = true;

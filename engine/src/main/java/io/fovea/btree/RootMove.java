@@ -164,9 +164,10 @@ public final class RootMove {
         NodeCheck.node(s, base, pageSize, level, treeId);
         changed = true;
         change.copyNode(base, pool.base(fresh));
+        pool.swizzling().adopt(fresh);
         int none = BTreeNode.NONE;
         NodeEditor.init(s, base, pageSize, level + 1, s, base, none, s, base, none);
-        NodeEditor.setChild(s, base, 0, pool.reference(page, fresh));
+        NodeEditor.setChild(s, base, 0, pool.reference(page, fresh, root));
         NodeEditor.makeHeads(s, base);
         whole = true;
         change.append(log, 0, fresh, root, StructureRecord.NONE);

@@ -219,8 +219,15 @@ final class Splitter {
     int slot = scratch.parent.slot;
     long left = BTreeNode.childRef(s, parentBase, slot);
     scratch.changed = true;
-    enter(parentBase, slot, left, pool.reference(pool.pid(fresh), fresh), prefix, scratch);
+    enter(
+        parentBase,
+        slot,
+        left,
+        pool.reference(pool.pid(fresh), fresh, scratch.parent.frame),
+        prefix,
+        scratch);
     splitInto(base, level, at >> 16, at & 0xFFFF, base, pool.base(fresh), scratch);
+    pool.swizzling().adopt(fresh);
     return StructureChange.DONE;
   }
 
@@ -374,7 +381,9 @@ final class Splitter {
         int at = plan(base, level, key, off, len, scratch);
         splitInto(base, level, at >> 16, at & 0xFFFF, pool.base(left), pool.base(right), scratch);
         scratch.changed = true;
-        raiseRoot(base, level, left, right, scratch);
+        pool.swizzling().adopt(left);
+        pool.swizzling().adopt(right);
+        raiseRoot(root, level, left, right, scratch);
         whole = true;
         change.append(log, 0, left, right, root);
       }
@@ -401,8 +410,9 @@ final class Splitter {
   }
 
   /** Makes the root the parent of the two pages that have what was in it. */
-  private void raiseRoot(long base, int level, int left, int right, TreeScratch scratch) {
+  private void raiseRoot(int root, int level, int left, int right, TreeScratch scratch) {
     MemorySegment s = pages;
+    long base = pool.base(root);
     long leftPid = pool.pid(left);
     long rightPid = pool.pid(right);
     if (level == 0) {
@@ -410,8 +420,9 @@ final class Splitter {
       NodeEditor.setPrev(s, pool.base(right), leftPid);
     }
     NodeEditor.init(s, base, pageSize, level + 1, s, base, BTreeNode.NONE, s, base, BTreeNode.NONE);
-    long rightRef = pool.reference(rightPid, right);
+    long rightRef = pool.reference(rightPid, right, root);
+    long leftRef = pool.reference(leftPid, left, root);
     NodeEditor.setChild(s, base, 0, rightRef);
-    enter(base, 0, pool.reference(leftPid, left), rightRef, scratch.separator.length(), scratch);
+    enter(base, 0, leftRef, rightRef, scratch.separator.length(), scratch);
   }
 }

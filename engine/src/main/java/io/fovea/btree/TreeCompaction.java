@@ -301,7 +301,9 @@ public final class TreeCompaction {
           }
           changed = true;
           change.copyNode(base, pool.base(fresh));
-          NodeEditor.setChild(s, parentBase, parent.slot, pool.reference(to, fresh));
+          pool.swizzling().adopt(fresh);
+          long ref = pool.reference(to, fresh, parent.frame);
+          NodeEditor.setChild(s, parentBase, parent.slot, ref);
           whole = true;
           change.append(log, pid, fresh, parent.frame, StructureRecord.NONE);
           result = StructureChange.DONE;

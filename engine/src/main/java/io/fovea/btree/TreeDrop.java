@@ -281,6 +281,9 @@ public final class TreeDrop {
       pool.releaseShared(frame);
     }
     if (node != null) {
+      if (node.level > 0) {
+        pool.swizzling().forsake(pool, pid);
+      }
       path.push(node);
     }
   }

@@ -238,6 +238,10 @@ public final class TreeVerifier {
       int frame = pool.fixShared(pid);
       try {
         Mem.copy(pool.pages(), pool.base(frame), page, 0, pageSize);
+        String inexact = pool.swizzling().problem(frame);
+        if (inexact != null) {
+          add(Kind.REFERENCE, pid, -1, inexact);
+        }
       } finally {
         pool.releaseShared(frame);
       }

@@ -7,7 +7,6 @@ import io.fovea.io.BlockDevice;
 import io.fovea.memory.Blocks;
 import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
-import org.jspecify.annotations.Nullable;
 
 /**
  * A buffer pool: pages of a file in frames of memory.
@@ -127,7 +126,7 @@ public final class BufferPool implements AutoCloseable {
       hints = new ChildHints(frames, resolver, config.frameHints());
       hintLimit = hints.limit;
       hintMask = hints.mask;
-      exact = translator.exact;
+      exact = translator.exact || frames.swizzling.on;
       flusher = new Flusher(frames, writeBack, mover, dataSync, config.exhaustedMillis());
       promises = new PagePromises(allocator, frames, writeBack);
       PoolSpace space = new PoolSpace(frames, allocator, resolver, writeBack);
@@ -320,9 +319,17 @@ public final class BufferPool implements AutoCloseable {
     return hintMask != 0;
   }
 
-  /** A reference to a page that is in a frame now, which it names if references do. */
-  public long reference(long pid, int frame) {
-    return hints.reference(pid, frame);
+  /**
+   * A reference to a page that is in a frame now, which it names if references do. Frame and parent
+   * are latched exclusively, and the reference is stored in the parent before one of them is not.
+   */
+  public long reference(long pid, int frame, int parent) {
+    return hints.reference(pid, frame, parent);
+  }
+
+  /** What changes of structure say of children. */
+  public Swizzling swizzling() {
+    return frames.swizzling;
   }
 
   // ------------------------------------------------------------------------------ passing by, many

@@ -39,6 +39,9 @@ import java.util.concurrent.ThreadLocalRandom;
  *       not get dirty: what the file would get is what it has.
  * </ul>
  *
+ * <p>Under {@link Translation#SWIZZLED} what is stored is believed, and more is asked for before it
+ * is: {@link Swizzling}.
+ *
  * <p>A repair that finds the latch taken, or the version moved, is left to the next descent.
  */
 final class ChildHints {
@@ -55,7 +58,9 @@ final class ChildHints {
   ChildHints(Frames frames, Resolver resolver, FrameHints wanted) {
     this.frames = frames;
     this.resolver = resolver;
-    this.kind = frames.count <= PageRef.FRAMES_MAX ? wanted : FrameHints.OFF;
+    FrameHints fit = frames.count <= PageRef.FRAMES_MAX ? wanted : FrameHints.OFF;
+    // What is believed is not poisoned.
+    this.kind = frames.swizzling.on ? FrameHints.ON : fit;
     this.limit = kind == FrameHints.OFF ? 0 : frames.count;
     this.mask = kind == FrameHints.OFF ? 0 : -1;
   }
@@ -84,7 +89,10 @@ final class ChildHints {
   }
 
   /** See {@link BufferPool#reference}. */
-  long reference(long pid, int frame) {
+  long reference(long pid, int frame, int parent) {
+    if (frames.swizzling.on) {
+      return frames.swizzling.reference(pid, frame, parent);
+    }
     return PageRef.of(pid, kind == FrameHints.POISONED ? poison() : frame + 1 & mask);
   }
 
@@ -97,7 +105,9 @@ final class ChildHints {
       return; // it was right: the child was latched
     }
     boolean done = false;
-    if (Latch.tryShared(frames.headers, parent)) {
+    if (frames.swizzling.on) {
+      done = frames.swizzling.swizzle(parent, version, at, ref, hint - 1);
+    } else if (Latch.tryShared(frames.headers, parent)) {
       // Under the shared latch nothing moves the version any more.
       try {
         done = Latch.validate(frames.headers, parent, version);

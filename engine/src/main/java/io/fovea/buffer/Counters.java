@@ -26,6 +26,14 @@ final class Counters {
   final LongAdder hintRepairs = new LongAdder();
   final LongAdder hintRepairsGivenUp = new LongAdder();
 
+  /** SWIZZLED: references that a page was taken out of, so that it could leave. */
+  final LongAdder unswizzled = new LongAdder();
+
+  /** SWIZZLED: victims that stayed for a child, or because of their parent's latch. */
+  final LongAdder staysForChildren = new LongAdder();
+
+  final LongAdder staysForParent = new LongAdder();
+
   /** Frames that hold a page newer than the file's: up with each change of the flag, and down. */
   final LongAdder dirty = new LongAdder();
 }

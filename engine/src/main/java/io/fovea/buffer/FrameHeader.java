@@ -26,6 +26,8 @@ import java.lang.foreign.MemorySegment;
  *   latch         the bucket's spin latch, see Translator    -
  *   chain         bucket latch (PREDICTIVE only)             look-ups without a latch, as a hint
  *   entry 0, 1    bucket latch (PREDICTIVE only)             look-ups without a latch, as a hint
+ *   entry 0       SWIZZLED: the frame + 1 of the parent,     {@link Swizzling}
+ *                 see {@link Swizzling}
  *   next          latch of the page's bucket                 look-ups without a latch, as a hint
  *   us  usage     readers set it when it is not; the policy  policy, writer, movers
  *                 clears it; the writer: given up
@@ -62,6 +64,10 @@ final class FrameHeader {
   static final int CHAIN = 36;
   static final int ENTRY_0 = 40;
   static final int ENTRY_1 = 48;
+
+  /** In the place of entry 0, where the translation has no buckets in header lines. */
+  static final int PARENT = ENTRY_0;
+
   static final int NEXT = 56;
   static final int USAGE = 60;
   static final int DIRTY = 61;
@@ -123,6 +129,20 @@ final class FrameHeader {
 
   static void setNext(MemorySegment headers, int frame, int link) {
     Mem.putIntOpaque(headers, at(frame) + NEXT, link);
+  }
+
+  /** The frame + 1 of the node whose reference names this frame, 0 for none: Swizzling. */
+  static int parent(MemorySegment headers, int frame) {
+    return Mem.getIntOpaque(headers, at(frame) + PARENT);
+  }
+
+  static void setParent(MemorySegment headers, int frame, int link) {
+    Mem.putIntOpaque(headers, at(frame) + PARENT, link);
+  }
+
+  /** Sets the parent where there is none; whether it is that one. */
+  static boolean linkParent(MemorySegment headers, int frame, int link) {
+    return Mem.casInt(headers, at(frame) + PARENT, 0, link) || parent(headers, frame) == link;
   }
 
   static boolean used(MemorySegment headers, int frame) {

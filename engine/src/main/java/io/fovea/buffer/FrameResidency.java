@@ -82,9 +82,10 @@ final class FrameResidency implements Residency {
     return emptied;
   }
 
+  /** Where references are believed, none may name the frame any more. */
   @Override
   public boolean leave(int frame) {
-    return true;
+    return frames.swizzling.leave(frame);
   }
 
   @Override

@@ -45,6 +45,7 @@ final class Frames {
   final FreeFrames free;
   final ReadyFrames ready;
   final ReplacementPolicy policy;
+  final Swizzling swizzling;
   final Counters counters = new Counters();
 
   /** What open snapshots need of pages that have changed. */
@@ -100,6 +101,7 @@ final class Frames {
     ready = new ReadyFrames(headers, residency.places() / 4);
     MemorySegment statistics = all.asSlice(plan.statisticsAt(), plan.bytes() - plan.statisticsAt());
     policy = ReplacementPolicy.of(config.replacement(), headers, statistics, residency);
+    swizzling = new Swizzling(this, config);
     copies = new PageCopies(count, pageSize, (s, at) -> PageHeader.seal(s, at, pageSize));
   }
 
@@ -388,6 +390,8 @@ final class Frames {
   void drop(int frame) {
     assert !FrameHeader.dirty(headers, frame) : "page " + pid(frame) + " is dirty";
     assert !FrameHeader.writing(headers, frame) : "page " + pid(frame) + " is being written";
+    assert !swizzling.on || FrameHeader.parent(headers, frame) == 0
+        : "page " + pid(frame) + " has a reference";
     // Partner of the release fence in WriteBack.written: the write of the page was over before
     // writing was seen clear, so it is over for whoever finds the page absent and reads it again.
     VarHandle.acquireFence();

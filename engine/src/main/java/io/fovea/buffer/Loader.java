@@ -179,6 +179,7 @@ final class Loader {
     device.read(pid << frames.pageShift, frames.pages, base, frames.pageSize);
     long limit = lsnLimit();
     if (whole(pid, frame, limit)) {
+      frames.swizzling.arrived(frame);
       return;
     }
     if (PageHeader.sound(frames.pages, base, frames.pageSize, pid)) {

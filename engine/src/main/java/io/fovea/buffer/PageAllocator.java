@@ -320,8 +320,7 @@ final class PageAllocator {
     if (!mine || !sound) {
       Latch.releaseExclusiveUnchanged(frames.headers, frame);
       if (mine) {
-        throw new CorruptionException(
-            "a page of the free list", head, head << frames.pageShift, PageHeader.FREE, found);
+        throw damage("a page of the free list", head, PageHeader.FREE, found);
       }
       return -1;
     }
@@ -392,6 +391,7 @@ final class PageAllocator {
   /** Writes a new page's header into its exclusively latched frame, over zeros. */
   private void init(int frame, int type, long pid, int treeId, long oldLsn, long newLsn) {
     long base = frames.base(frame);
+    frames.swizzling.begin(frame);
     frames.zero(frame);
     PageHeader.init(pages, base, type, pid, treeId);
     PageHeader.raisePageLsn(pages, base, Math.max(oldLsn, newLsn));
@@ -415,14 +415,13 @@ final class PageAllocator {
     }
     if (free) {
       Latch.releaseExclusiveUnchanged(frames.headers, frame);
-      throw new CorruptionException(
-          "a page that is freed twice",
-          pid,
-          pid << frames.pageShift,
-          PageHeader.LEAF,
-          PageHeader.FREE);
+      throw damage("a page that is freed twice", pid, PageHeader.LEAF, PageHeader.FREE);
     }
     push(frame, pid, log, false);
+  }
+
+  private CorruptionException damage(String what, long pid, int expected, int found) {
+    return new CorruptionException(what, pid, pid << frames.pageShift, expected, found);
   }
 
   /** See {@link BufferPool#giveBack}. */
@@ -513,6 +512,7 @@ final class PageAllocator {
 
   void link(int frame, long pid, long next, long recLsn, long pageLsn) {
     long base = frames.base(frame);
+    frames.swizzling.begin(frame);
     PageHeader.init(pages, base, PageHeader.FREE, pid, 0);
     frames.poisonBody(frame);
     Mem.putLong(pages, base + NEXT_FREE, next);

@@ -92,11 +92,13 @@ public final class PageImages {
       pool.releaseExclusiveUnchanged(frame);
       return at + bytes;
     }
+    pool.swizzling().disown(frame);
     Mem.copy(src, head, pages, base, from);
     Mem.zero(pages, base + from, to - from);
     Mem.copy(src, head + from, pages, base + to, pageSize - to);
     // The LSN of the moment is less: it was that of a record before this one.
     Mem.putLong(pages, base + PageHeader.PAGE_LSN, pageLsn);
+    pool.swizzling().arrived(frame);
     pool.markDirty(frame, recLsn, pageLsn);
     pool.releaseExclusive(frame);
     return at + bytes;

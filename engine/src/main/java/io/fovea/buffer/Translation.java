@@ -12,6 +12,7 @@ package io.fovea.buffer;
  *   OPTIMISTIC          table                  bucket, page                      32
  *   PREDICTIVE_HASHED   table and prediction   page (bucket beside it)           32
  *   PREDICTIVE          prediction             page                               0
+ *   SWIZZLED            parent, then table     page                              16
  * </pre>
  *
  * @since 0.1.0
@@ -34,6 +35,12 @@ public enum Translation {
 
   /** The same without the inlined slot: a bucket is the head of a chain of frame headers. */
   OPTIMISTIC_CHAINED,
+
+  /**
+   * Pointers from parents to children, which are believed; a table as of {@link
+   * #OPTIMISTIC_CHAINED} for all else. See {@link Swizzling}.
+   */
+  SWIZZLED,
 
   /** The traditional pool: a reader-writer latch for each bucket of a chained table. */
   LATCHED

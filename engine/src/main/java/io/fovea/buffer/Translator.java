@@ -100,7 +100,7 @@ final class Translator {
     return switch (translation) {
       case PREDICTIVE -> 0;
       case PREDICTIVE_HASHED, OPTIMISTIC -> OptimisticTranslation.BUCKET_BYTES;
-      case OPTIMISTIC_CHAINED, LATCHED -> ChainedTranslation.BUCKET_BYTES;
+      case OPTIMISTIC_CHAINED, SWIZZLED, LATCHED -> ChainedTranslation.BUCKET_BYTES;
     };
   }
 
