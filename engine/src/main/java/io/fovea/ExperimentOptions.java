@@ -26,6 +26,8 @@ public final class ExperimentOptions {
     Hints hints = Hints.ALL;
     int cutLeaves = 256;
     boolean rememberAll;
+    boolean hugePages = true;
+    long fileBytesMax;
 
     @Override
     public Values clone() {
@@ -207,6 +209,48 @@ public final class ExperimentOptions {
     return v.rememberAll;
   }
 
+  /**
+   * Sets whether the buffer asks the system for huge pages. Without them the processor translates
+   * more addresses, as {@link Translation#VIRTUAL} always has it.
+   *
+   * @param huge whether; the default is true
+   * @return new options
+   */
+  public ExperimentOptions hugePages(boolean huge) {
+    return with(v -> v.hugePages = huge);
+  }
+
+  /**
+   * Whether the buffer asks for huge pages.
+   *
+   * @return true by default
+   */
+  public boolean hugePages() {
+    return v.hugePages;
+  }
+
+  /**
+   * Sets how large the file may become under {@link Translation#VIRTUAL}, which takes so many
+   * addresses. Others ignore it.
+   *
+   * @param bytes how many; 0, the default, for as many as the buffer has room for
+   * @return new options
+   * @throws IllegalArgumentException if it is negative
+   */
+  public ExperimentOptions fileBytesMax(long bytes) {
+    Options.check(bytes >= 0, "ExperimentOptions.fileBytesMax is 0 or more", bytes);
+    return with(v -> v.fileBytesMax = bytes);
+  }
+
+  /**
+   * How large the file may become under {@link Translation#VIRTUAL}.
+   *
+   * @return bytes; 0 for as many as the buffer has room for
+   */
+  public long fileBytesMax() {
+    return v.fileBytesMax;
+  }
+
   @Override
   public String toString() {
     return "ExperimentOptions[protocol="
@@ -223,6 +267,10 @@ public final class ExperimentOptions {
         + v.cutLeaves
         + ", rememberAll="
         + v.rememberAll
+        + ", hugePages="
+        + v.hugePages
+        + ", fileBytesMax="
+        + v.fileBytesMax
         + "]";
   }
 }

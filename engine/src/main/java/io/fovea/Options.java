@@ -458,6 +458,8 @@ public final class Options {
         .with(experiments().hints().frames() ? FrameHints.ON : FrameHints.OFF)
         .with(io.fovea.buffer.Translation.valueOf(experiments().translation().name()))
         .with(ReplacementKind.valueOf(experiments().replacement().name()))
+        .withHugePages(experiments().hugePages())
+        .withFileBytesMax(experiments().fileBytesMax())
         .withReadsMax(device().readsMax())
         .with(io.fovea.buffer.Pretouch.valueOf(memory().pretouch().name()));
   }

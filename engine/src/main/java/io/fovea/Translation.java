@@ -26,5 +26,26 @@ public enum Translation {
    */
   SWIZZLED,
   /** A table behind latches, as in traditional buffer managers. A baseline. */
-  LATCHED
+  LATCHED,
+  /**
+   * The operating system's page table: every page of the file has an address of its own, and memory
+   * only while it is in the buffer. A baseline, after vmcache (Leis et al., SIGMOD 2023).
+   *
+   * <p>In memory it costs what {@link #PREDICTIVE} costs with pages of 4 KiB of the processor's own
+   * page table. Where the data is larger than the buffer, each page that leaves costs a system call
+   * that interrupts all cores, and each that comes a page fault.
+   *
+   * <p>72 bytes for each page of the file are taken from the buffer, whether the page is in memory
+   * or not: 9 % of a buffer that is a fifth of a file with pages of 4 KiB. So the buffer bounds the
+   * file, at about 50 times its size with pages of 4 KiB; a transaction that would make the file
+   * larger gets {@link io.fovea.error.StorageFullException}, as on a full disk. See also {@link
+   * ExperimentOptions#fileBytesMax}.
+   *
+   * <p>Opening is refused with an {@link io.fovea.error.InvalidUseException} that says why: without
+   * native access; where the system does not give so many addresses ({@code ulimit -v}, {@code
+   * vm.overcommit_memory=2}) or does not take memory back ({@code mlockall}, memory pages that are
+   * larger than the database's); with a {@link BufferShare}; for a file that is too large. {@link
+   * Pretouch} is ignored.
+   */
+  VIRTUAL
 }

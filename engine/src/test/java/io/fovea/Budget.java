@@ -27,7 +27,7 @@ import java.util.concurrent.atomic.AtomicReference;
  *   close N
  * </pre>
  *
- * <p>Usage: {@code Budget DIRECTORY BUFFER_BYTES TIMES}. All numbers are bytes.
+ * <p>Usage: {@code Budget DIRECTORY BUFFER_BYTES TIMES TRANSLATION}. All numbers are bytes.
  */
 final class Budget {
   private static final int PAGE = 16384;
@@ -53,8 +53,9 @@ final class Budget {
     this.rows = rows;
   }
 
-  private static Options options(long bufferBytes) {
+  private static Options options(long bufferBytes, Translation translation) {
     return Options.defaults()
+        .experiments(exp -> exp.translation(translation))
         .device(dev -> dev.pageSize(PAGE))
         .bufferBytes(bufferBytes)
         .memory(mem -> mem.timestampBytes(8 << 20))
@@ -184,10 +185,11 @@ final class Budget {
     out.println(name + " " + most[0] + " budget " + most[1]);
   }
 
-  private static void run(Path file, long bufferBytes, int times, PrintStream out)
+  private static void run(
+      Path file, long bufferBytes, int times, Translation translation, PrintStream out)
       throws Exception {
     int rows = (int) (bufferBytes * times / PAGE * ROWS_PER_PAGE);
-    try (Database db = Database.open(file, options(bufferBytes))) {
+    try (Database db = Database.open(file, options(bufferBytes, translation))) {
       Budget b = new Budget(db, rows);
       b.phase("load", b::load, out);
       b.phase("get", b::get, out);
@@ -201,10 +203,11 @@ final class Budget {
   public static void main(String[] args) throws Exception {
     Path dir = Path.of(args[0]);
     PrintStream out = System.out;
-    run(dir.resolve("small"), 4 << 20, 8, new PrintStream(PrintStream.nullOutputStream()));
+    Translation kind = Translation.valueOf(args[3]);
+    run(dir.resolve("small"), 4 << 20, 8, kind, new PrintStream(PrintStream.nullOutputStream()));
     System.gc();
     out.println("baseline " + status("VmRSS"));
-    run(dir.resolve("large"), Long.parseLong(args[1]), Integer.parseInt(args[2]), out);
+    run(dir.resolve("large"), Long.parseLong(args[1]), Integer.parseInt(args[2]), kind, out);
     out.println("close " + status("VmRSS"));
     out.println("peak " + status("VmHWM"));
   }

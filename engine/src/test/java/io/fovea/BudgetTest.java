@@ -13,9 +13,10 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Tag;
-import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /**
  * A process stays within what its database was given and {@link #BEYOND_BYTES}, however large the
@@ -39,12 +40,15 @@ class BudgetTest {
 
   @TempDir Path dir;
 
-  @Test
-  void theProcessStaysWithinItsBudget() throws Exception {
+  @ParameterizedTest
+  @EnumSource(
+      value = Translation.class,
+      names = {"PREDICTIVE", "VIRTUAL"})
+  void theProcessStaysWithinItsBudget(Translation translation) throws Exception {
     assumeTrue(
         Files.isReadable(Path.of("/proc/self/status")),
         "no /proc here that tells what is resident");
-    Map<String, String> said = run();
+    Map<String, String> said = run(translation);
     long baseline = Long.parseLong(said.get("baseline"));
     assertTrue(
         Long.parseLong(said.get("file")) >= TIMES * BUFFER_BYTES, "the file is too small: " + said);
@@ -62,7 +66,7 @@ class BudgetTest {
   }
 
   /** What the process said, by its lines' first words. */
-  private Map<String, String> run() throws Exception {
+  private Map<String, String> run(Translation translation) throws Exception {
     Path errors = dir.resolve("stderr");
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
@@ -80,7 +84,8 @@ class BudgetTest {
             Budget.class.getName(),
             dir.toString(),
             Long.toString(BUFFER_BYTES),
-            Integer.toString(TIMES)));
+            Integer.toString(TIMES),
+            translation.name()));
     Process child = new ProcessBuilder(command).redirectError(errors.toFile()).start();
     Map<String, String> said = new TreeMap<>();
     try (BufferedReader in = child.inputReader()) {

@@ -58,9 +58,10 @@ final class ChildHints {
   ChildHints(Frames frames, Resolver resolver, FrameHints wanted) {
     this.frames = frames;
     this.resolver = resolver;
-    FrameHints fit = frames.count <= PageRef.FRAMES_MAX ? wanted : FrameHints.OFF;
+    // Where frames are pages' own, a reference says where its page is without naming a frame.
+    boolean fit = frames.count <= PageRef.FRAMES_MAX && !frames.translator.own;
     // What is believed is not poisoned.
-    this.kind = frames.swizzling.on ? FrameHints.ON : fit;
+    this.kind = frames.swizzling.on ? FrameHints.ON : fit ? wanted : FrameHints.OFF;
     this.limit = kind == FrameHints.OFF ? 0 : frames.count;
     this.mask = kind == FrameHints.OFF ? 0 : -1;
   }

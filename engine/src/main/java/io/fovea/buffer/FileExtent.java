@@ -1,6 +1,7 @@
 package io.fovea.buffer;
 
 import io.fovea.error.CorruptionException;
+import io.fovea.error.InvalidUseException;
 import io.fovea.error.StorageFullException;
 import io.fovea.io.BlockDevice;
 import java.util.concurrent.locks.ReentrantLock;
@@ -20,6 +21,10 @@ final class FileExtent {
 
   private final BlockDevice device;
   private final int pageShift;
+
+  /** How many pages there may be: more than a file ever has, where the pool does not say so. */
+  private final long pagesMax;
+
   private final ReentrantLock growing = new ReentrantLock();
 
   private volatile long pages;
@@ -28,15 +33,25 @@ final class FileExtent {
   /** See {@link AllocatorState#holes}: from the first time on for good. */
   private volatile boolean holes;
 
-  FileExtent(BlockDevice device, int pageShift) {
+  FileExtent(BlockDevice device, int pageShift, long pagesMax) {
     this.device = device;
     this.pageShift = pageShift;
-    this.pages = device.size() >>> pageShift;
+    this.pagesMax = pagesMax;
+    this.pages = Math.min(pagesMax, device.size() >>> pageShift);
   }
 
   /** A file that is too short is damaged: recovery says so by {@link #recover}. */
   void check(AllocatorState state) {
     state.check();
+    long needed = Math.max(state.highWater(), state.highWaterMax());
+    if (needed > pagesMax) {
+      throw new InvalidUseException(
+          "The file has "
+              + needed
+              + " pages, and with this buffer and translation it may have "
+              + pagesMax
+              + ": enlarge Options.bufferBytes, or choose Translation.PREDICTIVE.");
+    }
     holes = state.holes();
     boolean fresh = state.highWater() == AllocatorState.FIRST_PID;
     long pages = this.pages;
@@ -126,10 +141,20 @@ final class FileExtent {
   }
 
   private void grow(long wanted) {
+    if (wanted > pagesMax) {
+      full = true;
+      throw new StorageFullException(
+          "resize",
+          device.toString(),
+          wanted << pageShift,
+          "with this buffer and translation the file may have "
+              + pagesMax
+              + " pages: enlarge Options.bufferBytes, or choose Translation.PREDICTIVE");
+    }
     long least = (wanted - pages) << pageShift;
     long chunk = chunk();
     while (true) {
-      long more = Math.max(least, chunk) >>> pageShift;
+      long more = Math.min(pagesMax - pages, Math.max(least, chunk) >>> pageShift);
       try {
         device.resize((pages + more) << pageShift);
         pages += more;

@@ -28,6 +28,8 @@ import java.lang.foreign.MemorySegment;
  *   entry 0, 1    bucket latch (PREDICTIVE only)             look-ups without a latch, as a hint
  *   entry 0       SWIZZLED: the frame + 1 of the parent,     {@link Swizzling}
  *                 see {@link Swizzling}
+ *   entry 0       VIRTUAL: the page's place, see Rights;     policies, as a hint
+ *                 frame exclusive
  *   next          latch of the page's bucket                 look-ups without a latch, as a hint
  *   us  usage     readers set it when it is not; the policy  policy, writer, movers
  *                 clears it; the writer: given up

@@ -82,27 +82,35 @@ final class Frames {
     pageSize = config.pageSize();
     pageShift = Integer.numberOfTrailingZeros(pageSize);
     PoolShare from = config.share();
-    region =
-        from == null
-            ? NativeRegion.reserve(plan.bytes(), true, "buffer pool")
-            : NativeRegion.reserveInPieces(plan.bytes(), "buffer pool");
+    boolean own = config.translation().isOwn();
+    region = reserve(config);
     share = from == null ? null : join(from);
     MemorySegment all = region.segment();
     pages = all.asSlice(0, plan.bufferAt());
     writeBuffer = all.asSlice(plan.bufferAt(), plan.headersAt() - plan.bufferAt());
     headers = all.asSlice(plan.headersAt(), plan.tableAt() - plan.headersAt());
     MemorySegment table =
-        config.translation() == Translation.PREDICTIVE
+        own || config.translation() == Translation.PREDICTIVE
             ? headers
             : all.asSlice(plan.tableAt(), plan.stackAt() - plan.tableAt());
     translator = new Translator(config.translation(), count, headers, table);
-    free = new FreeFrames(headers, all.asSlice(plan.stackAt(), 4L * count), count);
-    residency = new FrameResidency(this);
+    MemorySegment places = all.asSlice(plan.stackAt(), 4L * plan.places());
+    free = new FreeFrames(headers, places, own ? 0 : count);
+    residency = own ? new Rights(this, places, config) : new FrameResidency(this);
     ready = new ReadyFrames(headers, residency.places() / 4);
     MemorySegment statistics = all.asSlice(plan.statisticsAt(), plan.bytes() - plan.statisticsAt());
     policy = ReplacementPolicy.of(config.replacement(), headers, statistics, residency);
     swizzling = new Swizzling(this, config);
     copies = new PageCopies(count, pageSize, (s, at) -> PageHeader.seal(s, at, pageSize));
+  }
+
+  private NativeRegion reserve(PoolConfig config) {
+    if (config.translation().isOwn()) {
+      return Rights.reserve(plan, pageSize);
+    }
+    return config.share() == null
+        ? NativeRegion.reserve(plan.bytes(), config.hugePages(), "buffer pool")
+        : NativeRegion.reserveInPieces(plan.bytes(), "buffer pool");
   }
 
   /** Where memory can't be given back in pieces, all of it is promised to this pool. */
@@ -324,6 +332,11 @@ final class Frames {
     }
   }
 
+  /** Gives the memory of frames that follow each other back to the system: they read as zeros. */
+  void forgetPages(int frame, int n) {
+    region.forget(base(frame), (long) n << pageShift);
+  }
+
   /** Makes sure that nobody takes what is left in a free frame for a page. */
   void poison(int frame) {
     if (POISON) {
@@ -450,7 +463,7 @@ final class Frames {
 
   /** Touches all memory, so that the system has found it. */
   void pretouch(BooleanSupplier stopped) {
-    if (share != null) {
+    if (share != null || translator.own) {
       return; // it would take what is not its own
     }
     MemorySegment all = region.segment();
@@ -462,7 +475,7 @@ final class Frames {
   PoolStats stats() {
     return new PoolStats(
         residency.capacity(),
-        share == null ? residency.free() : free.count(),
+        share == null ? Math.max(0, residency.free()) : free.count(),
         counters.dirty.sum(),
         counters.misses.sum(),
         counters.slowAtHome.sum(),

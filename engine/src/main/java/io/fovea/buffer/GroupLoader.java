@@ -57,9 +57,7 @@ final class GroupLoader {
   private final Loader loader;
   private final PageAllocator allocator;
   private final BlockDevice device;
-  private final int pagesMax;
   private final int readsMax;
-  private final int allMax;
 
   /** Frames that groups may hold right now. */
   private final AtomicInteger reserved = new AtomicInteger();
@@ -74,8 +72,6 @@ final class GroupLoader {
     this.loader = loader;
     this.allocator = allocator;
     this.device = device;
-    this.pagesMax = Math.min(PageGroup.CAPACITY, frames.least() >>> GROUP_SHIFT);
-    this.allMax = frames.least() >>> ALL_SHIFT;
   }
 
   /**
@@ -91,7 +87,7 @@ final class GroupLoader {
 
   /** How many pages one group brings in at most. */
   int pagesMax() {
-    return pagesMax;
+    return Math.min(PageGroup.CAPACITY, frames.least() >>> GROUP_SHIFT);
   }
 
   /** How many pages a {@link PageReads} may have under way in this pool. */
@@ -173,7 +169,7 @@ final class GroupLoader {
   /** See {@link BufferPool#begin}. The caller holds no latch. */
   void begin(PageGroup group, boolean used) {
     group.await();
-    int room = reserve(Math.min(group.size, pagesMax));
+    int room = reserve(Math.min(group.size, pagesMax()));
     int kept = 0;
     try {
       if (closed) {
@@ -193,7 +189,7 @@ final class GroupLoader {
    * for ever, and {@link #close} would wait for them.
    */
   private int reserve(int wanted) {
-    int left = allMax - reserved.getAndAdd(wanted);
+    int left = (frames.least() >>> ALL_SHIFT) - reserved.getAndAdd(wanted);
     int got = left >= wanted ? wanted : left > 0 ? left : 0;
     if (got < wanted) {
       unreserve(wanted - got);

@@ -14,12 +14,18 @@ import io.fovea.error.PoolTooSmallException;
  *     aligned to a huge page; all of it counts against the budget, nothing else is native memory
  * </pre>
  *
+ * <p>Where a page's frame is its own ({@link Rights}) there are as many frames as the file may have
+ * pages, most of them without memory; no buckets; in the stack's place the places of pages in
+ * memory, as many as there can be; and statistics for each place. The region is addresses then, and
+ * what counts against the budget is said there.
+ *
  * <p>The write buffer holds what one batch writes to the double-write area: a header, and the
  * copies of an eighth of the frames, 8 to 256 of them; in a share, of those that are its own. A
  * batch costs two or three syncs where there is such an area, which is why it is that large.
  *
  * @param frames how many frames
  * @param least how many of them it can always have memory for: all, but in a share
+ * @param places how many pages can be in memory: all frames, but where a page's frame is its own
  * @param batch how many pages a batch of writes has at most
  * @param bufferAt where the write buffer begins
  * @param headersAt where the headers begin
@@ -31,6 +37,7 @@ import io.fovea.error.PoolTooSmallException;
 record MemoryPlan(
     int frames,
     int least,
+    int places,
     int batch,
     long bufferAt,
     long headersAt,
@@ -40,6 +47,10 @@ record MemoryPlan(
     long bytes) {
 
   private static final int BATCH_MIN = 8;
+
+  /** So many header lines are 64 GiB of addresses, and pages of 4 KiB are 4 TiB. */
+  private static final long FRAMES_MAX = 1L << 30;
+
   private static final int BATCH_MAX = DoubleWrite.PAGES_MAX;
 
   static int batch(int frames) {
@@ -72,12 +83,66 @@ record MemoryPlan(
     long statisticsAt = stackAt + 4L * (each == 0 ? frames : frames + 1 & ~1);
     long bytes = statisticsAt + (long) each * frames;
     return new MemoryPlan(
-        frames, least, batch, bufferAt, headersAt, tableAt, stackAt, statisticsAt, bytes);
+        frames, least, frames, batch, bufferAt, headersAt, tableAt, stackAt, statisticsAt, bytes);
+  }
+
+  // ------------------------------------------------------------------------ frames of their own
+
+  /** For so many pages of the file for each page in memory there is room in {@link #bytes}. */
+  private static final int FILE_PAGES = 12;
+
+  /** Headers, places and statistics end in the middle of a page of the system each. */
+  private static final long ROUNDED_BYTES = 3 * 4096;
+
+  /** What a page in memory takes, where its frame is its own. */
+  static int rightBytes(int pageSize, ReplacementKind replacement) {
+    return pageSize + Integer.BYTES + statisticsBytes(replacement);
+  }
+
+  private static long writeBufferBytes(int pageSize, int batch) {
+    return DoubleWrite.HEADER_BYTES + (long) batch * pageSize;
+  }
+
+  /** What there is beside pages, and what grows with them, where a page's frame is its own. */
+  long ownFixedBytes() {
+    return headersAt - bufferAt + ROUNDED_BYTES;
+  }
+
+  /**
+   * As many frames as the least number of pages in memory leaves room for in the budget, and no
+   * more than the file may have pages.
+   */
+  private static MemoryPlan own(PoolConfig config) {
+    int pageSize = config.pageSize();
+    long budget = config.bufferBytes();
+    int right = rightBytes(pageSize, config.replacement());
+    long most = Math.min(budget / right, Integer.MAX_VALUE / 4);
+    int batch = batch((int) Math.min(most, Math.max(PoolConfig.FRAMES_MIN, most - most / 8)));
+    long rest = budget - writeBufferBytes(pageSize, batch) - ROUNDED_BYTES;
+    int places = (int) Math.min(most, rest / right);
+    long pages = (rest - (long) PoolConfig.FRAMES_MIN * right) / Rights.FILE_PAGE_BYTES;
+    if (config.fileBytesMax() > 0) {
+      pages = Math.min(pages, config.fileBytesMax() / pageSize);
+    }
+    int frames = (int) Math.max(PoolConfig.FRAMES_MIN, Math.min(pages, FRAMES_MAX));
+    long bufferAt = (long) frames * pageSize;
+    long headersAt = bufferAt + writeBufferBytes(pageSize, batch);
+    long stackAt = headersAt + (long) frames * FrameHeader.BYTES;
+    long statisticsAt = stackAt + 4L * (places + 1 & ~1);
+    long bytes = statisticsAt + (long) statisticsBytes(config.replacement()) * places;
+    return new MemoryPlan(
+        frames, places, places, batch, bufferAt, headersAt, stackAt, stackAt, statisticsAt, bytes);
   }
 
   /** What a pool of so many frames takes. */
   static long bytes(
       int pageSize, int frames, Translation translation, ReplacementKind replacement) {
+    if (translation.isOwn()) {
+      return writeBufferBytes(pageSize, batch(frames + frames / 2))
+          + ROUNDED_BYTES
+          + (long) frames
+              * (rightBytes(pageSize, replacement) + FILE_PAGES * Rights.FILE_PAGE_BYTES);
+    }
     return of(pageSize, frames, translation, replacement).bytes;
   }
 
@@ -89,6 +154,9 @@ record MemoryPlan(
     long least = bytes(pageSize, PoolConfig.FRAMES_MIN, translation, replacement);
     if (config.bufferBytes() < least) {
       throw new PoolTooSmallException(config.bufferBytes(), least);
+    }
+    if (translation.isOwn()) {
+      return own(config);
     }
     if (config.share() == null) {
       return fit(config, config.bufferBytes(), Integer.MAX_VALUE);

@@ -113,12 +113,13 @@ final class PageAllocator {
     this.frames = frames;
     this.pages = frames.pages;
     this.loader = loader;
-    this.extent = new FileExtent(device, frames.pageShift);
+    this.extent = new FileExtent(device, frames.pageShift, frames.residency.filePagesMax());
     this.highWater = state.highWater();
     this.freeHead = state.freeHead();
     this.freePages = state.freePages();
     this.limit = state.highWaterMax();
     extent.check(state);
+    frames.residency.fileHas(this::highWater);
   }
 
   void wire(Resolver resolver) {

@@ -26,6 +26,9 @@ import org.jspecify.annotations.Nullable;
  * @param readsMax how many reads one thread has under way at most, 1 to {@link PageReads#CAPACITY}
  * @param share from where the memory of frames comes; null where all of it is the pool's own
  * @param leastBytes with a share, how much of {@code bufferBytes} the pool can always have
+ * @param hugePages whether the system is advised to use huge pages, where the translation can
+ * @param fileBytesMax where a page's frame is its own, how large the file may become; 0 for as
+ *     large as the buffer has room for
  * @since 0.1.0
  */
 public record PoolConfig(
@@ -41,7 +44,9 @@ public record PoolConfig(
     FrameHints frameHints,
     int readsMax,
     @Nullable PoolShare share,
-    long leastBytes) {
+    long leastBytes,
+    boolean hugePages,
+    long fileBytesMax) {
   /** The least number of frames that a pool works with. */
   public static final int FRAMES_MIN = 64;
 
@@ -62,6 +67,8 @@ public record PoolConfig(
         FrameHints.ON,
         ReadRing.DEPTH,
         null,
+        0,
+        true,
         0);
   }
 
@@ -132,6 +139,16 @@ public record PoolConfig(
         });
   }
 
+  /** The same with or without huge pages. */
+  public PoolConfig withHugePages(boolean huge) {
+    return with(draft -> draft.hugePages = huge);
+  }
+
+  /** The same with another bound of the file; 0 for the buffer's own. */
+  public PoolConfig withFileBytesMax(long bytes) {
+    return with(draft -> draft.fileBytesMax = bytes);
+  }
+
   /** The same with a log behind it, which also says what LSN a page may have. */
   public PoolConfig withLog(Log other) {
     return withLog(PoolLog.of(other)).withLsnLimit(other::durableLsn);
@@ -170,6 +187,17 @@ public record PoolConfig(
               + pageSize
               + ".");
     }
+    if (share != null && translation.isOwn()) {
+      throw new InvalidUseException(
+          "A BufferShare gives and takes frames, and with translation "
+              + translation
+              + " every page has its own: choose another translation, or a buffer of its own.");
+    }
+  }
+
+  /** For pages that are in no file of the user's: a translation that any number of them suits. */
+  public PoolConfig forScratch() {
+    return translation.isOwn() ? with(Translation.PREDICTIVE) : this;
   }
 
   /** The least {@code bufferBytes} that is accepted. */
@@ -199,6 +227,8 @@ public record PoolConfig(
     int readsMax;
     @Nullable PoolShare share;
     long leastBytes;
+    boolean hugePages;
+    long fileBytesMax;
 
     Draft(PoolConfig of) {
       pageSize = of.pageSize;
@@ -214,6 +244,8 @@ public record PoolConfig(
       readsMax = of.readsMax;
       share = of.share;
       leastBytes = of.leastBytes;
+      hugePages = of.hugePages;
+      fileBytesMax = of.fileBytesMax;
     }
 
     PoolConfig build() {
@@ -230,7 +262,9 @@ public record PoolConfig(
           frameHints,
           readsMax,
           share,
-          leastBytes);
+          leastBytes,
+          hugePages,
+          fileBytesMax);
     }
   }
 }

@@ -1,5 +1,7 @@
 package io.fovea.buffer;
 
+import java.util.function.LongSupplier;
+
 /**
  * Where the memory of pages comes from. Every call costs microseconds beside what it is for, so it
  * is an interface; where a page's bytes are is arithmetic on the hot path, and stays in {@link
@@ -16,7 +18,7 @@ package io.fovea.buffer;
  * <p>Which memory is given up for others is {@link Replacement}'s business; it asks here what is
  * free and what becomes of a page that leaves.
  *
- * <p>Any thread, unless a method says otherwise. Kinds: {@link FrameResidency}.
+ * <p>Any thread, unless a method says otherwise. Kinds: {@link FrameResidency}, {@link Rights}.
  */
 interface Residency {
   /** There is no memory for a page at once: no frame, and no complement of one. */
@@ -24,6 +26,9 @@ interface Residency {
 
   /** Said before the first page is asked for. */
   void wire(Replacement replacement);
+
+  /** Says how many pages the file has: asked at any time. */
+  default void fileHas(LongSupplier pages) {}
 
   // -------------------------------------------------------------------------------- a page comes
 
@@ -103,7 +108,7 @@ interface Residency {
   /** How many pages may be in memory now. */
   int capacity();
 
-  /** How many of them could come without another one leaving. */
+  /** How many of them could come without another one leaving; negative where too many are there. */
   int free();
 
   /** How many places there are for pages in memory; it never changes. */
@@ -119,6 +124,11 @@ interface Residency {
 
   /** The place of a page in memory, which it keeps as long as it is there and does not move. */
   int place(int frame);
+
+  /** How many pages the file may have. */
+  default long filePagesMax() {
+    return Long.MAX_VALUE;
+  }
 
   /** What all of it takes, in bytes. */
   long bytes();

@@ -13,6 +13,7 @@ package io.fovea.buffer;
  *   PREDICTIVE_HASHED   table and prediction   page (bucket beside it)           32
  *   PREDICTIVE          prediction             page                               0
  *   SWIZZLED            parent, then table     page                              16
+ *   VIRTUAL             none                   page, and the MMU's page table     72 a page of the file
  * </pre>
  *
  * @since 0.1.0
@@ -43,5 +44,17 @@ public enum Translation {
   SWIZZLED,
 
   /** The traditional pool: a reader-writer latch for each bucket of a chained table. */
-  LATCHED
+  LATCHED,
+
+  /**
+   * The operating system's page table, as in vmcache (Leis et al., "Virtual-Memory Assisted Buffer
+   * Management", SIGMOD 2023): the frame of a page is its page id. See {@link VirtualTranslation},
+   * {@link Rights}.
+   */
+  VIRTUAL;
+
+  /** Whether a page has its own frame, whose number is its page id. */
+  boolean isOwn() {
+    return this == VIRTUAL;
+  }
 }

@@ -40,6 +40,7 @@ final class Translator {
   static final int OPTIMISTIC = Translation.OPTIMISTIC.ordinal();
   static final int OPTIMISTIC_CHAINED = Translation.OPTIMISTIC_CHAINED.ordinal();
   static final int LATCHED = Translation.LATCHED.ordinal();
+  static final int VIRTUAL = Translation.VIRTUAL.ordinal();
 
   /**
    * Chains have one link or two; a thread that walks further without a latch may walk in circles.
@@ -61,6 +62,9 @@ final class Translator {
   /** Whether a reference that says where its child is may be believed: see BufferPool. */
   final boolean exact;
 
+  /** Whether a page has its own frame, whose number is its page id. */
+  final boolean own;
+
   /** Magic numbers of {@link #remainder}: see {@link #magic}. */
   private final long magic;
 
@@ -74,7 +78,8 @@ final class Translator {
     this.frames = frames;
     this.headers = headers;
     this.table = table;
-    this.buckets = kind == PREDICTIVE ? frames : buckets(frames);
+    this.own = translation.isOwn();
+    this.buckets = kind == PREDICTIVE || own ? frames : buckets(frames);
     this.exact = false;
     this.magicShift = 63 - Long.numberOfLeadingZeros(frames) - 2;
     this.magic = magic(frames);
@@ -98,7 +103,7 @@ final class Translator {
   /** What a bucket of the table takes, in bytes. */
   static int bucketBytes(Translation translation) {
     return switch (translation) {
-      case PREDICTIVE -> 0;
+      case PREDICTIVE, VIRTUAL -> 0;
       case PREDICTIVE_HASHED, OPTIMISTIC -> OptimisticTranslation.BUCKET_BYTES;
       case OPTIMISTIC_CHAINED, SWIZZLED, LATCHED -> ChainedTranslation.BUCKET_BYTES;
     };
@@ -141,6 +146,9 @@ final class Translator {
   }
 
   private int predictByTable(long pid) {
+    if (own) {
+      return VirtualTranslation.frame(this, pid);
+    }
     if (kind == PREDICTIVE_HASHED) {
       return HashedTranslation.predict(this, pid);
     }
@@ -162,13 +170,19 @@ final class Translator {
 
   /** The number of the page's bucket. */
   int bucket(long pid) {
-    return kind == PREDICTIVE ? remainder(pid) : scale(Hash.spread(pid), buckets);
+    if (kind == PREDICTIVE) {
+      return remainder(pid);
+    }
+    return own ? VirtualTranslation.frame(this, pid) : scale(Hash.spread(pid), buckets);
   }
 
   /** Looks for the page without a latch. */
   int lookup(long pid) {
     if (kind == PREDICTIVE) {
       return PredictiveTranslation.find(this, remainder(pid), pid, STEPS_MAX);
+    }
+    if (own) {
+      return VirtualTranslation.find(this, pid);
     }
     if (kind == PREDICTIVE_HASHED || kind == OPTIMISTIC) {
       return OptimisticTranslation.find(this, bucket(pid), pid, STEPS_MAX);
@@ -194,6 +208,9 @@ final class Translator {
     if (kind == PREDICTIVE) {
       return PredictiveTranslation.find(this, bucket, pid, EXACT);
     }
+    if (own) {
+      return VirtualTranslation.find(this, pid);
+    }
     return kind == PREDICTIVE_HASHED || kind == OPTIMISTIC
         ? OptimisticTranslation.find(this, bucket, pid, EXACT)
         : ChainedTranslation.find(this, bucket, pid, EXACT);
@@ -206,7 +223,7 @@ final class Translator {
       PredictiveTranslation.insert(this, bucket, pid, frame);
     } else if (kind == PREDICTIVE_HASHED || kind == OPTIMISTIC) {
       OptimisticTranslation.insert(this, bucket, pid, frame);
-    } else {
+    } else if (!own) {
       ChainedTranslation.insert(this, bucket, frame);
     }
   }
@@ -217,7 +234,7 @@ final class Translator {
       PredictiveTranslation.remove(this, bucket, frame);
     } else if (kind == PREDICTIVE_HASHED || kind == OPTIMISTIC) {
       OptimisticTranslation.remove(this, bucket, frame);
-    } else {
+    } else if (!own) {
       ChainedTranslation.remove(this, bucket, frame);
     }
     FrameHeader.setPid(headers, frame, 0);
@@ -265,7 +282,7 @@ final class Translator {
   }
 
   long latchAt(int bucket) {
-    if (kind == PREDICTIVE) {
+    if (kind == PREDICTIVE || own) {
       return FrameHeader.at(bucket) + FrameHeader.BUCKET_LATCH;
     }
     return kind == PREDICTIVE_HASHED || kind == OPTIMISTIC

@@ -5,10 +5,11 @@
  *   BufferPool (facade)
  *     Frames        memory: pages, FrameHeader lines, FreeFrames    MemoryPlan: the budget
  *     Latch         optimistic, shared, exclusive: one word          Backoff: how waiting is done
- *     Translator    page id → frame: Predictive-, Hashed-, Optimistic-, Chained-, LatchedTranslation
+ *     Translator    page id → frame: Predictive-, Hashed-, Optimistic-, Chained-, Latched-,
+ *                   VirtualTranslation
  *     Resolver      the slow path ─► Loader (misses), Mover (promotion)
  *     GroupLoader   many misses of one thread: PageGroup at once, PageReads as many as may be always
- *     Residency     where the memory of pages comes from: FrameResidency
+ *     Residency     where the memory of pages comes from: FrameResidency, Rights
  *     Replacement   which page makes room ◄─ BackgroundWriter ─► WriteBack ◄─ Flusher
  *       │             ReplacementPolicy:      WriterPace,           └► DoubleWrite, DataSync
  *       └►            SecondChance, Sampling  ReadyFrames

@@ -89,7 +89,7 @@ public record StoreConfig(
     PoolConfig all = pool(switches);
     long bytes = all.bufferBytes() - dataPool(switches).bufferBytes();
     PoolShare share = all.share();
-    PoolConfig own = all.withBufferBytes(bytes);
+    PoolConfig own = all.withBufferBytes(bytes).forScratch();
     return share == null ? own : own.withShare(share, bytes); // all of it: it is small
   }
 

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.error.PoolTooSmallException;
+import net.jqwik.api.Assume;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
@@ -18,6 +19,7 @@ class MemoryPlanTest {
       @ForAll @IntRange(min = 12, max = 16) int shift,
       @ForAll @LongRange(min = 6L << 20, max = 1L << 40) long bytes) {
     int pageSize = 1 << shift;
+    Assume.that(!kind.isOwn());
     PoolConfig config = PoolConfig.of(pageSize, bytes).with(kind).with(replacement);
     MemoryPlan plan = MemoryPlan.fit(config);
     assertTrue(plan.bytes() <= bytes);
@@ -35,6 +37,32 @@ class MemoryPlanTest {
     assertEquals(plan.frames(), MemoryPlan.fit(exact).frames());
   }
 
+  /** The file may grow until the least number of pages in memory is left, and no further. */
+  @Property(tries = 1000)
+  void aPageWithAFrameOfItsOwnIsPaidFor(
+      @ForAll ReplacementKind replacement,
+      @ForAll @IntRange(min = 12, max = 16) int shift,
+      @ForAll @LongRange(min = 12L << 20, max = 1L << 38) long bytes,
+      @ForAll @LongRange(min = 0, max = 1L << 34) long fileBytesMax) {
+    int pageSize = 1 << shift;
+    PoolConfig config =
+        PoolConfig.of(pageSize, bytes)
+            .with(Translation.VIRTUAL)
+            .with(replacement)
+            .withFileBytesMax(fileBytesMax);
+    MemoryPlan plan = MemoryPlan.fit(config);
+    int right = MemoryPlan.rightBytes(pageSize, replacement);
+    long rest = bytes - plan.ownFixedBytes();
+    assertEquals(Math.min(rest / right, Integer.MAX_VALUE / 4), plan.places());
+    assertTrue(rest - (long) Rights.FILE_PAGE_BYTES * plan.frames() >= 64L * right);
+    if (fileBytesMax > 64L * pageSize) {
+      assertTrue((long) plan.frames() * pageSize <= fileBytesMax);
+    }
+    assertEquals(0, plan.headersAt() % 64);
+    assertEquals(0, plan.statisticsAt() % 8);
+    assertTrue(plan.statisticsAt() >= plan.stackAt() + 4L * plan.places());
+  }
+
   @Property(tries = 100)
   void tooSmallSaysHowMuchIsNeeded(
       @ForAll Translation kind,
@@ -42,9 +70,12 @@ class MemoryPlanTest {
       @ForAll @IntRange(min = 12, max = 16) int shift) {
     int pageSize = 1 << shift;
     long least = PoolConfig.bytesMin(pageSize, kind, replacement);
-    assertEquals(
-        PoolConfig.FRAMES_MIN,
-        MemoryPlan.fit(PoolConfig.of(pageSize, least).with(kind).with(replacement)).frames());
+    int places =
+        MemoryPlan.fit(PoolConfig.of(pageSize, least).with(kind).with(replacement)).places();
+    // Where frames are pages' own, there is room for pages of the file beside.
+    assertTrue(
+        kind.isOwn() ? places >= PoolConfig.FRAMES_MIN : places == PoolConfig.FRAMES_MIN,
+        "places: " + places);
     PoolTooSmallException e =
         assertThrows(
             PoolTooSmallException.class,

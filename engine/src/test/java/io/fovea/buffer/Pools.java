@@ -69,6 +69,9 @@ final class Pools {
 
   /** The frame that has the page, or 0 where none has. */
   static int where(BufferPool pool, long pid) {
+    if (pool.frames.translator.own) {
+      return Math.max(0, pool.resident(pid));
+    }
     for (int frame = 0; frame < pool.frames(); frame++) {
       if (pool.pid(frame) == pid) {
         return frame;
@@ -105,7 +108,12 @@ final class Pools {
 
   private static void check(Frames frames) {
     int free = 0;
-    for (int frame = 0; frame < frames.count; frame++) {
+    Residency residency = frames.residency;
+    for (int i = 0; i < residency.places(); i++) {
+      int frame = residency.resident(i);
+      if (frame < 0) {
+        continue;
+      }
       int f = frame;
       long pid = frames.pid(frame);
       await(
@@ -130,8 +138,34 @@ final class Pools {
         throw new AssertionError("frame " + frame + " has another page than its header says");
       }
     }
-    if (free != frames.free.count()) {
+    if (frames.translator.own) {
+      checkPlaces(frames);
+    } else if (free != frames.free.count()) {
       throw new AssertionError(free + " frames are free, and counted " + frames.free.count());
+    }
+  }
+
+  /**
+   * Every header that names a page has a place, which names it; every right that is held a page.
+   */
+  private static void checkPlaces(Frames frames) {
+    Residency residency = frames.residency;
+    int held = 0;
+    for (int i = 0; i < residency.places(); i++) {
+      int frame = residency.resident(i);
+      if (frame >= 0 && (frames.pid(frame) != frame || residency.place(frame) != i)) {
+        throw new AssertionError("place " + i + " names frame " + frame);
+      }
+      held += frame >= 0 ? 1 : 0;
+    }
+    int named = 0;
+    for (int frame = 0; frame < frames.count; frame++) {
+      named += frames.pid(frame) != 0 ? 1 : 0;
+    }
+    int taken = residency.capacity() - residency.free();
+    if (held != taken || named != taken) {
+      throw new AssertionError(
+          taken + " rights are held, of " + held + " places and " + named + " pages");
     }
   }
 }

@@ -8,6 +8,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Random;
+import net.jqwik.api.Assume;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
@@ -55,6 +56,7 @@ class TranslatorTest {
       @ForAll Translation kind,
       @ForAll @IntRange(min = 1, max = 80) int preferredFrames,
       @ForAll long seed) {
+    Assume.that(!kind.isOwn()); // a page is in its own frame, or in none
     int frames = 64;
     Translator t = translator(kind, frames);
     Random random = new Random(seed);
@@ -84,6 +86,30 @@ class TranslatorTest {
       if (kind != Translation.PREDICTIVE) {
         model.forEach((p, f) -> assertEquals(f, t.predict(p)));
       }
+    }
+  }
+
+  /** A page is in the frame that has its number, or nowhere; 0 is nobody's. */
+  @Property(tries = 300)
+  void aFrameOfItsOwn(@ForAll @IntRange(min = 64, max = 300) int frames, @ForAll long any) {
+    Translator t = translator(Translation.VIRTUAL, frames);
+    for (long pid : new long[] {1, 63, frames - 1, Math.floorMod(any, frames - 1) + 1}) {
+      int bucket = t.bucket(pid);
+      assertEquals(pid, t.predict(pid));
+      assertEquals(-1, t.lookup(pid));
+      t.lock(bucket);
+      t.insert(bucket, pid, (int) pid);
+      t.unlock(bucket);
+      assertEquals(pid, t.locate(pid));
+      assertEquals(pid, t.lookup(pid));
+      t.lock(bucket);
+      t.remove(bucket, pid, (int) pid);
+      t.unlock(bucket);
+      assertEquals(-1, t.locate(pid));
+    }
+    for (long pid : new long[] {0, -1, frames, Long.MAX_VALUE, Long.MIN_VALUE, 1L << 32}) {
+      assertEquals(0, t.predict(pid));
+      assertEquals(-1, t.lookup(pid));
     }
   }
 

@@ -383,12 +383,12 @@ final class CrashExplorer {
       return options;
     }
     int twice = random.nextInt(2);
+    Translation any = Translation.values()[random.nextInt(Translation.values().length)];
+    // Every page has its own frame there, which no share can give to others.
+    boolean own = any == Translation.VIRTUAL && options.bufferShare() != null;
     Options o =
         options
-            .experiments(
-                exp ->
-                    exp.translation(
-                        Translation.values()[random.nextInt(Translation.values().length)]))
+            .experiments(exp -> exp.translation(own ? Translation.PREDICTIVE : any))
             .bufferBytes(options.bufferBytes() + random.nextInt(2) * 1_000_000)
             .log(
                 log ->

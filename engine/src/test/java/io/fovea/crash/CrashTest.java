@@ -9,6 +9,7 @@ import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.Options;
 import io.fovea.SimDatabase;
+import io.fovea.Translation;
 import io.fovea.VerifyReport;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
@@ -95,6 +96,21 @@ class CrashTest {
       explorer.workload(25);
     }
     SoakReport.line("CrashTest.otherOptions", "seed " + (SEED + 3) + ": " + explorer);
+  }
+
+  /** Every page has its own frame, from the beginning; small, so that pages leave all the time. */
+  @Test
+  void framesOfTheirOwn() {
+    Options own =
+        Session.small()
+            .bufferBytes(600_000)
+            .experiments(exp -> exp.translation(Translation.VIRTUAL));
+    CrashExplorer explorer =
+        new CrashExplorer(SEED + 11, own).crashes(2).nest(20, 3, 1, 1).enough(STATES / 4);
+    for (int i = 0; i == 0 || explorer.distinct() < STATES / 16; i++) {
+      explorer.workload(25);
+    }
+    SoakReport.line("CrashTest.framesOfTheirOwn", "seed " + (SEED + 11) + ": " + explorer);
   }
 
   /** A disk that writes pages as a whole needs no copies of them. */

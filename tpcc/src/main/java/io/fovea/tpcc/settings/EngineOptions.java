@@ -48,6 +48,12 @@ public class EngineOptions {
   private Translation translation = Options.defaults().experiments().translation();
 
   @Option(
+      names = "--no-huge-pages",
+      description =
+          "the buffer asks for no huge pages, to tell what the processor's page table costs")
+  private boolean noHugePages;
+
+  @Option(
       names = "--hints",
       paramLabel = "KIND",
       completionCandidates = HintConverter.class,
@@ -172,7 +178,8 @@ public class EngineOptions {
         timestamps,
         sketchBytes,
         sketchBytesMax != null ? sketchBytesMax : sketchBytes,
-        places);
+        places,
+        !noHugePages);
   }
 
   /** What a file's name says of pages that are not of the usual size. */

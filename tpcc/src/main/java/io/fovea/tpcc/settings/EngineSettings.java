@@ -20,6 +20,7 @@ import io.fovea.tpcc.bench.JsonReport;
  * @param sketchBytes of a sketch or a cache of timestamps, to begin with
  * @param sketchBytesMax up to which a sketch may grow
  * @param places whether all tables are remembered
+ * @param hugePages whether the buffer asks for huge pages
  */
 public record EngineSettings(
     Durability durability,
@@ -35,7 +36,8 @@ public record EngineSettings(
     TimestampStore timestamps,
     long sketchBytes,
     long sketchBytesMax,
-    boolean places) {
+    boolean places,
+    boolean hugePages) {
   private static final long LOG_BYTES_MIN = 256 << 10;
 
   /** The same with another durability. */
@@ -54,7 +56,8 @@ public record EngineSettings(
         timestamps,
         sketchBytes,
         sketchBytesMax,
-        places);
+        places,
+        hugePages);
   }
 
   /** Whether there is a log. */
@@ -78,7 +81,11 @@ public record EngineSettings(
         .memory(mem -> mem.pretouch(Pretouch.AHEAD))
         .device(dev -> dev.io(io))
         .experiments(
-            exp -> exp.translation(translation).hints(hints.hints()).replacement(replacement))
+            exp ->
+                exp.translation(translation)
+                    .hugePages(hugePages)
+                    .hints(hints.hints())
+                    .replacement(replacement))
         .device(dev -> dev.readsMax(reads))
         .experiments(exp -> exp.protocol(protocol).timestamps(timestamps).rememberAll(places))
         .memory(mem -> mem.sketchBytes(sketchBytes, sketchBytesMax))
@@ -105,5 +112,6 @@ public record EngineSettings(
     report.addProperty("sketchBytes", sketchBytes);
     report.addProperty("sketchBytesMax", sketchBytesMax);
     report.addProperty("places", places);
+    report.addProperty("hugePages", hugePages);
   }
 }

@@ -1,0 +1,48 @@
+package io.fovea;
+
+import io.fovea.error.InvalidUseException;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Path;
+
+/**
+ * A process that opens a database under a translation which its system may not suit, and prints
+ * what it is told. {@link RefusedTest} starts it.
+ *
+ * <p>Usage: {@code Refused FILE TRANSLATION BUFFER_BYTES [lock]}.
+ */
+final class Refused {
+  /** MCL_FUTURE and MCL_ONFAULT: what is mapped from now on is locked as soon as it is touched. */
+  private static final int FUTURE_ON_FAULT = 2 | 4;
+
+  private Refused() {}
+
+  public static void main(String[] args) throws Throwable {
+    if (args.length > 3 && !lock()) {
+      System.out.println("may not lock");
+      return;
+    }
+    Options options =
+        Options.defaults()
+            .bufferBytes(Long.parseLong(args[2]))
+            .durability(Durability.NONE)
+            .experiments(exp -> exp.translation(Translation.valueOf(args[1])));
+    try (Database db = Database.open(Path.of(args[0]), options)) {
+      System.out.println("opened " + db.stats().buffer().frames());
+    } catch (InvalidUseException e) {
+      System.out.println("refused: " + e.getMessage());
+    }
+  }
+
+  private static boolean lock() throws Throwable {
+    Linker linker = Linker.nativeLinker();
+    return (int)
+            linker
+                .downcallHandle(
+                    linker.defaultLookup().find("mlockall").orElseThrow(),
+                    FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.JAVA_INT))
+                .invokeExact(FUTURE_ON_FAULT)
+        == 0;
+  }
+}

@@ -1,0 +1,305 @@
+package io.fovea.buffer;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.StorageFullException;
+import io.fovea.io.BlockDevice;
+import io.fovea.io.DeviceConfig;
+import io.fovea.io.Devices;
+import io.fovea.io.IoKind;
+import io.fovea.memory.Mem;
+import io.fovea.wal.LogSession;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Frames of pages' own: what leaves while others read and change it, and what all of it takes. */
+class RightsTest {
+  private static final int PAGE = 4096;
+  private static final int WORDS = (PAGE - PageHeader.BYTES) / 8;
+
+  private final BlockDevice device =
+      Devices.open(Path.of("rights"), DeviceConfig.defaults().kind(IoKind.MEMORY));
+
+  private static Rights rights(BufferPool pool) {
+    return (Rights) pool.frames.residency;
+  }
+
+  private BufferPool open(ReplacementKind kind) {
+    PoolConfig config = PoolConfig.ofFrames(PAGE, 64, Translation.VIRTUAL, kind);
+    return new BufferPool(device, config.withExhaustedMillis(10_000), AllocatorState.EMPTY);
+  }
+
+  private static void fill(BufferPool pool, int frame, long pid, long value) {
+    long at = pool.base(frame) + PageHeader.BYTES;
+    for (int i = 0; i < WORDS; i++) {
+      Mem.putLong(pool.pages(), at + 8L * i, pid << 32 ^ value + i);
+    }
+  }
+
+  /** Whether the page is one that {@link #fill} made, as a whole. */
+  private static boolean whole(BufferPool pool, int frame, long pid) {
+    long at = pool.base(frame) + PageHeader.BYTES;
+    long value = Mem.getLong(pool.pages(), at) ^ pid << 32;
+    for (int i = 1; i < WORDS; i++) {
+      if ((Mem.getLong(pool.pages(), at + 8L * i) ^ pid << 32) != value + i) {
+        return false;
+      }
+    }
+    return value >>> 32 == 0;
+  }
+
+  private static long[] pages(BufferPool pool, int n) {
+    long[] pids = new long[n];
+    for (int i = 0; i < n; i++) {
+      int frame = pool.allocate(1, PageHeader.LEAF, LogSession.NONE);
+      pids[i] = pool.pid(frame);
+      assertEquals(pids[i], frame);
+      fill(pool, frame, pids[i], 0);
+      pool.releaseExclusive(frame);
+    }
+    return pids;
+  }
+
+  /**
+   * Threads read without latches, change and scan four times what is in memory. Drops are held
+   * between their steps at random. Every page that validates is whole and itself (V1, V3); nothing
+   * is taken without a right, whatever the moment (V2, V4).
+   */
+  @ParameterizedTest
+  @EnumSource(ReplacementKind.class)
+  void whatLeavesWhileOthersReadIt(ReplacementKind kind) throws Exception {
+    BufferPool pool = open(kind);
+    Rights rights = rights(pool);
+    long[] pids = pages(pool, 320);
+    AtomicInteger dice = new AtomicInteger();
+    rights.between =
+        step -> {
+          if ((dice.getAndIncrement() & 15) == 0) {
+            LockSupport.parkNanos(20_000);
+          }
+        };
+    AtomicBoolean stop = new AtomicBoolean();
+    AtomicLong read = new AtomicLong();
+    AtomicLong most = new AtomicLong();
+    List<Future<?>> ends = new ArrayList<>();
+    ExecutorService threads = Executors.newFixedThreadPool(5);
+    for (int t = 0; t < 3; t++) {
+      SplittableRandom random = new SplittableRandom(t);
+      ends.add(
+          threads.submit(
+              () -> {
+                while (!stop.get()) {
+                  long pid = pids[random.nextInt(pids.length)];
+                  if (random.nextInt(8) == 0) {
+                    int frame = pool.fixExclusive(pid);
+                    assertTrue(whole(pool, frame, pid), "latched page " + pid);
+                    fill(pool, frame, pid, random.nextInt(1 << 30));
+                    pool.markDirty(frame);
+                    pool.releaseExclusive(frame);
+                  } else if (readOnce(pool, pid)) {
+                    read.getAndIncrement();
+                  }
+                }
+              }));
+    }
+    // A scan, by groups.
+    ends.add(
+        threads.submit(
+            () -> {
+              PageGroup group = new PageGroup();
+              while (!stop.get()) {
+                for (int i = 0; i + 8 <= pids.length && !stop.get(); i += 8) {
+                  group.clear();
+                  for (int k = 0; k < 8; k++) {
+                    group.add(pids[i + k]);
+                  }
+                  pool.begin(group, false);
+                  group.await();
+                  for (int k = 0; k < 8; k++) {
+                    readOnce(pool, pids[i + k]);
+                  }
+                }
+              }
+            }));
+    // Who counts memory: never more pages than rights.
+    ends.add(
+        threads.submit(
+            () -> {
+              while (!stop.get()) {
+                assertTrue(rights.free() >= 0, "more is held than there is");
+                most.accumulateAndGet(inMemory(pool), Math::max);
+                LockSupport.parkNanos(2_000_000);
+              }
+            }));
+    LockSupport.parkNanos(3_000_000_000L);
+    stop.set(true);
+    for (Future<?> end : ends) {
+      end.get();
+    }
+    threads.shutdown();
+    assertTrue(read.get() > 100, "validated: " + read);
+    long budget = PoolConfig.bytesMin(PAGE, Translation.VIRTUAL, kind);
+    assertTrue(most.get() <= budget, most + " bytes in memory, of a buffer of " + budget);
+    assertTrue(pool.stats().evictionsClean() + pool.stats().evictionsDirty() > 100);
+    Pools.check(pool);
+    pool.close();
+  }
+
+  /** What the system says of the memory of a pool, in bytes; 0 where it says nothing. */
+  private static long inMemory(BufferPool pool) {
+    Path maps = Path.of("/proc/self/smaps");
+    if (!Files.isReadable(maps)) {
+      return 0;
+    }
+    long address = pool.pages().address();
+    boolean here = false;
+    try {
+      for (String line : Files.readAllLines(maps)) {
+        int dash = line.indexOf('-');
+        if (dash > 0 && line.matches("[0-9a-f]+-[0-9a-f]+ .*")) {
+          long from = Long.parseUnsignedLong(line.substring(0, dash), 16);
+          long to = Long.parseUnsignedLong(line.substring(dash + 1, line.indexOf(' ')), 16);
+          here = from <= address && address < to;
+        } else if (here && line.startsWith("Pss:")) {
+          return Long.parseLong(line.replaceAll("[^0-9]", "")) << 10;
+        }
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    return 0;
+  }
+
+  private static boolean readOnce(BufferPool pool, long pid) {
+    int frame = pool.predict(pid);
+    long version = pool.optimistic(frame, pid);
+    if (version == BufferPool.RESTART) {
+      frame = pool.findSlow(pid);
+      version = pool.optimistic(frame, pid);
+      if (version == BufferPool.RESTART) {
+        return false;
+      }
+    }
+    boolean whole = whole(pool, frame, pid);
+    if (!pool.validate(frame, version)) {
+      return false;
+    }
+    assertTrue(whole, "a page that validates and is not whole: " + pid);
+    return true;
+  }
+
+  /** V1, step by step: who has the latch of a page that leaves has it until the memory is gone. */
+  @Test
+  void aPageComesBackOnlyAfterItsMemoryWent() {
+    BufferPool pool = open(ReplacementKind.SECOND_CHANCE);
+    Rights rights = rights(pool);
+    long[] pids = pages(pool, 4);
+    pool.flushAll();
+    int frame = (int) pids[0];
+    FrameHeader.setUsed(pool.frames.headers, frame, false);
+    List<Integer> steps = new ArrayList<>();
+    long before = Latch.word(pool.frames.headers, frame);
+    int taken = rights.capacity() - rights.free();
+    rights.between =
+        step -> {
+          steps.add(step);
+          assertTrue(Latch.isExclusive(pool.frames.headers, frame), "step " + step);
+          boolean zero = Mem.isZero(pool.pages(), pool.base(frame), PAGE);
+          assertEquals(step > 1, zero, "zeros at step " + step);
+          boolean back = rights.capacity() - rights.free() < taken;
+          assertEquals(step > 3, back, "the right at step " + step);
+          assertEquals(0, pool.pid(frame), "V6: the header names no page");
+        };
+    assertTrue(pool.frames.claimCold(frame));
+    assertEquals(frame, rights.resident(rights.place(frame)));
+    pool.frames.giveBack(frame);
+    rights.between = step -> {};
+    assertEquals(List.of(1, 2, 3, 4), steps);
+    assertTrue(Latch.word(pool.frames.headers, frame) > before, "the version moves");
+    assertTrue(readOnce(pool, pids[0]));
+    Pools.check(pool);
+    pool.close();
+  }
+
+  /** As the file grows there are fewer rights: what is above leaves, and the least is left. */
+  @Test
+  void rightsShrinkAsTheFileGrows() {
+    BufferPool pool = open(ReplacementKind.SECOND_CHANCE);
+    Rights rights = rights(pool);
+    int before = rights.capacity();
+    long[] pids = pages(pool, 700);
+    assertTrue(rights.capacity() < before - 10, before + " rights, then " + rights.capacity());
+    assertTrue(rights.capacity() >= PoolConfig.FRAMES_MIN);
+    Pools.await("what is above has left", () -> rights.free() >= 0);
+    for (long pid : pids) {
+      assertTrue(readOnce(pool, pid));
+    }
+    long all = PoolConfig.bytesMin(PAGE, Translation.VIRTUAL, ReplacementKind.SECOND_CHANCE);
+    assertTrue(rights.bytes() <= all, rights.bytes() + " bytes of " + all);
+    pool.close();
+  }
+
+  /** A file that would outgrow what its pages cost is refused like a full disk; all goes on. */
+  @Test
+  void theFileIsFullWhereTheBufferIs() {
+    PoolConfig config =
+        PoolConfig.ofFrames(PAGE, 64, Translation.VIRTUAL).withFileBytesMax(100L * PAGE);
+    BufferPool pool = new BufferPool(device, config, AllocatorState.EMPTY);
+    long[] pids = pages(pool, 100 - (int) AllocatorState.FIRST_PID);
+    StorageFullException e =
+        assertThrows(
+            StorageFullException.class, () -> pool.allocate(1, PageHeader.LEAF, LogSession.NONE));
+    assertTrue(e.getMessage().contains("Options.bufferBytes"), e.getMessage());
+    int frame = pool.fixExclusive(pids[7]);
+    pool.free(frame, LogSession.NONE);
+    assertEquals(pids[7], pool.pid(again(pool)));
+    AllocatorState state = pool.allocatorState();
+    pool.close();
+    PoolConfig small = config.withFileBytesMax(80L * PAGE);
+    InvalidUseException refused =
+        assertThrows(InvalidUseException.class, () -> new BufferPool(device, small, state));
+    assertTrue(refused.getMessage().contains("may have 80"), refused.getMessage());
+    BufferPool other =
+        new BufferPool(device, PoolConfig.ofFrames(PAGE, 64, Translation.LATCHED), state);
+    assertTrue(readOnce(other, pids[3]));
+    other.close();
+  }
+
+  private static int again(BufferPool pool) {
+    int frame = pool.allocate(1, PageHeader.LEAF, LogSession.NONE);
+    fill(pool, frame, pool.pid(frame), 0);
+    pool.releaseExclusive(frame);
+    return frame;
+  }
+
+  @Test
+  void aShareIsRefused() {
+    PoolConfig config =
+        PoolConfig.ofFrames(PAGE, 64, Translation.VIRTUAL)
+            .withShare(new PoolShare(64 << 20), 1 << 20);
+    InvalidUseException e =
+        assertThrows(
+            InvalidUseException.class, () -> new BufferPool(device, config, AllocatorState.EMPTY));
+    assertTrue(e.getMessage().contains("BufferShare"), e.getMessage());
+    assertFalse(config.forScratch().translation().isOwn());
+  }
+}
