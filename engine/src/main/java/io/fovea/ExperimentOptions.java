@@ -28,6 +28,7 @@ public final class ExperimentOptions {
     boolean rememberAll;
     boolean hugePages = true;
     long fileBytesMax;
+    PlaceDirectory placeDirectory = PlaceDirectory.FLAT;
 
     @Override
     public Values clone() {
@@ -251,6 +252,27 @@ public final class ExperimentOptions {
     return v.fileBytesMax;
   }
 
+  /**
+   * Sets how the places of records lie in memory, where tables or indexes are remembered. It may be
+   * another choice each time that a file is opened: nothing of it is in the file.
+   *
+   * @param directory the directory; the default is {@link PlaceDirectory#FLAT}
+   * @return new options
+   */
+  public ExperimentOptions placeDirectory(PlaceDirectory directory) {
+    Objects.requireNonNull(directory, "directory");
+    return with(v -> v.placeDirectory = directory);
+  }
+
+  /**
+   * How the places of records lie in memory.
+   *
+   * @return the directory
+   */
+  public PlaceDirectory placeDirectory() {
+    return v.placeDirectory;
+  }
+
   @Override
   public String toString() {
     return "ExperimentOptions[protocol="
@@ -271,6 +293,8 @@ public final class ExperimentOptions {
         + v.hugePages
         + ", fileBytesMax="
         + v.fileBytesMax
+        + ", placeDirectory="
+        + v.placeDirectory
         + "]";
   }
 }

@@ -416,6 +416,7 @@ public final class Options {
         Waits.nanos(log().checkpointInterval()),
         pool(),
         placeBytes(),
+        experiments().placeDirectory() == PlaceDirectory.SHORTCUT,
         logged
             ? config.with(TxConfig.Durability.valueOf(durability().name()), log().bufferBytes())
             : config);

@@ -193,6 +193,7 @@ class DatabaseModelTest {
                           .translation(Translation.values()[r.nextInt(Translation.values().length)])
                           .replacement(Replacement.values()[r.nextInt(2)])
                           .rememberAll(r.nextBoolean())
+                          .placeDirectory(PlaceDirectory.values()[r.nextInt(2)])
                           .protocol(Protocol.values()[r.nextInt(Protocol.values().length)]));
       if (place instanceof OnDisk) {
         options =

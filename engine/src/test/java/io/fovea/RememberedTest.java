@@ -95,6 +95,26 @@ class RememberedTest {
     }
   }
 
+  /** The other directory of places; its mappings go with the database. */
+  @Test
+  void behindAShortcut() {
+    Options options = options().experiments(exp -> exp.placeDirectory(PlaceDirectory.SHORTCUT));
+    try (Database db = Database.inMemory(options)) {
+      Table t = db.table(SPEC);
+      fill(db, t, N);
+      for (int round = 0; round < 20; round++) {
+        read(db, t, 0, N);
+      }
+      DatabaseStats before = db.stats();
+      read(db, t, 0, N);
+      DatabaseStats after = db.stats();
+      long right = after.descents().rememberedRight() - before.descents().rememberedRight();
+      assertTrue(right > N * 0.9, () -> right + " of " + N);
+      assertTrue(after.memory().placeBytes() >= 256 << 10);
+      assertEquals(1 << 20, after.memory().placeBytesMax(), "a sixteenth of the buffer");
+    }
+  }
+
   /** What is put is known without having been read. */
   @Test
   void whatIsInsertedIsKnown() {

@@ -1,13 +1,18 @@
 package io.fovea.btree;
 
 import io.fovea.buffer.BufferPool;
+import io.fovea.memory.Granules.RefusedException;
+import io.fovea.memory.MappingBudget;
 import io.fovea.memory.Mem;
+import io.fovea.memory.MemoryFiles;
 import io.fovea.memory.NativeRegion;
 import io.fovea.memory.Waits;
 import java.lang.System.Logger.Level;
 import java.lang.foreign.MemorySegment;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -51,10 +56,13 @@ import org.jspecify.annotations.Nullable;
  * <p>No version, no epoch, no invalidation, no latch. Keys that are absent have places too: the
  * leaf where they would be, whose fences prove it.
  *
- * <p><b>Growth.</b> Memory is reserved for the largest size, so the table never moves. When an
- * eighth of the ways were overwritten with something in them since the last doubling, a thread of
- * its own copies the table behind itself and then publishes the doubled size. What belongs into the
- * other half is overwritten in time.
+ * <p><b>Growth</b> of a flat table. Memory is reserved for the largest size, so the table never
+ * moves. When an eighth of the ways were overwritten with something in them since the last
+ * doubling, a thread of its own copies the table behind itself and then publishes the doubled size.
+ * What belongs into the other half is overwritten in time.
+ *
+ * <p><b>The other directory.</b> The sets may lie in granules that grow one by one, behind a {@link
+ * ShortcutDirectory}. Readers do the same arithmetic then, in virtual memory that shows them.
  *
  * <p>Any thread.
  *
@@ -64,7 +72,7 @@ public final class PlaceTable {
   private static final System.Logger LOG = System.getLogger("io.fovea");
 
   /** One line of the processor's cache. */
-  private static final int SET_SHIFT = 6;
+  static final int SET_SHIFT = 6;
 
   private static final int WAYS_SHIFT = 3;
   private static final int WAYS = 1 << WAYS_SHIFT;
@@ -84,8 +92,21 @@ public final class PlaceTable {
 
   private static final long STRIPE_BYTES = 256 << 10;
 
-  private final NativeRegion region;
+  /** How often granules that are too small are looked for, while there are some: the paper's. */
+  private static final long TICK_NANOS = 25_000_000;
+
+  /** The mapper ends when it has found nothing for so many ticks. */
+  private static final int IDLE_TICKS = 20;
+
+  /** The memory of a flat table. */
+  private final @Nullable NativeRegion region;
+
+  /** The directory of one that is not flat. */
+  private final @Nullable ShortcutDirectory shortcut;
+
+  /** What is read. */
   private final MemorySegment table;
+
   private final int lineShift;
   private final int lineAt;
   private final int slotAt;
@@ -110,6 +131,31 @@ public final class PlaceTable {
    * @throws OutOfMemoryError where there is not that much address space
    */
   public PlaceTable(long bytesMax, int pageSize) {
+    this(Long.highestOneBit(Math.max(BYTES_MIN, bytesMax)), pageSize, null);
+  }
+
+  /**
+   * Makes an empty table behind a shortcut.
+   *
+   * @param name of the database, for the log
+   * @param bytesMax to which size it may grow; at least {@link #BYTES_MIN}, and at most 64 GiB.
+   *     Address space, eight times of it twice, until it is needed
+   * @param pageSize of the pages, in bytes: 4 KiB to 64 KiB
+   * @param files the calls of the kernel
+   * @param budget the mappings that it may use, with others
+   * @return the table
+   * @throws RefusedException if the kernel does not allow it
+   * @throws OutOfMemoryError where there is not that much address space
+   */
+  public static PlaceTable shortcut(
+      String name, long bytesMax, int pageSize, MemoryFiles files, MappingBudget budget)
+      throws RefusedException {
+    ShortcutDirectory directory =
+        new ShortcutDirectory(name, Math.max(BYTES_MIN, bytesMax), files, budget);
+    return new PlaceTable(directory.bytesMax(), pageSize, directory);
+  }
+
+  private PlaceTable(long bytes, int pageSize, @Nullable ShortcutDirectory shortcut) {
     int pageShift = Integer.numberOfTrailingZeros(pageSize);
     int lineBits = Math.min(LINE_BITS_MAX, pageShift - 6);
     int slotBits = pageShift - 3;
@@ -118,11 +164,17 @@ public final class PlaceTable {
     this.slotAt = lineAt - slotBits;
     this.slotMask = (1L << slotBits) - 1;
     this.pidMask = (1L << slotAt) - 1;
-    long bytes = Long.highestOneBit(Math.max(BYTES_MIN, bytesMax));
     this.setsMax = bytes >>> SET_SHIFT;
     this.mask = (BYTES_MIN >>> SET_SHIFT) - 1;
-    this.region = NativeRegion.reserve(bytes, true, "table of places");
-    this.table = region.segment();
+    this.shortcut = shortcut;
+    if (shortcut == null) {
+      NativeRegion reserved = NativeRegion.reserve(bytes, true, "table of places");
+      this.region = reserved;
+      this.table = reserved.segment();
+    } else {
+      this.region = null;
+      this.table = shortcut.area();
+    }
   }
 
   /**
@@ -207,9 +259,14 @@ public final class PlaceTable {
     long way =
         hash >>> TAG_SHIFT << TAG_SHIFT | line << lineAt | (p.slot & slotMask) << slotAt | pid;
     long set = (hash & mask) << SET_SHIFT;
+    MemorySegment sets = table;
+    if (shortcut != null) {
+      set = shortcut.home(set);
+      sets = shortcut.view();
+    }
     int into = -1;
     for (int i = 0; i < WAYS; i++) {
-      long there = Mem.peekLongOpaque(table, set + ((long) i * Long.BYTES));
+      long there = Mem.peekLongOpaque(sets, set + ((long) i * Long.BYTES));
       if (there == 0) {
         into = into < 0 ? i : into;
       } else if ((there ^ hash) >>> TAG_SHIFT == 0) {
@@ -221,9 +278,9 @@ public final class PlaceTable {
       // Another one each time: two keys that always took the same way would push each other out
       // for ever, beside ways that nobody looks for any more.
       into = (int) ((hash ^ p.remembered) * 0x9E37_79B9_7F4A_7C15L >>> -WAYS_SHIFT);
-      lose(hash);
+      lose(hash, set);
     }
-    Mem.putLongOpaque(table, set + ((long) into * Long.BYTES), way);
+    Mem.putLongOpaque(sets, set + ((long) into * Long.BYTES), way);
   }
 
   // ---------------------------------------------------------------------------------- many keys
@@ -283,21 +340,26 @@ public final class PlaceTable {
   // ------------------------------------------------------------------------------------- growth
 
   /** A way was overwritten that had something in it. */
-  private void lose(long hash) {
+  private void lose(long hash, long set) {
     // Bits that neither the set nor the tag is made of, as long as the table is small.
     if ((hash >>> 44 & SAMPLED - 1) == 0
-        && overwritten.addAndGet(SAMPLED) > (mask + 1) * WAYS / FULL_ONE_IN
-        && mask + 1 < setsMax
+        && (shortcut == null ? isFull() : shortcut.lose(set, SAMPLED))
         && !closed
         && growing.compareAndSet(false, true)) {
       grow();
     }
   }
 
+  /** Counts so many ways more, and says whether a flat table is too small. */
+  private boolean isFull() {
+    return overwritten.addAndGet(SAMPLED) > (mask + 1) * WAYS / FULL_ONE_IN && mask + 1 < setsMax;
+  }
+
   private void grow() {
     boolean begun = false;
     try {
-      Thread thread = Thread.ofPlatform().daemon().name("fovea-places").unstarted(this::copy);
+      Runnable work = shortcut == null ? this::copy : this::map;
+      Thread thread = Thread.ofPlatform().daemon().name("fovea-places").unstarted(work);
       grower = thread;
       thread.start();
       begun = true;
@@ -328,13 +390,35 @@ public final class PlaceTable {
     }
   }
 
+  /** Splits granules and lets slots show them, as long as there is something to do. */
+  private void map() {
+    ShortcutDirectory directory = Objects.requireNonNull(shortcut);
+    try {
+      for (int idle = 0; idle < IDLE_TICKS && !closed; ) {
+        if (directory.tick()) {
+          // After the mappings: a reader that takes it finds them.
+          mask = directory.mask();
+          idle = 0;
+        } else {
+          idle++;
+        }
+        LockSupport.parkNanos(TICK_NANOS);
+      }
+    } finally {
+      growing.set(false);
+    }
+  }
+
   /**
    * The memory that the table has.
    *
    * @return bytes
    */
   public long bytes() {
-    return closed ? 0 : mask + 1 << SET_SHIFT;
+    if (closed) {
+      return 0;
+    }
+    return shortcut == null ? mask + 1 << SET_SHIFT : shortcut.bytes();
   }
 
   /**
@@ -359,7 +443,20 @@ public final class PlaceTable {
   /** Gives the memory back. Who comes late finds no places. */
   public void close() {
     closed = true;
-    Waits.join(grower);
-    region.release();
+    Thread thread = grower;
+    if (thread != null) {
+      LockSupport.unpark(thread);
+    }
+    Waits.join(thread);
+    if (shortcut != null) {
+      shortcut.close();
+    } else if (region != null) {
+      region.release();
+    }
+  }
+
+  /** Whether a shortcut is its directory. */
+  boolean isShortcut() {
+    return shortcut != null;
   }
 }

@@ -441,7 +441,7 @@ public final class Opening {
             pool,
             engine,
             timestamps,
-            new Places(config.placeBytes(), config.pageSize()),
+            new Places(place.name, config),
             catalog,
             treeIds,
             counts);

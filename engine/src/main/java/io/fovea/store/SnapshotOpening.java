@@ -176,6 +176,7 @@ public final class SnapshotOpening {
         of.checkpointNanos(),
         PoolConfig.of(pool.pageSize(), config.bufferBytes()).withReadsMax(pool.readsMax()),
         0,
+        false,
         transactions
             .withLimits(transactions.contexts(), LITTLE_BYTES, PLACES)
             .with(

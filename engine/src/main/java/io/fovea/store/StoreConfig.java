@@ -24,6 +24,7 @@ import io.fovea.wal.LogConfig;
  * @param checkpointNanos a checkpoint at least so often
  * @param pool the whole buffer; what timestamps take of it is taken off by {@link #dataPool}
  * @param placeBytes the memory that places of records may take, beside the buffer; 0 for none
+ * @param placesByShortcut whether they lie behind a directory of virtual memory, if that can be had
  * @param transactions protocol, timestamps, limits; with a log, when a commit is durable
  */
 public record StoreConfig(
@@ -37,6 +38,7 @@ public record StoreConfig(
     long checkpointNanos,
     PoolConfig pool,
     long placeBytes,
+    boolean placesByShortcut,
     TxConfig transactions) {
 
   /** The size of pages, in bytes. */
@@ -64,6 +66,7 @@ public record StoreConfig(
         checkpointNanos,
         pool.withPageSize(filePageSize),
         placeBytes,
+        placesByShortcut,
         clean ? transactions : transactions.with(TxConfig.Durability.ASYNC, log.bufferBytes()));
   }
 

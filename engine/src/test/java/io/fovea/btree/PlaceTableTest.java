@@ -33,7 +33,7 @@ class PlaceTableTest {
   private final Position p = new Position();
   private final List<AutoCloseable> opened = new ArrayList<>();
 
-  private BufferPool pool(int pageSize, int frames, Translation translation) {
+  final BufferPool pool(int pageSize, int frames, Translation translation) {
     BufferPool pool =
         new BufferPool(
             new MemoryDevice(),
@@ -43,7 +43,7 @@ class PlaceTableTest {
     return pool;
   }
 
-  private BTree filled(BufferPool pool, int treeId, int n) {
+  final BTree filled(BufferPool pool, int treeId, int n) {
     BTree tree = BTree.create(pool, treeId, LogSession.NONE);
     for (int i = 0; i < n; i++) {
       put(tree, 2L * i);
@@ -51,8 +51,13 @@ class PlaceTableTest {
     return tree;
   }
 
-  private PlaceTable places(long bytes, BTree tree) {
-    PlaceTable places = new PlaceTable(bytes, tree.pool().pageSize());
+  /** A table of the kind that is tested. */
+  PlaceTable make(long bytes, int pageSize) {
+    return new PlaceTable(bytes, pageSize);
+  }
+
+  final PlaceTable places(long bytes, BTree tree) {
+    PlaceTable places = make(bytes, tree.pool().pageSize());
     opened.add(places::close);
     return places;
   }
@@ -71,7 +76,7 @@ class PlaceTableTest {
   }
 
   /** Looks for a key, learns where it is, and says whether that was known. */
-  private boolean find(PlaceTable places, BTree tree, long i) {
+  final boolean find(PlaceTable places, BTree tree, long i) {
     Mem.putLongBE(key, 0, i);
     long hash = KeyHash.of(tree, key, 0, 8);
     boolean right = places.find(tree, hash, key, 0, 8, p, 48);
@@ -89,7 +94,7 @@ class PlaceTableTest {
     return right;
   }
 
-  private int right(PlaceTable places, BTree tree, int from, int to, int step) {
+  final int right(PlaceTable places, BTree tree, int from, int to, int step) {
     int right = 0;
     for (int i = from; i < to; i += step) {
       right += find(places, tree, i) ? 1 : 0;
@@ -261,7 +266,7 @@ class PlaceTableTest {
   @Test
   void closedItKnowsNothing() {
     BTree tree = filled(pool(4096, 1024, Translation.PREDICTIVE), 7, N);
-    PlaceTable places = new PlaceTable(1 << 20, 4096);
+    PlaceTable places = make(1 << 20, 4096);
     right(places, tree, 0, 2000, 2);
     places.close();
     assertEquals(0, places.bytes());

@@ -1,0 +1,173 @@
+package io.fovea.memory;
+
+import io.fovea.bindings.Availability;
+import io.fovea.bindings.FileCalls;
+import io.fovea.bindings.Libc;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.OptionalLong;
+import java.util.stream.Stream;
+
+/**
+ * What the kernel allows a process to do with its address space. Each answer is read from the
+ * kernel when it is asked for: microseconds to milliseconds. Nothing is thrown where there is no
+ * such kernel.
+ *
+ * <p>Any thread.
+ *
+ * @since 0.1.0
+ */
+public final class KernelFacts {
+  /** What Linux allows where nobody has changed it. */
+  private static final int MAPPINGS_MAX = 65_530;
+
+  /** Mappings of the JVM itself, with its threads and its code, and of whoever else maps files. */
+  private static final int MAPPINGS_OF_OTHERS = 15_530;
+
+  private static final System.Logger LOG = System.getLogger("io.fovea");
+
+  private KernelFacts() {}
+
+  /**
+   * How many mappings a process may have: {@code vm.max_map_count}. A JVM that needs one more ends.
+   *
+   * @return mappings; 65,530 where it can't be found out
+   */
+  public static int mappingsMax() {
+    return (int) Math.min(Integer.MAX_VALUE, number("/proc/sys/vm/max_map_count", MAPPINGS_MAX));
+  }
+
+  /**
+   * How many mappings may be used for rewiring by a program that does nothing else: all but those
+   * that are left to the JVM.
+   *
+   * @return mappings; 50,000 where {@link #mappingsMax} is what Linux has by default
+   */
+  public static int mappingsToSpare() {
+    return Math.max(0, mappingsMax() - MAPPINGS_OF_OTHERS);
+  }
+
+  /**
+   * How many mappings this process has now.
+   *
+   * @return mappings; 0 where it can't be found out
+   */
+  public static int mappings() {
+    return mappingsOf("");
+  }
+
+  /**
+   * How many of its mappings are named so.
+   *
+   * @param name a part of the name, as of a file that is mapped; empty for all
+   * @return mappings; 0 where it can't be found out
+   */
+  static int mappingsOf(String name) {
+    try (Stream<String> lines =
+        Files.lines(Path.of("/proc/self/maps"), StandardCharsets.ISO_8859_1)) {
+      return (int) lines.filter(line -> line.contains(name)).count();
+    } catch (IOException | UncheckedIOException | SecurityException e) {
+      LOG.log(System.Logger.Level.TRACE, "/proc/self/maps", e);
+      return 0;
+    }
+  }
+
+  /**
+   * How the kernel gives out memory that it may not have: {@code vm.overcommit_memory}.
+   *
+   * @return 0: as it guesses; 1: always; 2: never, so that a large reservation is refused; -1 where
+   *     it can't be found out
+   */
+  public static int overcommit() {
+    return (int) number("/proc/sys/vm/overcommit_memory", -1);
+  }
+
+  /**
+   * When memory of a process comes in huge pages.
+   *
+   * @return "always", "madvise" or "never"; empty where it can't be found out
+   */
+  public static String hugePages() {
+    return chosen("/sys/kernel/mm/transparent_hugepage/enabled");
+  }
+
+  /**
+   * When memory of a file that lives in memory comes in huge pages.
+   *
+   * @return "never", which is the default of Linux, "always", "within_size", "advise", "deny" or
+   *     "force"; empty where it can't be found out
+   */
+  public static String hugePagesOfFiles() {
+    return chosen("/sys/kernel/mm/transparent_hugepage/shmem_enabled");
+  }
+
+  /**
+   * The memory that could be had now without anything being pushed out.
+   *
+   * @return bytes; nothing where it can't be found out
+   */
+  public static OptionalLong memoryAvailable() {
+    for (String line : lines("/proc/meminfo")) {
+      if (line.startsWith("MemAvailable:")) {
+        return OptionalLong.of(Long.parseLong(line.replaceAll("[^0-9]", "")) << 10);
+      }
+    }
+    return OptionalLong.empty();
+  }
+
+  /**
+   * Whether there are files that live in memory, which {@link Granules} are made of.
+   *
+   * @return what was found, or the reason why not
+   */
+  public static Availability memoryFiles() {
+    Availability libc = Libc.probe();
+    if (!(libc instanceof Availability.Available)) {
+      return libc;
+    }
+    if (!Mem.isRaw()) {
+      return new Availability.Unavailable(
+          "native access is denied, start the JVM with " + Mem.nativeAccessFlag(), 0);
+    }
+    int fd = MemoryFiles.KERNEL.create("fovea-probe");
+    if (fd < 0) {
+      return new Availability.Unavailable("the kernel makes no file in memory", -fd);
+    }
+    FileCalls.close(fd);
+    return libc;
+  }
+
+  private static long number(String file, long otherwise) {
+    try {
+      List<String> lines = lines(file);
+      return lines.isEmpty() ? otherwise : Long.parseLong(lines.getFirst().trim());
+    } catch (NumberFormatException e) {
+      return otherwise;
+    }
+  }
+
+  /** Of {@code always [madvise] never}: what is in brackets. */
+  private static String chosen(String file) {
+    for (String line : lines(file)) {
+      int from = line.indexOf('[');
+      int to = line.indexOf(']');
+      if (from >= 0 && to > from) {
+        return line.substring(from + 1, to);
+      }
+    }
+    return "";
+  }
+
+  private static List<String> lines(String file) {
+    try {
+      return Files.readAllLines(Path.of(file));
+    } catch (IOException | RuntimeException e) {
+      LOG.log(System.Logger.Level.TRACE, file, e);
+      return List.of();
+    }
+  }
+}
