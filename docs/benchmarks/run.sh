@@ -21,6 +21,8 @@
 #   forms       each operation with rows, with byte strings and with objects; codecs that are made and those by hand
 #   lookups     random point lookups of 10 million records, tree and API
 #   places      the same begun where a record was seen last, and TPC-C so
+#   shortcut    a directory of virtual memory beside one of pointers, and in a hash table: the experiments of
+#               "Taking the Shortcut"; some ten minutes. It does less where vm.max_map_count is 65530, and says so
 #   timestamps  what an item's timestamps cost
 #   disk        TPC-C on a file, also with a pool smaller than the data
 #   durability  TPC-C with a log: sync with clients that share group commits, async, none
@@ -238,6 +240,32 @@ do_places() {
 do_places_once() {
   tpcc "places-tpcc-root-$1" --io memory --warehouses 1 --threads 1
   tpcc "places-tpcc-places-$1" --io memory --warehouses 1 --threads 1 --places
+}
+
+# experiment NAME CLASS ARGUMENT...: one of the shortcut's, its tables in NAME.md.
+experiment() {
+  name=$1
+  class=$2
+  shift 2
+  say "$name: $class $*"
+  "$java" -Xmx1g --enable-native-access=ALL-UNNAMED -cp "$jar" "io.fovea.shortcut.$class" "$@" \
+    >"$out/$name.md" 2>"$out/$name.txt" || say "$name failed: see $out/$name.txt"
+  cat "$out/$name.md"
+}
+
+do_shortcut() {
+  mappings=$(cat /proc/sys/vm/max_map_count 2>/dev/null)
+  [ "${mappings:-65530}" -ge 5000000 ] ||
+    say "vm.max_map_count is ${mappings:-unknown}: tables have 1.5 million entries, directories in random order 2^15 slots"
+  experiment shortcut-access ShortcutAccess ${quick:+--bits=8,12 --rounds=1 --accesses=100000}
+  experiment shortcut-creation ShortcutCreation ${quick:+--bits=10 --bits-in-order=10 --rounds=1}
+  experiment shortcut-fan-in ShortcutFanIn ${quick:+--bits=12 --rounds=1 --accesses=100000}
+  experiment shortcut-shootdown ShortcutShootdown ${quick:+--bits=12 --remaps=100 --rounds=1}
+  experiment shortcut-tables ShortcutTables ${quick:+--entries=100000 --lookups=100000 --rounds=1}
+  experiment shortcut-waves ShortcutWaves --out "$out/shortcut-waves.csv" \
+    ${quick:+--entries=200000 --accesses=100000 --rounds=1}
+  jmh shortcut-places ApiPointLookup.inTransactions -t 1 -wi 3 -i 4 -p begin=PLACES,SHORTCUT \
+    ${quick:+-p records=100000}
 }
 
 do_timestamps() {
@@ -733,6 +761,7 @@ if [ "${1:-}" = features ] && [ $# -ge 2 ] && is_feature "$2"; then
   exit 0
 fi
 [ $# -gt 0 ] || set -- beside tpcc warm contention ladder budget forms lookups places timestamps disk durability recovery reads larger transition \
+[ $# -gt 0 ] || set -- beside tpcc contention ladder budget forms lookups places shortcut timestamps disk durability recovery reads larger transition \
   drift sizes replacement doors features secondary hints protocols streams inlining
 for page; do
   case $page in
@@ -745,6 +774,7 @@ for page; do
     forms) do_forms ;;
     lookups) do_lookups ;;
     places) do_places ;;
+    shortcut) do_shortcut ;;
     timestamps) do_timestamps ;;
     disk) in_turn do_disk_once ;;
     durability) in_turn do_durability_once ;;
@@ -769,6 +799,7 @@ for page; do
     streams) do_streams ;;
     inlining) do_inlining ;;
     *) die "no page $page: beside tpcc warm contention ladder budget forms lookups places timestamps disk durability recovery reads larger transition drift sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 streams inlining profile" ;;
+    *) die "no page $page: beside tpcc contention ladder budget forms lookups places shortcut timestamps disk durability recovery reads larger transition drift sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 streams inlining profile" ;;
   esac
 done
 "$java" -XX:TieredStopAtLevel=1 "$here/Summary.java" "$out" | tee "$out/summary.md"

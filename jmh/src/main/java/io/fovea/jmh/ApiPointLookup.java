@@ -3,6 +3,7 @@ package io.fovea.jmh;
 import io.fovea.Database;
 import io.fovea.Key;
 import io.fovea.Options;
+import io.fovea.PlaceDirectory;
 import io.fovea.Row;
 import io.fovea.Table;
 import io.fovea.Task;
@@ -64,7 +65,8 @@ public class ApiPointLookup {
 
     /**
      * Where lookups begin: {@code ROOT}; {@code PLACES}, where a record was seen last; {@code FEW},
-     * the same with so little memory that nearly no place is known.
+     * the same with so little memory that nearly no place is known; {@code SHORTCUT}, places behind
+     * a directory of virtual memory.
      */
     @Param("ROOT")
     public String begin;
@@ -87,6 +89,12 @@ public class ApiPointLookup {
                   .bufferBytes((256L << 20) + records * 220L)
                   .experiments(exp -> exp.translation(Translation.valueOf(translation)))
                   .experiments(exp -> exp.rememberAll(!begin.equals("ROOT")))
+                  .experiments(
+                      exp ->
+                          exp.placeDirectory(
+                              begin.equals("SHORTCUT")
+                                  ? PlaceDirectory.SHORTCUT
+                                  : PlaceDirectory.FLAT))
                   .memory(mem -> mem.placeBytes(begin.equals("FEW") ? 1 : 0)));
       table = db.table(TableSpec.of("lookup", k.build(), b.build()));
       Key key = table.key();

@@ -1,0 +1,183 @@
+package io.fovea.shortcut;
+
+import io.fovea.Markdown;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+
+/**
+ * Figure 7: inserts into five hash tables, accumulated (a), and random lookups of keys that are
+ * there (b). Each table has a JVM of its own in each round, and rounds take them in turn.
+ */
+@Command(
+    name = "ShortcutTables",
+    mixinStandardHelpOptions = true,
+    showDefaultValues = true,
+    description = "Inserts into hash tables, and lookups.")
+public final class ShortcutTables implements Callable<Integer> {
+  private static final int POINTS = 10;
+
+  /** What the paper's text says; its figure has no numbers. */
+  private static final String[] PAPER = {
+    "a staircase; lookups fastest",
+    "stairs that are drawn out; lookups slowest or CH's",
+    "inserts fastest; lookups slow",
+    "smooth; lookups slower than Shortcut-EH's",
+    "inserts 1.08 of EH's; lookups close to HT's"
+  };
+
+  @Option(names = "--entries", description = "How many; by default what mappings allow.")
+  private long entries = Tables.entries();
+
+  @Option(names = "--lookups", description = "How many, after as many to warm up.")
+  private long lookups = 5_000_000;
+
+  @Option(names = "--rounds", description = "JVMs of each table.")
+  private int rounds = 5;
+
+  @Option(names = "--huge-pages", description = "For HT, HTI and CH. The paper has none.")
+  private boolean hugePages;
+
+  @Option(names = "--table", hidden = true, description = "Measures one in this JVM.")
+  private String table = "";
+
+  private ShortcutTables() {}
+
+  /** See the class. */
+  public static void main(String[] args) {
+    System.exit(new CommandLine(new ShortcutTables()).execute(args));
+  }
+
+  @Override
+  public Integer call() throws Exception {
+    if (!table.isEmpty()) {
+      measure(Tables.of(table));
+      return 0;
+    }
+    Slots.printFacts();
+    System.out.println(
+        entries
+            + " entries, "
+            + lookups
+            + " lookups, "
+            + (hugePages ? "huge" : "no huge")
+            + " pages for HT, HTI and CH:\n");
+    Map<Tables, List<double[]>> found = new EnumMap<>(Tables.class);
+    for (int round = 0; round < rounds; round++) {
+      for (Tables t : Tables.values()) {
+        found.computeIfAbsent(t, none -> new ArrayList<>()).add(inOwnJvm(t));
+      }
+    }
+    print(found);
+    return 0;
+  }
+
+  private double[] inOwnJvm(Tables t) throws Exception {
+    List<String> arguments =
+        new ArrayList<>(
+            List.of(
+                "--table",
+                t.name(),
+                "--entries",
+                String.valueOf(entries),
+                "--lookups",
+                String.valueOf(lookups)));
+    if (hugePages) {
+      arguments.add("--huge-pages");
+    }
+    return Tables.inOwnJvm(ShortcutTables.class, arguments).stream()
+        .mapToDouble(Double::parseDouble)
+        .toArray();
+  }
+
+  private static void print(Map<Tables, List<double[]>> found) {
+    double[] ehInserts = column(found.get(Tables.EH), POINTS - 1);
+    double[] ehLookups = column(found.get(Tables.EH), POINTS);
+    double[] htLookups = column(found.get(Tables.HT), POINTS);
+    Markdown.head(
+        "table",
+        "an insert, ns",
+        "of EH",
+        "a lookup, ns",
+        "of EH",
+        "of HT",
+        "through the shortcut",
+        "MiB",
+        "paper");
+    found.forEach(
+        (t, rounds) -> {
+          double[] inserts = column(rounds, POINTS - 1);
+          double[] lookups = column(rounds, POINTS);
+          Markdown.line(
+              t.title,
+              Slots.cell(inserts),
+              Slots.ratio(inserts, ehInserts),
+              Slots.cell(lookups),
+              Slots.ratio(lookups, ehLookups),
+              Slots.ratio(lookups, htLookups),
+              t == Tables.SHORTCUT_EH
+                  ? Slots.median(column(rounds, POINTS + 1)) == 1 ? "yes" : "no"
+                  : "-",
+              Slots.text("%.0f", Slots.median(column(rounds, POINTS + 2)) / (1 << 20)),
+              PAPER[t.ordinal()]);
+        });
+    System.out.println("\nInserts, accumulated, ms:\n");
+    Object[] heads = new Object[POINTS];
+    for (int i = 0; i < POINTS; i++) {
+      heads[i] = (i + 1) * 100 / POINTS + " %";
+    }
+    Markdown.head("table", heads);
+    found.forEach(
+        (t, rounds) -> {
+          Object[] cells = new Object[POINTS];
+          double entriesOfPoint = Slots.median(column(rounds, POINTS + 3)) / POINTS;
+          for (int i = 0; i < POINTS; i++) {
+            double nanos = Slots.median(column(rounds, i)) * entriesOfPoint * (i + 1);
+            cells[i] = Slots.text("%.0f", nanos / 1e6);
+          }
+          Markdown.line(t.title, cells);
+        });
+  }
+
+  private static double[] column(List<double[]> rounds, int i) {
+    return rounds.stream().mapToDouble(r -> r[i]).toArray();
+  }
+
+  /**
+   * Prints a number a line: nanoseconds of an insert up to each point, of a lookup, 1 if lookups go
+   * through a shortcut, bytes, entries.
+   */
+  private void measure(Tables t) throws Exception {
+    // The compiler sees all of it before: splits, moves, both ways of lookups.
+    for (int i = 0; i < 3; i++) {
+      try (LongTable warm = t.make(200_000, hugePages)) {
+        Tables.insert(warm, 0, 200_000);
+        Tables.lookUp(warm, 200_000, 1_000_000, 99 + i);
+      }
+    }
+    try (LongTable measured = t.make(entries, hugePages)) {
+      long begin = System.nanoTime();
+      for (int i = 0; i < POINTS; i++) {
+        long to = entries * (i + 1) / POINTS;
+        Tables.insert(measured, entries * i / POINTS, to);
+        System.out.println((double) (System.nanoTime() - begin) / to);
+      }
+      if (measured instanceof ShortcutHashing shortcut) {
+        shortcut.sync();
+      }
+      Tables.lookUp(measured, entries, lookups, 5);
+      begin = System.nanoTime();
+      Tables.lookUp(measured, entries, lookups, 6);
+      System.out.println((double) (System.nanoTime() - begin) / lookups);
+      boolean through = measured instanceof ShortcutHashing s && s.throughShortcut();
+      System.out.println(through ? 1 : 0);
+      System.out.println(measured.bytes());
+      System.out.println(entries);
+    }
+  }
+}
