@@ -46,6 +46,7 @@ record FoveaConfig(
   /** A commit is one transaction, and that has at most four million records. */
   private static final long PENDING_BYTES_MAX = 512L << 20;
 
+  private static final long TIMESTAMP_BYTES_OF_ROW = 512;
   private static final long SNAPSHOT_BYTES = 4L << 20;
   private static final long TRANSACTION_BYTES_MIN = 64L << 20;
 
@@ -94,17 +95,28 @@ record FoveaConfig(
    * so what a crash loses is lost of both, and restored from the changelog.
    */
   Options options(String name) {
-    long timestamps = bufferBytes / 16;
     int log = bufferBytes < 128L << 20 ? 1 << 20 : 4 << 20;
     return Options.defaults()
         .name(name)
         .durability(Durability.ASYNC)
-        .bufferBytes(bufferBytes - 2 * pendingBytes - timestamps - bufferBytes / 16)
-        .memory(m -> m.timestampBytes(timestamps))
+        .bufferBytes(bufferBytes - 2 * pendingBytes - timestampBytes() - bufferBytes / 16)
+        .memory(m -> m.timestampBytes(timestampBytes()))
         .log(l -> l.bufferBytes(log))
         .snapshots(s -> s.bufferBytes(SNAPSHOT_BYTES).memoryBytes(SNAPSHOT_BYTES))
         .device(d -> d.pageSize(pageBytes))
         .transactions(t -> t.bytesMax(Math.max(TRANSACTION_BYTES_MIN, 4 * pendingBytes)));
+  }
+
+  private long timestampBytes() {
+    return bufferBytes / 16;
+  }
+
+  /**
+   * How many rows one transaction writes. A new row takes two timestamps of 32 bytes, in a table
+   * that is half empty at worst; the rest is for transactions beside it.
+   */
+  int rowsMax() {
+    return (int) Math.min(Integer.MAX_VALUE, timestampBytes() / TIMESTAMP_BYTES_OF_ROW);
   }
 
   private static long number(Map<String, ?> configs, String key, long otherwise) {

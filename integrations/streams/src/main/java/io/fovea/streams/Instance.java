@@ -60,6 +60,7 @@ final class Instance {
   private final ByteTable stores;
   private final int keyBytesMax;
   private final long pendingBytesMax;
+  private final int rowsMax;
   private final AtomicLong pendingBytes = new AtomicLong();
 
   /** How many commits have begun or ended. */
@@ -77,6 +78,7 @@ final class Instance {
     this.file = file;
     this.keyBytesMax = config.pageBytes() / 8;
     this.pendingBytesMax = config.pendingBytes();
+    this.rowsMax = config.rowsMax();
     try {
       Files.createDirectories(file.getParent());
     } catch (IOException e) {
@@ -291,6 +293,11 @@ final class Instance {
 
   int keyBytesMax() {
     return keyBytesMax;
+  }
+
+  /** How many rows a transaction writes. */
+  int rowsMax() {
+    return rowsMax;
   }
 
   void commitBegins() {

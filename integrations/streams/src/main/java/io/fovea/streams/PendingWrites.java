@@ -1,15 +1,27 @@
 package io.fovea.streams;
 
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteOrder;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ConcurrentNavigableMap;
 import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.atomic.AtomicReference;
 import org.apache.kafka.common.utils.Bytes;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What was written to a store since its last commit, in the order of the keys.
+ * What was written to a store since its last commit, by key.
+ *
+ * <p><b>Order.</b> Most stores are written and read by single keys, so keys are found by hash. A
+ * commit sorts them. Who iterates asks for an order: a map in the order of the keys is made then,
+ * and kept with each write from there on. Nobody waits for it: the map is published empty, and then
+ * filled. A writer puts a key into the hash map first and looks for the ordered one after; who
+ * fills the ordered map publishes it first and goes through the hash map after. So one of the two
+ * puts the key there, or both put the same cell. Who finds a map that is not complete fills it,
+ * too.
  *
  * <p>A key may have several versions, so that a view sees a moment: {@code number} counts the
  * writes, and a view of number n sees the newest version of each key up to n. Old versions are kept
@@ -20,11 +32,14 @@ import org.jspecify.annotations.Nullable;
  * published by the map, and its newest version by a volatile write.
  */
 final class PendingWrites {
-  /** Beside key and value: nodes of the maps, cell, version, array headers. */
-  private static final int ENTRY_BYTES = 184;
+  /** Beside key and value: nodes of both maps, cell, version, array headers. */
+  private static final int ENTRY_BYTES = 200;
 
   /** The same of a version that is not the first. */
   private static final int VERSION_BYTES = 48;
+
+  private static final VarHandle HEAD =
+      MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN);
 
   /** A view that sees all there is. */
   static final long NEWEST = Long.MAX_VALUE;
@@ -44,10 +59,33 @@ final class PendingWrites {
 
   /** A key's versions, newest first. */
   static final class Cell {
+    final byte[] key;
+
+    /** The first eight bytes of the key, which decide most comparisons. */
+    final long head;
+
     volatile Version newest;
 
-    Cell(Version newest) {
+    Cell(byte[] key, Version newest) {
+      this.key = key;
+      this.head = head(key);
       this.newest = newest;
+    }
+
+    private static long head(byte[] key) {
+      if (key.length >= Long.BYTES) {
+        return (long) HEAD.get(key, 0);
+      }
+      long head = 0;
+      for (int i = 0; i < key.length; i++) {
+        head |= (key[i] & 0xFFL) << 56 - 8 * i;
+      }
+      return head;
+    }
+
+    static int compare(Cell a, Cell b) {
+      int order = Long.compareUnsigned(a.head, b.head);
+      return order != 0 ? order : Arrays.compareUnsigned(a.key, b.key);
     }
 
     /** The version that a view sees; null if the key was written later. */
@@ -60,12 +98,14 @@ final class PendingWrites {
     }
   }
 
-  /** In order, for iterators and the commit. */
-  private final ConcurrentSkipListMap<byte[], Cell> cells =
-      new ConcurrentSkipListMap<>(Arrays::compareUnsigned);
-
-  /** The same by hash: most accesses are of single keys, and need no order. */
   private final ConcurrentHashMap<Bytes, Cell> byKey = new ConcurrentHashMap<>();
+
+  /** The same in order, for iterators; null until one asks. */
+  private final AtomicReference<@Nullable ConcurrentSkipListMap<byte[], Cell>> ordered =
+      new AtomicReference<>();
+
+  /** Whether all keys are in {@link #ordered}. */
+  private volatile boolean complete;
 
   private long writes;
   private long bytes;
@@ -83,9 +123,12 @@ final class PendingWrites {
     Bytes hashed = Bytes.wrap(key);
     Cell cell = byKey.get(hashed);
     if (cell == null) {
-      Cell made = new Cell(new Version(writes, value, null));
+      Cell made = new Cell(key, new Version(writes, value, null));
       byKey.put(hashed, made);
-      cells.put(key, made);
+      ConcurrentSkipListMap<byte[], Cell> order = ordered.get(); // after the line before
+      if (order != null) {
+        order.put(key, made);
+      }
       bytes += ENTRY_BYTES + key.length + length;
     } else {
       Version old = cell.newest;
@@ -104,9 +147,13 @@ final class PendingWrites {
   /** The nearest key in an interval that a view sees written, deletions included. */
   Map.@Nullable Entry<byte[], Version> next(
       byte @Nullable [] after, ByteInterval interval, boolean forward, long number) {
+    if (byKey.isEmpty()) {
+      return null;
+    }
+    ConcurrentSkipListMap<byte[], Cell> order = ordered();
     byte @Nullable [] at = after;
     while (true) {
-      Map.Entry<byte[], Cell> e = nearest(at, interval, forward);
+      Map.Entry<byte[], Cell> e = nearest(order, at, interval, forward);
       if (e == null || !interval.contains(e.getKey())) {
         return null;
       }
@@ -118,8 +165,28 @@ final class PendingWrites {
     }
   }
 
-  private Map.@Nullable Entry<byte[], Cell> nearest(
-      byte @Nullable [] after, ByteInterval interval, boolean forward) {
+  /** The keys in order, all that were there before. */
+  private ConcurrentSkipListMap<byte[], Cell> ordered() {
+    ConcurrentSkipListMap<byte[], Cell> order = ordered.get();
+    if (order == null) {
+      order = new ConcurrentSkipListMap<>(Arrays::compareUnsigned);
+      ConcurrentSkipListMap<byte[], Cell> other = ordered.compareAndExchange(null, order);
+      order = other == null ? order : other;
+    }
+    if (!complete) {
+      for (Cell cell : byKey.values()) { // after it was published
+        order.put(cell.key, cell);
+      }
+      complete = true;
+    }
+    return order;
+  }
+
+  private static Map.@Nullable Entry<byte[], Cell> nearest(
+      ConcurrentSkipListMap<byte[], Cell> cells,
+      byte @Nullable [] after,
+      ByteInterval interval,
+      boolean forward) {
     if (after != null) {
       return forward ? cells.higherEntry(after) : cells.lowerEntry(after);
     }
@@ -130,9 +197,20 @@ final class PendingWrites {
     return forward ? cells.ceilingEntry(from) : cells.lowerEntry(from);
   }
 
-  /** All cells, in order; for the commit. */
-  ConcurrentNavigableMap<byte[], Cell> cells() {
-    return cells;
+  /** All cells, sorted; for the commit, by the thread that writes. */
+  List<Cell> sorted() {
+    ConcurrentSkipListMap<byte[], Cell> order = ordered.get();
+    if (order != null && complete) {
+      return List.copyOf(order.values());
+    }
+    Cell[] all = byKey.values().toArray(new Cell[0]);
+    Arrays.sort(all, Cell::compare);
+    return Arrays.asList(all);
+  }
+
+  /** How many keys there are. */
+  int size() {
+    return byKey.size();
   }
 
   boolean isEmpty() {

@@ -12,7 +12,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import java.util.NavigableMap;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.ReentrantLock;
@@ -251,7 +250,7 @@ final class StoreState implements RowSource {
 
   /** About how many rows there are. */
   long approximateCount() {
-    return table.table().count() + pending.cells().size();
+    return table.table().count() + pending.size();
   }
 
   // -------------------------------------------------------------------------------------- writing
@@ -334,12 +333,13 @@ final class StoreState implements RowSource {
   }
 
   private void spill() {
-    if (exactlyOnce && uncommitted) {
+    boolean takesOffsets = exactlyOnce && uncommitted && !record.offsets.isEmpty();
+    if (takesOffsets) {
       record.offsets.clear();
     }
     beginWriting();
     try {
-      database().run(this::write);
+      TableWrites.run(instance, List.of(this), takesOffsets);
       written();
       sensors.spilled();
     } catch (FoveaException e) {
@@ -399,27 +399,46 @@ final class StoreState implements RowSource {
     writing.unlock();
   }
 
-  /** Writes what is pending, and the record. A transaction that is done again does it again. */
-  void write(Transaction tx) {
+  /** What is pending and has not expired, sorted. */
+  List<PendingWrites.Cell> rows() {
+    byte[] below = cut;
+    List<PendingWrites.Cell> rows = pending.sorted();
+    if (below == null) {
+      return rows;
+    }
+    int from = 0;
+    while (from < rows.size() && Arrays.compareUnsigned(rows.get(from).key, below) < 0) {
+      from++;
+    }
+    return rows.subList(from, rows.size());
+  }
+
+  /** Deletes what has expired. */
+  void writeCut(Transaction tx) {
     byte[] below = cut;
     if (below != null && cutChanged) {
       table.deleteRange(tx, null, below);
     }
-    NavigableMap<byte[], PendingWrites.Cell> cells = pending.cells();
-    for (Map.Entry<byte[], PendingWrites.Cell> e :
-        (below == null ? cells : cells.tailMap(below, true)).entrySet()) {
-      byte[] value = e.getValue().newest.value;
+  }
+
+  void writeRows(Transaction tx, List<PendingWrites.Cell> rows) {
+    for (PendingWrites.Cell row : rows) {
+      byte[] value = row.newest.value;
       if (value == null) {
-        table.delete(tx, e.getKey());
+        table.delete(tx, row.key);
       } else {
-        table.put(tx, e.getKey(), value);
+        table.put(tx, row.key, value);
       }
     }
+  }
+
+  /** Offsets, position and stream time. */
+  void writeRecord(Transaction tx) {
     record.streamTime = streamTime;
     instance.stores().put(tx, key, record.encode(position));
   }
 
-  /** The transaction has committed. */
+  /** All has been committed. */
   void written() {
     long bytes = pending.bytes();
     synchronized (monitor) {

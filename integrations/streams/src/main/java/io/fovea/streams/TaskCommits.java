@@ -57,14 +57,7 @@ final class TaskCommits {
     }
     all.forEach(StoreState::beginWriting);
     try {
-      instance
-          .database()
-          .run(
-              tx -> {
-                for (StoreState s : all) {
-                  s.write(tx);
-                }
-              });
+      TableWrites.run(instance, all, false); // their rows are committed ones
       for (StoreState s : all) {
         s.written();
         s.sensors().committed();

@@ -111,6 +111,51 @@ class CommitTest {
     store.close();
   }
 
+  /** Twice as many as the memory for timestamps has room for in one transaction. */
+  @Test
+  void commitsAsMuchAsIsPending() {
+    TestContext context =
+        new TestContext(directory).with(FoveaStores.PENDING_BYTES_CONFIG, 8L << 20);
+    var store = context.open(store("a"));
+    int rows = 30_000;
+    for (int i = 0; i < rows; i++) {
+      store.put(key("key" + i * 0x9E3779B97F4A7C15L), bytes("" + i));
+    }
+    assertEquals(rows, state(store).pending().size(), "some were spilled");
+    context.offset(8);
+    store.put(key("last"), bytes("v"));
+    store.commit(Map.of(CHANGELOG, 3L));
+    assertEquals(rows + 1, state(store).table().table().count());
+    store.close();
+
+    store = context.open(store("a"));
+    assertEquals(rows + 1, count(store));
+    assertEquals(3L, store.committedOffset(CHANGELOG));
+    assertEquals(
+        Position.emptyPosition().withComponent(TestContext.SOURCE, 0, 8), store.getPosition());
+    store.close();
+  }
+
+  @Test
+  void spillsAsMuchAsIsPending() {
+    TestContext context =
+        new TestContext(directory).exactlyOnce().with(FoveaStores.PENDING_BYTES_CONFIG, 8L << 20);
+    var store = context.open(store("a"));
+    store.commit(Map.of(CHANGELOG, 3L));
+    int rows = 60_000;
+    for (int i = 0; i < rows; i++) {
+      store.put(key("key" + i * 0x9E3779B97F4A7C15L), bytes("" + i));
+    }
+    assertTrue(state(store).table().table().count() > rows / 2, "nothing was spilled");
+    assertNull(store.committedOffset(CHANGELOG));
+    assertEquals(rows, count(store));
+    store.close();
+
+    store = context.open(store("a"));
+    assertNull(store.committedOffset(CHANGELOG));
+    store.close();
+  }
+
   @Test
   void whatIsRestoredIsCommitted() {
     TestContext context = new TestContext(directory).exactlyOnce().littlePending();
@@ -180,7 +225,7 @@ class CommitTest {
     a.commit(Map.of(CHANGELOG, 3L));
     a.put(key("k"), bytes("later")); // what is staged is committed without it
     assertEquals(before + 2, state(a).database().stats().commits());
-    assertEquals(1, state(a).pending().cells().size());
+    assertEquals(1, state(a).pending().size());
     b.commit(Map.of(CHANGELOG, 3L));
     a.close();
     b.close();
